@@ -1,0 +1,52 @@
+/**
+ * Every condition this program reports by itself. One union, so that each translation
+ * (exit code, HTTP problem, JSON-RPC error) can be checked by the compiler.
+ */
+export type ErrorCode =
+  | 'usage_invalid'
+  | 'config_invalid'
+  | 'auth_required'
+  | 'auth_refused'
+  | 'request_refused'
+  | 'body_invalid'
+  | 'body_too_large'
+  | 'body_timeout'
+  | 'media_type_unsupported'
+  | 'route_not_found'
+  | 'limit_reached'
+  | 'port_in_use'
+  | 'listen_failed'
+  | 'registry_dir_unsafe'
+  | 'storage_failed'
+  | 'storage_full'
+  | 'resource_not_found'
+  | 'resource_not_enabled'
+  | 'resource_uri_invalid'
+  | 'resource_failed'
+  | 'artefact_too_large'
+  | 'artefact_corrupt'
+  | 'internal'
+
+/** What a caller may add to an error: the cause, what to do about it, facts safe to show. */
+export interface ErrorDetails {
+  cause?: unknown
+  /** One sentence that tells the reader what to do next. */
+  hint?: string
+  /** Public facts (never a secret, a stack or a path the client did not send). */
+  data?: Readonly<Record<string, unknown>>
+}
+
+/** The one error class of the program: a stable `code`, a message, an optional `hint`. */
+export class ServiceError extends Error {
+  override readonly name: string = 'ServiceError'
+  readonly code: ErrorCode
+  readonly hint: string | undefined
+  readonly data: Readonly<Record<string, unknown>> | undefined
+
+  constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
+    super(message, details.cause === undefined ? undefined : { cause: details.cause })
+    this.code = code
+    this.hint = details.hint
+    this.data = details.data
+  }
+}

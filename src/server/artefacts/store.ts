@@ -1,0 +1,81 @@
+/** What is known of an artefact beside its bytes. Member names are those on disk and on the wire. */
+export interface ArtefactRef {
+  /** `artefact://sha256/<hex>` */
+  readonly uri: string
+  readonly mime: string
+  readonly size_bytes: number
+  readonly display_name: string | null
+  /** `sha256:<hex>` */
+  readonly digest: string
+  readonly session_id: string | null
+  readonly tool_call_id: string | null
+  readonly job_id: string | null
+  readonly correlation_id: string | null
+  /** RFC 3339 */
+  readonly created_at: string
+  /** RFC 3339, or null when only the store's own time to live applies. */
+  readonly expires_at: string | null
+  readonly metadata: unknown
+}
+
+/** What a caller may say about the bytes it stores. */
+export interface ArtefactOptions {
+  /** Default `application/octet-stream`. */
+  mime?: string
+  displayName?: string
+  sessionId?: string
+  toolCallId?: string
+  jobId?: string
+  correlationId?: string
+  /** A `Date` or an RFC 3339 text. */
+  expiresAt?: Date | string
+  /** Any JSON value. */
+  metadata?: unknown
+}
+
+export interface ArtefactFilter {
+  mime?: string
+  sessionId?: string
+  toolCallId?: string
+  jobId?: string
+  correlationId?: string
+  /** RFC 3339 or `Date`: only artefacts created at or after it. */
+  createdSince?: Date | string
+}
+
+export interface ArtefactPage {
+  /** Newest first. */
+  readonly refs: readonly ArtefactRef[]
+  /** Opaque position of the next page; absent on the last one. */
+  readonly next?: string
+}
+
+export interface PutResult {
+  readonly ref: ArtefactRef
+  /** The bytes were there before. */
+  readonly existed: boolean
+}
+
+/** An artefact opened for reading. `close` must be called; reads are positional. */
+export interface OpenArtefact {
+  readonly ref: ArtefactRef
+  /** Bytes `start` to `end` (exclusive), unverified: for ranges. */
+  range(start: number, end: number): AsyncIterable<Uint8Array>
+  /** All bytes, hashed on the way; throws `artefact_corrupt` before it ends when they are not the stored ones. */
+  verified(): AsyncIterable<Uint8Array>
+  close(): Promise<void>
+}
+
+/** Content-addressed storage. Several processes may share one; every put that returned is durable. */
+export interface ArtefactStore {
+  put(source: Uint8Array | AsyncIterable<Uint8Array>, options?: ArtefactOptions): Promise<PutResult>
+  /** Null when nothing (unexpired) is stored under the hash. `hex` is 64 lower-case digits. */
+  find(hex: string): Promise<ArtefactRef | null>
+  open(hex: string): Promise<OpenArtefact | null>
+  page(after: string | undefined, limit: number, filter?: ArtefactFilter): Promise<ArtefactPage>
+  remove(hex: string): Promise<boolean>
+  /** Called after artefacts appeared or went, by this process or another. Returns the unsubscribe. */
+  onChange(listener: () => void): () => void
+  /** Stops timers and watchers; stored bytes stay. */
+  close(): Promise<void>
+}

@@ -1,0 +1,121 @@
+import { ServiceError } from '../../lib/errors.ts'
+import type { Limits } from '../options.ts'
+
+/** One URI as subscribed, with its encodings kept so that an update is serialised once. */
+export class Topic {
+  readonly uri: string
+  readonly subscribers = new Set<Subscriber>()
+  readonly #encodings = new Map<string, Buffer>()
+
+  constructor(uri: string) {
+    this.uri = uri
+  }
+
+  /** The update in the given wire shape; `encode` runs once per topic and shape. */
+  encoded(shape: string, encode: (uri: string) => Buffer): Buffer {
+    let bytes = this.#encodings.get(shape)
+    if (bytes === undefined) {
+      bytes = encode(this.uri)
+      this.#encodings.set(shape, bytes)
+    }
+    return bytes
+  }
+}
+
+/** Whoever wants updates: a session's stream, a listen stream. Must never throw nor block. */
+export interface Subscriber {
+  resourceUpdated(topic: Topic): void
+  listChanged(): void
+}
+
+/**
+ * Who listens to what. Knows no transport: a subscriber delivers, or drops, by itself, so that
+ * a slow one delays neither the others nor the producer.
+ */
+export class SubscriptionHub {
+  readonly #limits: Pick<Limits, 'maxSubscriptions' | 'maxSubscriptionsPerSession'>
+  /** URI without query → the URIs subscribed under it, as written. */
+  readonly #topics = new Map<string, Map<string, Topic>>()
+  readonly #byListener = new Map<Subscriber, Set<Topic>>()
+  #count = 0
+
+  constructor(limits: Pick<Limits, 'maxSubscriptions' | 'maxSubscriptionsPerSession'>) {
+    this.#limits = limits
+  }
+
+  /** Number of subscriptions, and of listeners, for diagnostics. */
+  get size(): { subscriptions: number; listeners: number } {
+    return { subscriptions: this.#count, listeners: this.#byListener.size }
+  }
+
+  /** From now on the subscriber hears of list changes. */
+  add(subscriber: Subscriber): void {
+    if (!this.#byListener.has(subscriber)) this.#byListener.set(subscriber, new Set())
+  }
+
+  subscribe(subscriber: Subscriber, uri: string): void {
+    this.add(subscriber)
+    const own = this.#byListener.get(subscriber) ?? new Set()
+    const base = withoutQuery(uri)
+    let family = this.#topics.get(base)
+    let topic = family?.get(uri)
+    if (topic !== undefined && own.has(topic)) return
+    if (own.size >= this.#limits.maxSubscriptionsPerSession) {
+      throw limitReached(
+        `a session may subscribe to ${this.#limits.maxSubscriptionsPerSession} URIs`,
+      )
+    }
+    if (this.#count >= this.#limits.maxSubscriptions) {
+      throw limitReached('the server holds as many subscriptions as it may')
+    }
+    if (family === undefined) this.#topics.set(base, (family = new Map()))
+    if (topic === undefined) family.set(uri, (topic = new Topic(uri)))
+    topic.subscribers.add(subscriber)
+    own.add(topic)
+    this.#count++
+  }
+
+  unsubscribe(subscriber: Subscriber, uri: string): void {
+    const topic = this.#topics.get(withoutQuery(uri))?.get(uri)
+    const own = this.#byListener.get(subscriber)
+    if (topic !== undefined && own?.delete(topic)) this.#release(topic, subscriber)
+  }
+
+  /** Forgets the subscriber and all it subscribed to. */
+  remove(subscriber: Subscriber): void {
+    for (const topic of this.#byListener.get(subscriber) ?? []) this.#release(topic, subscriber)
+    this.#byListener.delete(subscriber)
+  }
+
+  /** Tells everyone subscribed to the URI, with or without a query of their own. */
+  resourceUpdated(uri: string): void {
+    const family = this.#topics.get(withoutQuery(uri))
+    if (family === undefined) return
+    for (const topic of family.values()) {
+      for (const subscriber of topic.subscribers) subscriber.resourceUpdated(topic)
+    }
+  }
+
+  listChanged(): void {
+    for (const subscriber of this.#byListener.keys()) subscriber.listChanged()
+  }
+
+  #release(topic: Topic, subscriber: Subscriber): void {
+    if (!topic.subscribers.delete(subscriber)) return
+    this.#count--
+    if (topic.subscribers.size > 0) return
+    const base = withoutQuery(topic.uri)
+    const family = this.#topics.get(base)
+    family?.delete(topic.uri)
+    if (family?.size === 0) this.#topics.delete(base)
+  }
+}
+
+function withoutQuery(uri: string): string {
+  const end = uri.indexOf('?')
+  return end === -1 ? uri : uri.slice(0, end)
+}
+
+function limitReached(message: string): ServiceError {
+  return new ServiceError('limit_reached', message, { data: { reason: 'subscription_limit' } })
+}

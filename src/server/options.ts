@@ -1,0 +1,144 @@
+/**
+ * Every bound of the server, with its default. `docs/limits.md` has one row for each;
+ * a test holds the two against each other.
+ */
+export interface Limits {
+  /** Bytes of one scene, or of one audit or events post. */
+  maxMessageBytes: number
+  /** Bytes of one POST /mcp body. */
+  maxRequestBytes: number
+  /** Arrays and objects inside each other, in anything parsed. */
+  maxJsonDepth: number
+  /** Characters of a resource URI. */
+  maxUriChars: number
+  /** Messages in one JSON-RPC batch. */
+  maxBatchMessages: number
+  /** Resources on one page of a listing. */
+  pageSize: number
+
+  /** Live sessions; beyond it the longest idle one without a stream goes. */
+  maxSessions: number
+  /** A session without request and without stream ends after this. */
+  sessionIdleMs: number
+  maxSubscriptionsPerSession: number
+  /** Subscriptions of all sessions together. */
+  maxSubscriptions: number
+
+  /** Bytes waiting on one event stream before its updates are dropped. */
+  maxStreamBufferBytes: number
+  /** A comment line keeps an idle event stream open. */
+  streamKeepAliveMs: number
+  /** A stream whose reader took nothing for this long is closed. */
+  streamStallMs: number
+  /** `list_changed` at most once in this time. */
+  listChangedIntervalMs: number
+
+  /** Bytes of a request's header block. */
+  maxHeaderBytes: number
+  /** The header block must be complete after this. */
+  headersTimeoutMs: number
+  /** A body must make progress within this time. */
+  bodyTimeoutMs: number
+  /** Idle keep-alive connections are closed after this. */
+  keepAliveTimeoutMs: number
+  /** After a stop signal, connections still open are cut after this. */
+  stopGraceMs: number
+
+  /** Scene revisions kept for `scene://delta`. */
+  maxSceneRevisions: number
+  /** Bytes of scene revisions kept for `scene://delta`. */
+  maxSceneRevisionBytes: number
+  /** Changes listed in one delta. */
+  maxSceneChanges: number
+  /** Buffers that posts to /host/v1/events may create. */
+  maxEventBuffers: number
+
+  /** Bytes of encoded blobs kept for repeated reads. */
+  blobCacheBytes: number
+  /** Blobs up to this size are verified once and kept encoded; larger ones are streamed. */
+  maxCachedBlobBytes: number
+  /** Bytes of one artefact. */
+  maxArtefactBytes: number
+  /** Bytes of all artefacts; the oldest go first. */
+  maxArtefactTotalBytes: number
+  /** Number of artefacts; the oldest go first. */
+  maxArtefacts: number
+  /** An artefact without an expiry of its own goes after this. */
+  artefactTtlMs: number
+}
+
+const KiB = 1024
+const MiB = 1024 * KiB
+const GiB = 1024 * MiB
+
+export const defaultLimits: Readonly<Limits> = Object.freeze({
+  maxMessageBytes: 8 * MiB,
+  maxRequestBytes: 1 * MiB,
+  maxJsonDepth: 64,
+  maxUriChars: 2048,
+  maxBatchMessages: 100,
+  pageSize: 500,
+
+  maxSessions: 10_000,
+  sessionIdleMs: 60 * 60 * 1000,
+  maxSubscriptionsPerSession: 1000,
+  maxSubscriptions: 200_000,
+
+  maxStreamBufferBytes: 64 * KiB,
+  streamKeepAliveMs: 15_000,
+  streamStallMs: 120_000,
+  listChangedIntervalMs: 1000,
+
+  maxHeaderBytes: 16 * KiB,
+  headersTimeoutMs: 10_000,
+  bodyTimeoutMs: 30_000,
+  keepAliveTimeoutMs: 30_000,
+  stopGraceMs: 3000,
+
+  maxSceneRevisions: 16,
+  maxSceneRevisionBytes: 32 * MiB,
+  maxSceneChanges: 1000,
+  maxEventBuffers: 100,
+
+  blobCacheBytes: 64 * MiB,
+  maxCachedBlobBytes: 8 * MiB,
+  maxArtefactBytes: 16 * GiB,
+  maxArtefactTotalBytes: 64 * GiB,
+  maxArtefacts: 100_000,
+  artefactTtlMs: 30 * 24 * 60 * 60 * 1000,
+})
+
+/** Settings of a server. Not an authentication boundary: enforcement is a separate argument. */
+export interface McpHttpConfig {
+  /** TCP port; 0 picks a free one. Default 0. */
+  port?: number
+  /** Address to bind. Default 127.0.0.1. */
+  host?: string
+  /** Folder of instance records, keys and artefacts (docs/limits.md, "registry folder"). */
+  registryDir?: string
+  /** Advertise and serve resources. Default true; false makes every resources method −32601. */
+  enableResources?: boolean
+  /** Serve `artefact://`. Default false; then reads answer −32002. */
+  enableArtefactResources?: boolean
+  /** The address clients use, when it is not the bound one (behind a proxy). */
+  publicUrl?: string
+  /** Further names accepted in the Host header. */
+  allowedHosts?: readonly string[]
+  /** Origins (`https://studio.example`) accepted and given CORS headers. */
+  allowedOrigins?: readonly string[]
+  /** Any of the bounds; the rest keep their defaults. */
+  limits?: Partial<Limits>
+}
+
+export function resolveLimits(overrides: Partial<Limits> = {}): Limits {
+  const limits = { ...defaultLimits }
+  for (const [name, value] of Object.entries(overrides) as [keyof Limits, number | undefined][]) {
+    if (value === undefined) continue
+    if (!(name in defaultLimits)) throw new TypeError(`unknown limit "${name}"`)
+    if (!Number.isFinite(value) || value < 0) {
+      throw new TypeError(`limit "${name}" must be a number >= 0`)
+    }
+    limits[name] = value
+  }
+  return limits
+}

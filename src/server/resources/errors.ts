@@ -1,0 +1,28 @@
+import { ServiceError } from '../../lib/errors.ts'
+
+/** Thrown by a producer (built-in or custom) for a URI it does not have. */
+export class ResourceNotFound extends ServiceError {
+  override readonly name = 'ResourceNotFound'
+
+  constructor(uri: string) {
+    super('resource_not_found', `no resource at ${uri}`, { data: { uri } })
+  }
+}
+
+/** The scheme is known, its backend is switched off. */
+export class ResourceNotEnabled extends ServiceError {
+  override readonly name = 'ResourceNotEnabled'
+
+  constructor(uri: string, hint: string) {
+    super('resource_not_enabled', `resource not enabled: ${uri}`, { hint, data: { uri } })
+  }
+}
+
+/** The URI itself is wrong: malformed, too long, a parameter out of its form. */
+export class ResourceUriInvalid extends ServiceError {
+  override readonly name = 'ResourceUriInvalid'
+
+  constructor(message: string) {
+    super('resource_uri_invalid', message)
+  }
+}

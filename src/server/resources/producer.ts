@@ -1,0 +1,77 @@
+/** One entry of `resources/list`. Key names are those of the MCP schema. */
+export interface Descriptor {
+  readonly uri: string
+  readonly name: string
+  readonly title?: string
+  readonly description?: string
+  readonly mimeType?: string
+  /** Bytes of the body before base64. */
+  readonly size?: number
+  readonly annotations?: Readonly<Record<string, unknown>>
+  readonly _meta?: Readonly<Record<string, unknown>>
+}
+
+/** One entry of `resources/templates/list` (RFC 6570). */
+export interface Template {
+  readonly uriTemplate: string
+  readonly name: string
+  readonly title?: string
+  readonly description?: string
+  readonly mimeType?: string
+}
+
+export interface TextContent {
+  readonly uri: string
+  readonly mimeType?: string
+  readonly text: string
+}
+
+/** A body already encoded: `base64` holds the ASCII bytes of the padded encoding. */
+export interface EncodedBlob {
+  readonly base64: Uint8Array
+}
+
+/**
+ * A body too large to hold: `open` yields its `size` bytes in order. The iterable throws when
+ * the bytes turn out to be damaged, at the latest before it ends.
+ */
+export interface StreamedBlob {
+  readonly size: number
+  open(): AsyncIterable<Uint8Array>
+}
+
+export interface BlobContent {
+  readonly uri: string
+  readonly mimeType?: string
+  /** Raw bytes, or base64 text with padding, or one of the forms above. */
+  readonly blob: Uint8Array | string | EncodedBlob | StreamedBlob
+}
+
+export type Content = TextContent | BlobContent
+
+export interface DescriptorPage {
+  readonly descriptors: readonly Descriptor[]
+  /** Opaque position of the next page; absent on the last one. */
+  readonly next?: string
+}
+
+/**
+ * A source of resources under one URI scheme. `list` runs on every client's reconnect: keep it
+ * cheap. An array that is frozen, together with its entries, and returned again means
+ * "unchanged": the server then reuses the serialised answer.
+ */
+export interface ResourceProducer {
+  /** Without `://`, RFC 3986: a letter, then letters, digits, `+`, `-`, `.`; lower case. */
+  readonly scheme: string
+  list(): readonly Descriptor[] | Promise<readonly Descriptor[]>
+  /** Throws `ResourceNotFound` for a URI it does not have. */
+  read(uri: string): readonly Content[] | Promise<readonly Content[]>
+  templates?(): readonly Template[]
+  /** Values for a template variable that start with `prefix`, best first. */
+  complete?(variable: string, prefix: string): readonly string[] | Promise<readonly string[]>
+}
+
+/** A producer with too many resources for one array lists them page by page. */
+export interface PagedProducer extends ResourceProducer {
+  page(after: string | undefined, limit: number): DescriptorPage | Promise<DescriptorPage>
+}
