@@ -33,6 +33,8 @@ export interface Limits {
   /** `list_changed` at most once in this time. */
   listChangedIntervalMs: number
 
+  /** Connections open at once; further ones are closed at once. */
+  maxConnections: number
   /** Bytes of a request's header block. */
   maxHeaderBytes: number
   /** The header block must be complete after this. */
@@ -89,6 +91,7 @@ export const defaultLimits: Readonly<Limits> = Object.freeze({
   streamStallMs: 120_000,
   listChangedIntervalMs: 1000,
 
+  maxConnections: 16_384,
   maxHeaderBytes: 16 * KiB,
   headersTimeoutMs: 10_000,
   bodyTimeoutMs: 30_000,
