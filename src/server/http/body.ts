@@ -48,8 +48,8 @@ export function readBody(req: IncomingMessage, limits: BodyLimits): Promise<Buff
     const onClose = () => refuse(aborted())
 
     req.on('data', onData).on('end', onEnd).on('close', onClose).on('error', ignore)
-    // In this tick the parser may still hold the rest of the packet: a small body needs no timer.
-    process.nextTick(() => {
+    // The rest of the packet is parsed after this: a body that came with it needs no timer.
+    setImmediate(() => {
       if (settled || req.complete) return
       timer = setTimeout(() => refuse(timedOut(limits.timeoutMs)), limits.timeoutMs)
     })
