@@ -41,6 +41,8 @@ export interface Limits {
   headersTimeoutMs: number
   /** A body must make progress within this time. */
   bodyTimeoutMs: number
+  /** The rest of a refused body is read and thrown away for so long before the connection is cut. */
+  refusedBodyDrainMs: number
   /** Idle keep-alive connections are closed after this. */
   keepAliveTimeoutMs: number
   /** After a stop signal, connections still open are cut after this. */
@@ -54,6 +56,19 @@ export interface Limits {
   maxSceneChanges: number
   /** Buffers that posts to /host/v1/events may create. */
   maxEventBuffers: number
+  /** Audit records, or events, in one post of the application. */
+  maxHostBatch: number
+  /** Characters of a name, an id or a reason that the application sends. */
+  maxFieldChars: number
+  /** Bytes of the metadata of one event or artefact. */
+  maxMetadataBytes: number
+
+  /** The instance record is touched this often. */
+  heartbeatMs: number
+  /** Changes of the scene file within this time are read once. */
+  sceneFileDebounceMs: number
+  /** The scene file is looked at this often, where change events do not arrive. */
+  sceneFilePollMs: number
 
   /** Bytes of encoded blobs kept for repeated reads. */
   blobCacheBytes: number
@@ -95,6 +110,7 @@ export const defaultLimits: Readonly<Limits> = Object.freeze({
   maxHeaderBytes: 16 * KiB,
   headersTimeoutMs: 10_000,
   bodyTimeoutMs: 30_000,
+  refusedBodyDrainMs: 2000,
   keepAliveTimeoutMs: 30_000,
   stopGraceMs: 3000,
 
@@ -102,6 +118,13 @@ export const defaultLimits: Readonly<Limits> = Object.freeze({
   maxSceneRevisionBytes: 32 * MiB,
   maxSceneChanges: 1000,
   maxEventBuffers: 100,
+  maxHostBatch: 100,
+  maxFieldChars: 1024,
+  maxMetadataBytes: 16 * KiB,
+
+  heartbeatMs: 5000,
+  sceneFileDebounceMs: 50,
+  sceneFilePollMs: 2000,
 
   blobCacheBytes: 64 * MiB,
   maxCachedBlobBytes: 8 * MiB,
