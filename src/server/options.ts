@@ -54,6 +54,13 @@ export interface Limits {
   maxSceneRevisionBytes: number
   /** Changes listed in one delta. */
   maxSceneChanges: number
+  /** Entries of `audit://recent` when the reader names no `limit`, and at most. */
+  defaultAuditLimit: number
+  maxAuditLimit: number
+  /** Bytes of the `params` of one audit entry. */
+  maxAuditParamsBytes: number
+  /** Bytes of each text of an audit entry: action, actor, session id, reason. */
+  maxAuditTextBytes: number
   /** Buffers that posts to /host/v1/events may create. */
   maxEventBuffers: number
   /** Audit records, or events, in one post of the application. */
@@ -69,6 +76,22 @@ export interface Limits {
   sceneFileDebounceMs: number
   /** The scene file is looked at this often, where change events do not arrive. */
   sceneFilePollMs: number
+  /** Events of one page of `events://` when the reader names no `limit`, and at most. */
+  defaultEventLimit: number
+  maxEventLimit: number
+  /** Bytes of the `metadata` of one session event. */
+  maxEventMetadataBytes: number
+  /** Bytes of each text of a session event beside its message: source, stream, ids. */
+  maxEventTextBytes: number
+
+  /** A custom producer must answer within this time. */
+  producerTimeoutMs: number
+  /** Reads of one custom producer waiting at the same time; further ones fail at once. */
+  maxPendingReads: number
+  /** Answers kept for repeated reads and listings, per resource kind. */
+  maxKeptAnswers: number
+  /** Bytes of the answers so kept, per resource kind. */
+  maxKeptAnswerBytes: number
 
   /** Bytes of encoded blobs kept for repeated reads. */
   blobCacheBytes: number
@@ -117,6 +140,10 @@ export const defaultLimits: Readonly<Limits> = Object.freeze({
   maxSceneRevisions: 16,
   maxSceneRevisionBytes: 32 * MiB,
   maxSceneChanges: 1000,
+  defaultAuditLimit: 50,
+  maxAuditLimit: 500,
+  maxAuditParamsBytes: 4 * KiB,
+  maxAuditTextBytes: 1 * KiB,
   maxEventBuffers: 100,
   maxHostBatch: 100,
   maxFieldChars: 1024,
@@ -125,6 +152,15 @@ export const defaultLimits: Readonly<Limits> = Object.freeze({
   heartbeatMs: 5000,
   sceneFileDebounceMs: 50,
   sceneFilePollMs: 2000,
+  defaultEventLimit: 100,
+  maxEventLimit: 1000,
+  maxEventMetadataBytes: 4 * KiB,
+  maxEventTextBytes: 256,
+
+  producerTimeoutMs: 2000,
+  maxPendingReads: 1000,
+  maxKeptAnswers: 16,
+  maxKeptAnswerBytes: 16 * MiB,
 
   blobCacheBytes: 64 * MiB,
   maxCachedBlobBytes: 8 * MiB,
