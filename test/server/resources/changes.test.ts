@@ -75,6 +75,7 @@ describe('resource updates', () => {
     log.record({ action: 'a' })
     log.record({ action: 'a' })
     resources.close()
+    resources.listen({ resourceUpdated: uri => updates.push(uri), listChanged: () => {} })
     log.record({ action: 'a' })
     expect(updates).to.deep.equal(['audit://recent', 'audit://recent'])
   })
