@@ -12,7 +12,7 @@ import { type MemberFailure, MemberReader } from './member-reader.ts'
 export function parseUploadOptions(
   query: string,
   mime: string | undefined,
-  limits: Pick<Limits, 'maxFieldChars' | 'maxMetadataBytes' | 'maxJsonDepth'>,
+  limits: Pick<Limits, 'maxFieldChars' | 'maxArtefactMetadataBytes' | 'maxJsonDepth'>,
 ): Result<ArtefactOptions, MemberFailure> {
   const parameters = parseQuery(query)
   if (!parameters.ok) return parameters
@@ -34,7 +34,7 @@ export function parseUploadOptions(
 
 function parseMetadata(
   reader: MemberReader,
-  limits: Pick<Limits, 'maxMetadataBytes' | 'maxJsonDepth'>,
+  limits: Pick<Limits, 'maxArtefactMetadataBytes' | 'maxJsonDepth'>,
 ): unknown {
   const text = reader.text('metadata')
   if (text === undefined) return undefined
@@ -43,8 +43,11 @@ function parseMetadata(
     const nested = `must not nest deeper than ${limits.maxJsonDepth}`
     return reader.refuse('metadata', parsed.failure === 'depth' ? nested : 'must be JSON')
   }
-  if (jsonBytes(parsed.value) > limits.maxMetadataBytes) {
-    return reader.refuse('metadata', `must not be larger than ${limits.maxMetadataBytes} bytes`)
+  if (jsonBytes(parsed.value) > limits.maxArtefactMetadataBytes) {
+    return reader.refuse(
+      'metadata',
+      `must not be larger than ${limits.maxArtefactMetadataBytes} bytes`,
+    )
   }
   return parsed.value
 }

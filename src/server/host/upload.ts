@@ -22,7 +22,11 @@ export async function receiveArtefact(
   const query = url.includes('?') ? url.slice(url.indexOf('?') + 1) : ''
   const options = accepted(parseUploadOptions(query, req.headers['content-type'], limits))
   const source = new RememberingSource(
-    bodyStream(req, { maxBytes: limits.maxArtefactBytes, timeoutMs: limits.bodyTimeoutMs }),
+    bodyStream(req, {
+      // 0 is the store's word for "no bound".
+      maxBytes: limits.maxArtefactBytes || Infinity,
+      timeoutMs: limits.bodyTimeoutMs,
+    }),
   )
   try {
     const { ref, existed } = await store.put(source, options)
