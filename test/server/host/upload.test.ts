@@ -65,6 +65,7 @@ describe('POST /host/v1/artefacts', () => {
     ['display_name=%ff', ''],
     ['job_id=a%0Ab', '/job_id'],
     ['expires_at=tomorrow', '/expires_at'],
+    ['expires_at=2001-01-01T00:00:00Z', '/expires_at'],
     ['metadata={', '/metadata'],
     ['metadata=NaN', '/metadata'],
     [`metadata=${'['.repeat(65)}`, '/metadata'],
