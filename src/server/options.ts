@@ -65,10 +65,8 @@ export interface Limits {
   maxEventBuffers: number
   /** Audit records, or events, in one post of the application. */
   maxHostBatch: number
-  /** Characters of a name, an id or a reason that the application sends. */
+  /** Characters of a name or an id that the application sends; longer ones are refused. */
   maxFieldChars: number
-  /** Bytes of the metadata of one event or artefact. */
-  maxMetadataBytes: number
 
   /** The instance record is touched this often. */
   heartbeatMs: number
@@ -156,8 +154,7 @@ export const defaultLimits: Readonly<Limits> = Object.freeze({
   maxAuditTextBytes: 1 * KiB,
   maxEventBuffers: 100,
   maxHostBatch: 100,
-  maxFieldChars: 1024,
-  maxMetadataBytes: 16 * KiB,
+  maxFieldChars: 255,
 
   heartbeatMs: 5000,
   sceneFileDebounceMs: 50,
