@@ -58,26 +58,26 @@ export function createHostRoutes(deps: HostRoutesDeps): HostRoutes {
   const { sink, limits, clock = systemClock } = deps
   const buffers = new EventBuffers(sink, limits.maxEventBuffers)
 
-  const scene = jsonRoute(async (req, res) => {
+  const sceneRoute = jsonRoute(async (req, res) => {
     const scene = await readJson(req, limits)
     if (scene !== null && !isJsonObject(scene)) {
       throw invalidMember({ pointer: '', detail: 'the scene must be an object or null' })
     }
     answerJson(res, 200, { ok: true, revision: setScene(sink, scene) })
   })
-  const audit = jsonRoute(async (req, res) => {
+  const auditRoute = jsonRoute(async (req, res) => {
     const records = accepted(parseAuditPost(await readJson(req, limits), limits))
     for (const record of records) sink.audit.record(record)
     answerJson(res, 200, { ok: true, count: records.length })
   })
-  const artefacts: Route = {
+  const artefactsRoute: Route = {
     checkMediaType: checkArtefactMediaType,
     handle: (req, res) => receiveArtefact(req, res, sink.artefacts, limits, clock),
   }
   const routes = new Map<string, Route>([
-    ['/host/v1/scene', scene],
-    ['/host/v1/audit', audit],
-    ['/host/v1/artefacts', artefacts],
+    ['/host/v1/scene', sceneRoute],
+    ['/host/v1/audit', auditRoute],
+    ['/host/v1/artefacts', artefactsRoute],
   ])
 
   const eventsRoute = (segment: string) =>
