@@ -60,16 +60,7 @@ describe('service-cli serve', () => {
 
   it('posts a scene by the command the banner shows', async function () {
     if (!existsSync('/usr/bin/curl') || !existsSync('/usr/bin/script')) this.skip()
-    const child = spawn(
-      '/usr/bin/script',
-      [
-        '-qefc',
-        `exec ${process.execPath} bin/run.js serve --port 0 --registry-dir ${folder}`,
-        '/dev/null',
-      ],
-      { cwd: root, env: cleanEnv({ NO_COLOR: '1' }), stdio: ['pipe', 'pipe', 'ignore'] },
-    )
-    started.push(child)
+    const child = serveOnTerminal([])
     const banner = await readUntil(child.stdout, 'Ctrl-C stops.')
     expect(banner).to.contain('MCP endpoint').and.not.contain('\x1b')
     const [, lines = ''] = banner.replaceAll('\r', '').split('Post a scene\n')
@@ -77,6 +68,20 @@ describe('service-cli serve', () => {
     const curl = spawn('/bin/sh', ['-c', command], { env: cleanEnv() })
     expect(await textOf(curl.stdout)).to.match(/"ok": ?true/)
     child.stdin?.write('\x03')
+    expect(await exitOf(child)).to.equal(0)
+  })
+
+  it('goes on when its terminal is stopped', async function () {
+    if (process.platform !== 'linux' || !existsSync('/usr/bin/script')) this.skip()
+    const child = serveOnTerminal(['--log-level', 'debug'])
+    await readUntil(child.stdout, 'Ctrl-C stops.')
+    const [record = ''] = (await readdir(join(folder, 'instances'))).filter(isRecord)
+    const instance = JSON.parse(await readFile(join(folder, 'instances', record), 'utf8'))
+    child.stdout?.pause()
+    await makeNoise(instance.mcp_url)
+    expect(await postScene(instance)).to.equal(200)
+    process.kill(instance.pid, 'SIGTERM')
+    child.stdout?.resume()
     expect(await exitOf(child)).to.equal(0)
   })
 
@@ -118,12 +123,8 @@ describe('service-cli serve', () => {
 
   it('goes on and stops when nobody reads stderr', async () => {
     const { child, listening } = await serve(['--json', '--log-level', 'debug'])
-    // Requests to unknown addresses with long names fill the pipe with log lines.
     child.stderr?.pause()
-    for (let count = 0; count < 60; count++) {
-      const answer = await fetch(`${new URL(listening.url).origin}/${'x'.repeat(8000)}`)
-      await answer.arrayBuffer()
-    }
+    await makeNoise(listening.url)
     expect(await postScene(listening)).to.equal(200)
     child.kill('SIGTERM')
     expect(await exitOf(child)).to.equal(0)
@@ -182,6 +183,17 @@ describe('service-cli serve', () => {
     expect(shown.replaceAll('\0', '')).to.equal('service-cli')
   })
 
+  function serveOnTerminal(args: string[]): ChildProcess {
+    const words = ['bin/run.js', 'serve', '--port', '0', '--registry-dir', folder, ...args]
+    const child = spawn(
+      '/usr/bin/script',
+      ['-qefc', `exec ${process.execPath} ${words.join(' ')}`, '/dev/null'],
+      { cwd: root, env: cleanEnv({ NO_COLOR: '1' }), stdio: ['pipe', 'pipe', 'ignore'] },
+    )
+    started.push(child)
+    return child
+  }
+
   async function serve(args: string[]): Promise<{ child: ChildProcess; listening: Listening }> {
     const child = startProgram(['serve', '--port', '0', '--registry-dir', folder, ...args])
     started.push(child)
@@ -190,7 +202,22 @@ describe('service-cli serve', () => {
   }
 })
 
-async function postScene({ host_url, host_token_file }: Listening): Promise<number> {
+/** More log lines (at level debug) than any pipe or terminal holds. */
+async function makeNoise(url: string): Promise<void> {
+  for (let count = 0; count < 60; count++) {
+    const answer = await fetch(`${new URL(url).origin}/${'x'.repeat(8000)}`)
+    await answer.arrayBuffer()
+  }
+}
+
+function isRecord(name: string): boolean {
+  return name.endsWith('.json')
+}
+
+async function postScene({
+  host_url,
+  host_token_file,
+}: Pick<Listening, 'host_url' | 'host_token_file'>): Promise<number> {
   const token = await readFile(host_token_file, 'utf8')
   const answer = await fetch(`${host_url.replace(/^ws/, 'http')}/v1/scene`, {
     method: 'POST',

@@ -28,6 +28,15 @@ describe('service-cli', () => {
     expect(help).to.contain('dist/main.js')
   })
 
+  it('builds nothing, and says nothing, when dist is fresh', () => {
+    const { status, stdout, stderr } = spawnSync(
+      process.execPath,
+      ['scripts/build.js', '--if-stale'],
+      { cwd: root, encoding: 'utf8' },
+    )
+    expect({ status, stdout, stderr }).to.deep.equal({ status: 0, stdout: '', stderr: '' })
+  })
+
   it('asks for the Node version of package.json', () => {
     const entry = readFileSync(join(root, 'bin/run.js'), 'utf8')
     const needed = /needed = '([\d.]+)'/.exec(entry)?.[1]
@@ -108,6 +117,12 @@ describe('service-cli', () => {
       expect(await exitOf(child)).to.equal(0)
       expect(stderr).to.equal('')
     }
+  })
+
+  it('keeps its exit code when nobody hears the error', async () => {
+    const child = startProgram(['nosuch'])
+    child.stderr?.destroy()
+    expect(await exitOf(child)).to.equal(2)
   })
 })
 
