@@ -40,7 +40,7 @@ const allowed: Readonly<Record<Zone, readonly Zone[]>> = {
   'lib/': [],
   'server/': ['lib/', ...parts],
   'server/options.ts': ['lib/'],
-  'server/serve-options.ts': ['lib/', 'server/options.ts'],
+  'server/serve-options.ts': ['lib/', 'server/options.ts', 'server/http/'],
   'server/http/': ['lib/', 'server/options.ts'],
   'server/resources/': ['lib/', 'server/options.ts', 'server/artefacts/'],
   'server/artefacts/': ['lib/', 'server/options.ts', 'server/resources/'],
