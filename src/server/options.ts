@@ -86,6 +86,8 @@ export interface Limits {
   producerTimeoutMs: number
   /** Reads of one custom producer waiting at the same time; further ones fail at once. */
   maxPendingReads: number
+  /** URIs whose parsed form is kept for the next request. */
+  maxParsedUris: number
   /** Answers kept for repeated reads and listings, per resource kind. */
   maxKeptAnswers: number
   /** Bytes of the answers so kept, per resource kind. */
@@ -166,6 +168,7 @@ export const defaultLimits: Readonly<Limits> = Object.freeze({
 
   producerTimeoutMs: 2000,
   maxPendingReads: 1000,
+  maxParsedUris: 256,
   maxKeptAnswers: 16,
   maxKeptAnswerBytes: 16 * MiB,
 
