@@ -53,19 +53,16 @@ export function sendRefusal(
  * cuts the connection: the announced length is then never reached, so no client takes it for whole.
  */
 export async function writeParts(res: ServerResponse, parts: readonly JsonPart[]): Promise<void> {
+  // Small parts leave together. No longer than this turn: what is held back never drains.
   res.cork()
-  try {
-    for (const part of parts) {
-      if (typeof part === 'string' || part instanceof Uint8Array) await write(res, part)
-      else await writeBlob(res, part)
-    }
-  } finally {
-    res.uncork()
+  process.nextTick(() => res.uncork())
+  for (const part of parts) {
+    if (typeof part === 'string' || part instanceof Uint8Array) await write(res, part)
+    else await writeBlob(res, part)
   }
 }
 
 async function writeBlob(res: ServerResponse, blob: StreamedBlob): Promise<void> {
-  res.uncork()
   for await (const text of base64(blob.open())) {
     if (res.destroyed) return
     await write(res, text)
