@@ -207,13 +207,26 @@ export interface McpHttpConfig {
   limits?: Partial<Limits>
 }
 
+/** A timer that is to wait longer fires at once. */
+const maxTimerMs = 2 ** 31 - 1
+/** Times that are compared, not waited for. */
+const comparedTimes: readonly string[] = ['sessionIdleMs', 'artefactTtlMs']
+
+/**
+ * The defaults with the given ones in their place; undefined counts as not given. Throws
+ * `TypeError` for an unknown name, and for a value that is no whole number of its range:
+ * 0 and up, `pageSize` 1 and up, times that a timer waits for at most 2147483647 ms.
+ */
 export function resolveLimits(overrides: Partial<Limits> = {}): Limits {
   const limits = { ...defaultLimits }
   for (const [name, value] of Object.entries(overrides) as [keyof Limits, number | undefined][]) {
     if (value === undefined) continue
-    if (!(name in defaultLimits)) throw new TypeError(`unknown limit "${name}"`)
-    if (!Number.isFinite(value) || value < 0) {
-      throw new TypeError(`limit "${name}" must be a number >= 0`)
+    if (!Object.hasOwn(defaultLimits, name)) throw new TypeError(`unknown limit "${name}"`)
+    const least = name === 'pageSize' ? 1 : 0
+    const waits = name.endsWith('Ms') && !comparedTimes.includes(name)
+    const most = waits ? maxTimerMs : Number.MAX_SAFE_INTEGER
+    if (!Number.isSafeInteger(value) || value < least || value > most) {
+      throw new TypeError(`limit "${name}" must be a whole number from ${least} to ${most}`)
     }
     limits[name] = value
   }

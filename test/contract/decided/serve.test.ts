@@ -187,7 +187,7 @@ facts('decision: registry folder', [
         await symlink(join(folder, 'real'), join(folder, 'link'))
         const { code, said } = await refusedStart(['--registry-dir', join(folder, 'link')])
         expect(code).not.to.equal(0)
-        expect(stderr)
+        expect(said)
           .to.match(/symbolic link/)
           .and.to.match(/--registry-dir/)
       }),
