@@ -28,27 +28,12 @@ const maxDelayMs = 16
 const waitFactor = 6
 
 /**
- * One lock per artefact: within the process a queue, between processes a file made with O_EXCL
- * that names its owner. It is held for the few milliseconds in which names are put in place or
+ * One lock per artefact, within a process as between processes: a file made with O_EXCL that
+ * names its owner. It is held for the few milliseconds in which names are put in place or
  * taken away, never while bytes are received. A lock whose owner died is taken over.
  */
 export function createEntryLocks(options: EntryLockOptions): EntryLocks {
   const { dir, mark, patienceMs = 10_000 } = options
-  const queues = new Map<string, Promise<void>>()
-
-  async function queued<Value>(hex: string, action: () => Promise<Value>): Promise<Value> {
-    const before = queues.get(hex)
-    const { promise: mine, resolve: done } = Promise.withResolvers<void>()
-    const tail = before === undefined ? mine : before.then(() => mine)
-    queues.set(hex, tail)
-    try {
-      await before
-      return await action()
-    } finally {
-      done()
-      if (queues.get(hex) === tail) queues.delete(hex)
-    }
-  }
 
   async function acquire(path: string, owner: string): Promise<void> {
     let seen = ''
@@ -79,20 +64,17 @@ export function createEntryLocks(options: EntryLockOptions): EntryLocks {
   }
 
   return {
-    hold: (hex, action) =>
-      queued(hex, async () => {
-        const owner = `${mark} ${randomUUID()}`
-        await acquire(join(dir, hex), owner)
-        return run(join(dir, hex), owner, action)
-      }),
+    async hold(hex, action) {
+      const owner = `${mark} ${randomUUID()}`
+      const path = join(dir, hex)
+      await acquire(path, owner)
+      return run(path, owner, action)
+    },
 
     async tryHold(hex, action) {
-      if (queues.has(hex)) return undefined
-      return queued(hex, async () => {
-        const owner = `${mark} ${randomUUID()}`
-        const path = join(dir, hex)
-        return create(path, owner) ? run(path, owner, action) : undefined
-      })
+      const owner = `${mark} ${randomUUID()}`
+      const path = join(dir, hex)
+      return create(path, owner) ? run(path, owner, action) : undefined
     },
 
     clean() {
