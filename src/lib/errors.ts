@@ -13,6 +13,7 @@ export type ErrorCode =
   | 'body_timeout'
   | 'media_type_unsupported'
   | 'route_not_found'
+  | 'method_not_allowed'
   | 'limit_reached'
   | 'port_in_use'
   | 'listen_failed'

@@ -33,12 +33,16 @@ export interface Limits {
   /** `list_changed` at most once in this time. */
   listChangedIntervalMs: number
 
+  /** Connections open at once; further ones are closed at once. */
+  maxConnections: number
   /** Bytes of a request's header block. */
   maxHeaderBytes: number
   /** The header block must be complete after this. */
   headersTimeoutMs: number
   /** A body must make progress within this time. */
   bodyTimeoutMs: number
+  /** The rest of a refused body is read and thrown away for so long before the connection is cut. */
+  refusedBodyDrainMs: number
   /** Idle keep-alive connections are closed after this. */
   keepAliveTimeoutMs: number
   /** After a stop signal, connections still open are cut after this. */
@@ -50,21 +54,67 @@ export interface Limits {
   maxSceneRevisionBytes: number
   /** Changes listed in one delta. */
   maxSceneChanges: number
+  /** Entries of `audit://recent` when the reader names no `limit`, and at most. */
+  defaultAuditLimit: number
+  maxAuditLimit: number
+  /** Bytes of the `params` of one audit entry. */
+  maxAuditParamsBytes: number
+  /** Bytes of each text of an audit entry: action, actor, session id, reason. */
+  maxAuditTextBytes: number
   /** Buffers that posts to /host/v1/events may create. */
   maxEventBuffers: number
+  /** Audit records, or events, in one post of the application. */
+  maxHostBatch: number
+  /** Characters of a name, an id or a reason that the application sends. */
+  maxFieldChars: number
+  /** Bytes of the metadata of one event or artefact. */
+  maxMetadataBytes: number
+
+  /** The instance record is touched this often. */
+  heartbeatMs: number
+  /** Changes of the scene file within this time are read once. */
+  sceneFileDebounceMs: number
+  /** The scene file is looked at this often, where change events do not arrive. */
+  sceneFilePollMs: number
+  /** Events of one page of `events://` when the reader names no `limit`, and at most. */
+  defaultEventLimit: number
+  maxEventLimit: number
+  /** Bytes of the `metadata` of one session event. */
+  maxEventMetadataBytes: number
+  /** Bytes of each text of a session event beside its message: source, stream, ids. */
+  maxEventTextBytes: number
+
+  /** A custom producer must answer within this time. */
+  producerTimeoutMs: number
+  /** Reads of one custom producer waiting at the same time; further ones fail at once. */
+  maxPendingReads: number
+  /** Answers kept for repeated reads and listings, per resource kind. */
+  maxKeptAnswers: number
+  /** Bytes of the answers so kept, per resource kind. */
+  maxKeptAnswerBytes: number
 
   /** Bytes of encoded blobs kept for repeated reads. */
   blobCacheBytes: number
   /** Blobs up to this size are verified once and kept encoded; larger ones are streamed. */
   maxCachedBlobBytes: number
-  /** Bytes of one artefact. */
+  /** Bytes of one artefact; 0 = no bound. */
   maxArtefactBytes: number
-  /** Bytes of all artefacts; the oldest go first. */
+  /** Bytes of all artefacts; the oldest go first; 0 = no bound. */
   maxArtefactTotalBytes: number
-  /** Number of artefacts; the oldest go first. */
+  /** Number of artefacts; the oldest go first; 0 = no bound. */
   maxArtefacts: number
-  /** An artefact without an expiry of its own goes after this. */
+  /** An artefact without an expiry of its own goes after this; 0 = never. */
   artefactTtlMs: number
+  /** Bytes of an artefact's metadata as JSON. */
+  maxArtefactMetadataBytes: number
+  /** Bytes of sidecars behind one page of artefacts; a page of large ones is shorter. */
+  maxArtefactPageBytes: number
+  /** Bytes of damaged artefacts kept aside for inspection; the oldest go first; 0 = keep none. */
+  maxArtefactQuarantineBytes: number
+  /** Expired artefacts and leftovers are removed this often; 0 = only at start. */
+  artefactSweepMs: number
+  /** While somebody listens, changes by other processes are looked for this often; 0 = never. */
+  artefactPollMs: number
 }
 
 const KiB = 1024
@@ -89,16 +139,38 @@ export const defaultLimits: Readonly<Limits> = Object.freeze({
   streamStallMs: 120_000,
   listChangedIntervalMs: 1000,
 
+  maxConnections: 16_384,
   maxHeaderBytes: 16 * KiB,
   headersTimeoutMs: 10_000,
   bodyTimeoutMs: 30_000,
+  refusedBodyDrainMs: 2000,
   keepAliveTimeoutMs: 30_000,
   stopGraceMs: 3000,
 
   maxSceneRevisions: 16,
   maxSceneRevisionBytes: 32 * MiB,
   maxSceneChanges: 1000,
+  defaultAuditLimit: 50,
+  maxAuditLimit: 500,
+  maxAuditParamsBytes: 4 * KiB,
+  maxAuditTextBytes: 1 * KiB,
   maxEventBuffers: 100,
+  maxHostBatch: 100,
+  maxFieldChars: 1024,
+  maxMetadataBytes: 16 * KiB,
+
+  heartbeatMs: 5000,
+  sceneFileDebounceMs: 50,
+  sceneFilePollMs: 2000,
+  defaultEventLimit: 100,
+  maxEventLimit: 1000,
+  maxEventMetadataBytes: 4 * KiB,
+  maxEventTextBytes: 256,
+
+  producerTimeoutMs: 2000,
+  maxPendingReads: 1000,
+  maxKeptAnswers: 16,
+  maxKeptAnswerBytes: 16 * MiB,
 
   blobCacheBytes: 64 * MiB,
   maxCachedBlobBytes: 8 * MiB,
@@ -106,6 +178,11 @@ export const defaultLimits: Readonly<Limits> = Object.freeze({
   maxArtefactTotalBytes: 64 * GiB,
   maxArtefacts: 100_000,
   artefactTtlMs: 30 * 24 * 60 * 60 * 1000,
+  maxArtefactMetadataBytes: 64 * KiB,
+  maxArtefactPageBytes: 1 * MiB,
+  maxArtefactQuarantineBytes: 1 * GiB,
+  artefactSweepMs: 60_000,
+  artefactPollMs: 1000,
 })
 
 /** Settings of a server. Not an authentication boundary: enforcement is a separate argument. */

@@ -73,6 +73,8 @@ export interface ArtefactStore {
   find(hex: string): Promise<ArtefactRef | null>
   open(hex: string): Promise<OpenArtefact | null>
   page(after: string | undefined, limit: number, filter?: ArtefactFilter): Promise<ArtefactPage>
+  /** Up to `limit` hashes that start with `prefix`, in no order. */
+  startingWith(prefix: string, limit: number): Promise<readonly string[]>
   remove(hex: string): Promise<boolean>
   /** Called after artefacts appeared or went, by this process or another. Returns the unsubscribe. */
   onChange(listener: () => void): () => void

@@ -1,0 +1,121 @@
+import { Flags } from '@oclif/core'
+import { BaseCommand } from '../lib/cli/base-command.ts'
+import { type LogLevel, logLevels } from '../lib/cli/log-level.ts'
+import { readServeSettings } from './serve-settings.ts'
+
+/** Runs the resource server until a signal ends it. */
+export default class Serve extends BaseCommand {
+  static override summary = 'serve the live state of an application to AI clients'
+
+  static override usage = 'serve [FLAGS]'
+
+  static override description = `Runs beside the application, receives its scene, audit records, \
+events and files over the host link, and offers them as MCP resources on /mcp. Listens on this \
+machine only, unless --host says otherwise.
+
+Environment: SERVICE_MCP_API_KEY (the key that clients must present), SERVICE_HOST_TOKEN (the \
+token that the application presents; without it one is made for each run), SERVICE_REGISTRY_DIR.`
+
+  static override examples = [
+    { description: 'start with the defaults', command: '<%= config.bin %> serve' },
+    {
+      description: 'ask clients for a key, kept in a file only you can read',
+      command: '<%= config.bin %> serve --api-key-file ~/.config/mcp.key',
+    },
+    {
+      description: 'serve a scene that another program writes to a file',
+      command: '<%= config.bin %> serve --dcc-type houdini --scene-file ./scene.json',
+    },
+    {
+      description: 'start from a script: a free port, one JSON line when it listens',
+      command: '<%= config.bin %> serve --port 0 --json',
+    },
+    {
+      description: 'raise one bound',
+      command: '<%= config.bin %> serve --limit maxSessions=20000',
+    },
+  ]
+
+  static override flags = {
+    port: Flags.integer({
+      description: 'TCP port; 0 picks a free one',
+      default: 8765,
+      min: 0,
+      max: 65_535,
+    }),
+    host: Flags.string({ description: 'address to listen on', default: '127.0.0.1' }),
+    'public-url': Flags.string({
+      description: 'address clients use when it is not the one listened on (behind a proxy)',
+      helpValue: 'URL',
+    }),
+    'allowed-host': Flags.string({
+      description: 'a further name accepted in the Host header (repeatable)',
+      helpValue: 'NAME',
+      multiple: true,
+      multipleNonGreedy: true,
+    }),
+    'allowed-origin': Flags.string({
+      description: 'a web origin that may call the server, with CORS (repeatable)',
+      helpValue: 'ORIGIN',
+      multiple: true,
+      multipleNonGreedy: true,
+    }),
+    'dcc-type': Flags.string({
+      description: 'kind of application, until it says so itself',
+      default: 'unknown',
+      helpValue: 'TYPE',
+    }),
+    name: Flags.string({ description: 'what to call this instance', helpValue: 'TEXT' }),
+    'registry-dir': Flags.string({
+      description: 'folder of instance records, tokens and artefacts',
+      helpValue: 'DIR',
+    }),
+    artefacts: Flags.boolean({
+      description: 'serve stored artefacts (on unless --no-artefacts)',
+      default: true,
+      allowNo: true,
+    }),
+    resources: Flags.boolean({
+      description: 'serve resources (on unless --no-resources)',
+      default: true,
+      allowNo: true,
+    }),
+    'scene-file': Flags.string({
+      description: 'watch a JSON file and serve it as the scene',
+      helpValue: 'FILE',
+    }),
+    'host-token-file': Flags.string({
+      description: 'file with the token the application presents',
+      helpValue: 'FILE',
+    }),
+    'api-key-file': Flags.string({
+      description: 'file with the key clients must present; before SERVICE_MCP_API_KEY',
+      helpValue: 'FILE',
+    }),
+    'allow-unauthenticated': Flags.boolean({
+      description: 'listen on a non-loopback --host without a key',
+      default: false,
+    }),
+    'log-level': Flags.option({ options: logLevels })({
+      description: 'least severe log line on stderr [default: info, with --quiet: warn]',
+    }),
+    limit: Flags.string({
+      description: 'change one bound, as in maxSessions=20000 (repeatable; docs/limits.md)',
+      helpValue: 'NAME=NUMBER',
+      multiple: true,
+      multipleNonGreedy: true,
+    }),
+  }
+
+  override async run(): Promise<void> {
+    const { flags } = await this.parse(Serve)
+    const settings = await readServeSettings(flags, process.env)
+    const level: LogLevel = flags['log-level'] ?? (flags.quiet ? 'warn' : 'info')
+    // Loaded only now: help and usage errors need neither the log nor the server.
+    const { runServer } = await import('./serve-run.ts')
+    await runServer(
+      { ...settings, version: this.config.version },
+      { level, json: flags.json, quiet: flags.quiet },
+    )
+  }
+}

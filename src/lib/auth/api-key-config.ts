@@ -1,0 +1,33 @@
+/** Settings of a shared API key; every member is optional. */
+export interface ApiKeyOptions {
+  /** The key itself; when set it overrides the environment variable. Default null. */
+  apiKey?: string | null
+  /** Name of the environment variable read by `resolve`. Default `SERVICE_MCP_API_KEY`. */
+  envVar?: string
+  /** HTTP header that carries `Bearer <key>`. Default `Authorization`. */
+  headerName?: string
+}
+
+/**
+ * Where the shared key of an MCP server comes from. Declares, and enforces nothing: pass what
+ * `resolve()` returns to `validateBearerToken`.
+ */
+export class ApiKeyConfig {
+  readonly apiKey: string | null
+  readonly envVar: string
+  readonly headerName: string
+
+  constructor(options: ApiKeyOptions = {}) {
+    this.apiKey = options.apiKey ?? null
+    this.envVar = options.envVar ?? 'SERVICE_MCP_API_KEY'
+    this.headerName = options.headerName ?? 'Authorization'
+  }
+
+  /**
+   * The key: the member `apiKey`, else the environment variable, else null. An empty text counts
+   * as absent in both places. The environment is read at each call.
+   */
+  resolve(env: NodeJS.ProcessEnv = process.env): string | null {
+    return this.apiKey || env[this.envVar] || null
+  }
+}

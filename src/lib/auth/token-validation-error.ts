@@ -1,0 +1,11 @@
+/**
+ * A token that cannot be accepted. Nothing in this library throws it: `validateBearerToken`
+ * answers false. It is there for handlers that would rather throw.
+ */
+export class TokenValidationError extends Error {
+  override readonly name = 'TokenValidationError'
+
+  constructor(message = 'token validation failed', options?: ErrorOptions) {
+    super(message, options)
+  }
+}

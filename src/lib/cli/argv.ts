@@ -1,0 +1,61 @@
+import { ServiceError } from '../errors.ts'
+
+/** What the reordering must know of a flag; the flag definitions of the commands satisfy it. */
+export interface GlobalFlag {
+  readonly type: 'boolean' | 'option'
+  readonly char?: string | undefined
+}
+
+/**
+ * `[globals] command [rest]` → `command [globals] [rest]`: the command parser takes the first
+ * word for the command. The globals go in front of the first flag, not to the end, so that a
+ * flag that lost its value still complains instead of swallowing a global one.
+ *
+ * Throws `usage_invalid` when a global misses its value or no command follows.
+ */
+export function hoistGlobalFlags(
+  argv: readonly string[],
+  flags: Readonly<Record<string, GlobalFlag>>,
+): string[] {
+  const end = endOfGlobals(argv, flags)
+  if (end === 0) return [...argv]
+  const globals = argv.slice(0, end)
+  const rest = argv.slice(end)
+  const [first] = rest
+  if (first === undefined) {
+    throw new ServiceError('usage_invalid', `no command given after ${globals.join(' ')}`, {
+      hint: 'service-cli --help lists the commands',
+    })
+  }
+  if (first.startsWith('-')) return [...rest, ...globals]
+  const firstFlag = rest.findIndex(word => word.startsWith('-'))
+  const at = firstFlag === -1 ? rest.length : firstFlag
+  return [...rest.slice(0, at), ...globals, ...rest.slice(at)]
+}
+
+function endOfGlobals(
+  argv: readonly string[],
+  flags: Readonly<Record<string, GlobalFlag>>,
+): number {
+  const typeOf = new Map<string, GlobalFlag['type']>()
+  for (const [name, flag] of Object.entries(flags)) {
+    typeOf.set(`--${name}`, flag.type)
+    if (flag.char !== undefined) typeOf.set(`-${flag.char}`, flag.type)
+  }
+  let at = 0
+  for (let word = argv[at]; word !== undefined; word = argv[at]) {
+    const [name = ''] = word.split('=', 1)
+    const type = typeOf.get(name)
+    if (type === undefined || (type === 'boolean' && word !== name)) break
+    at++
+    if (type === 'boolean' || word !== name) continue
+    const value = argv[at]
+    if (value === undefined || value.startsWith('-')) {
+      throw new ServiceError('usage_invalid', `flag ${name} expects a value`, {
+        hint: `write ${name}=VALUE when the value starts with a dash`,
+      })
+    }
+    at++
+  }
+  return at
+}

@@ -1,0 +1,85 @@
+import { printable } from './log-format.ts'
+
+export interface BannerFacts {
+  /** The MCP endpoint, as clients use it. */
+  readonly url: string
+  readonly hostUrl: string
+  /** Null when the token came from the environment. */
+  readonly hostTokenFile: string | null
+  /** A key is asked for. */
+  readonly keyed: boolean
+  /** Only this machine can reach it. */
+  readonly loopback: boolean
+  readonly warnings: readonly string[]
+  readonly colour: boolean
+}
+
+/**
+ * What a person needs after starting the server. Own sentences fit 80 columns; addresses and
+ * paths are never broken, so that they can be copied. Never shows a key or a token.
+ */
+export function renderBanner(facts: BannerFacts): string {
+  const bold = (text: string): string => (facts.colour ? `\x1b[1m${text}\x1b[22m` : text)
+  const warn = (text: string): string => (facts.colour ? `\x1b[33m${text}\x1b[39m` : text)
+  const lines = [
+    '',
+    `${bold('MCP endpoint')}  ${facts.url}`,
+    `${bold('Host link')}     ${facts.hostUrl}`,
+    `${bold('Host token')}    ${facts.hostTokenFile ?? 'from SERVICE_HOST_TOKEN'}`,
+    `${bold('Checked')}       Host and Origin, the host token${facts.keyed ? ', the API key' : ''}`,
+    ...(facts.keyed ? [] : openNotice(facts.loopback).map(warn)),
+    ...facts.warnings.map(text => warn(`  warning: ${text}`)),
+    '',
+    bold('Connect a client'),
+    ...clientLines(facts),
+    '',
+    bold('Post a scene'),
+    ...sceneLines(facts),
+    '',
+    'Ctrl-C stops.',
+    '',
+  ]
+  return lines.map(line => `${line}\n`).join('')
+}
+
+function openNotice(loopback: boolean): string[] {
+  const who = loopback ? 'every account of this machine' : 'everyone who can reach this address'
+  return [
+    `  No API key is set: ${who} can read the scene`,
+    '  and the window. To ask for one, start with SERVICE_MCP_API_KEY set, or with',
+    '  --api-key-file FILE.',
+  ]
+}
+
+function clientLines({ url, keyed }: BannerFacts): string[] {
+  const json = { url, ...(keyed && { headers: { Authorization: 'Bearer <key>' } }) }
+  const header = ['    --header "Authorization: Bearer $SERVICE_MCP_API_KEY"']
+  const claude = `  claude mcp add --transport http service-cli ${url}`
+  const gemini = `  gemini mcp add --transport http service-cli ${url}`
+  const withHeader = (line: string): string[] => (keyed ? [`${line} \\`, ...header] : [line])
+  return [
+    '  Claude Code:',
+    ...withHeader(`  ${claude}`),
+    '  Gemini CLI:',
+    ...withHeader(`  ${gemini}`),
+    '  Cursor (.cursor/mcp.json; VS Code: the inner object, in .vscode/mcp.json):',
+    `    {"mcpServers":{"service-cli":${JSON.stringify(json)}}}`,
+  ]
+}
+
+function sceneLines({ hostUrl, hostTokenFile }: BannerFacts): string[] {
+  const address = `${hostUrl.replace(/^ws/, 'http')}/v1/scene`
+  const token =
+    hostTokenFile === null
+      ? '  TOKEN=$SERVICE_HOST_TOKEN'
+      : `  TOKEN=$(cat ${shellQuote(hostTokenFile)})`
+  return [
+    token,
+    `  curl -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' \\`,
+    `    -d '{"objects":["Cube"]}' ${address}`,
+  ]
+}
+
+function shellQuote(path: string): string {
+  return /^[\w@%+=:,./-]+$/.test(path) ? path : `'${printable(path).replaceAll("'", `'\\''`)}'`
+}

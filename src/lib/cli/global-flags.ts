@@ -1,0 +1,14 @@
+import { Flags } from '@oclif/core'
+
+/** Flags of every command; they may also stand before it (`service-cli --json serve`). */
+export const globalFlags = {
+  json: Flags.boolean({
+    description: 'print results and errors as JSON lines on stdout',
+    helpGroup: 'GLOBAL',
+  }),
+  quiet: Flags.boolean({
+    char: 'q',
+    description: 'say only what is wrong',
+    helpGroup: 'GLOBAL',
+  }),
+}

@@ -1,0 +1,49 @@
+import { pino } from 'pino'
+import type { Logger } from '../logger.ts'
+import { type WriteChunk, createLineSink } from './line-sink.ts'
+import type { LogLevel } from './log-level.ts'
+import { formatLogLine } from './log-format.ts'
+import { redactSecrets } from './redact.ts'
+
+export interface LogOptions {
+  level: LogLevel
+  /** Readable lines instead of JSON. */
+  readable: boolean
+  colour: boolean
+  write: WriteChunk
+}
+
+export interface ProgramLog extends Logger {
+  /** Text that is not a log record (the banner), in order with the records. */
+  print(text: string): void
+  /** Waits for the lines to leave, at most `timeoutMs`. */
+  flush(timeoutMs: number): Promise<void>
+}
+
+/** The log of a running server: bounded, never waiting for its reader, without secrets. */
+export function createLog({ level, readable, colour, write }: LogOptions): ProgramLog {
+  const format = (line: string): string => (readable ? formatLogLine(line, colour) : line)
+  const sink = createLineSink({ write, notice: count => format(dropNotice(count)) })
+  const logger = pino(
+    {
+      level,
+      base: null,
+      timestamp: () => `,"time":"${new Date().toISOString()}"`,
+      formatters: { level: label => ({ level: label }), log: redactSecrets },
+    },
+    { write: line => sink.write(format(line)) },
+  )
+  return {
+    debug: (fields, message) => logger.debug(fields, message),
+    info: (fields, message) => logger.info(fields, message),
+    warn: (fields, message) => logger.warn(fields, message),
+    error: (fields, message) => logger.error(fields, message),
+    print: text => sink.write(text),
+    flush: timeoutMs => sink.flush(timeoutMs),
+  }
+}
+
+function dropNotice(count: number): string {
+  const time = new Date().toISOString()
+  return `${JSON.stringify({ level: 'warn', time, count, msg: 'log lines dropped' })}\n`
+}

@@ -1,0 +1,28 @@
+const numbers = { SIGHUP: 1, SIGINT: 2, SIGTERM: 15 } as const
+export type StopSignal = keyof typeof numbers
+
+export interface StopSignals {
+  /** Settles with the first signal. */
+  readonly received: Promise<StopSignal>
+  /** Back to the default behaviour. */
+  dispose(): void
+}
+
+/** The first signal asks to stop; the second ends the process at once. */
+export function watchStopSignals(): StopSignals {
+  const { promise, resolve } = Promise.withResolvers<StopSignal>()
+  let asked = false
+  const onSignal = (signal: NodeJS.Signals): void => {
+    if (asked) process.exit(128 + numbers[signal as StopSignal])
+    asked = true
+    resolve(signal as StopSignal)
+  }
+  const names = Object.keys(numbers) as StopSignal[]
+  for (const name of names) process.on(name, onSignal)
+  return {
+    received: promise,
+    dispose: () => {
+      for (const name of names) process.off(name, onSignal)
+    },
+  }
+}

@@ -1,0 +1,10 @@
+export interface Terminal {
+  readonly isTTY: boolean
+  readonly colour: boolean
+}
+
+/** NO_COLOR (any value but the empty one) and TERM=dumb switch colour off; so does a pipe. */
+export function describeTerminal(isTTY: boolean, env: NodeJS.ProcessEnv): Terminal {
+  const refused = (env.NO_COLOR ?? '') !== '' || env.TERM === 'dumb'
+  return { isTTY, colour: isTTY && !refused }
+}

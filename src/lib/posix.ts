@@ -1,0 +1,88 @@
+import { constants } from 'node:fs'
+import { lstat, mkdir, open, readdir } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import { ServiceError } from './errors.ts'
+import { type Logger, silentLogger } from './logger.ts'
+
+/**
+ * What only POSIX systems have: owners, modes, opening without following a symlink, syncing a
+ * folder. Where it is absent (Windows) the checks are skipped, so that every caller is the same.
+ */
+
+/** Flag for `open`: fail instead of following a symlink. 0 where the system has no such flag. */
+export const noFollow: number = constants.O_NOFOLLOW ?? 0
+
+/** Flag for `open`: do not wait for the other end of a pipe that lies in a file's place. */
+export const noWait: number = constants.O_NONBLOCK ?? 0
+
+/** The user this process runs as, or null where the system has no such notion (Windows). */
+export function ownUid(): number | null {
+  return process.geteuid?.() ?? null
+}
+
+/**
+ * Makes sure that `path` is a folder of our own that nobody else can enter (0700). Throws
+ * `registry_dir_unsafe` for a symlink, something else than a folder, another owner, or a folder
+ * that others can enter and that already holds something: closing a folder in use is its owner's
+ * decision. Errors of the file system pass through. Where there are no owners and modes
+ * (Windows) only the kind of file is checked, and one line of `log` says so.
+ */
+export async function ensurePrivateDirectory(
+  folder: string,
+  log: Logger = silentLogger,
+): Promise<void> {
+  // Without a trailing slash, which would make the checks below follow a symlink.
+  const path = resolve(folder)
+  await mkdir(path, { recursive: true, mode: 0o700 }).catch(error => {
+    // Something that is not a folder is there: the check below says so in clearer words.
+    if (error.code !== 'EEXIST') throw error
+  })
+  const found = await lstat(path)
+  const elsewhere = 'remove it or choose another folder'
+  if (found.isSymbolicLink()) throw unsafe(path, 'is a symbolic link', elsewhere)
+  if (!found.isDirectory()) throw unsafe(path, 'is not a folder', elsewhere)
+  const uid = ownUid()
+  if (uid === null) {
+    log.info({ path }, 'owner and mode of the folder are not checked on this system')
+    return
+  }
+  if (found.uid !== uid) {
+    const hint = 'choose another folder, or have its owner remove it'
+    throw unsafe(path, `belongs to another user (uid ${found.uid})`, hint)
+  }
+  if ((found.mode & 0o077) === 0) return
+  if ((await readdir(path)).length > 0) {
+    throw unsafe(path, `is open to other users (mode ${octal(found.mode)})`, `chmod 700 ${path}`)
+  }
+  await tighten(path)
+}
+
+/** Makes names that were created, renamed or removed in `path` durable. */
+export async function fsyncDirectory(path: string): Promise<void> {
+  // Windows cannot open a folder as a file, and syncs its entries with the file.
+  if (process.platform === 'win32') return
+  const folder = await open(path, constants.O_RDONLY)
+  try {
+    await folder.sync()
+  } finally {
+    await folder.close()
+  }
+}
+
+/** Through a handle that does not follow a symlink, so that no other folder is hit by a swap. */
+async function tighten(path: string): Promise<void> {
+  const folder = await open(path, constants.O_RDONLY | constants.O_DIRECTORY | noFollow)
+  try {
+    await folder.chmod(0o700)
+  } finally {
+    await folder.close()
+  }
+}
+
+function unsafe(path: string, what: string, hint: string): ServiceError {
+  return new ServiceError('registry_dir_unsafe', `the folder ${path} ${what}`, { hint })
+}
+
+function octal(mode: number): string {
+  return (mode & 0o7777).toString(8).padStart(4, '0')
+}

@@ -1,0 +1,52 @@
+import { settings } from '@oclif/core/settings'
+import { run } from '@oclif/core/run'
+import type { Interfaces } from '@oclif/core'
+import { setTimeout } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { hoistGlobalFlags } from './lib/cli/argv.ts'
+import { type Failure, describeFailure } from './lib/cli/failure.ts'
+import { globalFlags } from './lib/cli/global-flags.ts'
+
+export interface ProgramFiles {
+  /** The package folder, as a file URL. */
+  root: string
+  /** The parsed package.json: it says where the commands are. */
+  pjson: Interfaces.PJSON
+}
+
+const stderrWaitMs = 1000
+
+/** The whole program: arguments in, exit code out. Never rejects. */
+export async function main(argv: readonly string[], files: ProgramFiles): Promise<void> {
+  // Otherwise the command loader looks for TypeScript runners that are not needed here.
+  settings.enableAutoTranspile = false
+  process.exit(await perform(argv, files))
+}
+
+async function perform(argv: readonly string[], files: ProgramFiles): Promise<number> {
+  let failure: Failure = { exitCode: 0, stdout: '', stderr: '' }
+  try {
+    const args = hoistGlobalFlags(argv, globalFlags)
+    await run(args, { root: fileURLToPath(files.root), pjson: files.pjson })
+  } catch (error) {
+    failure = describeFailure(error, wantsJson(argv))
+  }
+  await written(process.stdout, failure.stdout)
+  // A stderr that nobody reads must not keep the program from ending.
+  await Promise.race([written(process.stderr, failure.stderr), setTimeout(stderrWaitMs)])
+  return failure.exitCode
+}
+
+/** The flags may be what could not be parsed, so the words themselves are asked. */
+function wantsJson(argv: readonly string[]): boolean {
+  const end = argv.indexOf('--')
+  return (end === -1 ? argv : argv.slice(0, end)).includes('--json')
+}
+
+/** Settles when the text, and all before it, has left; also when the reader has gone. */
+function written(stream: NodeJS.WriteStream, text: string): Promise<void> {
+  return new Promise(resolve => {
+    stream.once('error', () => resolve())
+    stream.write(text, () => resolve())
+  })
+}

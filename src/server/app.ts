@@ -1,0 +1,156 @@
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
+import { getRequestListener } from '@hono/node-server'
+import { ServiceError } from '../lib/errors.ts'
+import type { Logger } from '../lib/logger.ts'
+import { type AuthPolicy, type AuthOutcome, challenge } from './http/authentication.ts'
+import type { Cors } from './http/cors.ts'
+import { findDuplicateHeader, type Guard } from './http/guards.ts'
+import { toProblem, writeProblem } from './http/problem.ts'
+import { createPublicRoutes } from './http/public-routes.ts'
+import type { RefusedRequest } from './http/refusals.ts'
+import type { McpEndpoint } from './mcp/endpoint.ts'
+import { rpcCodes } from './mcp/errors.ts'
+import { errorMessage } from './mcp/json-text.ts'
+import type { RequestNotes } from './mcp/legacy/endpoint.ts'
+import { sendJson } from './mcp/send.ts'
+
+export interface AppParts {
+  mcp: McpEndpoint
+  auth: AuthPolicy
+  guard: Guard
+  cors: Cors
+  /** The server is bound to every address: a Host equal to the one reached is its own. */
+  boundToAll: boolean
+  /** `/host/…`; guards itself with the host token. */
+  host?: (req: IncomingMessage, res: ServerResponse, path: string) => Promise<void>
+  /** `/artefacts/sha256/<hex>`. */
+  download?: (req: IncomingMessage, res: ServerResponse, hex: string) => Promise<void>
+  isReady: () => boolean
+  onRefused: (refused: RefusedRequest) => void
+  log: Logger
+}
+
+const artefactPath = '/artefacts/sha256/'
+
+/**
+ * One request from first byte to last: guards, authentication, then its room. `/mcp` and
+ * `/artefacts` are answered on the Node response itself, the rest goes through Hono.
+ */
+export function createListener(parts: AppParts): RequestListener {
+  const publicRoutes = getRequestListener(createPublicRoutes(parts.isReady).fetch)
+
+  async function route(req: IncomingMessage, res: ServerResponse, notes: Notes): Promise<void> {
+    const path = notes.path
+    const duplicate = findDuplicateHeader(req.rawHeaders)
+    if (duplicate !== null) {
+      const message = `header "${duplicate}" was sent more than once`
+      return refuse(req, res, path, { status: 400, reason: 'duplicate_header', message })
+    }
+    const localAddress = parts.boundToAll ? req.socket.localAddress : undefined
+    const verdict = parts.guard(req.headers, localAddress)
+    if (!verdict.ok) return refuse(req, res, path, verdict.failure)
+    if (path.startsWith('/host/') && parts.host !== undefined) return parts.host(req, res, path)
+
+    if (req.headers.origin !== undefined) {
+      parts.cors.apply(req, res)
+      if (parts.cors.preflight(req, res)) return
+    }
+    const isMcp = path === '/mcp'
+    if (!isMcp && !path.startsWith(artefactPath)) return publicRoutes(req, res)
+
+    const decided = parts.auth.authenticate(req.headers)
+    const outcome = decided instanceof Promise ? await decided : decided
+    if (!outcome.ok) return refuseCaller(req, res, outcome)
+    notes.principal = outcome.principal
+    if (isMcp) return parts.mcp.handle(req, res, notes)
+    if (parts.download === undefined) {
+      throw new ServiceError('route_not_found', 'artefacts are switched off on this server')
+    }
+    return parts.download(req, res, path.slice(artefactPath.length))
+  }
+
+  function refuse(
+    req: IncomingMessage,
+    res: ServerResponse,
+    path: string,
+    refusal: { status: 400 | 403; reason: string; message: string },
+  ): void | Promise<void> {
+    const { status, reason, message } = refusal
+    if (status === 403) parts.onRefused({ status, reason, peer: peerOf(req) })
+    closeIfBodyFollows(req, res)
+    if (path === '/mcp') {
+      return sendJson(res, status, errorMessage(null, { code: rpcCodes.refused, message }))
+    }
+    const code = status === 403 ? 'request_refused' : 'body_invalid'
+    return writeProblem(res, new ServiceError(code, message))
+  }
+
+  function refuseCaller(
+    req: IncomingMessage,
+    res: ServerResponse,
+    outcome: AuthOutcome & { ok: false },
+  ): void {
+    const { status, error = 'invalid_request', description } = outcome
+    parts.onRefused({ status, reason: outcome.error ?? 'no_credentials', peer: peerOf(req) })
+    closeIfBodyFollows(req, res)
+    const body = JSON.stringify({ error, error_description: description })
+    res.writeHead(status, {
+      'Content-Type': 'application/json',
+      'WWW-Authenticate': challenge(outcome),
+    })
+    res.end(body)
+  }
+
+  function failed(res: ServerResponse, notes: Notes, error: unknown): void {
+    const problem = toProblem(error)
+    if (problem.status >= 500) parts.log.error({ err: error, path: notes.path }, 'a request failed')
+    if (res.destroyed) return
+    // Half an answer is out: only cutting the connection tells the client that it is not whole.
+    if (res.headersSent) res.destroy()
+    else if (notes.path === '/mcp') {
+      const message = problem.detail ?? problem.title
+      void sendJson(res, problem.status, errorMessage(null, { code: rpcCodes.refused, message }))
+    } else writeProblem(res, error)
+  }
+
+  return (req, res) => {
+    const startedMs = performance.now()
+    const notes = new Notes(req)
+    res.on('close', () => {
+      parts.log.info(
+        {
+          method: req.method,
+          path: notes.path,
+          rpc: notes.rpc,
+          status: res.statusCode,
+          ms: Math.round((performance.now() - startedMs) * 100) / 100,
+          principal: notes.principal,
+        },
+        'request',
+      )
+    })
+    route(req, res, notes).catch((error: unknown) => failed(res, notes, error))
+  }
+}
+
+class Notes implements RequestNotes {
+  readonly path: string
+  principal = 'anonymous'
+  rpc?: string
+
+  constructor(req: IncomingMessage) {
+    const url = req.url ?? '/'
+    const end = url.indexOf('?')
+    this.path = end === -1 ? url : url.slice(0, end)
+  }
+}
+
+function peerOf(req: IncomingMessage): string {
+  return req.socket.remoteAddress ?? 'unknown'
+}
+
+/** A refused body is not read, so the connection cannot carry another request. */
+function closeIfBodyFollows(req: IncomingMessage, res: ServerResponse): void {
+  if (req.headers['content-length'] === undefined && !('transfer-encoding' in req.headers)) return
+  res.setHeader('Connection', 'close')
+}

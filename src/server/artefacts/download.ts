@@ -1,0 +1,164 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { ServiceError } from '../../lib/errors.ts'
+import type { Limits } from '../options.ts'
+import {
+  allowsRange,
+  artefactHeaders,
+  matchesEtag,
+  parseRange,
+  safetyHeaders,
+} from './download-headers.ts'
+import type { ArtefactStore, OpenArtefact } from './store.ts'
+import { isArtefactHex } from './uri.ts'
+
+export interface ArtefactDownloadOptions {
+  store: ArtefactStore
+  /** `bodyTimeoutMs`: a reader that takes nothing for this long is cut. */
+  limits: Pick<Limits, 'bodyTimeoutMs'>
+}
+
+export type ArtefactDownload = (
+  req: IncomingMessage,
+  res: ServerResponse,
+  hex: string,
+) => Promise<void>
+
+/**
+ * Answers `GET` and `HEAD /artefacts/sha256/<hex>`. A whole body is hashed while it is sent and the
+ * connection is cut before its end when the bytes are damaged; a range is sent as it is.
+ * Never rejects: what fails is answered, or cuts the connection.
+ */
+export function createArtefactDownload(options: ArtefactDownloadOptions): ArtefactDownload {
+  const { store, limits } = options
+
+  async function answer(req: IncomingMessage, res: ServerResponse, hex: string): Promise<void> {
+    if (req.method !== 'GET' && req.method !== 'HEAD') {
+      res.setHeader('Allow', 'GET, HEAD')
+      sendProblem(req, res, 405, 'method-not-allowed', 'an artefact can be read with GET or HEAD')
+      return
+    }
+    const artefact = isArtefactHex(hex) ? await store.open(hex) : null
+    if (artefact === null) {
+      sendProblem(req, res, 404, 'artefact-not-found', 'no artefact is stored under this hash')
+      return
+    }
+    try {
+      await sendArtefact(req, res, hex, artefact)
+    } finally {
+      await artefact.close()
+    }
+  }
+
+  async function sendArtefact(
+    req: IncomingMessage,
+    res: ServerResponse,
+    hex: string,
+    artefact: OpenArtefact,
+  ): Promise<void> {
+    const { ref } = artefact
+    const size = ref.size_bytes
+    const headers = artefactHeaders(ref, hex)
+    const etag = `"${hex}"`
+    if (matchesEtag(req.headers['if-none-match'], etag)) {
+      const { 'Content-Type': _, 'Content-Disposition': __, ...kept } = headers
+      res.writeHead(304, kept).end()
+      return
+    }
+    if (req.method === 'HEAD') {
+      res.writeHead(200, { ...headers, 'Content-Length': size }).end()
+      return
+    }
+    const ifRange = req.headers['if-range']
+    const mayRange = typeof ifRange !== 'object' && allowsRange(ifRange, etag)
+    const range = mayRange ? parseRange(req.headers.range, size) : 'whole'
+    if (range === 'unsatisfiable') {
+      res.setHeader('Content-Range', `bytes */${size}`)
+      sendProblem(req, res, 416, 'range-not-satisfiable', `the artefact has ${size} bytes`)
+    } else if (range === 'whole') {
+      const whole = { ...headers, 'Content-Length': size }
+      await pipe(res, 200, whole, artefact.verified(), limits.bodyTimeoutMs)
+    } else {
+      const part = {
+        ...headers,
+        'Content-Length': range.end - range.start,
+        'Content-Range': `bytes ${range.start}-${range.end - 1}/${size}`,
+      }
+      const pieces = artefact.range(range.start, range.end)
+      await pipe(res, 206, part, pieces, limits.bodyTimeoutMs)
+    }
+  }
+
+  return async (req, res, hex) => {
+    try {
+      await answer(req, res, hex)
+    } catch (error) {
+      if (res.headersSent) {
+        // An answer cut short is the only way left to say that it is not to be trusted.
+        res.destroy()
+        return
+      }
+      const isCorrupt = error instanceof ServiceError && error.code === 'artefact_corrupt'
+      const code = isCorrupt ? 'artefact-corrupt' : 'storage-failed'
+      const detail = isCorrupt ? 'the stored bytes are damaged' : 'the artefact cannot be read'
+      sendProblem(req, res, 500, code, detail)
+    }
+  }
+}
+
+/** Sends the pieces as fast as the reader takes them; stops when it has gone. */
+async function pipe(
+  res: ServerResponse,
+  status: number,
+  headers: Record<string, string | number>,
+  pieces: AsyncIterable<Uint8Array>,
+  stallMs: number,
+): Promise<void> {
+  const gone = Promise.withResolvers<void>()
+  const left = () => gone.resolve()
+  res.once('close', left)
+  // Node counts any progress of the socket, so a slow reader is not taken for one that stopped.
+  res.setTimeout(stallMs, () => res.destroy())
+  try {
+    for await (const piece of pieces) {
+      // The first piece comes before the headers: a small damaged body is answered, not cut.
+      if (!res.headersSent) res.writeHead(status, headers)
+      if (res.destroyed) return
+      if (!res.write(piece)) await Promise.race([drained(res), gone.promise])
+      if (res.destroyed) return
+    }
+    if (!res.headersSent) res.writeHead(status, headers)
+    res.end()
+  } finally {
+    res.off('close', left)
+  }
+}
+
+function drained(res: ServerResponse): Promise<void> {
+  return new Promise(resolve => res.once('drain', resolve))
+}
+
+const titles: Readonly<Record<number, string>> = Object.freeze({
+  404: 'Not Found',
+  405: 'Method Not Allowed',
+  416: 'Range Not Satisfiable',
+  500: 'Internal Server Error',
+})
+
+/** RFC 9457 */
+function sendProblem(
+  req: IncomingMessage,
+  res: ServerResponse,
+  status: number,
+  code: string,
+  detail: string,
+): void {
+  const problem = { type: 'about:blank', title: titles[status], status, code, detail }
+  const body = Buffer.from(JSON.stringify(problem))
+  res.writeHead(status, {
+    ...safetyHeaders,
+    'Cache-Control': 'no-store',
+    'Content-Type': 'application/problem+json',
+    'Content-Length': body.length,
+  })
+  res.end(req.method === 'HEAD' ? undefined : body)
+}

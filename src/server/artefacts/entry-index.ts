@@ -1,0 +1,104 @@
+import { ServiceError } from '../../lib/errors.ts'
+import type { Entry } from './entry.ts'
+
+/** Place of an entry in the order: newest first, equal times by hash. */
+export type Position = Pick<Entry, 'createdMs' | 'hex'>
+
+/** Beyond this many changes at once sorting anew is cheaper than inserting one by one. */
+const maxSingleInserts = 32
+
+/** All entries of a store, in order and by shard. `version` changes with every change. */
+export class EntryIndex {
+  version = 0
+  totalBytes = 0
+  #ordered: Entry[] = []
+  #shards = new Map<string, Map<string, Entry>>()
+
+  get ordered(): readonly Entry[] {
+    return this.#ordered
+  }
+
+  get(hex: string): Entry | undefined {
+    return this.shard(hex.slice(0, 2))?.get(hex)
+  }
+
+  shard(name: string): ReadonlyMap<string, Entry> | undefined {
+    return this.#shards.get(name)
+  }
+
+  shardsStartingWith(prefix: string): ReadonlyMap<string, Entry>[] {
+    const start = prefix.slice(0, 2)
+    return [...this.#shards].flatMap(([name, shard]) => (name.startsWith(start) ? [shard] : []))
+  }
+
+  /** Adds entries, or replaces those with the same hash. */
+  put(entries: readonly Entry[]): void {
+    const replaced = entries.map(entry => entry.hex).filter(hex => this.get(hex) !== undefined)
+    this.remove(replaced)
+    for (const entry of entries) {
+      const name = entry.hex.slice(0, 2)
+      const shard = this.#shards.get(name)
+      if (shard === undefined) this.#shards.set(name, new Map([[entry.hex, entry]]))
+      else shard.set(entry.hex, entry)
+      this.totalBytes += entry.bytes
+      if (entries.length <= maxSingleInserts) {
+        this.#ordered.splice(firstAfter(this.#ordered, entry), 0, entry)
+      }
+    }
+    if (entries.length > maxSingleInserts) {
+      this.#ordered = this.#ordered.concat(entries).sort(compare)
+    }
+    if (entries.length > 0) this.version++
+  }
+
+  remove(hashes: readonly string[]): void {
+    const gone = new Set<Entry>()
+    for (const hex of hashes) {
+      const entry = this.get(hex)
+      if (entry === undefined) continue
+      this.#shards.get(hex.slice(0, 2))?.delete(hex)
+      this.totalBytes -= entry.bytes
+      gone.add(entry)
+    }
+    if (gone.size === 0) return
+    this.version++
+    if (gone.size > maxSingleInserts) {
+      this.#ordered = this.#ordered.filter(entry => !gone.has(entry))
+      return
+    }
+    for (const entry of gone) this.#ordered.splice(firstAfter(this.#ordered, entry) - 1, 1)
+  }
+}
+
+function compare(left: Position, right: Position): number {
+  if (left.createdMs !== right.createdMs) return right.createdMs - left.createdMs
+  return left.hex < right.hex ? -1 : left.hex > right.hex ? 1 : 0
+}
+
+/** Number of entries at or before `position`. */
+export function firstAfter(ordered: readonly Position[], position: Position): number {
+  let low = 0
+  let high = ordered.length
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    const entry = ordered[middle]
+    if (entry !== undefined && compare(entry, position) <= 0) low = middle + 1
+    else high = middle
+  }
+  return low
+}
+
+/** A cursor names the last entry seen, so it stays good when entries come and go. */
+export function encodeCursor(position: Position): string {
+  return Buffer.from(`${position.createdMs}.${position.hex}`).toString('base64url')
+}
+
+export function parseCursor(cursor: string): Position {
+  const form = /^(-?\d{1,16})\.([0-9a-f]{64})$/
+  const text = cursor.length > 128 ? '' : Buffer.from(cursor, 'base64url').toString('latin1')
+  const [, createdMs, hex] = form.exec(text) ?? []
+  if (createdMs === undefined || hex === undefined) {
+    throw new ServiceError('resource_uri_invalid', 'the cursor is not one of this listing')
+  }
+  return { createdMs: Number(createdMs), hex }
+}

@@ -1,0 +1,110 @@
+import * as fs from 'node:fs'
+import { join } from 'node:path'
+import { noFollow, noWait } from '../../lib/posix.ts'
+import type { Limits } from '../options.ts'
+import { expiryMs } from './expiry.ts'
+import { parseSidecar } from './sidecar.ts'
+import { errnoOf } from './storage-error.ts'
+import type { ArtefactRef } from './store.ts'
+
+/** What the index keeps of a stored artefact. */
+export interface Entry {
+  readonly hex: string
+  readonly bytes: number
+  readonly createdMs: number
+  readonly expiresMs: number
+  /** Without its `metadata` when `heavy`. */
+  readonly ref: ArtefactRef
+  /** The metadata is too large to be held for every artefact: it is read when asked for. */
+  readonly heavy: boolean
+  readonly sidecarBytes: number
+  /** Tells this sidecar file from one that replaced it. */
+  readonly key: string
+}
+
+export type EntryReading =
+  | { readonly state: 'entry'; readonly entry: Entry }
+  | { readonly state: 'absent' }
+  | { readonly state: 'bad'; readonly reason: string; readonly key: string }
+
+export type EntryLimits = Pick<
+  Limits,
+  'artefactTtlMs' | 'maxArtefactMetadataBytes' | 'maxJsonDepth'
+>
+
+/** A sidecar beyond this is not held in memory with the rest: 100,000 of them would add up. */
+const maxHeldSidecarBytes = 4096
+/** What a sidecar holds beside its metadata, at its largest. */
+const sidecarOverheadBytes = 16 * 1024
+
+export function sidecarPath(shardDir: string, hex: string): string {
+  return join(shardDir, `${hex}.json`)
+}
+
+/** Same key, same content: a replaced file has another inode or another time. */
+export function fileKey(stats: fs.Stats): string {
+  return `${stats.ino}.${stats.mtimeMs}.${stats.ctimeMs}.${stats.size}`
+}
+
+/** Reads one artefact's sidecar and looks at its body. Throws only when the file system fails. */
+export function readEntry(shardDir: string, hex: string, limits: EntryLimits): EntryReading {
+  const path = sidecarPath(shardDir, hex)
+  const stats = fs.lstatSync(path, { throwIfNoEntry: false })
+  if (stats === undefined) return { state: 'absent' }
+  const key = fileKey(stats)
+  const bad = (reason: string): EntryReading => ({ state: 'bad', reason, key })
+
+  if (!stats.isFile()) return bad('the sidecar is not a regular file')
+  if (stats.size > limits.maxArtefactMetadataBytes + sidecarOverheadBytes) {
+    return bad('the sidecar is too large')
+  }
+  const text = readSmallFile(path)
+  if (text === null) return { state: 'absent' }
+  const parsed = parseSidecar(text, hex, limits.maxJsonDepth)
+  if (!parsed.ok) return bad(parsed.failure)
+  const ref = parsed.value
+
+  const body = fs.lstatSync(join(shardDir, hex), { throwIfNoEntry: false })
+  if (body === undefined) return bad('the body is missing')
+  if (!body.isFile()) return bad('the body is not a regular file')
+
+  const heavy = stats.size > maxHeldSidecarBytes
+  return {
+    state: 'entry',
+    entry: {
+      hex,
+      // The size on disk, not the one claimed: a wrong claim must not push others out.
+      bytes: body.size,
+      createdMs: Date.parse(ref.created_at),
+      expiresMs: expiryMs(ref, limits.artefactTtlMs),
+      ref: heavy ? Object.freeze({ ...ref, metadata: null }) : ref,
+      heavy,
+      sidecarBytes: stats.size,
+      key,
+    },
+  }
+}
+
+/** The whole reference of an entry, or null when its sidecar went or changed its form. */
+export function completeRef(shardDir: string, entry: Entry, limits: EntryLimits) {
+  if (!entry.heavy) return entry.ref
+  const text = readSmallFile(sidecarPath(shardDir, entry.hex))
+  if (text === null) return null
+  const parsed = parseSidecar(text, entry.hex, limits.maxJsonDepth)
+  return parsed.ok ? parsed.value : null
+}
+
+function readSmallFile(path: string): string | null {
+  const { O_RDONLY } = fs.constants
+  try {
+    const file = fs.openSync(path, O_RDONLY | noFollow | noWait)
+    try {
+      return fs.readFileSync(file, 'utf8')
+    } finally {
+      fs.closeSync(file)
+    }
+  } catch (error) {
+    if (errnoOf(error) === 'ENOENT' || errnoOf(error) === 'ELOOP') return null
+    throw error
+  }
+}

@@ -1,0 +1,50 @@
+import { dirname, join } from 'node:path'
+import type { Clock } from '../../lib/clock.ts'
+import type { Logger } from '../../lib/logger.ts'
+import { ensurePrivateDirectory, fsyncDirectory } from '../../lib/posix.ts'
+import type { Limits } from '../options.ts'
+import type { EntryIndex } from './entry-index.ts'
+import type { EntryLocks } from './entry-lock.ts'
+import type { FsWork, ShardTable } from './shard-table.ts'
+
+/** Folders of a store. */
+export interface FsLayout {
+  readonly root: string
+  /** `<2 hex>/<hex>` and `<hex>.json`: what is served. */
+  readonly bodies: string
+  /** Files being written. */
+  readonly temp: string
+  readonly locks: string
+  /** Damaged bodies, kept for inspection. */
+  readonly quarantine: string
+}
+
+/** What the parts of the filesystem store share. */
+export interface FsContext {
+  readonly layout: FsLayout
+  readonly limits: Limits
+  readonly clock: Clock
+  readonly log: Logger
+  readonly locks: EntryLocks
+  readonly index: EntryIndex
+  readonly shards: ShardTable
+  readonly work: FsWork
+  readonly mark: string
+}
+
+export async function createLayout(root: string, log: Logger): Promise<FsLayout> {
+  const layout: FsLayout = {
+    root,
+    bodies: join(root, 'sha256'),
+    temp: join(root, 'tmp'),
+    locks: join(root, 'locks'),
+    quarantine: join(root, 'quarantine'),
+  }
+  await ensurePrivateDirectory(root, log)
+  for (const path of [layout.bodies, layout.temp, layout.locks, layout.quarantine]) {
+    await ensurePrivateDirectory(path)
+  }
+  await fsyncDirectory(root)
+  await fsyncDirectory(dirname(root))
+  return layout
+}

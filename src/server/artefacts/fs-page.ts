@@ -1,0 +1,56 @@
+import { ServiceError } from '../../lib/errors.ts'
+import { type Entry, completeRef } from './entry.ts'
+import { type Position, encodeCursor, firstAfter } from './entry-index.ts'
+import type { FsContext } from './fs-context.ts'
+import { parseTime } from './put-options.ts'
+import type { ArtefactFilter, ArtefactPage, ArtefactRef } from './store.ts'
+
+/** Up to `limit` unexpired artefacts after `position`, fewer when their sidecars are large. */
+export function readPage(
+  store: FsContext,
+  position: Position | null,
+  limit: number,
+  matches: (entry: Entry) => boolean,
+): ArtefactPage {
+  const { index, limits, clock, shards } = store
+  const { ordered } = index
+  const now = clock.now()
+  const refs: ArtefactRef[] = []
+  let bytes = 0
+  let last: Entry | undefined
+  for (let at = position === null ? 0 : firstAfter(ordered, position); at < ordered.length; at++) {
+    const entry = ordered[at]
+    if (entry === undefined || entry.expiresMs <= now || !matches(entry)) continue
+    const isFull = refs.length >= limit || bytes + entry.sidecarBytes > limits.maxArtefactPageBytes
+    if (isFull && last !== undefined) return { refs, next: encodeCursor(last) }
+    const ref = completeRef(shards.dirOf(entry.hex), entry, limits)
+    if (ref === null) continue
+    refs.push(ref)
+    bytes += entry.sidecarBytes
+    last = entry
+  }
+  return { refs }
+}
+
+/** The filter as a function. Throws `body_invalid` for a time that is none. */
+export function compileFilter(filter: ArtefactFilter): (entry: Entry) => boolean {
+  const since = sinceOf(filter.createdSince)
+  const wanted = [
+    ['mime', filter.mime],
+    ['session_id', filter.sessionId],
+    ['tool_call_id', filter.toolCallId],
+    ['job_id', filter.jobId],
+    ['correlation_id', filter.correlationId],
+  ] as const
+  const set = wanted.filter(([, value]) => value !== undefined)
+  return entry =>
+    entry.createdMs >= since && set.every(([member, value]) => entry.ref[member] === value)
+}
+
+function sinceOf(value: Date | string | undefined): number {
+  if (value === undefined) return -Infinity
+  const time = value instanceof Date ? value.getTime() : parseTime(value)
+  if (time !== null && !Number.isNaN(time)) return time
+  const message = 'artefact filter createdSince must be a time such as 2030-01-31T12:00:00Z'
+  throw new ServiceError('body_invalid', message)
+}

@@ -1,0 +1,241 @@
+import { resolve } from 'node:path'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { type Clock, systemClock } from '../../lib/clock.ts'
+import { type Logger, silentLogger } from '../../lib/logger.ts'
+import { type Limits, defaultLimits } from '../options.ts'
+import { completeRef } from './entry.ts'
+import { EntryIndex, parseCursor } from './entry-index.ts'
+import { createEntryLocks } from './entry-lock.ts'
+import { evict, removeExpired, removeLeftovers } from './fs-clean.ts'
+import { type FsContext, createLayout } from './fs-context.ts'
+import { compileFilter, readPage } from './fs-page.ts'
+import { putArtefact } from './fs-put.ts'
+import { quarantine, removeArtefact } from './fs-remove.ts'
+import { corrupt, createOpenArtefact, openBody } from './open-artefact.ts'
+import { ownMark } from './process-mark.ts'
+import { parsePutOptions } from './put-options.ts'
+import { type FsWork, ShardTable } from './shard-table.ts'
+import { toStorageError } from './storage-error.ts'
+import type { ArtefactStore, OpenArtefact } from './store.ts'
+import { isArtefactHex } from './uri.ts'
+
+export interface FsStoreOptions {
+  /** Folder of the store; created when absent, refused when it is not ours alone. */
+  root: string
+  limits?: Limits
+  clock?: Clock
+  log?: Logger
+  /** Counts what was read from disk. */
+  work?: FsWork
+}
+
+export interface FsStore extends ArtefactStore {
+  /** What the timer does: removes expired artefacts, those beyond the bounds, and leftovers. */
+  sweep(): Promise<void>
+  /** What the poll does: takes over what other processes changed, and tells the listeners. */
+  refresh(): Promise<void>
+}
+
+/** A put looks at the whole store, for its bounds, at most this often. */
+const fullLookMs = 1000
+/** A scan lets other tasks run after this. */
+const sliceMs = 8
+const maxTimerMs = 2 ** 31 - 1
+
+/** Artefacts as files under `root` (docs/artefacts.md). Ready when the folder has been read. */
+export async function createFsStore(options: FsStoreOptions): Promise<FsStore> {
+  const { limits = defaultLimits, clock = systemClock, log = silentLogger } = options
+  const { work = { shardChecks: 0, shardScans: 0, sidecarReads: 0, bodiesHashed: 0 } } = options
+  const root = resolve(options.root)
+  const layout = await createLayout(root, log).catch(error => {
+    throw toStorageError(error, `cannot open the artefact folder ${root}`)
+  })
+  const index = new EntryIndex()
+  const shards = new ShardTable({ dir: layout.bodies, index, limits, log, work })
+  const mark = ownMark()
+  const locks = createEntryLocks({ dir: layout.locks, mark })
+  const store: FsContext = { layout, limits, clock, log, locks, index, shards, work, mark }
+
+  const listeners = new Set<() => void>()
+  let announced = 0
+  let pending: Promise<void> | undefined
+  let lookedAt = -Infinity
+  let sweeping: Promise<void> | undefined
+  let pollTimer: NodeJS.Timeout | undefined
+
+  function announce(): void {
+    if (announced === index.version) return
+    announced = index.version
+    for (const listener of listeners) {
+      try {
+        listener()
+      } catch (error) {
+        log.error({ err: error }, 'a listener of the artefact store failed')
+      }
+    }
+  }
+
+  /** One look serves all callers of the same turn of the event loop; none gets an older one. */
+  function refresh(): Promise<void> {
+    pending ??= (async () => {
+      await nextTurn()
+      pending = undefined
+      lookedAt = performance.now()
+      for (let at = 0, since = lookedAt; at < shards.count; at++) {
+        shards.refresh(at)
+        if (performance.now() - since < sliceMs) continue
+        await nextTurn()
+        since = performance.now()
+      }
+      announce()
+    })()
+    return pending
+  }
+
+  async function clean(): Promise<void> {
+    await refresh()
+    await removeExpired(store)
+    await evict(store)
+    await removeLeftovers(store)
+    announce()
+  }
+
+  function sweep(): Promise<void> {
+    sweeping ??= guard('cannot clean up the artefact folder', clean).finally(() => {
+      sweeping = undefined
+    })
+    return sweeping
+  }
+
+  function inBackground(task: () => Promise<void>): void {
+    task().catch(error => log.error({ err: error }, 'upkeep of the artefact folder failed'))
+  }
+
+  async function makeRoom(hex: string): Promise<void> {
+    try {
+      if (performance.now() - lookedAt > fullLookMs) await refresh()
+      await evict(store, hex)
+    } catch (error) {
+      // The artefact itself is stored; the next sweep tries again.
+      log.error({ err: error }, 'cannot make room in the artefact folder')
+    }
+  }
+
+  /** The entry as it is on disk now, unless expired. */
+  function current(hex: string) {
+    if (!isArtefactHex(hex)) return undefined
+    shards.refreshOf(hex)
+    announce()
+    const entry = index.get(hex)
+    return entry === undefined || entry.expiresMs <= clock.now() ? undefined : entry
+  }
+
+  async function open(hex: string): Promise<OpenArtefact | null> {
+    const entry = current(hex)
+    if (entry === undefined) return null
+    const dir = shards.dirOf(hex)
+    const ref = completeRef(dir, entry, limits)
+    const body = ref === null ? null : await openBody(`${dir}/${hex}`)
+    if (ref === null || body === null) return null
+    try {
+      const stats = await body.stat()
+      const onDamage = () => quarantine(store, hex, stats.ino).then(announce)
+      if (!stats.isFile() || stats.size !== ref.size_bytes) {
+        await onDamage()
+        throw corrupt(ref)
+      }
+      return createOpenArtefact(body, ref, { onDamage, onHash: () => void work.bodiesHashed++ })
+    } catch (error) {
+      await body.close()
+      throw error
+    }
+  }
+
+  await sweep()
+  const sweepTimer = every(limits.artefactSweepMs, () => inBackground(sweep))
+
+  return {
+    sweep,
+    refresh: () => guard('cannot read the artefact folder', refresh),
+
+    put: (source, putOptions = {}) =>
+      guard('cannot store the artefact', async () => {
+        const fields = parsePutOptions(putOptions, clock.now(), limits)
+        const result = await putArtefact(store, source, fields)
+        await makeRoom(result.ref.digest.slice('sha256:'.length))
+        announce()
+        return result
+      }),
+
+    find: hex =>
+      guard('cannot read the artefact folder', async () => {
+        const entry = current(hex)
+        return entry === undefined ? null : completeRef(shards.dirOf(hex), entry, limits)
+      }),
+
+    open: hex => guard('cannot open the artefact', () => open(hex)),
+
+    page: (after, limit, filter = {}) =>
+      guard('cannot list the artefact folder', async () => {
+        const position = after === undefined ? null : parseCursor(after)
+        const matches = compileFilter(filter)
+        await refresh()
+        return readPage(store, position, Math.max(1, Math.floor(limit)), matches)
+      }),
+
+    startingWith: (prefix, limit) =>
+      guard('cannot list the artefact folder', async () => {
+        await refresh()
+        const now = clock.now()
+        const found: string[] = []
+        for (const shard of index.shardsStartingWith(prefix)) {
+          for (const entry of shard.values()) {
+            if (found.length >= limit) return found
+            if (entry.hex.startsWith(prefix) && entry.expiresMs > now) found.push(entry.hex)
+          }
+        }
+        return found
+      }),
+
+    remove: hex =>
+      guard('cannot remove the artefact', async () => {
+        if (!isArtefactHex(hex)) return false
+        const removed = await removeArtefact(store, hex)
+        announce()
+        return removed
+      }),
+
+    onChange(listener) {
+      // Each subscription is its own, even of the same function.
+      const own = () => listener()
+      listeners.add(own)
+      pollTimer ??= every(limits.artefactPollMs, () => inBackground(refresh))
+      return () => {
+        if (!listeners.delete(own) || listeners.size > 0) return
+        clearInterval(pollTimer)
+        pollTimer = undefined
+      }
+    },
+
+    async close() {
+      clearInterval(sweepTimer)
+      clearInterval(pollTimer)
+      pollTimer = undefined
+      listeners.clear()
+      await sweeping
+    },
+  }
+}
+
+/** A timer that keeps no process alive; none at all for 0. */
+function every(periodMs: number, task: () => void): NodeJS.Timeout | undefined {
+  return periodMs === 0 ? undefined : setInterval(task, Math.min(periodMs, maxTimerMs)).unref()
+}
+
+async function guard<Value>(what: string, action: () => Promise<Value>): Promise<Value> {
+  try {
+    return await action()
+  } catch (error) {
+    throw toStorageError(error, what)
+  }
+}

@@ -1,0 +1,33 @@
+import type { ArtefactStore } from './store.ts'
+
+/** A store that is opened when it is first used: for a server that is built synchronously. */
+export function createLazyStore(open: () => Promise<ArtefactStore>): ArtefactStore {
+  const listeners = new Set<() => void>()
+  const changed = () => {
+    for (const listener of listeners) listener()
+  }
+  let opening: Promise<ArtefactStore> | null = null
+  const store = () => {
+    opening ??= open().then(opened => {
+      opened.onChange(changed)
+      return opened
+    })
+    return opening
+  }
+  return {
+    put: async (source, options) => (await store()).put(source, options),
+    find: async hex => (await store()).find(hex),
+    open: async hex => (await store()).open(hex),
+    page: async (after, limit, filter) => (await store()).page(after, limit, filter),
+    remove: async hex => (await store()).remove(hex),
+    onChange(listener) {
+      listeners.add(listener)
+      return () => void listeners.delete(listener)
+    },
+    async close() {
+      if (opening === null) return
+      const opened = await opening.catch(() => null)
+      await opened?.close()
+    },
+  }
+}

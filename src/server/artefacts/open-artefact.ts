@@ -1,0 +1,83 @@
+import { createHash } from 'node:crypto'
+import { constants } from 'node:fs'
+import { type FileHandle, open } from 'node:fs/promises'
+import { ServiceError } from '../../lib/errors.ts'
+import { noFollow, noWait } from '../../lib/posix.ts'
+import { errnoOf } from './storage-error.ts'
+import type { ArtefactRef, OpenArtefact } from './store.ts'
+
+/** A multiple of 3, so that pieces turn into base64 without remainder. */
+const pieceBytes = 384 * 1024
+
+/** The body's file, or null when there is none. Throws ELOOP for a symlink. */
+export async function openBody(path: string): Promise<FileHandle | null> {
+  try {
+    return await open(path, constants.O_RDONLY | noFollow | noWait)
+  } catch (error) {
+    if (errnoOf(error) === 'ENOENT') return null
+    throw error
+  }
+}
+
+export function corrupt(ref: ArtefactRef): ServiceError {
+  const hint = 'store the artefact again; the damaged file was moved aside'
+  return new ServiceError('artefact_corrupt', `${ref.uri} is damaged`, { hint })
+}
+
+/**
+ * Reads from an opened body. `onDamage` runs before `verified` throws, `onHash` once for each
+ * body that was hashed to its end.
+ */
+export function createOpenArtefact(
+  file: FileHandle,
+  ref: ArtefactRef,
+  events: { onDamage(): Promise<void>; onHash(): void },
+): OpenArtefact {
+  let closing: Promise<void> | undefined
+
+  async function* range(start: number, end: number): AsyncGenerator<Uint8Array> {
+    const stop = Math.min(end, ref.size_bytes)
+    for (let at = Math.max(0, start); at < stop;) {
+      const piece = Buffer.allocUnsafeSlow(Math.min(pieceBytes, stop - at))
+      const length = await fill(file, piece, at)
+      if (length === 0) return
+      yield length === piece.length ? piece : piece.subarray(0, length)
+      at += length
+    }
+  }
+
+  /** One piece behind: the last one is handed out only after the hash was found right. */
+  async function* verified(): AsyncGenerator<Uint8Array> {
+    const hash = createHash('sha256')
+    let held: Uint8Array | undefined
+    for await (const piece of range(0, ref.size_bytes)) {
+      hash.update(piece)
+      if (held !== undefined) yield held
+      held = piece
+    }
+    events.onHash()
+    if (`sha256:${hash.digest('hex')}` !== ref.digest) {
+      await events.onDamage()
+      throw corrupt(ref)
+    }
+    if (held !== undefined) yield held
+  }
+
+  return {
+    ref,
+    range,
+    verified,
+    close: () => (closing ??= file.close()),
+  }
+}
+
+/** Reads until the piece is full or the file ends; returns how much there was. */
+async function fill(file: FileHandle, piece: Buffer, position: number): Promise<number> {
+  let length = 0
+  while (length < piece.length) {
+    const { bytesRead } = await file.read(piece, length, piece.length - length, position + length)
+    if (bytesRead === 0) break
+    length += bytesRead
+  }
+  return length
+}

@@ -1,0 +1,98 @@
+import { ServiceError } from '../../lib/errors.ts'
+import { toRfc3339 } from '../../lib/clock.ts'
+import { exceedsDepth } from '../../lib/json.ts'
+import type { Limits } from '../options.ts'
+import type { ArtefactOptions, ArtefactRef } from './store.ts'
+
+/** The part of a reference that its producer decides. */
+export type PutFields = Omit<ArtefactRef, 'uri' | 'digest' | 'size_bytes' | 'created_at'>
+
+export const maxNameChars = 255
+const token = "[!#$%&'*+.^_`|~0-9A-Za-z-]+"
+const parameter = `;[ \\t]*${token}=(?:${token}|"[\\x20-\\x21\\x23-\\x5b\\x5d-\\x7e]*")`
+const mediaType = new RegExp(`^${token}/${token}(?:[ \\t]*${parameter})*$`)
+const rfc3339 = /^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:[Zz]|[+-]\d\d:\d\d)$/
+const control = /[\u0000-\u001f\u007f]/
+
+/** A media type (RFC 9110, section 8.3.1) of bounded length: safe as a header value. */
+export function isMediaType(value: unknown): value is string {
+  return typeof value === 'string' && value.length <= maxNameChars && mediaType.test(value)
+}
+
+/** A name or correlation id: 1 to 255 characters without control characters. */
+export function isName(value: unknown): value is string {
+  if (typeof value !== 'string' || value.length === 0) return false
+  return value.length <= maxNameChars && !control.test(value)
+}
+
+/** Milliseconds of an RFC 3339 time, or null when it is none. */
+export function parseTime(value: unknown): number | null {
+  if (typeof value !== 'string' || !rfc3339.test(value)) return null
+  const time = Date.parse(value)
+  return Number.isNaN(time) ? null : time
+}
+
+/** Checks what a caller said about its bytes. Throws `body_invalid` naming the option. */
+export function parsePutOptions(
+  options: ArtefactOptions,
+  nowMs: number,
+  limits: Pick<Limits, 'maxArtefactMetadataBytes' | 'maxJsonDepth'>,
+): PutFields {
+  const mime = options.mime ?? 'application/octet-stream'
+  if (!isMediaType(mime)) throw invalid('mime', 'a media type such as image/png')
+  return {
+    mime,
+    display_name: nameOf('displayName', options.displayName),
+    session_id: nameOf('sessionId', options.sessionId),
+    tool_call_id: nameOf('toolCallId', options.toolCallId),
+    job_id: nameOf('jobId', options.jobId),
+    correlation_id: nameOf('correlationId', options.correlationId),
+    expires_at: expiryOf(options.expiresAt, nowMs),
+    metadata: metadataOf(options.metadata, limits),
+  }
+}
+
+function nameOf(option: string, value: unknown): string | null {
+  if (value === undefined || value === null) return null
+  if (isName(value)) return value
+  throw invalid(option, `a text of 1 to ${maxNameChars} characters without control characters`)
+}
+
+function expiryOf(value: unknown, nowMs: number): string | null {
+  if (value === undefined || value === null) return null
+  const time = value instanceof Date ? value.getTime() : parseTime(value)
+  if (time === null || Number.isNaN(time)) {
+    throw invalid('expiresAt', 'a time such as 2030-01-31T12:00:00Z')
+  }
+  if (time <= nowMs) throw invalid('expiresAt', 'a time in the future')
+  return toRfc3339(time)
+}
+
+/** A copy through JSON, so that a later change by the caller changes nothing stored. */
+function metadataOf(
+  value: unknown,
+  limits: Pick<Limits, 'maxArtefactMetadataBytes' | 'maxJsonDepth'>,
+): unknown {
+  if (value === undefined || value === null) return null
+  const max = limits.maxArtefactMetadataBytes
+  const text = stringify(value)
+  if (text === undefined || exceedsDepth(text, limits.maxJsonDepth)) {
+    throw invalid('metadata', `a JSON value at most ${limits.maxJsonDepth} levels deep`)
+  }
+  if (Buffer.byteLength(text) > max) throw invalid('metadata', `at most ${max} bytes of JSON`)
+  return JSON.parse(text)
+}
+
+function stringify(value: unknown): string | undefined {
+  try {
+    return JSON.stringify(value)
+  } catch {
+    return undefined
+  }
+}
+
+function invalid(option: string, needed: string): ServiceError {
+  return new ServiceError('body_invalid', `artefact option ${option} must be ${needed}`, {
+    data: { option },
+  })
+}

@@ -1,0 +1,32 @@
+import { ServiceError } from '../../lib/errors.ts'
+import type { EventBuffer, HostSink } from './host-sink.ts'
+
+/** The buffers that the application created by posting events, a bounded number of them. */
+export class EventBuffers {
+  readonly #sink: Pick<HostSink, 'registerSessionEventBuffer' | 'createSessionEventBuffer'>
+  readonly #max: number
+  readonly #bySession = new Map<string, EventBuffer>()
+
+  constructor(
+    sink: Pick<HostSink, 'registerSessionEventBuffer' | 'createSessionEventBuffer'>,
+    max: number,
+  ) {
+    this.#sink = sink
+    this.#max = max
+  }
+
+  /** The session's buffer, made at the first call. Throws `limit_reached` instead of one too many. */
+  open(sessionId: string): EventBuffer {
+    const known = this.#bySession.get(sessionId)
+    if (known !== undefined) return known
+    if (this.#bySession.size >= this.#max) {
+      throw new ServiceError('limit_reached', `the server keeps ${this.#max} sessions of events`, {
+        hint: 'append to a session that exists, or restart the server',
+      })
+    }
+    const buffer = this.#sink.createSessionEventBuffer(sessionId)
+    this.#sink.registerSessionEventBuffer(buffer)
+    this.#bySession.set(sessionId, buffer)
+    return buffer
+  }
+}

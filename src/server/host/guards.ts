@@ -1,0 +1,95 @@
+import { type ErrorCode, ServiceError } from '../../lib/errors.ts'
+import type { Secret } from '../../lib/secret.ts'
+
+/** Why a request is not let in: the answer, and a short word for log and audit. */
+export interface Refusal {
+  readonly reason: string
+  readonly error: ServiceError
+  readonly headers: Readonly<Record<string, string>>
+}
+
+/** Only programs of this machine may write state, whatever address the server is bound to. */
+export function checkPeer(remoteAddress: string | undefined): Refusal | null {
+  if (isLoopback(remoteAddress)) return null
+  return refusal(
+    'peer_not_loopback',
+    'request_refused',
+    'the host link answers programs on this machine only',
+    'send the request from the machine that the server runs on, to 127.0.0.1',
+  )
+}
+
+/** Browsers send `Origin`, applications do not: a web page must not feed the server. */
+export function checkOrigin(origin: string | undefined): Refusal | null {
+  if (origin === undefined) return null
+  return refusal(
+    'origin_present',
+    'request_refused',
+    'the host link refuses requests from web pages (an Origin header was sent)',
+    'send the request without an Origin header',
+  )
+}
+
+/** `Authorization: Bearer <host token>`, compared in constant time. */
+export function checkToken(authorization: string | undefined, token: Secret): Refusal | null {
+  const hint = 'send the host token as "Authorization: Bearer <token>"'
+  const given = /^bearer +(\S+) *$/i.exec(authorization ?? '')?.[1]
+  if (given === undefined) {
+    const headers = { 'WWW-Authenticate': 'Bearer' }
+    return refusal('token_missing', 'auth_required', 'the host token is missing', hint, headers)
+  }
+  if (token.equals(given)) return null
+  const headers = { 'WWW-Authenticate': 'Bearer error="invalid_token"' }
+  const detail = 'the host token is not the one of this run of the server'
+  return refusal('token_wrong', 'auth_refused', detail, hint, headers)
+}
+
+export function checkMethod(method: string | undefined): Refusal | null {
+  if (method === 'POST') return null
+  const detail = 'the host link takes POST only'
+  return refusal('method', 'method_not_allowed', detail, undefined, { Allow: 'POST' })
+}
+
+/** JSON routes: `application/json`, parameters allowed as long as the charset is UTF-8. */
+export function checkJsonMediaType(contentType: string | undefined): Refusal | null {
+  const [type = '', ...parameters] = (contentType ?? '').split(';')
+  const charset = parameters.find(parameter => /^\s*charset\s*=/i.test(parameter))
+  const utf8 = charset === undefined || /=\s*"?utf-8"?\s*$/i.test(charset)
+  if (type.trim().toLowerCase() === 'application/json' && utf8) return null
+  return unsupported('the body must be JSON in UTF-8', 'send "Content-Type: application/json"')
+}
+
+const mediaType =
+  /^[\w!#$&^.+-]{1,127}\/[\w!#$&^.+-]{1,127}(\s*;\s*[\w!#$&^.+-]+=("[^"\\]*"|[\w!#$&^.+-]+))*$/
+
+/** Artefacts: any media type but the forms, which tools send when nobody named a type. */
+export function checkArtefactMediaType(contentType: string | undefined): Refusal | null {
+  if (contentType === undefined) return null
+  const hint = 'send the raw bytes with their own type, for example "Content-Type: image/png"'
+  if (!mediaType.test(contentType)) return unsupported('the content type is malformed', hint)
+  const form = /^(multipart\/form-data|application\/x-www-form-urlencoded)\b/i
+  if (form.test(contentType)) return unsupported('a form is not an artefact', hint)
+  return null
+}
+
+/** 127.0.0.0/8 and ::1, also as IPv4 inside IPv6. */
+export function isLoopback(address: string | undefined): boolean {
+  if (address === undefined) return false
+  const plain = address.toLowerCase().replace(/^::ffff:/, '')
+  return plain === '::1' || /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(plain)
+}
+
+function unsupported(message: string, hint: string): Refusal {
+  return refusal('media_type', 'media_type_unsupported', message, hint)
+}
+
+function refusal(
+  reason: string,
+  code: ErrorCode,
+  message: string,
+  hint?: string,
+  headers: Readonly<Record<string, string>> = {},
+): Refusal {
+  const details = hint === undefined ? {} : { hint }
+  return { reason, error: new ServiceError(code, message, details), headers }
+}

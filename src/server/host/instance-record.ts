@@ -1,0 +1,164 @@
+import { rm, rename, utimes, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Logger } from '../../lib/logger.ts'
+import { tokenFile } from './host-token.ts'
+
+/** Version 1 of `<registry_dir>/instances/<instance_id>.json`. Member names are those on disk. */
+export interface InstanceRecord {
+  readonly schema_version: 1
+  /** UUID, new for each run. */
+  readonly instance_id: string
+  readonly dcc_type: string
+  readonly display_name: string
+  /** The server's process, not the application's. */
+  readonly pid: number
+  /** `processStart(pid)` */
+  readonly pid_start: string | null
+  readonly hostname: string
+  readonly mcp_url: string
+  readonly host_url: string
+  /** Null when the token came from the environment. */
+  readonly host_token_file: string | null
+  readonly version: string
+  readonly host: HostPresence
+  /** Path of the open document, else its name. */
+  readonly scene: string | null
+  readonly status: 'available' | 'busy' | 'booting' | 'unreachable' | 'shutting_down'
+  /** RFC 3339 */
+  readonly started_at: string
+  readonly metadata: Readonly<Record<string, unknown>>
+}
+
+/** The application behind the instance. */
+export interface HostPresence {
+  readonly connected: boolean
+  readonly app_pid: number | null
+  readonly version: string | null
+  readonly mode: string | null
+}
+
+export type InstancePatch = Partial<
+  Omit<InstanceRecord, 'schema_version' | 'instance_id' | 'pid' | 'pid_start' | 'hostname'>
+>
+
+export interface InstanceFileOptions {
+  /** `<registry_dir>/instances` */
+  readonly instancesDir: string
+  readonly record: InstanceRecord
+  readonly heartbeatMs: number
+  readonly log: Logger
+}
+
+/**
+ * This process' entry in the directory of instances. Its modification time is the heartbeat.
+ * Trouble with the file never stops the server: it is logged once and tried again at each beat.
+ */
+export class InstanceFile {
+  readonly path: string
+  readonly #options: InstanceFileOptions
+  readonly #timer: NodeJS.Timeout
+  #record: InstanceRecord
+  /** One write at a time, so that an older record never lands on a newer one. */
+  #queue: Promise<void>
+  /** Work not begun yet; asked for again, it is still done once. */
+  readonly #waiting = new Map<'write' | 'beat', Promise<void>>()
+  readonly #reported = new Set<string>()
+  #removed = false
+
+  /** Starts writing at once; `idle()` tells when it is done. */
+  constructor(options: InstanceFileOptions) {
+    this.#options = options
+    this.#record = options.record
+    this.path = join(options.instancesDir, `${options.record.instance_id}.json`)
+    this.#queue = this.#attempt(() => this.#write())
+    this.#timer = setInterval(() => void this.beat(), options.heartbeatMs)
+    this.#timer.unref()
+  }
+
+  get record(): InstanceRecord {
+    return this.#record
+  }
+
+  /** Rewrites the record with the changed members. */
+  update(patch: InstancePatch): Promise<void> {
+    this.#record = { ...this.#record, ...patch }
+    return this.#once('write', () => this.#write())
+  }
+
+  /** Touches the file; writes it again when it is gone. */
+  beat(): Promise<void> {
+    return this.#once('beat', async () => {
+      const now = new Date()
+      try {
+        await utimes(this.path, now, now)
+      } catch (error) {
+        if (codeOf(error) !== 'ENOENT') throw error
+        this.#reportOnce('vanished', { path: this.path }, 'instance record vanished, writing again')
+        await this.#write()
+      }
+    })
+  }
+
+  idle(): Promise<void> {
+    return this.#queue
+  }
+
+  /** Ends the heartbeat and deletes the record and the token made for this run. */
+  remove(): Promise<void> {
+    clearInterval(this.#timer)
+    const { instancesDir, record } = this.#options
+    const removed = this.#enqueue(async () => {
+      await rm(this.path, { force: true })
+      await rm(tokenFile(instancesDir, record.instance_id), { force: true })
+    })
+    this.#removed = true
+    return removed
+  }
+
+  #once(kind: 'write' | 'beat', work: () => Promise<void>): Promise<void> {
+    const waiting = this.#waiting.get(kind)
+    if (waiting !== undefined) return waiting
+    const done = this.#enqueue(() => {
+      this.#waiting.delete(kind)
+      return work()
+    })
+    this.#waiting.set(kind, done)
+    return done
+  }
+
+  #enqueue(work: () => Promise<void>): Promise<void> {
+    if (!this.#removed) this.#queue = this.#queue.then(() => this.#attempt(work))
+    return this.#queue
+  }
+
+  async #attempt(work: () => Promise<void>): Promise<void> {
+    try {
+      await work()
+    } catch (error) {
+      const code = codeOf(error) ?? 'unknown error'
+      this.#reportOnce(code, { path: this.path, code }, 'instance record cannot be written')
+    }
+  }
+
+  /** Readers see the old record or the new one, never half of it. */
+  async #write(): Promise<void> {
+    const temporary = `${this.path}.${process.pid}.tmp`
+    try {
+      await writeFile(temporary, `${JSON.stringify(this.#record, null, 2)}\n`, { mode: 0o600 })
+      await rename(temporary, this.path)
+    } catch (error) {
+      await rm(temporary, { force: true }).catch(() => {})
+      throw error
+    }
+  }
+
+  #reportOnce(problem: string, fields: object, message: string): void {
+    if (this.#reported.has(problem)) return
+    this.#reported.add(problem)
+    this.#options.log.warn(fields, message)
+  }
+}
+
+function codeOf(error: unknown): string | undefined {
+  return (error as NodeJS.ErrnoException).code
+}

@@ -1,0 +1,46 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { ServiceError } from '../../lib/errors.ts'
+import { parseJson } from '../../lib/json.ts'
+import type { Result } from '../../lib/result.ts'
+import { bodyText, readBody } from '../http/body.ts'
+import type { Limits } from '../options.ts'
+import type { MemberFailure } from './member-reader.ts'
+
+/** The body of a JSON route. Throws what `readBody` throws, and `body_invalid` for bad JSON. */
+export async function readJson(
+  req: IncomingMessage,
+  limits: Pick<Limits, 'maxMessageBytes' | 'bodyTimeoutMs' | 'maxJsonDepth'>,
+): Promise<unknown> {
+  const { maxMessageBytes, bodyTimeoutMs, maxJsonDepth } = limits
+  const body = await readBody(req, { maxBytes: maxMessageBytes, timeoutMs: bodyTimeoutMs })
+  const parsed = parseJson(bodyText(body), maxJsonDepth)
+  if (parsed.ok) return parsed.value
+  if (parsed.failure === 'syntax') {
+    throw new ServiceError('body_invalid', 'the body is not valid JSON', {
+      hint: 'NaN and Infinity are not JSON: send null or leave the member out',
+    })
+  }
+  throw new ServiceError('body_invalid', `the body nests deeper than ${maxJsonDepth}`)
+}
+
+export function answerJson(res: ServerResponse, status: number, payload: object): void {
+  const body = Buffer.from(JSON.stringify(payload))
+  res.writeHead(status, {
+    'Content-Type': 'application/json',
+    'Content-Length': body.length,
+    'Cache-Control': 'no-store',
+    'X-Content-Type-Options': 'nosniff',
+  })
+  res.end(body)
+}
+
+/** The value, or an exception that names the wrong member. */
+export function accepted<Value>(result: Result<Value, MemberFailure>): Value {
+  if (result.ok) return result.value
+  throw invalidMember(result.failure)
+}
+
+export function invalidMember({ pointer, detail }: MemberFailure): ServiceError {
+  const message = pointer === '' ? detail : `${pointer} ${detail}`
+  return new ServiceError('body_invalid', message, { data: { errors: [{ pointer, detail }] } })
+}

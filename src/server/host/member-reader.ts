@@ -1,0 +1,102 @@
+import { isJsonObject } from '../../lib/json.ts'
+import { type Result, fail, ok } from '../../lib/result.ts'
+import { parseTime } from './parse-time.ts'
+
+/** Which member is wrong (RFC 6901 pointer into the body) and what it must be. */
+export interface MemberFailure {
+  readonly pointer: string
+  readonly detail: string
+}
+
+/**
+ * Reads the members of one untrusted object, each at most once. The first wrong member is kept,
+ * and so is one that nobody asked for: a misspelt name must not lose its value silently.
+ * A member that is null counts as absent.
+ */
+export class MemberReader {
+  readonly #members: ReadonlyMap<string, unknown>
+  readonly #pointer: string
+  readonly #known = new Set<string>()
+  #failure: MemberFailure | null = null
+
+  constructor(value: unknown, pointer: string) {
+    this.#pointer = pointer
+    // A map, because names such as "__proto__" are only names here.
+    this.#members = new Map(isJsonObject(value) ? Object.entries(value) : [])
+    if (!isJsonObject(value)) this.refuse(null, 'must be an object')
+  }
+
+  /** Any JSON value. */
+  any(name: string): unknown {
+    this.#known.add(name)
+    return this.#members.get(name) ?? undefined
+  }
+
+  /** A text that need not say anything, of any length. */
+  text(name: string): string | undefined {
+    const value = this.any(name)
+    if (value === undefined || typeof value === 'string') return value
+    return this.refuse(name, 'must be a string')
+  }
+
+  /** A non-empty text of at most `maxChars`. */
+  name(name: string, maxChars: number): string | undefined {
+    const value = this.text(name)
+    if (value === undefined) return undefined
+    if (value === '') return this.refuse(name, 'must not be empty')
+    if (value.length > maxChars) {
+      return this.refuse(name, `must not be longer than ${maxChars} characters`)
+    }
+    return value
+  }
+
+  /** Makes absence of a text a failure. */
+  required(name: string, value: string | undefined): string {
+    if (value === undefined) this.refuse(name, 'is required')
+    return value ?? ''
+  }
+
+  durationMs(name: string): number | undefined {
+    const value = this.any(name)
+    if (value === undefined) return undefined
+    if (typeof value === 'number' && Number.isFinite(value) && value >= 0) return value
+    return this.refuse(name, 'must be a number of milliseconds, 0 or more')
+  }
+
+  /** RFC 3339 in, RFC 3339 in UTC with milliseconds out. */
+  time(name: string): string | undefined {
+    const value = this.text(name)
+    if (value === undefined) return undefined
+    return parseTime(value) ?? this.refuse(name, 'must be a time as in RFC 3339')
+  }
+
+  /** Notes what is wrong with a member (null: with the object itself). The first one stays. */
+  refuse(name: string | null, detail: string): undefined {
+    const pointer = name === null ? this.#pointer : pointerTo(this.#pointer, name)
+    this.#failure ??= { pointer, detail }
+    return undefined
+  }
+
+  /** Takes over what a nested reader found wrong. */
+  inherit(failure: MemberFailure | null): void {
+    this.#failure ??= failure
+  }
+
+  get failure(): MemberFailure | null {
+    for (const name of this.#members.keys()) {
+      if (!this.#known.has(name)) this.refuse(name, 'is not known here')
+    }
+    return this.#failure
+  }
+
+  finish<Value>(value: Value): Result<Value, MemberFailure> {
+    const failure = this.failure
+    return failure === null ? ok(value) : fail(failure)
+  }
+}
+
+/** RFC 6901; a long name is cut, because the pointer goes back to the client. */
+export function pointerTo(parent: string, name: string | number): string {
+  const text = String(name).slice(0, 64)
+  return `${parent}/${text.replaceAll('~', '~0').replaceAll('/', '~1')}`
+}

@@ -1,0 +1,157 @@
+import { type Result, fail, ok } from '../../lib/result.ts'
+import type { Limits } from '../options.ts'
+import type { AuditOutcome, AuditRecord, EventLevel, SessionEvent } from './host-sink.ts'
+import { type MemberFailure, MemberReader, pointerTo } from './member-reader.ts'
+
+type FieldLimits = Pick<Limits, 'maxHostBatch' | 'maxFieldChars' | 'maxMetadataBytes'>
+
+const levels: ReadonlyMap<string, EventLevel> = new Map([
+  ['trace', 'trace'],
+  ['debug', 'debug'],
+  ['info', 'info'],
+  ['warning', 'warning'],
+  ['warn', 'warning'],
+  ['error', 'error'],
+])
+
+/** `{"records":[…]}` */
+export function parseAuditPost(
+  body: unknown,
+  limits: FieldLimits,
+): Result<AuditRecord[], MemberFailure> {
+  return parseBatch(body, 'records', limits, parseAuditRecord)
+}
+
+/** `{"events":[…]}`; an event may repeat the session it belongs to, but not name another. */
+export function parseEventsPost(
+  body: unknown,
+  sessionId: string,
+  limits: FieldLimits,
+): Result<SessionEvent[], MemberFailure> {
+  return parseBatch(body, 'events', limits, (value, pointer) =>
+    parseEvent(value, pointer, sessionId, limits),
+  )
+}
+
+/** All or nothing: one wrong item and the whole post is refused. */
+function parseBatch<Item>(
+  body: unknown,
+  member: string,
+  limits: FieldLimits,
+  parseItem: (value: unknown, pointer: string, limits: FieldLimits) => Result<Item, MemberFailure>,
+): Result<Item[], MemberFailure> {
+  const reader = new MemberReader(body, '')
+  const list = reader.any(member)
+  if (!Array.isArray(list)) reader.refuse(member, 'must be an array')
+  const wrong = reader.failure
+  if (wrong !== null || !Array.isArray(list)) {
+    return fail(wrong ?? { pointer: `/${member}`, detail: 'must be an array' })
+  }
+  if (list.length > limits.maxHostBatch) {
+    const detail = `must not have more than ${limits.maxHostBatch} entries`
+    return fail({ pointer: `/${member}`, detail })
+  }
+  const items: Item[] = []
+  for (const [index, value] of list.entries()) {
+    const item = parseItem(value, pointerTo(`/${member}`, index), limits)
+    if (!item.ok) return item
+    items.push(item.value)
+  }
+  return ok(items)
+}
+
+function parseAuditRecord(
+  value: unknown,
+  pointer: string,
+  limits: FieldLimits,
+): Result<AuditRecord, MemberFailure> {
+  const reader = new MemberReader(value, pointer)
+  const text = (name: string) => reader.name(name, limits.maxFieldChars)
+  return reader.finish<AuditRecord>(
+    present({
+      action: reader.required('action', text('action')),
+      outcome: parseOutcome(reader, pointer, limits),
+      actor: text('actor'),
+      params: reader.any('params'),
+      durationMs: reader.durationMs('duration_ms'),
+      sessionId: text('session_id'),
+      timestamp: reader.time('timestamp'),
+    }),
+  )
+}
+
+function parseOutcome(
+  reader: MemberReader,
+  pointer: string,
+  limits: FieldLimits,
+): AuditOutcome | undefined {
+  const value = reader.any('outcome')
+  if (value === undefined || value === 'success' || value === 'timeout') return value
+  const forms = 'must be "success", "timeout", {"denied":{"reason"}} or {"error":{"message"}}'
+  if (typeof value !== 'object' || value === null) return reader.refuse('outcome', forms)
+  const [kind, ...others] = Object.keys(value)
+  if (others.length > 0 || (kind !== 'denied' && kind !== 'error')) {
+    return reader.refuse('outcome', forms)
+  }
+  const member = kind === 'denied' ? 'reason' : 'message'
+  const inner = new MemberReader(
+    new MemberReader(value, '').any(kind),
+    `${pointer}/outcome/${kind}`,
+  )
+  const text = inner.required(member, inner.name(member, limits.maxFieldChars))
+  reader.inherit(inner.failure)
+  return kind === 'denied' ? { denied: { reason: text } } : { error: { message: text } }
+}
+
+function parseEvent(
+  value: unknown,
+  pointer: string,
+  sessionId: string,
+  limits: FieldLimits,
+): Result<SessionEvent, MemberFailure> {
+  const reader = new MemberReader(value, pointer)
+  const text = (name: string) => reader.name(name, limits.maxFieldChars)
+  const named = reader.text('session_id')
+  if (named !== undefined && named !== sessionId) {
+    reader.refuse('session_id', 'must be the session of the address')
+  }
+  const level = levels.get(reader.text('level') ?? 'info')
+  if (level === undefined) {
+    reader.refuse('level', 'must be one of trace, debug, info, warning, error')
+  }
+  const metadata = reader.any('metadata')
+  if (metadata !== undefined && jsonBytes(metadata) > limits.maxMetadataBytes) {
+    reader.refuse('metadata', `must not be larger than ${limits.maxMetadataBytes} bytes of JSON`)
+  }
+  return reader.finish<SessionEvent>(
+    present({
+      source: reader.required('source', text('source')),
+      stream: reader.required('stream', text('stream')),
+      level: level ?? 'info',
+      message: reader.required('message', reader.text('message')),
+      toolCallId: text('tool_call_id'),
+      jobId: text('job_id'),
+      correlationId: text('correlation_id'),
+      metadata,
+    }),
+  )
+}
+
+export function jsonBytes(value: unknown): number {
+  return Buffer.byteLength(JSON.stringify(value))
+}
+
+type Present<Members> = {
+  [Name in keyof Members as undefined extends Members[Name] ? never : Name]: Members[Name]
+} & {
+  [Name in keyof Members as undefined extends Members[Name] ? Name : never]?: Exclude<
+    Members[Name],
+    undefined
+  >
+}
+
+/** The object without its undefined members. */
+export function present<Members extends object>(members: Members): Present<Members> {
+  const entries = Object.entries(members).filter(([, value]) => value !== undefined)
+  return Object.fromEntries(entries) as Present<Members>
+}

@@ -1,0 +1,140 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { ServiceError } from '../../lib/errors.ts'
+import { isJsonObject } from '../../lib/json.ts'
+import type { Logger } from '../../lib/logger.ts'
+import type { Secret } from '../../lib/secret.ts'
+import { toProblem, writeProblem } from '../http/problem.ts'
+import type { Limits } from '../options.ts'
+import { EventBuffers } from './event-buffers.ts'
+import {
+  type Refusal,
+  checkArtefactMediaType,
+  checkJsonMediaType,
+  checkMethod,
+  checkOrigin,
+  checkPeer,
+  checkToken,
+} from './guards.ts'
+import type { HostSink } from './host-sink.ts'
+import { parseAuditPost, parseEventsPost } from './messages.ts'
+import { accepted, answerJson, invalidMember, readJson } from './json-exchange.ts'
+import { parseSessionId } from './session-id.ts'
+import { receiveArtefact } from './upload.ts'
+
+export interface HostRoutesDeps {
+  readonly sink: HostSink
+  readonly token: Secret
+  readonly limits: Limits
+  readonly log: Logger
+  /** Told of every 401 and 403, for the audit log. */
+  onRefused(refused: HostRefused): void
+}
+
+export interface HostRefused {
+  readonly status: number
+  /** `peer_not_loopback`, `origin_present`, `token_missing` or `token_wrong`. */
+  readonly reason: string
+  readonly peer: string
+}
+
+export type HostRoutes = (req: IncomingMessage, res: ServerResponse, path: string) => Promise<void>
+
+interface Route {
+  checkMediaType(contentType: string | undefined): Refusal | null
+  handle(req: IncomingMessage, res: ServerResponse): Promise<void>
+}
+
+const eventsPrefix = '/host/v1/events/'
+
+/**
+ * The plain form of the host link (docs/host-link.md): POST requests below `/host/`. The returned
+ * function answers every request itself, whatever happens, and never rejects. `path` is the path
+ * of the request's address as the client wrote it, without the query.
+ */
+export function createHostRoutes(deps: HostRoutesDeps): HostRoutes {
+  const { sink, limits } = deps
+  const buffers = new EventBuffers(sink, limits.maxEventBuffers)
+
+  const routes: Readonly<Record<string, Route>> = {
+    '/host/v1/scene': jsonRoute(async (req, res) => {
+      const scene = await readJson(req, limits)
+      if (scene !== null && !isJsonObject(scene)) {
+        throw invalidMember({ pointer: '', detail: 'the scene must be an object or null' })
+      }
+      answerJson(res, 200, { ok: true, revision: setScene(sink, scene) })
+    }),
+    '/host/v1/audit': jsonRoute(async (req, res) => {
+      const records = accepted(parseAuditPost(await readJson(req, limits), limits))
+      for (const record of records) sink.audit.record(record)
+      answerJson(res, 200, { ok: true, count: records.length })
+    }),
+    '/host/v1/artefacts': {
+      checkMediaType: checkArtefactMediaType,
+      handle: (req, res) => receiveArtefact(req, res, sink.artefacts, limits),
+    },
+  }
+
+  const eventsRoute = (segment: string) =>
+    jsonRoute(async (req, res) => {
+      const id = parseSessionId(segment)
+      if (!id.ok) throw new ServiceError('body_invalid', `the session id ${id.failure}`)
+      const body = await readJson(req, limits)
+      const events = accepted(parseEventsPost(body, id.value, limits))
+      const buffer = buffers.open(id.value)
+      for (const event of events) buffer.append(event)
+      const { newestCursor, droppedCount } = buffer
+      answerJson(res, 200, { ok: true, next_cursor: newestCursor ?? 0, dropped: droppedCount })
+    })
+
+  const find = (path: string): Route => {
+    const route = Object.hasOwn(routes, path) ? routes[path] : undefined
+    if (route !== undefined) return route
+    const segment = path.startsWith(eventsPrefix) ? path.slice(eventsPrefix.length) : ''
+    if (segment !== '' && !segment.includes('/')) return eventsRoute(segment)
+    throw new ServiceError('route_not_found', 'the host link has no such address', {
+      hint: 'use /host/v1/scene, /host/v1/audit, /host/v1/events/<session_id> or /host/v1/artefacts',
+    })
+  }
+
+  return async (req, res, path) => {
+    try {
+      const stranger =
+        checkPeer(req.socket.remoteAddress) ??
+        checkOrigin(req.headers.origin) ??
+        checkToken(req.headers.authorization, deps.token)
+      if (stranger !== null) {
+        const { status } = toProblem(stranger.error)
+        const peer = req.socket.remoteAddress ?? 'unknown'
+        deps.onRefused({ status, reason: stranger.reason, peer })
+        return refuse(res, stranger, limits)
+      }
+      const wrongMethod = checkMethod(req.method)
+      if (wrongMethod !== null) return refuse(res, wrongMethod, limits)
+      const route = find(path)
+      const wrongType = route.checkMediaType(req.headers['content-type'])
+      if (wrongType !== null) return refuse(res, wrongType, limits)
+      await route.handle(req, res)
+    } catch (error) {
+      if (toProblem(error).status >= 500) deps.log.error({ err: error, path }, 'host post failed')
+      writeProblem(res, error, {}, limits.refusedBodyDrainMs)
+    }
+  }
+}
+
+function jsonRoute(handle: Route['handle']): Route {
+  return { checkMediaType: checkJsonMediaType, handle }
+}
+
+function refuse(res: ServerResponse, refusal: Refusal, limits: Limits): void {
+  writeProblem(res, refusal.error, refusal.headers, limits.refusedBodyDrainMs)
+}
+
+/** What the registry finds wrong with a scene is the application's to know. */
+function setScene(sink: HostSink, scene: object | null): number {
+  try {
+    return sink.setScene(scene)
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error
+    throw invalidMember({ pointer: '', detail: error.message })
+  }
+}

@@ -1,0 +1,154 @@
+import { createHash } from 'node:crypto'
+import { type FSWatcher, watch } from 'node:fs'
+import { stat } from 'node:fs/promises'
+import { basename, dirname, resolve } from 'node:path'
+import type { Logger } from '../../lib/logger.ts'
+import type { Limits } from '../options.ts'
+import { parseScene, readBounded } from './scene-text.ts'
+
+export interface SceneFileOptions {
+  readonly path: string
+  /** Throws `TypeError` for what is no scene. */
+  setScene(scene: object | null): unknown
+  readonly limits: Pick<
+    Limits,
+    'maxMessageBytes' | 'maxJsonDepth' | 'sceneFileDebounceMs' | 'sceneFilePollMs'
+  >
+  readonly log: Logger
+}
+
+/**
+ * Keeps the scene equal to a JSON file: an object is the scene, `null` clears it. While the file
+ * is missing, half-written or wrong, the old scene stays; each kind of trouble is logged once
+ * until the file is right again. `stop` resolves when the scene will not be touched any more.
+ */
+export function watchSceneFile(options: SceneFileOptions): { stop(): Promise<void> } {
+  const watcher = new SceneFile(options)
+  return { stop: () => watcher.stop() }
+}
+
+class SceneFile {
+  readonly #options: SceneFileOptions
+  readonly #path: string
+  readonly #poll: NodeJS.Timeout
+  #folder: FSWatcher | undefined
+  /** Which folder is watched: one made anew under the same name needs a new watch. */
+  #folderId = ''
+  #scheduled: NodeJS.Timeout | undefined
+  #checking: Promise<void> = Promise.resolve()
+  #stopped = false
+  /** What was seen last, to tell a change from a mere look. */
+  #stamp = ''
+  #digest = ''
+  #settling = false
+  #reported = new Set<string>()
+
+  constructor(options: SceneFileOptions) {
+    this.#options = options
+    this.#path = resolve(options.path)
+    // Events are not delivered for network folders, and not for a folder that is yet to be made.
+    this.#poll = setInterval(() => this.#enqueue(true), options.limits.sceneFilePollMs)
+    this.#poll.unref()
+    this.#enqueue(false)
+  }
+
+  stop(): Promise<void> {
+    this.#stopped = true
+    clearInterval(this.#poll)
+    clearTimeout(this.#scheduled)
+    this.#folder?.close()
+    return this.#checking
+  }
+
+  #enqueue(onlyIfTouched: boolean): void {
+    this.#checking = this.#checking.then(async () => {
+      if (this.#stopped) return
+      try {
+        await this.#watchFolder()
+        await this.#check(onlyIfTouched)
+      } catch (error) {
+        this.#report('scene file cannot be taken over', (error as NodeJS.ErrnoException).code)
+      }
+    })
+  }
+
+  /** Not put off by further events: a file written all the time is still read. */
+  #schedule(delayMs: number): void {
+    if (this.#stopped || this.#scheduled !== undefined) return
+    this.#scheduled = setTimeout(() => {
+      this.#scheduled = undefined
+      this.#enqueue(false)
+    }, delayMs)
+    this.#scheduled.unref()
+  }
+
+  async #watchFolder(): Promise<void> {
+    const path = dirname(this.#path)
+    const found = await stat(path).catch(() => null)
+    const id = found === null ? '' : `${found.dev}:${found.ino}:${found.birthtimeMs}`
+    if (id === this.#folderId || this.#stopped) return
+    this.#folder?.close()
+    this.#folder = undefined
+    this.#folderId = id
+    if (found === null) return
+    const { sceneFileDebounceMs } = this.#options.limits
+    try {
+      // The folder, because editors replace the file: a watch on the file would die with it.
+      this.#folder = watch(path, { persistent: false }, (_event, name) => {
+        if (name === null || name === basename(this.#path)) this.#schedule(sceneFileDebounceMs)
+      })
+      this.#folder.on('error', () => (this.#folderId = ''))
+    } catch {
+      this.#options.log.warn({ path }, 'no change events for the scene file, looking at it instead')
+    }
+  }
+
+  async #check(onlyIfTouched: boolean): Promise<void> {
+    const found = await stat(this.#path, { bigint: true }).catch(() => null)
+    // Missing: not there yet, or being replaced, or gone. The last scene is still the best known.
+    if (found === null) {
+      this.#stamp = ''
+      return
+    }
+    const stamp = `${found.dev}:${found.ino}:${found.size}:${found.mtimeNs}`
+    if (onlyIfTouched && stamp === this.#stamp && !this.#settling) return
+    const { limits } = this.#options
+    const read = await readBounded(this.#path, limits.maxMessageBytes)
+    this.#stamp = stamp
+    const digest = read.ok ? createHash('sha256').update(read.value).digest('hex') : stamp
+    const seenBefore = digest === this.#digest
+    this.#digest = digest
+    if (seenBefore && !this.#settling) return
+    const scene = read.ok ? parseScene(read.value, limits.maxJsonDepth) : read
+    const problem = scene.ok ? this.#apply(scene.value) : scene.failure
+    if (problem === null) {
+      this.#settling = false
+      this.#reported.clear()
+    } else if (seenBefore) {
+      // The same wrong bytes twice: nobody is in the middle of writing them.
+      this.#settling = false
+      this.#report(`scene file is not used: ${problem}`)
+    } else {
+      this.#settling = true
+      this.#schedule(4 * limits.sceneFileDebounceMs)
+    }
+  }
+
+  #apply(scene: object | null): string | null {
+    if (this.#stopped) return null
+    try {
+      this.#options.setScene(scene)
+      return null
+    } catch (error) {
+      if (error instanceof TypeError) return error.message
+      throw error
+    }
+  }
+
+  #report(message: string, code?: string): void {
+    const problem = `${message} ${code}`
+    if (this.#reported.has(problem)) return
+    this.#reported.add(problem)
+    this.#options.log.warn({ path: this.#path, code }, message)
+  }
+}

@@ -1,0 +1,68 @@
+import { parseJson } from '../../lib/json.ts'
+import { type Result, fail, ok } from '../../lib/result.ts'
+import type { ArtefactOptions } from '../artefacts/store.ts'
+import type { Limits } from '../options.ts'
+import { jsonBytes, present } from './messages.ts'
+import { type MemberFailure, MemberReader } from './member-reader.ts'
+
+/**
+ * The sidecar members of an upload, from the query of its address. A failure's pointer names the
+ * parameter. `mime` is the checked `Content-Type`.
+ */
+export function parseUploadOptions(
+  query: string,
+  mime: string | undefined,
+  limits: Pick<Limits, 'maxFieldChars' | 'maxMetadataBytes' | 'maxJsonDepth'>,
+): Result<ArtefactOptions, MemberFailure> {
+  const parameters = parseQuery(query)
+  if (!parameters.ok) return parameters
+  const reader = new MemberReader(parameters.value, '')
+  const text = (name: string) => reader.name(name, limits.maxFieldChars)
+  return reader.finish<ArtefactOptions>(
+    present({
+      mime,
+      displayName: text('display_name'),
+      sessionId: text('session_id'),
+      toolCallId: text('tool_call_id'),
+      jobId: text('job_id'),
+      correlationId: text('correlation_id'),
+      expiresAt: reader.time('expires_at'),
+      metadata: parseMetadata(reader, limits),
+    }),
+  )
+}
+
+function parseMetadata(
+  reader: MemberReader,
+  limits: Pick<Limits, 'maxMetadataBytes' | 'maxJsonDepth'>,
+): unknown {
+  const text = reader.text('metadata')
+  if (text === undefined) return undefined
+  const parsed = parseJson(text, limits.maxJsonDepth)
+  if (!parsed.ok) {
+    const nested = `must not nest deeper than ${limits.maxJsonDepth}`
+    return reader.refuse('metadata', parsed.failure === 'depth' ? nested : 'must be JSON')
+  }
+  if (jsonBytes(parsed.value) > limits.maxMetadataBytes) {
+    return reader.refuse('metadata', `must not be larger than ${limits.maxMetadataBytes} bytes`)
+  }
+  return parsed.value
+}
+
+/** Form encoding, decoded once; a parameter given twice has no meaning, so it is refused. */
+export function parseQuery(query: string): Result<Record<string, string>, MemberFailure> {
+  try {
+    // URLSearchParams repairs broken escapes silently; this does not.
+    decodeURIComponent(query)
+  } catch {
+    return fail({ pointer: '', detail: 'the query has a broken percent-encoding' })
+  }
+  const parameters = new Map<string, string>()
+  for (const [name, value] of new URLSearchParams(query)) {
+    if (parameters.has(name)) {
+      return fail({ pointer: `/${name.slice(0, 64)}`, detail: 'must not be given twice' })
+    }
+    parameters.set(name, value)
+  }
+  return ok(Object.fromEntries(parameters))
+}

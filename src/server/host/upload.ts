@@ -1,0 +1,53 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { ServiceError } from '../../lib/errors.ts'
+import { bodyStream } from '../http/body.ts'
+import type { Limits } from '../options.ts'
+import type { ArtefactSink } from './host-sink.ts'
+import { accepted, answerJson } from './json-exchange.ts'
+import { parseUploadOptions } from './upload-options.ts'
+
+/** Streams the raw body into the store; nothing stays behind of a body that breaks off. */
+export async function receiveArtefact(
+  req: IncomingMessage,
+  res: ServerResponse,
+  store: ArtefactSink | null,
+  limits: Limits,
+): Promise<void> {
+  if (store === null) {
+    throw new ServiceError('resource_not_enabled', 'artefacts are switched off', {
+      hint: 'start the server without --no-artefacts',
+    })
+  }
+  const url = req.url ?? ''
+  const query = url.includes('?') ? url.slice(url.indexOf('?') + 1) : ''
+  const options = accepted(parseUploadOptions(query, req.headers['content-type'], limits))
+  const source = new RememberingSource(
+    bodyStream(req, { maxBytes: limits.maxArtefactBytes, timeoutMs: limits.bodyTimeoutMs }),
+  )
+  try {
+    const { ref, existed } = await store.put(source, options)
+    const sha256 = ref.digest.replace(/^sha256:/, '')
+    answerJson(res, 201, { uri: ref.uri, sha256, existed })
+  } catch (error) {
+    // The store may wrap what its source threw; the client needs to hear of its own body.
+    throw source.failure ?? error
+  }
+}
+
+class RememberingSource implements AsyncIterable<Uint8Array> {
+  readonly #source: AsyncIterable<Uint8Array>
+  failure: unknown
+
+  constructor(source: AsyncIterable<Uint8Array>) {
+    this.#source = source
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array, void, undefined> {
+    try {
+      yield* this.#source
+    } catch (error) {
+      this.failure = error
+      throw error
+    }
+  }
+}

@@ -1,0 +1,65 @@
+import { createHash, timingSafeEqual } from 'node:crypto'
+import type { IncomingHttpHeaders } from 'node:http'
+
+/** Who a request comes from, or why it is refused. */
+export type AuthOutcome =
+  | { readonly ok: true; readonly principal: string }
+  | {
+      readonly ok: false
+      readonly status: 401 | 403
+      /** RFC 6750 error code, absent when no credentials were sent at all. */
+      readonly error?: 'invalid_token' | 'insufficient_scope' | 'invalid_request'
+      readonly description: string
+    }
+
+/** Decides on the headers of every request to `/mcp` and `/artefacts`. Must not throw. */
+export interface AuthPolicy {
+  authenticate(headers: IncomingHttpHeaders): AuthOutcome | Promise<AuthOutcome>
+}
+
+/** Everyone who reaches the server may read: the policy of a loopback server without a key. */
+export const openPolicy: AuthPolicy = {
+  authenticate: () => ({ ok: true, principal: 'anonymous' }),
+}
+
+const bearer = /^Bearer +([\x21-\x7e]+)$/i
+
+/** One shared key, sent as `Authorization: Bearer <key>`. Compared in constant time. */
+export function apiKeyPolicy(key: string): AuthPolicy {
+  if (key === '') throw new TypeError('the API key must not be empty')
+  const expected = digest(key)
+  return {
+    authenticate(headers) {
+      const sent = headers.authorization
+      if (sent === undefined) {
+        return { ok: false, status: 401, description: 'an API key is required' }
+      }
+      const token = bearer.exec(sent)?.[1]
+      if (token !== undefined && timingSafeEqual(digest(token), expected)) {
+        return { ok: true, principal: 'api-key' }
+      }
+      return {
+        ok: false,
+        status: 401,
+        error: 'invalid_token',
+        description:
+          token === undefined
+            ? 'the Authorization header must be "Bearer <key>"'
+            : 'the API key is not the one this server was started with',
+      }
+    },
+  }
+}
+
+/** Equal lengths for the constant-time comparison, whatever was sent. */
+function digest(text: string): Buffer {
+  return createHash('sha256').update(text).digest()
+}
+
+/** The `WWW-Authenticate` value of a refusal (RFC 6750, section 3). */
+export function challenge(outcome: AuthOutcome & { ok: false }): string {
+  const parts = ['realm="service-cli"']
+  if (outcome.error !== undefined) parts.push(`error="${outcome.error}"`)
+  parts.push(`error_description="${outcome.description.replaceAll('"', "'")}"`)
+  return `Bearer ${parts.join(', ')}`
+}

@@ -1,0 +1,128 @@
+import { isUtf8 } from 'node:buffer'
+import type { IncomingMessage } from 'node:http'
+import { ServiceError } from '../../lib/errors.ts'
+
+export interface BodyLimits {
+  readonly maxBytes: number
+  /** A body that brings no byte for this long is given up. */
+  readonly timeoutMs: number
+}
+
+/**
+ * The whole body. Rejects with `body_too_large` (before reading, when the declared length says
+ * so), `body_timeout`, or `body_invalid` when the client went away. After a rejection the request
+ * is paused; `writeProblem` answers it and ends the connection.
+ */
+export function readBody(req: IncomingMessage, limits: BodyLimits): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const refusal = refuseDeclaredLength(req, limits.maxBytes)
+    if (refusal !== null) return reject(refusal)
+    if (req.destroyed) return reject(aborted())
+    let first: Buffer | undefined
+    let rest: Buffer[] | undefined
+    let received = 0
+    let timer: NodeJS.Timeout | undefined
+    let settled = false
+
+    const settle = () => {
+      settled = true
+      clearTimeout(timer)
+      req.off('data', onData).off('end', onEnd).off('close', onClose)
+    }
+    const refuse = (error: ServiceError) => {
+      settle()
+      req.pause()
+      reject(error)
+    }
+    const onData = (chunk: Buffer) => {
+      received += chunk.length
+      if (received > limits.maxBytes) return refuse(tooLarge(limits.maxBytes))
+      timer?.refresh()
+      if (first === undefined) first = chunk
+      else (rest ??= [first]).push(chunk)
+    }
+    const onEnd = () => {
+      settle()
+      resolve(rest === undefined ? (first ?? Buffer.alloc(0)) : Buffer.concat(rest, received))
+    }
+    const onClose = () => refuse(aborted())
+
+    req.on('data', onData).on('end', onEnd).on('close', onClose).on('error', ignore)
+    // The rest of the packet is parsed after this: a body that came with it needs no timer.
+    setImmediate(() => {
+      if (settled || req.complete) return
+      timer = setTimeout(() => refuse(timedOut(limits.timeoutMs)), limits.timeoutMs)
+    })
+  })
+}
+
+/**
+ * The body piece by piece, with the guards of `readBody`; its errors are thrown by the iteration.
+ * The time a slow consumer takes is not held against the client. Leaving the loop early keeps the
+ * connection, so that an answer can still be written.
+ */
+export async function* bodyStream(
+  req: IncomingMessage,
+  limits: BodyLimits,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  const refusal = refuseDeclaredLength(req, limits.maxBytes)
+  if (refusal !== null) throw refusal
+  let received = 0
+  let wake: (() => void) | undefined
+  const onProgress = () => wake?.()
+  const events = ['readable', 'end', 'close'] as const
+  for (const event of events) req.on(event, onProgress)
+  req.on('error', ignore)
+  try {
+    for (;;) {
+      const chunk: Buffer | null = req.read()
+      if (chunk !== null) {
+        received += chunk.length
+        if (received > limits.maxBytes) throw tooLarge(limits.maxBytes)
+        yield chunk
+      } else if (req.readableEnded) {
+        return
+      } else if (req.destroyed) {
+        throw aborted()
+      } else {
+        const { promise, resolve } = Promise.withResolvers<boolean>()
+        wake = () => resolve(true)
+        const timer = setTimeout(() => resolve(false), limits.timeoutMs)
+        const progressed = await promise
+        clearTimeout(timer)
+        wake = undefined
+        if (!progressed) throw timedOut(limits.timeoutMs)
+      }
+    }
+  } finally {
+    for (const event of events) req.off(event, onProgress)
+  }
+}
+
+/** The text of a body. Throws `body_invalid` for anything but UTF-8; a byte order mark is dropped. */
+export function bodyText(body: Buffer): string {
+  if (!isUtf8(body)) throw new ServiceError('body_invalid', 'the body is not valid UTF-8')
+  const marked = body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf
+  return body.toString('utf8', marked ? 3 : 0)
+}
+
+function refuseDeclaredLength(req: IncomingMessage, maxBytes: number): ServiceError | null {
+  // The HTTP parser has refused anything but digits.
+  return Number(req.headers['content-length'] ?? 0) > maxBytes ? tooLarge(maxBytes) : null
+}
+
+function tooLarge(maxBytes: number): ServiceError {
+  const message = `the body is larger than ${maxBytes} bytes`
+  return new ServiceError('body_too_large', message, { data: { max_bytes: maxBytes } })
+}
+
+function timedOut(timeoutMs: number): ServiceError {
+  return new ServiceError('body_timeout', `no byte of the body arrived for ${timeoutMs} ms`)
+}
+
+function aborted(): ServiceError {
+  return new ServiceError('body_invalid', 'the client went away before the body was complete')
+}
+
+/** An aborted request is an 'error' event, too; 'close' is the one acted upon. */
+function ignore(): void {}

@@ -1,0 +1,37 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+
+export interface Cors {
+  /** Adds the headers that let an allowed page read the answer. */
+  apply(req: IncomingMessage, res: ServerResponse): void
+  /** Answers the preflight of an allowed page; false when the request is none. */
+  preflight(req: IncomingMessage, res: ServerResponse): boolean
+}
+
+/** Cross-origin access for the pages named by `--allowed-origin`, and for nobody else. */
+export function createCors(allowedOrigins: readonly string[]): Cors {
+  const origins = new Set(allowedOrigins.map(origin => origin.toLowerCase()))
+  const isAllowed = (origin: string | undefined) =>
+    origin !== undefined && origins.has(origin.toLowerCase())
+  return {
+    apply(req, res) {
+      const { origin } = req.headers
+      if (origin === undefined || !isAllowed(origin)) return
+      res.setHeader('Access-Control-Allow-Origin', origin)
+      res.setHeader('Access-Control-Expose-Headers', 'Mcp-Session-Id, WWW-Authenticate')
+      res.setHeader('Vary', 'Origin')
+    },
+    preflight(req, res) {
+      const asked = req.headers['access-control-request-method']
+      if (req.method !== 'OPTIONS' || asked === undefined) return false
+      if (!isAllowed(req.headers.origin)) return false
+      res.writeHead(204, {
+        'Access-Control-Allow-Methods': 'GET, POST, DELETE',
+        'Access-Control-Allow-Headers':
+          'Authorization, Content-Type, Accept, Mcp-Session-Id, MCP-Protocol-Version, Last-Event-ID, Range',
+        'Access-Control-Max-Age': '600',
+      })
+      res.end()
+      return true
+    },
+  }
+}

@@ -1,0 +1,118 @@
+import { isIP } from 'node:net'
+import { type Result, fail, ok } from '../../lib/result.ts'
+
+/** A request that is not served, and why: the value it sent and the flag that would allow it. */
+export interface Refusal {
+  readonly status: 400 | 403
+  readonly reason: 'duplicate_header' | 'host_missing' | 'host_not_allowed' | 'origin_not_allowed'
+  readonly message: string
+}
+
+const single = new Set([
+  'host',
+  'origin',
+  'authorization',
+  'content-type',
+  'content-length',
+  'mcp-session-id',
+  'mcp-protocol-version',
+])
+
+/**
+ * Names a header that was sent twice although it decides something. Node keeps the first or joins
+ * them, a proxy in front may keep the last: two readers of one request must not disagree.
+ */
+export function findDuplicateHeader(rawHeaders: readonly string[]): string | null {
+  let seen: string[] | undefined
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at]?.toLowerCase() ?? ''
+    if (!single.has(name)) continue
+    if (seen === undefined) seen = [name]
+    else if (seen.includes(name)) return name
+    else seen.push(name)
+  }
+  return null
+}
+
+export interface OriginRules {
+  /** Names and addresses a Host header may carry, beside the loopback ones. */
+  readonly hosts: readonly string[]
+  /** Whole origins, `https://studio.example`. */
+  readonly origins: readonly string[]
+}
+
+/** `localAddress` is the address the client reached: passed when the server is bound to all of them. */
+export type Guard = (
+  headers: { readonly host?: string | undefined; readonly origin?: string | undefined },
+  localAddress?: string,
+) => Result<null, Refusal>
+
+const accepted = ok(null)
+const loopbackNames = ['localhost', '127.0.0.1', '[::1]']
+
+/**
+ * Checks Host and Origin: what keeps a web page, or a name pointed at 127.0.0.1, away from a
+ * server on this machine. Ports do not matter: the page of another port is another user's choice
+ * to run. A missing Origin is fine, browsers always send one.
+ */
+export function createGuard(rules: OriginRules): Guard {
+  const hosts = new Set([...loopbackNames, ...rules.hosts.map(normaliseHost)])
+  const origins = new Set(rules.origins.map(origin => origin.toLowerCase()))
+  // Nearly every request of a connection carries the same Host: remember the last good one.
+  let lastGood: string | undefined
+  return ({ host, origin }, localAddress) => {
+    if (host === undefined || host === '') {
+      return fail({ status: 400, reason: 'host_missing', message: 'the Host header is missing' })
+    }
+    if (host !== lastGood) {
+      const name = hostName(host)
+      if (!hosts.has(name) && name !== addressAsHost(localAddress)) {
+        return fail({
+          status: 403,
+          reason: 'host_not_allowed',
+          message: `host "${printable(host)}" is not allowed; allow it with --allowed-host ${printable(name)}`,
+        })
+      }
+      if (hosts.has(name)) lastGood = host
+    }
+    if (origin !== undefined && !originAllowed(origin, hosts, origins)) {
+      return fail({
+        status: 403,
+        reason: 'origin_not_allowed',
+        message: `origin "${printable(origin)}" is not allowed; allow it with --allowed-origin ${printable(origin)}`,
+      })
+    }
+    return accepted
+  }
+}
+
+function originAllowed(origin: string, hosts: Set<string>, origins: Set<string>): boolean {
+  const written = origin.toLowerCase()
+  if (origins.has(written)) return true
+  if (!URL.canParse(written)) return false
+  const url = new URL(written)
+  return (url.protocol === 'http:' || url.protocol === 'https:') && hosts.has(url.hostname)
+}
+
+/** The name in a Host header: lower case, port removed, brackets of an IPv6 address kept. */
+export function hostName(header: string): string {
+  const value = header.toLowerCase()
+  const end = value.startsWith('[') ? value.indexOf(']') + 1 : value.indexOf(':')
+  return end > 0 ? value.slice(0, end) : value
+}
+
+function normaliseHost(host: string): string {
+  return isIP(host) === 6 ? `[${host.toLowerCase()}]` : hostName(host)
+}
+
+function addressAsHost(address: string | undefined): string | undefined {
+  if (address === undefined) return undefined
+  const plain = address.startsWith('::ffff:') ? address.slice(7) : address
+  return isIP(plain) === 6 ? `[${plain}]` : plain
+}
+
+/** A refused value is shown to whoever reads the answer or the log: short, and no control bytes. */
+function printable(value: string): string {
+  const clean = value.replace(/[^\x21-\x7e]/g, '?')
+  return clean.length > 100 ? `${clean.slice(0, 100)}…` : clean
+}

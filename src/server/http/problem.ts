@@ -1,0 +1,103 @@
+import { STATUS_CODES, type ServerResponse } from 'node:http'
+import { type ErrorCode, ServiceError } from '../../lib/errors.ts'
+import { defaultLimits } from '../options.ts'
+import { endAfterBody, isBodyPending } from './refused-body.ts'
+
+interface Row {
+  readonly status: number
+  /**
+   * The message is about this machine (paths, system errors): it belongs into the log, the client
+   * gets the status phrase.
+   */
+  readonly local?: true
+}
+
+const table: Record<ErrorCode, Row> = {
+  usage_invalid: { status: 400 },
+  config_invalid: { status: 500, local: true },
+  auth_required: { status: 401 },
+  auth_refused: { status: 401 },
+  request_refused: { status: 403 },
+  body_invalid: { status: 400 },
+  body_too_large: { status: 413 },
+  body_timeout: { status: 408 },
+  media_type_unsupported: { status: 415 },
+  route_not_found: { status: 404 },
+  method_not_allowed: { status: 405 },
+  limit_reached: { status: 429 },
+  port_in_use: { status: 500, local: true },
+  listen_failed: { status: 500, local: true },
+  registry_dir_unsafe: { status: 500, local: true },
+  storage_failed: { status: 500, local: true },
+  storage_full: { status: 507, local: true },
+  resource_not_found: { status: 404 },
+  resource_not_enabled: { status: 404 },
+  resource_uri_invalid: { status: 400 },
+  resource_failed: { status: 500 },
+  artefact_too_large: { status: 413 },
+  artefact_corrupt: { status: 500 },
+  internal: { status: 500, local: true },
+}
+
+/** RFC 9457, with the kebab-case `code` for programs and the `hint` for people. */
+export interface Problem {
+  /** `urn:service:problem:<code>` */
+  readonly type: string
+  /** The phrase of the status. */
+  readonly title: string
+  readonly status: number
+  readonly detail: string
+  readonly code: string
+  readonly hint?: string
+  /** Public facts of the error, for example `errors: [{ pointer, detail }]`. */
+  readonly [member: string]: unknown
+}
+
+/** What a client may know of an error. Anything but a `ServiceError` says nothing of itself. */
+export function toProblem(error: unknown): Problem {
+  if (!(error instanceof ServiceError)) return toProblem(new ServiceError('internal', 'internal'))
+  const { status, local } = table[error.code]
+  const code = error.code.replaceAll('_', '-')
+  const title = STATUS_CODES[status] ?? 'Error'
+  const base = { type: `urn:service:problem:${code}`, title, status }
+  if (local) return { ...base, detail: localDetail(error.code), code }
+  const hint = error.hint === undefined ? {} : { hint: error.hint }
+  return { ...error.data, ...base, detail: error.message, code, ...hint }
+}
+
+function localDetail(code: ErrorCode): string {
+  if (code === 'storage_full') return 'the server has no room left to store this'
+  return 'the server could not do this; its log has the reason'
+}
+
+/**
+ * Answers with the problem. A body that the client is still sending ends the connection, but
+ * only after the client had the time (`drainMs`) to read the answer. After the headers went out
+ * there is no way left to tell: the connection is cut.
+ */
+export function writeProblem(
+  res: ServerResponse,
+  error: unknown,
+  extraHeaders: Readonly<Record<string, string>> = {},
+  drainMs: number = defaultLimits.refusedBodyDrainMs,
+): void {
+  if (res.headersSent || res.destroyed) {
+    res.destroy()
+    return
+  }
+  const problem = toProblem(error)
+  const body = Buffer.from(JSON.stringify(problem))
+  const headers: Record<string, string | number> = {
+    'Content-Type': 'application/problem+json',
+    'Content-Length': body.length,
+    'Cache-Control': 'no-store',
+    'X-Content-Type-Options': 'nosniff',
+    ...extraHeaders,
+  }
+  if (!isBodyPending(res.req)) {
+    res.writeHead(problem.status, headers).end(body)
+    return
+  }
+  res.writeHead(problem.status, { ...headers, Connection: 'close' })
+  endAfterBody(res, body, drainMs)
+}

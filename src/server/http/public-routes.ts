@@ -1,0 +1,44 @@
+import { Hono } from 'hono'
+import type { Problem } from './problem.ts'
+
+/** Paths anyone may ask for: health, the well-known documents, and a clean 404 for the rest. */
+export function createPublicRoutes(isReady: () => boolean): Hono {
+  const app = new Hono()
+  app.get('/healthz', c => c.json({ status: 'ok' }))
+  app.get('/readyz', c =>
+    isReady() ? c.json({ status: 'ready' }) : c.json({ status: 'starting' }, 503),
+  )
+  for (const path of ['/healthz', '/readyz']) {
+    app.all(path, c => problem(405, 'method-not-allowed', `${path} answers GET`, { Allow: 'GET' }))
+  }
+  app.notFound(c =>
+    problem(404, 'route-not-found', `nothing is served at ${shortened(c.req.path)}`),
+  )
+  app.onError(() => problem(500, 'internal', 'the request failed'))
+  return app
+}
+
+/** RFC 9457. Clients probe the well-known paths and read the body as JSON. */
+function problem(
+  status: number,
+  code: string,
+  detail: string,
+  headers: Readonly<Record<string, string>> = {},
+): Response {
+  const titles: Record<number, string> = { 404: 'Not Found', 405: 'Method Not Allowed' }
+  const body: Problem = {
+    type: 'about:blank',
+    title: titles[status] ?? 'Internal Server Error',
+    status,
+    code,
+    detail,
+  }
+  return new Response(JSON.stringify(body), {
+    status,
+    headers: { ...headers, 'Content-Type': 'application/problem+json' },
+  })
+}
+
+function shortened(path: string): string {
+  return path.length > 200 ? `${path.slice(0, 200)}…` : path
+}

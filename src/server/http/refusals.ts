@@ -1,0 +1,30 @@
+import type { Clock } from '../../lib/clock.ts'
+
+export interface RefusedRequest {
+  readonly status: number
+  /** Short and stable: `host_not_allowed`, `invalid_token`. */
+  readonly reason: string
+  /** Address of the client. */
+  readonly peer: string
+}
+
+const maxPeers = 1000
+
+/**
+ * Lets one refusal per peer and second through to the audit log, so that a flood of bad requests
+ * cannot push out what the application reported.
+ */
+export function createRefusalLog(
+  clock: Clock,
+  record: (refused: RefusedRequest) => void,
+): (refused: RefusedRequest) => void {
+  const lastMs = new Map<string, number>()
+  return refused => {
+    const now = clock.now()
+    const last = lastMs.get(refused.peer)
+    if (last !== undefined && now - last < 1000) return
+    if (lastMs.size >= maxPeers) lastMs.clear()
+    lastMs.set(refused.peer, now)
+    record(refused)
+  }
+}

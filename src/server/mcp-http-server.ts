@@ -1,0 +1,175 @@
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
+import { join } from 'node:path'
+import { type Clock, systemClock } from '../lib/clock.ts'
+import { type Logger, silentLogger } from '../lib/logger.ts'
+import { createListener } from './app.ts'
+import { createArtefactDownload } from './artefacts/download.ts'
+import { createFsStore } from './artefacts/fs-store.ts'
+import { defaultArtefactRoot } from './artefacts/helpers.ts'
+import { createLazyStore } from './artefacts/lazy-store.ts'
+import type { ArtefactStore } from './artefacts/store.ts'
+import { type AuthPolicy, openPolicy } from './http/authentication.ts'
+import { createCors } from './http/cors.ts'
+import { createGuard } from './http/guards.ts'
+import { createRefusalLog, type RefusedRequest } from './http/refusals.ts'
+import { type Listening, listen } from './listen.ts'
+import { createMcpEndpoint, type McpEndpoint } from './mcp/endpoint.ts'
+import { type Limits, type McpHttpConfig, resolveLimits } from './options.ts'
+import { createArtefactProducer } from './resources/artefacts.ts'
+import { ResourceRegistry } from './resources/registry.ts'
+import { version } from './version.ts'
+
+/** What a host may hand in beside the configuration. */
+export interface McpServices {
+  /** Enforced on `/mcp` and `/artefacts`. Default: everyone who reaches the server may read. */
+  auth?: AuthPolicy
+  /** Default: no log. */
+  log?: Logger
+}
+
+/** What `service-cli serve` adds; not part of the library's face. */
+export interface ServerParts extends McpServices {
+  clock?: Clock
+  store?: ArtefactStore
+  host?: (req: IncomingMessage, res: ServerResponse, path: string) => Promise<void>
+  onRefused?: (refused: RefusedRequest) => void
+}
+
+/**
+ * An MCP resource server on HTTP. Wire state through `resources()`, then `start()`.
+ *
+ * The configuration is no authentication boundary: what is enforced is `services.auth`.
+ */
+export class McpHttpServer {
+  readonly #config: McpHttpConfig
+  readonly #parts: ServerParts
+  readonly #limits: Limits
+  readonly #log: Logger
+  readonly #clock: Clock
+  readonly #store: ArtefactStore | null
+  readonly #registry: ResourceRegistry
+  readonly #host: string
+  #endpoint: McpEndpoint | null = null
+  #listening: Listening | null = null
+  #baseUrl: string | null
+
+  constructor(config: McpHttpConfig = {}, services: ServerParts = {}) {
+    this.#config = config
+    this.#parts = services
+    this.#limits = resolveLimits(config.limits)
+    this.#log = services.log ?? silentLogger
+    this.#clock = services.clock ?? systemClock
+    this.#host = config.host ?? '127.0.0.1'
+    this.#baseUrl = config.publicUrl?.replace(/\/+$/, '') ?? null
+    this.#store = this.#openStore()
+    this.#registry = this.#createRegistry(this.#store)
+  }
+
+  /** The registry through which the application's state is wired. */
+  resources(): ResourceRegistry {
+    return this.#registry
+  }
+
+  /**
+   * Binds and serves. Resolves with the MCP endpoint's URL and the port.
+   * Throws `port_in_use`, `listen_failed`, `registry_dir_unsafe` or `storage_failed`.
+   */
+  async start(): Promise<{ url: string; port: number }> {
+    if (this.#listening !== null) throw new Error('the server is started already')
+    // Opening the store now shows an unusable folder at the start, not at the first read.
+    await this.#store?.page(undefined, 1)
+    const where = { host: this.#host, port: this.#config.port ?? 0 }
+    this.#listening = await listen(this.requestListener(), where, this.#limits)
+    const { port } = this.#listening.address
+    this.#baseUrl ??= `http://${urlHost(this.#host)}:${port}`
+    return { url: `${this.#baseUrl}/mcp`, port }
+  }
+
+  /** Ends streams and sessions, closes every connection. Stored artefacts stay. */
+  async stop(): Promise<void> {
+    const listening = this.#listening
+    this.#listening = null
+    if (listening === null) this.#endpoint?.close()
+    else await listening.stop(() => this.#endpoint?.close())
+    this.#endpoint = null
+    if (this.#parts.store === undefined) await this.#store?.close()
+  }
+
+  /** The same server as a listener, for a host that owns an HTTP server already. */
+  requestListener(): RequestListener {
+    const config = this.#config
+    const registry = this.#registry
+    registry.freeze()
+    this.#endpoint ??= createMcpEndpoint({
+      registry,
+      resourcesEnabled: config.enableResources ?? true,
+      identity: { name: 'service-cli', title: 'service-cli', version },
+      limits: this.#limits,
+      clock: this.#clock,
+      log: this.#log,
+    })
+    const publicHost = config.publicUrl === undefined ? [] : [new URL(config.publicUrl).host]
+    const allowedOrigins = config.allowedOrigins ?? []
+    const store = this.#store
+    const host = this.#parts.host
+    return createListener({
+      mcp: this.#endpoint,
+      auth: this.#parts.auth ?? openPolicy,
+      guard: createGuard({
+        hosts: [this.#host, ...publicHost, ...(config.allowedHosts ?? [])],
+        origins: allowedOrigins,
+      }),
+      cors: createCors(allowedOrigins),
+      boundToAll: isWildcard(this.#host),
+      ...(host === undefined ? {} : { host }),
+      ...(store === null
+        ? {}
+        : { download: createArtefactDownload({ store, limits: this.#limits }) }),
+      isReady: () => this.#endpoint !== null,
+      onRefused: createRefusalLog(this.#clock, this.#parts.onRefused ?? this.#recordRefusal),
+      log: this.#log,
+    })
+  }
+
+  readonly #recordRefusal = ({ status, reason, peer }: RefusedRequest): void => {
+    this.#registry.auditLog?.record({
+      action: 'http.request',
+      actor: peer,
+      outcome: { denied: { reason } },
+      params: { status },
+    })
+  }
+
+  #openStore(): ArtefactStore | null {
+    if (this.#config.enableArtefactResources !== true) return null
+    if (this.#parts.store !== undefined) return this.#parts.store
+    const { registryDir } = this.#config
+    const root =
+      registryDir === undefined ? defaultArtefactRoot() : join(registryDir, 'dcc-mcp-artefacts')
+    return createLazyStore(() =>
+      createFsStore({ root, limits: this.#limits, clock: this.#clock, log: this.#log }),
+    )
+  }
+
+  #createRegistry(store: ArtefactStore | null): ResourceRegistry {
+    const limits = this.#limits
+    const parts = { limits, clock: this.#clock, log: this.#log }
+    if (store === null) return new ResourceRegistry({ ...parts, enableArtefactResources: false })
+    const downloadUrl = (hex: string) =>
+      this.#baseUrl === null ? null : `${this.#baseUrl}/artefacts/sha256/${hex}`
+    const artefacts = createArtefactProducer({ store, limits, downloadUrl })
+    const registry = new ResourceRegistry({ ...parts, artefacts, enableArtefactResources: true })
+    store.onChange(() => registry.artefactsChanged())
+    return registry
+  }
+}
+
+function isWildcard(host: string): boolean {
+  return host === '0.0.0.0' || host === '::'
+}
+
+/** A URL that a client on this machine can use. */
+function urlHost(host: string): string {
+  if (isWildcard(host)) return '127.0.0.1'
+  return host.includes(':') ? `[${host}]` : host
+}

@@ -1,0 +1,49 @@
+import { type ErrorCode, ServiceError } from '../../lib/errors.ts'
+
+export interface RpcError {
+  readonly code: number
+  readonly message: string
+  readonly data?: Readonly<Record<string, unknown>>
+}
+
+/** JSON-RPC 2.0, section 5.1. */
+export const rpcCodes = {
+  parseError: -32700,
+  invalidRequest: -32600,
+  methodNotFound: -32601,
+  invalidParams: -32602,
+  internalError: -32603,
+  /** Transport refusals; the code both official SDKs use. */
+  refused: -32000,
+  /** Unknown or ended session; likewise. */
+  sessionNotFound: -32001,
+} as const
+
+/** Which number a condition has. One table per era; what is absent is an internal error there. */
+export type RpcCodeTable = Readonly<Partial<Record<ErrorCode, number>>>
+
+/** 2024-11-05 to 2025-11-25 (`resources`, "Error Handling") and the specification's table. */
+export const legacyCodes: RpcCodeTable = {
+  resource_not_found: -32002,
+  resource_not_enabled: -32002,
+  resource_uri_invalid: rpcCodes.invalidParams,
+}
+
+/** What the client is told. Anything that is not our own error stays in the log. */
+export function toRpcError(error: unknown, codes: RpcCodeTable): RpcError {
+  if (!(error instanceof ServiceError)) {
+    return {
+      code: rpcCodes.internalError,
+      message: 'internal error',
+      data: { reason: 'internal' },
+    }
+  }
+  const code = codes[error.code] ?? rpcCodes.internalError
+  const data = {
+    ...(code === rpcCodes.internalError ? { reason: error.code } : {}),
+    ...error.data,
+    ...(error.hint === undefined ? {} : { hint: error.hint }),
+  }
+  const message = error.message
+  return Object.keys(data).length === 0 ? { code, message } : { code, message, data }
+}

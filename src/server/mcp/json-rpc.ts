@@ -1,0 +1,37 @@
+import { type JsonObject, isJsonObject } from '../../lib/json.ts'
+
+export type RequestId = string | number
+
+/** What one element of a POST turned out to be. */
+export type Message =
+  | { kind: 'request'; id: RequestId; method: string; params: JsonObject }
+  | { kind: 'notification'; method: string; params: JsonObject }
+  | { kind: 'response' }
+  | { kind: 'invalid'; id: RequestId | null; problem: string }
+
+const noParams: JsonObject = Object.freeze({})
+
+/** Sorts one parsed JSON value. Every member is checked, none is trusted. */
+export function parseMessage(value: unknown): Message {
+  if (!isJsonObject(value)) return invalid(null, 'a message must be a JSON object')
+  const { id, method, params = noParams } = value
+  const known = isRequestId(id) ? id : null
+  if (value.jsonrpc !== '2.0') return invalid(known, 'member "jsonrpc" must be "2.0"')
+  if (method === undefined && ('result' in value || 'error' in value)) return { kind: 'response' }
+  if (typeof method !== 'string') return invalid(known, 'member "method" must be a string')
+  if (!isJsonObject(params)) return invalid(known, 'member "params" must be an object')
+  if (!('id' in value)) return { kind: 'notification', method, params }
+  if (known === null) {
+    return invalid(null, 'member "id" must be a string or an integer of at most 2^53 - 1')
+  }
+  return { kind: 'request', id: known, method, params }
+}
+
+/** An integer beyond 2^53 would be echoed as another number, so it is none. */
+function isRequestId(id: unknown): id is RequestId {
+  return typeof id === 'string' || Number.isSafeInteger(id)
+}
+
+function invalid(id: RequestId | null, problem: string): Message {
+  return { kind: 'invalid', id, problem }
+}

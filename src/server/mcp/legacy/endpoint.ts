@@ -1,0 +1,236 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Clock } from '../../../lib/clock.ts'
+import { parseJson } from '../../../lib/json.ts'
+import type { Logger } from '../../../lib/logger.ts'
+import { readBody } from '../../http/body.ts'
+import { accepts, isJsonType } from '../../http/media.ts'
+import type { Limits } from '../../options.ts'
+import { legacyCodes, rpcCodes, toRpcError } from '../errors.ts'
+import { errorMessage, JsonText, resultMessage } from '../json-text.ts'
+import { type Message, parseMessage } from '../json-rpc.ts'
+import type { KeepAlive } from '../keep-alive.ts'
+import { sendJson } from '../send.ts'
+import { answerBatch } from './batch.ts'
+import { EventStream } from './event-stream.ts'
+import { initializeResult, parseInitialize, type ServerIdentity } from './initialize.ts'
+import type { MethodTable } from './methods.ts'
+import { allowsBatches, isSessionRevision, sessionRevisions } from './revisions.ts'
+import type { Session, Sessions } from './sessions.ts'
+
+/** What is known of a request beyond its bytes; the endpoint notes what it did, for the access log. */
+export interface RequestNotes {
+  readonly principal: string
+  rpc?: string
+}
+
+export interface SessionEndpointParts {
+  sessions: Sessions
+  methods: MethodTable
+  keepAlive: KeepAlive
+  identity: ServerIdentity
+  resourcesEnabled: boolean
+  limits: Limits
+  clock: Clock
+  log: Logger
+}
+
+type Request = Message & { kind: 'request' }
+
+/** Streamable HTTP with sessions: POST, GET and DELETE of revisions 2024-11-05 to 2025-11-25. */
+export class SessionEndpoint {
+  readonly #parts: SessionEndpointParts
+
+  constructor(parts: SessionEndpointParts) {
+    this.#parts = parts
+  }
+
+  async post(req: IncomingMessage, res: ServerResponse, notes: RequestNotes): Promise<void> {
+    const { limits } = this.#parts
+    const body = await readBody(req, {
+      maxBytes: limits.maxRequestBytes,
+      timeoutMs: limits.bodyTimeoutMs,
+    })
+    const { accept, 'content-type': contentType } = req.headers
+    if (!isJsonType(contentType)) {
+      return refuse(res, 415, rpcCodes.refused, 'Content-Type must be application/json')
+    }
+    if (!accepts(accept, 'application/json') || !accepts(accept, 'text/event-stream')) {
+      const message = 'Accept must allow both application/json and text/event-stream'
+      return refuse(res, 406, rpcCodes.refused, message)
+    }
+    const parsed = parseJson(body.toString('utf8'), limits.maxJsonDepth)
+    if (!parsed.ok) {
+      return parsed.failure === 'syntax'
+        ? refuse(res, 400, rpcCodes.parseError, 'the body is not valid JSON')
+        : refuse(res, 400, rpcCodes.invalidRequest, tooDeep(limits.maxJsonDepth))
+    }
+    if (Array.isArray(parsed.value)) return this.#batch(req, res, parsed.value, notes)
+    return this.#single(req, res, parseMessage(parsed.value), notes)
+  }
+
+  get(req: IncomingMessage, res: ServerResponse, notes: RequestNotes): void | Promise<void> {
+    if (!accepts(req.headers.accept, 'text/event-stream')) {
+      return refuse(res, 406, rpcCodes.refused, 'Accept must allow text/event-stream')
+    }
+    const session = this.#session(req, res, notes)
+    if (session === null) return
+    const { clock, keepAlive } = this.#parts
+    const stream = new EventStream(res, () => clock.now())
+    const forget = keepAlive.add(stream)
+    // Each message goes to exactly one stream of a session: the newest, the older one ends.
+    session.stream?.end()
+    session.stream = stream
+    res.on('close', () => {
+      forget()
+      if (session.stream !== stream) return
+      session.stream = null
+      session.lastSeenMs = clock.now()
+    })
+  }
+
+  delete(req: IncomingMessage, res: ServerResponse, notes: RequestNotes): void {
+    const session = this.#session(req, res, notes)
+    if (session === null) return
+    this.#parts.sessions.end(session)
+    res.writeHead(204).end()
+  }
+
+  #single(
+    req: IncomingMessage,
+    res: ServerResponse,
+    message: Message,
+    notes: RequestNotes,
+  ): void | Promise<void> {
+    if (message.kind === 'invalid') {
+      return refuse(res, 400, rpcCodes.invalidRequest, message.problem, message.id)
+    }
+    if (message.kind === 'request' && message.method === 'initialize') {
+      notes.rpc = message.method
+      return this.#initialize(req, res, message, notes)
+    }
+    const session = this.#session(req, res, notes)
+    if (session === null) return
+    if (message.kind !== 'request') {
+      res.writeHead(202).end()
+      return
+    }
+    notes.rpc = message.method
+    const answer = this.#dispatch(message, session)
+    return answer instanceof Promise
+      ? answer.then(text => sendJson(res, 200, text))
+      : sendJson(res, 200, answer)
+  }
+
+  #batch(
+    req: IncomingMessage,
+    res: ServerResponse,
+    values: readonly unknown[],
+    notes: RequestNotes,
+  ): void | Promise<void> {
+    const { maxBatchMessages } = this.#parts.limits
+    const session = this.#session(req, res, notes)
+    if (session === null) return
+    if (!allowsBatches(session.revision)) {
+      const message = `revision ${session.revision} has no batches: send one message per request`
+      return refuse(res, 400, rpcCodes.invalidRequest, message)
+    }
+    if (values.length === 0 || values.length > maxBatchMessages) {
+      const message = `a batch must hold 1 to ${maxBatchMessages} messages`
+      return refuse(res, 400, rpcCodes.invalidRequest, message)
+    }
+    const messages = values.map(parseMessage)
+    if (messages.some(message => 'method' in message && message.method === 'initialize')) {
+      return refuse(res, 400, rpcCodes.invalidRequest, 'initialize must not be part of a batch')
+    }
+    notes.rpc = `batch of ${values.length}`
+    return answerBatch(res, messages, request => this.#dispatch(request, session))
+  }
+
+  #initialize(
+    req: IncomingMessage,
+    res: ServerResponse,
+    request: Request,
+    notes: RequestNotes,
+  ): void | Promise<void> {
+    const { sessions, identity, resourcesEnabled } = this.#parts
+    if (req.headers['mcp-session-id'] !== undefined) {
+      if (this.#session(req, res, notes) === null) return
+      const message = 'this session is initialised already; start a new one without its header'
+      return refuse(res, 400, rpcCodes.invalidRequest, message, request.id)
+    }
+    const revision = parseInitialize(request.params)
+    if (!revision.ok) {
+      const error = { code: rpcCodes.invalidParams, message: revision.failure }
+      return sendJson(res, 200, errorMessage(request.id, error))
+    }
+    const session = sessions.open(revision.value, notes.principal)
+    if (session === null) {
+      const message = 'every session of this server is in use; try again later'
+      return refuse(res, 503, rpcCodes.refused, message, request.id, { 'Retry-After': '30' })
+    }
+    const result = JsonText.of(initializeResult(revision.value, identity, resourcesEnabled))
+    return sendJson(res, 200, resultMessage(request.id, result), { 'Mcp-Session-Id': session.id })
+  }
+
+  /** The session of a request, or null after the request was refused. */
+  #session(req: IncomingMessage, res: ServerResponse, notes: RequestNotes): Session | null {
+    const id = req.headers['mcp-session-id']
+    if (typeof id !== 'string' || id === '') {
+      refuse(res, 400, rpcCodes.refused, 'the Mcp-Session-Id header is missing: initialize first')
+      return null
+    }
+    const version = req.headers['mcp-protocol-version']
+    if (version !== undefined && !(typeof version === 'string' && isSessionRevision(version))) {
+      const message = `unsupported MCP-Protocol-Version; supported: ${sessionRevisions.join(', ')}`
+      refuse(res, 400, rpcCodes.refused, message)
+      return null
+    }
+    const session = this.#parts.sessions.find(id, notes.principal)
+    if (session === null) {
+      const message = 'session not found: it ended or never was; initialize again'
+      refuse(res, 404, rpcCodes.sessionNotFound, message)
+    }
+    return session
+  }
+
+  #dispatch(request: Request, session: Session): JsonText | Promise<JsonText> {
+    const { id, method, params } = request
+    const run = this.#parts.methods.get(method)
+    if (run === undefined) {
+      return errorMessage(id, { code: rpcCodes.methodNotFound, message: 'method not found' })
+    }
+    try {
+      const result = run(params, session)
+      if (!(result instanceof Promise)) return resultMessage(id, result)
+      return result.then(
+        text => resultMessage(id, text),
+        (error: unknown) => this.#failed(request, error),
+      )
+    } catch (error) {
+      return this.#failed(request, error)
+    }
+  }
+
+  #failed({ id, method }: Request, error: unknown): JsonText {
+    const rpcError = toRpcError(error, legacyCodes)
+    if (rpcError.code === rpcCodes.internalError) {
+      this.#parts.log.error({ err: error, rpc: method }, 'a request failed')
+    }
+    return errorMessage(id, rpcError)
+  }
+}
+
+function refuse(
+  res: ServerResponse,
+  status: number,
+  code: number,
+  message: string,
+  id: Request['id'] | null = null,
+  headers: Readonly<Record<string, string>> = {},
+): void | Promise<void> {
+  return sendJson(res, status, errorMessage(id, { code, message }), headers)
+}
+
+function tooDeep(maxDepth: number): string {
+  return `the body nests more than ${maxDepth} levels deep`
+}

@@ -1,0 +1,50 @@
+import type { JsonObject } from '../../../lib/json.ts'
+import type { ResourceRegistry } from '../../resources/registry.ts'
+import { JsonText } from '../json-text.ts'
+import type { ResourceMethods } from '../resource-methods.ts'
+import type { SubscriptionHub } from '../subscriptions.ts'
+import type { Session } from './sessions.ts'
+
+export type Method = (params: JsonObject, session: Session) => JsonText | Promise<JsonText>
+
+/** A method that is not in the table does not exist: −32601. */
+export type MethodTable = ReadonlyMap<string, Method>
+
+const empty = JsonText.of({})
+
+export interface MethodParts {
+  registry: ResourceRegistry
+  hub: SubscriptionHub
+  resources: ResourceMethods
+}
+
+/** The requests of the session eras. Without resources only the lifecycle remains. */
+export function createMethods(parts: MethodParts | null): MethodTable {
+  const lifecycle: [string, Method][] = [['ping', () => empty]]
+  if (parts === null) return new Map(lifecycle)
+  const { registry, hub, resources } = parts
+  return new Map<string, Method>([
+    ...lifecycle,
+    ['resources/list', params => resources.list(params)],
+    ['resources/templates/list', params => resources.listTemplates(params)],
+    ['resources/read', params => resources.read(params)],
+    ['completion/complete', params => resources.complete(params)],
+    [
+      'resources/subscribe',
+      (params, session) => {
+        const uri = registry.assertSubscribable(params.uri)
+        if (registry.pushes(uri)) hub.subscribe(session, uri)
+        return empty
+      },
+    ],
+    [
+      'resources/unsubscribe',
+      (params, session) => {
+        const uri = registry.assertSubscribable(params.uri)
+        hub.unsubscribe(session, uri)
+        session.stream?.forget(uri)
+        return empty
+      },
+    ],
+  ])
+}

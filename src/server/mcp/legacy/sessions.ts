@@ -1,0 +1,112 @@
+import { randomBytes } from 'node:crypto'
+import type { Clock } from '../../../lib/clock.ts'
+import type { Limits } from '../../options.ts'
+import type { Subscriber, SubscriptionHub, Topic } from '../subscriptions.ts'
+import type { EventStream } from './event-stream.ts'
+import type { SessionRevision } from './revisions.ts'
+
+/** One client's session: its negotiated revision, its stream, its subscriptions (in the hub). */
+export class Session implements Subscriber {
+  readonly id = randomBytes(24).toString('base64url')
+  readonly revision: SessionRevision
+  /** Whoever opened it; nobody else may use it. */
+  readonly principal: string
+  lastSeenMs: number
+  stream: EventStream | null = null
+
+  constructor(revision: SessionRevision, principal: string, nowMs: number) {
+    this.revision = revision
+    this.principal = principal
+    this.lastSeenMs = nowMs
+  }
+
+  // Best effort by specification: without a stream the update is gone, nothing is queued.
+  resourceUpdated(topic: Topic): void {
+    this.stream?.resourceUpdated(topic)
+  }
+
+  listChanged(): void {
+    this.stream?.listChanged()
+  }
+}
+
+type SessionLimits = Pick<Limits, 'maxSessions' | 'sessionIdleMs'>
+
+const sweepMs = 60_000
+
+/** All live sessions of a server. */
+export class Sessions {
+  readonly #byId = new Map<string, Session>()
+  readonly #hub: SubscriptionHub
+  readonly #clock: Clock
+  readonly #limits: SessionLimits
+  readonly #sweeper: NodeJS.Timeout
+
+  constructor(parts: { hub: SubscriptionHub; clock: Clock; limits: SessionLimits }) {
+    this.#hub = parts.hub
+    this.#clock = parts.clock
+    this.#limits = parts.limits
+    this.#sweeper = setInterval(() => this.sweep(), sweepMs)
+    this.#sweeper.unref()
+  }
+
+  get size(): number {
+    return this.#byId.size
+  }
+
+  /** Null when there is room for no more: every session has a stream open. */
+  open(revision: SessionRevision, principal: string): Session | null {
+    if (this.#byId.size >= this.#limits.maxSessions && !this.#evictIdlest()) return null
+    const session = new Session(revision, principal, this.#clock.now())
+    this.#byId.set(session.id, session)
+    this.#hub.add(session)
+    return session
+  }
+
+  /** The session, if it lives and belongs to the principal. Using it keeps it alive. */
+  find(id: string, principal: string): Session | null {
+    const session = this.#byId.get(id)
+    if (session === undefined || session.principal !== principal) return null
+    const now = this.#clock.now()
+    if (this.#isIdle(session, now)) {
+      this.end(session)
+      return null
+    }
+    session.lastSeenMs = now
+    return session
+  }
+
+  end(session: Session): void {
+    this.#byId.delete(session.id)
+    this.#hub.remove(session)
+    session.stream?.end()
+    session.stream = null
+  }
+
+  /** Ends what has been idle for too long. */
+  sweep(): void {
+    const now = this.#clock.now()
+    for (const session of this.#byId.values()) if (this.#isIdle(session, now)) this.end(session)
+  }
+
+  /** Ends every session: the server stops. */
+  close(): void {
+    clearInterval(this.#sweeper)
+    for (const session of this.#byId.values()) this.end(session)
+  }
+
+  #isIdle(session: Session, now: number): boolean {
+    return session.stream === null && now - session.lastSeenMs >= this.#limits.sessionIdleMs
+  }
+
+  #evictIdlest(): boolean {
+    let idlest: Session | undefined
+    for (const session of this.#byId.values()) {
+      if (session.stream !== null) continue
+      if (idlest === undefined || session.lastSeenMs < idlest.lastSeenMs) idlest = session
+    }
+    if (idlest === undefined) return false
+    this.end(idlest)
+    return true
+  }
+}

@@ -1,0 +1,111 @@
+import { isJsonObject, type JsonObject } from '../../lib/json.ts'
+import { ResourceUriInvalid } from '../resources/errors.ts'
+import type { BlobContent, Content } from '../resources/producer.ts'
+import type { ListPage, ResourceRegistry } from '../resources/registry.ts'
+import { JsonText, type JsonPart } from './json-text.ts'
+
+type Answer = JsonText | Promise<JsonText>
+
+/** The methods on resources that all revisions share, from checked params to serialised result. */
+export interface ResourceMethods {
+  list(params: JsonObject): Answer
+  listTemplates(params: JsonObject): Answer
+  read(params: JsonObject): Answer
+  complete(params: JsonObject): Answer
+}
+
+/**
+ * An answer is serialised once for as long as the registry hands out the identical frozen object:
+ * identity is how it says "unchanged". The maps are weak, so a superseded state keeps nothing.
+ */
+export function createResourceMethods(registry: ResourceRegistry): ResourceMethods {
+  const pages = new WeakMap<ListPage, JsonText>()
+  const reads = new WeakMap<readonly Content[], JsonText>()
+
+  const serialisePage = (page: ListPage) =>
+    remembered(pages, page, () =>
+      JsonText.of({
+        resources: page.descriptors,
+        ...(page.nextCursor === undefined ? {} : { nextCursor: page.nextCursor }),
+      }),
+    )
+  const serialiseContents = (contents: readonly Content[]) =>
+    remembered(reads, contents, () => new JsonText(contentsParts(contents)))
+
+  return {
+    list(params) {
+      const page = registry.page(cursorOf(params))
+      return page instanceof Promise ? page.then(serialisePage) : serialisePage(page)
+    },
+    listTemplates(params) {
+      // All templates fit one page, so no cursor was ever handed out for them.
+      if (cursorOf(params) !== undefined) throw new ResourceUriInvalid('unknown cursor')
+      return JsonText.of({ resourceTemplates: registry.templates() })
+    },
+    read(params) {
+      const contents = registry.read(params.uri)
+      return contents instanceof Promise
+        ? contents.then(serialiseContents)
+        : serialiseContents(contents)
+    },
+    async complete(params) {
+      const { ref, argument } = params
+      if (!isJsonObject(ref) || ref.type !== 'ref/resource' || typeof ref.uri !== 'string') {
+        throw new ResourceUriInvalid('"ref" must be {"type":"ref/resource","uri":…}')
+      }
+      if (
+        !isJsonObject(argument) ||
+        typeof argument.name !== 'string' ||
+        typeof argument.value !== 'string'
+      ) {
+        throw new ResourceUriInvalid('"argument" must be {"name":…,"value":…}, both strings')
+      }
+      const completion = await registry.complete(ref.uri, argument.name, argument.value)
+      return JsonText.of({ completion })
+    },
+  }
+}
+
+function remembered<Key extends object>(
+  cache: WeakMap<Key, JsonText>,
+  key: Key,
+  serialise: () => JsonText,
+): JsonText {
+  const known = cache.get(key)
+  if (known !== undefined) return known
+  const text = serialise()
+  if (Object.isFrozen(key)) cache.set(key, text)
+  return text
+}
+
+function cursorOf(params: JsonObject): string | undefined {
+  const { cursor } = params
+  if (cursor === undefined || typeof cursor === 'string') return cursor
+  throw new ResourceUriInvalid('"cursor" must be a string')
+}
+
+function contentsParts(contents: readonly Content[]): JsonPart[] {
+  const parts: JsonPart[] = []
+  let text = '{"contents":['
+  contents.forEach((content, index) => {
+    if (index > 0) text += ','
+    if ('text' in content) {
+      text += JSON.stringify(content)
+      return
+    }
+    const { blob, ...rest } = content
+    // The envelope members come first; the body, which needs no escaping, is spliced in last.
+    parts.push(`${text}${JSON.stringify(rest).slice(0, -1)},"blob":"`, blobPart(blob))
+    text = '"}'
+  })
+  parts.push(`${text}]}`)
+  return parts
+}
+
+function blobPart(blob: BlobContent['blob']): JsonPart {
+  if (typeof blob === 'string') return blob
+  if (blob instanceof Uint8Array) {
+    return Buffer.from(blob.buffer, blob.byteOffset, blob.byteLength).toString('base64')
+  }
+  return 'base64' in blob ? blob.base64 : blob
+}

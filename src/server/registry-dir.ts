@@ -1,0 +1,52 @@
+import { constants } from 'node:fs'
+import { access } from 'node:fs/promises'
+import { tmpdir, userInfo } from 'node:os'
+import { join, resolve } from 'node:path'
+import { ServiceError } from '../lib/errors.ts'
+import { ensurePrivateDirectory, ownUid } from '../lib/posix.ts'
+
+export interface RegistryDir {
+  readonly path: string
+  /** Records and tokens of the running instances. */
+  readonly instances: string
+}
+
+const hint = 'name another folder with --registry-dir'
+
+/** Option, else `SERVICE_REGISTRY_DIR`, else a folder of this user below the temporary one. */
+export function selectRegistryDir(option: string | undefined, env: NodeJS.ProcessEnv): string {
+  const chosen = option || env.SERVICE_REGISTRY_DIR
+  return chosen ? resolve(chosen) : join(tmpdir(), `service-cli-${ownName()}`)
+}
+
+/**
+ * Makes the registry folder and `instances/` in it, private to this user. Throws
+ * `registry_dir_unsafe` when others own it or can enter it, `storage_failed` when it cannot be
+ * made or written.
+ */
+export async function openRegistryDir(path: string): Promise<RegistryDir> {
+  const instances = join(path, 'instances')
+  for (const folder of [path, instances]) await openFolder(folder)
+  return { path, instances }
+}
+
+async function openFolder(path: string): Promise<void> {
+  try {
+    await ensurePrivateDirectory(path)
+    await access(path, constants.W_OK | constants.X_OK)
+  } catch (error) {
+    if (error instanceof ServiceError) {
+      const advice = error.hint === undefined ? hint : `${error.hint}, or ${hint}`
+      throw new ServiceError(error.code, error.message, { cause: error, hint: advice })
+    }
+    const reason = (error as NodeJS.ErrnoException).code ?? 'unknown error'
+    const message = `the registry folder ${path} cannot be made or written (${reason})`
+    throw new ServiceError('storage_failed', message, { cause: error, hint })
+  }
+}
+
+/** The uid, or where there is none the user name, without what a file name cannot hold. */
+function ownName(): string {
+  const uid = ownUid()
+  return uid === null ? userInfo().username.replaceAll(/[^\w.-]/g, '_') : String(uid)
+}

@@ -1,0 +1,67 @@
+import type { Logger } from '../../lib/logger.ts'
+import { ServiceError } from '../../lib/errors.ts'
+import type { MaybePromise } from './maybe-promise.ts'
+import type { Content, DescriptorPage, PagedProducer, Template } from './producer.ts'
+import { ownReadError } from './producer-failure.ts'
+
+const emptyPage: DescriptorPage = Object.freeze({ descriptors: Object.freeze([]) })
+
+const artefactTemplates: readonly Template[] = Object.freeze([
+  Object.freeze({
+    uriTemplate: 'artefact://sha256/{hex}',
+    name: 'Artefact by its SHA-256',
+    description: 'A stored artefact; its bytes as a base64 blob',
+  }),
+])
+
+/** The artefacts as the registry uses them: a failing store never costs the other resources. */
+export class ArtefactSource {
+  readonly #producer: PagedProducer
+  readonly #log: Logger
+
+  constructor(producer: PagedProducer, log: Logger) {
+    this.#producer = producer
+    this.#log = log
+  }
+
+  /** Rejects only for a position that is none. */
+  page(after: string | undefined, limit: number): MaybePromise<DescriptorPage> {
+    return guarded(
+      () => this.#producer.page(after, limit),
+      error => {
+        if (error instanceof ServiceError && error.code === 'resource_uri_invalid') throw error
+        this.#log.error({ err: error }, 'artefacts cannot be listed')
+        return emptyPage
+      },
+    )
+  }
+
+  read(uri: string): MaybePromise<readonly Content[]> {
+    return guarded(
+      () => this.#producer.read(uri),
+      error => {
+        throw ownReadError(error, 'artefact', uri, this.#log)
+      },
+    )
+  }
+
+  templates(): readonly Template[] {
+    return this.#producer.templates?.() ?? artefactTemplates
+  }
+
+  async complete(variable: string, prefix: string): Promise<readonly string[]> {
+    return (await this.#producer.complete?.(variable, prefix)) ?? []
+  }
+}
+
+function guarded<Value>(
+  call: () => MaybePromise<Value>,
+  failed: (error: unknown) => Value,
+): MaybePromise<Value> {
+  try {
+    const value = call()
+    return value instanceof Promise ? value.catch(failed) : value
+  } catch (error) {
+    return failed(error)
+  }
+}

@@ -1,0 +1,74 @@
+import { type Clock, systemClock } from '../../lib/clock.ts'
+import { type AuditEntry, type AuditRecord, auditEntry } from './audit-entry.ts'
+
+export interface AuditLogOptions {
+  /** Entries kept; the oldest go first. Default 10,000. */
+  capacity?: number
+  clock?: Clock
+}
+
+/**
+ * What was done in the application, in memory. `wireAuditLog` of the resources offers its end
+ * as `audit://recent`.
+ */
+export class AuditLog {
+  readonly #capacity: number
+  readonly #clock: Clock
+  /** A ring: the entry with id n is in slot (n - 1) % capacity. */
+  readonly #ring: AuditEntry[] = []
+  readonly #listeners = new Set<(entry: AuditEntry) => void>()
+  #lastId = 0
+
+  /** Throws `TypeError` when `capacity` is not a positive integer. */
+  constructor({ capacity = 10_000, clock = systemClock }: AuditLogOptions = {}) {
+    if (!Number.isSafeInteger(capacity) || capacity < 1) {
+      throw new TypeError('audit capacity must be a positive integer')
+    }
+    this.#capacity = capacity
+    this.#clock = clock
+  }
+
+  /** Id of the newest entry, which is the number of records so far. */
+  get lastId(): number {
+    return this.#lastId
+  }
+
+  /** Entries held now. */
+  get size(): number {
+    return this.#ring.length
+  }
+
+  /**
+   * Adds an entry and tells the listeners. Members of `params` whose names look like secrets
+   * are redacted. Throws `TypeError` for an action, outcome or other field of the wrong type;
+   * nothing is recorded then. `params` never make it throw.
+   */
+  record(record: AuditRecord): AuditEntry {
+    const entry = auditEntry(record, this.#lastId + 1, this.#clock.now())
+    this.#ring[this.#lastId % this.#capacity] = entry
+    this.#lastId = entry.id
+    for (const listener of this.#listeners) {
+      try {
+        listener(entry)
+      } catch {
+        // Recording must not fail for a listener, nor one listener for another.
+      }
+    }
+    return entry
+  }
+
+  /** The newest entries, at most `limit`, oldest first. */
+  recent(limit: number): readonly AuditEntry[] {
+    const count = Math.max(0, Math.min(Math.floor(limit), this.#ring.length))
+    const start = (this.#lastId - count) % this.#capacity
+    const tail = this.#ring.slice(start, start + count)
+    return tail.length === count ? tail : tail.concat(this.#ring.slice(0, count - tail.length))
+  }
+
+  /** Calls the listener on every record. Returns the unsubscribe. */
+  onRecord(listener: (entry: AuditEntry) => void): () => void {
+    const own = (entry: AuditEntry) => listener(entry)
+    this.#listeners.add(own)
+    return () => void this.#listeners.delete(own)
+  }
+}

@@ -1,0 +1,179 @@
+import type { Logger } from '../../lib/logger.ts'
+import type { Limits } from '../options.ts'
+import { type MaybePromise, isThenable, within } from './maybe-promise.ts'
+import type { Content, Descriptor, ResourceProducer, Template } from './producer.ts'
+import { parseContent, parseDescriptor, parseTemplate } from './producer-check.ts'
+import { customReadError, producerFailure } from './producer-failure.ts'
+import type { Timer } from './timer.ts'
+
+export interface CustomProducerContext {
+  limits: Pick<Limits, 'producerTimeoutMs' | 'maxPendingReads' | 'maxUriChars'>
+  log: Logger
+  timer: Timer
+}
+
+const none: readonly never[] = Object.freeze([])
+
+/**
+ * A producer of the host behind a wall: whatever it throws, rejects, leaves pending or returns,
+ * the caller gets well-formed values or one of our errors, within the time allowed.
+ */
+export class CustomProducer {
+  readonly scheme: string
+  readonly #producer: ResourceProducer
+  readonly #context: CustomProducerContext
+  readonly #reported = new Set<string>()
+  /** Calls of `list` that ran out of time and are still pending. */
+  #lateLists = 0
+  #pendingReads = 0
+  #lastRaw: unknown
+  #lastList: readonly Descriptor[] = none
+
+  constructor(producer: ResourceProducer, context: CustomProducerContext) {
+    this.scheme = producer.scheme
+    this.#producer = producer
+    this.#context = context
+  }
+
+  /** Never throws or rejects; a list that fails is empty, an entry of the wrong shape left out. */
+  list(): MaybePromise<readonly Descriptor[]> {
+    // One that hangs costs the readers its time once, not at every listing.
+    if (this.#lateLists > 0) return none
+    let raw: unknown
+    try {
+      raw = this.#producer.list()
+      if (!isThenable(raw)) return this.#descriptors(raw)
+    } catch (error) {
+      return this.#lost('list', 'it threw', error)
+    }
+    let late = false
+    const settled = Promise.resolve(raw)
+      .then(
+        value => this.#descriptors(value),
+        error => this.#lost('list', 'it rejected', error),
+      )
+      .finally(() => {
+        if (late) this.#lateLists--
+      })
+    return this.#within(settled, () => {
+      late = true
+      this.#lateLists++
+      return this.#lost('list', 'it did not answer in time')
+    })
+  }
+
+  /** Throws or rejects only with a `ServiceError` fit for the reader. */
+  read(uri: string): MaybePromise<readonly Content[]> {
+    if (this.#pendingReads >= this.#context.limits.maxPendingReads) {
+      throw this.#late(uri, 'too many reads of the custom producer are pending')
+    }
+    let raw: unknown
+    try {
+      raw = this.#producer.read(uri)
+      if (!isThenable(raw)) return this.#contents(raw)
+    } catch (error) {
+      throw this.#failed(error, uri)
+    }
+    this.#pendingReads++
+    const settled = Promise.resolve(raw)
+      .finally(() => this.#pendingReads--)
+      .then(value => this.#contents(value))
+      .catch((error: unknown) => {
+        throw this.#failed(error, uri)
+      })
+    return this.#within(settled, () => {
+      throw this.#late(uri, 'custom producer did not answer a read in time')
+    })
+  }
+
+  /** Never throws. */
+  templates(): readonly Template[] {
+    try {
+      const raw: unknown = this.#producer.templates?.() ?? none
+      return this.#wellFormed('templates', raw, item => parseTemplate(item, this.scheme))
+    } catch (error) {
+      return this.#lost('templates', 'it threw', error)
+    }
+  }
+
+  /** Never rejects. */
+  async complete(variable: string, prefix: string): Promise<readonly string[]> {
+    try {
+      const raw: unknown = this.#producer.complete?.(variable, prefix) ?? none
+      const values: unknown = isThenable(raw)
+        ? await this.#within(Promise.resolve(raw), () => this.#lost('complete', 'it was late'))
+        : raw
+      return this.#wellFormed('complete', values, item => (typeof item === 'string' ? item : null))
+    } catch (error) {
+      return this.#lost('complete', 'it threw', error)
+    }
+  }
+
+  #descriptors(raw: unknown): readonly Descriptor[] {
+    try {
+      if (raw === this.#lastRaw) return this.#lastList
+      const { maxUriChars } = this.#context.limits
+      const list = this.#wellFormed('list', raw, item =>
+        parseDescriptor(item, this.scheme, maxUriChars),
+      )
+      if (isFrozenList(raw)) {
+        this.#lastRaw = raw
+        this.#lastList = list
+      }
+      return list
+    } catch (error) {
+      return this.#lost('list', 'it returned something unreadable', error)
+    }
+  }
+
+  #contents(raw: unknown): readonly Content[] {
+    if (!Array.isArray(raw)) throw new TypeError('read must return an array of contents')
+    const contents = raw.map(item => {
+      const content = parseContent(item)
+      if (content === null) throw new TypeError('read returned a content of the wrong shape')
+      return content
+    })
+    // The same frozen array again tells the reader "unchanged", so it is passed on itself.
+    return isFrozenList(raw) ? (raw as readonly Content[]) : contents
+  }
+
+  #wellFormed<Item>(
+    call: string,
+    raw: unknown,
+    parse: (item: unknown) => Item | null,
+  ): readonly Item[] {
+    if (!Array.isArray(raw)) return this.#lost(call, 'it did not return an array')
+    const items = raw.map(parse).filter(item => item !== null)
+    if (items.length < raw.length) this.#lost(call, 'it returned entries of the wrong shape')
+    return Object.freeze(items)
+  }
+
+  #within<Value>(promise: Promise<Value>, late: () => Value): Promise<Value> {
+    const { limits, timer } = this.#context
+    return within(promise, limits.producerTimeoutMs, timer, late)
+  }
+
+  /** Logged once for each way of failing: lists come with every client. */
+  #lost(call: string, reason: string, error?: unknown): readonly never[] {
+    const key = `${call}: ${reason}`
+    if (!this.#reported.has(key)) {
+      this.#reported.add(key)
+      const fields = { scheme: this.scheme, call, reason, err: error }
+      this.#context.log.warn(fields, 'custom producer left out')
+    }
+    return none
+  }
+
+  #failed(error: unknown, uri: string): Error {
+    return customReadError(error, this.scheme, uri, this.#context.log)
+  }
+
+  #late(uri: string, message: string): Error {
+    this.#context.log.warn({ scheme: this.scheme, uri }, message)
+    return producerFailure(this.scheme, 'producer_timeout')
+  }
+}
+
+function isFrozenList(value: unknown): boolean {
+  return Array.isArray(value) && Object.isFrozen(value) && value.every(Object.isFrozen)
+}

@@ -1,0 +1,39 @@
+import type { Limits } from '../options.ts'
+import { jsonContents } from './built-in.ts'
+import type { Content } from './producer.ts'
+
+/**
+ * The answers made since the state last changed, so that many readers of one state cost one
+ * serialisation. All go when the version moves on.
+ */
+export class KeptAnswers {
+  readonly #limits: Pick<Limits, 'maxKeptAnswers' | 'maxKeptAnswerBytes'>
+  readonly #answers = new Map<string, readonly Content[]>()
+  #version = -1
+  #bytes = 0
+
+  constructor(limits: Pick<Limits, 'maxKeptAnswers' | 'maxKeptAnswerBytes'>) {
+    this.#limits = limits
+  }
+
+  get(version: number, uri: string, build: () => string): readonly Content[] {
+    if (version !== this.#version) {
+      this.#answers.clear()
+      this.#bytes = 0
+      this.#version = version
+    }
+    const kept = this.#answers.get(uri)
+    if (kept !== undefined) return kept
+    const text = build()
+    const contents = jsonContents(uri, text)
+    const bytes = Buffer.byteLength(text)
+    if (
+      this.#answers.size < this.#limits.maxKeptAnswers &&
+      this.#bytes + bytes <= this.#limits.maxKeptAnswerBytes
+    ) {
+      this.#answers.set(uri, contents)
+      this.#bytes += bytes
+    }
+    return contents
+  }
+}

@@ -1,0 +1,49 @@
+import type { Logger } from '../../lib/logger.ts'
+
+/** Whoever passes changes of resources on to clients. */
+export interface ResourceListener {
+  resourceUpdated(uri: string): void
+  listChanged(): void
+}
+
+/** Tells every listener; one that throws is logged and costs neither the others nor the caller. */
+export class Listeners {
+  readonly #log: Logger
+  readonly #listeners = new Set<ResourceListener>()
+
+  constructor(log: Logger) {
+    this.#log = log
+  }
+
+  /** Returns the unsubscribe. */
+  add(listener: ResourceListener): () => void {
+    const own: ResourceListener = {
+      resourceUpdated: uri => listener.resourceUpdated(uri),
+      listChanged: () => listener.listChanged(),
+    }
+    this.#listeners.add(own)
+    return () => void this.#listeners.delete(own)
+  }
+
+  clear(): void {
+    this.#listeners.clear()
+  }
+
+  resourceUpdated(uri: string): void {
+    this.#each(listener => listener.resourceUpdated(uri))
+  }
+
+  listChanged(): void {
+    this.#each(listener => listener.listChanged())
+  }
+
+  #each(tell: (listener: ResourceListener) => void): void {
+    for (const listener of this.#listeners) {
+      try {
+        tell(listener)
+      } catch (error) {
+        this.#log.error({ err: error }, 'a listener of resource changes failed')
+      }
+    }
+  }
+}

@@ -1,0 +1,38 @@
+import { ResourceUriInvalid } from './errors.ts'
+import type { ResourceUri } from './resource-uri.ts'
+
+/** An integer, clamped to 1…`max`; `fallback` when absent. Anything else is the reader's error. */
+export function limitParameter(uri: ResourceUri, fallback: number, max: number): number {
+  const text = uri.query.get('limit')
+  if (text === undefined) return fallback
+  if (!/^-?\d+$/.test(text)) throw invalid('limit', `an integer from 1 to ${max}`)
+  return Math.min(Math.max(Number(text), 1), max)
+}
+
+export function countParameter(uri: ResourceUri, name: string): number | undefined {
+  const text = uri.query.get(name)
+  if (text === undefined) return undefined
+  const value = Number(text)
+  if (!/^\d+$/.test(text) || !Number.isSafeInteger(value)) {
+    throw invalid(name, 'a non-negative integer')
+  }
+  return value
+}
+
+export function flagParameter(uri: ResourceUri, name: string): boolean {
+  switch (uri.query.get(name)) {
+    case undefined:
+    case 'false':
+    case '0':
+      return false
+    case 'true':
+    case '1':
+      return true
+    default:
+      throw invalid(name, 'true or false')
+  }
+}
+
+function invalid(name: string, expected: string): ResourceUriInvalid {
+  return new ResourceUriInvalid(`query parameter "${name}" must be ${expected}`)
+}

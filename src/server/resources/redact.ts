@@ -1,0 +1,46 @@
+/**
+ * Is a member of this name likely to hold a secret? Names are taken apart into words
+ * (`apiKey`, `api_key`, `X-Api-Key`), so that `keyframe`, `key_frame` and `monkey` stay.
+ */
+export function isSensitiveName(name: string): boolean {
+  if (!mayBeSensitive.test(name)) return false
+  const words = name
+    .split(camelHumps)
+    .join(' ')
+    .toLowerCase()
+    .split(/[^a-z]+/)
+    .filter(word => word !== '')
+  if (words.some(word => secretWords.has(word) || secretCompound.test(word))) return true
+  while (carriers.has(words.at(-1) ?? '')) words.pop()
+  const last = words.at(-1) ?? ''
+  // In these applications plain `keys` are those of an animation curve.
+  if (last === 'keys') return keyOwners.has(words.at(-2) ?? '')
+  return last === 'key' || last === 'token' || last === 'tokens'
+}
+
+/** A replacer for `JSON.stringify`. */
+export function redactMember(name: string, value: unknown): unknown {
+  return value !== undefined && isSensitiveName(name) ? '[redacted]' : value
+}
+
+const mayBeSensitive = /pass|pwd|token|secret|key|auth|cookie|credential/i
+const camelHumps = /(?<=[a-z\d])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])/
+/** Written without any border between the words. */
+const secretCompound =
+  /(?:token|password|passwd|secret|cookie|(?:api|access|private|secret|signing|auth)key)s?$/
+const secretWords = new Set([
+  'password',
+  'passwords',
+  'passwd',
+  'pwd',
+  'passphrase',
+  'secret',
+  'secrets',
+  'authorization',
+  'cookie',
+  'cookies',
+  'credential',
+  'credentials',
+])
+const carriers = new Set(['value', 'text', 'string', 'header'])
+const keyOwners = new Set(['api', 'access', 'private', 'secret', 'signing', 'encryption', 'ssh'])

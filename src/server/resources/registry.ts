@@ -1,0 +1,206 @@
+import { type Clock, systemClock } from '../../lib/clock.ts'
+import { ServiceError } from '../../lib/errors.ts'
+import { type Logger, silentLogger } from '../../lib/logger.ts'
+import type { Limits } from '../options.ts'
+import { AuditProducer, auditRecentUri } from './audit.ts'
+import { AuditLog } from './audit-log.ts'
+import type { Completion } from './completion.ts'
+import { CustomProducer } from './custom-producer.ts'
+import { ResourceUriInvalid } from './errors.ts'
+import { Listeners, type ResourceListener } from './listeners.ts'
+import { type ListPage, Listing } from './listing.ts'
+import type { MaybePromise } from './maybe-promise.ts'
+import type { Content, PagedProducer, ResourceProducer, Template } from './producer.ts'
+import { isScheme, normaliseUri, parseResourceUri } from './resource-uri.ts'
+import { ResourceRoutes } from './routes.ts'
+import { SceneProducer, sceneCurrentUri, sceneDeltaUri } from './scene.ts'
+import { SceneState } from './scene-state.ts'
+import { isPolledScheme, isReservedScheme } from './schemes.ts'
+import { SessionEventBuffer } from './session-event-buffer.ts'
+import { SessionEventsProducer } from './session-events.ts'
+import { Throttle } from './throttle.ts'
+import { type Timer, systemTimer } from './timer.ts'
+
+export interface ResourceRegistryOptions {
+  limits: Limits
+  clock?: Clock
+  log?: Logger
+  timer?: Timer
+  artefacts?: PagedProducer | undefined
+  enableArtefactResources: boolean
+}
+
+/**
+ * All resources of one server. The host puts state in (`setScene`, `wireAuditLog`, …), the
+ * endpoint takes pages and contents out and passes changes on.
+ */
+export class ResourceRegistry {
+  readonly #limits: Limits
+  readonly #log: Logger
+  readonly #timer: Timer
+  readonly #scene: SceneState
+  readonly #audit: AuditProducer
+  readonly #events: SessionEventsProducer
+  readonly #routes: ResourceRoutes
+  readonly #listing: Listing
+  readonly #listeners: Listeners
+  readonly #listChanges: Throttle
+  #frozen = false
+  #unwire = () => {}
+
+  constructor(options: ResourceRegistryOptions) {
+    const { limits, clock = systemClock, log = silentLogger, timer = systemTimer } = options
+    this.#limits = limits
+    this.#log = log
+    this.#timer = timer
+    this.#listeners = new Listeners(log)
+    this.#listChanges = new Throttle(
+      limits.listChangedIntervalMs,
+      () => this.#listeners.listChanged(),
+      { clock, timer },
+    )
+    this.#scene = new SceneState(limits, () => {
+      this.#listeners.resourceUpdated(sceneCurrentUri)
+      this.#listeners.resourceUpdated(sceneDeltaUri)
+    })
+    this.#audit = new AuditProducer(limits)
+    this.#events = new SessionEventsProducer(limits)
+    this.#routes = new ResourceRoutes({
+      builtIns: {
+        scene: new SceneProducer(this.#scene, limits),
+        audit: this.#audit,
+        events: this.#events,
+      },
+      artefacts: options.enableArtefactResources ? options.artefacts : undefined,
+      log,
+    })
+    this.#listing = new Listing(this.#routes, limits)
+  }
+
+  /**
+   * Replaces the scene snapshot, null clears it; tells every subscriber, also when nothing
+   * changed. Returns the revision. Throws `TypeError`, and the old scene stays, for anything
+   * that is no JSON object, refers to itself, holds NaN or Infinity, is too deep or too large.
+   */
+  setScene(scene: object | null): number {
+    return this.#scene.set(scene)
+  }
+
+  /** The same for JSON text, which is checked and kept as it is. */
+  setSceneText(json: string): number {
+    return this.#scene.setText(json)
+  }
+
+  /** Offers the log as `audit://recent` and tells subscribers of every record. Before start only. */
+  wireAuditLog(log: AuditLog): void {
+    this.#beforeStart('wireAuditLog')
+    if (!(log instanceof AuditLog)) throw new TypeError('wireAuditLog takes an AuditLog')
+    if (this.#audit.wired) throw misuse('an audit log is wired already')
+    this.#audit.wire(log)
+    this.#unwire = log.onRecord(() => this.#listeners.resourceUpdated(auditRecentUri))
+  }
+
+  /** Offers the buffer as `events://session/<id>`, also after start. Throws for a taken id. */
+  registerSessionEventBuffer(buffer: SessionEventBuffer): void {
+    if (!(buffer instanceof SessionEventBuffer)) {
+      throw new TypeError('registerSessionEventBuffer takes a SessionEventBuffer')
+    }
+    this.#events.register(buffer)
+    this.#listChanges.request()
+  }
+
+  /** Serves a scheme of the host's own. Before start only; a taken or built-in scheme throws. */
+  addProducer(producer: ResourceProducer): void {
+    this.#beforeStart('addProducer')
+    if (typeof producer?.list !== 'function' || typeof producer.read !== 'function') {
+      throw new TypeError('a producer needs scheme, list and read')
+    }
+    const { limits, log, timer } = { limits: this.#limits, log: this.#log, timer: this.#timer }
+    const custom = new CustomProducer(producer, { limits, log, timer })
+    if (!isScheme(custom.scheme)) {
+      throw new TypeError(
+        'a producer scheme is a lower-case letter, then letters, digits, "+", "-" or "."',
+      )
+    }
+    if (isReservedScheme(custom.scheme) || this.#routes.serves(custom.scheme)) {
+      throw misuse(`the scheme "${custom.scheme}" is taken`)
+    }
+    this.#routes.add(custom)
+    this.#listChanges.request()
+  }
+
+  /** Tells subscribers that a resource of a custom scheme changed; built-in ones are refused. */
+  notifyUpdated(uri: string): void {
+    const parsed = parseResourceUri(uri, this.#limits.maxUriChars)
+    if (!parsed.ok) throw new ResourceUriInvalid(parsed.failure)
+    const { scheme } = parsed.value
+    if (isReservedScheme(scheme)) throw misuse(`updates of ${scheme}:// are the server's own`)
+    if (!this.#routes.serves(scheme)) throw misuse(`no producer serves ${scheme}://`)
+    this.#listeners.resourceUpdated(normaliseUri(uri))
+  }
+
+  /** The server starts: wiring ends here. */
+  freeze(): void {
+    this.#frozen = true
+  }
+
+  /** The server stopped: no listener and no timer stays behind. */
+  close(): void {
+    this.#unwire()
+    this.#listChanges.close()
+    this.#listeners.clear()
+  }
+
+  /** Throws (or rejects with) `ResourceUriInvalid` for a bad cursor. */
+  page(cursor: unknown): MaybePromise<ListPage> {
+    return this.#listing.page(cursor)
+  }
+
+  templates(): readonly Template[] {
+    return this.#routes.templates()
+  }
+
+  /** Throws (or rejects with) a `ServiceError` of a `resource_` code. */
+  read(uri: unknown): MaybePromise<readonly Content[]> {
+    const parsed = parseResourceUri(uri, this.#limits.maxUriChars)
+    if (!parsed.ok) throw new ResourceUriInvalid(parsed.failure)
+    return this.#routes.read(parsed.value)
+  }
+
+  /** Returns the one spelling under which updates of the URI are announced, or throws. */
+  assertSubscribable(uri: unknown): string {
+    const parsed = parseResourceUri(uri, this.#limits.maxUriChars)
+    if (!parsed.ok) throw new ResourceUriInvalid(parsed.failure)
+    this.#routes.assertServed(parsed.value)
+    return normaliseUri(parsed.value.text)
+  }
+
+  /** Do updates of the URI ever come? */
+  pushes(uri: unknown): boolean {
+    const parsed = parseResourceUri(uri, this.#limits.maxUriChars)
+    return parsed.ok && !isPolledScheme(parsed.value.scheme)
+  }
+
+  /** Values of a template variable that start with `value`. */
+  complete(ref: string, argument: string, value: string): Promise<Completion> {
+    return this.#routes.complete(ref, argument, value)
+  }
+
+  /** Returns the unsubscribe. */
+  listen(listener: ResourceListener): () => void {
+    return this.#listeners.add(listener)
+  }
+
+  /** Artefacts appeared or went. */
+  artefactsChanged(): void {
+    if (this.#routes.artefacts !== undefined) this.#listChanges.request()
+  }
+
+  #beforeStart(call: string): void {
+    if (this.#frozen) throw misuse(`${call} is possible only before the server starts`)
+  }
+}
+
+function misuse(message: string): ServiceError {
+  return new ServiceError('usage_invalid', message)
+}

@@ -1,0 +1,125 @@
+import type { Logger } from '../../lib/logger.ts'
+import { ArtefactSource } from './artefact-source.ts'
+import type { BuiltIn } from './built-in.ts'
+import { type Completion, type OwnedTemplate, completion, templateVariables } from './completion.ts'
+import type { CustomProducer } from './custom-producer.ts'
+import { ResourceNotEnabled, ResourceNotFound, ResourceUriInvalid } from './errors.ts'
+import type { ListSources } from './listing.ts'
+import type { MaybePromise } from './maybe-promise.ts'
+import type { Content, Descriptor, PagedProducer, Template } from './producer.ts'
+import { ownReadError } from './producer-failure.ts'
+import type { ResourceUri } from './resource-uri.ts'
+
+const captureUri = 'capture://current_window'
+
+export interface ResourceRoutesOptions {
+  /** By scheme, in the order of the listing. */
+  builtIns: Readonly<Record<string, BuiltIn>>
+  /** Undefined when they are switched off. */
+  artefacts: PagedProducer | undefined
+  log: Logger
+}
+
+/** Which producer serves which scheme. */
+export class ResourceRoutes implements ListSources {
+  readonly artefacts: ListSources['artefacts']
+  readonly #builtIns: ReadonlyMap<string, BuiltIn>
+  readonly #custom = new Map<string, CustomProducer>()
+  readonly #artefactSource: ArtefactSource | undefined
+  readonly #log: Logger
+  #owned: ReadonlyMap<string, OwnedTemplate> | undefined
+  #templates: readonly Template[] = []
+
+  constructor({ builtIns, artefacts, log }: ResourceRoutesOptions) {
+    this.#builtIns = new Map(Object.entries(builtIns))
+    this.#log = log
+    const source = artefacts && new ArtefactSource(artefacts, log)
+    this.#artefactSource = source
+    this.artefacts = source && ((after, limit) => source.page(after, limit))
+  }
+
+  serves(scheme: string): boolean {
+    return this.#builtIns.has(scheme) || this.#custom.has(scheme)
+  }
+
+  add(producer: CustomProducer): void {
+    this.#custom.set(producer.scheme, producer)
+    this.#owned = undefined
+  }
+
+  fixed(): readonly MaybePromise<readonly Descriptor[]>[] {
+    return [...this.#builtIns.values(), ...this.#custom.values()].map(producer => producer.list())
+  }
+
+  read(uri: ResourceUri): MaybePromise<readonly Content[]> {
+    const builtIn = this.#builtIns.get(uri.scheme)
+    if (builtIn !== undefined) return this.#readBuiltIn(builtIn, uri)
+    const custom = this.#custom.get(uri.scheme)
+    if (custom !== undefined) return custom.read(uri.text)
+    if (uri.scheme === 'artefact') return this.#enabledArtefacts(uri).read(uri.text)
+    if (uri.scheme === 'capture' && `capture://${uri.path}` === captureUri) {
+      throw new ResourceNotEnabled(uri.text, 'this server has no window to capture')
+    }
+    throw new ResourceNotFound(uri.text)
+  }
+
+  /** Any URI of a served scheme: the resource may come later. */
+  assertServed(uri: ResourceUri): void {
+    if (this.serves(uri.scheme) || uri.scheme === 'capture') return
+    if (uri.scheme !== 'artefact') throw new ResourceNotFound(uri.text)
+    this.#enabledArtefacts(uri)
+  }
+
+  /** The same array until a producer is added. */
+  templates(): readonly Template[] {
+    this.#ownedTemplates()
+    return this.#templates
+  }
+
+  async complete(ref: string, variable: string, prefix: string): Promise<Completion> {
+    const owner = this.#ownedTemplates().get(ref)
+    if (owner === undefined) {
+      throw new ResourceUriInvalid('no such resource template; resources/templates/list has them')
+    }
+    if (!templateVariables(ref).includes(variable)) {
+      throw new ResourceUriInvalid('the resource template has no such variable')
+    }
+    try {
+      return completion(await owner.complete(variable, prefix))
+    } catch (error) {
+      this.#log.warn({ err: error, ref, variable }, 'completion failed')
+      return completion([])
+    }
+  }
+
+  #readBuiltIn(producer: BuiltIn, uri: ResourceUri): readonly Content[] {
+    if (!uri.plain) throw new ResourceNotFound(uri.text)
+    try {
+      return producer.read(uri)
+    } catch (error) {
+      throw ownReadError(error, uri.scheme, uri.text, this.#log)
+    }
+  }
+
+  #enabledArtefacts(uri: ResourceUri): ArtefactSource {
+    if (this.#artefactSource !== undefined) return this.#artefactSource
+    throw new ResourceNotEnabled(uri.text, 'the server runs with artefacts switched off')
+  }
+
+  #ownedTemplates(): ReadonlyMap<string, OwnedTemplate> {
+    if (this.#owned !== undefined) return this.#owned
+    const owned = new Map<string, OwnedTemplate>()
+    const artefacts = this.#artefactSource === undefined ? [] : [this.#artefactSource]
+    for (const owner of [...this.#builtIns.values(), ...this.#custom.values(), ...artefacts]) {
+      for (const template of owner.templates()) {
+        owned.set(template.uriTemplate, {
+          template,
+          complete: (variable, prefix) => owner.complete(variable, prefix),
+        })
+      }
+    }
+    this.#owned = owned
+    this.#templates = Object.freeze(Array.from(owned.values(), ({ template }) => template))
+    return owned
+  }
+}

@@ -1,0 +1,21 @@
+/** Schemes that belong to the product: no custom producer may take one, no host push them. */
+const reservedSchemes: ReadonlySet<string> = new Set([
+  'scene',
+  'capture',
+  'audit',
+  'artefact',
+  'events',
+  'gateway',
+  'resources',
+])
+
+/** Read by polling: subscribing is accepted, no update ever comes (specification, "Events"). */
+const polledSchemes: ReadonlySet<string> = new Set(['events', 'artefact', 'capture', 'resources'])
+
+export function isReservedScheme(scheme: string): boolean {
+  return reservedSchemes.has(scheme)
+}
+
+export function isPolledScheme(scheme: string): boolean {
+  return polledSchemes.has(scheme)
+}

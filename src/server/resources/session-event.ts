@@ -1,0 +1,110 @@
+import { toRfc3339 } from '../../lib/clock.ts'
+import { isJsonObject } from '../../lib/json.ts'
+import { defaultLimits } from '../options.ts'
+import { boundedJson } from './bounded-json.ts'
+import { cutUtf8 } from './cut-utf8.ts'
+
+export type SessionEventLevel = 'trace' | 'debug' | 'info' | 'warning' | 'error'
+
+/** What a host says about one event. */
+export interface SessionEventInput {
+  /** Who speaks, e.g. `maya` or `render-farm`. */
+  source: string
+  /** Which of its voices, e.g. `stdout`. */
+  stream: string
+  /** Default `info`; `warn` is taken for `warning`. */
+  level?: SessionEventLevel | 'warn' | undefined
+  message: string
+  toolCallId?: string | null | undefined
+  jobId?: string | null | undefined
+  correlationId?: string | null | undefined
+  /** Any JSON value; above 4 KiB only its size is kept. */
+  metadata?: unknown
+}
+
+/** One event as it goes on the wire. */
+export interface SessionEvent {
+  /** From 1, without holes, per buffer. */
+  readonly id: number
+  /** RFC 3339, milliseconds, UTC. */
+  readonly timestamp: string
+  readonly session_id: string
+  readonly tool_call_id: string | null
+  readonly job_id: string | null
+  readonly correlation_id: string | null
+  readonly source: string
+  readonly stream: string
+  readonly level: SessionEventLevel
+  readonly message: string
+  /** Bytes of UTF-8; present when the message was cut. */
+  readonly truncation?: {
+    readonly original_size: number
+    readonly truncated_size: number
+    readonly max_size: number
+  }
+  readonly metadata?: unknown
+}
+
+export interface SessionEventPlace {
+  id: number
+  nowMs: number
+  sessionId: string
+  maxMessageBytes: number
+}
+
+/** Throws `TypeError` for fields of the wrong type; only `metadata` may be anything. */
+export function sessionEvent(input: SessionEventInput, place: SessionEventPlace): SessionEvent {
+  if (!isJsonObject(input)) throw new TypeError('event must be an object')
+  const { source, stream, level = 'info', message, metadata } = input
+  if (typeof message !== 'string') throw new TypeError('event message must be a string')
+  const cut = cutUtf8(message, place.maxMessageBytes)
+  return Object.freeze({
+    id: place.id,
+    timestamp: toRfc3339(place.nowMs),
+    session_id: place.sessionId,
+    tool_call_id: optionalText('toolCallId', input.toolCallId),
+    job_id: optionalText('jobId', input.jobId),
+    correlation_id: optionalText('correlationId', input.correlationId),
+    source: requiredText('source', source),
+    stream: requiredText('stream', stream),
+    level: parseLevel(level),
+    message: cut.text,
+    ...(cut.bytes < cut.originalBytes && {
+      truncation: Object.freeze({
+        original_size: cut.originalBytes,
+        truncated_size: cut.bytes,
+        max_size: place.maxMessageBytes,
+      }),
+    }),
+    ...(metadata !== undefined && { metadata: boundedJson(metadata, metadataBounds) }),
+  })
+}
+
+const metadataBounds = {
+  maxBytes: defaultLimits.maxEventMetadataBytes,
+  maxDepth: defaultLimits.maxJsonDepth,
+}
+
+function parseLevel(level: unknown): SessionEventLevel {
+  switch (level) {
+    case 'trace':
+    case 'debug':
+    case 'info':
+    case 'warning':
+    case 'error':
+      return level
+    case 'warn':
+      return 'warning'
+    default:
+      throw new TypeError('event level must be trace, debug, info, warning or error')
+  }
+}
+
+function requiredText(name: string, value: unknown): string {
+  if (typeof value !== 'string') throw new TypeError(`event ${name} must be a string`)
+  return cutUtf8(value, defaultLimits.maxEventTextBytes).text
+}
+
+function optionalText(name: string, value: unknown): string | null {
+  return value === undefined || value === null ? null : requiredText(name, value)
+}

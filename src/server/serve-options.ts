@@ -1,0 +1,55 @@
+import type { Logger } from '../lib/logger.ts'
+import type { Limits } from './options.ts'
+
+/** Everything `serve` decided before the server starts: checked values, no flags, no environment. */
+export interface ServeOptions {
+  /** TCP port; 0 picks a free one. */
+  port: number
+  /** Address to bind, without brackets. */
+  host: string
+  /** Address under which clients reach the server, when it is not the bound one. */
+  publicUrl?: string
+  /** Further names accepted in the Host header. */
+  allowedHosts: readonly string[]
+  /** Origins accepted and given CORS headers. */
+  allowedOrigins: readonly string[]
+  /** `unknown` until the application says. */
+  dccType: string
+  /** What people call this instance. */
+  name?: string
+  /** Folder of instance records, tokens and artefacts; absent: the default in the temp folder. */
+  registryDir?: string
+  artefacts: boolean
+  resources: boolean
+  /** A JSON file to watch and serve as the scene. */
+  sceneFile?: string
+  /** File with the host token; absent: `hostTokenEnv`, else one is made for this run. */
+  hostTokenFile?: string
+  /** The host token itself, as found in the environment. Never empty. */
+  hostTokenEnv?: string
+  /** Bearer key that clients must present; absent: no key is asked for. Never empty. */
+  apiKey?: string
+  /** A non-loopback `host` without `apiKey` is meant so. */
+  allowUnauthenticated: boolean
+  /** Version of the program, for the instance record and the server's own description. */
+  version: string
+  log: Logger
+  limits?: Partial<Limits>
+}
+
+/** A started server. */
+export interface ServeHandle {
+  /** The MCP endpoint; ends in `/mcp`. */
+  readonly url: string
+  /** The host link; ends in `/host`. */
+  readonly hostUrl: string
+  /** Where an adapter finds the host token; null when it came from the environment. */
+  readonly hostTokenFile: string | null
+  readonly instanceId: string
+  /** What the user should know about how it started, one sentence each. */
+  readonly warnings: readonly string[]
+  /** Ends streams and connections and removes the instance record, within `stopGraceMs`. */
+  stop(): Promise<void>
+  /** Settles when the server has stopped, whoever stopped it; rejects when it broke. */
+  readonly closed: Promise<void>
+}

@@ -1,0 +1,216 @@
+import { request as httpRequest, Agent, type IncomingMessage, type ClientRequest } from 'node:http'
+import { once } from 'node:events'
+import { McpHttpServer, type ServerParts } from '../../src/server/mcp-http-server.ts'
+import type { McpHttpConfig } from '../../src/server/options.ts'
+
+export interface Answer {
+  status: number
+  headers: IncomingMessage['headers']
+  text: string
+  /** The body parsed as JSON; undefined when it is empty or none. */
+  json: any
+}
+
+export interface Ask {
+  method?: string
+  headers?: Record<string, string | string[]>
+  body?: string | Buffer
+}
+
+const agent = new Agent({ keepAlive: true, maxSockets: 50 })
+
+/** One plain HTTP request, nothing added but what is given (and Host). */
+export async function ask(
+  url: string,
+  { method = 'GET', headers = {}, body }: Ask = {},
+): Promise<Answer> {
+  const req = httpRequest(url, { method, headers, agent })
+  req.end(body)
+  const [res] = (await once(req, 'response')) as [IncomingMessage]
+  const chunks: Buffer[] = []
+  for await (const chunk of res) chunks.push(chunk as Buffer)
+  const text = Buffer.concat(chunks).toString('utf8')
+  let json: unknown
+  try {
+    json = JSON.parse(text)
+  } catch {
+    json = undefined
+  }
+  return { status: res.statusCode ?? 0, headers: res.headers, text, json }
+}
+
+/** Headers that every revision's client sends with a POST. */
+export const postHeaders = {
+  'Content-Type': 'application/json',
+  Accept: 'application/json, text/event-stream',
+}
+
+export function rpc(method: string, params?: unknown, id: unknown = 1): string {
+  return JSON.stringify({ jsonrpc: '2.0', id, method, ...(params === undefined ? {} : { params }) })
+}
+
+export function initializeBody(protocolVersion = '2025-11-25'): string {
+  return rpc('initialize', {
+    protocolVersion,
+    capabilities: {},
+    clientInfo: { name: 'test', version: '1' },
+  })
+}
+
+/** A session on a running server, spoken with bare HTTP. */
+export class RawSession {
+  readonly url: string
+  readonly headers: Record<string, string>
+  #lastId = 0
+
+  private constructor(url: string, headers: Record<string, string>) {
+    this.url = url
+    this.headers = headers
+  }
+
+  static async open(
+    url: string,
+    revision = '2025-11-25',
+    extra: Record<string, string> = {},
+  ): Promise<RawSession> {
+    const headers = { ...postHeaders, ...extra }
+    const answer = await ask(url, { method: 'POST', headers, body: initializeBody(revision) })
+    const id = answer.headers['mcp-session-id']
+    if (answer.status !== 200 || typeof id !== 'string')
+      throw new Error(`initialize: ${answer.text}`)
+    const session = new RawSession(url, { ...headers, 'Mcp-Session-Id': id })
+    await session.post(JSON.stringify({ jsonrpc: '2.0', method: 'notifications/initialized' }))
+    return session
+  }
+
+  get id(): string {
+    return this.headers['Mcp-Session-Id'] ?? ''
+  }
+
+  post(body: string, headers: Record<string, string> = {}): Promise<Answer> {
+    return ask(this.url, { method: 'POST', headers: { ...this.headers, ...headers }, body })
+  }
+
+  /** Sends a request and returns its JSON-RPC message, result or error. */
+  async call(method: string, params?: unknown): Promise<any> {
+    const answer = await this.post(rpc(method, params, ++this.#lastId))
+    if (answer.status !== 200) throw new Error(`${method}: HTTP ${answer.status} ${answer.text}`)
+    return answer.json
+  }
+
+  /** The text of the first content of a resource, parsed as JSON. */
+  async readJson(uri: string): Promise<any> {
+    const { result, error } = await this.call('resources/read', { uri })
+    if (error !== undefined) throw Object.assign(new Error(error.message), error)
+    return JSON.parse(result.contents[0].text)
+  }
+
+  delete(): Promise<Answer> {
+    const { 'Mcp-Session-Id': id = '' } = this.headers
+    return ask(this.url, { method: 'DELETE', headers: { ...this.headers, 'Mcp-Session-Id': id } })
+  }
+
+  listen(): Promise<Events> {
+    return Events.open(this.url, { ...this.headers, Accept: 'text/event-stream' })
+  }
+}
+
+/** A GET stream and the notifications that came over it. */
+export class Events {
+  readonly messages: any[] = []
+  readonly response: IncomingMessage
+  readonly #request: ClientRequest
+  #buffer = ''
+  #ended = false
+  #waiting: (() => void)[] = []
+
+  private constructor(request: ClientRequest, response: IncomingMessage) {
+    this.#request = request
+    this.response = response
+    response.setEncoding('utf8')
+    response.on('data', (text: string) => this.#feed(text))
+    response.on('close', () => {
+      this.#ended = true
+      this.#wake()
+    })
+    response.on('error', () => {})
+  }
+
+  static async open(url: string, headers: Record<string, string>): Promise<Events> {
+    const req = httpRequest(url, { method: 'GET', headers, agent: false })
+    req.on('error', () => {})
+    req.end()
+    const [res] = (await once(req, 'response')) as [IncomingMessage]
+    if (res.statusCode !== 200) {
+      res.resume()
+      throw new Error(`GET: HTTP ${res.statusCode}`)
+    }
+    return new Events(req, res)
+  }
+
+  /** URIs of the updates so far. */
+  get updates(): string[] {
+    return this.messages
+      .filter(message => message.method === 'notifications/resources/updated')
+      .map(message => message.params.uri)
+  }
+
+  get ended(): boolean {
+    return this.#ended
+  }
+
+  /** Resolves when the condition holds; fails when the stream ends or 5 s pass before. */
+  async until(condition: () => boolean, what = 'the expected messages'): Promise<void> {
+    const deadline = setTimeout(() => this.close(), 5000)
+    try {
+      while (!condition()) {
+        if (this.#ended) throw new Error(`${what} never came; got ${JSON.stringify(this.messages)}`)
+        await new Promise<void>(resolve => this.#waiting.push(resolve))
+      }
+    } finally {
+      clearTimeout(deadline)
+    }
+  }
+
+  async untilEnded(): Promise<void> {
+    while (!this.#ended) await new Promise<void>(resolve => this.#waiting.push(resolve))
+  }
+
+  close(): void {
+    this.#request.destroy()
+  }
+
+  #feed(text: string): void {
+    this.#buffer += text
+    for (let end = this.#buffer.indexOf('\n\n'); end !== -1; end = this.#buffer.indexOf('\n\n')) {
+      const event = this.#buffer.slice(0, end)
+      this.#buffer = this.#buffer.slice(end + 2)
+      const data = event.split('\n').find(line => line.startsWith('data: '))
+      if (data !== undefined) this.messages.push(JSON.parse(data.slice(6)))
+    }
+    this.#wake()
+  }
+
+  #wake(): void {
+    for (const resolve of this.#waiting.splice(0)) resolve()
+  }
+}
+
+export interface TestServer {
+  url: string
+  base: string
+  server: McpHttpServer
+  stop(): Promise<void>
+}
+
+/** The real server on a free port. Wire producers in `prepare`, before it starts. */
+export async function startServer(
+  config: McpHttpConfig = {},
+  services: ServerParts = {},
+  prepare: (server: McpHttpServer) => void = () => {},
+): Promise<TestServer> {
+  const server = new McpHttpServer(config, services)
+  prepare(server)
+  const { url } = await server.start()
+  return { url, base: url.slice(0, -'/mcp'.length), server, stop: () => server.stop() }
+}

@@ -1,0 +1,147 @@
+import { expect } from 'chai'
+import { Secret } from '../../../src/lib/secret.ts'
+import {
+  checkArtefactMediaType,
+  checkJsonMediaType,
+  checkOrigin,
+  checkPeer,
+  checkToken,
+} from '../../../src/server/host/guards.ts'
+import { parseTime } from '../../../src/server/host/parse-time.ts'
+import { parseSessionId } from '../../../src/server/host/session-id.ts'
+
+describe('checkPeer', () => {
+  for (const [address, reason] of [
+    ['127.0.0.1', undefined],
+    ['127.8.9.10', undefined],
+    ['::1', undefined],
+    ['::ffff:127.0.0.1', undefined],
+    ['::FFFF:127.0.0.1', undefined],
+    ['192.168.1.5', 'peer_not_loopback'],
+    ['10.127.0.0.1', 'peer_not_loopback'],
+    ['::ffff:10.0.0.1', 'peer_not_loopback'],
+    ['fe80::1', 'peer_not_loopback'],
+    ['127.0.0.1.example', 'peer_not_loopback'],
+    ['', 'peer_not_loopback'],
+    [undefined, 'peer_not_loopback'],
+  ]) {
+    it(`${reason === undefined ? 'lets in' : 'refuses'} ${address}`, () => {
+      expect(checkPeer(address)?.reason).to.equal(reason)
+    })
+  }
+})
+
+describe('checkOrigin', () => {
+  for (const origin of ['', 'null', 'http://localhost', 'http://127.0.0.1:8765']) {
+    it(`refuses "${origin}"`, () => expect(checkOrigin(origin)?.reason).to.equal('origin_present'))
+  }
+  it('lets in who sends none', () => expect(checkOrigin(undefined)).to.equal(null))
+})
+
+describe('checkToken', () => {
+  for (const [header, reason] of [
+    ['Bearer right', undefined],
+    ['bearer right', undefined],
+    ['Bearer  right ', undefined],
+    ['Bearer wrong', 'token_wrong'],
+    ['Bearer Right', 'token_wrong'],
+    ['Bearer righ', 'token_wrong'],
+    ['Bearer right2', 'token_wrong'],
+    ['Bearer right right', 'token_missing'],
+    ['Bearer', 'token_missing'],
+    ['Bearer ', 'token_missing'],
+    ['Basic right', 'token_missing'],
+    ['right', 'token_missing'],
+    ['', 'token_missing'],
+    [undefined, 'token_missing'],
+  ]) {
+    it(`${reason ?? 'lets in'}: ${header}`, () => {
+      const refusal = checkToken(header, new Secret('right'))
+      expect(refusal?.reason).to.equal(reason)
+      if (refusal !== null) expect(refusal.headers['WWW-Authenticate']).to.match(/^Bearer\b/)
+    })
+  }
+})
+
+describe('media types', () => {
+  for (const [type, good] of [
+    ['application/json', true],
+    ['Application/JSON', true],
+    ['application/json;charset=utf-8', true],
+    ['application/json; charset="UTF-8"', true],
+    ['application/json; charset=utf-16', false],
+    ['application/jsonx', false],
+    ['text/json', false],
+    [undefined, false],
+  ] as const) {
+    it(`${good ? 'takes' : 'refuses'} ${type} as JSON`, () => {
+      expect(checkJsonMediaType(type) === null).to.equal(good)
+    })
+  }
+  for (const [type, good] of [
+    [undefined, true],
+    ['image/png', true],
+    ['application/vnd.usd+zip', true],
+    ['text/plain; charset=utf-8', true],
+    ['text/plain; name="a b"', true],
+    ['', false],
+    ['png', false],
+    ['image/', false],
+    ['image/png, text/html', false],
+    ['image/png; charset', false],
+    ['multipart/form-data; boundary=x', false],
+    ['application/x-www-form-urlencoded', false],
+  ] as const) {
+    it(`${good ? 'takes' : 'refuses'} ${type} as an artefact`, () => {
+      expect(checkArtefactMediaType(type) === null).to.equal(good)
+    })
+  }
+})
+
+describe('parseSessionId', () => {
+  for (const [segment, id] of [
+    ['s', 's'],
+    ['job%3A1', 'job:1'],
+    ['a.b_c~d@e+f-9', 'a.b_c~d@e+f-9'],
+    ['x'.repeat(128), 'x'.repeat(128)],
+    ['x'.repeat(129), null],
+    ['', null],
+    ['.', null],
+    ['..', null],
+    ['...', '...'],
+    ['%2e%2e', null],
+    ['a%2Fb', null],
+    ['a%5Cb', null],
+    ['a%3Fb', null],
+    ['a%0Ab', null],
+    ['%C3%A4', null],
+    ['%', null],
+    ['%252e', null],
+  ] as const) {
+    it(`${id === null ? 'refuses' : 'takes'} "${segment.slice(0, 20)}"`, () => {
+      const parsed = parseSessionId(segment)
+      expect(parsed.ok ? parsed.value : null).to.equal(id)
+    })
+  }
+})
+
+describe('parseTime', () => {
+  for (const [text, time] of [
+    ['2026-03-04T05:06:07Z', '2026-03-04T05:06:07.000Z'],
+    ['2026-03-04T05:06:07.5z', '2026-03-04T05:06:07.500Z'],
+    ['2026-03-04 05:06:07.123456789+01:00', '2026-03-04T04:06:07.123Z'],
+    ['2028-02-29T00:00:00Z', '2028-02-29T00:00:00.000Z'],
+    ['2026-02-29T00:00:00Z', null],
+    ['2026-02-30T23:00:00-05:00', null],
+    ['2026-13-01T00:00:00Z', null],
+    ['2026-03-04T25:00:00Z', null],
+    ['2026-03-04T05:06:07', null],
+    ['2026-03-04', null],
+    ['1772600000', null],
+    ['', null],
+  ] as const) {
+    it(`${time === null ? 'refuses' : 'reads'} "${text}"`, () => {
+      expect(parseTime(text)).to.equal(time)
+    })
+  }
+})

@@ -1,0 +1,142 @@
+import { createHash } from 'node:crypto'
+import { expect } from 'chai'
+import { Harness, bearer, head } from './harness.ts'
+import { MemoryArtefacts } from './memory-sink.ts'
+
+const png = { ...bearer, 'Content-Type': 'image/png' }
+
+describe('POST /host/v1/artefacts', () => {
+  let host: Harness
+  let store: MemoryArtefacts
+  beforeEach(async () => {
+    host = await Harness.start({ maxArtefactBytes: 300_000, bodyTimeoutMs: 100 })
+    store = new MemoryArtefacts()
+    host.sink.artefacts = store
+  })
+  afterEach(() => host.stop())
+
+  const bytes = Buffer.from([0, 255, 1, 254, 10, 13])
+  const hex = createHash('sha256').update(bytes).digest('hex')
+
+  it('stores the raw body under its hash and tells whether it was there', async () => {
+    const first = await host.post('/host/v1/artefacts', bytes, png)
+    expect(first.status).to.equal(201)
+    expect(first.text).to.equal(
+      JSON.stringify({ uri: `artefact://sha256/${hex}`, sha256: hex, existed: false }),
+    )
+    const second = await host.post('/host/v1/artefacts', bytes, png)
+    expect(second.body.existed).to.equal(true)
+    expect(store.stored.get(hex)?.bytes.equals(bytes)).to.equal(true)
+  })
+
+  it('hands over the content type and every sidecar member', async () => {
+    const query = new URLSearchParams({
+      display_name: 'frame 0001 + ä.png',
+      session_id: 's',
+      tool_call_id: 't',
+      job_id: 'j',
+      correlation_id: 'c',
+      expires_at: '2030-01-02T03:04:05Z',
+      metadata: '{"frame":[1]}',
+    })
+    await host.post(`/host/v1/artefacts?${query}`, bytes, png)
+    expect(store.stored.get(hex)?.options).to.deep.equal({
+      mime: 'image/png',
+      displayName: 'frame 0001 + ä.png',
+      sessionId: 's',
+      toolCallId: 't',
+      jobId: 'j',
+      correlationId: 'c',
+      expiresAt: '2030-01-02T03:04:05.000Z',
+      metadata: { frame: [1] },
+    })
+  })
+
+  it('leaves the type to the store when none is given', async () => {
+    await host.post('/host/v1/artefacts', bytes, bearer)
+    expect(store.stored.get(hex)?.options).to.deep.equal({})
+  })
+
+  for (const [query, pointer] of [
+    ['name=a', '/name'],
+    ['job_id=a&job_id=b', '/job_id'],
+    ['job_id=', '/job_id'],
+    ['display_name=%zz', ''],
+    ['display_name=%ff', ''],
+    ['expires_at=tomorrow', '/expires_at'],
+    ['metadata={', '/metadata'],
+    ['metadata=NaN', '/metadata'],
+    [`metadata=${'['.repeat(65)}`, '/metadata'],
+    [`job_id=${'x'.repeat(1025)}`, '/job_id'],
+  ] as const) {
+    it(`answers 400 to ?${query.slice(0, 40)}`, async () => {
+      const answer = await host.post(`/host/v1/artefacts?${query}`, bytes, png)
+      expect(answer.status).to.equal(400)
+      expect(answer.body.errors?.[0]?.pointer).to.equal(pointer)
+      expect(store.stored.size).to.equal(0)
+    })
+  }
+
+  it('answers 415 to forms and malformed types', async () => {
+    for (const type of [
+      'multipart/form-data; boundary=x',
+      'application/x-www-form-urlencoded',
+      'image',
+      'a/b; c=\t',
+    ]) {
+      const answer = await host.post('/host/v1/artefacts', bytes, {
+        ...bearer,
+        'Content-Type': type,
+      })
+      expect(answer.status).to.equal(415)
+    }
+    expect(store.stored.size).to.equal(0)
+  })
+
+  it('answers 404 when artefacts are switched off', async () => {
+    host.sink.artefacts = null
+    const answer = await host.post('/host/v1/artefacts', bytes, png)
+    expect(answer.status).to.equal(404)
+    expect(answer.body.code).to.equal('resource-not-enabled')
+  })
+
+  it('answers 413 to a declared length over the limit, before reading', async () => {
+    const connection = await host.raw()
+    connection.socket.write(head('/host/v1/artefacts', { ...bearer, 'Content-Length': 300_001 }))
+    await connection.until('body-too-large')
+    expect(connection.received).to.match(/^HTTP\/1\.1 413 /)
+    expect(store.broken).to.equal(1)
+    connection.socket.destroy()
+  })
+
+  it('answers 413 to a stream over the limit and stores nothing', async () => {
+    const chunked = { ...png, 'Transfer-Encoding': 'chunked' }
+    const answer = await host.post('/host/v1/artefacts', Buffer.alloc(300_001), chunked)
+    expect(answer.status).to.equal(413)
+    expect(answer.headers.connection).to.equal('close')
+    expect(store.stored.size).to.equal(0)
+    const fits = await host.post('/host/v1/artefacts', Buffer.alloc(300_000), chunked)
+    expect(fits.status).to.equal(201)
+  })
+
+  it('stores nothing of an upload that breaks off', async () => {
+    const connection = await host.raw()
+    const started = new Promise<void>(resolve => (store.onFirstBytes = resolve))
+    const broken = new Promise<void>(resolve => (store.onBroken = resolve))
+    connection.socket.write(head('/host/v1/artefacts', { ...png, 'Content-Length': 1000 }) + 'half')
+    await started
+    connection.socket.destroy()
+    await broken
+    expect(store.stored.size).to.equal(0)
+    expect(host.errors).to.deep.equal([])
+  })
+
+  it('answers 408 to an upload that stands still', async () => {
+    const connection = await host.raw()
+    connection.socket.write(head('/host/v1/artefacts', { ...png, 'Content-Length': 1000 }) + 'half')
+    await connection.until('body-timeout')
+    expect(connection.received).to.match(/^HTTP\/1\.1 408 /)
+    expect(store.stored.size).to.equal(0)
+    connection.socket.destroy()
+  })
+})

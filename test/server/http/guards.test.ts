@@ -1,0 +1,96 @@
+import { expect } from 'chai'
+import { createGuard, findDuplicateHeader, hostName } from '../../../src/server/http/guards.ts'
+
+describe('guards', () => {
+  const guard = createGuard({
+    hosts: ['192.0.2.7', 'studio.example:8443', '::1'],
+    origins: ['https://app.example'],
+  })
+
+  const cases: [string, { host?: string; origin?: string }, string][] = [
+    ['accepts localhost with a port', { host: 'localhost:8765' }, 'ok'],
+    ['accepts localhost in capitals', { host: 'LOCALHOST:1' }, 'ok'],
+    ['accepts 127.0.0.1', { host: '127.0.0.1:8765' }, 'ok'],
+    ['accepts [::1]', { host: '[::1]:8765' }, 'ok'],
+    ['accepts the bound address', { host: '192.0.2.7:8765' }, 'ok'],
+    ['accepts a named host whatever its port', { host: 'studio.example' }, 'ok'],
+    ['refuses a missing host', {}, 'host_missing'],
+    ['refuses a rebound name', { host: 'evil.example:8765' }, 'host_not_allowed'],
+    [
+      'refuses a name that begins like localhost',
+      { host: 'localhost.evil.example' },
+      'host_not_allowed',
+    ],
+    ['refuses a name that ends like localhost', { host: 'evil-localhost' }, 'host_not_allowed'],
+    [
+      'refuses user information before the host',
+      { host: 'localhost@evil.example' },
+      'host_not_allowed',
+    ],
+    [
+      'accepts a page of this machine',
+      { host: 'localhost', origin: 'http://localhost:3000' },
+      'ok',
+    ],
+    ['accepts a named origin', { host: 'localhost', origin: 'https://app.example' }, 'ok'],
+    [
+      'refuses a named origin of another scheme',
+      { host: 'localhost', origin: 'http://app.example' },
+      'origin_not_allowed',
+    ],
+    [
+      'refuses a foreign origin',
+      { host: 'localhost', origin: 'https://evil.example' },
+      'origin_not_allowed',
+    ],
+    ['refuses the null origin', { host: 'localhost', origin: 'null' }, 'origin_not_allowed'],
+    ['refuses an empty origin', { host: 'localhost', origin: '' }, 'origin_not_allowed'],
+    [
+      'refuses a non-web origin of localhost',
+      { host: 'localhost', origin: 'file://localhost' },
+      'origin_not_allowed',
+    ],
+  ]
+  for (const [name, headers, expected] of cases) {
+    it(name, () => {
+      const verdict = guard(headers)
+      expect(verdict.ok ? 'ok' : verdict.failure.reason).to.equal(expected)
+    })
+  }
+
+  it('names the refused value and the flag that would allow it', () => {
+    const verdict = guard({ host: 'evil.example:80' })
+    expect(verdict).to.have.nested.property('failure.status', 403)
+    expect(verdict)
+      .to.have.nested.property('failure.message')
+      .that.includes('evil.example:80')
+      .and.includes('--allowed-host evil.example')
+  })
+
+  it('cuts a long value and shows no control bytes', () => {
+    const verdict = guard({ host: `\u0007${'a'.repeat(5000)}` })
+    expect(verdict).to.have.nested.property('failure.message').with.length.below(400)
+    expect(JSON.stringify(verdict)).not.to.include('u0007')
+  })
+
+  it('accepts the address that was reached only when it is told it', () => {
+    expect(guard({ host: '198.51.100.4:80' }).ok).to.equal(false)
+    expect(guard({ host: '198.51.100.4:80' }, '198.51.100.4').ok).to.equal(true)
+    expect(guard({ host: '198.51.100.4:80' }, '::ffff:198.51.100.4').ok).to.equal(true)
+    expect(guard({ host: '198.51.100.4:80' }).ok, 'not remembered').to.equal(false)
+  })
+
+  it('finds a deciding header that was sent twice, whatever its case', () => {
+    expect(findDuplicateHeader(['Host', 'a', 'Accept', 'x', 'accept', 'y'])).to.equal(null)
+    expect(findDuplicateHeader(['Host', 'a', 'HOST', 'b'])).to.equal('host')
+    expect(findDuplicateHeader(['Mcp-Session-Id', 'a', 'mcp-session-id', 'a'])).to.equal(
+      'mcp-session-id',
+    )
+  })
+
+  it('reads the name of a Host header', () => {
+    expect(hostName('[::1]:8765')).to.equal('[::1]')
+    expect(hostName('Example.COM:80')).to.equal('example.com')
+    expect(hostName('example.com')).to.equal('example.com')
+  })
+})

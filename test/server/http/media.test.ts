@@ -1,0 +1,38 @@
+import { expect } from 'chai'
+import { accepts, isJsonType } from '../../../src/server/http/media.ts'
+
+describe('media types', () => {
+  const jsonTypes: [string | undefined, boolean][] = [
+    ['application/json', true],
+    ['Application/JSON; charset=utf-8', true],
+    ['application/json;', true],
+    ['text/plain', false],
+    ['application/jsonl', false],
+    ['application/vnd.api+json', false],
+    ['', false],
+    [undefined, false],
+  ]
+  for (const [header, expected] of jsonTypes) {
+    it(`${expected ? 'takes' : 'refuses'} Content-Type ${header}`, () => {
+      expect(isJsonType(header)).to.equal(expected)
+    })
+  }
+
+  const accepted: [string | undefined, boolean][] = [
+    ['application/json, text/event-stream', true],
+    ['text/event-stream;q=0.5', true],
+    ['*/*', true],
+    ['text/*', true],
+    ['TEXT/EVENT-STREAM', true],
+    [undefined, true],
+    ['application/json', false],
+    ['text/event-stream; q=0', false],
+    ['text/event-streams', false],
+    ['', false],
+  ]
+  for (const [header, expected] of accepted) {
+    it(`${expected ? 'allows' : 'excludes'} an event stream by Accept ${header}`, () => {
+      expect(accepts(header, 'text/event-stream')).to.equal(expected)
+    })
+  }
+})

@@ -1,0 +1,52 @@
+import { expect } from 'chai'
+import fc from 'fast-check'
+import { parseMessage } from '../../../src/server/mcp/json-rpc.ts'
+
+describe('parseMessage', () => {
+  const request = { jsonrpc: '2.0', id: 1, method: 'ping' }
+  const cases: [string, unknown, string][] = [
+    ['a request', request, 'request'],
+    ['a request with a text id', { ...request, id: 'a' }, 'request'],
+    ['a request with id 0', { ...request, id: 0 }, 'request'],
+    ['a request with an empty text id', { ...request, id: '' }, 'request'],
+    ['a notification', { jsonrpc: '2.0', method: 'x' }, 'notification'],
+    ['a result', { jsonrpc: '2.0', id: 1, result: {} }, 'response'],
+    ['an error', { jsonrpc: '2.0', id: null, error: {} }, 'response'],
+    ['null', null, 'invalid'],
+    ['a number', 1, 'invalid'],
+    ['an array', [], 'invalid'],
+    ['another version', { ...request, jsonrpc: '1.0' }, 'invalid'],
+    ['a numeric version', { ...request, jsonrpc: 2.0 }, 'invalid'],
+    ['no method', { jsonrpc: '2.0', id: 1 }, 'invalid'],
+    ['a numeric method', { ...request, method: 1 }, 'invalid'],
+    ['a null id', { ...request, id: null }, 'invalid'],
+    ['a boolean id', { ...request, id: true }, 'invalid'],
+    ['an object id', { ...request, id: {} }, 'invalid'],
+    ['a fractional id', { ...request, id: 1.5 }, 'invalid'],
+    ['an id beyond 2^53', { ...request, id: 2 ** 53 }, 'invalid'],
+    ['array params', { ...request, params: [] }, 'invalid'],
+    ['null params', { ...request, params: null }, 'invalid'],
+    ['text params', { ...request, params: 'x' }, 'invalid'],
+  ]
+  for (const [name, value, kind] of cases) {
+    it(`reads ${name} as ${kind}`, () => {
+      expect(parseMessage(value).kind).to.equal(kind)
+    })
+  }
+
+  it('keeps the id of an invalid request, so that the client can match the error', () => {
+    expect(parseMessage({ jsonrpc: '2.0', id: 7, method: 3 })).to.include({
+      kind: 'invalid',
+      id: 7,
+    })
+  })
+
+  it('never throws, whatever JSON arrives', () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), value => {
+        expect(parseMessage(value)).to.have.property('kind')
+      }),
+      { numRuns: 2000 },
+    )
+  })
+})

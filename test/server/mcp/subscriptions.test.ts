@@ -1,0 +1,96 @@
+import { expect } from 'chai'
+import {
+  SubscriptionHub,
+  type Subscriber,
+  type Topic,
+} from '../../../src/server/mcp/subscriptions.ts'
+
+class Recorder implements Subscriber {
+  readonly told: string[] = []
+
+  resourceUpdated(topic: Topic): void {
+    this.told.push(topic.uri)
+  }
+
+  listChanged(): void {
+    this.told.push('list')
+  }
+}
+
+describe('SubscriptionHub', () => {
+  const limits = { maxSubscriptions: 5, maxSubscriptionsPerSession: 3 }
+
+  it('tells a subscriber the URI it subscribed, query included, when the base changes', () => {
+    const hub = new SubscriptionHub(limits)
+    const one = new Recorder()
+    hub.subscribe(one, 'audit://recent?limit=10')
+    hub.subscribe(one, 'audit://recent')
+    hub.resourceUpdated('audit://recent')
+    expect(one.told).to.have.members(['audit://recent?limit=10', 'audit://recent'])
+  })
+
+  it('tells nobody else', () => {
+    const hub = new SubscriptionHub(limits)
+    const one = new Recorder()
+    const other = new Recorder()
+    hub.subscribe(one, 'a://1')
+    hub.subscribe(other, 'a://2')
+    hub.resourceUpdated('a://1')
+    expect(one.told).to.deep.equal(['a://1'])
+    expect(other.told).to.deep.equal([])
+  })
+
+  it('counts a repeated subscription once', () => {
+    const hub = new SubscriptionHub(limits)
+    const one = new Recorder()
+    hub.subscribe(one, 'a://1')
+    hub.subscribe(one, 'a://1')
+    expect(hub.size.subscriptions).to.equal(1)
+    hub.unsubscribe(one, 'a://1')
+    hub.resourceUpdated('a://1')
+    expect(one.told).to.deep.equal([])
+    expect(hub.size.subscriptions).to.equal(0)
+  })
+
+  it('forgets everything of a removed subscriber', () => {
+    const hub = new SubscriptionHub(limits)
+    const one = new Recorder()
+    hub.subscribe(one, 'a://1')
+    hub.subscribe(one, 'a://2')
+    hub.remove(one)
+    hub.resourceUpdated('a://1')
+    hub.listChanged()
+    expect(one.told).to.deep.equal([])
+    expect(hub.size).to.deep.equal({ subscriptions: 0, listeners: 0 })
+  })
+
+  it('refuses more than a session may hold, and more than the server may hold', () => {
+    const hub = new SubscriptionHub(limits)
+    const one = new Recorder()
+    for (const uri of ['a://1', 'a://2', 'a://3']) hub.subscribe(one, uri)
+    expect(() => hub.subscribe(one, 'a://4')).to.throw('may subscribe to 3')
+    const other = new Recorder()
+    hub.subscribe(other, 'a://1')
+    hub.subscribe(other, 'a://2')
+    expect(() => hub.subscribe(other, 'a://3')).to.throw('as many subscriptions as it may')
+    hub.remove(one)
+    hub.subscribe(other, 'a://3')
+    expect(hub.size.subscriptions).to.equal(3)
+  })
+
+  it('serialises an update once, however many listen', () => {
+    const hub = new SubscriptionHub({ maxSubscriptions: 1000, maxSubscriptionsPerSession: 1 })
+    let encodings = 0
+    const encode = (uri: string) => {
+      encodings++
+      return Buffer.from(uri)
+    }
+    const listener = () => ({
+      resourceUpdated: (topic: Topic) => void topic.encoded('test', encode),
+      listChanged: () => {},
+    })
+    for (let n = 0; n < 200; n++) hub.subscribe(listener(), 'scene://current')
+    for (let n = 0; n < 10; n++) hub.resourceUpdated('scene://current')
+    expect(encodings).to.equal(1)
+  })
+})
