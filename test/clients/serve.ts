@@ -53,7 +53,11 @@ export async function startServe(
   const said = JSON.parse(announced) as Announcement
   const token = (await readFile(said.host_token_file, 'utf8')).trim()
 
-  async function send(path: string, body: string | Uint8Array<ArrayBuffer>, type: string): Promise<unknown> {
+  async function send(
+    path: string,
+    body: string | Uint8Array<ArrayBuffer>,
+    type: string,
+  ): Promise<unknown> {
     const headers = { Authorization: `Bearer ${token}`, 'Content-Type': type }
     const answer = await fetch(`${said.host_url}/v1/${path}`, { method: 'POST', headers, body })
     const text = await answer.text()
