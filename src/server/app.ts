@@ -10,9 +10,10 @@ import { createPublicRoutes } from './http/public-routes.ts'
 import type { RefusedRequest } from './http/refusals.ts'
 import type { McpEndpoint } from './mcp/endpoint.ts'
 import { rpcCodes } from './mcp/errors.ts'
-import { errorMessage } from './mcp/json-text.ts'
+import { errorMessage, JsonText } from './mcp/json-text.ts'
 import type { RequestNotes } from './mcp/legacy/endpoint.ts'
-import { sendJson } from './mcp/send.ts'
+import { sendRefusal } from './mcp/send.ts'
+import type { Limits } from './options.ts'
 
 export interface AppParts {
   mcp: McpEndpoint
@@ -27,6 +28,7 @@ export interface AppParts {
   download?: (req: IncomingMessage, res: ServerResponse, hex: string) => Promise<void>
   isReady: () => boolean
   onRefused: (refused: RefusedRequest) => void
+  limits: Pick<Limits, 'refusedBodyDrainMs'>
   log: Logger
 }
 
@@ -37,6 +39,7 @@ const artefactPath = '/artefacts/sha256/'
  * `/artefacts` are answered on the Node response itself, the rest goes through Hono.
  */
 export function createListener(parts: AppParts): RequestListener {
+  const { refusedBodyDrainMs: drainMs } = parts.limits
   const publicRoutes = getRequestListener(createPublicRoutes(parts.isReady).fetch)
 
   async function route(req: IncomingMessage, res: ServerResponse, notes: Notes): Promise<void> {
@@ -77,28 +80,23 @@ export function createListener(parts: AppParts): RequestListener {
   ): void | Promise<void> {
     const { status, reason, message } = refusal
     if (status === 403) parts.onRefused({ status, reason, peer: peerOf(req) })
-    closeIfBodyFollows(req, res)
     if (path === '/mcp') {
-      return sendJson(res, status, errorMessage(null, { code: rpcCodes.refused, message }))
+      const answer = errorMessage(null, { code: rpcCodes.refused, message })
+      return sendRefusal(res, status, answer, {}, drainMs)
     }
     const code = status === 403 ? 'request_refused' : 'body_invalid'
-    return writeProblem(res, new ServiceError(code, message))
+    writeProblem(res, new ServiceError(code, message), {}, drainMs)
   }
 
   function refuseCaller(
     req: IncomingMessage,
     res: ServerResponse,
     outcome: AuthOutcome & { ok: false },
-  ): void {
+  ): void | Promise<void> {
     const { status, error = 'invalid_request', description } = outcome
     parts.onRefused({ status, reason: outcome.error ?? 'no_credentials', peer: peerOf(req) })
-    closeIfBodyFollows(req, res)
-    const body = JSON.stringify({ error, error_description: description })
-    res.writeHead(status, {
-      'Content-Type': 'application/json',
-      'WWW-Authenticate': challenge(outcome),
-    })
-    res.end(body)
+    const body = JsonText.of({ error, error_description: description })
+    return sendRefusal(res, status, body, { 'WWW-Authenticate': challenge(outcome) }, drainMs)
   }
 
   function failed(res: ServerResponse, notes: Notes, error: unknown): void {
@@ -108,9 +106,9 @@ export function createListener(parts: AppParts): RequestListener {
     // Half an answer is out: only cutting the connection tells the client that it is not whole.
     if (res.headersSent) res.destroy()
     else if (notes.path === '/mcp') {
-      const message = problem.detail ?? problem.title
-      void sendJson(res, problem.status, errorMessage(null, { code: rpcCodes.refused, message }))
-    } else writeProblem(res, error)
+      const answer = errorMessage(null, { code: rpcCodes.refused, message: problem.detail })
+      void sendRefusal(res, problem.status, answer, {}, drainMs)
+    } else writeProblem(res, error, {}, drainMs)
   }
 
   return (req, res) => {
@@ -147,10 +145,4 @@ class Notes implements RequestNotes {
 
 function peerOf(req: IncomingMessage): string {
   return req.socket.remoteAddress ?? 'unknown'
-}
-
-/** A refused body is not read, so the connection cannot carry another request. */
-function closeIfBodyFollows(req: IncomingMessage, res: ServerResponse): void {
-  if (req.headers['content-length'] === undefined && !('transfer-encoding' in req.headers)) return
-  res.setHeader('Connection', 'close')
 }

@@ -31,8 +31,11 @@ export interface McpServices {
 export interface ServerParts extends McpServices {
   clock?: Clock
   store?: ArtefactStore
-  host?: (req: IncomingMessage, res: ServerResponse, path: string) => Promise<void>
-  onRefused?: (refused: RefusedRequest) => void
+  /** Makes the handler of `/host/…`. */
+  host?: (context: {
+    registry: ResourceRegistry
+    onRefused: (refused: RefusedRequest) => void
+  }) => (req: IncomingMessage, res: ServerResponse, path: string) => Promise<void>
 }
 
 /**
@@ -81,7 +84,7 @@ export class McpHttpServer {
     const where = { host: this.#host, port: this.#config.port ?? 0 }
     this.#listening = await listen(this.requestListener(), where, this.#limits)
     const { port } = this.#listening.address
-    this.#baseUrl ??= `http://${urlHost(this.#host)}:${port}`
+    this.#baseUrl ??= localBase(this.#host, port)
     return { url: `${this.#baseUrl}/mcp`, port }
   }
 
@@ -92,6 +95,7 @@ export class McpHttpServer {
     if (listening === null) this.#endpoint?.close()
     else await listening.stop(() => this.#endpoint?.close())
     this.#endpoint = null
+    this.#registry.close()
     if (this.#parts.store === undefined) await this.#store?.close()
   }
 
@@ -111,7 +115,8 @@ export class McpHttpServer {
     const publicHost = config.publicUrl === undefined ? [] : [new URL(config.publicUrl).host]
     const allowedOrigins = config.allowedOrigins ?? []
     const store = this.#store
-    const host = this.#parts.host
+    const onRefused = createRefusalLog(this.#clock, refused => this.#recordRefusal(refused))
+    const host = this.#parts.host?.({ registry, onRefused })
     return createListener({
       mcp: this.#endpoint,
       auth: this.#parts.auth ?? openPolicy,
@@ -126,12 +131,13 @@ export class McpHttpServer {
         ? {}
         : { download: createArtefactDownload({ store, limits: this.#limits }) }),
       isReady: () => this.#endpoint !== null,
-      onRefused: createRefusalLog(this.#clock, this.#parts.onRefused ?? this.#recordRefusal),
+      onRefused,
+      limits: this.#limits,
       log: this.#log,
     })
   }
 
-  readonly #recordRefusal = ({ status, reason, peer }: RefusedRequest): void => {
+  #recordRefusal({ status, reason, peer }: RefusedRequest): void {
     this.#registry.auditLog?.record({
       action: 'http.request',
       actor: peer,
@@ -168,8 +174,8 @@ function isWildcard(host: string): boolean {
   return host === '0.0.0.0' || host === '::'
 }
 
-/** A URL that a client on this machine can use. */
-function urlHost(host: string): string {
-  if (isWildcard(host)) return '127.0.0.1'
-  return host.includes(':') ? `[${host}]` : host
+/** The address of a server bound to `host`, for a client on the same machine. */
+export function localBase(host: string, port: number): string {
+  if (isWildcard(host)) return `http://127.0.0.1:${port}`
+  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
 }

@@ -52,7 +52,8 @@ function openNotice(loopback: boolean): string[] {
 }
 
 function clientLines({ url, keyed }: BannerFacts): string[] {
-  const json = { url, ...(keyed && { headers: { Authorization: 'Bearer <key>' } }) }
+  const entry = `    {"mcpServers":{"service-cli":{"url":${JSON.stringify(url)}`
+  const secret = '     "headers":{"Authorization":"Bearer ${env:SERVICE_MCP_API_KEY}"}}}}'
   const header = ['    --header "Authorization: Bearer $SERVICE_MCP_API_KEY"']
   const claude = `  claude mcp add --transport http service-cli ${url}`
   const gemini = `  gemini mcp add --transport http service-cli ${url}`
@@ -62,8 +63,8 @@ function clientLines({ url, keyed }: BannerFacts): string[] {
     ...withHeader(`  ${claude}`),
     '  Gemini CLI:',
     ...withHeader(`  ${gemini}`),
-    '  Cursor (.cursor/mcp.json; VS Code: the inner object, in .vscode/mcp.json):',
-    `    {"mcpServers":{"service-cli":${JSON.stringify(json)}}}`,
+    '  Cursor, in .cursor/mcp.json (the README has VS Code and others):',
+    ...(keyed ? [`${entry},`, secret] : [`${entry}}}}`]),
   ]
 }
 

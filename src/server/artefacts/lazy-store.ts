@@ -19,6 +19,7 @@ export function createLazyStore(open: () => Promise<ArtefactStore>): ArtefactSto
     find: async hex => (await store()).find(hex),
     open: async hex => (await store()).open(hex),
     page: async (after, limit, filter) => (await store()).page(after, limit, filter),
+    startingWith: async (prefix, limit) => (await store()).startingWith(prefix, limit),
     remove: async hex => (await store()).remove(hex),
     onChange(listener) {
       listeners.add(listener)

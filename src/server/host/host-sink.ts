@@ -4,13 +4,13 @@ import type { PutResult, ArtefactOptions } from '../artefacts/store.ts'
  * What the host link needs of the rest of the server. The link only validates and hands over:
  * whoever keeps the state implements these.
  */
-export interface HostSink {
+export interface HostSink<Buffer extends EventBuffer = EventBuffer> {
   /** Replaces or clears the scene and returns its revision; `TypeError` for what is no scene. */
   setScene(scene: object | null): number
   readonly audit: AuditSink
-  registerSessionEventBuffer(buffer: EventBuffer): void
+  registerSessionEventBuffer(buffer: Buffer): void
   /** A new buffer with the server's own bounds. */
-  createSessionEventBuffer(sessionId: string): EventBuffer
+  createSessionEventBuffer(sessionId: string): Buffer
   /** Null when artefacts are switched off. */
   readonly artefacts: ArtefactSink | null
 }

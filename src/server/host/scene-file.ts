@@ -27,6 +27,12 @@ export function watchSceneFile(options: SceneFileOptions): { stop(): Promise<voi
   return { stop: () => watcher.stop() }
 }
 
+/** A change event (or the start), the regular look, the second look at wrong content. */
+type Reason = 'event' | 'poll' | { readonly stamp: string; readonly looks: number }
+
+/** A file that is only ever seen wrong is reported even though it keeps changing. */
+const maxLooks = 5
+
 class SceneFile {
   readonly #options: SceneFileOptions
   readonly #path: string
@@ -35,37 +41,41 @@ class SceneFile {
   /** Which folder is watched: one made anew under the same name needs a new watch. */
   #folderId = ''
   #scheduled: NodeJS.Timeout | undefined
+  /** Wrong content is looked at once more before it is reported: someone may be writing it. */
+  #settling: NodeJS.Timeout | undefined
   #checking: Promise<void> = Promise.resolve()
   #stopped = false
   /** What was seen last, to tell a change from a mere look. */
-  #stamp = ''
+  #stamp: string | null = null
   #digest = ''
-  #settling = false
+  /** The content that is the scene now. */
+  #applied = ''
   #reported = new Set<string>()
 
   constructor(options: SceneFileOptions) {
     this.#options = options
     this.#path = resolve(options.path)
     // Events are not delivered for network folders, and not for a folder that is yet to be made.
-    this.#poll = setInterval(() => this.#enqueue(true), options.limits.sceneFilePollMs)
+    this.#poll = setInterval(() => this.#enqueue('poll'), options.limits.sceneFilePollMs)
     this.#poll.unref()
-    this.#enqueue(false)
+    this.#enqueue('event')
   }
 
   stop(): Promise<void> {
     this.#stopped = true
     clearInterval(this.#poll)
     clearTimeout(this.#scheduled)
+    clearTimeout(this.#settling)
     this.#folder?.close()
     return this.#checking
   }
 
-  #enqueue(onlyIfTouched: boolean): void {
+  #enqueue(reason: Reason): void {
     this.#checking = this.#checking.then(async () => {
       if (this.#stopped) return
       try {
         await this.#watchFolder()
-        await this.#check(onlyIfTouched)
+        await this.#check(reason)
       } catch (error) {
         this.#report('scene file cannot be taken over', (error as NodeJS.ErrnoException).code)
       }
@@ -73,13 +83,23 @@ class SceneFile {
   }
 
   /** Not put off by further events: a file written all the time is still read. */
-  #schedule(delayMs: number): void {
+  #schedule(): void {
     if (this.#stopped || this.#scheduled !== undefined) return
     this.#scheduled = setTimeout(() => {
       this.#scheduled = undefined
-      this.#enqueue(false)
-    }, delayMs)
+      this.#enqueue('event')
+    }, this.#options.limits.sceneFileDebounceMs)
     this.#scheduled.unref()
+  }
+
+  /** `looks` counts how often the content was wrong, each time in another way. */
+  #settle(stamp: string, looks: number): void {
+    if (this.#stopped || this.#settling !== undefined) return
+    this.#settling = setTimeout(() => {
+      this.#settling = undefined
+      this.#enqueue({ stamp, looks })
+    }, 4 * this.#options.limits.sceneFileDebounceMs)
+    this.#settling.unref()
   }
 
   async #watchFolder(): Promise<void> {
@@ -91,11 +111,10 @@ class SceneFile {
     this.#folder = undefined
     this.#folderId = id
     if (found === null) return
-    const { sceneFileDebounceMs } = this.#options.limits
     try {
       // The folder, because editors replace the file: a watch on the file would die with it.
       this.#folder = watch(path, { persistent: false }, (_event, name) => {
-        if (name === null || name === basename(this.#path)) this.#schedule(sceneFileDebounceMs)
+        if (name === null || name === basename(this.#path)) this.#schedule()
       })
       this.#folder.on('error', () => (this.#folderId = ''))
     } catch {
@@ -103,41 +122,37 @@ class SceneFile {
     }
   }
 
-  async #check(onlyIfTouched: boolean): Promise<void> {
+  async #check(reason: Reason): Promise<void> {
     const found = await stat(this.#path, { bigint: true }).catch(() => null)
     // Missing: not there yet, or being replaced, or gone. The last scene is still the best known.
-    if (found === null) {
-      this.#stamp = ''
-      return
-    }
-    const stamp = `${found.dev}:${found.ino}:${found.size}:${found.mtimeNs}`
-    if (onlyIfTouched && stamp === this.#stamp && !this.#settling) return
+    const stamp = found && `${found.dev}:${found.ino}:${found.size}:${found.mtimeNs}`
+    const touched = stamp !== this.#stamp
+    this.#stamp = stamp
+    if (stamp === null || (reason === 'poll' && !touched)) return
     const { limits } = this.#options
     const read = await readBounded(this.#path, limits.maxMessageBytes)
-    this.#stamp = stamp
     const digest = read.ok ? createHash('sha256').update(read.value).digest('hex') : stamp
-    const seenBefore = digest === this.#digest
-    this.#digest = digest
-    if (seenBefore && !this.#settling) return
+    const second = typeof reason === 'object' ? reason : null
+    if (digest === this.#digest && second === null) return
     const scene = read.ok ? parseScene(read.value, limits.maxJsonDepth) : read
-    const problem = scene.ok ? this.#apply(scene.value) : scene.failure
+    const problem = scene.ok ? this.#apply(scene.value, digest) : scene.failure
+    this.#digest = digest
     if (problem === null) {
-      this.#settling = false
+      clearTimeout(this.#settling)
+      this.#settling = undefined
       this.#reported.clear()
-    } else if (seenBefore) {
-      // The same wrong bytes twice: nobody is in the middle of writing them.
-      this.#settling = false
+    } else if (second !== null && (second.stamp === stamp || second.looks >= maxLooks)) {
       this.#report(`scene file is not used: ${problem}`)
     } else {
-      this.#settling = true
-      this.#schedule(4 * limits.sceneFileDebounceMs)
+      this.#settle(stamp, (second?.looks ?? 0) + 1)
     }
   }
 
-  #apply(scene: object | null): string | null {
-    if (this.#stopped) return null
+  #apply(scene: object | null, digest: string): string | null {
+    if (this.#stopped || digest === this.#applied) return null
     try {
       this.#options.setScene(scene)
+      this.#applied = digest
       return null
     } catch (error) {
       if (error instanceof TypeError) return error.message

@@ -9,7 +9,7 @@ export function createPublicRoutes(isReady: () => boolean): Hono {
     isReady() ? c.json({ status: 'ready' }) : c.json({ status: 'starting' }, 503),
   )
   for (const path of ['/healthz', '/readyz']) {
-    app.all(path, c => problem(405, 'method-not-allowed', `${path} answers GET`, { Allow: 'GET' }))
+    app.all(path, () => problem(405, 'method-not-allowed', `${path} answers GET`, { Allow: 'GET' }))
   }
   app.notFound(c =>
     problem(404, 'route-not-found', `nothing is served at ${shortened(c.req.path)}`),

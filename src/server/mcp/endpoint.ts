@@ -11,7 +11,7 @@ import type { ServerIdentity } from './legacy/initialize.ts'
 import { createMethods } from './legacy/methods.ts'
 import { Sessions } from './legacy/sessions.ts'
 import { createResourceMethods } from './resource-methods.ts'
-import { sendJson } from './send.ts'
+import { sendRefusal } from './send.ts'
 import { SubscriptionHub } from './subscriptions.ts'
 
 export interface McpEndpoint {
@@ -50,7 +50,8 @@ export function createMcpEndpoint(parts: McpEndpointParts): McpEndpoint {
           return endpoint.delete(req, res, notes)
         default: {
           const error = { code: rpcCodes.refused, message: 'method not allowed' }
-          return sendJson(res, 405, errorMessage(null, error), { Allow: 'GET, POST, DELETE' })
+          const allow = { Allow: 'GET, POST, DELETE' }
+          return sendRefusal(res, 405, errorMessage(null, error), allow, limits.refusedBodyDrainMs)
         }
       }
     },

@@ -1,7 +1,8 @@
 import { isJsonObject, type JsonObject } from '../../lib/json.ts'
 import { ResourceUriInvalid } from '../resources/errors.ts'
 import type { BlobContent, Content } from '../resources/producer.ts'
-import type { ListPage, ResourceRegistry } from '../resources/registry.ts'
+import type { ListPage } from '../resources/listing.ts'
+import type { ResourceRegistry } from '../resources/registry.ts'
 import { JsonText, type JsonPart } from './json-text.ts'
 
 type Answer = JsonText | Promise<JsonText>

@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
+import { endAfterBody, isBodyPending } from '../http/refused-body.ts'
 import type { StreamedBlob } from '../resources/producer.ts'
 import type { JsonPart, JsonText } from './json-text.ts'
 
@@ -21,6 +22,28 @@ export function sendJson(
     return
   }
   return writeParts(res, text.parts).then(() => void res.end())
+}
+
+/**
+ * Answers a request that is not served. A body still on its way ends the connection, once the
+ * client had `drainMs` to read the answer.
+ */
+export function sendRefusal(
+  res: ServerResponse,
+  status: number,
+  text: JsonText,
+  headers: Readonly<Record<string, string>>,
+  drainMs: number,
+): void | Promise<void> {
+  if (!isBodyPending(res.req)) return sendJson(res, status, text, headers)
+  const body = Buffer.from(text.parts.join(''))
+  res.writeHead(status, {
+    ...headers,
+    'Content-Type': 'application/json',
+    'Content-Length': body.length,
+    Connection: 'close',
+  })
+  endAfterBody(res, body, drainMs)
 }
 
 /**

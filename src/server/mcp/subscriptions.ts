@@ -4,11 +4,14 @@ import type { Limits } from '../options.ts'
 /** One URI as subscribed, with its encodings kept so that an update is serialised once. */
 export class Topic {
   readonly uri: string
+  /** Its canonical form without query: what an update names. */
+  readonly base: string
   readonly subscribers = new Set<Subscriber>()
   readonly #encodings = new Map<string, Buffer>()
 
-  constructor(uri: string) {
+  constructor(uri: string, base: string) {
     this.uri = uri
+    this.base = base
   }
 
   /** The update in the given wire shape; `encode` runs once per topic and shape. */
@@ -53,10 +56,14 @@ export class SubscriptionHub {
     if (!this.#byListener.has(subscriber)) this.#byListener.set(subscriber, new Set())
   }
 
-  subscribe(subscriber: Subscriber, uri: string): void {
+  /**
+   * `uri` as the client wrote it: so it is announced. `canonical` is its one spelling: so it is
+   * matched, without its query.
+   */
+  subscribe(subscriber: Subscriber, uri: string, canonical: string = uri): void {
     this.add(subscriber)
     const own = this.#byListener.get(subscriber) ?? new Set()
-    const base = withoutQuery(uri)
+    const base = withoutQuery(canonical)
     let family = this.#topics.get(base)
     let topic = family?.get(uri)
     if (topic !== undefined && own.has(topic)) return
@@ -69,14 +76,14 @@ export class SubscriptionHub {
       throw limitReached('the server holds as many subscriptions as it may')
     }
     if (family === undefined) this.#topics.set(base, (family = new Map()))
-    if (topic === undefined) family.set(uri, (topic = new Topic(uri)))
+    if (topic === undefined) family.set(uri, (topic = new Topic(uri, base)))
     topic.subscribers.add(subscriber)
     own.add(topic)
     this.#count++
   }
 
-  unsubscribe(subscriber: Subscriber, uri: string): void {
-    const topic = this.#topics.get(withoutQuery(uri))?.get(uri)
+  unsubscribe(subscriber: Subscriber, uri: string, canonical: string = uri): void {
+    const topic = this.#topics.get(withoutQuery(canonical))?.get(uri)
     const own = this.#byListener.get(subscriber)
     if (topic !== undefined && own?.delete(topic)) this.#release(topic, subscriber)
   }
@@ -104,10 +111,9 @@ export class SubscriptionHub {
     if (!topic.subscribers.delete(subscriber)) return
     this.#count--
     if (topic.subscribers.size > 0) return
-    const base = withoutQuery(topic.uri)
-    const family = this.#topics.get(base)
+    const family = this.#topics.get(topic.base)
     family?.delete(topic.uri)
-    if (family?.size === 0) this.#topics.delete(base)
+    if (family?.size === 0) this.#topics.delete(topic.base)
   }
 }
 

@@ -44,8 +44,8 @@ export class AuditProducer implements BuiltIn {
     ])
   }
 
-  get wired(): boolean {
-    return this.#log !== undefined
+  get log(): AuditLog | undefined {
+    return this.#log
   }
 
   wire(log: AuditLog): void {

@@ -26,7 +26,7 @@ export class CustomProducer {
   /** Calls of `list` that ran out of time and are still pending. */
   #lateLists = 0
   #pendingReads = 0
-  #lastRaw: unknown
+  #lastRaw: unknown = none
   #lastList: readonly Descriptor[] = none
 
   constructor(producer: ResourceProducer, context: CustomProducerContext) {

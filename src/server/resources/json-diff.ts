@@ -72,7 +72,7 @@ function diffObject(path: string, before: Members, after: Members, into: Collect
   for (const name of Object.keys(after)) {
     if (into.full) return
     // Most members are equal: the pointer is built only for those that may not be.
-    if (before[name] === after[name] && Object.hasOwn(before, name)) continue
+    if (before[name] === after[name]) continue
     const at = `${path}/${escapePointer(name)}`
     if (Object.hasOwn(before, name)) diffValue(at, before[name], after[name], into)
     else into.add({ path: at, kind: 'added', after: after[name] })

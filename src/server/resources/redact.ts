@@ -27,7 +27,7 @@ const mayBeSensitive = /pass|pwd|token|secret|key|auth|cookie|credential/i
 const camelHumps = /(?<=[a-z\d])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])/
 /** Written without any border between the words. */
 const secretCompound =
-  /(?:token|password|passwd|secret|cookie|(?:api|access|private|secret|signing|auth)key)s?$/
+  /(?:[a-z](?:token|password|passwd|secret|cookie)|(?:api|access|private|secret|signing|auth)key)s?$/
 const secretWords = new Set([
   'password',
   'passwords',

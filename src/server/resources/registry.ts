@@ -95,9 +95,14 @@ export class ResourceRegistry {
   wireAuditLog(log: AuditLog): void {
     this.#beforeStart('wireAuditLog')
     if (!(log instanceof AuditLog)) throw new TypeError('wireAuditLog takes an AuditLog')
-    if (this.#audit.wired) throw misuse('an audit log is wired already')
+    if (this.#audit.log !== undefined) throw misuse('an audit log is wired already')
     this.#audit.wire(log)
     this.#unwire = log.onRecord(() => this.#listeners.resourceUpdated(auditRecentUri))
+  }
+
+  /** The wired audit log: where the server records what it refused. */
+  get auditLog(): AuditLog | undefined {
+    return this.#audit.log
   }
 
   /** Offers the buffer as `events://session/<id>`, also after start. Throws for a taken id. */

@@ -1,7 +1,9 @@
+import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Clock } from '../../../lib/clock.ts'
 import { parseJson } from '../../../lib/json.ts'
 import type { Logger } from '../../../lib/logger.ts'
+import { fail } from '../../../lib/result.ts'
 import { readBody } from '../../http/body.ts'
 import { accepts, isJsonType } from '../../http/media.ts'
 import type { Limits } from '../../options.ts'
@@ -9,7 +11,7 @@ import { legacyCodes, rpcCodes, toRpcError } from '../errors.ts'
 import { errorMessage, JsonText, resultMessage } from '../json-text.ts'
 import { type Message, parseMessage } from '../json-rpc.ts'
 import type { KeepAlive } from '../keep-alive.ts'
-import { sendJson } from '../send.ts'
+import { sendJson, sendRefusal } from '../send.ts'
 import { answerBatch } from './batch.ts'
 import { EventStream } from './event-stream.ts'
 import { initializeResult, parseInitialize, type ServerIdentity } from './initialize.ts'
@@ -52,17 +54,20 @@ export class SessionEndpoint {
     })
     const { accept, 'content-type': contentType } = req.headers
     if (!isJsonType(contentType)) {
-      return refuse(res, 415, rpcCodes.refused, 'Content-Type must be application/json')
+      return this.#refuse(res, 415, rpcCodes.refused, 'Content-Type must be application/json')
     }
     if (!accepts(accept, 'application/json') || !accepts(accept, 'text/event-stream')) {
       const message = 'Accept must allow both application/json and text/event-stream'
-      return refuse(res, 406, rpcCodes.refused, message)
+      return this.#refuse(res, 406, rpcCodes.refused, message)
     }
-    const parsed = parseJson(body.toString('utf8'), limits.maxJsonDepth)
+    // Replacement characters would change what was asked for: bytes that are no text are refused.
+    const parsed = isUtf8(body)
+      ? parseJson(body.toString('utf8'), limits.maxJsonDepth)
+      : fail('syntax' as const)
     if (!parsed.ok) {
       return parsed.failure === 'syntax'
-        ? refuse(res, 400, rpcCodes.parseError, 'the body is not valid JSON')
-        : refuse(res, 400, rpcCodes.invalidRequest, tooDeep(limits.maxJsonDepth))
+        ? this.#refuse(res, 400, rpcCodes.parseError, 'the body is not valid JSON')
+        : this.#refuse(res, 400, rpcCodes.invalidRequest, tooDeep(limits.maxJsonDepth))
     }
     if (Array.isArray(parsed.value)) return this.#batch(req, res, parsed.value, notes)
     return this.#single(req, res, parseMessage(parsed.value), notes)
@@ -70,7 +75,7 @@ export class SessionEndpoint {
 
   get(req: IncomingMessage, res: ServerResponse, notes: RequestNotes): void | Promise<void> {
     if (!accepts(req.headers.accept, 'text/event-stream')) {
-      return refuse(res, 406, rpcCodes.refused, 'Accept must allow text/event-stream')
+      return this.#refuse(res, 406, rpcCodes.refused, 'Accept must allow text/event-stream')
     }
     const session = this.#session(req, res, notes)
     if (session === null) return
@@ -102,7 +107,7 @@ export class SessionEndpoint {
     notes: RequestNotes,
   ): void | Promise<void> {
     if (message.kind === 'invalid') {
-      return refuse(res, 400, rpcCodes.invalidRequest, message.problem, message.id)
+      return this.#refuse(res, 400, rpcCodes.invalidRequest, message.problem, message.id)
     }
     if (message.kind === 'request' && message.method === 'initialize') {
       notes.rpc = message.method
@@ -132,15 +137,20 @@ export class SessionEndpoint {
     if (session === null) return
     if (!allowsBatches(session.revision)) {
       const message = `revision ${session.revision} has no batches: send one message per request`
-      return refuse(res, 400, rpcCodes.invalidRequest, message)
+      return this.#refuse(res, 400, rpcCodes.invalidRequest, message)
     }
     if (values.length === 0 || values.length > maxBatchMessages) {
       const message = `a batch must hold 1 to ${maxBatchMessages} messages`
-      return refuse(res, 400, rpcCodes.invalidRequest, message)
+      return this.#refuse(res, 400, rpcCodes.invalidRequest, message)
     }
     const messages = values.map(parseMessage)
     if (messages.some(message => 'method' in message && message.method === 'initialize')) {
-      return refuse(res, 400, rpcCodes.invalidRequest, 'initialize must not be part of a batch')
+      return this.#refuse(
+        res,
+        400,
+        rpcCodes.invalidRequest,
+        'initialize must not be part of a batch',
+      )
     }
     notes.rpc = `batch of ${values.length}`
     return answerBatch(res, messages, request => this.#dispatch(request, session))
@@ -156,7 +166,7 @@ export class SessionEndpoint {
     if (req.headers['mcp-session-id'] !== undefined) {
       if (this.#session(req, res, notes) === null) return
       const message = 'this session is initialised already; start a new one without its header'
-      return refuse(res, 400, rpcCodes.invalidRequest, message, request.id)
+      return this.#refuse(res, 400, rpcCodes.invalidRequest, message, request.id)
     }
     const revision = parseInitialize(request.params)
     if (!revision.ok) {
@@ -166,7 +176,7 @@ export class SessionEndpoint {
     const session = sessions.open(revision.value, notes.principal)
     if (session === null) {
       const message = 'every session of this server is in use; try again later'
-      return refuse(res, 503, rpcCodes.refused, message, request.id, { 'Retry-After': '30' })
+      return this.#refuse(res, 503, rpcCodes.refused, message, request.id, { 'Retry-After': '30' })
     }
     const result = JsonText.of(initializeResult(revision.value, identity, resourcesEnabled))
     return sendJson(res, 200, resultMessage(request.id, result), { 'Mcp-Session-Id': session.id })
@@ -176,21 +186,38 @@ export class SessionEndpoint {
   #session(req: IncomingMessage, res: ServerResponse, notes: RequestNotes): Session | null {
     const id = req.headers['mcp-session-id']
     if (typeof id !== 'string' || id === '') {
-      refuse(res, 400, rpcCodes.refused, 'the Mcp-Session-Id header is missing: initialize first')
+      this.#refuse(
+        res,
+        400,
+        rpcCodes.refused,
+        'the Mcp-Session-Id header is missing: initialize first',
+      )
       return null
     }
     const version = req.headers['mcp-protocol-version']
     if (version !== undefined && !(typeof version === 'string' && isSessionRevision(version))) {
       const message = `unsupported MCP-Protocol-Version; supported: ${sessionRevisions.join(', ')}`
-      refuse(res, 400, rpcCodes.refused, message)
+      this.#refuse(res, 400, rpcCodes.refused, message)
       return null
     }
     const session = this.#parts.sessions.find(id, notes.principal)
     if (session === null) {
       const message = 'session not found: it ended or never was; initialize again'
-      refuse(res, 404, rpcCodes.sessionNotFound, message)
+      this.#refuse(res, 404, rpcCodes.sessionNotFound, message)
     }
     return session
+  }
+
+  #refuse(
+    res: ServerResponse,
+    status: number,
+    code: number,
+    message: string,
+    id: Request['id'] | null = null,
+    headers: Readonly<Record<string, string>> = {},
+  ): void | Promise<void> {
+    const answer = errorMessage(id, { code, message })
+    return sendRefusal(res, status, answer, headers, this.#parts.limits.refusedBodyDrainMs)
   }
 
   #dispatch(request: Request, session: Session): JsonText | Promise<JsonText> {
@@ -218,17 +245,6 @@ export class SessionEndpoint {
     }
     return errorMessage(id, rpcError)
   }
-}
-
-function refuse(
-  res: ServerResponse,
-  status: number,
-  code: number,
-  message: string,
-  id: Request['id'] | null = null,
-  headers: Readonly<Record<string, string>> = {},
-): void | Promise<void> {
-  return sendJson(res, status, errorMessage(id, { code, message }), headers)
 }
 
 function tooDeep(maxDepth: number): string {

@@ -32,17 +32,17 @@ export function createMethods(parts: MethodParts | null): MethodTable {
     [
       'resources/subscribe',
       (params, session) => {
-        const uri = registry.assertSubscribable(params.uri)
-        if (registry.pushes(uri)) hub.subscribe(session, uri)
+        const canonical = registry.assertSubscribable(params.uri)
+        if (registry.pushes(canonical)) hub.subscribe(session, String(params.uri), canonical)
         return empty
       },
     ],
     [
       'resources/unsubscribe',
       (params, session) => {
-        const uri = registry.assertSubscribable(params.uri)
-        hub.unsubscribe(session, uri)
-        session.stream?.forget(uri)
+        const canonical = registry.assertSubscribable(params.uri)
+        hub.unsubscribe(session, String(params.uri), canonical)
+        session.stream?.forget(String(params.uri))
         return empty
       },
     ],

@@ -1,0 +1,57 @@
+// Compiles src to dist. With --if-stale only when dist is missing or older than src.
+import { spawnSync } from 'node:child_process'
+import { existsSync, readdirSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const dist = join(root, 'dist')
+// Written last, so that a build that was cut short counts as stale.
+const stamp = join(dist, '.built')
+
+if (!process.argv.includes('--if-stale') || isStale()) build()
+
+function isStale() {
+  if (!existsSync(stamp)) return true
+  const builtAt = statSync(stamp).mtimeMs
+  const inputs = ['package.json', 'tsconfig.json', 'tsconfig.build.json'].map(at => join(root, at))
+  // Folders count too: their time changes when a file in them is removed.
+  return [...inputs, ...entriesBelow(join(root, 'src'))].some(
+    path => statSync(path).mtimeMs > builtAt,
+  )
+}
+
+function build() {
+  const startedAt = new Date()
+  rmSync(stamp, { force: true })
+  const tsc = join(root, 'node_modules', 'typescript', 'bin', 'tsc')
+  const args = [tsc, '-p', join(root, 'tsconfig.build.json')]
+  const { status } = spawnSync(process.execPath, args, { stdio: 'inherit' })
+  if (status !== 0) {
+    // The compiler has said what is wrong.
+    process.exitCode = 1
+    return
+  }
+  removeOlder(startedAt.getTime())
+  writeFileSync(stamp, '')
+  // What was edited during the build is newer than the build.
+  utimesSync(stamp, startedAt, startedAt)
+  process.stderr.write(`built dist in ${Date.now() - startedAt.getTime()} ms\n`)
+}
+
+/**
+ * Outputs of sources that are gone. The folder is not emptied first because a server that runs
+ * from it may still load parts of itself.
+ */
+function removeOlder(timeMs) {
+  for (const path of entriesBelow(dist)) {
+    // File systems keep coarser times than the clock.
+    const stats = statSync(path)
+    if (stats.isFile() && stats.mtimeMs < timeMs - 2000) rmSync(path)
+  }
+}
+
+function entriesBelow(folder) {
+  const names = readdirSync(folder, { recursive: true }).map(String)
+  return [folder, ...names.map(name => join(folder, name))]
+}

@@ -1,0 +1,117 @@
+import { mkdir, mkdtemp, readFile, readdir, rm, stat, utimes, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import type { Logger } from '../../../src/lib/logger.ts'
+import { InstanceFile, type InstanceRecord } from '../../../src/server/host/instance-record.ts'
+
+const id = '0f0e0d0c-1111-4222-8333-444455556666'
+const record: InstanceRecord = {
+  schema_version: 1,
+  instance_id: id,
+  dcc_type: 'blender',
+  display_name: 'Blender 4.2',
+  pid: process.pid,
+  pid_start: null,
+  hostname: 'ws-1',
+  mcp_url: 'http://127.0.0.1:8765/mcp',
+  host_url: 'http://127.0.0.1:8765/host',
+  host_token_file: null,
+  version: '0.1.0',
+  host: { connected: false, app_pid: null, version: null, mode: null },
+  scene: null,
+  status: 'available',
+  started_at: '2026-01-01T00:00:00.000Z',
+  metadata: {},
+}
+
+describe('InstanceFile', () => {
+  let base: string
+  let file: InstanceFile
+  let warnings: string[]
+  const log: Logger = {
+    debug: () => {},
+    info: () => {},
+    warn: (_fields, message) => void warnings.push(message ?? ''),
+    error: () => {},
+  }
+  const open = (heartbeatMs = 1_000_000, instancesDir = base) =>
+    new InstanceFile({ instancesDir, record, heartbeatMs, log })
+
+  beforeEach(async () => {
+    warnings = []
+    base = await mkdtemp(join(tmpdir(), 'instance-'))
+    file = open()
+    await file.idle()
+  })
+  afterEach(async () => {
+    await file.remove()
+    await rm(base, { recursive: true, force: true })
+  })
+
+  const onDisk = async () => JSON.parse(await readFile(join(base, `${id}.json`), 'utf8'))
+  const makeOld = () => utimes(file.path, 1000, 1000)
+  const age = async () => Date.now() - (await stat(file.path)).mtimeMs
+
+  it('writes the record for this user alone and leaves no temporary file', async () => {
+    expect(await onDisk()).to.deep.equal(record)
+    expect(await readdir(base)).to.deep.equal([`${id}.json`])
+    if (process.getuid !== undefined) expect((await stat(file.path)).mode & 0o777).to.equal(0o600)
+  })
+
+  it('rewrites the changed members, also many changes at once', async () => {
+    const host = { connected: true, app_pid: 7, version: '4.2', mode: 'gui' }
+    await file.update({ host, dcc_type: 'maya' })
+    expect(await onDisk()).to.deep.equal({ ...record, host, dcc_type: 'maya' })
+    await Promise.all(Array.from({ length: 50 }, (_, i) => file.update({ scene: `s${i}` })))
+    expect((await onDisk()).scene).to.equal('s49')
+    expect(file.record.scene).to.equal('s49')
+  })
+
+  it('touches the file at a beat without rewriting it', async () => {
+    await makeOld()
+    const { ino } = await stat(file.path)
+    await file.beat()
+    expect(await age()).to.be.below(60_000)
+    expect((await stat(file.path)).ino).to.equal(ino)
+  })
+
+  it('beats by itself', async () => {
+    await file.remove()
+    file = open(5)
+    await file.idle()
+    await makeOld()
+    while ((await age()) > 60_000) await new Promise(resolve => setTimeout(resolve, 5))
+  })
+
+  it('writes a vanished file again and says so once', async () => {
+    for (let round = 0; round < 3; round++) {
+      await rm(file.path)
+      await file.beat()
+      expect(await onDisk()).to.deep.equal(record)
+    }
+    expect(warnings).to.have.length(1)
+  })
+
+  it('goes on when the folder cannot be written, says so once, and recovers', async () => {
+    await file.remove()
+    const later = join(base, 'later')
+    file = open(1_000_000, later)
+    await file.idle()
+    await file.update({ scene: 'a' })
+    await file.beat()
+    expect(warnings.filter(text => text.includes('cannot be written'))).to.have.length(1)
+    await mkdir(later)
+    await file.beat()
+    expect(JSON.parse(await readFile(file.path, 'utf8')).scene).to.equal('a')
+  })
+
+  it('removes the record and the token of this run, and nothing comes back', async () => {
+    await writeFile(join(base, `${id}.token`), 't')
+    await writeFile(join(base, 'other.token'), 't')
+    const before = file.update({ scene: 'late' })
+    await file.remove()
+    await Promise.all([before, file.beat(), file.update({ scene: 'later' }), file.remove()])
+    expect(await readdir(base)).to.deep.equal(['other.token'])
+  })
+})

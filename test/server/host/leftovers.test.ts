@@ -1,0 +1,165 @@
+import { spawn } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { chown, mkdtemp, readdir, rm, symlink, utimes, writeFile } from 'node:fs/promises'
+import { hostname, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { systemClock } from '../../../src/lib/clock.ts'
+import { silentLogger } from '../../../src/lib/logger.ts'
+import { isDead, parseOwner, removeLeftovers } from '../../../src/server/host/leftovers.ts'
+import { isRunning, processStart, startTicks } from '../../../src/server/host/process-start.ts'
+
+describe('removeLeftovers', () => {
+  let base: string
+  let deadPid: number
+  before(async () => {
+    const child = spawn(process.execPath, ['-e', ''])
+    deadPid = child.pid ?? 0
+    await once(child, 'exit')
+  })
+  beforeEach(async () => (base = await mkdtemp(join(tmpdir(), 'leftovers-'))))
+  afterEach(() => rm(base, { recursive: true, force: true }))
+
+  async function place(changes: object, token = true): Promise<string> {
+    const id = randomUUID()
+    const own = {
+      schema_version: 1,
+      instance_id: id,
+      pid: deadPid,
+      pid_start: null,
+      hostname: hostname(),
+    }
+    await writeFile(join(base, `${id}.json`), JSON.stringify({ ...own, ...changes }))
+    if (token) await writeFile(join(base, `${id}.token`), 'secret')
+    return id
+  }
+  const clean = () =>
+    removeLeftovers({
+      instancesDir: base,
+      hostname: hostname(),
+      clock: systemClock,
+      log: silentLogger,
+    })
+  const files = async () => (await readdir(base)).sort()
+
+  it('removes the record and the token of a dead process', async () => {
+    const id = await place({})
+    expect(await clean()).to.deep.equal([id])
+    expect(await files()).to.deep.equal([])
+  })
+
+  it('removes the record of a process whose pid was given away', async function () {
+    if (process.platform !== 'linux') this.skip()
+    const id = await place({ pid: process.pid, pid_start: 'boot:1' })
+    expect(await clean()).to.deep.equal([id])
+  })
+
+  it('keeps living processes, other hosts, other versions and what it cannot read', async () => {
+    await place({ pid: process.pid, pid_start: await processStart(process.pid) })
+    await place({ pid: process.pid, pid_start: null })
+    await place({ hostname: 'another-host' })
+    await place({ schema_version: 2 })
+    await place({ instance_id: randomUUID() })
+    await place({ pid: 0 })
+    await place({ pid: -1 })
+    await place({ pid: '1' })
+    await writeFile(join(base, `${randomUUID()}.json`), '{"half')
+    await writeFile(join(base, 'notes.json'), JSON.stringify({ schema_version: 1, pid: deadPid }))
+    const before = await files()
+    expect(await clean()).to.deep.equal([])
+    expect(await files()).to.deep.equal(before)
+  })
+
+  it('removes nothing that a record merely points to', async () => {
+    const precious = join(base, 'precious')
+    await writeFile(precious, 'x')
+    await place({ host_token_file: precious }, false)
+    await clean()
+    expect(await files()).to.deep.equal(['precious'])
+  })
+
+  it('does not follow a symlink', async () => {
+    const id = await place({})
+    await rm(join(base, `${id}.json`))
+    await writeFile(join(base, 'elsewhere'), JSON.stringify({ schema_version: 1 }))
+    await symlink(join(base, 'elsewhere'), join(base, `${id}.json`))
+    expect(await clean()).to.deep.equal([])
+    expect(await files()).to.have.length(3)
+  })
+
+  it("keeps another user's record", async function () {
+    if (process.getuid?.() !== 0) this.skip() // only root can make one
+    const id = await place({}, false)
+    await chown(join(base, `${id}.json`), 65534, 65534)
+    expect(await clean()).to.deep.equal([])
+    expect(await files()).to.deep.equal([`${id}.json`])
+  })
+
+  it('removes old tokens and temporary files without a record, young ones stay', async () => {
+    const [old, young] = [randomUUID(), randomUUID()]
+    for (const id of [old, young]) {
+      for (const end of ['token', 'json.12.tmp']) {
+        await writeFile(join(base, `${id}.${end}`), '')
+        if (id === old) await utimes(join(base, `${id}.${end}`), 1000, 1000)
+      }
+    }
+    const living = await place({ pid: process.pid })
+    await utimes(join(base, `${living}.token`), 1000, 1000)
+    await clean()
+    expect(await files()).to.deep.equal(
+      [`${young}.json.12.tmp`, `${young}.token`, `${living}.json`, `${living}.token`].sort(),
+    )
+  })
+
+  it('does not mind a folder that is not there', async () => {
+    await rm(base, { recursive: true })
+    expect(await clean()).to.deep.equal([])
+  })
+})
+
+describe('isDead', () => {
+  const owner = (pidStart: string | null) => ({ pid: 1, pidStart, hostname: 'h' })
+  for (const [recorded, running, now, dead] of [
+    [null, false, null, true],
+    ['a', false, null, true],
+    ['a', true, 'a', false],
+    ['a', true, 'b', true],
+    ['a', true, null, false],
+    [null, true, 'b', false],
+  ] as const) {
+    it(`is ${dead} for a start ${recorded}, running ${running}, started ${now}`, () => {
+      expect(isDead(owner(recorded), running, now)).to.equal(dead)
+    })
+  }
+})
+
+describe('process start', () => {
+  it('is the same each time, differs between processes, null for the dead', async function () {
+    if (process.platform !== 'linux') this.skip()
+    expect(await processStart(process.pid)).to.equal(await processStart(process.pid))
+    expect(await processStart(process.pid)).to.match(/^[0-9a-f-]{36}:\d+$/)
+    expect(await processStart(2 ** 30)).to.equal(null)
+  })
+
+  it('reads the ticks behind any process name', () => {
+    const fields = Array.from({ length: 30 }, (_, i) => (i === 0 ? 'S' : String(i))).join(' ')
+    expect(startTicks(`12 (node) ${fields}`)).to.equal('19')
+    expect(startTicks(`12 (a) b (c d) ${fields}`)).to.equal('19')
+    expect(startTicks('12 (node) S 1')).to.equal(null)
+    expect(startTicks('')).to.equal(null)
+  })
+
+  it('knows who is running', () => {
+    expect(isRunning(process.pid)).to.equal(true)
+    expect(isRunning(2 ** 30)).to.equal(false)
+  })
+})
+
+describe('parseOwner', () => {
+  it('reads no owner from what is not a record', () => {
+    for (const text of ['', 'null', '[]', '{}', '['.repeat(5000)]) {
+      expect(parseOwner(text, 'id')).to.equal(null)
+    }
+  })
+})

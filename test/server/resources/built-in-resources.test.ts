@@ -1,0 +1,348 @@
+import { expect } from 'chai'
+import { ServiceError } from '../../../src/lib/errors.ts'
+import { type Limits, resolveLimits } from '../../../src/server/options.ts'
+import { AuditLog } from '../../../src/server/resources/audit-log.ts'
+import type { Content } from '../../../src/server/resources/producer.ts'
+import { ResourceRegistry } from '../../../src/server/resources/registry.ts'
+import { SessionEventBuffer } from '../../../src/server/resources/session-event-buffer.ts'
+
+function registry(limits: Partial<Limits> = {}): ResourceRegistry {
+  return new ResourceRegistry({ limits: resolveLimits(limits), enableArtefactResources: false })
+}
+
+/** Built-in resources answer at once, never with a promise. */
+function contents(resources: ResourceRegistry, uri: string): readonly Content[] {
+  const answer = resources.read(uri)
+  if (answer instanceof Promise) throw new Error(`${uri} was not read synchronously`)
+  return answer
+}
+
+function payload(resources: ResourceRegistry, uri: string): Record<string, unknown> {
+  const [content, ...more] = contents(resources, uri)
+  if (content === undefined || !('text' in content)) throw new Error(`${uri} has no text`)
+  expect(more).to.deep.equal([])
+  expect(content).to.include({ uri, mimeType: 'application/json' })
+  return JSON.parse(content.text) as Record<string, unknown>
+}
+
+function codeOf(call: () => unknown): string {
+  try {
+    call()
+  } catch (error) {
+    if (error instanceof ServiceError) return error.code
+    throw error
+  }
+  return 'none'
+}
+
+describe('scene://current', () => {
+  it('answers a placeholder until a scene is set, and again after it is cleared', () => {
+    const resources = registry()
+    expect(payload(resources, 'scene://current')).to.include({ status: 'no_snapshot' })
+    expect(resources.setScene({ frame: 1 })).to.equal(1)
+    expect(payload(resources, 'scene://current')).to.deep.equal({ frame: 1 })
+    expect(resources.setScene(null)).to.equal(2)
+    expect(payload(resources, 'scene://current')).to.include({ status: 'no_snapshot' })
+  })
+
+  it('passes JSON text through as it is', () => {
+    const resources = registry()
+    resources.setSceneText('{ "frame": 1 }')
+    expect(contents(resources, 'scene://current')).to.deep.equal([
+      { uri: 'scene://current', mimeType: 'application/json', text: '{ "frame": 1 }' },
+    ])
+  })
+
+  it('answers the identical frozen array until the next scene', () => {
+    const resources = registry()
+    resources.setScene({ frame: 1 })
+    const first = contents(resources, 'scene://current')
+    expect(contents(resources, 'scene://current')).to.equal(first)
+    expect([first, ...first].every(Object.isFrozen)).to.equal(true)
+    resources.setScene({ frame: 1 })
+    expect(contents(resources, 'scene://current')).not.to.equal(first)
+  })
+
+  it('echoes the URI as it was asked for', () => {
+    const resources = registry()
+    resources.setScene({ frame: 1 })
+    for (const uri of ['scene://current?x=1', 'SCENE://current', 'scene://%63urrent']) {
+      expect(payload(resources, uri)).to.deep.equal({ frame: 1 })
+    }
+  })
+})
+
+describe('scene://delta', () => {
+  it('answers the placeholder without a scene', () => {
+    const resources = registry()
+    expect(payload(resources, 'scene://delta')).to.include({ status: 'no_snapshot' })
+    resources.setScene({})
+    resources.setScene(null)
+    expect(payload(resources, 'scene://delta?since=1')).to.include({ status: 'no_snapshot' })
+  })
+
+  it('names all members of the first scene as added', () => {
+    const resources = registry()
+    resources.setScene({ frame: 1 })
+    expect(payload(resources, 'scene://delta')).to.deep.equal({
+      base_revision: 0,
+      revision: 1,
+      changes: [{ path: '/frame', kind: 'added', after: 1 }],
+      truncated: false,
+    })
+  })
+
+  it('goes from the revision before, or from the one named', () => {
+    const resources = registry()
+    for (const frame of [1, 2, 3]) resources.setScene({ frame })
+    const change = (before: number) => [{ path: '/frame', kind: 'changed', before, after: 3 }]
+    expect(payload(resources, 'scene://delta')).to.deep.include({
+      base_revision: 2,
+      changes: change(2),
+    })
+    expect(payload(resources, 'scene://delta?since=1')).to.deep.include({
+      base_revision: 1,
+      changes: change(1),
+    })
+    expect(payload(resources, 'scene://delta?since=3')).to.deep.include({
+      base_revision: 3,
+      changes: [],
+    })
+  })
+
+  it('asks the reader to start again from an unknown revision', () => {
+    const resources = registry({ maxSceneRevisions: 2 })
+    for (const frame of [1, 2, 3]) resources.setScene({ frame })
+    for (const since of [0, 1, 4, 999]) {
+      expect(payload(resources, `scene://delta?since=${since}`)).to.deep.equal({
+        reset: true,
+        revision: 3,
+      })
+    }
+  })
+
+  it('starts again when only the current scene fits the history', () => {
+    const resources = registry({ maxSceneRevisionBytes: 1 })
+    resources.setScene({ frame: 1 })
+    resources.setScene({ frame: 2 })
+    expect(payload(resources, 'scene://delta')).to.deep.equal({ reset: true, revision: 2 })
+  })
+
+  it('lists at most as many changes as allowed and says so', () => {
+    const resources = registry({ maxSceneChanges: 2 })
+    resources.setScene({ a: 1, b: 2, c: 3 })
+    const delta = payload(resources, 'scene://delta')
+    expect(delta['changes']).to.have.length(2)
+    expect(delta['truncated']).to.equal(true)
+  })
+
+  for (const since of ['', '-1', '1.5', 'x', '1e3', '99999999999999999999', '%201']) {
+    it(`refuses since=${since}, with and without a scene`, () => {
+      const resources = registry()
+      const read = () => resources.read(`scene://delta?since=${since}`)
+      expect(codeOf(read)).to.equal('resource_uri_invalid')
+      resources.setScene({})
+      expect(codeOf(read)).to.equal('resource_uri_invalid')
+    })
+  }
+
+  it('is computed once for many readers of one revision', () => {
+    const resources = registry()
+    resources.setScene({ frame: 1 })
+    const first = contents(resources, 'scene://delta')
+    expect(contents(resources, 'scene://delta')).to.equal(first)
+    resources.setScene({ frame: 1 })
+    expect(contents(resources, 'scene://delta')).not.to.equal(first)
+  })
+
+  it('keeps only so many answers', () => {
+    const kept = registry({ maxKeptAnswers: 1 })
+    const bytes = registry({ maxKeptAnswerBytes: 1 })
+    for (const resources of [kept, bytes]) resources.setScene({ frame: 1 })
+    contents(kept, 'scene://delta')
+    const second = contents(kept, 'scene://delta?since=0')
+    expect(contents(kept, 'scene://delta?since=0')).not.to.equal(second)
+    expect(contents(bytes, 'scene://delta')).not.to.equal(contents(bytes, 'scene://delta'))
+  })
+})
+
+describe('audit://recent', () => {
+  function audited(records: number): ResourceRegistry {
+    const resources = registry()
+    const log = new AuditLog()
+    resources.wireAuditLog(log)
+    for (let n = 0; n < records; n++) log.record({ action: `a${n}` })
+    return resources
+  }
+
+  it('is empty before a log is wired', () => {
+    expect(payload(registry(), 'audit://recent')).to.deep.equal({
+      limit: 50,
+      count: 0,
+      entries: [],
+    })
+  })
+
+  const limits: [query: string, limit: number][] = [
+    ['', 50],
+    ['?limit=3', 3],
+    ['?limit=0', 1],
+    ['?limit=-7', 1],
+    ['?limit=500', 500],
+    ['?limit=501', 500],
+    [`?limit=${'9'.repeat(400)}`, 500],
+    ['?other=1', 50],
+  ]
+  for (const [query, limit] of limits) {
+    it(`gives the last ${limit} entries, oldest first, for "${query.slice(0, 20)}"`, () => {
+      const answer = payload(audited(600), `audit://recent${query}`)
+      expect(answer).to.include({ limit, count: limit })
+      const ids = (answer['entries'] as { id: number }[]).map(entry => entry.id)
+      expect(ids).to.deep.equal(Array.from({ length: limit }, (_, at) => 601 - limit + at))
+    })
+  }
+
+  for (const limit of ['', 'x', '1.5', '1e2', '0x10', '+5', '%205', 'NaN']) {
+    it(`refuses limit=${limit}`, () => {
+      const read = () => registry().read(`audit://recent?limit=${limit}`)
+      expect(codeOf(read)).to.equal('resource_uri_invalid')
+    })
+  }
+
+  it('answers the identical frozen array until the next record', () => {
+    const resources = registry()
+    const log = new AuditLog()
+    resources.wireAuditLog(log)
+    const first = contents(resources, 'audit://recent?limit=5')
+    expect(contents(resources, 'audit://recent?limit=5')).to.equal(first)
+    expect([first, ...first].every(Object.isFrozen)).to.equal(true)
+    log.record({ action: 'a' })
+    expect(payload(resources, 'audit://recent?limit=5')).to.include({ count: 1 })
+  })
+
+  it('wires one log, an AuditLog, before start', () => {
+    const resources = registry()
+    expect(() => resources.wireAuditLog({} as AuditLog)).to.throw(TypeError)
+    resources.wireAuditLog(new AuditLog())
+    expect(codeOf(() => resources.wireAuditLog(new AuditLog()))).to.equal('usage_invalid')
+    const started = registry()
+    started.freeze()
+    expect(codeOf(() => started.wireAuditLog(new AuditLog()))).to.equal('usage_invalid')
+  })
+})
+
+describe('events://session', () => {
+  const line = { source: 'maya', stream: 'stdout' }
+
+  function withEvents(sessionId: string, count: number): [ResourceRegistry, SessionEventBuffer] {
+    const resources = registry()
+    const buffer = new SessionEventBuffer({ sessionId, maxlen: 5000 })
+    resources.registerSessionEventBuffer(buffer)
+    for (let n = 0; n < count; n++) buffer.append({ ...line, message: 'm' })
+    return [resources, buffer]
+  }
+
+  it('gives a page with its parameters', () => {
+    const [resources] = withEvents('s1', 10)
+    const page = payload(resources, 'events://session/s1?cursor=3&limit=2')
+    expect(page).to.include({ cursor: 3, next_cursor: 5, retained_count: 10, dropped_count: 0 })
+    expect((page['events'] as { id: number }[]).map(event => event.id)).to.deep.equal([4, 5])
+  })
+
+  const limits: [query: string, count: number][] = [
+    ['', 100],
+    ['?limit=0', 1],
+    ['?limit=1000', 1000],
+    ['?limit=5000', 1000],
+  ]
+  for (const [query, count] of limits) {
+    it(`gives ${count} events for "${query}"`, () => {
+      const [resources] = withEvents('s1', 2000)
+      expect(payload(resources, `events://session/s1${query}`)['events']).to.have.length(count)
+    })
+  }
+
+  it('drains when asked to, and only then', () => {
+    const [resources, buffer] = withEvents('s1', 10)
+    for (const drain of ['false', '0']) payload(resources, `events://session/s1?drain=${drain}`)
+    expect(buffer.retainedCount).to.equal(10)
+    payload(resources, 'events://session/s1?limit=4&drain=true')
+    expect(buffer.retainedCount).to.equal(6)
+    payload(resources, 'events://session/s1?drain=1')
+    expect(buffer.retainedCount).to.equal(0)
+  })
+
+  for (const query of ['cursor=-1', 'cursor=x', 'cursor=', 'limit=x', 'drain=yes', 'drain=']) {
+    it(`refuses ?${query} and drains nothing`, () => {
+      const [resources, buffer] = withEvents('s1', 3)
+      const read = () => resources.read(`events://session/s1?${query}&drain=true`)
+      const codes = [codeOf(read), codeOf(() => resources.read(`events://session/s1?${query}`))]
+      expect(codes).to.deep.equal(['resource_uri_invalid', 'resource_uri_invalid'])
+      expect(buffer.retainedCount).to.equal(3)
+    })
+  }
+
+  for (const id of ['a b', 'a/b', 'é€😀', 'a?b#c', '100%', '%2F', '__proto__']) {
+    it(`finds the session "${id}" under its escaped URI`, () => {
+      const [resources, buffer] = withEvents(id, 1)
+      expect(payload(resources, buffer.uri)).to.include({ retained_count: 1 })
+    })
+  }
+
+  it('serves several sessions side by side, also registered after start', () => {
+    const [resources] = withEvents('s1', 1)
+    resources.freeze()
+    resources.registerSessionEventBuffer(new SessionEventBuffer({ sessionId: 's2' }))
+    expect(payload(resources, 'events://session/s1')).to.include({ retained_count: 1 })
+    expect(payload(resources, 'events://session/s2')).to.include({ retained_count: 0 })
+  })
+
+  it('refuses a second buffer of the same session, and what is no buffer', () => {
+    const [resources] = withEvents('s1', 1)
+    const again = new SessionEventBuffer({ sessionId: 's1' })
+    expect(codeOf(() => resources.registerSessionEventBuffer(again))).to.equal('usage_invalid')
+    expect(() => resources.registerSessionEventBuffer({} as never)).to.throw(TypeError)
+  })
+})
+
+describe('errors of a read', () => {
+  const cases: [uri: unknown, code: string][] = [
+    ['scene://other', 'resource_not_found'],
+    ['scene://current/', 'resource_not_found'],
+    ['scene:current', 'resource_not_found'],
+    ['scene://current#a', 'resource_not_found'],
+    ['audit://other', 'resource_not_found'],
+    ['audit://recent/5', 'resource_not_found'],
+    ['events://session/none', 'resource_not_found'],
+    ['events://session/', 'resource_not_found'],
+    ['events://', 'resource_not_found'],
+    ['nothing://here', 'resource_not_found'],
+    ['urn:isbn:1', 'resource_not_found'],
+    ['gateway://instances', 'resource_not_found'],
+    ['resources://gateway/events', 'resource_not_found'],
+    ['capture://other', 'resource_not_found'],
+    ['capture://current_window', 'resource_not_enabled'],
+    [`artefact://sha256/${'a'.repeat(64)}`, 'resource_not_enabled'],
+    ['artefact://anything', 'resource_not_enabled'],
+    ['scene://current?a=1&a=2', 'resource_uri_invalid'],
+    ['scene//current', 'resource_uri_invalid'],
+    [`scene://${'a'.repeat(2048)}`, 'resource_uri_invalid'],
+    [undefined, 'resource_uri_invalid'],
+    [null, 'resource_uri_invalid'],
+    [['scene://current'], 'resource_uri_invalid'],
+  ]
+  for (const [uri, code] of cases) {
+    it(`${String(uri).slice(0, 40)} → ${code}`, () => {
+      expect(codeOf(() => registry().read(uri))).to.equal(code)
+    })
+  }
+
+  it('names the URI that was not found', () => {
+    try {
+      registry().read('nothing://here')
+      expect.fail('read')
+    } catch (error) {
+      expect(error).to.deep.include({ data: { uri: 'nothing://here' } })
+    }
+  })
+})

@@ -1,0 +1,235 @@
+import { expect } from 'chai'
+import { ServiceError } from '../../../src/lib/errors.ts'
+import { defaultLimits } from '../../../src/server/options.ts'
+import { AuditLog } from '../../../src/server/resources/audit-log.ts'
+import type { PagedProducer, ResourceProducer } from '../../../src/server/resources/producer.ts'
+import { ResourceRegistry } from '../../../src/server/resources/registry.ts'
+import { SessionEventBuffer } from '../../../src/server/resources/session-event-buffer.ts'
+import { ManualTime } from './manual-time.ts'
+
+const artefacts: PagedProducer = {
+  scheme: 'artefact',
+  list: () => [],
+  read: () => [],
+  page: () => ({ descriptors: [] }),
+}
+const docs: ResourceProducer = { scheme: 'docs', list: () => [], read: () => [] }
+
+function listened(enableArtefactResources = true) {
+  const time = new ManualTime()
+  const resources = new ResourceRegistry({
+    limits: defaultLimits,
+    clock: time,
+    timer: time,
+    artefacts,
+    enableArtefactResources,
+  })
+  const updates: string[] = []
+  const lists = { count: 0 }
+  resources.listen({
+    resourceUpdated: uri => updates.push(uri),
+    listChanged: () => lists.count++,
+  })
+  return { resources, time, updates, lists }
+}
+
+function codeOf(call: () => unknown): string {
+  try {
+    call()
+  } catch (error) {
+    if (error instanceof ServiceError) return error.code
+    throw error
+  }
+  return 'none'
+}
+
+describe('resource updates', () => {
+  it('come with every scene set: equal, null and text too, after it can be read', () => {
+    const { resources, updates } = listened()
+    const read: unknown[] = []
+    resources.listen({
+      resourceUpdated: uri => read.push(resources.read(uri)),
+      listChanged: () => {},
+    })
+    resources.setScene({ frame: 1 })
+    resources.setScene({ frame: 1 })
+    resources.setScene(null)
+    resources.setSceneText('{"frame":2}')
+    expect(updates).to.deep.equal(Array(4).fill(['scene://current', 'scene://delta']).flat())
+    expect(read[0]).to.deep.equal([
+      { uri: 'scene://current', mimeType: 'application/json', text: '{"frame":1}' },
+    ])
+  })
+
+  it('do not come for a scene that was refused', () => {
+    const { resources, updates } = listened()
+    expect(() => resources.setScene({ a: NaN })).to.throw(TypeError)
+    expect(() => resources.setSceneText('{')).to.throw(TypeError)
+    expect(updates).to.deep.equal([])
+  })
+
+  it('come with every record of the wired log, until the registry is closed', () => {
+    const { resources, updates } = listened()
+    const log = new AuditLog()
+    resources.wireAuditLog(log)
+    log.record({ action: 'a' })
+    log.record({ action: 'a' })
+    resources.close()
+    resources.listen({ resourceUpdated: uri => updates.push(uri), listChanged: () => {} })
+    log.record({ action: 'a' })
+    expect(updates).to.deep.equal(['audit://recent', 'audit://recent'])
+  })
+
+  it('come for custom schemes when the host says so, in one spelling', () => {
+    const { resources, updates } = listened()
+    resources.addProducer(docs)
+    resources.notifyUpdated('docs://a')
+    resources.notifyUpdated('DOCS://%61')
+    expect(updates).to.deep.equal(['docs://a', 'docs://a'])
+    expect(resources.assertSubscribable('DOCS://%61?q=1')).to.equal('docs://a?q=1')
+  })
+
+  const refused: [uri: unknown, code: string][] = [
+    ['scene://current', 'usage_invalid'],
+    ['SCENE://current', 'usage_invalid'],
+    ['events://session/s', 'usage_invalid'],
+    ['artefact://sha256/00', 'usage_invalid'],
+    ['gateway://instances', 'usage_invalid'],
+    ['other://a', 'usage_invalid'],
+    ['no uri', 'resource_uri_invalid'],
+    [5, 'resource_uri_invalid'],
+  ]
+  for (const [uri, code] of refused) {
+    it(`are refused for ${uri}`, () => {
+      const { resources, updates } = listened()
+      resources.addProducer(docs)
+      expect(codeOf(() => resources.notifyUpdated(uri as string))).to.equal(code)
+      expect(updates).to.deep.equal([])
+    })
+  }
+
+  it('never come for events, capture and artefacts', () => {
+    const { resources, time, updates } = listened()
+    const buffer = new SessionEventBuffer({ sessionId: 's' })
+    resources.registerSessionEventBuffer(buffer)
+    buffer.append({ source: 'a', stream: 'b', message: 'c' })
+    resources.read('events://session/s?drain=true')
+    resources.artefactsChanged()
+    time.advance(10_000)
+    expect(updates).to.deep.equal([])
+    for (const uri of ['events://session/s', 'capture://current_window', 'artefact://sha256/00']) {
+      expect(resources.assertSubscribable(uri)).to.equal(uri)
+      expect(resources.pushes(uri)).to.equal(false)
+    }
+    for (const uri of ['scene://current', 'scene://delta', 'audit://recent?limit=5', 'docs://a']) {
+      expect(resources.pushes(uri)).to.equal(true)
+    }
+    expect(resources.pushes('no uri')).to.equal(false)
+  })
+
+  it('reach the others when one listener throws, and the host goes on', () => {
+    const errors: object[] = []
+    const log = { debug() {}, info() {}, warn() {}, error: (fields: object) => errors.push(fields) }
+    const resources = new ResourceRegistry({
+      limits: defaultLimits,
+      log,
+      enableArtefactResources: false,
+    })
+    const heard: string[] = []
+    const fail = (): never => {
+      throw new Error('listener')
+    }
+    resources.listen({ resourceUpdated: fail, listChanged: fail })
+    const leave = resources.listen({
+      resourceUpdated: uri => heard.push(uri),
+      listChanged: () => heard.push('list'),
+    })
+    expect(resources.setScene({})).to.equal(1)
+    resources.registerSessionEventBuffer(new SessionEventBuffer({ sessionId: 's' }))
+    leave()
+    resources.setScene({})
+    expect(heard).to.deep.equal(['scene://current', 'scene://delta', 'list'])
+    expect(errors).to.have.length(5)
+  })
+})
+
+describe('assertSubscribable', () => {
+  const cases: [uri: unknown, code: string][] = [
+    ['scene://later', 'none'],
+    ['audit://recent?limit=5', 'none'],
+    ['events://session/later', 'none'],
+    ['docs://later', 'none'],
+    ['other://a', 'resource_not_found'],
+    ['gateway://instances', 'resource_not_found'],
+    ['artefact://sha256/00', 'resource_not_enabled'],
+    ['nonsense', 'resource_uri_invalid'],
+    [undefined, 'resource_uri_invalid'],
+    ['scene://current?a=1&a=1', 'resource_uri_invalid'],
+  ]
+  for (const [uri, code] of cases) {
+    it(`${uri} → ${code}`, () => {
+      const { resources } = listened(false)
+      resources.addProducer(docs)
+      expect(codeOf(() => resources.assertSubscribable(uri))).to.equal(code)
+    })
+  }
+})
+
+describe('list changes', () => {
+  it('are told at once, then at most once a second, the last of a burst never lost', () => {
+    const { resources, time, lists } = listened()
+    resources.artefactsChanged()
+    expect(lists.count).to.equal(1)
+    for (let n = 0; n < 100; n++) resources.artefactsChanged()
+    time.advance(999)
+    expect(lists.count).to.equal(1)
+    time.advance(1)
+    expect(lists.count).to.equal(2)
+    resources.artefactsChanged()
+    expect(lists.count).to.equal(2)
+    time.advance(1000)
+    expect(lists.count).to.equal(3)
+    time.advance(60_000)
+    expect(lists.count).to.equal(3)
+    expect(time.waiting).to.equal(0)
+  })
+
+  it('come within the interval although the clock was set back', () => {
+    const { resources, time, lists } = listened()
+    resources.artefactsChanged()
+    time.setBack(3_600_000)
+    resources.artefactsChanged()
+    time.advance(1000)
+    expect(lists.count).to.equal(2)
+  })
+
+  it('come with buffers, producers and artefacts, not with scenes and records', () => {
+    const { resources, time, lists } = listened()
+    const log = new AuditLog()
+    resources.wireAuditLog(log)
+    resources.setScene({})
+    log.record({ action: 'a' })
+    expect(lists.count).to.equal(0)
+    resources.addProducer(docs)
+    expect(lists.count).to.equal(1)
+    time.advance(1000)
+    resources.registerSessionEventBuffer(new SessionEventBuffer({ sessionId: 's' }))
+    expect(lists.count).to.equal(2)
+    time.advance(1000)
+    resources.artefactsChanged()
+    expect(lists.count).to.equal(3)
+  })
+
+  it('do not come for artefacts that are switched off, nor after close', () => {
+    const off = listened(false)
+    off.resources.artefactsChanged()
+    expect(off.lists.count).to.equal(0)
+    const { resources, time, lists } = listened()
+    resources.artefactsChanged()
+    resources.artefactsChanged()
+    resources.close()
+    time.advance(1000)
+    expect(lists.count).to.equal(1)
+    expect(time.waiting).to.equal(0)
+  })
+})

@@ -1,0 +1,291 @@
+import { expect } from 'chai'
+import { ServiceError } from '../../../src/lib/errors.ts'
+import { type Limits, resolveLimits } from '../../../src/server/options.ts'
+import { ResourceUriInvalid } from '../../../src/server/resources/errors.ts'
+import type { ListPage } from '../../../src/server/resources/listing.ts'
+import type {
+  Descriptor,
+  DescriptorPage,
+  PagedProducer,
+  ResourceProducer,
+} from '../../../src/server/resources/producer.ts'
+import { ResourceRegistry } from '../../../src/server/resources/registry.ts'
+import { SessionEventBuffer } from '../../../src/server/resources/session-event-buffer.ts'
+
+function descriptors(scheme: string, count: number): readonly Descriptor[] {
+  return Object.freeze(
+    Array.from({ length: count }, (_, at) =>
+      Object.freeze({ uri: `${scheme}://${at}`, name: String(at) }),
+    ),
+  )
+}
+
+function custom(scheme: string, count: number): ResourceProducer {
+  const list = descriptors(scheme, count)
+  return { scheme, list: () => list, read: () => [] }
+}
+
+/** As a store would page: positions are the number of artefacts already given. */
+function artefacts(count: number): PagedProducer {
+  const list = descriptors('artefact', count)
+  return {
+    scheme: 'artefact',
+    list: () => list,
+    read: () => [],
+    page(after = '0', limit): DescriptorPage {
+      if (!/^\d+$/.test(after)) throw new ResourceUriInvalid('bad cursor')
+      const end = Number(after) + limit
+      const page = Object.freeze(list.slice(Number(after), end))
+      return end < list.length ? { descriptors: page, next: String(end) } : { descriptors: page }
+    },
+  }
+}
+
+interface Given {
+  limits?: Partial<Limits>
+  artefacts?: PagedProducer
+  enabled?: boolean
+  log?: { warn: object[]; error: object[] }
+}
+
+function registry({ limits = {}, artefacts, enabled = true, log }: Given = {}): ResourceRegistry {
+  return new ResourceRegistry({
+    limits: resolveLimits(limits),
+    artefacts,
+    enableArtefactResources: enabled,
+    log: {
+      debug() {},
+      info() {},
+      warn: fields => log?.warn.push(fields),
+      error: fields => log?.error.push(fields),
+    },
+  })
+}
+
+function now(page: ListPage | Promise<ListPage>): ListPage {
+  if (page instanceof Promise) throw new Error('the page was not synchronous')
+  return page
+}
+
+function allPages(resources: ResourceRegistry): string[][] {
+  const pages: string[][] = []
+  let cursor: string | undefined
+  for (let at = 0; at < 100; at++) {
+    const page = now(resources.page(cursor))
+    pages.push(page.descriptors.map(({ uri }) => uri))
+    cursor = page.nextCursor
+    if (cursor === undefined) return pages
+  }
+  throw new Error('the listing does not end')
+}
+
+describe('resource listing', () => {
+  it('has the built-in resources and no others at first', () => {
+    const page = now(registry().page(undefined))
+    expect(page.descriptors.map(({ uri }) => uri)).to.deep.equal([
+      'scene://current',
+      'scene://delta',
+      'audit://recent',
+    ])
+    expect(page).not.to.have.property('nextCursor')
+    for (const { name, description, mimeType } of page.descriptors) {
+      expect(mimeType).to.equal('application/json')
+      expect(name).not.to.equal('')
+      expect(description).to.be.a('string')
+    }
+  })
+
+  it('goes on with buffers, producers in their order, artefacts', () => {
+    const resources = registry({ artefacts: artefacts(2) })
+    resources.addProducer(custom('zeta', 1))
+    resources.addProducer(custom('alpha', 1))
+    resources.registerSessionEventBuffer(new SessionEventBuffer({ sessionId: 'b/c' }))
+    resources.registerSessionEventBuffer(new SessionEventBuffer({ sessionId: 'a' }))
+    expect(allPages(resources).flat().slice(3)).to.deep.equal([
+      'events://session/b%2Fc',
+      'events://session/a',
+      'zeta://0',
+      'alpha://0',
+      'artefact://0',
+      'artefact://1',
+    ])
+  })
+
+  for (const [fixed, stored] of [
+    [0, 0],
+    [1, 5],
+    [4, 0],
+    [4, 7],
+    [5, 6],
+    [14, 1],
+    [17, 23],
+  ] as const) {
+    it(`is cut into full pages: ${fixed} custom resources, ${stored} artefacts`, () => {
+      const resources = registry({ limits: { pageSize: 7 }, artefacts: artefacts(stored) })
+      resources.addProducer(custom('docs', fixed))
+      const pages = allPages(resources)
+      expect(pages.slice(0, -1).every(page => page.length === 7)).to.equal(true)
+      expect(pages.flat()).to.have.length(3 + fixed + stored)
+      expect(new Set(pages.flat())).to.have.property('size', 3 + fixed + stored)
+    })
+  }
+
+  it('has no artefacts when they are switched off', () => {
+    expect(allPages(registry({ artefacts: artefacts(2), enabled: false })).flat()).to.have.length(3)
+  })
+
+  it('gives the identical page object while nothing changed', () => {
+    const resources = registry({ limits: { pageSize: 2 } })
+    resources.addProducer(custom('docs', 3))
+    const first = now(resources.page(undefined))
+    const second = now(resources.page(first.nextCursor))
+    expect(now(resources.page(undefined))).to.equal(first)
+    expect(now(resources.page(first.nextCursor))).to.equal(second)
+    resources.setScene({})
+    expect(now(resources.page(undefined))).to.equal(first)
+    resources.registerSessionEventBuffer(new SessionEventBuffer({ sessionId: 's' }))
+    expect(now(resources.page(undefined))).not.to.equal(first)
+  })
+
+  it('gives the identical page object for identical artefacts, also asynchronous ones', async () => {
+    let page: DescriptorPage = { descriptors: descriptors('artefact', 2) }
+    const resources = registry({
+      artefacts: { ...artefacts(0), page: () => Promise.resolve(page) },
+    })
+    const first = await resources.page(undefined)
+    expect(await resources.page(undefined)).to.equal(first)
+    page = { descriptors: descriptors('artefact', 2) }
+    expect(await resources.page(undefined)).not.to.equal(first)
+  })
+
+  it('makes a new page for a list that is not frozen', () => {
+    const resources = registry()
+    const names = ['a']
+    const list = () => names.map(name => ({ uri: `docs://${name}`, name }))
+    resources.addProducer({ scheme: 'docs', list, read: () => [] })
+    expect(now(resources.page(undefined)).descriptors).to.have.length(4)
+    names.push('b')
+    expect(now(resources.page(undefined)).descriptors).to.have.length(5)
+  })
+
+  it('keeps few pages', () => {
+    const resources = registry({ limits: { pageSize: 1, maxKeptAnswers: 2 } })
+    const first = now(resources.page(undefined))
+    const second = now(resources.page(first.nextCursor))
+    now(resources.page(second.nextCursor))
+    expect(now(resources.page(undefined))).not.to.equal(first)
+  })
+
+  const cursors: [why: string, cursor: unknown][] = [
+    ['empty', ''],
+    ['a word', 'next'],
+    ['padded', `${Buffer.from('f1').toString('base64')}=`],
+    ['a negative offset', Buffer.from('f-1').toString('base64url')],
+    ['an unknown part', Buffer.from('x1').toString('base64url')],
+    ['an artefact position that is none', Buffer.from('ax').toString('base64url')],
+    ['over-long', 'A'.repeat(5000)],
+    ['a number', 5],
+    ['null', null],
+  ]
+  for (const [why, cursor] of cursors) {
+    it(`refuses a cursor that is ${why}`, () => {
+      const page = () => registry({ artefacts: artefacts(2) }).page(cursor as string)
+      expect(page).to.throw(ServiceError).with.property('code', 'resource_uri_invalid')
+    })
+  }
+
+  it('lists the rest when the artefacts cannot be listed', async () => {
+    const log = { warn: [], error: [] as object[] }
+    const fail = (): never => {
+      throw new Error('disk')
+    }
+    const throwing = registry({ log, artefacts: { ...artefacts(1), page: fail } })
+    expect(now(throwing.page(undefined)).descriptors).to.have.length(3)
+    const rejecting = registry({ log, artefacts: { ...artefacts(1), page: async () => fail() } })
+    expect((await rejecting.page(undefined)).descriptors).to.have.length(3)
+    expect(log.error).to.have.length(2)
+  })
+})
+
+describe('resource templates', () => {
+  it('are those that are served', () => {
+    const own = [
+      'scene://delta{?since}',
+      'audit://recent{?limit}',
+      'events://session/{session_id}{?cursor,limit,drain}',
+    ]
+    const uris = (resources: ResourceRegistry) =>
+      resources.templates().map(({ uriTemplate }) => uriTemplate)
+    expect(uris(registry())).to.deep.equal(own)
+    const more = registry({ artefacts: artefacts(0) })
+    more.addProducer({
+      ...custom('docs', 0),
+      templates: () => [{ uriTemplate: 'docs://{page}', name: 'Page' }],
+    })
+    expect(uris(more)).to.deep.equal([...own, 'docs://{page}', 'artefact://sha256/{hex}'])
+    expect(more.templates()).to.equal(more.templates())
+    expect(Object.isFrozen(more.templates())).to.equal(true)
+  })
+})
+
+describe('completion', () => {
+  const resources = registry({
+    artefacts: {
+      ...artefacts(0),
+      complete: (_, prefix) => ['abc', 'abd'].filter(hex => hex.startsWith(prefix)),
+    },
+  })
+  for (let n = 0; n < 150; n++) {
+    resources.registerSessionEventBuffer(new SessionEventBuffer({ sessionId: `s${n}` }))
+  }
+  for (let n = 0; n < 12; n++) resources.setScene({})
+  resources.addProducer({
+    ...custom('docs', 0),
+    templates: () => [{ uriTemplate: 'docs://{page}', name: 'Page' }],
+    complete: async (variable, prefix) => [`${variable}-${prefix}`],
+  })
+  const events = 'events://session/{session_id}{?cursor,limit,drain}'
+
+  const cases: [template: string, variable: string, prefix: string, values: string[]][] = [
+    ['scene://delta{?since}', 'since', '1', ['12', '11', '10', '1']],
+    ['audit://recent{?limit}', 'limit', '', ['50', '500']],
+    [
+      events,
+      'session_id',
+      's14',
+      ['s14', 's140', 's141', 's142', 's143', 's144', 's145', 's146', 's147', 's148', 's149'],
+    ],
+    [events, 'drain', 't', ['true']],
+    [events, 'limit', '1', ['100', '1000']],
+    [events, 'cursor', '', []],
+    ['artefact://sha256/{hex}', 'hex', 'abd', ['abd']],
+    ['docs://{page}', 'page', 'x', ['page-x']],
+  ]
+  for (const [template, variable, prefix, values] of cases) {
+    it(`of ${variable} "${prefix}" in ${template}`, async () => {
+      expect(await resources.complete(template, variable, prefix)).to.deep.equal({
+        values,
+        total: values.length,
+        hasMore: false,
+      })
+    })
+  }
+
+  it('gives at most 100 values and says how many there are', async () => {
+    const completed = await resources.complete(events, 'session_id', '')
+    expect(completed).to.include({ total: 150, hasMore: true })
+    expect(completed.values).to.have.length(100)
+  })
+
+  for (const [template, variable] of [
+    ['none://{a}', 'a'],
+    ['audit://recent{?limit}', 'other'],
+  ] as const) {
+    it(`refuses ${variable} of ${template}`, async () => {
+      const error = await resources
+        .complete(template, variable, '')
+        .catch((error: unknown) => error)
+      expect(error).to.be.instanceOf(ResourceUriInvalid)
+    })
+  }
+})

@@ -1,0 +1,91 @@
+import { expect } from 'chai'
+import fc from 'fast-check'
+import { normaliseUri, parseResourceUri } from '../../../src/server/resources/resource-uri.ts'
+
+const max = 2048
+
+describe('parseResourceUri', () => {
+  const accepted: [text: string, scheme: string, path: string, query: object, plain: boolean][] = [
+    ['scene://current', 'scene', 'current', {}, true],
+    ['SCENE://current', 'scene', 'current', {}, true],
+    ['scene://', 'scene', '', {}, true],
+    ['scene:current', 'scene', 'current', {}, false],
+    ['scene://current#top', 'scene', 'current', {}, false],
+    ['urn:isbn:12', 'urn', 'isbn:12', {}, false],
+    ['audit://recent?limit=5', 'audit', 'recent', { limit: '5' }, true],
+    ['audit://recent?', 'audit', 'recent', {}, true],
+    ['audit://recent?limit', 'audit', 'recent', { limit: '' }, true],
+    ['audit://recent?a=1&&b=2=3', 'audit', 'recent', { a: '1', b: '2=3' }, true],
+    ['audit://recent?a=b+c', 'audit', 'recent', { a: 'b+c' }, true],
+    ['events://session/a%2Fb%20c', 'events', 'session/a/b c', {}, true],
+    ['events://session/100%2525', 'events', 'session/100%25', {}, true],
+    ['events://session/%C3%A9', 'events', 'session/é', {}, true],
+    ['x-y.z+1://[::1]:80/a?q=/?', 'x-y.z+1', '[::1]:80/a', { q: '/?' }, true],
+  ]
+  for (const [text, scheme, path, query, plain] of accepted) {
+    it(`takes ${text}`, () => {
+      const parsed = parseResourceUri(text, max)
+      if (!parsed.ok) throw new Error(parsed.failure)
+      expect(parsed.value).to.include({ text, scheme, path, plain })
+      expect(Object.fromEntries(parsed.value.query)).to.deep.equal(query)
+    })
+  }
+
+  const refused: [why: string, text: unknown, message: RegExp][] = [
+    ['missing', undefined, /missing/],
+    ['null', null, /must be a string/],
+    ['a number', 5, /must be a string/],
+    ['an object', { uri: 'scene://current' }, /must be a string/],
+    ['empty', '', /malformed/],
+    ['without scheme', '//current', /malformed/],
+    ['a bare word', 'current', /malformed/],
+    ['a scheme that starts with a digit', '1a://x', /malformed/],
+    ['with a space', 'scene://a b', /malformed/],
+    ['with a line break', 'scene://current\n', /malformed/],
+    ['with a control character', 'scene://\u0000', /malformed/],
+    ['with a letter outside ASCII', 'scene://é', /malformed/],
+    ['with a template expression', 'artefact://sha256/{hex}', /malformed/],
+    ['with a bracket in the path', 'x://a/[b]', /malformed/],
+    ['with an escape cut short', 'scene://a%2', /malformed/],
+    ['with an escape of no digits', 'scene://a%zz', /malformed/],
+    ['with an escape that is not UTF-8', 'scene://a%ff', /UTF-8/],
+    ['with such an escape in the query', 'scene://a?b=%ff', /UTF-8/],
+    ['with two fragments', 'scene://a#b#c', /malformed/],
+    ['with a repeated parameter', 'audit://recent?limit=1&limit=1', /repeated/],
+    ['with one repeated in escapes', 'audit://recent?limit=1&%6Cimit=2', /repeated/],
+    ['over-long', `scene://${'a'.repeat(max)}`, /at most 2048/],
+  ]
+  for (const [why, text, message] of refused) {
+    it(`refuses a URI that is ${why}`, () => {
+      const parsed = parseResourceUri(text, max)
+      expect(parsed).to.include({ ok: false })
+      if (!parsed.ok) expect(parsed.failure).to.match(message)
+    })
+  }
+
+  it('takes exactly the longest URI', () => {
+    expect(parseResourceUri(`x://${'a'.repeat(max - 4)}`, max).ok).to.equal(true)
+    expect(parseResourceUri(`x://${'a'.repeat(max - 3)}`, max).ok).to.equal(false)
+  })
+
+  it('never throws, and never repeats a long URI in its failure', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary', maxLength: 3000 }), text => {
+        const parsed = parseResourceUri(text, max)
+        if (!parsed.ok) expect(parsed.failure.length).to.be.lessThan(120)
+      }),
+    )
+  })
+})
+
+describe('normaliseUri', () => {
+  const cases: [text: string, normal: string][] = [
+    ['scene://current', 'scene://current'],
+    ['SCENE://current', 'scene://current'],
+    ['scene://%63urrent', 'scene://current'],
+    ['x://A%2fB?Q=%7e', 'x://A%2FB?Q=~'],
+  ]
+  for (const [text, normal] of cases) {
+    it(`spells ${text} as ${normal}`, () => expect(normaliseUri(text)).to.equal(normal))
+  }
+})

@@ -1,0 +1,117 @@
+import { expect } from 'chai'
+import { defaultLimits, resolveLimits } from '../../../src/server/options.ts'
+import { SceneState } from '../../../src/server/resources/scene-state.ts'
+
+function nested(depth: number): object {
+  let value: object = {}
+  for (let level = 1; level < depth; level++) value = { a: value }
+  return value
+}
+
+const cycle: Record<string, unknown> = {}
+cycle['self'] = cycle
+
+const refusedScenes: [why: string, scene: unknown, message: RegExp][] = [
+  ['undefined', undefined, /must be a JSON object/],
+  ['an array', [], /must be a JSON object/],
+  ['a string', 'scene', /must be a JSON object/],
+  ['a number', 5, /must be a JSON object/],
+  ['a function', () => {}, /must be a JSON object/],
+  ['a Date', new Date(0), /must be a JSON object/],
+  ['an object that turns into an array', { toJSON: () => [] }, /must be a JSON object/],
+  ['an object that turns into nothing', { toJSON: () => undefined }, /must be a JSON object/],
+  ['NaN', { frame: NaN }, /NaN at member "frame"/],
+  ['Infinity deep inside', { a: [{ b: -Infinity }] }, /-Infinity at member "b"/],
+  ['a boxed NaN', { a: Object(NaN) }, /NaN/],
+  ['a reference to itself', cycle, /refers to itself/],
+  ['a bigint', { a: 1n }, /without a JSON form/],
+  ['65 levels', nested(65), /deeper than 64/],
+  ['a hundred thousand levels', nested(100_000), /nested/],
+  ['too many bytes', { a: 'é'.repeat(4 * 1024 * 1024) }, /bytes of JSON/],
+]
+
+const refusedTexts: [why: string, text: unknown, message: RegExp][] = [
+  ['no text', undefined, /must be a string/],
+  ['an object', {}, /must be a string/],
+  ['half a text', '{"a":', /not valid JSON/],
+  ['NaN', '{"a":NaN}', /not valid JSON/],
+  ['an array', '[]', /must be a JSON object/],
+  ['65 levels', JSON.stringify(nested(65)), /deeper than 64/],
+  ['too many bytes', `{"a":"${'a'.repeat(8 * 1024 * 1024)}"}`, /bytes of JSON/],
+]
+
+describe('SceneState', () => {
+  for (const [why, scene, message] of refusedScenes) {
+    it(`refuses ${why} and keeps the old scene`, () => {
+      let changes = 0
+      const state = new SceneState(defaultLimits, () => changes++)
+      state.set({ old: true })
+      expect(() => state.set(scene as object)).to.throw(TypeError, message)
+      expect(state.current).to.include({ revision: 1, text: '{"old":true}' })
+      expect(changes).to.equal(1)
+    })
+  }
+
+  for (const [why, text, message] of refusedTexts) {
+    it(`refuses the text of ${why} and keeps the old scene`, () => {
+      const state = new SceneState(defaultLimits)
+      state.set({ old: true })
+      expect(() => state.setText(text as string)).to.throw(TypeError, message)
+      expect(state.current).to.include({ revision: 1, text: '{"old":true}' })
+    })
+  }
+
+  it('takes the deepest and the largest scene', () => {
+    const state = new SceneState(defaultLimits)
+    expect(state.set(nested(64))).to.equal(1)
+    expect(state.set({ a: 'a'.repeat(8 * 1024 * 1024 - 8) })).to.equal(2)
+    expect(state.current.bytes).to.equal(defaultLimits.maxMessageBytes)
+  })
+
+  it('takes null members, dates and undefined members as JSON does', () => {
+    const state = new SceneState(defaultLimits)
+    state.set({ a: null, b: undefined, c: new Date(0) })
+    expect(state.current.text).to.equal('{"a":null,"c":"1970-01-01T00:00:00.000Z"}')
+  })
+
+  it('serialises at once', () => {
+    const state = new SceneState(defaultLimits)
+    const scene = { frame: 1 }
+    state.set(scene)
+    scene.frame = 2
+    expect(state.current.text).to.equal('{"frame":1}')
+  })
+
+  it('keeps a text as it was written, and clears by the text null', () => {
+    const state = new SceneState(defaultLimits)
+    state.setText(' {"a" : 1}\n')
+    expect(state.current.text).to.equal(' {"a" : 1}\n')
+    expect(state.setText('null')).to.equal(2)
+    expect(state.current.text).to.equal(null)
+  })
+
+  it('counts every set as a revision and a change, equal or null too', () => {
+    let changes = 0
+    const state = new SceneState(defaultLimits, () => changes++)
+    expect([{}, {}, null, null, {}].map(scene => state.set(scene))).to.deep.equal([1, 2, 3, 4, 5])
+    expect(changes).to.equal(5)
+  })
+
+  it('keeps the last revisions by number', () => {
+    const state = new SceneState(resolveLimits({ maxSceneRevisions: 3 }))
+    for (let n = 0; n < 10; n++) state.set({ n })
+    expect(state.revisions).to.deep.equal([8, 9, 10])
+    expect(state.find(7)).to.equal(undefined)
+    expect(state.previous?.text).to.equal('{"n":8}')
+  })
+
+  it('keeps the last revisions by bytes, always the current one', () => {
+    const state = new SceneState(resolveLimits({ maxSceneRevisionBytes: 30 }))
+    for (let n = 0; n < 5; n++) state.set({ text: 'aaa' })
+    expect(state.revisions).to.deep.equal([4, 5])
+    state.set({ text: 'a'.repeat(100) })
+    expect(state.revisions).to.deep.equal([6])
+    state.set({})
+    expect(state.revisions).to.deep.equal([7])
+  })
+})
