@@ -3,8 +3,8 @@
  * the reporter prints the reason, and in CI counts it as a failure.
  */
 export function skipBecause(context: Mocha.Context, reason: string): never {
-  const { test } = context
-  const skipped = test?.type === 'hook' ? test.parent : test
+  const running: (Mocha.Runnable & { type?: string }) | undefined = context.test
+  const skipped = running?.type === 'hook' ? running.parent : running
   if (skipped !== undefined) Object.assign(skipped, { skipReason: reason })
   return context.skip()
 }

@@ -1,7 +1,7 @@
 /** What passed between a client and the server. */
 export interface Wire {
-  /** `POST 200`, `GET 200`, … in the order of the answers. */
-  readonly answers: string[]
+  /** How often the client sent this request. */
+  sent(method: string): number
   /** Revision in the answer to `initialize`. */
   revision(): string | undefined
   /** Resolves when the server accepted the event stream: from then on updates arrive. */
@@ -18,7 +18,7 @@ const waitMs = 10_000
  */
 export function tapFetch(endpoint: string): Wire {
   const original = globalThis.fetch
-  const answers: string[] = []
+  const requests: string[] = []
   const opened = Promise.withResolvers<void>()
   let revision: string | undefined
 
@@ -27,23 +27,29 @@ export function tapFetch(endpoint: string): Wire {
     const url = input instanceof Request ? input.url : String(input)
     if (url !== endpoint) return answer
     const method = init?.method ?? 'GET'
-    answers.push(`${method} ${answer.status}`)
     if (method === 'GET' && answer.status === 200) opened.resolve()
-    if (method === 'POST' && String(init?.body).includes('"method":"initialize"')) {
-      const body = await answer.clone().text()
-      revision = /"protocolVersion":"([^"]+)"/.exec(body)?.[1]
+    if (method !== 'POST') return answer
+    const request = requestIn(init?.body)
+    requests.push(request)
+    if (request === 'initialize') {
+      revision = /"protocolVersion":"([^"]+)"/.exec(await answer.clone().text())?.[1]
     }
     return answer
   }
 
   return {
-    answers,
+    sent: method => requests.filter(each => each === method).length,
     revision: () => revision,
     streamOpen: () => within(opened.promise, 'the event stream to open'),
     release: () => {
       globalThis.fetch = original
     },
   }
+}
+
+function requestIn(body: unknown): string {
+  const message = JSON.parse(String(body)) as { method?: string }
+  return message.method ?? ''
 }
 
 async function within(promise: Promise<void>, what: string): Promise<void> {
