@@ -1,0 +1,43 @@
+/**
+ * The library: serve an application's state as MCP resources from a TypeScript or JavaScript host.
+ *
+ * @example
+ * const server = new McpHttpServer({ port: 8765 })
+ * server.resources().setScene({ name: 'shot 010' })
+ * const { url } = await server.start()
+ */
+export { McpHttpServer, type McpServices } from './server/mcp-http-server.ts'
+export { defaultLimits, type Limits, type McpHttpConfig } from './server/options.ts'
+export type { ResourceRegistry } from './server/resources/registry.ts'
+export type {
+  BlobContent,
+  Content,
+  Descriptor,
+  EncodedBlob,
+  ResourceProducer,
+  StreamedBlob,
+  Template,
+  TextContent,
+} from './server/resources/producer.ts'
+export {
+  ResourceNotEnabled,
+  ResourceNotFound,
+  ResourceUriInvalid,
+} from './server/resources/errors.ts'
+export { AuditLog } from './server/resources/audit-log.ts'
+export { SessionEventBuffer } from './server/resources/session-event-buffer.ts'
+export {
+  artefactGetBytes,
+  artefactList,
+  artefactPutBytes,
+  artefactPutFile,
+} from './server/artefacts/helpers.ts'
+export type { ArtefactFilter, ArtefactOptions, ArtefactRef } from './server/artefacts/store.ts'
+export { apiKeyPolicy, type AuthOutcome, type AuthPolicy } from './server/http/authentication.ts'
+export { ApiKeyConfig } from './lib/auth/api-key-config.ts'
+export { generateApiKey } from './lib/auth/generate-api-key.ts'
+export { TokenValidationError } from './lib/auth/token-validation-error.ts'
+export { unauthorizedResult } from './lib/auth/unauthorized-result.ts'
+export { validateBearerToken } from './lib/auth/validate-bearer-token.ts'
+export { type ErrorCode, ServiceError } from './lib/errors.ts'
+export type { Logger } from './lib/logger.ts'
