@@ -15,7 +15,7 @@ export interface Prepared {
   image: string
 }
 
-/** State that every client finds: an audit entry, events, one image and 509 small artefacts. */
+/** State that every client finds: an audit entry, events, one image and many small artefacts. */
 export async function prepare(serving: Serving): Promise<Prepared> {
   await serving.post('audit', { records: [{ action: 'scene.open', actor: 'artist' }] })
   await serving.post('events/render-1', {
@@ -102,7 +102,6 @@ export async function checkReads(
     objects: [{ id: 'cube', location: [0, 0, 0] }],
   })
   const audit = await readJson(client, 'audit://recent?limit=500')
-  expect(audit.entries).to.deep.include.members([audit.entries[0]])
   expect(audit.entries[0]).to.include({ action: 'scene.open', actor: 'artist', outcome: 'success' })
   const page = await readJson(client, 'events://session/render-1?cursor=1&limit=1')
   expect(page.events).to.have.length(1)
@@ -122,10 +121,12 @@ export async function checkPush(
 ): Promise<void> {
   const scene = 'scene://current'
   const audit = 'audit://recent'
+  const scenes = updates.count(scene)
+  const audits = updates.count(audit)
   await client.subscribeResource({ uri: scene })
   await client.subscribeResource({ uri: audit })
   await serving.post('scene', { dcc: 'blender', objects: [{ id: 'cube', location: [1, 2, 3] }] })
-  await updates.until(scene, 1)
+  await updates.until(scene, scenes + 1)
   const { objects } = await readJson(client, scene)
   expect(objects).to.deep.equal([{ id: 'cube', location: [1, 2, 3] }])
 
@@ -133,8 +134,8 @@ export async function checkPush(
   await serving.post('scene', { dcc: 'blender', objects: [] })
   await serving.post('audit', { records: [{ action: 'object.delete' }] })
   // The same stream carries both: once the later one is here, the earlier would be too.
-  await updates.until(audit, 1)
-  expect(updates.count(scene)).to.equal(1)
+  await updates.until(audit, audits + 1)
+  expect(updates.count(scene)).to.equal(scenes + 1)
 }
 
 async function checkEnd(transport: SdkTransport, url: string): Promise<void> {

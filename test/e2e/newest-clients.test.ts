@@ -8,7 +8,7 @@ import { type Connection, type Prepared, prepare, runScenario } from '../clients
 import { startServe } from '../clients/serve.ts'
 
 describe('the newest SDK clients', function () {
-  this.timeout(60_000)
+  this.timeout(20_000)
   let folder: string
   let prepared: Prepared
 
