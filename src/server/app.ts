@@ -2,6 +2,7 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import { getRequestListener } from '@hono/node-server'
 import { ServiceError } from '../lib/errors.ts'
 import type { Logger } from '../lib/logger.ts'
+import type { AccessLog } from './http/access-log.ts'
 import { type AuthPolicy, type AuthOutcome, challenge } from './http/authentication.ts'
 import type { Cors } from './http/cors.ts'
 import { findDuplicateHeader, type Guard } from './http/guards.ts'
@@ -30,6 +31,7 @@ export interface AppParts {
   onRefused: (refused: RefusedRequest) => void
   limits: Pick<Limits, 'refusedBodyDrainMs'>
   log: Logger
+  accessLog: AccessLog
 }
 
 const artefactPath = '/artefacts/sha256/'
@@ -115,17 +117,14 @@ export function createListener(parts: AppParts): RequestListener {
     const startedMs = performance.now()
     const notes = new Notes(req)
     res.on('close', () => {
-      parts.log.info(
-        {
-          method: req.method,
-          path: notes.path,
-          rpc: notes.rpc,
-          status: res.statusCode,
-          ms: Math.round((performance.now() - startedMs) * 100) / 100,
-          principal: notes.principal,
-        },
-        'request',
-      )
+      parts.accessLog({
+        method: req.method ?? '',
+        path: notes.path,
+        rpc: notes.rpc,
+        status: res.statusCode,
+        durationMs: Math.round((performance.now() - startedMs) * 100) / 100,
+        principal: notes.principal,
+      })
     })
     route(req, res, notes).catch((error: unknown) => failed(res, notes, error))
   }
@@ -134,7 +133,7 @@ export function createListener(parts: AppParts): RequestListener {
 class Notes implements RequestNotes {
   readonly path: string
   principal = 'anonymous'
-  rpc?: string
+  rpc: string | undefined = undefined
 
   constructor(req: IncomingMessage) {
     const url = req.url ?? '/'

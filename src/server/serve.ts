@@ -49,6 +49,7 @@ export async function startServe(options: ServeOptions): Promise<ServeHandle> {
   const audit = new AuditLog()
   const server = new McpHttpServer(toConfig(options), {
     log,
+    accessLog: options.accessLog,
     ...(options.apiKey === undefined ? {} : { auth: apiKeyPolicy(options.apiKey) }),
     ...(store === null ? {} : { store }),
     host: ({ registry, onRefused }) =>

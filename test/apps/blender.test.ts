@@ -12,7 +12,7 @@ import { type SdkClient, Updates } from '../clients/client-face.ts'
 import { readJson } from '../clients/scenario.ts'
 import { cleanEnvironment, end, type Serving, startServe } from '../clients/serve.ts'
 import { tapFetch } from '../clients/wire.ts'
-import { skipBecause } from './skip.ts'
+import { skipBecause } from '../helpers/skip.ts'
 
 const script = fileURLToPath(new URL('blender/post-scene.py', import.meta.url))
 const blenderDeadlineMs = 60_000

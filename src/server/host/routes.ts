@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { type Clock, systemClock } from '../../lib/clock.ts'
 import { ServiceError } from '../../lib/errors.ts'
 import { isJsonObject } from '../../lib/json.ts'
 import type { Logger } from '../../lib/logger.ts'
@@ -26,6 +27,8 @@ export interface HostRoutesDeps {
   readonly token: Secret
   readonly limits: Limits
   readonly log: Logger
+  /** Default: the system's. */
+  readonly clock?: Clock
   /** Told of every 401 and 403, for the audit log. */
   onRefused(refused: HostRefused): void
 }
@@ -52,7 +55,7 @@ const eventsPrefix = '/host/v1/events/'
  * of the request's address as the client wrote it, without the query.
  */
 export function createHostRoutes(deps: HostRoutesDeps): HostRoutes {
-  const { sink, limits } = deps
+  const { sink, limits, clock = systemClock } = deps
   const buffers = new EventBuffers(sink, limits.maxEventBuffers)
 
   const routes: Readonly<Record<string, Route>> = {
@@ -70,7 +73,7 @@ export function createHostRoutes(deps: HostRoutesDeps): HostRoutes {
     }),
     '/host/v1/artefacts': {
       checkMediaType: checkArtefactMediaType,
-      handle: (req, res) => receiveArtefact(req, res, sink.artefacts, limits),
+      handle: (req, res) => receiveArtefact(req, res, sink.artefacts, limits, clock),
     },
   }
 

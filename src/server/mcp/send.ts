@@ -9,12 +9,13 @@ export function sendJson(
   res: ServerResponse,
   status: number,
   text: JsonText,
-  headers: Readonly<Record<string, string>> = {},
+  headers?: Readonly<Record<string, string>>,
 ): void | Promise<void> {
+  const length = text.byteLength
   res.writeHead(status, {
-    ...headers,
     'Content-Type': 'application/json',
-    'Content-Length': text.byteLength,
+    'Content-Length': length,
+    ...headers,
   })
   const [only] = text.parts
   if (text.parts.length === 1 && typeof only === 'string') {
