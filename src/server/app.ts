@@ -44,7 +44,7 @@ export function createListener(parts: AppParts): RequestListener {
   const { refusedBodyDrainMs: drainMs } = parts.limits
   const publicRoutes = getRequestListener(createPublicRoutes(parts.isReady).fetch)
 
-  async function route(req: IncomingMessage, res: ServerResponse, notes: Notes): Promise<void> {
+  function route(req: IncomingMessage, res: ServerResponse, notes: Notes): void | Promise<void> {
     const path = notes.path
     const duplicate = findDuplicateHeader(req.rawHeaders)
     if (duplicate !== null) {
@@ -60,14 +60,24 @@ export function createListener(parts: AppParts): RequestListener {
       parts.cors.apply(req, res)
       if (parts.cors.preflight(req, res)) return
     }
-    const isMcp = path === '/mcp'
-    if (!isMcp && !path.startsWith(artefactPath)) return publicRoutes(req, res)
+    if (path !== '/mcp' && !path.startsWith(artefactPath)) return publicRoutes(req, res)
 
-    const decided = parts.auth.authenticate(req.headers)
-    const outcome = decided instanceof Promise ? await decided : decided
+    const outcome = parts.auth.authenticate(req.headers)
+    return outcome instanceof Promise
+      ? outcome.then(settled => serve(req, res, notes, settled))
+      : serve(req, res, notes, outcome)
+  }
+
+  function serve(
+    req: IncomingMessage,
+    res: ServerResponse,
+    notes: Notes,
+    outcome: AuthOutcome,
+  ): void | Promise<void> {
     if (!outcome.ok) return refuseCaller(req, res, outcome)
     notes.principal = outcome.principal
-    if (isMcp) return parts.mcp.handle(req, res, notes)
+    const { path } = notes
+    if (path === '/mcp') return parts.mcp.handle(req, res, notes)
     if (parts.download === undefined) {
       throw new ServiceError('route_not_found', 'artefacts are switched off on this server')
     }
@@ -126,7 +136,11 @@ export function createListener(parts: AppParts): RequestListener {
         principal: notes.principal,
       })
     })
-    route(req, res, notes).catch((error: unknown) => failed(res, notes, error))
+    try {
+      route(req, res, notes)?.catch((error: unknown) => failed(res, notes, error))
+    } catch (error) {
+      failed(res, notes, error)
+    }
   }
 }
 

@@ -54,7 +54,7 @@ export function readBody(req: IncomingMessage, limits: BodyLimits): Promise<Buff
     req.on('data', onData).on('end', onEnd).on('close', onClose)
     // The rest of the packet is parsed after this: a body that came with it needs no timer.
     setImmediate(() => {
-      if (settled || req.complete) return
+      if (settled) return
       timer = setTimeout(() => refuse(timedOut(limits.timeoutMs)), limits.timeoutMs)
     })
   })

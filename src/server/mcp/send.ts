@@ -19,7 +19,8 @@ export function sendJson(
   })
   const [only] = text.parts
   if (text.parts.length === 1 && typeof only === 'string') {
-    res.end(only)
+    // ASCII is the same bytes in both encodings, and Latin-1 is copied instead of converted.
+    res.end(only, only.length === length ? 'latin1' : 'utf8')
     return
   }
   return writeParts(res, text.parts).then(() => void res.end())
