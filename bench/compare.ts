@@ -5,6 +5,8 @@ import type { Target, TargetName } from './targets.ts'
 /** One line of a table: a server, or one way of using it. */
 export interface Entry {
   readonly name: string
+  /** What comes before the first round: sessions, stored bytes, a check of the answer, warming. */
+  readonly prepare?: (notes: string[]) => Promise<void>
   readonly measure: (round: number) => Promise<Figures>
 }
 
@@ -21,17 +23,23 @@ export async function compare(entries: readonly Entry[], count: number): Promise
   const rounds: Compared['rounds'] = Object.fromEntries(entries.map(({ name }) => [name, []]))
   const notes: string[] = []
   const failed = new Set<Entry>()
+  const attempt = async (entry: Entry, work: () => Promise<void> | undefined) => {
+    if (failed.has(entry)) return
+    try {
+      await work()
+    } catch (error) {
+      failed.add(entry)
+      notes.push(`${entry.name}: ${(error as Error).message}`)
+    }
+  }
+  for (const entry of entries) await attempt(entry, () => entry.prepare?.(notes))
   for (let round = 0; round < count; round++) {
     for (const entry of rotate(entries, round)) {
-      if (failed.has(entry)) continue
-      try {
+      await attempt(entry, async () => {
         const figures = await entry.measure(round)
         const own = rounds[entry.name]
         if (own !== undefined) own[round] = figures
-      } catch (error) {
-        failed.add(entry)
-        notes.push(`${entry.name}: ${(error as Error).message}`)
-      }
+      })
     }
   }
   return { rounds, notes }

@@ -21,6 +21,9 @@ export interface ClosedLoopResult {
   readonly p99Ms: number
 }
 
+/** How long after the end of the load an answer may still take. */
+const answerMs = 10_000
+
 type Piece = readonly [before: string, after: string]
 
 /** Each connection sends its next request when it has the answer to the one before. */
@@ -61,6 +64,8 @@ export async function runClosedLoop(load: ClosedLoop): Promise<ClosedLoopResult>
     return new Promise((resolve, reject) => {
       let turn = start
       let sentAt = 0
+      const late = () => reject(new Error(`a request was not answered within ${answerMs} ms`))
+      const watchdog = setTimeout(late, deadline - performance.now() + answerMs)
       const send = () => {
         const [before, after] = pieces[turn++ % pieces.length] ?? ['', '']
         sentAt = performance.now()
@@ -74,8 +79,12 @@ export async function runClosedLoop(load: ClosedLoop): Promise<ClosedLoopResult>
         }
         latencies.push(now - sentAt)
         bytes += answer.bytes
-        if (now < deadline) send()
-        else resolve()
+        if (now < deadline) {
+          send()
+          return
+        }
+        clearTimeout(watchdog)
+        resolve()
       }
       send()
     })

@@ -31,9 +31,9 @@ export async function measurePut(bench: Bench): Promise<Measured> {
     const putsPerSecond = (completed / elapsedMs) * 1000
     return { putsPerSecond, cpuMs: serverCpuMs / completed, p50Ms, loadCpu }
   }
-  for (const target of targets) await upload(target, 5)
   const entries = targets.map(target => ({
     name: target.name,
+    prepare: async () => void (await upload(target, 5)),
     measure: () => upload(target, bench.pick(20, 10)),
   }))
   const compared = await compare(entries, bench.pick(5, 3))
@@ -64,15 +64,15 @@ export async function measureGet(bench: Bench): Promise<Measured> {
   const load = bench.startLoad()
   const hex = hash('sha256', await readFile(bench.fixture.blobFile), 'hex')
   const sessions = Array.from({ length: downloads }, () => '')
-  const entries = []
-  for (const target of targets) {
-    if (target.name === 'serve') await postArtefact(target, 0)
-    const { port } = target
-    const texts = [requestText('GET', { port, path: `/artefacts/sha256/${hex}` })]
-    await underLoad(load, target, texts, sessions, bench.pick(1000, 300))
+  const entries = targets.map(target => {
+    const texts = [requestText('GET', { port: target.port, path: `/artefacts/sha256/${hex}` })]
     const measure = () => underLoad(load, target, texts, sessions, bench.pick(1000, 300))
-    entries.push({ name: target.name, measure })
-  }
+    const prepare = async () => {
+      if (target.name === 'serve') await postArtefact(target, 0)
+      await measure()
+    }
+    return { name: target.name, prepare, measure }
+  })
   const compared = await compare(entries, bench.pick(5, 3))
   return {
     name: 'get',

@@ -1,11 +1,10 @@
 import { readFile } from 'node:fs/promises'
 import type { Bench } from '../bench.ts'
-import { compare, startAll, type Entry } from '../compare.ts'
+import { compare, startAll } from '../compare.ts'
 import { blobMime } from '../fixture.ts'
 import { postArtefact } from '../host-link.ts'
 import type { Measured } from '../table.ts'
-import type { Target } from '../targets.ts'
-import { callTexts, differenceOf, openSessions, requestColumns, underLoad } from './requests.ts'
+import { noteDifference, requestColumns, requestEntry, type Call } from './requests.ts'
 
 const connections = 4
 /** Encoded 171 MiB, far more than the 64 MiB that `serve` keeps encoded. */
@@ -16,28 +15,30 @@ export async function measureBlob(bench: Bench): Promise<Measured> {
   const notes: string[] = []
   const targets = await startAll(bench, bench.settings.targets, notes)
   const load = bench.startLoad()
-  const entries: Entry[] = []
-  const add = async (name: string, target: Target, uris: readonly string[]) => {
-    const sessions = await openSessions(load, target, connections)
-    const calls = uris.map(uri => ({ method: 'resources/read', params: { uri } }))
-    const texts = callTexts(target, calls)
-    await underLoad(load, target, texts, sessions, bench.pick(1000, 300))
-    const measure = () => underLoad(load, target, texts, sessions, bench.pick(1000, 300))
-    entries.push({ name, measure })
-  }
-  for (const target of targets) {
-    const { blobUri } = bench.fixture
-    if (target.name === 'serve') {
-      const stored: string[] = []
-      for (let seed = 0; seed < coldArtefacts; seed++) stored.push(await postArtefact(target, seed))
-      await add('serve (hot)', target, [blobUri])
-      await add('serve (cold)', target, stored)
-    } else {
-      await add(target.name, target, [blobUri])
+  const { blobUri, blobFile } = bench.fixture
+  const hot = readCall(blobUri)
+  const contents = [{ uri: blobUri, mimeType: blobMime, blob: await readFile(blobFile, 'base64') }]
+  const times = { connections, warmMs: bench.pick(1000, 300), measureMs: bench.pick(1000, 300) }
+  const entries = targets.flatMap(target => {
+    const ours = target.name === 'serve'
+    const prepareHot = async (session: string, found: string[]) => {
+      if (ours) await postArtefact(target, 0)
+      await noteDifference(target, session, hot, { contents }, found)
+      return [hot]
     }
-    const note = await checkBlob(bench, target, await openSessions(load, target, 1))
-    if (note !== undefined) notes.push(note)
-  }
+    const prepareCold = async () => {
+      const calls: Call[] = []
+      for (let seed = 1; seed <= coldArtefacts; seed++) {
+        calls.push(readCall(await postArtefact(target, seed)))
+      }
+      return calls
+    }
+    const name = ours ? 'serve (hot)' : target.name
+    const entry = requestEntry(load, { ...times, name, target, prepare: prepareHot })
+    if (!ours) return [entry]
+    const cold = { ...times, name: 'serve (cold)', target, prepare: prepareCold }
+    return [entry, requestEntry(load, cold)]
+  })
   const compared = await compare(entries, bench.pick(5, 3))
   return {
     name: 'blob',
@@ -54,14 +55,6 @@ export async function measureBlob(bench: Bench): Promise<Measured> {
   }
 }
 
-async function checkBlob(
-  bench: Bench,
-  target: Target,
-  [session = '']: readonly string[],
-): Promise<string | undefined> {
-  const { blobUri, blobFile } = bench.fixture
-  const blob = await readFile(blobFile, 'base64')
-  const contents = [{ uri: blobUri, mimeType: blobMime, blob }]
-  const call = { method: 'resources/read', params: { uri: blobUri } }
-  return differenceOf(target, session, call, { contents })
+function readCall(uri: string): Call {
+  return { method: 'resources/read', params: { uri } }
 }

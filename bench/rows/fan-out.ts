@@ -35,20 +35,17 @@ export async function measureFanOut(bench: Bench, plan: FanOutPlan): Promise<Mea
   const notes: string[] = []
   const targets = await startAll(bench, bench.settings.targets, notes)
   const load = bench.startLoad()
-  const entries = []
   const count = plan.streams
-  for (const target of targets) {
-    await postScene(target, bench.fixture.sceneText)
-    try {
+  const entries = targets.map(target => ({
+    name: target.name,
+    prepare: async () => {
+      await postScene(target, bench.fixture.sceneText)
       const { name, mcp: place } = target
       await load.ask('openStreams', { name, place, uri: sceneUri, count })
       await fanOut(load, target, 'oneAtATime', 10)
-      const measure = () => measureOnce(load, target, plan)
-      entries.push({ name, measure })
-    } catch (error) {
-      notes.push(`${target.name}: ${(error as Error).message}`)
-    }
-  }
+    },
+    measure: () => measureOnce(load, target, plan),
+  }))
   const compared = await compare(entries, plan.rounds)
   return {
     name: plan.name,

@@ -5,7 +5,7 @@ import { askOnce, postArtefact, postScene } from '../host-link.ts'
 import { headersOf } from '../load/http-text.ts'
 import type { Measured } from '../table.ts'
 import type { Target } from '../targets.ts'
-import { callTexts, differenceOf, openSessions, requestColumns, underLoad } from './requests.ts'
+import { noteDifference, openSessions, requestColumns, requestEntry } from './requests.ts'
 
 const connections = 16
 const wanted = 8
@@ -28,17 +28,20 @@ export async function measureList(bench: Bench): Promise<Measured> {
   const others = names.filter(name => name !== 'serve')
   const targets = [...(await startAll(bench, others, notes, { fixture })), ...ours]
   const call = { method: 'resources/list' }
-  const entries = []
-  for (const target of targets) {
-    const sessions = await openSessions(load, target, connections)
-    const expected = { resources: fixture.descriptors }
-    const difference = await differenceOf(target, sessions[0] ?? '', call, expected)
-    if (difference !== undefined) notes.push(difference)
-    const texts = callTexts(target, [call])
-    await underLoad(load, target, texts, sessions, bench.pick(1500, 400))
-    const measure = () => underLoad(load, target, texts, sessions, bench.pick(1000, 250))
-    entries.push({ name: target.name, measure })
-  }
+  const entries = targets.map(target =>
+    requestEntry(load, {
+      name: target.name,
+      target,
+      connections,
+      prepare: async (session, found) => {
+        const expected = { resources: fixture.descriptors }
+        await noteDifference(target, session, call, expected, found)
+        return [call]
+      },
+      warmMs: bench.pick(1500, 400),
+      measureMs: bench.pick(1000, 250),
+    }),
+  )
   const compared = await compare(entries, bench.pick(5, 3))
   return {
     name: 'list',

@@ -3,7 +3,7 @@ import { compare, startAll } from '../compare.ts'
 import { sceneUri } from '../fixture.ts'
 import { postScene } from '../host-link.ts'
 import type { Measured } from '../table.ts'
-import { callTexts, differenceOf, openSessions, requestColumns, underLoad } from './requests.ts'
+import { noteDifference, requestColumns, requestEntry } from './requests.ts'
 
 const connections = 16
 
@@ -15,17 +15,20 @@ export async function measureRead(bench: Bench): Promise<Measured> {
   const { sceneText } = bench.fixture
   const call = { method: 'resources/read', params: { uri: sceneUri } }
   const contents = [{ uri: sceneUri, mimeType: 'application/json', text: sceneText }]
-  const entries = []
-  for (const target of targets) {
-    await postScene(target, sceneText)
-    const sessions = await openSessions(load, target, connections)
-    const difference = await differenceOf(target, sessions[0] ?? '', call, { contents })
-    if (difference !== undefined) notes.push(difference)
-    const texts = callTexts(target, [call])
-    await underLoad(load, target, texts, sessions, bench.pick(1500, 400))
-    const measure = () => underLoad(load, target, texts, sessions, bench.pick(1000, 250))
-    entries.push({ name: target.name, measure })
-  }
+  const entries = targets.map(target =>
+    requestEntry(load, {
+      name: target.name,
+      target,
+      connections,
+      prepare: async (session, found) => {
+        await postScene(target, sceneText)
+        await noteDifference(target, session, call, { contents }, found)
+        return [call]
+      },
+      warmMs: bench.pick(1500, 400),
+      measureMs: bench.pick(1000, 250),
+    }),
+  )
   const compared = await compare(entries, bench.pick(7, 3))
   return {
     name: 'read',

@@ -1,7 +1,7 @@
 /** What the rows of requests under load share: sessions, the check of equal answers, the loop. */
 import { isDeepStrictEqual } from 'node:util'
 import type { Load } from '../bench.ts'
-import { withServerCpu } from '../compare.ts'
+import { withServerCpu, type Entry } from '../compare.ts'
 import { askOnce } from '../host-link.ts'
 import type { ClosedLoopResult } from '../load/closed-loop.ts'
 import { headersOf, requestText, rpcText, sessionHeaders } from '../load/http-text.ts'
@@ -66,16 +66,45 @@ export async function underLoad(
   }
 }
 
-/** One answer outside the load, compared with what it must carry; says how they differ. */
-export async function differenceOf(
+export interface RequestEntry {
+  readonly name: string
+  readonly target: Target
+  readonly connections: number
+  /** Stores what will be asked for and says what to ask, in turn. */
+  readonly prepare: (session: string, notes: string[]) => Promise<readonly Call[]>
+  readonly warmMs: number
+  readonly measureMs: number
+}
+
+/** An entry that asks one server the same calls again and again, each connection in its session. */
+export function requestEntry(load: Load, options: RequestEntry): Entry {
+  const { name, target, connections } = options
+  let texts: readonly string[] = []
+  let sessions: readonly string[] = []
+  return {
+    name,
+    prepare: async notes => {
+      sessions = await openSessions(load, target, connections)
+      texts = callTexts(target, await options.prepare(sessions[0] ?? '', notes))
+      await underLoad(load, target, texts, sessions, options.warmMs)
+    },
+    measure: () => underLoad(load, target, texts, sessions, options.measureMs),
+  }
+}
+
+/** Compares one answer outside the load with what it must carry; a difference is a note. */
+export async function noteDifference(
   target: Target,
   session: string,
   call: Call,
   expected: unknown,
-): Promise<string | undefined> {
+  notes: string[],
+): Promise<void> {
   const { method, params } = call
   const { result, bytes } = await askOnce(target, headersOf(session), method, params)
-  if (isDeepStrictEqual(result, expected)) return undefined
+  if (isDeepStrictEqual(result, expected)) return
   const wanted = JSON.stringify(expected).length
-  return `${target.name}: the result of ${method} is not the reference's (${bytes} bytes in all, the reference's result ${wanted})`
+  notes.push(
+    `${target.name}: the result of ${method} is not the reference's (an answer of ${bytes} bytes; the reference's result has ${wanted})`,
+  )
 }

@@ -2,6 +2,7 @@ import { createHash, randomFillSync } from 'node:crypto'
 import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { performance } from 'node:perf_hooks'
+import { createFsStore } from '../../src/server/artefacts/fs-store.ts'
 import type { ArtefactRef, ArtefactStore } from '../../src/server/artefacts/store.ts'
 import type { Bench } from '../bench.ts'
 import { compare, type Entry } from '../compare.ts'
@@ -10,21 +11,13 @@ import { putDurably } from '../servers/plain-files.ts'
 import { median } from '../stats.ts'
 import type { Measured } from '../table.ts'
 
-const storeModule = new URL('../../src/server/artefacts/fs-store.ts', import.meta.url).href
 const pageSize = 500
-
-async function openStore(root: string): Promise<ArtefactStore> {
-  const { createFsStore } = (await import(storeModule)) as {
-    createFsStore: (options: { root: string }) => Promise<ArtefactStore>
-  }
-  return createFsStore({ root })
-}
 
 /** Durable puts of 4 MiB, in this process, beside the file work they consist of. */
 export async function measureStorePut(bench: Bench): Promise<Measured> {
   const count = bench.pick(20, 10)
   const plain = join(bench.folder, 'plain-puts')
-  const store = await openStore(mkdtempSync(join(bench.folder, 'store-')))
+  const store = await createFsStore({ root: mkdtempSync(join(bench.folder, 'store-')) })
   const puts: readonly (readonly [string, (bytes: Buffer) => Promise<unknown>])[] = [
     ['file work', bytes => putDurably(plain, bytes)],
     ['file work again', bytes => putDurably(plain, bytes)],
@@ -69,7 +62,7 @@ export async function measurePage(bench: Bench): Promise<Measured> {
   const root = mkdtempSync(join(bench.folder, 'many-'))
   layOut(root, count)
   const started = performance.now()
-  const store = await openStore(root)
+  const store = await createFsStore({ root })
   const openMs = performance.now() - started
   let middle: string | undefined
   let listed = 0
