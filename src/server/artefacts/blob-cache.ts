@@ -64,25 +64,40 @@ export function createGate(places: number) {
 /** From here on hashing on another thread costs this one less than hashing itself. */
 const minOtherThreadBytes = 256 * 1024
 
-/** All bytes of a small artefact, verified. Throws `artefact_corrupt` when they are damaged. */
-export async function readVerified(artefact: OpenArtefact): Promise<Uint8Array> {
-  const { size_bytes: size, digest } = artefact.ref
-  const bytes = await collect(artefact.range(0, size), size)
-  if (bytes !== null && `sha256:${await sha256(bytes)}` === digest) return bytes
-  // The store does what is to be done about a damaged body, and throws.
-  return (await collect(artefact.verified(), size)) ?? bytes ?? new Uint8Array()
+/** Memory for bodies on their way into the cache: used again, because fresh pages cost more than reading. */
+export class Scratch {
+  readonly #spare: Uint8Array<ArrayBuffer>[] = []
+
+  async use<Value>(
+    size: number,
+    task: (bytes: Uint8Array<ArrayBuffer>) => Promise<Value>,
+  ): Promise<Value> {
+    const last = this.#spare.pop()
+    const memory =
+      last !== undefined && last.byteLength >= size ? last : new Uint8Array(Math.max(size, 1))
+    try {
+      return await task(memory.subarray(0, size))
+    } finally {
+      this.#spare.push(memory)
+    }
+  }
 }
 
-/** Null when there are not exactly `size` bytes. */
-async function collect(pieces: AsyncIterable<Uint8Array>, size: number) {
-  const bytes = Buffer.allocUnsafeSlow(size)
-  let length = 0
-  for await (const piece of pieces) {
-    if (length + piece.byteLength > size) return null
-    bytes.set(piece, length)
-    length += piece.byteLength
-  }
-  return length === size ? bytes : null
+/** The body of a small artefact, verified and encoded. Throws `artefact_corrupt` when it is damaged. */
+export function readEncoded(artefact: OpenArtefact, scratch: Scratch): Promise<Uint8Array> {
+  const { size_bytes: size, digest } = artefact.ref
+  return scratch.use(size, async bytes => {
+    const length = await artefact.fill(bytes)
+    if (length === size && `sha256:${await sha256(bytes)}` === digest) return encodeBase64(bytes)
+    // The store does what is to be done about a damaged body, and throws.
+    return encodeBase64(await joined(artefact.verified()))
+  })
+}
+
+async function joined(pieces: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
+  const all: Uint8Array[] = []
+  for await (const piece of pieces) all.push(piece)
+  return Buffer.concat(all)
 }
 
 async function sha256(bytes: Uint8Array<ArrayBuffer>): Promise<string> {

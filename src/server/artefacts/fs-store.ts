@@ -1,11 +1,12 @@
-import { resolve } from 'node:path'
+import { join, resolve } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type Clock, systemClock } from '../../lib/clock.ts'
 import { type Logger, silentLogger } from '../../lib/logger.ts'
 import { type Limits, defaultLimits } from '../options.ts'
-import { completeRef } from './entry.ts'
+import { type Entry, completeRef } from './entry.ts'
 import { EntryIndex, parseCursor } from './entry-index.ts'
-import { createEntryLocks } from './entry-lock.ts'
+import { type ChangeMark, createChangeMark } from './change-mark.ts'
+import { createEntryLocks, type EntryLocks } from './entry-lock.ts'
 import { evict, removeExpired, removeLeftovers } from './fs-clean.ts'
 import { type FsContext, createLayout } from './fs-context.ts'
 import { compileFilter, readPage } from './fs-page.ts'
@@ -53,13 +54,15 @@ export async function createFsStore(options: FsStoreOptions): Promise<FsStore> {
   const index = new EntryIndex()
   const shards = new ShardTable({ dir: layout.bodies, index, limits, log, work })
   const mark = ownMark()
-  const locks = createEntryLocks({ dir: layout.locks, mark })
+  const changes = createChangeMark(join(layout.root, 'changes'))
+  const locks = announcing(createEntryLocks({ dir: layout.locks, mark }), changes)
   const store: FsContext = { layout, limits, clock, log, locks, index, shards, work, mark }
 
   const listeners = new Set<() => void>()
   let announced = 0
   let pending: Promise<void> | undefined
   let lookedAt = -Infinity
+  let lookedMark = ''
   let sweeping: Promise<void> | undefined
   let pollTimer: NodeJS.Timeout | undefined
 
@@ -80,16 +83,37 @@ export async function createFsStore(options: FsStoreOptions): Promise<FsStore> {
     pending ??= (async () => {
       await nextTurn()
       pending = undefined
-      lookedAt = performance.now()
-      for (let at = 0, since = lookedAt; at < shards.count; at++) {
-        shards.refresh(at)
-        if (performance.now() - since < sliceMs) continue
-        await nextTurn()
-        since = performance.now()
-      }
+      await scan()
       announce()
     })()
     return pending
+  }
+
+  async function scan(into?: Entry[]): Promise<void> {
+    const mark = changes.read()
+    lookedAt = performance.now()
+    for (let at = 0, since = lookedAt; at < shards.count; at++) {
+      shards.refresh(at, into)
+      if (performance.now() - since < sliceMs) continue
+      await nextTurn()
+      since = performance.now()
+    }
+    // Only now: whoever asks while the folders are still being read must not be content with it.
+    lookedMark = mark
+  }
+
+  async function start(): Promise<void> {
+    const found: Entry[] = []
+    await scan(found)
+    index.put(found)
+    await sweep()
+  }
+
+  /** A full look only when somebody changed something, or when the poll would take one. */
+  async function look(): Promise<void> {
+    const { artefactPollMs } = limits
+    const isRecent = artefactPollMs === 0 || performance.now() - lookedAt < artefactPollMs
+    if (!isRecent || changes.read() !== lookedMark) await refresh()
   }
 
   async function clean(): Promise<void> {
@@ -151,7 +175,7 @@ export async function createFsStore(options: FsStoreOptions): Promise<FsStore> {
     }
   }
 
-  await sweep()
+  await guard(`cannot read the artefact folder ${root}`, start)
   const sweepTimer = every(limits.artefactSweepMs, () => inBackground(sweep))
 
   return {
@@ -179,13 +203,13 @@ export async function createFsStore(options: FsStoreOptions): Promise<FsStore> {
       guard('cannot list the artefact folder', async () => {
         const position = after === undefined ? null : parseCursor(after)
         const matches = compileFilter(filter)
-        await refresh()
+        await look()
         return readPage(store, position, Math.max(1, Math.floor(limit)), matches)
       }),
 
     startingWith: (prefix, limit) =>
       guard('cannot list the artefact folder', async () => {
-        await refresh()
+        await look()
         const now = clock.now()
         const found: string[] = []
         for (const shard of index.shardsStartingWith(prefix)) {
@@ -224,6 +248,14 @@ export async function createFsStore(options: FsStoreOptions): Promise<FsStore> {
       listeners.clear()
       await sweeping
     },
+  }
+}
+
+/** Whatever changes an entry holds its lock: letting go of it is the moment to tell the others. */
+function announcing(locks: EntryLocks, changes: ChangeMark): EntryLocks {
+  return {
+    ...locks,
+    hold: (hex, task) => locks.hold(hex, () => task().finally(() => changes.bump())),
   }
 }
 

@@ -65,6 +65,7 @@ export function createOpenArtefact(
 
   return {
     ref,
+    fill: target => fill(file, target, 0),
     range,
     verified,
     close: () => (closing ??= file.close()),
@@ -72,7 +73,7 @@ export function createOpenArtefact(
 }
 
 /** Reads until the piece is full or the file ends; returns how much there was. */
-async function fill(file: FileHandle, piece: Buffer, position: number): Promise<number> {
+async function fill(file: FileHandle, piece: Uint8Array, position: number): Promise<number> {
   let length = 0
   while (length < piece.length) {
     const { bytesRead } = await file.read(piece, length, piece.length - length, position + length)

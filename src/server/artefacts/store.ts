@@ -59,6 +59,8 @@ export interface PutResult {
 /** An artefact opened for reading. `close` must be called; reads are positional. */
 export interface OpenArtefact {
   readonly ref: ArtefactRef
+  /** Fills `target` with the first bytes, unverified; returns how many there were. */
+  fill(target: Uint8Array): Promise<number>
   /** Bytes `start` to `end` (exclusive), unverified: for ranges. */
   range(start: number, end: number): AsyncIterable<Uint8Array>
   /** All bytes, hashed on the way; throws `artefact_corrupt` before it ends when they are not the stored ones. */

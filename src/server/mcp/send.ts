@@ -49,23 +49,38 @@ export function sendRefusal(
 }
 
 /**
- * Writes part after part, waiting whenever the client is slower. A blob that turns out damaged
- * cuts the connection: the announced length is then never reached, so no client takes it for whole.
+ * Writes part after part. What is in memory already goes out as one gathered write; a streamed
+ * blob waits whenever the client is slower. One that turns out damaged cuts the connection: the
+ * announced length is then never reached, so no client takes it for whole.
  */
 export async function writeParts(res: ServerResponse, parts: readonly JsonPart[]): Promise<void> {
-  // Small parts leave together. No longer than this turn: what is held back never drains.
-  res.cork()
-  process.nextTick(() => res.uncork())
   for (const part of parts) {
-    if (typeof part === 'string' || part instanceof Uint8Array) await write(res, part)
+    if (typeof part === 'string' || part instanceof Uint8Array) res.write(part)
     else await writeBlob(res, part)
+    if (res.destroyed) return
+  }
+}
+
+/** Resolves when the client has taken what was written so far, or is gone. */
+export async function drained(res: ServerResponse): Promise<void> {
+  if (!res.writableNeedDrain || res.destroyed) return
+  const gone = new AbortController()
+  const stop = () => gone.abort()
+  res.once('close', stop)
+  try {
+    await once(res, 'drain', { signal: gone.signal })
+  } catch {
+    // The client closed the connection: nobody is left to write to.
+  } finally {
+    res.off('close', stop)
   }
 }
 
 async function writeBlob(res: ServerResponse, blob: StreamedBlob): Promise<void> {
   for await (const text of base64(blob.open())) {
     if (res.destroyed) return
-    await write(res, text)
+    res.write(text, 'latin1')
+    await drained(res)
   }
 }
 
@@ -83,19 +98,4 @@ async function* base64(chunks: AsyncIterable<Uint8Array>): AsyncIterable<string>
 
 function asBuffer(bytes: Uint8Array): Buffer {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-}
-
-async function write(res: ServerResponse, part: string | Uint8Array): Promise<void> {
-  const flowing = typeof part === 'string' ? res.write(part, 'utf8') : res.write(part)
-  if (flowing || res.destroyed) return
-  const gone = new AbortController()
-  const stop = () => gone.abort()
-  res.once('close', stop)
-  try {
-    await once(res, 'drain', { signal: gone.signal })
-  } catch {
-    // The client closed the connection: nobody is left to write to.
-  } finally {
-    res.off('close', stop)
-  }
 }

@@ -3,8 +3,8 @@ import {
   BlobCache,
   type CachedBlob,
   createGate,
-  encodeBase64,
-  readVerified,
+  readEncoded,
+  Scratch,
 } from '../artefacts/blob-cache.ts'
 import { artefactUri, isArtefactHex, parseArtefactUri } from '../artefacts/uri.ts'
 import type { Limits } from '../options.ts'
@@ -39,6 +39,7 @@ export function createArtefactProducer(options: ArtefactProducerOptions): PagedP
   const pages = new Map<string, DescriptorPage>()
   const blobs = new BlobCache(limits.blobCacheBytes)
   const inTurn = createGate(maxLoads)
+  const scratch = new Scratch()
   const loading = new Map<string, Promise<CachedBlob | null>>()
 
   async function page(after: string | undefined, limit: number): Promise<DescriptorPage> {
@@ -92,7 +93,7 @@ export function createArtefactProducer(options: ArtefactProducerOptions): PagedP
     if (cached !== undefined) return withMime(hex, cached, ref.mime)
     let reading = loading.get(hex)
     if (reading === undefined) {
-      reading = inTurn(() => readBlob(store, hex)).finally(() => loading.delete(hex))
+      reading = inTurn(() => readBlob(store, scratch, hex)).finally(() => loading.delete(hex))
       loading.set(hex, reading)
     }
     const blob = await reading
@@ -154,11 +155,15 @@ function freezePage(descriptors: readonly Descriptor[], next: string | undefined
   return Object.freeze(next === undefined ? { descriptors: frozen } : { descriptors: frozen, next })
 }
 
-async function readBlob(store: ArtefactStore, hex: string): Promise<CachedBlob | null> {
+async function readBlob(
+  store: ArtefactStore,
+  scratch: Scratch,
+  hex: string,
+): Promise<CachedBlob | null> {
   const artefact = await store.open(hex)
   if (artefact === null) return null
   try {
-    return cachedBlob(hex, artefact.ref.mime, encodeBase64(await readVerified(artefact)))
+    return cachedBlob(hex, artefact.ref.mime, await readEncoded(artefact, scratch))
   } finally {
     await artefact.close()
   }

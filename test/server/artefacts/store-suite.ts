@@ -1,9 +1,12 @@
 import { expect } from 'chai'
-import { randomBytes } from 'node:crypto'
+import { pbkdf2, randomBytes } from 'node:crypto'
+import { promisify } from 'node:util'
 import type { Clock } from '../../../src/lib/clock.ts'
 import { type Limits, resolveLimits } from '../../../src/server/options.ts'
 import type { ArtefactStore } from '../../../src/server/artefacts/store.ts'
 import { collect, failureOf, settableClock, sha256 } from './support.ts'
+
+const derive = promisify(pbkdf2)
 
 export interface StoreHarness {
   store: ArtefactStore
@@ -92,10 +95,12 @@ export function artefactStoreSuite(createStore: CreateStore): void {
   it('stores what it hashed when the caller changes its bytes meanwhile', async () => {
     const { store } = await create()
     const bytes = randomBytes(3_000_000)
+    const busy = keepThreadsBusy()
     const putting = store.put(bytes)
-    const changing = setInterval(() => bytes.fill(bytes[0] ?? 0, 0, 2_000_000), 0)
+    const changing = setInterval(() => bytes.fill((bytes[0] ?? 0) + 1), 1)
     const { ref } = await putting
     clearInterval(changing)
+    await busy.stop()
     const artefact = await store.open(ref.digest.slice(7))
     if (artefact === null) throw new Error('not stored')
     expect(`sha256:${sha256(await collect(artefact.verified()))}`).to.equal(ref.digest)
@@ -374,4 +379,18 @@ export function artefactStoreSuite(createStore: CreateStore): void {
     expect((await collect(artefact.verified())).equals(bytes)).to.equal(true)
     await artefact.close()
   })
+}
+
+/** Makes reads and writes wait for a thread, so that a change between hash and write can happen. */
+function keepThreadsBusy() {
+  let isOn = true
+  const work = Array.from({ length: 8 }, async () => {
+    while (isOn) await derive('x', 'x', 5_000, 32, 'sha256')
+  })
+  return {
+    async stop() {
+      isOn = false
+      await Promise.all(work)
+    },
+  }
 }

@@ -8,6 +8,7 @@ import { readBody } from '../../http/body.ts'
 import { accepts, isJsonType } from '../../http/media.ts'
 import type { Limits } from '../../options.ts'
 import { legacyCodes, rpcCodes, toRpcError } from '../errors.ts'
+import { GatheredWrites } from '../gathered-writes.ts'
 import { errorMessage, JsonText, resultMessage } from '../json-text.ts'
 import { type Message, parseMessage } from '../json-rpc.ts'
 import type { KeepAlive } from '../keep-alive.ts'
@@ -41,6 +42,7 @@ type Request = Message & { kind: 'request' }
 /** Streamable HTTP with sessions: POST, GET and DELETE of revisions 2024-11-05 to 2025-11-25. */
 export class SessionEndpoint {
   readonly #parts: SessionEndpointParts
+  readonly #gathered = new GatheredWrites()
   #lastGoodAccept: string | undefined
 
   constructor(parts: SessionEndpointParts) {
@@ -81,7 +83,7 @@ export class SessionEndpoint {
     const session = this.#session(req, res, notes)
     if (session === null) return
     const { clock, keepAlive } = this.#parts
-    const stream = new EventStream(res, () => clock.now())
+    const stream = new EventStream(res, this.#gathered, () => clock.now())
     const forget = keepAlive.add(stream)
     // Each message goes to exactly one stream of a session: the newest, the older one ends.
     session.stream?.end()

@@ -1,0 +1,55 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import * as v2 from '@modelcontextprotocol/client'
+import { expect } from 'chai'
+import { loadSdk, type Sdk } from '../clients/client-face.ts'
+import { type Connection, type Prepared, prepare, runScenario } from '../clients/scenario.ts'
+import { startServe } from '../clients/serve.ts'
+
+describe('the newest SDK clients', function () {
+  this.timeout(20_000)
+  let folder: string
+  let prepared: Prepared
+
+  before(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'service-cli-newest-'))
+    prepared = await prepare(await startServe(folder))
+  })
+  after(async () => {
+    const code = await prepared?.serving.stop()
+    await rm(folder, { recursive: true, force: true })
+    expect(code).to.equal(0)
+  })
+
+  const info = { name: 'newest', version: '1' }
+
+  it('work with SDK v1', async () => {
+    const name = '@modelcontextprotocol/sdk'
+    const sdk = await loadSdk(name, specifier => import(specifier))
+    const open = (url: URL) => ({
+      client: new sdk.Client(info),
+      transport: new sdk.StreamableHTTPClientTransport(url),
+    })
+    await runScenario(prepared, open, { revision: '2025-11-25' })
+  })
+
+  // Two generations of types for one behaviour: the scenario's own shape stands between them.
+  const { Client, StreamableHTTPClientTransport } = v2 as unknown as Sdk
+
+  it('work with SDK v2 as it comes', async () => {
+    const open = (url: URL): Connection => ({
+      client: new Client(info),
+      transport: new StreamableHTTPClientTransport(url),
+    })
+    await runScenario(prepared, open, { revision: '2025-11-25' })
+  })
+
+  it('work with SDK v2 when it asks for the stateless era first', async () => {
+    const open = (url: URL): Connection => ({
+      client: new Client(info, { versionNegotiation: { mode: 'auto' } }),
+      transport: new StreamableHTTPClientTransport(url),
+    })
+    await runScenario(prepared, open, { revision: '2025-11-25', probes: true })
+  })
+})

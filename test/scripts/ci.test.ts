@@ -1,0 +1,102 @@
+import { spawnSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { expect } from 'chai'
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+
+function run(args: string[], ci = ''): { code: number | null; lines: string[] } {
+  const { MOCHA_OPTIONS: _, ...env } = process.env
+  const { status, stdout } = spawnSync(process.execPath, args, {
+    cwd: root,
+    env: { ...env, CI: ci },
+    encoding: 'utf8',
+  })
+  return { code: status, lines: stdout.trimEnd().split('\n') }
+}
+
+describe('the closing line of a CI run', () => {
+  let folder: string
+
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'service-cli-ci-'))
+  })
+  afterEach(() => rmSync(folder, { recursive: true, force: true }))
+
+  function suite(name: string, code: number, summary?: object): void {
+    writeFileSync(join(folder, `${name}.code`), `${code}\n`)
+    if (summary !== undefined) writeFileSync(join(folder, `${name}.json`), JSON.stringify(summary))
+  }
+  const summarise = (ci?: string) => run(['scripts/ci-summary.js', folder], ci)
+  const skipped = [{ title: 'blender', reason: 'not installed' }]
+
+  it('adds up the suites', () => {
+    suite('install', 0)
+    suite('test', 0, { passed: 40, failed: 0, skipped: [] })
+    suite('apps', 0, { passed: 2, failed: 0, skipped: [] })
+    expect(summarise()).to.deep.equal({ code: 0, lines: ['42 passed, 0 failed'] })
+  })
+
+  it('fails when a test failed', () => {
+    suite('test', 3, { passed: 40, failed: 3, skipped: [] })
+    expect(summarise()).to.deep.equal({ code: 1, lines: ['40 passed, 3 failed'] })
+  })
+
+  it('counts a step that failed without a failing test', () => {
+    suite('test', 2)
+    suite('clients', 7, { passed: 5, failed: 0, skipped: [] })
+    const { code, lines } = summarise()
+    expect(code).to.equal(1)
+    expect(lines).to.include('test failed with exit code 2')
+    expect(lines.at(-1)).to.equal('5 passed, 2 failed')
+  })
+
+  it('names what was skipped', () => {
+    suite('apps', 0, { passed: 1, failed: 0, skipped })
+    expect(summarise()).to.deep.equal({
+      code: 0,
+      lines: ['apps skipped: blender: not installed', '1 passed, 0 failed, 1 skipped'],
+    })
+  })
+
+  it('counts what was skipped as failed in CI', () => {
+    suite('apps', 0, { passed: 1, failed: 0, skipped })
+    const { code, lines } = summarise('true')
+    expect(code).to.equal(1)
+    expect(lines).to.deep.equal([
+      'apps skipped (a failure in CI): blender: not installed',
+      '1 passed, 1 failed',
+    ])
+  })
+
+  it('is fed by the reporter, with the reasons of skipped tests', () => {
+    const helper = JSON.stringify(join(root, 'test/helpers/skip.ts'))
+    const file = join(folder, 'sample.test.ts')
+    writeFileSync(
+      file,
+      `import { skipBecause } from ${helper}
+      it('passes', () => {})
+      it('fails', () => { throw new Error('on purpose') })
+      it('is skipped', function () { skipBecause(this, 'no tool') })
+      describe('a suite', () => {
+        before(function () { skipBecause(this, 'no display') })
+        it('never runs', () => {})
+      })`,
+    )
+    const summary = join(folder, 'sample.json')
+    const reporter = ['--reporter', './scripts/ci-reporter.js', '--reporter-option']
+    const mocha = join(root, 'node_modules/mocha/bin/mocha.js')
+    const { code } = run([mocha, '--no-config', ...reporter, `summary=${summary}`, file])
+    expect(code).to.equal(1)
+    expect(JSON.parse(readFileSync(summary, 'utf8'))).to.deep.equal({
+      passed: 1,
+      failed: 1,
+      skipped: [
+        { title: 'is skipped', reason: 'no tool' },
+        { title: 'a suite never runs', reason: 'no display' },
+      ],
+    })
+  })
+})
