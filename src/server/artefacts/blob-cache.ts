@@ -1,46 +1,38 @@
 import { hash as hashOf, webcrypto } from 'node:crypto'
-import type { Content } from '../resources/producer.ts'
-import type { OpenArtefact } from './store.ts'
 
-/** An artefact's body ready to be sent, and the answer that carries it under its own URI. */
-export interface CachedBlob {
-  readonly mime: string
-  readonly base64: Uint8Array
-  readonly contents: readonly Content[]
-}
-
-/** The most recently used blobs, up to `maxBytes` of encoded bytes. */
-export class BlobCache {
+/** The most recently used values, up to `maxBytes` of what they weigh together. */
+export class WeighedCache<Value> {
   readonly #maxBytes: number
-  readonly #blobs = new Map<string, CachedBlob>()
+  readonly #entries = new Map<string, { value: Value; bytes: number }>()
   #bytes = 0
 
   constructor(maxBytes: number) {
     this.#maxBytes = maxBytes
   }
 
-  get(hex: string): CachedBlob | undefined {
-    const blob = this.#blobs.get(hex)
-    if (blob === undefined) return undefined
-    this.#blobs.delete(hex)
-    this.#blobs.set(hex, blob)
-    return blob
+  get(key: string): Value | undefined {
+    const entry = this.#entries.get(key)
+    if (entry === undefined) return undefined
+    this.#entries.delete(key)
+    this.#entries.set(key, entry)
+    return entry.value
   }
 
-  set(hex: string, blob: CachedBlob): void {
-    this.delete(hex)
-    if (blob.base64.byteLength > this.#maxBytes) return
-    this.#blobs.set(hex, blob)
-    this.#bytes += blob.base64.byteLength
-    for (const oldest of this.#blobs.keys()) {
+  /** A value heavier than the whole cache is not kept. */
+  set(key: string, value: Value, bytes: number): void {
+    this.delete(key)
+    if (bytes > this.#maxBytes) return
+    this.#entries.set(key, { value, bytes })
+    this.#bytes += bytes
+    for (const oldest of this.#entries.keys()) {
       if (this.#bytes <= this.#maxBytes) break
       this.delete(oldest)
     }
   }
 
-  delete(hex: string): void {
-    this.#bytes -= this.#blobs.get(hex)?.base64.byteLength ?? 0
-    this.#blobs.delete(hex)
+  delete(key: string): void {
+    this.#bytes -= this.#entries.get(key)?.bytes ?? 0
+    this.#entries.delete(key)
   }
 }
 
@@ -58,6 +50,18 @@ export function createGate(places: number) {
       if (next === undefined) free++
       else next()
     }
+  }
+}
+
+/** Runs a task once for all who ask under the same key while it runs. */
+export function createSharing<Value>() {
+  const running = new Map<string, Promise<Value>>()
+  return (key: string, task: () => Promise<Value>): Promise<Value> => {
+    const known = running.get(key)
+    if (known !== undefined) return known
+    const started = task().finally(() => running.delete(key))
+    running.set(key, started)
+    return started
   }
 }
 
@@ -83,24 +87,8 @@ export class Scratch {
   }
 }
 
-/** The body of a small artefact, verified and encoded. Throws `artefact_corrupt` when it is damaged. */
-export function readEncoded(artefact: OpenArtefact, scratch: Scratch): Promise<Uint8Array> {
-  const { size_bytes: size, digest } = artefact.ref
-  return scratch.use(size, async bytes => {
-    const length = await artefact.fill(bytes)
-    if (length === size && `sha256:${await sha256(bytes)}` === digest) return encodeBase64(bytes)
-    // The store does what is to be done about a damaged body, and throws.
-    return encodeBase64(await joined(artefact.verified()))
-  })
-}
-
-async function joined(pieces: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
-  const all: Uint8Array[] = []
-  for await (const piece of pieces) all.push(piece)
-  return Buffer.concat(all)
-}
-
-async function sha256(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
+/** Hex digits. */
+export async function sha256(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
   if (bytes.byteLength < minOtherThreadBytes) return hashOf('sha256', bytes, 'hex')
   return Buffer.from(await webcrypto.subtle.digest('SHA-256', bytes)).toString('hex')
 }

@@ -162,13 +162,15 @@ export async function createFsStore(options: FsStoreOptions): Promise<FsStore> {
     const body = ref === null ? null : await openBody(`${dir}/${hex}`)
     if (ref === null || body === null) return null
     try {
-      const stats = await body.stat()
-      const onDamage = () => quarantine(store, hex, stats.ino).then(announce)
-      if (!stats.isFile() || stats.size !== ref.size_bytes) {
+      const stats = await body.stat({ bigint: true })
+      const onDamage = () => quarantine(store, hex, Number(stats.ino)).then(announce)
+      if (!stats.isFile() || Number(stats.size) !== ref.size_bytes) {
         await onDamage()
         throw corrupt(ref)
       }
-      return createOpenArtefact(body, ref, { onDamage, onHash: () => void work.bodiesHashed++ })
+      const state = `${stats.ino}:${stats.size}:${stats.mtimeNs}:${stats.ctimeNs}`
+      const onHash = () => void work.bodiesHashed++
+      return createOpenArtefact(body, { ref, state }, { onDamage, onHash })
     } catch (error) {
       await body.close()
       throw error

@@ -30,7 +30,7 @@ export function corrupt(ref: ArtefactRef): ServiceError {
  */
 export function createOpenArtefact(
   file: FileHandle,
-  ref: ArtefactRef,
+  { ref, state }: Pick<OpenArtefact, 'ref' | 'state'>,
   events: { onDamage(): Promise<void>; onHash(): void },
 ): OpenArtefact {
   let closing: Promise<void> | undefined
@@ -65,7 +65,8 @@ export function createOpenArtefact(
 
   return {
     ref,
-    fill: target => fill(file, target, 0),
+    state,
+    fill: (target, position) => fill(file, target, position),
     range,
     verified,
     close: () => (closing ??= file.close()),

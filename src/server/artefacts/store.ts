@@ -59,8 +59,10 @@ export interface PutResult {
 /** An artefact opened for reading. `close` must be called; reads are positional. */
 export interface OpenArtefact {
   readonly ref: ArtefactRef
-  /** Fills `target` with the first bytes, unverified; returns how many there were. */
-  fill(target: Uint8Array): Promise<number>
+  /** The same text means the same, untouched file. */
+  readonly state: string
+  /** Fills `target` from byte `position` on, unverified; returns how many bytes there were. */
+  fill(target: Uint8Array, position: number): Promise<number>
   /** Bytes `start` to `end` (exclusive), unverified: for ranges. */
   range(start: number, end: number): AsyncIterable<Uint8Array>
   /** All bytes, hashed on the way; throws `artefact_corrupt` before it ends when they are not the stored ones. */

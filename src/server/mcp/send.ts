@@ -80,9 +80,14 @@ async function writeBlob(res: ServerResponse, blob: StreamedBlob): Promise<void>
   for await (const text of base64(blob.open())) {
     if (res.destroyed) return
     res.write(text, 'latin1')
-    await drained(res)
+    if (res.writableLength >= maxWaitingBytes) await drained(res)
   }
 }
+
+/** A streamed blob waits for its client when this much is written and not yet taken. */
+const maxWaitingBytes = 512 * 1024
+/** A multiple of 3, small enough that its text dies young. */
+const encodeBytes = 48 * 1024
 
 /** Base64 of the concatenated chunks: the bytes left over after each three go with the next chunk. */
 async function* base64(chunks: AsyncIterable<Uint8Array>): AsyncIterable<string> {
@@ -90,7 +95,9 @@ async function* base64(chunks: AsyncIterable<Uint8Array>): AsyncIterable<string>
   for await (const chunk of chunks) {
     const bytes = rest.length === 0 ? asBuffer(chunk) : Buffer.concat([rest, chunk])
     const whole = bytes.length - (bytes.length % 3)
-    if (whole > 0) yield bytes.toString('base64', 0, whole)
+    for (let at = 0; at < whole; at += encodeBytes) {
+      yield bytes.toString('base64', at, Math.min(at + encodeBytes, whole))
+    }
     rest = Buffer.from(bytes.subarray(whole))
   }
   if (rest.length > 0) yield rest.toString('base64')

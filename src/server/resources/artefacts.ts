@@ -1,15 +1,18 @@
 import type { ArtefactRef, ArtefactStore } from '../artefacts/store.ts'
-import {
-  BlobCache,
-  type CachedBlob,
-  createGate,
-  readEncoded,
-  Scratch,
-} from '../artefacts/blob-cache.ts'
-import { artefactUri, isArtefactHex, parseArtefactUri } from '../artefacts/uri.ts'
+import { BlobLoader } from '../artefacts/blob-loader.ts'
+import { isArtefactHex, parseArtefactUri } from '../artefacts/uri.ts'
 import type { Limits } from '../options.ts'
 import { ResourceNotFound, ResourceUriInvalid } from './errors.ts'
-import type { Content, Descriptor, DescriptorPage, PagedProducer, Template } from './producer.ts'
+import type {
+  BlobContent,
+  Content,
+  Descriptor,
+  DescriptorPage,
+  EncodedBlob,
+  PagedProducer,
+  StreamedBlob,
+  Template,
+} from './producer.ts'
 
 export interface ArtefactProducerOptions {
   store: ArtefactStore
@@ -20,8 +23,6 @@ export interface ArtefactProducerOptions {
 
 const maxCompletions = 100
 const keptPages = 8
-/** Bodies read into memory at the same time. */
-const maxLoads = 4
 
 const templates: readonly Template[] = Object.freeze([
   Object.freeze({
@@ -37,10 +38,8 @@ export function createArtefactProducer(options: ArtefactProducerOptions): PagedP
   const { store, limits } = options
   const describe = createDescriber(options.downloadUrl)
   const pages = new Map<string, DescriptorPage>()
-  const blobs = new BlobCache(limits.blobCacheBytes)
-  const inTurn = createGate(maxLoads)
-  const scratch = new Scratch()
-  const loading = new Map<string, Promise<CachedBlob | null>>()
+  const loader = new BlobLoader({ store, limits })
+  const answers = new WeakMap<EncodedBlob, readonly BlobContent[]>()
 
   async function page(after: string | undefined, limit: number): Promise<DescriptorPage> {
     const { refs, next } = await store.page(after, limit)
@@ -78,36 +77,22 @@ export function createArtefactProducer(options: ArtefactProducerOptions): PagedP
     }
     const ref = await store.find(hex)
     if (ref === null) {
-      blobs.delete(hex)
+      loader.forget(hex)
       throw new ResourceNotFound(uri)
     }
-    if (ref.size_bytes > limits.maxCachedBlobBytes) return [streamed(store, uri, ref)]
-    const blob = await load(hex, ref)
+    const blob = await loader.load(hex, ref)
     if (blob === null) throw new ResourceNotFound(uri)
-    return uri === ref.uri ? blob.contents : contentsOf(uri, blob)
+    if (!('base64' in blob) || uri !== ref.uri) return [contentOf(uri, ref.mime, blob)]
+    return answerOf(blob, ref)
   }
 
-  /** Reads a body once, however many ask for it at the same time. Null when it went meanwhile. */
-  async function load(hex: string, ref: ArtefactRef): Promise<CachedBlob | null> {
-    const cached = blobs.get(hex)
-    if (cached !== undefined) return withMime(hex, cached, ref.mime)
-    let reading = loading.get(hex)
-    if (reading === undefined) {
-      reading = inTurn(() => readBlob(store, scratch, hex)).finally(() => loading.delete(hex))
-      loading.set(hex, reading)
-    }
-    const blob = await reading
-    if (blob === null) return null
-    if (blobs.get(hex) === undefined) blobs.set(hex, blob)
-    return withMime(hex, blob, ref.mime)
-  }
-
-  /** Stored again under another type, the bytes are still the same. */
-  function withMime(hex: string, blob: CachedBlob, mime: string): CachedBlob {
-    if (blob.mime === mime) return blob
-    const renamed = cachedBlob(hex, mime, blob.base64)
-    blobs.set(hex, renamed)
-    return renamed
+  /** The identical answer for the same bytes; stored again under another type, it is a new one. */
+  function answerOf(blob: EncodedBlob, ref: ArtefactRef): readonly Content[] {
+    const known = answers.get(blob)
+    if (known?.[0]?.mimeType === ref.mime) return known
+    const answer = Object.freeze([contentOf(ref.uri, ref.mime, blob)])
+    answers.set(blob, answer)
+    return answer
   }
 
   async function complete(variable: string, prefix: string): Promise<readonly string[]> {
@@ -155,39 +140,6 @@ function freezePage(descriptors: readonly Descriptor[], next: string | undefined
   return Object.freeze(next === undefined ? { descriptors: frozen } : { descriptors: frozen, next })
 }
 
-async function readBlob(
-  store: ArtefactStore,
-  scratch: Scratch,
-  hex: string,
-): Promise<CachedBlob | null> {
-  const artefact = await store.open(hex)
-  if (artefact === null) return null
-  try {
-    return cachedBlob(hex, artefact.ref.mime, await readEncoded(artefact, scratch))
-  } finally {
-    await artefact.close()
-  }
-}
-
-function cachedBlob(hex: string, mime: string, base64: Uint8Array): CachedBlob {
-  return { mime, base64, contents: contentsOf(artefactUri(hex), { mime, base64 }) }
-}
-
-function contentsOf(uri: string, blob: Pick<CachedBlob, 'mime' | 'base64'>): readonly Content[] {
-  const encoded = Object.freeze({ base64: blob.base64 })
-  return Object.freeze([Object.freeze({ uri, mimeType: blob.mime, blob: encoded })])
-}
-
-function streamed(store: ArtefactStore, uri: string, ref: ArtefactRef): Content {
-  const hex = ref.digest.slice('sha256:'.length)
-  async function* open(): AsyncGenerator<Uint8Array> {
-    const artefact = await store.open(hex)
-    if (artefact === null) throw new ResourceNotFound(uri)
-    try {
-      yield* artefact.verified()
-    } finally {
-      await artefact.close()
-    }
-  }
-  return { uri, mimeType: ref.mime, blob: { size: ref.size_bytes, open } }
+function contentOf(uri: string, mimeType: string, blob: EncodedBlob | StreamedBlob): BlobContent {
+  return Object.freeze({ uri, mimeType, blob })
 }

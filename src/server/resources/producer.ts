@@ -32,8 +32,9 @@ export interface EncodedBlob {
 }
 
 /**
- * A body too large to hold: `open` yields its `size` bytes in order. The iterable throws when
- * the bytes turn out to be damaged, at the latest before it ends.
+ * A body too large to hold: `open` yields its `size` bytes in order. A piece is valid until the
+ * next one is asked for. The iterable throws when the bytes turn out to be damaged, at the latest
+ * before it ends.
  */
 export interface StreamedBlob {
   readonly size: number

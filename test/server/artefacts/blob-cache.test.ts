@@ -1,21 +1,20 @@
 import { expect } from 'chai'
-import { BlobCache, createGate } from '../../../src/server/artefacts/blob-cache.ts'
+import { createGate, WeighedCache } from '../../../src/server/artefacts/blob-cache.ts'
 
-describe('blob cache', () => {
-  it('drops the least recently used beyond its bytes, and never holds one too large', () => {
-    const cache = new BlobCache(10)
-    const blob = (bytes: number) => ({ mime: 'a/b', base64: new Uint8Array(bytes), contents: [] })
-    cache.set('a', blob(4))
-    cache.set('b', blob(4))
+describe('weighed cache', () => {
+  it('drops the least recently used beyond its bytes, and never holds one too heavy', () => {
+    const cache = new WeighedCache<string>(10)
+    cache.set('a', 'A', 4)
+    cache.set('b', 'B', 4)
     cache.get('a')
-    cache.set('c', blob(4))
-    cache.set('d', blob(11))
-    const held = () => ['a', 'b', 'c', 'd'].filter(hex => cache.get(hex) !== undefined)
+    cache.set('c', 'C', 4)
+    cache.set('d', 'D', 11)
+    const held = () => ['a', 'b', 'c', 'd'].filter(key => cache.get(key) !== undefined)
     expect(held()).to.deep.equal(['a', 'c'])
-    cache.set('a', blob(6))
+    cache.set('a', 'A', 6)
     expect(held()).to.deep.equal(['a', 'c'])
     cache.delete('c')
-    cache.set('b', blob(4))
+    cache.set('b', 'B', 4)
     expect(held()).to.deep.equal(['a', 'b'])
   })
 })
