@@ -20,6 +20,7 @@ export interface Limits {
   maxSessions: number
   /** A session without request and without stream ends after this. */
   sessionIdleMs: number
+  /** URIs one session may subscribe to. */
   maxSubscriptionsPerSession: number
   /** Subscriptions of all sessions together. */
   maxSubscriptions: number
@@ -54,8 +55,9 @@ export interface Limits {
   maxSceneRevisionBytes: number
   /** Changes listed in one delta. */
   maxSceneChanges: number
-  /** Entries of `audit://recent` when the reader names no `limit`, and at most. */
+  /** Entries of `audit://recent` when the reader names no `limit`. */
   defaultAuditLimit: number
+  /** Entries of `audit://recent` at most: a greater `limit` counts as this. */
   maxAuditLimit: number
   /** Bytes of the `params` of one audit entry. */
   maxAuditParamsBytes: number
@@ -74,8 +76,9 @@ export interface Limits {
   sceneFileDebounceMs: number
   /** The scene file is looked at this often, where change events do not arrive. */
   sceneFilePollMs: number
-  /** Events of one page of `events://` when the reader names no `limit`, and at most. */
+  /** Events of one page of `events://` when the reader names no `limit`. */
   defaultEventLimit: number
+  /** Events of one page at most: a greater `limit` counts as this. */
   maxEventLimit: number
   /** Bytes of the `metadata` of one session event. */
   maxEventMetadataBytes: number
@@ -121,6 +124,7 @@ const KiB = 1024
 const MiB = 1024 * KiB
 const GiB = 1024 * MiB
 
+/** Sizes in bytes, times in milliseconds; frozen. */
 export const defaultLimits: Readonly<Limits> = Object.freeze({
   maxMessageBytes: 8 * MiB,
   maxRequestBytes: 1 * MiB,

@@ -168,6 +168,19 @@ facts('specification: Configuration of the resources feature', [
   ],
 ])
 
+facts('library face: a server is started once', [
+  [
+    'a second start throws, and so does a start after stop, which would push nothing',
+    () =>
+      serving(async ({ server }) => {
+        const again = () => server.start().catch((error: Error) => error.message)
+        expect(await again()).to.match(/started already/)
+        await server.stop()
+        expect(await again()).to.match(/make a new one/)
+      }),
+  ],
+])
+
 facts('specification: Custom producer contract', [
   [
     'list gives descriptors of its scheme with optional description and MIME type',
