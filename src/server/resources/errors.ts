@@ -1,6 +1,9 @@
 import { ServiceError } from '../../lib/errors.ts'
 
-/** Thrown by a producer (built-in or custom) for a URI it does not have. On the wire −32002 with `data.uri`. */
+/**
+ * Thrown by a producer (built-in or custom) for a URI it does not have. On the wire −32002 with
+ * `data.uri`.
+ */
 export class ResourceNotFound extends ServiceError {
   override readonly name = 'ResourceNotFound'
 
