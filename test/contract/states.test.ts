@@ -105,4 +105,20 @@ facts('specification: States, subscription of a session', [
         }),
       ),
   ],
+  [
+    'the subscriptions that DELETE drops make room for others',
+    () =>
+      serving(
+        async ({ url, session }) => {
+          await session.call('resources/subscribe', { uri: scene })
+          const other = await RawSession.open(url)
+          const full = await other.call('resources/subscribe', { uri: scene })
+          expect(full.error.data).to.include({ reason: 'subscription_limit' })
+          await session.delete()
+          const { result } = await other.call('resources/subscribe', { uri: scene })
+          expect(result).to.deep.equal({})
+        },
+        { limits: { maxSubscriptions: 1 } },
+      ),
+  ],
 ])
