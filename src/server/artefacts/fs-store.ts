@@ -65,6 +65,7 @@ export async function createFsStore(options: FsStoreOptions): Promise<FsStore> {
   let pending: Promise<void> | undefined
   let lookedAt = -Infinity
   let lookedMark = ''
+  let turnMark: string | null = null
   let sweeping: Promise<void> | undefined
   let pollTimer: NodeJS.Timeout | undefined
 
@@ -113,14 +114,28 @@ export async function createFsStore(options: FsStoreOptions): Promise<FsStore> {
 
   /** A full look only when somebody changed something, or when the poll would take one. */
   async function look(): Promise<void> {
-    if (!isUnchanged()) await refresh()
+    if (!isUnchanged(changes.read())) await refresh()
   }
 
-  function isUnchanged(): boolean {
+  /**
+   * The change mark, read once per turn of the event loop: the requests of one turn had all arrived
+   * before it was read, so none of them can know of a later change.
+   */
+  function markOfTurn(): string {
+    if (turnMark === null) {
+      turnMark = changes.read()
+      setImmediate(() => {
+        turnMark = null
+      })
+    }
+    return turnMark
+  }
+
+  function isUnchanged(mark: string): boolean {
     // Half as long again, so that a poll that is a little late makes nobody else look.
     const patienceMs = 1.5 * limits.artefactPollMs
     const isRecent = patienceMs === 0 || performance.now() - lookedAt < patienceMs
-    return isRecent && changes.read() === lookedMark
+    return isRecent && mark === lookedMark
   }
 
   async function clean(): Promise<void> {
@@ -224,7 +239,7 @@ export async function createFsStore(options: FsStoreOptions): Promise<FsStore> {
       }),
 
     samePage: (after, limit) =>
-      isUnchanged() ? pages.get(after, limit, index.version, clock.now()) : null,
+      isUnchanged(markOfTurn()) ? pages.get(after, limit, index.version, clock.now()) : null,
 
     startingWith: (prefix, limit) =>
       guard('cannot list the artefact folder', async () => {
