@@ -3,7 +3,7 @@ import { ApiKeyConfig } from '../lib/auth/api-key-config.ts'
 import { nearest } from '../lib/cli/nearest.ts'
 import { checkSecretText, readSecretFile } from '../lib/cli/secret-file.ts'
 import { ServiceError } from '../lib/errors.ts'
-import { type Limits, defaultLimits } from '../server/options.ts'
+import { type Limits, defaultLimits, resolveLimits } from '../server/options.ts'
 import type { ServeOptions } from '../server/serve-options.ts'
 
 /** The flags of `serve` as the parser returns them. */
@@ -104,6 +104,11 @@ function readLimits(words: readonly string[]): Partial<Limits> {
       throw usage(`--limit ${word}: expected ${name}=NUMBER, a whole number`)
     }
     limits[name] = Number(value)
+    try {
+      resolveLimits({ [name]: Number(value) })
+    } catch (error) {
+      throw usage(`--limit ${word}: ${error instanceof Error ? error.message : String(error)}`)
+    }
   }
   return limits
 }

@@ -40,8 +40,11 @@ export interface ErrorDetails {
 /** The one error class of the program: a stable `code`, a message, an optional `hint`. */
 export class ServiceError extends Error {
   override readonly name: string = 'ServiceError'
+  /** For programs; stable. */
   readonly code: ErrorCode
+  /** For people: what to do next. */
   readonly hint: string | undefined
+  /** Facts that may be shown to anyone. */
   readonly data: Readonly<Record<string, unknown>> | undefined
 
   constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {

@@ -58,7 +58,9 @@ export class McpHttpServer {
   #endpoint: McpEndpoint | null = null
   #listening: Listening | null = null
   #baseUrl: string | null
+  #stopped = false
 
+  /** Binds and opens nothing yet. Throws `TypeError` for a limit unknown or out of range. */
   constructor(config: McpHttpConfig = {}, services: ServerParts = {}) {
     this.#config = config
     this.#parts = services
@@ -82,6 +84,8 @@ export class McpHttpServer {
    */
   async start(): Promise<{ url: string; port: number }> {
     if (this.#listening !== null) throw new Error('the server is started already')
+    // Its audit log and its store are let go of: it would serve, and push nothing.
+    if (this.#stopped) throw new Error('the server is stopped: make a new one')
     // Opening the store now shows an unusable folder at the start, not at the first read.
     await this.#store?.page(undefined, 1)
     const where = { host: this.#host, port: this.#config.port ?? 0 }
@@ -91,8 +95,12 @@ export class McpHttpServer {
     return { url: `${this.#baseUrl}/mcp`, port }
   }
 
-  /** Ends streams and sessions, closes every connection. Stored artefacts stay. */
+  /**
+   * Ends streams and sessions, closes every connection. Stored artefacts stay. For good: a new
+   * start takes a new server.
+   */
   async stop(): Promise<void> {
+    this.#stopped = true
     const listening = this.#listening
     this.#listening = null
     if (listening === null) this.#endpoint?.close()
@@ -102,7 +110,10 @@ export class McpHttpServer {
     if (this.#parts.store === undefined) await this.#store?.close()
   }
 
-  /** The same server as a listener, for a host that owns an HTTP server already. */
+  /**
+   * The same server as a listener, for a host that owns an HTTP server already: call it once,
+   * instead of `start`. It answers `/mcp`, `/artefacts/…`, `/healthz` and `/readyz`.
+   */
   requestListener(): RequestListener {
     const config = this.#config
     const registry = this.#registry

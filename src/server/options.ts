@@ -20,6 +20,7 @@ export interface Limits {
   maxSessions: number
   /** A session without request and without stream ends after this. */
   sessionIdleMs: number
+  /** URIs one session may subscribe to. */
   maxSubscriptionsPerSession: number
   /** Subscriptions of all sessions together. */
   maxSubscriptions: number
@@ -54,8 +55,9 @@ export interface Limits {
   maxSceneRevisionBytes: number
   /** Changes listed in one delta. */
   maxSceneChanges: number
-  /** Entries of `audit://recent` when the reader names no `limit`, and at most. */
+  /** Entries of `audit://recent` when the reader names no `limit`. */
   defaultAuditLimit: number
+  /** Entries of `audit://recent` at most: a greater `limit` counts as this. */
   maxAuditLimit: number
   /** Bytes of the `params` of one audit entry. */
   maxAuditParamsBytes: number
@@ -74,8 +76,9 @@ export interface Limits {
   sceneFileDebounceMs: number
   /** The scene file is looked at this often, where change events do not arrive. */
   sceneFilePollMs: number
-  /** Events of one page of `events://` when the reader names no `limit`, and at most. */
+  /** Events of one page of `events://` when the reader names no `limit`. */
   defaultEventLimit: number
+  /** Events of one page at most: a greater `limit` counts as this. */
   maxEventLimit: number
   /** Bytes of the `metadata` of one session event. */
   maxEventMetadataBytes: number
@@ -121,6 +124,7 @@ const KiB = 1024
 const MiB = 1024 * KiB
 const GiB = 1024 * MiB
 
+/** Sizes in bytes, times in milliseconds; frozen. */
 export const defaultLimits: Readonly<Limits> = Object.freeze({
   maxMessageBytes: 8 * MiB,
   maxRequestBytes: 1 * MiB,
@@ -207,13 +211,26 @@ export interface McpHttpConfig {
   limits?: Partial<Limits>
 }
 
+/** A timer that is to wait longer fires at once. */
+const maxTimerMs = 2 ** 31 - 1
+/** Times that are compared, not waited for. */
+const comparedTimes: readonly string[] = ['sessionIdleMs', 'artefactTtlMs']
+
+/**
+ * The defaults with the given ones in their place; undefined counts as not given. Throws
+ * `TypeError` for an unknown name, and for a value that is no whole number of its range:
+ * 0 and up, `pageSize` 1 and up, times that a timer waits for at most 2147483647 ms.
+ */
 export function resolveLimits(overrides: Partial<Limits> = {}): Limits {
   const limits = { ...defaultLimits }
   for (const [name, value] of Object.entries(overrides) as [keyof Limits, number | undefined][]) {
     if (value === undefined) continue
-    if (!(name in defaultLimits)) throw new TypeError(`unknown limit "${name}"`)
-    if (!Number.isFinite(value) || value < 0) {
-      throw new TypeError(`limit "${name}" must be a number >= 0`)
+    if (!Object.hasOwn(defaultLimits, name)) throw new TypeError(`unknown limit "${name}"`)
+    const least = name === 'pageSize' ? 1 : 0
+    const waits = name.endsWith('Ms') && !comparedTimes.includes(name)
+    const most = waits ? maxTimerMs : Number.MAX_SAFE_INTEGER
+    if (!Number.isSafeInteger(value) || value < least || value > most) {
+      throw new TypeError(`limit "${name}" must be a whole number from ${least} to ${most}`)
     }
     limits[name] = value
   }

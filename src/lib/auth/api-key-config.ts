@@ -13,8 +13,11 @@ export interface ApiKeyOptions {
  * `resolve()` returns to `validateBearerToken`.
  */
 export class ApiKeyConfig {
+  /** The literal key, or null. */
   readonly apiKey: string | null
+  /** Name of the variable that `resolve` reads. */
   readonly envVar: string
+  /** For the `headerName` of `validateBearerToken`. */
   readonly headerName: string
 
   constructor(options: ApiKeyOptions = {}) {

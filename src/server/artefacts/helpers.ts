@@ -81,7 +81,10 @@ export async function artefactGetBytes(
   }
 }
 
-/** Every stored artefact that fits the filter, newest first. */
+/**
+ * Every stored artefact that fits the filter, newest first. Throws `body_invalid` for a
+ * `createdSince` that is no time, `storage_failed`, `registry_dir_unsafe`.
+ */
 export async function artefactList(
   filter: ArtefactFilter & ArtefactRoot = {},
 ): Promise<ArtefactRef[]> {

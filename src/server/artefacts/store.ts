@@ -22,17 +22,19 @@ export interface ArtefactRef {
 export interface ArtefactOptions {
   /** Default `application/octet-stream`. */
   mime?: string
+  /** 1 to 255 characters without control characters, like the four ids. */
   displayName?: string
   sessionId?: string
   toolCallId?: string
   jobId?: string
   correlationId?: string
-  /** A `Date` or an RFC 3339 text. */
+  /** In the future. A `Date` or an RFC 3339 text. */
   expiresAt?: Date | string
-  /** Any JSON value. */
+  /** Any JSON value, at most `maxArtefactMetadataBytes` (64 KiB) of JSON. */
   metadata?: unknown
 }
 
+/** Which artefacts are meant: every given member must be equal. */
 export interface ArtefactFilter {
   mime?: string
   sessionId?: string

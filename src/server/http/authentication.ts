@@ -24,7 +24,10 @@ export const openPolicy: AuthPolicy = {
 
 const bearer = /^Bearer +([\x21-\x7e]+)$/i
 
-/** One shared key, sent as `Authorization: Bearer <key>`. Compared in constant time. */
+/**
+ * One shared key, sent as `Authorization: Bearer <key>`. Compared in constant time. Everyone who has
+ * it is the principal `api-key`. Throws `TypeError` for an empty key.
+ */
 export function apiKeyPolicy(key: string): AuthPolicy {
   if (key === '') throw new TypeError('the API key must not be empty')
   const expected = digest(key)

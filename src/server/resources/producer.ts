@@ -20,6 +20,7 @@ export interface Template {
   readonly mimeType?: string
 }
 
+/** One entry of `contents` whose body is text, such as JSON. */
 export interface TextContent {
   readonly uri: string
   readonly mimeType?: string
@@ -41,6 +42,7 @@ export interface StreamedBlob {
   open(): AsyncIterable<Uint8Array>
 }
 
+/** One entry of `contents` whose body is bytes; the wire carries padded base64. */
 export interface BlobContent {
   readonly uri: string
   readonly mimeType?: string
@@ -48,6 +50,7 @@ export interface BlobContent {
   readonly blob: Uint8Array | string | EncodedBlob | StreamedBlob
 }
 
+/** What `read` returns an array of: exactly one of `text` and `blob`. */
 export type Content = TextContent | BlobContent
 
 export interface DescriptorPage {
@@ -64,9 +67,15 @@ export interface DescriptorPage {
 export interface ResourceProducer {
   /** Without `://`, RFC 3986: a letter, then letters, digits, `+`, `-`, `.`; lower case. */
   readonly scheme: string
+  /** All resources there are now. What it throws or returns late costs its own entries alone. */
   list(): readonly Descriptor[] | Promise<readonly Descriptor[]>
-  /** Throws `ResourceNotFound` for a URI it does not have. */
+  /**
+   * The contents under the URI as the client wrote it, query included. Throws `ResourceNotFound`
+   * for a URI it does not have, `ResourceUriInvalid` for one that is wrong; anything else
+   * becomes `resource_failed`, of which the client learns nothing.
+   */
   read(uri: string): readonly Content[] | Promise<readonly Content[]>
+  /** Forms of URIs that `list` does not enumerate. Asked once. */
   templates?(): readonly Template[]
   /** Values for a template variable that start with `prefix`, best first. */
   complete?(variable: string, prefix: string): readonly string[] | Promise<readonly string[]>

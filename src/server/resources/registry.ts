@@ -88,12 +88,15 @@ export class ResourceRegistry {
     return this.#scene.set(scene)
   }
 
-  /** The same for JSON text, which is checked and kept as it is. */
+  /** The same for JSON text, which is checked and kept as it is; `null` as text clears. */
   setSceneText(json: string): number {
     return this.#scene.setText(json)
   }
 
-  /** Offers the log as `audit://recent` and tells subscribers of every record. Before start only. */
+  /**
+   * Offers the log as `audit://recent` and tells subscribers of every record. Once, before start;
+   * else it throws `usage_invalid`, and `TypeError` for what is no `AuditLog`.
+   */
   wireAuditLog(log: AuditLog): void {
     this.#beforeStart('wireAuditLog')
     if (!(log instanceof AuditLog)) throw new TypeError('wireAuditLog takes an AuditLog')
@@ -116,7 +119,10 @@ export class ResourceRegistry {
     this.#listChanges.request()
   }
 
-  /** Serves a scheme of the host's own. Before start only; a taken or built-in scheme throws. */
+  /**
+   * Serves a scheme of the host's own. Throws `usage_invalid` after start and for a taken or
+   * built-in scheme, `TypeError` for a producer or scheme out of its form.
+   */
   addProducer(producer: ResourceProducer): void {
     this.#beforeStart('addProducer')
     if (typeof producer?.list !== 'function' || typeof producer.read !== 'function') {
@@ -136,7 +142,10 @@ export class ResourceRegistry {
     this.#listChanges.request()
   }
 
-  /** Tells subscribers that a resource of a custom scheme changed; built-in ones are refused. */
+  /**
+   * Tells subscribers that a resource of a custom scheme changed. Throws `usage_invalid` for any
+   * other scheme, `ResourceUriInvalid` for what is no URI.
+   */
   notifyUpdated(uri: string): void {
     const parsed = this.#parseUri(uri)
     if (!parsed.ok) throw new ResourceUriInvalid(parsed.failure)
@@ -163,6 +172,7 @@ export class ResourceRegistry {
     return this.#listing.page(cursor)
   }
 
+  /** Of all producers; the same array until one is added. */
   templates(): readonly Template[] {
     return this.#routes.templates()
   }

@@ -68,14 +68,17 @@ export class SessionEventBuffer {
     this.#clock = clock
   }
 
+  /** Id of the newest event ever appended, 0 before the first. */
   get newestCursor(): number {
     return this.#newest
   }
 
+  /** Events lost to retention; drained ones are not lost. */
   get droppedCount(): number {
     return this.#dropped
   }
 
+  /** Events held now. */
   get retainedCount(): number {
     return this.#newest - this.#oldest + 1
   }
@@ -100,6 +103,7 @@ export class SessionEventBuffer {
     return event
   }
 
+  /** The page that `events://session/<id>` answers; with `drain` it removes what it returns. */
   page(query: SessionEventQuery = {}): SessionEventPage {
     const { cursor = 0, drain = false } = query
     const limit = Math.max(query.limit ?? defaultLimits.defaultEventLimit, 1)

@@ -1,0 +1,183 @@
+import { expect } from 'chai'
+import {
+  apiKeyPolicy,
+  ApiKeyConfig,
+  generateApiKey,
+  type McpHttpConfig,
+  TokenValidationError,
+  unauthorizedResult,
+  validateBearerToken,
+} from '../../src/index.ts'
+import { ask, initializeBody, postHeaders, startServer } from '../helpers/mcp.ts'
+import { facts } from './facts.ts'
+
+facts('specification: Resources and their fields, ApiKeyConfig', [
+  [
+    'all members have defaults: no literal key, SERVICE_MCP_API_KEY, Authorization',
+    () => {
+      const config = new ApiKeyConfig()
+      expect(config.apiKey).to.equal(null)
+      expect(config.envVar).to.equal('SERVICE_MCP_API_KEY')
+      expect(config.headerName).to.equal('Authorization')
+    },
+  ],
+  [
+    'a literal key overrides the environment',
+    () => {
+      const config = new ApiKeyConfig({ apiKey: 'literal' })
+      expect(config.resolve({ SERVICE_MCP_API_KEY: 'from-env' })).to.equal('literal')
+    },
+  ],
+  [
+    'without a literal key the named variable is read, at each call',
+    () => {
+      const config = new ApiKeyConfig({ envVar: 'STUDIO_KEY' })
+      const env = { STUDIO_KEY: 'one', SERVICE_MCP_API_KEY: 'other' }
+      expect(config.resolve(env)).to.equal('one')
+      env.STUDIO_KEY = 'two'
+      expect(config.resolve(env)).to.equal('two')
+    },
+  ],
+  [
+    'resolve reads the environment of the process when it is called',
+    () => {
+      const envVar = 'SERVICE_CONTRACT_TEST_KEY'
+      const config = new ApiKeyConfig({ envVar })
+      process.env[envVar] = 'late'
+      try {
+        expect(config.resolve()).to.equal('late')
+      } finally {
+        delete process.env[envVar]
+      }
+    },
+  ],
+  [
+    'with neither there is no token: null',
+    () => expect(new ApiKeyConfig().resolve({})).to.equal(null),
+  ],
+  [
+    'the header name can be chosen and is what carries the Bearer value',
+    () => {
+      const { headerName } = new ApiKeyConfig({ headerName: 'X-Studio-Key' })
+      const headers = { 'x-studio-key': 'Bearer k' }
+      expect(validateBearerToken(headers, { expectedToken: 'k', headerName })).to.equal(true)
+    },
+  ],
+])
+
+facts('specification: Authentication, API key; Limits, generate_api_key', [
+  [
+    'the default length of 32 gives 43 characters of URL-safe base64',
+    () => expect(generateApiKey()).to.match(/^[A-Za-z0-9_-]{43}$/),
+  ],
+  [
+    'a length of 32 given outright gives 43, too; other lengths follow base64 without padding',
+    () => {
+      expect(generateApiKey(32)).to.have.length(43)
+      expect(generateApiKey(48)).to.have.length(64)
+    },
+  ],
+  [
+    'keys are random: a thousand of them differ',
+    () => {
+      const keys = new Set(Array.from({ length: 1000 }, () => generateApiKey()))
+      expect(keys.size).to.equal(1000)
+    },
+  ],
+])
+
+const bearerTable: [string, Record<string, string | string[] | undefined>, boolean][] = [
+  ['the exact value is accepted', { Authorization: 'Bearer secret' }, true],
+  ['the case of the header name does not matter', { AUTHORIZATION: 'Bearer secret' }, true],
+  ['a missing header is refused', {}, false],
+  ['another header is refused', { 'X-Key': 'Bearer secret' }, false],
+  ['another scheme is refused', { authorization: 'Basic secret' }, false],
+  ['the bare token is refused', { authorization: 'secret' }, false],
+  ['another value is refused', { authorization: 'Bearer secreT' }, false],
+  ['a prefix of the value is refused', { authorization: 'Bearer secre' }, false],
+  ['a longer value is refused', { authorization: 'Bearer secret2' }, false],
+  ['an empty value is refused', { authorization: 'Bearer ' }, false],
+]
+
+facts(
+  'specification: Authentication, validate_bearer_token',
+  bearerTable.map(([fact, headers, expected]) => [
+    fact,
+    () => expect(validateBearerToken(headers, { expectedToken: 'secret' })).to.equal(expected),
+  ]),
+)
+
+facts('specification: Authentication, failures of the check', [
+  [
+    'no expected token means that the check is off: true, and a warning is logged',
+    () => {
+      const warnings: unknown[] = []
+      const log = { warn: (...args: unknown[]) => void warnings.push(args) }
+      expect(validateBearerToken({}, { expectedToken: null, log })).to.equal(true)
+      expect(warnings).to.have.length(1)
+    },
+  ],
+  [
+    'with an expected token nothing is logged',
+    () => {
+      const log = { warn: () => expect.fail('warned') }
+      expect(validateBearerToken({}, { expectedToken: 'k', log })).to.equal(false)
+    },
+  ],
+  [
+    'a handler that receives false has a ready answer: success false and an unauthorized message',
+    () => {
+      expect(unauthorizedResult()).to.have.property('success', false)
+      expect(unauthorizedResult().message).to.match(/unauthorized/)
+    },
+  ],
+  [
+    'TokenValidationError is an exported error type',
+    () => {
+      const error = new TokenValidationError('expired')
+      expect(error).to.be.instanceOf(Error)
+      expect(error).to.include({ name: 'TokenValidationError', message: 'expired' })
+    },
+  ],
+])
+
+async function statusOfInitialize(
+  config: McpHttpConfig,
+  services: Parameters<typeof startServer>[1],
+  headers: Record<string, string> = {},
+): Promise<number> {
+  const running = await startServer(config, services)
+  try {
+    const all = { ...postHeaders, ...headers }
+    return (await ask(running.url, { method: 'POST', headers: all, body: initializeBody() })).status
+  } finally {
+    await running.stop()
+  }
+}
+
+facts('specification: Authentication, enforcement status', [
+  [
+    'the configuration is no authentication boundary: with a key in the environment it asks for none',
+    async () => {
+      const before = process.env.SERVICE_MCP_API_KEY
+      process.env.SERVICE_MCP_API_KEY = 'k'.repeat(43)
+      try {
+        expect(await statusOfInitialize({}, {})).to.equal(200)
+      } finally {
+        if (before === undefined) delete process.env.SERVICE_MCP_API_KEY
+        else process.env.SERVICE_MCP_API_KEY = before
+      }
+    },
+  ],
+  [
+    'a policy handed in is enforced, and takes what validateBearerToken takes',
+    async () => {
+      const key = generateApiKey()
+      const auth = apiKeyPolicy(key)
+      expect(await statusOfInitialize({}, { auth })).to.equal(401)
+      const headers = { Authorization: `Bearer ${key}` }
+      expect(validateBearerToken(headers, { expectedToken: key })).to.equal(true)
+      expect(await statusOfInitialize({}, { auth }, headers)).to.equal(200)
+    },
+  ],
+])

@@ -1,0 +1,213 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdir, readFile, stat, symlink } from 'node:fs/promises'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { expect } from 'chai'
+import { ask, RawSession } from '../../helpers/mcp.ts'
+import { facts, failure, inFolder, readCode } from '../facts.ts'
+
+const program = fileURLToPath(new URL('../../../bin/dev.js', import.meta.url))
+
+interface Started {
+  url: string
+  base: string
+  folder: string
+  /** A post of the application. */
+  post(path: string, body: string | Buffer, type?: string): ReturnType<typeof ask>
+}
+
+function childEnv(more: Record<string, string> = {}): NodeJS.ProcessEnv {
+  const {
+    SERVICE_MCP_API_KEY: _,
+    SERVICE_HOST_TOKEN: __,
+    SERVICE_REGISTRY_DIR: ___,
+    ...env
+  } = process.env
+  return { ...env, ...more }
+}
+
+function start(args: readonly string[], env: Record<string, string>) {
+  const all = [program, 'serve', '--port', '0', '--json', '--quiet', ...args]
+  return spawn(process.execPath, all, {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: childEnv(env),
+    timeout: 20_000,
+  })
+}
+
+/** The real program with the flags, in a folder of its own. */
+function serve(
+  flags: readonly string[],
+  check: (started: Started) => Promise<void>,
+  env: Record<string, string> = {},
+): Promise<void> {
+  return inFolder(async folder => {
+    const child = start([...flags, '--registry-dir', folder], env)
+    const exited = once(child, 'exit')
+    try {
+      const [line] = (await once(createInterface(child.stdout), 'line')) as [string]
+      const { url, host_token_file } = JSON.parse(line)
+      const base = url.slice(0, -'/mcp'.length)
+      const token = (await readFile(host_token_file, 'utf8')).trim()
+      const post: Started['post'] = (path, body, type = 'application/json') =>
+        ask(base + path, {
+          method: 'POST',
+          headers: { Authorization: `Bearer ${token}`, 'Content-Type': type },
+          body,
+        })
+      await check({ url, base, folder, post })
+    } finally {
+      child.kill()
+      expect(await exited).to.deep.equal([0, null])
+    }
+  })
+}
+
+/** Exit code and output of a start that must fail. */
+async function refusedStart(args: readonly string[]): Promise<{ code: number; said: string }> {
+  const child = start(args, {})
+  let said = ''
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (text: string) => (said += text))
+  }
+  const [code] = (await once(child, 'close')) as [number]
+  return { code, said }
+}
+
+facts('decision: artefacts of serve', [
+  [
+    'on by default: an upload is answered 201, read over MCP and downloaded',
+    () =>
+      serve([], async ({ url, base, folder, post }) => {
+        const posted = await post('/host/v1/artefacts?display_name=a.txt', 'hello', 'text/plain')
+        expect(posted.status).to.equal(201)
+        const { uri, sha256, existed } = posted.json
+        expect(existed).to.equal(false)
+        const session = await RawSession.open(url)
+        const { result } = await session.call('resources/read', { uri })
+        expect(result.contents[0].blob).to.equal(Buffer.from('hello').toString('base64'))
+        expect((await ask(`${base}/artefacts/sha256/${sha256}`)).text).to.equal('hello')
+        const shard = join(folder, 'dcc-mcp-artefacts', 'sha256', sha256.slice(0, 2))
+        expect((await stat(join(shard, sha256))).size).to.equal(5)
+      }),
+  ],
+  [
+    '--no-artefacts: reads are −32002, uploads and downloads 404',
+    () =>
+      serve(['--no-artefacts'], async ({ url, base, post }) => {
+        expect((await post('/host/v1/artefacts', 'x', 'text/plain')).status).to.equal(404)
+        const hex = 'a'.repeat(64)
+        expect((await ask(`${base}/artefacts/sha256/${hex}`)).status).to.equal(404)
+        const session = await RawSession.open(url)
+        expect(await readCode(session, `artefact://sha256/${hex}`)).to.equal(-32002)
+        expect(await readCode(session, 'artefact://sha256/short')).to.equal(-32002)
+      }),
+  ],
+])
+
+const scene = 'scene://current'
+const completion = {
+  ref: { type: 'ref/resource', uri: 'audit://recent{?limit}' },
+  argument: { name: 'limit', value: '' },
+}
+
+facts('decision: --no-resources', [
+  [
+    'all resources methods, templates and completion are −32601; ping stays',
+    () =>
+      serve(['--no-resources'], async ({ url }) => {
+        const session = await RawSession.open(url)
+        for (const [method, params] of [
+          ['resources/list', {}],
+          ['resources/templates/list', {}],
+          ['resources/read', { uri: scene }],
+          ['resources/subscribe', { uri: scene }],
+          ['resources/unsubscribe', { uri: scene }],
+          ['completion/complete', completion],
+        ] as const) {
+          expect((await failure(session, method, params)).code, method).to.equal(-32601)
+        }
+        expect((await session.call('ping')).result).to.deep.equal({})
+      }),
+  ],
+])
+
+facts('decision: what the application posts is what clients read', [
+  [
+    'scene, audit and events',
+    () =>
+      serve([], async ({ url, post }) => {
+        const session = await RawSession.open(url)
+        expect((await post('/host/v1/scene', '{"frame":7}')).json).to.deep.equal({
+          ok: true,
+          revision: 1,
+        })
+        expect(await session.readJson(scene)).to.deep.equal({ frame: 7 })
+        const records = JSON.stringify({ records: [{ action: 'save', params: { token: 'x' } }] })
+        expect((await post('/host/v1/audit', records)).json).to.deep.equal({ ok: true, count: 1 })
+        const { entries } = await session.readJson('audit://recent')
+        expect(entries[0]).to.deep.include({ action: 'save', params: { token: '[redacted]' } })
+        const events = JSON.stringify({
+          events: [{ source: 'maya', stream: 'stdout', message: 'hi', level: 'warn' }],
+        })
+        expect((await post('/host/v1/events/job-1', events)).json).to.deep.equal({
+          ok: true,
+          next_cursor: 1,
+          dropped: 0,
+        })
+        const page = await session.readJson('events://session/job-1')
+        expect(page.events[0]).to.include({ message: 'hi', level: 'warning' })
+      }),
+  ],
+])
+
+facts('decision: registry folder', [
+  [
+    '--registry-dir goes before SERVICE_REGISTRY_DIR; the folder is private to its user',
+    () =>
+      inFolder(other =>
+        serve(
+          [],
+          async ({ folder }) => {
+            expect((await stat(join(folder, 'instances'))).mode & 0o777).to.equal(0o700)
+            const unused = await stat(join(other, 'instances')).catch(() => null)
+            expect(unused).to.equal(null)
+          },
+          { SERVICE_REGISTRY_DIR: other },
+        ),
+      ),
+  ],
+  [
+    'a symbolic link is refused, naming the flag',
+    () =>
+      inFolder(async folder => {
+        await mkdir(join(folder, 'real'), { mode: 0o700 })
+        await symlink(join(folder, 'real'), join(folder, 'link'))
+        const { code, said } = await refusedStart(['--registry-dir', join(folder, 'link')])
+        expect(code).not.to.equal(0)
+        expect(said)
+          .to.match(/symbolic link/)
+          .and.to.match(/--registry-dir/)
+      }),
+  ],
+])
+
+facts('decision: a configured key is never ignored', [
+  [
+    'SERVICE_MCP_API_KEY is enforced on /mcp and on /artefacts',
+    () =>
+      serve(
+        [],
+        async ({ url, base }) => {
+          const paths = [url, `${base}/artefacts/sha256/${'a'.repeat(64)}`]
+          for (const path of paths) expect((await ask(path)).status, path).to.equal(401)
+          const headers = { Authorization: `Bearer ${'k'.repeat(43)}` }
+          const session = await RawSession.open(url, '2025-11-25', headers)
+          expect((await session.call('ping')).result).to.deep.equal({})
+        },
+        { SERVICE_MCP_API_KEY: 'k'.repeat(43) },
+      ),
+  ],
+])

@@ -1,0 +1,232 @@
+import { expect } from 'chai'
+import type { ResourceProducer } from '../../../src/index.ts'
+import { rpc } from '../../helpers/mcp.ts'
+import { facts, failure, listening, readCode, serving } from '../facts.ts'
+
+const scene = 'scene://current'
+
+const notes: ResourceProducer = {
+  scheme: 'notes',
+  list: () => [],
+  read: uri => [
+    { uri, mimeType: 'text/plain', text: 'note' },
+    { uri, mimeType: 'application/octet-stream', blob: Uint8Array.of(255) },
+  ],
+}
+
+facts('decision: descriptor and content keys', [
+  [
+    'mimeType, text, and blob as base64 with padding',
+    () =>
+      serving(
+        async ({ session }) => {
+          const { result } = await session.call('resources/read', { uri: 'notes://n' })
+          expect(result.contents).to.deep.equal([
+            { uri: 'notes://n', mimeType: 'text/plain', text: 'note' },
+            { uri: 'notes://n', mimeType: 'application/octet-stream', blob: '/w==' },
+          ])
+        },
+        {},
+        server => server.resources().addProducer(notes),
+      ),
+  ],
+  [
+    'contents[0].uri echoes the URI as it was requested, query included',
+    () =>
+      serving(async ({ session }) => {
+        for (const uri of [scene, 'scene://current?x=1', 'audit://recent?limit=3']) {
+          const { result } = await session.call('resources/read', { uri })
+          expect(result.contents[0].uri).to.equal(uri)
+        }
+      }),
+  ],
+])
+
+facts('decision: result of subscribe and unsubscribe', [
+  [
+    'both answer {}',
+    () =>
+      serving(async ({ session }) => {
+        for (const method of ['resources/subscribe', 'resources/unsubscribe']) {
+          const { result } = await session.call(method, { uri: scene })
+          expect(result).to.deep.equal({})
+        }
+      }),
+  ],
+  [
+    'a well-formed URI of a served scheme is accepted before it exists',
+    () =>
+      serving(
+        async ({ session }) => {
+          for (const uri of ['events://session/later', 'notes://later', 'scene://other']) {
+            const { result } = await session.call('resources/subscribe', { uri })
+            expect(result, uri).to.deep.equal({})
+          }
+        },
+        {},
+        server => server.resources().addProducer(notes),
+      ),
+  ],
+  [
+    'an unknown scheme is the not-found error',
+    () =>
+      serving(async ({ session }) => {
+        const error = await failure(session, 'resources/subscribe', { uri: 'nowhere://x' })
+        expect(error).to.deep.include({ code: -32002, data: { uri: 'nowhere://x' } })
+      }),
+  ],
+  [
+    '1000 subscriptions a session, the next one is refused and the others stay',
+    () =>
+      serving(
+        ({ session, server }) =>
+          listening(session, [], async events => {
+            for (let from = 0; from < 1000; from += 50) {
+              const uris = Array.from({ length: 50 }, (_, n) => `notes://${from + n}`)
+              await Promise.all(uris.map(uri => session.call('resources/subscribe', { uri })))
+            }
+            const error = await failure(session, 'resources/subscribe', { uri: 'notes://1000' })
+            expect(error.data).to.include({ reason: 'subscription_limit' })
+            server.resources().notifyUpdated('notes://1000')
+            server.resources().notifyUpdated('notes://999')
+            await events.until(() => events.updates.length > 0)
+            expect(events.updates).to.deep.equal(['notes://999'])
+          }),
+        {},
+        server => server.resources().addProducer(notes),
+      ),
+  ],
+])
+
+facts('decision: unknown scheme, unknown URI of a known scheme', [
+  [
+    '−32002 with data.uri',
+    () =>
+      serving(async ({ session }) => {
+        for (const uri of [
+          'nowhere://x',
+          'scene://other',
+          'audit://all',
+          'events://session/none',
+          'events://other',
+          'capture://desktop',
+          'gateway://instances',
+          'resources://gateway/events',
+          'scene:current',
+          'scene://current#part',
+        ]) {
+          const error = await failure(session, 'resources/read', { uri })
+          expect(error, uri).to.deep.include({ code: -32002, data: { uri } })
+        }
+      }),
+  ],
+])
+
+const wrongUris: [string, unknown][] = [
+  ['missing', undefined],
+  ['null', null],
+  ['a number', 7],
+  ['an object', { href: scene }],
+  ['an array', [scene]],
+  ['empty', ''],
+  ['without a scheme', 'current'],
+  ['with a space', 'scene://current x'],
+  ['with a line break', 'scene://current\n'],
+  ['with a broken escape', 'scene://%zz'],
+  ['with an escape that is no UTF-8', 'events://session/%ff'],
+  ['with a raw character beyond ASCII', 'events://session/é'],
+  ['over 2048 characters', `scene://current?x=${'a'.repeat(2048)}`],
+]
+
+facts(
+  'decision: wrong uri',
+  wrongUris.map(([what, uri]) => [
+    `${what}: −32602 and a short message, never a schema dump`,
+    () =>
+      serving(async ({ session }) => {
+        const answer = await session.post(rpc('resources/read', { uri }))
+        expect(answer.json.error.code).to.equal(-32602)
+        expect(answer.json.error.message).to.match(/^uri /)
+        expect(answer.text.length).to.be.below(250)
+      }),
+  ]),
+)
+
+facts('decision: query parameters', [
+  [
+    'a URI of 2048 characters is still taken',
+    () =>
+      serving(async ({ session }) => {
+        const uri = `scene://current?x=${'a'.repeat(2048 - 'scene://current?x='.length)}`
+        expect(await session.readJson(uri)).to.include({ status: 'no_snapshot' })
+      }),
+  ],
+  [
+    'unknown ones are ignored',
+    () =>
+      serving(async ({ session }) => {
+        expect(await session.readJson('audit://recent?colour=red&limit=2')).to.include({ limit: 2 })
+      }),
+  ],
+  [
+    'a repeated one is −32602, in any spelling',
+    () =>
+      serving(async ({ session }) => {
+        for (const query of ['limit=1&limit=2', 'limit=1&%6cimit=1', 'x&x']) {
+          expect(await readCode(session, `audit://recent?${query}`), query).to.equal(-32602)
+        }
+      }),
+  ],
+  [
+    'they are percent-decoded once',
+    () =>
+      serving(async ({ session }) => {
+        expect(await session.readJson('audit://recent?limit=%32')).to.include({ limit: 2 })
+        expect(await readCode(session, 'audit://recent?limit=%2532')).to.equal(-32602)
+      }),
+  ],
+  [
+    'limit=0 counts as 1',
+    () =>
+      serving(async ({ session }) => {
+        expect(await session.readJson('audit://recent?limit=0')).to.include({ limit: 1 })
+      }),
+  ],
+])
+
+facts('decision: a producer that failed', [
+  [
+    '−32603 with data.reason; no stack, no path',
+    () =>
+      serving(
+        async ({ session }) => {
+          const answer = await session.post(rpc('resources/read', { uri: 'bad://x' }))
+          expect(answer.json.error.code).to.equal(-32603)
+          expect(answer.json.error.data.reason).to.equal('producer_failed')
+          expect(answer.text).not.to.match(/\/etc|boom|at .*\.ts/)
+        },
+        {},
+        server =>
+          server.resources().addProducer({
+            scheme: 'bad',
+            list: () => [],
+            read: () => Promise.reject(new Error('boom in /etc/passwd')),
+          }),
+      ),
+  ],
+])
+
+facts('decision: subscription to a URI with a query', [
+  [
+    'it matches without the query; the update carries the URI as it was subscribed',
+    () =>
+      serving(({ session, server }) => {
+        const uris = ['scene://current?view=top', 'SCENE://%63urrent']
+        return listening(session, uris, async events => {
+          server.resources().setScene({})
+          await events.until(() => events.updates.length === 2)
+          expect(events.updates).to.have.members(uris)
+        })
+      }),
+  ],
+])

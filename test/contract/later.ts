@@ -1,0 +1,76 @@
+export interface LaterFact {
+  readonly section: string
+  readonly facts: readonly string[]
+}
+
+export const later: readonly LaterFact[] = [
+  {
+    section: 'Registry account API: accounts',
+    facts: [
+      'registration takes username, email and password; username has at least 3 characters',
+      'a password has at least 8 characters',
+    ],
+  },
+  {
+    section: 'Registry account API: tokens',
+    facts: [
+      'POST /api/v1/auth/login takes username and password and answers access_token, a JWT',
+      'an access token lives 24 hours by default, a refresh token 30 days',
+      'POST /api/v1/auth/refresh takes the current token as Bearer and answers a fresh one',
+      'tokens are presented as Authorization: Bearer',
+    ],
+  },
+  {
+    section: 'Command-line client',
+    facts: [
+      'register <username> --email --password creates the account and logs in',
+      'login <username> asks for the password without echo when --password is absent',
+      'login saves the token in ~/.config/service-cli/config.toml',
+      'whoami prints username and email',
+      'the global option --token and SERVICE_TOKEN supply a token directly',
+      'publish accepts a token',
+    ],
+  },
+  {
+    section: 'OAuthConfig',
+    facts: [
+      'provider_url is required; client_id, redirect_uri null, scopes empty, client_name default',
+      'authorization_endpoint, token_endpoint and well_known_url derive from provider_url',
+      'to_cimd_document(redirect_uri) gives a CimdDocument',
+    ],
+  },
+  {
+    section: 'CimdDocument',
+    facts: [
+      'client_name and redirect_uris are required; the other members have their defaults',
+      'to_dict serialises it; GET /.well-known/oauth-client-metadata serves it',
+    ],
+  },
+  {
+    section: 'Built-in resources: capture',
+    facts: [
+      'capture://current_window is a PNG as base64 blob, listed where a backend exists',
+      'a failing capture backend is -32603',
+      'the template capture://current_window{?max_width}',
+    ],
+  },
+  {
+    section: 'Gateway-native resources',
+    facts: [
+      'gateway://instances with include_stale and include_dead; rows carry mcp_url',
+      'gateway://instances/{instance_id} by full UUID or unique prefix',
+      'gateway://diagnostics/process, /audit and /metrics',
+      'gateway://catalog with query, gateway://catalog/{name}',
+      'resources://gateway/events as application/jsonl, never pushed',
+      'resources/list of the gateway has the five root pointers only',
+      'the removed gateway tools do not exist',
+    ],
+  },
+  {
+    section: 'Decisions: stateless revision 2026-07-28',
+    facts: [
+      'unknown scheme or URI, and disabled backends, are -32602 with data.uri',
+      'subscriptions/listen is -32601 without resources',
+    ],
+  },
+]
