@@ -30,7 +30,7 @@ export class RawSocket {
   }
 
   static async open(port: number): Promise<RawSocket> {
-    const socket = connect({ host: '127.0.0.1', port, allowHalfOpen: true })
+    const socket = connect({ host: '127.0.0.1', port })
     await once(socket, 'connect')
     return new RawSocket(socket)
   }
@@ -52,30 +52,28 @@ export class RawSocket {
   }
 
   /** Waits until `count` whole answers came, or the server closed the connection. */
-  async answers(count: number, deadlineMs = 8000): Promise<RawAnswer[]> {
-    const timer = setTimeout(() => this.close(), deadlineMs)
-    try {
-      for (;;) {
-        const found = parseAnswers(this.#received)
-        if (found.length >= count || this.#closed) return found
-        await new Promise<void>(resolve => this.#wake.push(resolve))
-      }
-    } finally {
-      clearTimeout(timer)
-    }
+  async answers(count: number, deadlineMs?: number): Promise<RawAnswer[]> {
+    const found = () => parseAnswers(this.#received)
+    await this.#until(() => found().length >= count, `${count} answers`, deadlineMs)
+    return found()
   }
 
-  /** Waits until the server ends the connection; false when it does not in time. */
-  async untilClosed(deadlineMs = 8000): Promise<boolean> {
+  /** Waits until the server ends the connection. */
+  async untilClosed(deadlineMs?: number): Promise<void> {
+    await this.#until(() => false, 'the end of the connection', deadlineMs)
+  }
+
+  async #until(condition: () => boolean, what: string, deadlineMs = 8000): Promise<void> {
     let late = false
     const timer = setTimeout(() => {
       late = true
       this.close()
     }, deadlineMs)
-    this.socket.on('end', () => this.socket.end())
-    while (!this.#closed) await new Promise<void>(resolve => this.#wake.push(resolve))
+    while (!condition() && !this.#closed) {
+      await new Promise<void>(resolve => this.#wake.push(resolve))
+    }
     clearTimeout(timer)
-    return !late
+    if (late) throw new Error(`not within ${deadlineMs} ms: ${what}; got "${this.#received}"`)
   }
 
   #changed(): void {

@@ -66,7 +66,8 @@ async function writeBlob(res: ServerResponse, blob: StreamedBlob): Promise<void>
   res.uncork()
   for await (const text of base64(blob.open())) {
     if (res.destroyed) return
-    await write(res, text)
+    // Base64 is ASCII: one byte a character, nothing to encode.
+    await write(res, text, 'latin1')
   }
 }
 
@@ -86,8 +87,12 @@ function asBuffer(bytes: Uint8Array): Buffer {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 }
 
-async function write(res: ServerResponse, part: string | Uint8Array): Promise<void> {
-  const flowing = typeof part === 'string' ? res.write(part, 'utf8') : res.write(part)
+async function write(
+  res: ServerResponse,
+  part: string | Uint8Array,
+  encoding: 'utf8' | 'latin1' = 'utf8',
+): Promise<void> {
+  const flowing = typeof part === 'string' ? res.write(part, encoding) : res.write(part)
   if (flowing || res.destroyed) return
   const gone = new AbortController()
   const stop = () => gone.abort()
