@@ -7,11 +7,7 @@
  * const { url } = await server.start()
  */
 export { McpHttpServer, type McpServices } from './server/mcp-http-server.ts'
-export {
-  defaultLimits,
-  type Limits,
-  type McpHttpConfig,
-} from './server/options.ts'
+export { defaultLimits, type Limits, type McpHttpConfig } from './server/options.ts'
 export type { ResourceRegistry } from './server/resources/registry.ts'
 export type {
   BlobContent,
@@ -37,11 +33,7 @@ export {
   artefactPutFile,
 } from './server/artefacts/helpers.ts'
 export type { ArtefactFilter, ArtefactOptions, ArtefactRef } from './server/artefacts/store.ts'
-export {
-  apiKeyPolicy,
-  type AuthOutcome,
-  type AuthPolicy,
-} from './server/http/authentication.ts'
+export { apiKeyPolicy, type AuthOutcome, type AuthPolicy } from './server/http/authentication.ts'
 export { ApiKeyConfig } from './lib/auth/api-key-config.ts'
 export { generateApiKey } from './lib/auth/generate-api-key.ts'
 export { TokenValidationError } from './lib/auth/token-validation-error.ts'

@@ -23,7 +23,7 @@ const stopMarginMs = 500
 
 /** Starts the server, says where it is, and returns when it has stopped after a signal. */
 export async function runServer(
-  options: Omit<ServeOptions, 'log'>,
+  options: Omit<ServeOptions, 'log' | 'accessLog'>,
   { level, json, quiet }: OutputOptions,
 ): Promise<void> {
   const terminal = describeTerminal(process.stderr.isTTY, process.env)
@@ -32,7 +32,7 @@ export async function runServer(
   const signals = watchStopSignals()
   try {
     const { startServe } = await import('../server/serve.ts')
-    const handle = await startServe({ ...options, log }).catch(explainPort)
+    const handle = await startServe({ ...options, log, accessLog: log.access }).catch(explainPort)
     if (json) process.stdout.write(`${listeningLine(handle)}\n`)
     if (readable && !json && !quiet) log.print(renderBanner(bannerFacts(handle, options, colour)))
     else announce(handle, log)
@@ -64,7 +64,7 @@ async function untilStopped(
   log.info({}, 'stopped')
 }
 
-function graceMs(options: Omit<ServeOptions, 'log'>): number {
+function graceMs(options: Omit<ServeOptions, 'log' | 'accessLog'>): number {
   return (options.limits?.stopGraceMs ?? defaultLimits.stopGraceMs) + stopMarginMs
 }
 
@@ -89,7 +89,7 @@ function announce(handle: ServeHandle, log: ProgramLog): void {
 
 function bannerFacts(
   handle: ServeHandle,
-  options: Omit<ServeOptions, 'log'>,
+  options: Omit<ServeOptions, 'log' | 'accessLog'>,
   colour: boolean,
 ): Parameters<typeof renderBanner>[0] {
   const { url, hostUrl, hostTokenFile, warnings } = handle

@@ -25,7 +25,7 @@ export interface ServeFlags {
   limit?: string[] | undefined
 }
 
-export type ServeSettings = Omit<ServeOptions, 'log' | 'version'>
+export type ServeSettings = Omit<ServeOptions, 'log' | 'accessLog' | 'version'>
 
 const maxNameChars = 200
 

@@ -2,6 +2,7 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import { getRequestListener } from '@hono/node-server'
 import { ServiceError } from '../lib/errors.ts'
 import type { Logger } from '../lib/logger.ts'
+import type { AccessLog } from './http/access-log.ts'
 import { type AuthPolicy, type AuthOutcome, challenge } from './http/authentication.ts'
 import type { Cors } from './http/cors.ts'
 import { findDuplicateHeader, type Guard } from './http/guards.ts'
@@ -30,6 +31,7 @@ export interface AppParts {
   onRefused: (refused: RefusedRequest) => void
   limits: Pick<Limits, 'refusedBodyDrainMs'>
   log: Logger
+  accessLog: AccessLog
 }
 
 const artefactPath = '/artefacts/sha256/'
@@ -42,7 +44,7 @@ export function createListener(parts: AppParts): RequestListener {
   const { refusedBodyDrainMs: drainMs } = parts.limits
   const publicRoutes = getRequestListener(createPublicRoutes(parts.isReady).fetch)
 
-  async function route(req: IncomingMessage, res: ServerResponse, notes: Notes): Promise<void> {
+  function route(req: IncomingMessage, res: ServerResponse, notes: Notes): void | Promise<void> {
     const path = notes.path
     const duplicate = findDuplicateHeader(req.rawHeaders)
     if (duplicate !== null) {
@@ -58,14 +60,24 @@ export function createListener(parts: AppParts): RequestListener {
       parts.cors.apply(req, res)
       if (parts.cors.preflight(req, res)) return
     }
-    const isMcp = path === '/mcp'
-    if (!isMcp && !path.startsWith(artefactPath)) return publicRoutes(req, res)
+    if (path !== '/mcp' && !path.startsWith(artefactPath)) return publicRoutes(req, res)
 
-    const decided = parts.auth.authenticate(req.headers)
-    const outcome = decided instanceof Promise ? await decided : decided
+    const outcome = parts.auth.authenticate(req.headers)
+    return outcome instanceof Promise
+      ? outcome.then(settled => serve(req, res, notes, settled))
+      : serve(req, res, notes, outcome)
+  }
+
+  function serve(
+    req: IncomingMessage,
+    res: ServerResponse,
+    notes: Notes,
+    outcome: AuthOutcome,
+  ): void | Promise<void> {
     if (!outcome.ok) return refuseCaller(req, res, outcome)
     notes.principal = outcome.principal
-    if (isMcp) return parts.mcp.handle(req, res, notes)
+    const { path } = notes
+    if (path === '/mcp') return parts.mcp.handle(req, res, notes)
     if (parts.download === undefined) {
       throw new ServiceError('route_not_found', 'artefacts are switched off on this server')
     }
@@ -115,26 +127,27 @@ export function createListener(parts: AppParts): RequestListener {
     const startedMs = performance.now()
     const notes = new Notes(req)
     res.on('close', () => {
-      parts.log.info(
-        {
-          method: req.method,
-          path: notes.path,
-          rpc: notes.rpc,
-          status: res.statusCode,
-          ms: Math.round((performance.now() - startedMs) * 100) / 100,
-          principal: notes.principal,
-        },
-        'request',
-      )
+      parts.accessLog({
+        method: req.method ?? '',
+        path: notes.path,
+        rpc: notes.rpc,
+        status: res.statusCode,
+        durationMs: Math.round((performance.now() - startedMs) * 100) / 100,
+        principal: notes.principal,
+      })
     })
-    route(req, res, notes).catch((error: unknown) => failed(res, notes, error))
+    try {
+      route(req, res, notes)?.catch((error: unknown) => failed(res, notes, error))
+    } catch (error) {
+      failed(res, notes, error)
+    }
   }
 }
 
 class Notes implements RequestNotes {
   readonly path: string
   principal = 'anonymous'
-  rpc?: string
+  rpc: string | undefined = undefined
 
   constructor(req: IncomingMessage) {
     const url = req.url ?? '/'

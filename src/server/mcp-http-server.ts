@@ -8,6 +8,7 @@ import { createFsStore } from './artefacts/fs-store.ts'
 import { defaultArtefactRoot } from './artefacts/helpers.ts'
 import { createLazyStore } from './artefacts/lazy-store.ts'
 import type { ArtefactStore } from './artefacts/store.ts'
+import { type AccessLog, accessLogOn } from './http/access-log.ts'
 import { type AuthPolicy, openPolicy } from './http/authentication.ts'
 import { createCors } from './http/cors.ts'
 import { createGuard } from './http/guards.ts'
@@ -29,6 +30,8 @@ export interface McpServices {
 
 /** What `service-cli serve` adds; not part of the library's face. */
 export interface ServerParts extends McpServices {
+  /** Default: the access entries go to `log`. */
+  accessLog?: AccessLog
   clock?: Clock
   store?: ArtefactStore
   /** Makes the handler of `/host/…`. */
@@ -134,6 +137,7 @@ export class McpHttpServer {
       onRefused,
       limits: this.#limits,
       log: this.#log,
+      accessLog: this.#parts.accessLog ?? accessLogOn(this.#log),
     })
   }
 

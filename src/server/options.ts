@@ -65,10 +65,8 @@ export interface Limits {
   maxEventBuffers: number
   /** Audit records, or events, in one post of the application. */
   maxHostBatch: number
-  /** Characters of a name, an id or a reason that the application sends. */
+  /** Characters of a name or an id that the application sends; longer ones are refused. */
   maxFieldChars: number
-  /** Bytes of the metadata of one event or artefact. */
-  maxMetadataBytes: number
 
   /** The instance record is touched this often. */
   heartbeatMs: number
@@ -88,6 +86,8 @@ export interface Limits {
   producerTimeoutMs: number
   /** Reads of one custom producer waiting at the same time; further ones fail at once. */
   maxPendingReads: number
+  /** URIs whose parsed form is kept for the next request. */
+  maxParsedUris: number
   /** Answers kept for repeated reads and listings, per resource kind. */
   maxKeptAnswers: number
   /** Bytes of the answers so kept, per resource kind. */
@@ -156,8 +156,7 @@ export const defaultLimits: Readonly<Limits> = Object.freeze({
   maxAuditTextBytes: 1 * KiB,
   maxEventBuffers: 100,
   maxHostBatch: 100,
-  maxFieldChars: 1024,
-  maxMetadataBytes: 16 * KiB,
+  maxFieldChars: 255,
 
   heartbeatMs: 5000,
   sceneFileDebounceMs: 50,
@@ -169,6 +168,7 @@ export const defaultLimits: Readonly<Limits> = Object.freeze({
 
   producerTimeoutMs: 2000,
   maxPendingReads: 1000,
+  maxParsedUris: 256,
   maxKeptAnswers: 16,
   maxKeptAnswerBytes: 16 * MiB,
 

@@ -1,4 +1,5 @@
 import type { Logger } from '../lib/logger.ts'
+import type { AccessLog } from './http/access-log.ts'
 import type { Limits } from './options.ts'
 
 /** Everything `serve` decided before the server starts: checked values, no flags, no environment. */
@@ -34,6 +35,7 @@ export interface ServeOptions {
   /** Version of the program, for the instance record and the server's own description. */
   version: string
   log: Logger
+  accessLog: AccessLog
   limits?: Partial<Limits>
 }
 

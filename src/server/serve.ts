@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto'
+import { rm } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { systemClock, toRfc3339 } from '../lib/clock.ts'
 import { createFsStore } from './artefacts/fs-store.ts'
 import { artefactRootIn } from './artefacts/helpers.ts'
 import type { ArtefactStore } from './artefacts/store.ts'
 import type { HostSink } from './host/host-sink.ts'
-import { resolveHostToken } from './host/host-token.ts'
+import { resolveHostToken, tokenFile } from './host/host-token.ts'
 import { InstanceFile } from './host/instance-record.ts'
 import { removeLeftovers } from './host/leftovers.ts'
 import { processStart } from './host/process-start.ts'
@@ -49,6 +50,7 @@ export async function startServe(options: ServeOptions): Promise<ServeHandle> {
   const audit = new AuditLog()
   const server = new McpHttpServer(toConfig(options), {
     log,
+    accessLog: options.accessLog,
     ...(options.apiKey === undefined ? {} : { auth: apiKeyPolicy(options.apiKey) }),
     ...(store === null ? {} : { store }),
     host: ({ registry, onRefused }) =>
@@ -63,7 +65,13 @@ export async function startServe(options: ServeOptions): Promise<ServeHandle> {
   const registry = server.resources()
   registry.wireAuditLog(audit)
 
-  const { url, port } = await server.start()
+  const { url, port } = await server.start().catch(async (error: unknown) => {
+    // Nothing of a server that never ran stays behind, least of all a token.
+    await rm(tokenFile(instancesDir, instanceId), { force: true })
+    await server.stop()
+    await store?.close()
+    throw error
+  })
   const hostUrl = `${localBase(options.host, port)}/host`
   const record = new InstanceFile({
     instancesDir,

@@ -20,6 +20,12 @@ describe('Secret', () => {
     }
   })
 
+  it('says that something is there', () => {
+    expect(JSON.stringify({ secret })).to.equal('{"secret":"[secret]"}')
+    expect(inspect({ secret })).to.equal('{ secret: [secret] }')
+    expect(`${secret}`).to.equal('[secret]')
+  })
+
   it('reveals its text on request', () => expect(secret.reveal()).to.equal('s3cr3t-ä'))
 
   for (const [text, equal] of [

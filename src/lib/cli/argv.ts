@@ -23,7 +23,9 @@ export function hoistGlobalFlags(
   const rest = argv.slice(end)
   const [first] = rest
   if (first === undefined) {
-    throw new ServiceError('usage_invalid', `no command given after ${globals.join(' ')}`, {
+    // Values stay out of the message: one of them may be a token.
+    const names = globals.filter(word => word.startsWith('-')).map(word => word.split('=', 1)[0])
+    throw new ServiceError('usage_invalid', `no command given after ${names.join(' ')}`, {
       hint: 'service-cli --help lists the commands',
     })
   }

@@ -1,4 +1,5 @@
 import { pino } from 'pino'
+import type { AccessEntry } from '../access-entry.ts'
 import type { Logger } from '../logger.ts'
 import { type WriteChunk, createLineSink } from './line-sink.ts'
 import type { LogLevel } from './log-level.ts'
@@ -14,6 +15,8 @@ export interface LogOptions {
 }
 
 export interface ProgramLog extends Logger {
+  /** One served request, at level info. */
+  access(entry: AccessEntry): void
   /** Text that is not a log record (the banner), in order with the records. */
   print(text: string): void
   /** Waits for the lines to leave, at most `timeoutMs`. */
@@ -33,14 +36,44 @@ export function createLog({ level, readable, colour, write }: LogOptions): Progr
     },
     { write: line => sink.write(format(line)) },
   )
+  // Written by hand: this line runs for every request, and its members hold no secret by type.
+  const isoTime = createIsoTime()
+  const writeAccess = (entry: AccessEntry): void => sink.write(format(accessLine(entry, isoTime())))
   return {
     debug: (fields, message) => logger.debug(fields, message),
     info: (fields, message) => logger.info(fields, message),
     warn: (fields, message) => logger.warn(fields, message),
     error: (fields, message) => logger.error(fields, message),
+    access: level === 'debug' || level === 'info' ? writeAccess : () => {},
     print: text => sink.write(text),
     flush: timeoutMs => sink.flush(timeoutMs),
   }
+}
+
+/** Many requests end within one millisecond: the text is made once for each. */
+function createIsoTime(): () => string {
+  let lastMs = -1
+  let text = ''
+  return () => {
+    const nowMs = Date.now()
+    if (nowMs !== lastMs) {
+      lastMs = nowMs
+      text = new Date(nowMs).toISOString()
+    }
+    return text
+  }
+}
+
+function accessLine(
+  { method, path, rpc, status, durationMs, principal }: AccessEntry,
+  time: string,
+): string {
+  const what = rpc === undefined ? '' : `,"rpc":${JSON.stringify(rpc)}`
+  return (
+    `{"level":"info","time":"${time}","method":"${method}"` +
+    `,"path":${JSON.stringify(path)}${what},"status":${status},"duration_ms":${durationMs}` +
+    `,"principal":${JSON.stringify(principal)},"msg":"request"}\n`
+  )
 }
 
 function dropNotice(count: number): string {

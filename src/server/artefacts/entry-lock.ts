@@ -1,9 +1,8 @@
-import { randomUUID } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
 import * as fs from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { ServiceError } from '../../lib/errors.ts'
-import { noFollow } from '../../lib/posix.ts'
 import { markState } from './process-mark.ts'
 import { errnoOf } from './storage-error.ts'
 
@@ -28,27 +27,12 @@ const maxDelayMs = 16
 const waitFactor = 6
 
 /**
- * One lock per artefact: within the process a queue, between processes a file made with O_EXCL
- * that names its owner. It is held for the few milliseconds in which names are put in place or
+ * One lock per artefact, within a process as between processes: a link that only one can
+ * make and that names its owner. It is held for the few milliseconds in which names are put in place or
  * taken away, never while bytes are received. A lock whose owner died is taken over.
  */
 export function createEntryLocks(options: EntryLockOptions): EntryLocks {
   const { dir, mark, patienceMs = 10_000 } = options
-  const queues = new Map<string, Promise<void>>()
-
-  async function queued<Value>(hex: string, action: () => Promise<Value>): Promise<Value> {
-    const before = queues.get(hex)
-    const { promise: mine, resolve: done } = Promise.withResolvers<void>()
-    const tail = before === undefined ? mine : before.then(() => mine)
-    queues.set(hex, tail)
-    try {
-      await before
-      return await action()
-    } finally {
-      done()
-      if (queues.get(hex) === tail) queues.delete(hex)
-    }
-  }
 
   async function acquire(path: string, owner: string): Promise<void> {
     let seen = ''
@@ -79,20 +63,17 @@ export function createEntryLocks(options: EntryLockOptions): EntryLocks {
   }
 
   return {
-    hold: (hex, action) =>
-      queued(hex, async () => {
-        const owner = `${mark} ${randomUUID()}`
-        await acquire(join(dir, hex), owner)
-        return run(join(dir, hex), owner, action)
-      }),
+    async hold(hex, action) {
+      const owner = ownerName(mark)
+      const path = join(dir, hex)
+      await acquire(path, owner)
+      return run(path, owner, action)
+    },
 
     async tryHold(hex, action) {
-      if (queues.has(hex)) return undefined
-      return queued(hex, async () => {
-        const owner = `${mark} ${randomUUID()}`
-        const path = join(dir, hex)
-        return create(path, owner) ? run(path, owner, action) : undefined
-      })
+      const owner = ownerName(mark)
+      const path = join(dir, hex)
+      return create(path, owner) ? run(path, owner, action) : undefined
     },
 
     clean() {
@@ -111,31 +92,52 @@ export function mayBreak(owner: string, unchangedMs: number, patienceMs: number)
   return state === 'gone' || (state === 'unknown' && unchangedMs > patienceMs)
 }
 
+/** Short enough to lie in the folder itself on common file systems. */
+function ownerName(mark: string): string {
+  return `${mark} ${randomBytes(4).toString('hex')}`
+}
+
 function stateOf(owner: string) {
   return markState(owner.split(' ')[0] ?? '')
 }
 
+/** Systems and disks without symlinks answer one of these. */
+const noSymlinks = new Set(['EPERM', 'ENOSYS', 'ENOTSUP', 'EOPNOTSUPP'])
+
+/**
+ * A symlink that points at its owner's name: it exists with its content or not at all, whenever
+ * the process is killed, and needs no space on a full disk.
+ */
 function create(path: string, owner: string): boolean {
-  const { O_WRONLY, O_CREAT, O_EXCL } = fs.constants
-  let file: number
   try {
-    file = fs.openSync(path, O_WRONLY | O_CREAT | O_EXCL | noFollow, 0o600)
+    fs.symlinkSync(owner, path)
+    return true
+  } catch (error) {
+    const errno = errnoOf(error)
+    if (errno === 'EEXIST') return false
+    if (errno === null || !noSymlinks.has(errno)) throw error
+    return createFile(path, owner)
+  }
+}
+
+function createFile(path: string, owner: string): boolean {
+  try {
+    fs.writeFileSync(path, owner, { flag: 'wx', mode: 0o600 })
+    return true
   } catch (error) {
     if (errnoOf(error) === 'EEXIST') return false
     throw error
   }
-  try {
-    fs.writeSync(file, owner)
-  } catch {
-    // On a full disk an empty lock must do, or nothing could ever be removed from it.
-  } finally {
-    fs.closeSync(file)
-  }
-  return true
 }
 
 /** Null when there is no lock (any more). */
 function read(path: string): string | null {
+  try {
+    return fs.readlinkSync(path)
+  } catch (error) {
+    if (errnoOf(error) === 'ENOENT') return null
+    if (errnoOf(error) !== 'EINVAL' && errnoOf(error) !== 'UNKNOWN') throw error
+  }
   try {
     return fs.readFileSync(path, 'utf8')
   } catch (error) {
@@ -145,9 +147,8 @@ function read(path: string): string | null {
 }
 
 function release(path: string, owner: string): void {
-  const found = read(path)
   // Somebody whose patience ended may hold it by now.
-  if (found === owner || found === '') fs.rmSync(path, { force: true })
+  if (read(path) === owner) fs.rmSync(path, { force: true })
 }
 
 /** Moved aside first: of several that break it only one succeeds, and a fresh lock is put back. */
@@ -159,11 +160,7 @@ function breakLock(path: string, seen: string): void {
     if (errnoOf(error) === 'ENOENT') return
     throw error
   }
-  try {
-    if (fs.readFileSync(aside, 'utf8') !== seen) fs.linkSync(aside, path)
-  } catch (error) {
-    if (errnoOf(error) !== 'EEXIST') throw error
-  } finally {
-    fs.rmSync(aside, { force: true })
-  }
+  const owner = read(aside)
+  if (owner !== null && owner !== seen) create(path, owner)
+  fs.rmSync(aside, { force: true })
 }

@@ -1,3 +1,4 @@
+import { mkdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { Clock } from '../../lib/clock.ts'
 import type { Logger } from '../../lib/logger.ts'
@@ -5,7 +6,7 @@ import { ensurePrivateDirectory, fsyncDirectory } from '../../lib/posix.ts'
 import type { Limits } from '../options.ts'
 import type { EntryIndex } from './entry-index.ts'
 import type { EntryLocks } from './entry-lock.ts'
-import type { FsWork, ShardTable } from './shard-table.ts'
+import { type FsWork, type ShardTable, shardNames } from './shard-table.ts'
 
 /** Folders of a store. */
 export interface FsLayout {
@@ -44,6 +45,11 @@ export async function createLayout(root: string, log: Logger): Promise<FsLayout>
   for (const path of [layout.bodies, layout.temp, layout.locks, layout.quarantine]) {
     await ensurePrivateDirectory(path)
   }
+  // All at once: a folder made by a put would cost that put one more wait for the disk.
+  for (const shard of shardNames) {
+    mkdirSync(join(layout.bodies, shard), { recursive: true, mode: 0o700 })
+  }
+  await fsyncDirectory(layout.bodies)
   await fsyncDirectory(root)
   await fsyncDirectory(dirname(root))
   return layout

@@ -3,7 +3,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type Clock, systemClock } from '../../lib/clock.ts'
 import { type Logger, silentLogger } from '../../lib/logger.ts'
 import { type Limits, defaultLimits } from '../options.ts'
-import { completeRef } from './entry.ts'
+import { type Entry, completeRef } from './entry.ts'
 import { EntryIndex, parseCursor } from './entry-index.ts'
 import { createEntryLocks } from './entry-lock.ts'
 import { evict, removeExpired, removeLeftovers } from './fs-clean.ts'
@@ -80,16 +80,27 @@ export async function createFsStore(options: FsStoreOptions): Promise<FsStore> {
     pending ??= (async () => {
       await nextTurn()
       pending = undefined
-      lookedAt = performance.now()
-      for (let at = 0, since = lookedAt; at < shards.count; at++) {
-        shards.refresh(at)
-        if (performance.now() - since < sliceMs) continue
-        await nextTurn()
-        since = performance.now()
-      }
+      await look()
       announce()
     })()
     return pending
+  }
+
+  async function look(into?: Entry[]): Promise<void> {
+    lookedAt = performance.now()
+    for (let at = 0, since = lookedAt; at < shards.count; at++) {
+      shards.refresh(at, into)
+      if (performance.now() - since < sliceMs) continue
+      await nextTurn()
+      since = performance.now()
+    }
+  }
+
+  async function start(): Promise<void> {
+    const found: Entry[] = []
+    await look(found)
+    index.put(found)
+    await sweep()
   }
 
   async function clean(): Promise<void> {
@@ -151,7 +162,7 @@ export async function createFsStore(options: FsStoreOptions): Promise<FsStore> {
     }
   }
 
-  await sweep()
+  await guard(`cannot read the artefact folder ${root}`, start)
   const sweepTimer = every(limits.artefactSweepMs, () => inBackground(sweep))
 
   return {

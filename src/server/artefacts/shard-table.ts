@@ -29,6 +29,10 @@ interface Shard {
 /** Clocks of file systems tick in steps of some milliseconds: two changes may share one time. */
 const settleMs = 100
 
+export const shardNames: readonly string[] = Object.freeze(
+  Array.from({ length: 256 }, (_, at) => at.toString(16).padStart(2, '0')),
+)
+
 export interface ShardTableOptions {
   dir: string
   index: EntryIndex
@@ -44,8 +48,7 @@ export class ShardTable {
 
   constructor(options: ShardTableOptions) {
     this.#options = options
-    this.#shards = Array.from({ length: 256 }, (_, at) => {
-      const name = at.toString(16).padStart(2, '0')
+    this.#shards = shardNames.map(name => {
       const dir = join(options.dir, name)
       return { name, dir, mtimeNs: -1n, settled: false, bad: new Map(), orphans: [] }
     })
@@ -67,8 +70,12 @@ export class ShardTable {
     this.refresh(Number.parseInt(hex.slice(0, 2), 16))
   }
 
-  /** Reads shard `at` again if its folder changed. In one go, so that no task sees half of it. */
-  refresh(at: number): void {
+  /**
+   * Reads shard `at` again if its folder changed. In one go, so that no task sees half of it.
+   * With `into` new entries are put there and not in the index: sorting them once is cheaper
+   * when the whole store is read for the first time.
+   */
+  refresh(at: number, into?: Entry[]): void {
     const shard = this.#shards[at]
     if (shard === undefined) return
     const { index, work } = this.#options
@@ -80,7 +87,8 @@ export class ShardTable {
     const settled = Date.now() - Number(mtimeNs / 1_000_000n) > settleMs
     const { found, gone } = this.#scan(shard, stats !== undefined)
     index.remove(gone)
-    index.put(found)
+    if (into === undefined) index.put(found)
+    else into.push(...found)
     shard.mtimeNs = mtimeNs
     shard.settled = settled
   }

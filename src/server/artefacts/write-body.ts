@@ -49,7 +49,8 @@ async function* piecesOf(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint
 /** Copies, because the caller may change its bytes meanwhile: hash and file must agree. */
 function* copiesOf(bytes: Uint8Array): Generator<Uint8Array> {
   for (let at = 0; at < bytes.byteLength; at += pieceBytes) {
-    yield bytes.slice(at, at + pieceBytes)
+    // Not `slice`: that of a Buffer is a view.
+    yield new Uint8Array(bytes.subarray(at, at + pieceBytes))
   }
 }
 

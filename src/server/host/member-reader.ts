@@ -2,6 +2,8 @@ import { isJsonObject } from '../../lib/json.ts'
 import { type Result, fail, ok } from '../../lib/result.ts'
 import { parseTime } from './parse-time.ts'
 
+const control = /[\u0000-\u001f\u007f]/
+
 /** Which member is wrong (RFC 6901 pointer into the body) and what it must be. */
 export interface MemberFailure {
   readonly pointer: string
@@ -39,7 +41,7 @@ export class MemberReader {
     return this.refuse(name, 'must be a string')
   }
 
-  /** A non-empty text of at most `maxChars`. */
+  /** A non-empty text of at most `maxChars`, fit for one line of a log. */
   name(name: string, maxChars: number): string | undefined {
     const value = this.text(name)
     if (value === undefined) return undefined
@@ -47,6 +49,7 @@ export class MemberReader {
     if (value.length > maxChars) {
       return this.refuse(name, `must not be longer than ${maxChars} characters`)
     }
+    if (control.test(value)) return this.refuse(name, 'must not have control characters')
     return value
   }
 

@@ -3,7 +3,7 @@ import type { Limits } from '../options.ts'
 import type { AuditOutcome, AuditRecord, EventLevel, SessionEvent } from './host-sink.ts'
 import { type MemberFailure, MemberReader, pointerTo } from './member-reader.ts'
 
-type FieldLimits = Pick<Limits, 'maxHostBatch' | 'maxFieldChars' | 'maxMetadataBytes'>
+type FieldLimits = Pick<Limits, 'maxHostBatch' | 'maxFieldChars' | 'maxEventMetadataBytes'>
 
 const levels: ReadonlyMap<string, EventLevel> = new Map([
   ['trace', 'trace'],
@@ -70,7 +70,7 @@ function parseAuditRecord(
   return reader.finish<AuditRecord>(
     present({
       action: reader.required('action', text('action')),
-      outcome: parseOutcome(reader, pointer, limits),
+      outcome: parseOutcome(reader, pointer),
       actor: text('actor'),
       params: reader.any('params'),
       durationMs: reader.durationMs('duration_ms'),
@@ -80,11 +80,8 @@ function parseAuditRecord(
   )
 }
 
-function parseOutcome(
-  reader: MemberReader,
-  pointer: string,
-  limits: FieldLimits,
-): AuditOutcome | undefined {
+/** Its texts may be long (a traceback): the log cuts them. */
+function parseOutcome(reader: MemberReader, pointer: string): AuditOutcome | undefined {
   const value = reader.any('outcome')
   if (value === undefined || value === 'success' || value === 'timeout') return value
   const forms = 'must be "success", "timeout", {"denied":{"reason"}} or {"error":{"message"}}'
@@ -98,7 +95,7 @@ function parseOutcome(
     new MemberReader(value, '').any(kind),
     `${pointer}/outcome/${kind}`,
   )
-  const text = inner.required(member, inner.name(member, limits.maxFieldChars))
+  const text = inner.required(member, inner.text(member))
   reader.inherit(inner.failure)
   return kind === 'denied' ? { denied: { reason: text } } : { error: { message: text } }
 }
@@ -120,8 +117,11 @@ function parseEvent(
     reader.refuse('level', 'must be one of trace, debug, info, warning, error')
   }
   const metadata = reader.any('metadata')
-  if (metadata !== undefined && jsonBytes(metadata) > limits.maxMetadataBytes) {
-    reader.refuse('metadata', `must not be larger than ${limits.maxMetadataBytes} bytes of JSON`)
+  if (metadata !== undefined && jsonBytes(metadata) > limits.maxEventMetadataBytes) {
+    reader.refuse(
+      'metadata',
+      `must not be larger than ${limits.maxEventMetadataBytes} bytes of JSON`,
+    )
   }
   return reader.finish<SessionEvent>(
     present({

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { type Clock, systemClock } from '../../lib/clock.ts'
 import { ServiceError } from '../../lib/errors.ts'
 import { isJsonObject } from '../../lib/json.ts'
 import type { Logger } from '../../lib/logger.ts'
@@ -26,6 +27,8 @@ export interface HostRoutesDeps {
   readonly token: Secret
   readonly limits: Limits
   readonly log: Logger
+  /** Default: the system's. */
+  readonly clock?: Clock
   /** Told of every 401 and 403, for the audit log. */
   onRefused(refused: HostRefused): void
 }
@@ -52,27 +55,30 @@ const eventsPrefix = '/host/v1/events/'
  * of the request's address as the client wrote it, without the query.
  */
 export function createHostRoutes(deps: HostRoutesDeps): HostRoutes {
-  const { sink, limits } = deps
+  const { sink, limits, clock = systemClock } = deps
   const buffers = new EventBuffers(sink, limits.maxEventBuffers)
 
-  const routes: Readonly<Record<string, Route>> = {
-    '/host/v1/scene': jsonRoute(async (req, res) => {
-      const scene = await readJson(req, limits)
-      if (scene !== null && !isJsonObject(scene)) {
-        throw invalidMember({ pointer: '', detail: 'the scene must be an object or null' })
-      }
-      answerJson(res, 200, { ok: true, revision: setScene(sink, scene) })
-    }),
-    '/host/v1/audit': jsonRoute(async (req, res) => {
-      const records = accepted(parseAuditPost(await readJson(req, limits), limits))
-      for (const record of records) sink.audit.record(record)
-      answerJson(res, 200, { ok: true, count: records.length })
-    }),
-    '/host/v1/artefacts': {
-      checkMediaType: checkArtefactMediaType,
-      handle: (req, res) => receiveArtefact(req, res, sink.artefacts, limits),
-    },
+  const sceneRoute = jsonRoute(async (req, res) => {
+    const scene = await readJson(req, limits)
+    if (scene !== null && !isJsonObject(scene)) {
+      throw invalidMember({ pointer: '', detail: 'the scene must be an object or null' })
+    }
+    answerJson(res, 200, { ok: true, revision: setScene(sink, scene) })
+  })
+  const auditRoute = jsonRoute(async (req, res) => {
+    const records = accepted(parseAuditPost(await readJson(req, limits), limits))
+    for (const record of records) sink.audit.record(record)
+    answerJson(res, 200, { ok: true, count: records.length })
+  })
+  const artefactsRoute: Route = {
+    checkMediaType: checkArtefactMediaType,
+    handle: (req, res) => receiveArtefact(req, res, sink.artefacts, limits, clock),
   }
+  const routes = new Map<string, Route>([
+    ['/host/v1/scene', sceneRoute],
+    ['/host/v1/audit', auditRoute],
+    ['/host/v1/artefacts', artefactsRoute],
+  ])
 
   const eventsRoute = (segment: string) =>
     jsonRoute(async (req, res) => {
@@ -87,7 +93,7 @@ export function createHostRoutes(deps: HostRoutesDeps): HostRoutes {
     })
 
   const find = (path: string): Route => {
-    const route = Object.hasOwn(routes, path) ? routes[path] : undefined
+    const route = routes.get(path)
     if (route !== undefined) return route
     const segment = path.startsWith(eventsPrefix) ? path.slice(eventsPrefix.length) : ''
     if (segment !== '' && !segment.includes('/')) return eventsRoute(segment)

@@ -12,12 +12,17 @@ import { type MemberFailure, MemberReader } from './member-reader.ts'
 export function parseUploadOptions(
   query: string,
   mime: string | undefined,
-  limits: Pick<Limits, 'maxFieldChars' | 'maxMetadataBytes' | 'maxJsonDepth'>,
+  nowMs: number,
+  limits: Pick<Limits, 'maxFieldChars' | 'maxArtefactMetadataBytes' | 'maxJsonDepth'>,
 ): Result<ArtefactOptions, MemberFailure> {
   const parameters = parseQuery(query)
   if (!parameters.ok) return parameters
   const reader = new MemberReader(parameters.value, '')
   const text = (name: string) => reader.name(name, limits.maxFieldChars)
+  const expiresAt = reader.time('expires_at')
+  if (expiresAt !== undefined && Date.parse(expiresAt) <= nowMs) {
+    reader.refuse('expires_at', 'must be a time to come')
+  }
   return reader.finish<ArtefactOptions>(
     present({
       mime,
@@ -26,7 +31,7 @@ export function parseUploadOptions(
       toolCallId: text('tool_call_id'),
       jobId: text('job_id'),
       correlationId: text('correlation_id'),
-      expiresAt: reader.time('expires_at'),
+      expiresAt,
       metadata: parseMetadata(reader, limits),
     }),
   )
@@ -34,7 +39,7 @@ export function parseUploadOptions(
 
 function parseMetadata(
   reader: MemberReader,
-  limits: Pick<Limits, 'maxMetadataBytes' | 'maxJsonDepth'>,
+  limits: Pick<Limits, 'maxArtefactMetadataBytes' | 'maxJsonDepth'>,
 ): unknown {
   const text = reader.text('metadata')
   if (text === undefined) return undefined
@@ -43,8 +48,11 @@ function parseMetadata(
     const nested = `must not nest deeper than ${limits.maxJsonDepth}`
     return reader.refuse('metadata', parsed.failure === 'depth' ? nested : 'must be JSON')
   }
-  if (jsonBytes(parsed.value) > limits.maxMetadataBytes) {
-    return reader.refuse('metadata', `must not be larger than ${limits.maxMetadataBytes} bytes`)
+  if (jsonBytes(parsed.value) > limits.maxArtefactMetadataBytes) {
+    return reader.refuse(
+      'metadata',
+      `must not be larger than ${limits.maxArtefactMetadataBytes} bytes`,
+    )
   }
   return parsed.value
 }

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Clock } from '../../lib/clock.ts'
 import { ServiceError } from '../../lib/errors.ts'
 import { bodyStream } from '../http/body.ts'
 import type { Limits } from '../options.ts'
@@ -12,6 +13,7 @@ export async function receiveArtefact(
   res: ServerResponse,
   store: ArtefactSink | null,
   limits: Limits,
+  clock: Clock,
 ): Promise<void> {
   if (store === null) {
     throw new ServiceError('resource_not_enabled', 'artefacts are switched off', {
@@ -20,9 +22,15 @@ export async function receiveArtefact(
   }
   const url = req.url ?? ''
   const query = url.includes('?') ? url.slice(url.indexOf('?') + 1) : ''
-  const options = accepted(parseUploadOptions(query, req.headers['content-type'], limits))
+  const options = accepted(
+    parseUploadOptions(query, req.headers['content-type'], clock.now(), limits),
+  )
   const source = new RememberingSource(
-    bodyStream(req, { maxBytes: limits.maxArtefactBytes, timeoutMs: limits.bodyTimeoutMs }),
+    bodyStream(req, {
+      // 0 is the store's word for "no bound".
+      maxBytes: limits.maxArtefactBytes || Infinity,
+      timeoutMs: limits.bodyTimeoutMs,
+    }),
   )
   try {
     const { ref, existed } = await store.put(source, options)

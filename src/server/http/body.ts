@@ -42,15 +42,19 @@ export function readBody(req: IncomingMessage, limits: BodyLimits): Promise<Buff
       else (rest ??= [first]).push(chunk)
     }
     const onEnd = () => {
-      settle()
+      // The request is over: its listeners go with it, taking them off would only cost time.
+      settled = true
+      clearTimeout(timer)
       resolve(rest === undefined ? (first ?? Buffer.alloc(0)) : Buffer.concat(rest, received))
     }
-    const onClose = () => refuse(aborted())
+    const onClose = () => {
+      if (!settled) refuse(aborted())
+    }
 
-    req.on('data', onData).on('end', onEnd).on('close', onClose).on('error', ignore)
+    req.on('data', onData).on('end', onEnd).on('close', onClose)
     // The rest of the packet is parsed after this: a body that came with it needs no timer.
     setImmediate(() => {
-      if (settled || req.complete) return
+      if (settled) return
       timer = setTimeout(() => refuse(timedOut(limits.timeoutMs)), limits.timeoutMs)
     })
   })

@@ -18,6 +18,8 @@ const single = new Set([
   'mcp-protocol-version',
 ])
 
+const singleLengths = new Set([...single].map(name => name.length))
+
 /**
  * Names a header that was sent twice although it decides something. Node keeps the first or joins
  * them, a proxy in front may keep the last: two readers of one request must not disagree.
@@ -25,7 +27,9 @@ const single = new Set([
 export function findDuplicateHeader(rawHeaders: readonly string[]): string | null {
   let seen: string[] | undefined
   for (let at = 0; at < rawHeaders.length; at += 2) {
-    const name = rawHeaders[at]?.toLowerCase() ?? ''
+    const written = rawHeaders[at] ?? ''
+    if (!singleLengths.has(written.length)) continue
+    const name = written.toLowerCase()
     if (!single.has(name)) continue
     if (seen === undefined) seen = [name]
     else if (seen.includes(name)) return name

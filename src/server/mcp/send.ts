@@ -9,16 +9,18 @@ export function sendJson(
   res: ServerResponse,
   status: number,
   text: JsonText,
-  headers: Readonly<Record<string, string>> = {},
+  headers?: Readonly<Record<string, string>>,
 ): void | Promise<void> {
+  const length = text.byteLength
   res.writeHead(status, {
-    ...headers,
     'Content-Type': 'application/json',
-    'Content-Length': text.byteLength,
+    'Content-Length': length,
+    ...headers,
   })
   const [only] = text.parts
   if (text.parts.length === 1 && typeof only === 'string') {
-    res.end(only)
+    // ASCII is the same bytes in both encodings, and Latin-1 is copied instead of converted.
+    res.end(only, only.length === length ? 'latin1' : 'utf8')
     return
   }
   return writeParts(res, text.parts).then(() => void res.end())
@@ -47,27 +49,38 @@ export function sendRefusal(
 }
 
 /**
- * Writes part after part, waiting whenever the client is slower. A blob that turns out damaged
- * cuts the connection: the announced length is then never reached, so no client takes it for whole.
+ * Writes part after part. What is in memory already goes out as one gathered write; a streamed
+ * blob waits whenever the client is slower. One that turns out damaged cuts the connection: the
+ * announced length is then never reached, so no client takes it for whole.
  */
 export async function writeParts(res: ServerResponse, parts: readonly JsonPart[]): Promise<void> {
-  res.cork()
+  for (const part of parts) {
+    if (typeof part === 'string' || part instanceof Uint8Array) res.write(part)
+    else await writeBlob(res, part)
+    if (res.destroyed) return
+  }
+}
+
+/** Resolves when the client has taken what was written so far, or is gone. */
+export async function drained(res: ServerResponse): Promise<void> {
+  if (!res.writableNeedDrain || res.destroyed) return
+  const gone = new AbortController()
+  const stop = () => gone.abort()
+  res.once('close', stop)
   try {
-    for (const part of parts) {
-      if (typeof part === 'string' || part instanceof Uint8Array) await write(res, part)
-      else await writeBlob(res, part)
-    }
+    await once(res, 'drain', { signal: gone.signal })
+  } catch {
+    // The client closed the connection: nobody is left to write to.
   } finally {
-    res.uncork()
+    res.off('close', stop)
   }
 }
 
 async function writeBlob(res: ServerResponse, blob: StreamedBlob): Promise<void> {
-  res.uncork()
   for await (const text of base64(blob.open())) {
     if (res.destroyed) return
-    // Base64 is ASCII: one byte a character, nothing to encode.
-    await write(res, text, 'latin1')
+    res.write(text, 'latin1')
+    await drained(res)
   }
 }
 
@@ -85,23 +98,4 @@ async function* base64(chunks: AsyncIterable<Uint8Array>): AsyncIterable<string>
 
 function asBuffer(bytes: Uint8Array): Buffer {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-}
-
-async function write(
-  res: ServerResponse,
-  part: string | Uint8Array,
-  encoding: 'utf8' | 'latin1' = 'utf8',
-): Promise<void> {
-  const flowing = typeof part === 'string' ? res.write(part, encoding) : res.write(part)
-  if (flowing || res.destroyed) return
-  const gone = new AbortController()
-  const stop = () => gone.abort()
-  res.once('close', stop)
-  try {
-    await once(res, 'drain', { signal: gone.signal })
-  } catch {
-    // The client closed the connection: nobody is left to write to.
-  } finally {
-    res.off('close', stop)
-  }
 }

@@ -11,7 +11,7 @@ import { Listeners, type ResourceListener } from './listeners.ts'
 import { type ListPage, Listing } from './listing.ts'
 import type { MaybePromise } from './maybe-promise.ts'
 import type { Content, PagedProducer, ResourceProducer, Template } from './producer.ts'
-import { isScheme, normaliseUri, parseResourceUri } from './resource-uri.ts'
+import { createUriParser, isScheme, normaliseUri } from './resource-uri.ts'
 import { ResourceRoutes } from './routes.ts'
 import { SceneProducer, sceneCurrentUri, sceneDeltaUri } from './scene.ts'
 import { SceneState } from './scene-state.ts'
@@ -36,6 +36,7 @@ export interface ResourceRegistryOptions {
  */
 export class ResourceRegistry {
   readonly #limits: Limits
+  readonly #parseUri: ReturnType<typeof createUriParser>
   readonly #log: Logger
   readonly #timer: Timer
   readonly #scene: SceneState
@@ -51,6 +52,7 @@ export class ResourceRegistry {
   constructor(options: ResourceRegistryOptions) {
     const { limits, clock = systemClock, log = silentLogger, timer = systemTimer } = options
     this.#limits = limits
+    this.#parseUri = createUriParser(limits.maxUriChars, limits.maxParsedUris)
     this.#log = log
     this.#timer = timer
     this.#listeners = new Listeners(log)
@@ -136,7 +138,7 @@ export class ResourceRegistry {
 
   /** Tells subscribers that a resource of a custom scheme changed; built-in ones are refused. */
   notifyUpdated(uri: string): void {
-    const parsed = parseResourceUri(uri, this.#limits.maxUriChars)
+    const parsed = this.#parseUri(uri)
     if (!parsed.ok) throw new ResourceUriInvalid(parsed.failure)
     const { scheme } = parsed.value
     if (isReservedScheme(scheme)) throw misuse(`updates of ${scheme}:// are the server's own`)
@@ -167,14 +169,14 @@ export class ResourceRegistry {
 
   /** Throws (or rejects with) a `ServiceError` of a `resource_` code. */
   read(uri: unknown): MaybePromise<readonly Content[]> {
-    const parsed = parseResourceUri(uri, this.#limits.maxUriChars)
+    const parsed = this.#parseUri(uri)
     if (!parsed.ok) throw new ResourceUriInvalid(parsed.failure)
     return this.#routes.read(parsed.value)
   }
 
   /** Returns the one spelling under which updates of the URI are announced, or throws. */
   assertSubscribable(uri: unknown): string {
-    const parsed = parseResourceUri(uri, this.#limits.maxUriChars)
+    const parsed = this.#parseUri(uri)
     if (!parsed.ok) throw new ResourceUriInvalid(parsed.failure)
     this.#routes.assertServed(parsed.value)
     return normaliseUri(parsed.value.text)
@@ -182,7 +184,7 @@ export class ResourceRegistry {
 
   /** Do updates of the URI ever come? */
   pushes(uri: unknown): boolean {
-    const parsed = parseResourceUri(uri, this.#limits.maxUriChars)
+    const parsed = this.#parseUri(uri)
     return parsed.ok && !isPolledScheme(parsed.value.scheme)
   }
 

@@ -42,6 +42,27 @@ export function parseResourceUri(text: unknown, maxChars: number): Result<Resour
 }
 
 /**
+ * The same, remembering the last `keep` URIs that were good: clients read and subscribe to few,
+ * over and over.
+ */
+export function createUriParser(
+  maxChars: number,
+  keep: number,
+): (text: unknown) => Result<ResourceUri, string> {
+  const known = new Map<string, Result<ResourceUri, string>>()
+  return text => {
+    const before = typeof text === 'string' ? known.get(text) : undefined
+    if (before !== undefined) return before
+    const parsed = parseResourceUri(text, maxChars)
+    if (parsed.ok) {
+      if (known.size >= keep) known.clear()
+      known.set(parsed.value.text, parsed)
+    }
+    return parsed
+  }
+}
+
+/**
  * The one spelling of equivalent URIs (RFC 3986, 6.2.2): scheme in lower case, unreserved
  * characters unescaped, escapes in upper case. Subscriptions and updates meet on it.
  */

@@ -6,7 +6,7 @@ import {
   createServer,
   request,
 } from 'node:http'
-import { type AddressInfo, type Socket, connect } from 'node:net'
+import { type Socket, connect } from 'node:net'
 import { Secret } from '../../../src/lib/secret.ts'
 import { type HostRefused, createHostRoutes } from '../../../src/server/host/routes.ts'
 import { type Limits, resolveLimits } from '../../../src/server/options.ts'
@@ -41,7 +41,8 @@ export class Harness {
     this.server = server
   }
 
-  static async start(limits: Partial<Limits> = {}): Promise<Harness> {
+  /** On 127.0.0.1, or on a Unix socket, whose peers have no address at all. */
+  static async start(limits: Partial<Limits> = {}, socketPath?: string): Promise<Harness> {
     const server = createServer()
     const harness = new Harness(server)
     const routes = createHostRoutes({
@@ -60,9 +61,11 @@ export class Harness {
       const [path = ''] = (req.url ?? '').split('?')
       void routes(req, res, path)
     })
-    server.listen(0, '127.0.0.1')
+    if (socketPath === undefined) server.listen(0, '127.0.0.1')
+    else server.listen(socketPath)
     await once(server, 'listening')
-    harness.port = (server.address() as AddressInfo).port
+    const address = server.address()
+    if (typeof address === 'object' && address !== null) harness.port = address.port
     return harness
   }
 

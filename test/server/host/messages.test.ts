@@ -3,7 +3,7 @@ import { parseAuditPost, parseEventsPost } from '../../../src/server/host/messag
 import { defaultLimits } from '../../../src/server/options.ts'
 
 const long = 'x'.repeat(defaultLimits.maxFieldChars + 1)
-const wrongText = [1, true, [], {}, '']
+const wrongText = [1, true, [], {}, '', 'two\nlines']
 
 function cases(member: string, values: unknown[], pointer = `/${member}`): [object, string][] {
   return values.map(value => [{ [member]: value }, pointer])
@@ -79,7 +79,7 @@ describe('parseEventsPost', () => {
     ...cases('job_id', [...wrongText, long]),
     ...cases('correlation_id', [...wrongText, long]),
     ...cases('session_id', [1, 'another']),
-    ...cases('metadata', ['x'.repeat(defaultLimits.maxMetadataBytes)]),
+    ...cases('metadata', ['x'.repeat(defaultLimits.maxEventMetadataBytes)]),
     ...cases('toolCallId', ['t']),
   ]
   for (const [change, pointer] of refused) {

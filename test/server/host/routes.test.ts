@@ -1,10 +1,20 @@
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { request } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { expect } from 'chai'
-import { Harness, bearer, json } from './harness.ts'
+import { Harness, bearer, head, json } from './harness.ts'
 
 describe('host routes', () => {
   let host: Harness
   beforeEach(
-    async () => (host = await Harness.start({ maxEventBuffers: 2, maxMessageBytes: 40_000 })),
+    async () =>
+      (host = await Harness.start({
+        maxEventBuffers: 2,
+        maxMessageBytes: 40_000,
+        bodyTimeoutMs: 200,
+      })),
   )
   afterEach(() => host.stop())
 
@@ -55,6 +65,23 @@ describe('host routes', () => {
       }
       expect(host.refused.map(({ status }) => status)).to.deep.equal([403, 403, 403])
       nothingArrived()
+    })
+
+    it('answers 403 to a peer that is not on the loopback, even with the token', async function () {
+      if (process.platform === 'win32') this.skip()
+      const folder = await mkdtemp(join(tmpdir(), 'host-peer-'))
+      const socketPath = join(folder, 'socket')
+      const local = await Harness.start({}, socketPath)
+      const req = request({ socketPath, method: 'POST', path: '/host/v1/scene', headers: json })
+      req.end('{}')
+      const [res] = await once(req, 'response')
+      res.resume()
+      expect(res.statusCode).to.equal(403)
+      const peer = 'unknown'
+      expect(local.refused).to.deep.equal([{ status: 403, reason: 'peer_not_loopback', peer }])
+      expect(local.sink.scenes).to.deep.equal([])
+      await local.stop()
+      await rm(folder, { recursive: true })
     })
 
     it('answers 405 with Allow to other methods', async () => {
@@ -138,6 +165,25 @@ describe('host routes', () => {
         nothingArrived()
       })
     }
+
+    it('answers 413 to more than the limit, declared or in chunks', async () => {
+      const body = JSON.stringify({ text: 'x'.repeat(40_000) })
+      for (const headers of [json, { ...json, 'Transfer-Encoding': 'chunked' }]) {
+        const answer = await host.post('/host/v1/scene', body, headers)
+        expect(answer.status).to.equal(413)
+        expect(answer.body.code).to.equal('body-too-large')
+      }
+      nothingArrived()
+    })
+
+    it('answers 408 to a body that stands still', async () => {
+      const connection = await host.raw()
+      connection.socket.write(head('/host/v1/scene', { ...json, 'Content-Length': 10 }) + '{"a"')
+      await connection.until('body-timeout')
+      expect(connection.received).to.match(/^HTTP\/1\.1 408 /)
+      connection.socket.destroy()
+      nothingArrived()
+    })
 
     it('takes 64 levels', async () => {
       const body = `${'{"a":'.repeat(64)}1${'}'.repeat(64)}`

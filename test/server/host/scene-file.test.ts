@@ -126,6 +126,23 @@ describe('watchSceneFile', () => {
     })
   }
 
+  it('says the same again only after the file was right', async () => {
+    await writeFile(path, '{"n":')
+    watch()
+    await warnings.length(1)
+    await writeFile(path, '{"nn":')
+    // Time enough to be looked at twice; nothing is to come of it.
+    await new Promise(resolve => setTimeout(resolve, 100))
+    await writeFile(path, '')
+    await warnings.length(2)
+    await replace('{"n":1}')
+    await scenes.length(1)
+    await writeFile(path, '{"n":')
+    await warnings.length(3)
+    const said = warnings.items.map(text => text.replace(/.*: /, ''))
+    expect(said).to.deep.equal(['it is not JSON', 'it is empty', 'it is not JSON'])
+  })
+
   it('says so when the file is wrong all the time, each time in another way', async () => {
     watch()
     for (let n = 0; warnings.items.length === 0; n++) {

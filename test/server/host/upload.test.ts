@@ -63,11 +63,13 @@ describe('POST /host/v1/artefacts', () => {
     ['job_id=', '/job_id'],
     ['display_name=%zz', ''],
     ['display_name=%ff', ''],
+    ['job_id=a%0Ab', '/job_id'],
     ['expires_at=tomorrow', '/expires_at'],
+    ['expires_at=2001-01-01T00:00:00Z', '/expires_at'],
     ['metadata={', '/metadata'],
     ['metadata=NaN', '/metadata'],
     [`metadata=${'['.repeat(65)}`, '/metadata'],
-    [`job_id=${'x'.repeat(1025)}`, '/job_id'],
+    [`job_id=${'x'.repeat(256)}`, '/job_id'],
   ] as const) {
     it(`answers 400 to ?${query.slice(0, 40)}`, async () => {
       const answer = await host.post(`/host/v1/artefacts?${query}`, bytes, png)
@@ -117,6 +119,13 @@ describe('POST /host/v1/artefacts', () => {
     expect(store.stored.size).to.equal(0)
     const fits = await host.post('/host/v1/artefacts', Buffer.alloc(300_000), chunked)
     expect(fits.status).to.equal(201)
+  })
+
+  it('takes any size when there is no bound', async () => {
+    const unbound = await Harness.start({ maxArtefactBytes: 0 })
+    const answer = await unbound.post('/host/v1/artefacts', Buffer.alloc(300_001), png)
+    expect(answer.status).to.equal(201)
+    await unbound.stop()
   })
 
   it('stores nothing of an upload that breaks off', async () => {

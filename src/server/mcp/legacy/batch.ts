@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http'
 import { errorMessage, type JsonText } from '../json-text.ts'
 import { rpcCodes } from '../errors.ts'
 import type { Message } from '../json-rpc.ts'
-import { writeParts } from '../send.ts'
+import { drained, writeParts } from '../send.ts'
 
 type Request = Message & { kind: 'request' }
 
@@ -25,6 +25,7 @@ export async function answerBatch(
     if (!open) res.writeHead(200, { 'Content-Type': 'application/json' })
     await writeParts(res, [open ? ',' : '[', ...answer.parts])
     open = true
+    await drained(res)
     if (res.destroyed) return
   }
   if (open) res.end(']')

@@ -8,6 +8,7 @@ import { readBody } from '../../http/body.ts'
 import { accepts, isJsonType } from '../../http/media.ts'
 import type { Limits } from '../../options.ts'
 import { legacyCodes, rpcCodes, toRpcError } from '../errors.ts'
+import { GatheredWrites } from '../gathered-writes.ts'
 import { errorMessage, JsonText, resultMessage } from '../json-text.ts'
 import { type Message, parseMessage } from '../json-rpc.ts'
 import type { KeepAlive } from '../keep-alive.ts'
@@ -22,7 +23,7 @@ import type { Session, Sessions } from './sessions.ts'
 /** What is known of a request beyond its bytes; the endpoint notes what it did, for the access log. */
 export interface RequestNotes {
   readonly principal: string
-  rpc?: string
+  rpc: string | undefined
 }
 
 export interface SessionEndpointParts {
@@ -41,6 +42,8 @@ type Request = Message & { kind: 'request' }
 /** Streamable HTTP with sessions: POST, GET and DELETE of revisions 2024-11-05 to 2025-11-25. */
 export class SessionEndpoint {
   readonly #parts: SessionEndpointParts
+  readonly #gathered = new GatheredWrites()
+  #lastGoodAccept: string | undefined
 
   constructor(parts: SessionEndpointParts) {
     this.#parts = parts
@@ -56,7 +59,7 @@ export class SessionEndpoint {
     if (!isJsonType(contentType)) {
       return this.#refuse(res, 415, rpcCodes.refused, 'Content-Type must be application/json')
     }
-    if (!accepts(accept, 'application/json') || !accepts(accept, 'text/event-stream')) {
+    if (!this.#acceptsAnswers(accept)) {
       const message = 'Accept must allow both application/json and text/event-stream'
       return this.#refuse(res, 406, rpcCodes.refused, message)
     }
@@ -80,7 +83,7 @@ export class SessionEndpoint {
     const session = this.#session(req, res, notes)
     if (session === null) return
     const { clock, keepAlive } = this.#parts
-    const stream = new EventStream(res, () => clock.now())
+    const stream = new EventStream(res, this.#gathered, () => clock.now())
     const forget = keepAlive.add(stream)
     // Each message goes to exactly one stream of a session: the newest, the older one ends.
     session.stream?.end()
@@ -98,6 +101,14 @@ export class SessionEndpoint {
     if (session === null) return
     this.#parts.sessions.end(session)
     res.writeHead(204).end()
+  }
+
+  /** Clients send one Accept header over and over: the last good one is not parsed again. */
+  #acceptsAnswers(accept: string | undefined): boolean {
+    if (accept !== undefined && accept === this.#lastGoodAccept) return true
+    const good = accepts(accept, 'application/json') && accepts(accept, 'text/event-stream')
+    if (good) this.#lastGoodAccept = accept
+    return good
   }
 
   #single(

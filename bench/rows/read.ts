@@ -1,0 +1,41 @@
+import type { Bench } from '../bench.ts'
+import { compare, startAll } from '../compare.ts'
+import { sceneUri } from '../fixture.ts'
+import { postScene } from '../host-link.ts'
+import type { Measured } from '../table.ts'
+import { noteDifference, requestColumns, requestEntry } from './requests.ts'
+
+const connections = 16
+
+/** resources/read of a scene of 2 KB: guards on, audit wired, access log written to a file. */
+export async function measureRead(bench: Bench): Promise<Measured> {
+  const notes: string[] = []
+  const targets = await startAll(bench, bench.settings.targets, notes)
+  const load = bench.startLoad()
+  const { sceneText } = bench.fixture
+  const call = { method: 'resources/read', params: { uri: sceneUri } }
+  const contents = [{ uri: sceneUri, mimeType: 'application/json', text: sceneText }]
+  const entries = targets.map(target =>
+    requestEntry(load, {
+      name: target.name,
+      target,
+      connections,
+      prepare: async (session, found) => {
+        await postScene(target, sceneText)
+        await noteDifference(target, session, call, { contents }, found)
+        return [call]
+      },
+      warmMs: bench.pick(1500, 400),
+      measureMs: bench.pick(1000, 250),
+    }),
+  )
+  const compared = await compare(entries, bench.pick(7, 3))
+  return {
+    name: 'read',
+    title: `resources/read, 2 KB of JSON, ${connections} connections`,
+    reference: 'bare-http',
+    columns: requestColumns,
+    rounds: compared.rounds,
+    notes: [...notes, ...compared.notes],
+  }
+}

@@ -1,0 +1,110 @@
+/** What the rows of requests under load share: sessions, the check of equal answers, the loop. */
+import { isDeepStrictEqual } from 'node:util'
+import type { Load } from '../bench.ts'
+import { withServerCpu, type Entry } from '../compare.ts'
+import { askOnce } from '../host-link.ts'
+import type { ClosedLoopResult } from '../load/closed-loop.ts'
+import { headersOf, requestText, rpcText, sessionHeaders } from '../load/http-text.ts'
+import type { Figures } from '../stats.ts'
+import type { Column } from '../table.ts'
+import type { Target } from '../targets.ts'
+
+export const requestColumns: readonly Column[] = [
+  { title: 'cpu ratio', figure: 'cpuUs', show: 'inverse' },
+  { title: 'rps ratio', figure: 'rps', show: 'ratio' },
+  { title: 'requests/s', figure: 'rps', show: 'value' },
+  { title: 'server us/request', figure: 'cpuUs', show: 'value' },
+  { title: 'p50 ms', figure: 'p50Ms', show: 'value' },
+  { title: 'p99 ms', figure: 'p99Ms', show: 'value' },
+  { title: 'bytes', figure: 'bytes', show: 'value' },
+  { title: 'load cpu', figure: 'loadCpu', show: 'value' },
+  { title: 'server cpu', figure: 'serverCpu', show: 'value' },
+]
+
+export interface Call {
+  readonly method: string
+  readonly params?: Readonly<Record<string, unknown>>
+}
+
+/** Texts of POSTs to the MCP endpoint, with the marks the load generator fills. */
+export function callTexts(target: Target, calls: readonly Call[]): string[] {
+  const place = { ...target.mcp, headers: sessionHeaders }
+  return calls.map(({ method, params }) => requestText('POST', place, rpcText(method, params)))
+}
+
+export function openSessions(load: Load, target: Target, count: number): Promise<string[]> {
+  return load.ask<string[]>('openSessions', { place: target.mcp, count })
+}
+
+/** Keeps `sessions.length` connections busy for the time given. */
+export async function underLoad(
+  load: Load,
+  target: Target,
+  texts: readonly string[],
+  sessions: readonly string[],
+  milliseconds: number,
+): Promise<Figures> {
+  const { port } = target
+  const result = await withServerCpu(target, () =>
+    load.ask<ClosedLoopResult & { loadCpu: number }>('closedLoop', {
+      port,
+      texts,
+      sessions,
+      milliseconds,
+    }),
+  )
+  const { completed, elapsedMs, serverCpuMs, p50Ms, p99Ms, loadCpu } = result
+  return {
+    rps: (completed / elapsedMs) * 1000,
+    cpuUs: (serverCpuMs * 1000) / completed,
+    bytes: result.bytes / completed,
+    mbps: result.bytes / elapsedMs / 1000,
+    serverCpu: serverCpuMs / elapsedMs,
+    p50Ms,
+    p99Ms,
+    loadCpu,
+  }
+}
+
+export interface RequestEntry {
+  readonly name: string
+  readonly target: Target
+  readonly connections: number
+  /** Stores what will be asked for and says what to ask, in turn. */
+  readonly prepare: (session: string, notes: string[]) => Promise<readonly Call[]>
+  readonly warmMs: number
+  readonly measureMs: number
+}
+
+/** An entry that asks one server the same calls again and again, each connection in its session. */
+export function requestEntry(load: Load, options: RequestEntry): Entry {
+  const { name, target, connections } = options
+  let texts: readonly string[] = []
+  let sessions: readonly string[] = []
+  return {
+    name,
+    prepare: async notes => {
+      sessions = await openSessions(load, target, connections)
+      texts = callTexts(target, await options.prepare(sessions[0] ?? '', notes))
+      await underLoad(load, target, texts, sessions, options.warmMs)
+    },
+    measure: () => underLoad(load, target, texts, sessions, options.measureMs),
+  }
+}
+
+/** Compares one answer outside the load with what it must carry; a difference is a note. */
+export async function noteDifference(
+  target: Target,
+  session: string,
+  call: Call,
+  expected: unknown,
+  notes: string[],
+): Promise<void> {
+  const { method, params } = call
+  const { result, bytes } = await askOnce(target, headersOf(session), method, params)
+  if (isDeepStrictEqual(result, expected)) return
+  const wanted = JSON.stringify(expected).length
+  notes.push(
+    `${target.name}: the result of ${method} is not the reference's (an answer of ${bytes} bytes; the reference's result has ${wanted})`,
+  )
+}

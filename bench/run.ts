@@ -1,0 +1,111 @@
+/** `npm run bench`: measures the server beside others in one run and prints tables of ratios. */
+import { writeFileSync } from 'node:fs'
+import { performance } from 'node:perf_hooks'
+import { fileURLToPath } from 'node:url'
+import { parseBenchArguments, type BenchArguments } from './arguments.ts'
+import { Bench } from './bench.ts'
+import { describeMachine } from './machine.ts'
+import { measureGet, measurePut } from './rows/artefacts.ts'
+import { measureBlob } from './rows/blob.ts'
+import { measureFanOut } from './rows/fan-out.ts'
+import { measureList } from './rows/list.ts'
+import { measureMemory } from './rows/memory.ts'
+
+import { measureRead } from './rows/read.ts'
+import { measureStartUp } from './rows/start-up.ts'
+import { measurePage, measureStorePut } from './rows/store.ts'
+import { renderMarkdown, renderText, type Measured } from './table.ts'
+
+const rows: Readonly<Record<string, (bench: Bench) => Promise<Measured>>> = {
+  read: measureRead,
+  list: measureList,
+  blob: measureBlob,
+  fanout: bench =>
+    measureFanOut(bench, {
+      name: 'fanout',
+      streams: 200,
+      oneAtATime: bench.pick(200, 40),
+      burst: 200,
+      rounds: bench.pick(5, 2),
+    }),
+  'fanout-2000': bench =>
+    measureFanOut(bench, {
+      name: 'fanout-2000',
+      streams: bench.pick(2000, 1000),
+      oneAtATime: bench.pick(20, 5),
+      burst: bench.pick(20, 10),
+      rounds: bench.pick(3, 2),
+    }),
+  memory: measureMemory,
+  put: measurePut,
+  get: measureGet,
+  'store-put': measureStorePut,
+  page: measurePage,
+  startup: measureStartUp,
+}
+
+const help = `usage: npm run bench -- [row…] [--quick] [--markdown] [--json FILE]
+                        [--servers NAME,…] [--entry FILE]
+
+rows: ${Object.keys(rows).join(', ')} (default: all)
+--quick      fewer and shorter rounds (under 2 minutes instead of 12)
+--markdown   tables for docs/performance.md
+--json FILE  every figure of every round
+--servers    only these, in one run
+--entry      the program whose serve is measured (default: bin/run.js)
+`
+
+/** A run over this starts no further row. */
+const limitMs = { full: 12 * 60_000, quick: 2 * 60_000 }
+
+const defaultEntry = fileURLToPath(new URL('../bin/run.js', import.meta.url))
+
+async function main(): Promise<void> {
+  const options = parseBenchArguments(process.argv.slice(2), Object.keys(rows), defaultEntry)
+  if (options.help) {
+    process.stdout.write(help)
+    return
+  }
+  const bench = new Bench(options)
+  const cleanUp = () => bench.cleanUp()
+  process.once('exit', cleanUp)
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
+  const measured = await measureAll(bench, options)
+  if (options.json !== undefined) {
+    const result = { machine: describeMachine(), quick: options.quick, rows: measured }
+    writeFileSync(options.json, `${JSON.stringify(result, null, 2)}\n`)
+  }
+}
+
+async function measureAll(bench: Bench, options: BenchArguments): Promise<Measured[]> {
+  const started = performance.now()
+  const limit = options.quick ? limitMs.quick : limitMs.full
+  const measured: Measured[] = []
+  process.stdout.write(`${describeMachine()}\n\n`)
+  for (const name of options.rows) {
+    const elapsed = performance.now() - started
+    if (elapsed > limit) {
+      bench.say(`${name}: left out, the run took ${Math.round(elapsed / 1000)} s already`)
+      continue
+    }
+    try {
+      const table = await rows[name]?.(bench)
+      if (table === undefined) continue
+      measured.push(table)
+      process.stdout.write(`${options.markdown ? renderMarkdown(table) : renderText(table)}\n`)
+      bench.say(`(${name} took ${Math.round((performance.now() - started - elapsed) / 1000)} s)`)
+    } catch (error) {
+      bench.say(`${name}: ${(error as Error).message}`)
+    } finally {
+      await bench.stopAll()
+    }
+  }
+  return measured
+}
+
+try {
+  await main()
+} catch (error) {
+  process.stderr.write(`${(error as Error).message}\n`)
+  process.exitCode = 1
+}

@@ -1,0 +1,106 @@
+/**
+ * The limit: node:http with answers built beforehand. The body is read and searched, never
+ * parsed; no session is looked up, nothing is checked.
+ */
+import { randomUUID } from 'node:crypto'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { join } from 'node:path'
+import { readFixture, sceneUri } from '../fixture.ts'
+import { listenAndAnnounce } from './announce.ts'
+import { putDurably, sendFile } from './plain-files.ts'
+import { initializeResult, resultOf, updateEvent } from './protocol.ts'
+
+const fixture = readFixture()
+const uploads = join(fixture.folder, 'uploads')
+const streams = new Set<ServerResponse>()
+const update = Buffer.from(updateEvent(sceneUri))
+
+/** The id comes last, so that all before it is the same bytes each time. */
+const answers = {
+  scene: beforeId(resultOf(fixture, 'resources/read', sceneUri)),
+  list: beforeId(resultOf(fixture, 'resources/list', '')),
+  empty: beforeId({}),
+  initialize: beforeId(initializeResult),
+}
+const blob = Buffer.from(beforeId(resultOf(fixture, 'resources/read', fixture.blobUri)))
+
+function beforeId(result: unknown): string {
+  return `{"jsonrpc":"2.0","result":${JSON.stringify(result)},"id":`
+}
+
+listenAndAnnounce(
+  createServer((request, response) => {
+    if (request.method === 'GET') onGet(request, response)
+    else if (request.method === 'DELETE') response.writeHead(200).end()
+    else collect(request, body => onPost(request, response, body))
+  }),
+)
+
+function collect(request: IncomingMessage, done: (body: Buffer) => void): void {
+  const parts: Buffer[] = []
+  request.on('data', (part: Buffer) => parts.push(part))
+  request.on('end', () => {
+    const [only = Buffer.alloc(0)] = parts
+    done(parts.length < 2 ? only : Buffer.concat(parts))
+  })
+}
+
+function onGet(request: IncomingMessage, response: ServerResponse): void {
+  if (request.url !== '/mcp') {
+    sendFile(response, fixture.blobFile, fixture.blob.length)
+    return
+  }
+  response.writeHead(200, { 'Content-Type': 'text/event-stream', 'Cache-Control': 'no-cache' })
+  response.flushHeaders()
+  streams.add(response)
+  response.on('close', () => streams.delete(response))
+}
+
+function onPost(request: IncomingMessage, response: ServerResponse, body: Buffer): void {
+  if (request.url === '/mcp') onMessage(response, body)
+  else if (request.url === '/host/v1/scene') {
+    for (const stream of streams) stream.write(update)
+    sendText(response, '{"ok":true}')
+  } else {
+    void putDurably(uploads, body).then(hex => {
+      response.statusCode = 201
+      sendText(response, `{"uri":"artefact://sha256/${hex}"}`)
+    })
+  }
+}
+
+function onMessage(response: ServerResponse, body: Buffer): void {
+  const text = body.toString('latin1')
+  const idAt = text.indexOf('"id":')
+  if (idAt === -1) {
+    response.writeHead(202).end()
+    return
+  }
+  const id = text.slice(idAt + 5, idAt + 12)
+  if (text.includes('resources/read')) {
+    if (text.includes(sceneUri)) sendText(response, `${answers.scene}${id}}`)
+    else sendBlob(response, id)
+  } else if (text.includes('resources/list')) {
+    sendText(response, `${answers.list}${id}}`)
+  } else if (text.includes('"initialize"')) {
+    response.setHeader('Mcp-Session-Id', randomUUID())
+    sendText(response, `${answers.initialize}${id}}`)
+  } else {
+    sendText(response, `${answers.empty}${id}}`)
+  }
+}
+
+function sendText(response: ServerResponse, text: string): void {
+  response.setHeader('Content-Type', 'application/json')
+  response.setHeader('Content-Length', text.length)
+  response.end(text, 'latin1')
+}
+
+function sendBlob(response: ServerResponse, id: string): void {
+  response.setHeader('Content-Type', 'application/json')
+  response.setHeader('Content-Length', blob.length + id.length + 1)
+  response.cork()
+  response.write(blob)
+  response.end(`${id}}`, 'latin1')
+  response.uncork()
+}

@@ -1,0 +1,89 @@
+/** node:http written plainly: JSON.parse, the session looked up, JSON.stringify of the answer. */
+import { randomUUID } from 'node:crypto'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { readFixture, sceneUri } from '../fixture.ts'
+import { listenAndAnnounce } from './announce.ts'
+import { initializeResult, resultOf, updateEvent, type Message } from './protocol.ts'
+
+interface Session {
+  readonly subscribed: Set<string>
+  stream?: ServerResponse
+}
+
+const fixture = readFixture()
+const sessions = new Map<string, Session>()
+
+listenAndAnnounce(
+  createServer((request, response) => {
+    if (request.method === 'GET') openStream(request, response)
+    else if (request.method === 'DELETE') response.writeHead(200).end()
+    else void onPost(request, response)
+  }),
+)
+
+async function onPost(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const message = JSON.parse(await readText(request)) as Message
+  if (request.url === '/host/v1/scene') {
+    sceneChanged()
+    sendJson(response, { ok: true })
+    return
+  }
+  if (message.method === 'initialize') {
+    const id = randomUUID()
+    sessions.set(id, { subscribed: new Set() })
+    response.setHeader('Mcp-Session-Id', id)
+    sendJson(response, { jsonrpc: '2.0', id: message.id, result: initializeResult })
+    return
+  }
+  const session = find(request)
+  if (session === undefined) {
+    response.writeHead(404).end()
+  } else if (message.id === undefined) {
+    response.writeHead(202).end()
+  } else {
+    const uri = message.params?.uri ?? ''
+    if (message.method === 'resources/subscribe') session.subscribed.add(uri)
+    const result = resultOf(fixture, message.method, uri)
+    sendJson(response, { jsonrpc: '2.0', id: message.id, result })
+  }
+}
+
+function openStream(request: IncomingMessage, response: ServerResponse): void {
+  const session = find(request)
+  if (session === undefined) {
+    response.writeHead(404).end()
+    return
+  }
+  response.writeHead(200, { 'Content-Type': 'text/event-stream', 'Cache-Control': 'no-cache' })
+  response.flushHeaders()
+  session.stream = response
+  response.on('close', () => delete session.stream)
+}
+
+function sceneChanged(): void {
+  const event = updateEvent(sceneUri)
+  for (const session of sessions.values()) {
+    if (session.subscribed.has(sceneUri)) session.stream?.write(event)
+  }
+}
+
+function find(request: IncomingMessage): Session | undefined {
+  return sessions.get(String(request.headers['mcp-session-id']))
+}
+
+function readText(request: IncomingMessage): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let text = ''
+    request.setEncoding('utf8')
+    request.on('data', (part: string) => (text += part))
+    request.on('end', () => resolve(text))
+    request.on('error', reject)
+  })
+}
+
+function sendJson(response: ServerResponse, value: unknown): void {
+  const text = JSON.stringify(value)
+  response.setHeader('Content-Type', 'application/json')
+  response.setHeader('Content-Length', Buffer.byteLength(text))
+  response.end(text)
+}

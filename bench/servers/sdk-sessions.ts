@@ -1,0 +1,45 @@
+/** The routing both official SDKs leave to the program: a session is a server and a transport. */
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { sceneUri } from '../fixture.ts'
+import { listenAndAnnounce } from './announce.ts'
+
+export interface SdkSession {
+  readonly subscribed: Set<string>
+  handle(request: IncomingMessage, response: ServerResponse): Promise<void>
+  sendUpdated(uri: string): Promise<void>
+}
+
+/** `open` makes a session that calls `opened` when the client has got its id. */
+export function serveSessions(
+  open: (opened: (id: string, session: SdkSession) => void) => Promise<SdkSession>,
+): void {
+  const sessions = new Map<string, SdkSession>()
+
+  listenAndAnnounce(
+    createServer((request, response) => {
+      if (request.url === '/host/v1/scene') onScene(request, response)
+      else void onMcp(request, response)
+    }),
+  )
+
+  async function onMcp(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const id = request.headers['mcp-session-id']
+    const session =
+      id === undefined
+        ? await open((opened, made) => sessions.set(opened, made))
+        : sessions.get(String(id))
+    if (session === undefined) response.writeHead(404).end()
+    else await session.handle(request, response)
+  }
+
+  function onScene(request: IncomingMessage, response: ServerResponse): void {
+    request.resume()
+    request.on('end', () => {
+      for (const session of sessions.values()) {
+        if (session.subscribed.has(sceneUri)) session.sendUpdated(sceneUri).catch(() => {})
+      }
+      const body = '{"ok":true}'
+      response.writeHead(200, { 'Content-Length': body.length }).end(body)
+    })
+  }
+}

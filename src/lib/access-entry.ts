@@ -1,0 +1,11 @@
+/** One served request. No header, no query, no body: nothing in it can be a secret. */
+export interface AccessEntry {
+  readonly method: string
+  readonly path: string
+  /** The JSON-RPC method, where there was one. */
+  readonly rpc: string | undefined
+  readonly status: number
+  /** From the header block to the last byte handed over, or to the client's leaving. */
+  readonly durationMs: number
+  readonly principal: string
+}

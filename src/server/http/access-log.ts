@@ -1,0 +1,11 @@
+import type { AccessEntry } from '../../lib/access-entry.ts'
+import type { Logger } from '../../lib/logger.ts'
+
+/** Runs once per request: a log of its own, because it is on the path of every answer. */
+export type AccessLog = (entry: AccessEntry) => void
+
+/** The access log of a host that has only an ordinary log. */
+export function accessLogOn(log: Logger): AccessLog {
+  return ({ method, path, rpc, status, durationMs, principal }) =>
+    log.info({ method, path, rpc, status, duration_ms: durationMs, principal }, 'request')
+}

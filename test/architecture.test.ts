@@ -1,0 +1,180 @@
+import { expect } from 'chai'
+import { readFileSync, readdirSync } from 'node:fs'
+import { dirname, join, normalize } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const src = fileURLToPath(new URL('../src/', import.meta.url))
+
+/** Longest prefix first: a file belongs to the first zone it starts with. */
+const zones = [
+  'commands/',
+  'lib/cli/',
+  'lib/',
+  'server/options.ts',
+  'server/serve-options.ts',
+  'server/accounts/',
+  'server/artefacts/',
+  'server/gateway/',
+  'server/host/',
+  'server/http/',
+  'server/mcp/legacy/',
+  'server/mcp/modern/',
+  'server/mcp/',
+  'server/resources/',
+  'server/',
+  'index.ts',
+  'main.ts',
+] as const
+type Zone = (typeof zones)[number]
+
+const parts: readonly Zone[] = zones.filter(
+  zone => zone.startsWith('server/') && zone !== 'server/',
+)
+
+/** Which zones a zone may import, itself excepted. */
+const allowed: Readonly<Record<Zone, readonly Zone[]>> = {
+  'main.ts': ['commands/', 'lib/cli/', 'lib/'],
+  'index.ts': ['lib/', 'server/', ...parts],
+  'commands/': ['lib/cli/', 'lib/', 'server/options.ts', 'server/serve-options.ts'],
+  'lib/cli/': ['lib/'],
+  'lib/': [],
+  'server/': ['lib/', ...parts],
+  'server/options.ts': ['lib/'],
+  'server/serve-options.ts': ['lib/', 'server/options.ts', 'server/http/'],
+  'server/http/': ['lib/', 'server/options.ts'],
+  'server/resources/': ['lib/', 'server/options.ts', 'server/artefacts/'],
+  'server/artefacts/': ['lib/', 'server/options.ts', 'server/resources/'],
+  'server/mcp/': [
+    'lib/',
+    'server/options.ts',
+    'server/http/',
+    'server/resources/',
+    'server/mcp/legacy/',
+    'server/mcp/modern/',
+  ],
+  'server/mcp/legacy/': [
+    'lib/',
+    'server/options.ts',
+    'server/http/',
+    'server/resources/',
+    'server/mcp/',
+  ],
+  'server/mcp/modern/': [
+    'lib/',
+    'server/options.ts',
+    'server/http/',
+    'server/resources/',
+    'server/mcp/',
+  ],
+  'server/host/': [
+    'lib/',
+    'server/options.ts',
+    'server/http/',
+    'server/resources/',
+    'server/artefacts/',
+  ],
+  'server/gateway/': ['lib/', 'server/options.ts', 'server/resources/'],
+  'server/accounts/': ['lib/', 'server/options.ts', 'server/http/'],
+}
+
+/** `import()` instead of `import`: the server loads only when it is about to run. */
+const allowedLate: Partial<Record<Zone, readonly Zone[]>> = {
+  'commands/': ['server/'],
+}
+
+/** Who may import what from outside. Anything of Node that is not named is free. */
+const packages: readonly { matches: RegExp; zones: readonly Zone[] }[] = [
+  { matches: /^@oclif\//, zones: ['main.ts', 'commands/', 'lib/cli/'] },
+  { matches: /^@inquirer\//, zones: ['commands/', 'lib/cli/'] },
+  { matches: /^pino$/, zones: ['lib/cli/'] },
+  { matches: /^(got|smol-toml)$/, zones: ['lib/'] },
+  { matches: /^(hono|@hono\/.*|ws|zod|jose|hono-openapi)$/, zones: ['server/', ...parts] },
+  {
+    matches: /^node:(http|https|http2|net|tls|dgram)$/,
+    zones: [...zones].filter(zone => zone !== 'server/resources/'),
+  },
+  { matches: /^node:sqlite$/, zones: ['server/accounts/'] },
+  { matches: /^node:/, zones },
+]
+
+interface Import {
+  readonly target: string
+  readonly late: boolean
+}
+
+describe('architecture', () => {
+  const files = readdirSync(src, { recursive: true })
+    .map(String)
+    .filter(path => path.endsWith('.ts'))
+    .map(path => path.replaceAll('\\', '/'))
+
+  it('sees the source files', () => {
+    expect(files).to.include.members(['main.ts', 'index.ts', 'server/resources/registry.ts'])
+  })
+
+  it('has no import against the directions', () => {
+    const wrong = files.flatMap(file => violations(file, readFileSync(join(src, file), 'utf8')))
+    expect(wrong).to.deep.equal([])
+  })
+
+  const made: [file: string, line: string, refused: boolean][] = [
+    ['server/mcp/legacy/a.ts', `import { x } from '../modern/b.ts'`, true],
+    ['server/mcp/modern/a.ts', `import type { x } from '../legacy/b.ts'`, true],
+    ['server/mcp/legacy/a.ts', `import { x } from '../json-rpc.ts'`, false],
+    ['server/resources/a.ts', `import { x } from '../mcp/b.ts'`, true],
+    ['server/resources/a.ts', `export { x } from '../http/b.ts'`, true],
+    ['server/resources/a.ts', `import http from 'node:http'`, true],
+    ['server/resources/a.ts', `import type { x } from 'node:http'`, true],
+    ['server/resources/a.ts', `import { x } from 'node:crypto'`, false],
+    ['lib/a.ts', `import { x } from '../server/options.ts'`, true],
+    ['lib/a.ts', `import { x } from './cli/b.ts'`, true],
+    ['lib/auth/a.ts', `import { x } from '@oclif/core'`, true],
+    ['lib/cli/a.ts', `import { x } from '@oclif/core'`, false],
+    ['lib/cli/a.ts', `import {\n  x,\n  y,\n} from '../../server/app.ts'`, true],
+    ['server/app.ts', `import { x } from '../commands/serve.ts'`, true],
+    ['server/app.ts', `import '../lib/cli/log.ts'`, true],
+    ['server/host/a.ts', `const x = await import('../mcp/b.ts')`, true],
+    ['server/host/a.ts', `type X = import('../mcp/b.ts').X`, true],
+    ['commands/a.ts', `const x = await import('../server/serve.ts')`, false],
+    ['commands/a.ts', `import { x } from '../server/serve.ts'`, true],
+    ['commands/a.ts', `import { x } from 'left-pad'`, true],
+    ['elsewhere/a.ts', `const x = 1`, true],
+    ['commands/a.ts', `// import { x } from '../server/serve.ts'`, false],
+  ]
+  for (const [file, line, refused] of made) {
+    it(`${refused ? 'refuses' : 'accepts'} ${line.replace(/\s+/g, ' ')} in ${file}`, () => {
+      expect(violations(file, line)).to.have.length(refused ? 1 : 0)
+    })
+  }
+})
+
+function violations(file: string, text: string): string[] {
+  const from = zoneOf(file)
+  if (from === undefined) return [`${file} belongs to no zone`]
+  return importsOf(text)
+    .filter(found => !isAllowed(from, file, found))
+    .map(({ target, late }) => `${file} ${late ? 'loads' : 'imports'} ${target}`)
+}
+
+function isAllowed(from: Zone, file: string, { target, late }: Import): boolean {
+  if (!target.startsWith('.')) {
+    return packages.find(({ matches }) => matches.test(target))?.zones.includes(from) ?? false
+  }
+  const to = zoneOf(normalize(join(dirname(file), target)).replaceAll('\\', '/'))
+  if (to === undefined) return false
+  if (to === from || allowed[from].includes(to)) return true
+  return late && (allowedLate[from]?.includes(to) ?? false)
+}
+
+function zoneOf(file: string): Zone | undefined {
+  return zones.find(zone => file.startsWith(zone))
+}
+
+function importsOf(text: string): Import[] {
+  const code = text.replace(/^\s*(\/\/|\/?\*).*$/gm, '')
+  const early = /^(?:import|export)\b(?:[^'"();]*?\bfrom\s*)?\s*['"]([^'"]+)['"]/gm
+  const late = /\bimport\(\s*['"]([^'"]+)['"]/g
+  const found = (pattern: RegExp, isLate: boolean): Import[] =>
+    [...code.matchAll(pattern)].map(([, target = '']) => ({ target, late: isLate }))
+  return [...found(early, false), ...found(late, true)]
+}

@@ -1,0 +1,136 @@
+import { expect } from 'chai'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import {
+  type ServeFlags,
+  isLoopback,
+  readServeSettings,
+} from '../../src/commands/serve-settings.ts'
+import { ServiceError } from '../../src/lib/errors.ts'
+
+const defaults: ServeFlags = {
+  port: 8765,
+  host: '127.0.0.1',
+  'dcc-type': 'unknown',
+  artefacts: true,
+  resources: true,
+  'allow-unauthenticated': false,
+}
+
+describe('readServeSettings', () => {
+  it('has nothing optional by default', async () => {
+    expect(await readServeSettings(defaults, {})).to.deep.equal({
+      port: 8765,
+      host: '127.0.0.1',
+      allowedHosts: [],
+      allowedOrigins: [],
+      dccType: 'unknown',
+      artefacts: true,
+      resources: true,
+      allowUnauthenticated: false,
+      limits: {},
+    })
+  })
+
+  const accepted: [flags: Partial<ServeFlags>, env: NodeJS.ProcessEnv, expected: object][] = [
+    [{ host: '[::1]' }, {}, { host: '::1' }],
+    [{ 'public-url': 'https://a.example/x' }, {}, { publicUrl: 'https://a.example/x' }],
+    [{ 'allowed-host': ['Studio.example:80'] }, {}, { allowedHosts: ['studio.example:80'] }],
+    [{ 'allowed-origin': ['https://A.example'] }, {}, { allowedOrigins: ['https://a.example'] }],
+    [{ 'dcc-type': 'blender' }, {}, { dccType: 'blender' }],
+    [{ name: 'Anna: Blender' }, {}, { name: 'Anna: Blender' }],
+    [{ 'registry-dir': '/a' }, { SERVICE_REGISTRY_DIR: '/b' }, { registryDir: '/a' }],
+    [{}, { SERVICE_REGISTRY_DIR: '/b' }, { registryDir: '/b' }],
+    [{}, { SERVICE_REGISTRY_DIR: '' }, {}],
+    [{}, { SERVICE_HOST_TOKEN: 'abc' }, { hostTokenEnv: 'abc' }],
+    [{}, { SERVICE_MCP_API_KEY: 'abc' }, { apiKey: 'abc' }],
+    [{}, { SERVICE_MCP_API_KEY: '' }, {}],
+    [{ limit: ['maxSessions=5', 'pageSize=10'] }, {}, { limits: { maxSessions: 5, pageSize: 10 } }],
+    [{ host: '0.0.0.0' }, { SERVICE_MCP_API_KEY: 'abc' }, { host: '0.0.0.0', apiKey: 'abc' }],
+    [
+      { host: '0.0.0.0', 'allow-unauthenticated': true },
+      {},
+      { host: '0.0.0.0', allowUnauthenticated: true },
+    ],
+  ]
+  for (const [flags, env, expected] of accepted) {
+    it(`reads ${JSON.stringify({ ...flags, ...env })}`, async () => {
+      const bare = await readServeSettings(defaults, {})
+      const settings = await readServeSettings({ ...defaults, ...flags }, env)
+      expect(settings).to.deep.equal({ ...bare, ...expected })
+    })
+  }
+
+  const refused: [flags: Partial<ServeFlags>, env: NodeJS.ProcessEnv, message: string][] = [
+    [{ host: '0.0.0.0' }, {}, '--host 0.0.0.0 lets other machines in'],
+    [{ host: '::' }, {}, '--host :: lets'],
+    [{ host: 'a b' }, {}, '--host a b is neither'],
+    [{ host: '0.0.0.0' }, { SERVICE_MCP_API_KEY: '' }, 'lets other machines in'],
+    [{ 'public-url': 'ftp://a' }, {}, '--public-url'],
+    [{ 'public-url': 'https://u:p@a' }, {}, '--public-url'],
+    [{ 'public-url': 'nonsense' }, {}, '--public-url'],
+    [{ 'allowed-host': ['*'] }, {}, '--allowed-host *'],
+    [{ 'allowed-host': ['http://a'] }, {}, '--allowed-host http://a'],
+    [{ 'allowed-origin': ['*'] }, {}, '--allowed-origin *'],
+    [{ 'allowed-origin': ['https://a/'] }, {}, '--allowed-origin https://a/'],
+    [{ 'allowed-origin': ['null'] }, {}, '--allowed-origin null'],
+    [{ 'dcc-type': 'Big App' }, {}, '--dcc-type Big App'],
+    [{ name: 'a\nb' }, {}, '--name'],
+    [{ 'scene-file': '' }, {}, '--scene-file is empty'],
+    [{ limit: ['maxSesions=5'] }, {}, 'no limit "maxSesions"'],
+    [{ limit: ['toString=5'] }, {}, 'no limit "toString"'],
+    [{ limit: ['pageSize'] }, {}, 'pageSize=NUMBER'],
+    [{ limit: ['pageSize=-1'] }, {}, 'pageSize=NUMBER'],
+    [{ limit: ['pageSize=1e3'] }, {}, 'pageSize=NUMBER'],
+    [{ 'api-key-file': '' }, {}, '--api-key-file'],
+    [{ 'api-key-file': '/nonexistent/key' }, { SERVICE_MCP_API_KEY: 'abc' }, 'ENOENT'],
+    [{}, { SERVICE_MCP_API_KEY: 'two words' }, 'SERVICE_MCP_API_KEY holds'],
+    [{}, { SERVICE_HOST_TOKEN: 'two words' }, 'SERVICE_HOST_TOKEN holds'],
+  ]
+  for (const [flags, env, message] of refused) {
+    it(`refuses ${JSON.stringify({ ...flags, ...env })}`, async () => {
+      const error: unknown = await readServeSettings({ ...defaults, ...flags }, env).catch(
+        (thrown: unknown) => thrown,
+      )
+      expect(error).to.be.instanceOf(ServiceError)
+      expect(error).to.have.property('message').that.contains(message)
+      expect(error).to.have.property('message').that.does.not.contain('two words')
+    })
+  }
+
+  it('names the nearest limit', async () => {
+    const flags = { ...defaults, limit: ['maxSesions=5'] }
+    const error: unknown = await readServeSettings(flags, {}).catch((thrown: unknown) => thrown)
+    expect(error).to.have.property('hint', 'did you mean maxSessions?')
+  })
+
+  it('takes the key file before the variable', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'service-cli-test-'))
+    const file = join(folder, 'key')
+    await writeFile(file, 'from-file\n', { mode: 0o600 })
+    const env = { SERVICE_MCP_API_KEY: 'from-variable' }
+    const settings = await readServeSettings({ ...defaults, 'api-key-file': file }, env)
+    await rm(folder, { recursive: true })
+    expect(settings.apiKey).to.equal('from-file')
+  })
+})
+
+describe('isLoopback', () => {
+  const cases: [host: string, expected: boolean][] = [
+    ['127.0.0.1', true],
+    ['127.8.9.1', true],
+    ['::1', true],
+    ['localhost', true],
+    ['0.0.0.0', false],
+    ['::', false],
+    ['192.168.1.2', false],
+    ['127.evil.example', false],
+    ['localhost.evil.example', false],
+  ]
+  for (const [host, expected] of cases) {
+    it(`is ${expected} for ${host}`, () => {
+      expect(isLoopback(host)).to.equal(expected)
+    })
+  }
+})

@@ -1,0 +1,263 @@
+import { expect } from 'chai'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises'
+import { connect } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Readable } from 'node:stream'
+import {
+  buildIfStale,
+  cleanEnv,
+  exitOf,
+  firstLine,
+  root,
+  runProgram,
+  startProgram,
+  textOf,
+} from '../helpers/program.ts'
+
+interface Listening {
+  event: string
+  url: string
+  pid: number
+  host_url: string
+  host_token_file: string
+  instance_id: string
+}
+
+describe('service-cli serve', () => {
+  let folder = ''
+  const started: ChildProcess[] = []
+
+  before(buildIfStale)
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'service-cli-test-'))
+  })
+  afterEach(async () => {
+    for (const child of started.splice(0)) {
+      const ended = exitOf(child)
+      child.kill('SIGKILL')
+      await ended
+    }
+    await rm(folder, { recursive: true, force: true })
+  })
+
+  it('prints one JSON line when it listens, takes a scene, and stops with 0', async () => {
+    const { child, listening } = await serve(['--json'])
+    expect(listening.event).to.equal('listening')
+    expect(listening.pid).to.equal(child.pid)
+    expect(listening.url).to.match(/^http:\/\/127\.0\.0\.1:\d+\/mcp$/)
+    expect(listening.host_url).to.match(/\/host$/)
+    expect(listening.instance_id).to.match(/^[0-9a-f-]{36}$/)
+
+    expect(await postScene(listening)).to.equal(200)
+    child.kill('SIGTERM')
+    expect(await exitOf(child)).to.equal(0)
+    expect(await readdir(join(folder, 'instances'))).to.deep.equal([])
+  })
+
+  it('posts a scene by the command the banner shows', async function () {
+    if (!existsSync('/usr/bin/curl') || !existsSync('/usr/bin/script')) this.skip()
+    const child = serveOnTerminal([])
+    const banner = await readUntil(child.stdout, 'Ctrl-C stops.')
+    expect(banner).to.contain('MCP endpoint').and.not.contain('\x1b')
+    const [, lines = ''] = banner.replaceAll('\r', '').split('Post a scene\n')
+    const command = lines.split('\n\n')[0] ?? ''
+    const curl = spawn('/bin/sh', ['-c', command], { env: cleanEnv() })
+    expect(await textOf(curl.stdout)).to.match(/"ok": ?true/)
+    child.stdin?.write('\x03')
+    expect(await exitOf(child)).to.equal(0)
+  })
+
+  it('goes on when its terminal is stopped', async function () {
+    if (process.platform !== 'linux' || !existsSync('/usr/bin/script')) this.skip()
+    const child = serveOnTerminal(['--log-level', 'debug'])
+    await readUntil(child.stdout, 'Ctrl-C stops.')
+    const [record = ''] = (await readdir(join(folder, 'instances'))).filter(isRecord)
+    const instance = JSON.parse(await readFile(join(folder, 'instances', record), 'utf8'))
+    child.stdout?.pause()
+    await makeNoise(instance.mcp_url)
+    expect(await postScene(instance)).to.equal(200)
+    process.kill(instance.pid, 'SIGTERM')
+    child.stdout?.resume()
+    expect(await exitOf(child)).to.equal(0)
+  })
+
+  for (const signal of ['SIGINT', 'SIGHUP'] as const) {
+    it(`stops with 0 on ${signal}`, async () => {
+      const { child } = await serve(['--json'])
+      child.kill(signal)
+      expect(await exitOf(child)).to.equal(0)
+    })
+  }
+
+  it('ends at once on the second signal', async () => {
+    const { child, listening } = await serve(['--json', '--limit', 'stopGraceMs=60000'])
+    const { port, pathname } = new URL(listening.url)
+    const socket = connect(Number(port), '127.0.0.1')
+    // A body that never ends keeps the server busy.
+    socket.write(
+      `POST ${pathname} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n` +
+        'Accept: application/json, text/event-stream\r\nExpect: 100-continue\r\n' +
+        'Content-Length: 10\r\n\r\n{',
+    )
+    socket.on('error', () => {})
+    await once(socket, 'data')
+    child.kill('SIGTERM')
+    await readUntil(child.stderr, '"msg":"stopping"')
+    child.kill('SIGTERM')
+    expect(await exitOf(child)).to.equal(143)
+    socket.destroy()
+  })
+
+  it('goes on when stdin, stdout and stderr are closed', async () => {
+    const { child, listening } = await serve(['--json', '--log-level', 'debug'])
+    child.stdout?.destroy()
+    child.stderr?.destroy()
+    for (let count = 0; count < 20; count++) expect(await postScene(listening)).to.equal(200)
+    child.kill('SIGTERM')
+    expect(await exitOf(child)).to.equal(0)
+  })
+
+  it('goes on and stops when nobody reads stderr', async () => {
+    const { child, listening } = await serve(['--json', '--log-level', 'debug'])
+    child.stderr?.pause()
+    await makeNoise(listening.url)
+    expect(await postScene(listening)).to.equal(200)
+    child.kill('SIGTERM')
+    expect(await exitOf(child)).to.equal(0)
+  })
+
+  it('names who holds a taken port', async function () {
+    if (process.platform !== 'linux') this.skip()
+    const { child, listening } = await serve(['--json'])
+    const { port } = new URL(listening.url)
+    const second = await runProgram(['serve', '--port', port, '--registry-dir', folder])
+    expect(second.code).to.equal(1)
+    expect(second.stderr).to.contain(`port ${port} is taken by process ${child.pid} (service-cli`)
+    expect(second.stderr).to.contain('--port 0')
+  })
+
+  it('asks for the key of the file, and shows neither key nor token', async () => {
+    const key = 'k'.repeat(43)
+    const file = join(folder, 'key')
+    await writeFile(file, `${key}\n`, { mode: 0o600 })
+    const { child, listening } = await serve([
+      '--json',
+      '--log-level',
+      'debug',
+      '--api-key-file',
+      file,
+    ])
+    const stderr = textOf(child.stderr)
+    const token = await readFile(listening.host_token_file, 'utf8')
+    expect(await initialize(listening.url)).to.equal(401)
+    expect(await initialize(listening.url, 'wrong')).to.equal(401)
+    expect(await initialize(listening.url, key)).to.equal(200)
+    expect(await postScene(listening)).to.equal(200)
+    child.kill('SIGTERM')
+    expect(await exitOf(child)).to.equal(0)
+    expect(await stderr).not.to.contain(key)
+    expect(await stderr).not.to.contain(token)
+  })
+
+  it('logs JSON lines into a pipe, and with --quiet nothing when all is well', async () => {
+    const { child } = await serve(['--json'])
+    const loud = textOf(child.stderr)
+    child.kill('SIGTERM')
+    for (const line of (await loud).trim().split('\n')) {
+      expect(JSON.parse(line)).to.include.keys('level', 'time', 'msg')
+    }
+    const { child: quiet } = await serve(['--json', '--quiet'])
+    const silent = textOf(quiet.stderr)
+    quiet.kill('SIGTERM')
+    expect(await silent).to.equal('')
+  })
+
+  it('has its name in the process list instead of its arguments', async function () {
+    if (process.platform !== 'linux') this.skip()
+    const { child } = await serve(['--json'])
+    const shown = await readFile(`/proc/${child.pid}/cmdline`, 'utf8')
+    expect(shown.replaceAll('\0', '')).to.equal('service-cli')
+  })
+
+  function serveOnTerminal(args: string[]): ChildProcess {
+    const words = ['bin/run.js', 'serve', '--port', '0', '--registry-dir', folder, ...args]
+    const child = spawn(
+      '/usr/bin/script',
+      ['-qefc', `exec ${process.execPath} ${words.join(' ')}`, '/dev/null'],
+      { cwd: root, env: cleanEnv({ NO_COLOR: '1' }), stdio: ['pipe', 'pipe', 'ignore'] },
+    )
+    started.push(child)
+    return child
+  }
+
+  async function serve(args: string[]): Promise<{ child: ChildProcess; listening: Listening }> {
+    const child = startProgram(['serve', '--port', '0', '--registry-dir', folder, ...args])
+    started.push(child)
+    const line = await firstLine(child.stdout)
+    return { child, listening: JSON.parse(line) as Listening }
+  }
+})
+
+/** More log lines (at level debug) than any pipe or terminal holds. */
+async function makeNoise(url: string): Promise<void> {
+  for (let count = 0; count < 60; count++) {
+    const answer = await fetch(`${new URL(url).origin}/${'x'.repeat(8000)}`)
+    await answer.arrayBuffer()
+  }
+}
+
+function isRecord(name: string): boolean {
+  return name.endsWith('.json')
+}
+
+async function postScene({
+  host_url,
+  host_token_file,
+}: Pick<Listening, 'host_url' | 'host_token_file'>): Promise<number> {
+  const token = await readFile(host_token_file, 'utf8')
+  const answer = await fetch(`${host_url.replace(/^ws/, 'http')}/v1/scene`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    body: '{"objects":["Cube"]}',
+  })
+  await answer.arrayBuffer()
+  return answer.status
+}
+
+async function initialize(url: string, key?: string): Promise<number> {
+  const answer = await fetch(url, {
+    method: 'POST',
+    headers: {
+      'content-type': 'application/json',
+      accept: 'application/json, text/event-stream',
+      ...(key !== undefined && { authorization: `Bearer ${key}` }),
+    },
+    body: JSON.stringify({
+      jsonrpc: '2.0',
+      id: 1,
+      method: 'initialize',
+      params: {
+        protocolVersion: '2025-06-18',
+        capabilities: {},
+        clientInfo: { name: 'test', version: '1' },
+      },
+    }),
+  })
+  await answer.arrayBuffer()
+  return answer.status
+}
+
+function readUntil(stream: Readable | null, mark: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let text = ''
+    stream?.on('data', chunk => {
+      text += String(chunk)
+      if (text.includes(mark)) resolve(text)
+    })
+    stream?.once('end', () => reject(new Error(`no "${mark}" in: ${text}`)))
+  })
+}

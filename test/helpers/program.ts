@@ -1,0 +1,71 @@
+import { type ChildProcess, type StdioOptions, spawn, spawnSync } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+
+export const root = fileURLToPath(new URL('../../', import.meta.url))
+
+/** The published entry runs `dist`: never test an old one. */
+export function buildIfStale(): void {
+  const { status } = spawnSync(process.execPath, ['scripts/build.js', '--if-stale'], { cwd: root })
+  if (status !== 0) throw new Error('the build failed: run npm run build')
+}
+
+export interface Ended {
+  readonly code: number | null
+  readonly stdout: string
+  readonly stderr: string
+}
+
+/** An environment without what the developer happens to have set. */
+export function cleanEnv(extra: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv {
+  const { PATH, HOME, TMPDIR } = process.env
+  return { PATH, HOME, TMPDIR, ...extra }
+}
+
+export function startProgram(
+  args: readonly string[],
+  options: { env?: NodeJS.ProcessEnv; stdio?: StdioOptions; node?: string } = {},
+): ChildProcess {
+  const { env = cleanEnv(), stdio = ['ignore', 'pipe', 'pipe'], node = process.execPath } = options
+  return spawn(node, ['bin/run.js', ...args], { cwd: root, env, stdio })
+}
+
+export async function runProgram(
+  args: readonly string[],
+  options: { env?: NodeJS.ProcessEnv; node?: string } = {},
+): Promise<Ended> {
+  const child = startProgram(args, options)
+  const [stdout, stderr, code] = await Promise.all([
+    textOf(child.stdout),
+    textOf(child.stderr),
+    exitOf(child),
+  ])
+  return { code, stdout, stderr }
+}
+
+export async function textOf(stream: NodeJS.ReadableStream | null): Promise<string> {
+  let text = ''
+  if (stream !== null) for await (const chunk of stream) text += String(chunk)
+  return text
+}
+
+/** The exit code; null when a signal ended the process. */
+export function exitOf(child: ChildProcess): Promise<number | null> {
+  if (child.exitCode !== null || child.signalCode !== null) return Promise.resolve(child.exitCode)
+  return new Promise((resolve, reject) => {
+    child.once('error', reject)
+    child.once('exit', code => resolve(code))
+  })
+}
+
+/** The first line of a stream; empty when it ended without one. The stream stays open. */
+export function firstLine(stream: NodeJS.ReadableStream | null): Promise<string> {
+  return new Promise(resolve => {
+    let text = ''
+    stream?.on('data', chunk => {
+      text += String(chunk)
+      const end = text.indexOf('\n')
+      if (end !== -1) resolve(text.slice(0, end))
+    })
+    stream?.once('end', () => resolve(''))
+  })
+}

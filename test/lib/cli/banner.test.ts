@@ -1,0 +1,77 @@
+import { expect } from 'chai'
+import { type BannerFacts, renderBanner } from '../../../src/lib/cli/banner.ts'
+import { describeTerminal } from '../../../src/lib/cli/terminal.ts'
+
+const facts: BannerFacts = {
+  url: 'http://127.0.0.1:8765/mcp',
+  hostUrl: 'ws://127.0.0.1:8765/host',
+  hostTokenFile: '/tmp/s/i/t.token',
+  keyed: false,
+  loopback: true,
+  warnings: ['the folder was made'],
+  colour: false,
+}
+
+describe('renderBanner', () => {
+  for (const keyed of [false, true]) {
+    it(`fits 80 columns ${keyed ? 'with' : 'without'} a key`, () => {
+      for (const line of renderBanner({ ...facts, keyed }).split('\n')) {
+        expect(line.length, line).to.be.at.most(80)
+      }
+    })
+  }
+
+  it('says who can read without a key, and how to set one', () => {
+    const text = renderBanner(facts)
+    expect(text).to.contain('every account of this machine can read')
+    expect(text).to.contain('--api-key-file')
+  })
+
+  it('says so for the network when it listens there', () => {
+    expect(renderBanner({ ...facts, loopback: false })).to.contain('everyone who can reach')
+  })
+
+  it('tells clients to send the key, by the name of its variable', () => {
+    const text = renderBanner({ ...facts, keyed: true })
+    expect(text).not.to.contain('No API key')
+    expect(text).to.contain('--header "Authorization: Bearer $SERVICE_MCP_API_KEY"')
+  })
+
+  it('has client entries that are JSON', () => {
+    for (const keyed of [false, true]) {
+      const text = renderBanner({ ...facts, keyed })
+      const entry = /^ +\{"mcpServers[^]*?\}\}\}\}?$/m.exec(text)?.[0] ?? ''
+      expect(JSON.parse(entry)).to.have.nested.property('mcpServers.service-cli.url', facts.url)
+    }
+  })
+
+  it('posts the scene over http, with a quoted token path', () => {
+    const text = renderBanner({ ...facts, hostTokenFile: "/tmp/it's here" })
+    expect(text).to.contain('http://127.0.0.1:8765/host/v1/scene')
+    expect(text).to.contain(`$(cat '/tmp/it'\\''s here')`)
+  })
+
+  it('uses the variable when the host token came from it', () => {
+    expect(renderBanner({ ...facts, hostTokenFile: null })).to.contain('TOKEN=$SERVICE_HOST_TOKEN')
+  })
+
+  it('shows warnings, and escape codes only in colour', () => {
+    expect(renderBanner(facts)).to.contain('warning: the folder was made').and.not.contain('\x1b')
+    expect(renderBanner({ ...facts, colour: true })).to.contain('\x1b[1m')
+  })
+})
+
+describe('describeTerminal', () => {
+  const cases: [isTTY: boolean, env: NodeJS.ProcessEnv, colour: boolean][] = [
+    [true, {}, true],
+    [true, { NO_COLOR: '' }, true],
+    [true, { NO_COLOR: '1' }, false],
+    [true, { TERM: 'dumb' }, false],
+    [false, {}, false],
+  ]
+  for (const [isTTY, env, colour] of cases) {
+    it(`${colour ? 'colours' : 'is plain'} with ${JSON.stringify({ isTTY, ...env })}`, () => {
+      expect(describeTerminal(isTTY, env).colour).to.equal(colour)
+    })
+  }
+})

@@ -1,0 +1,67 @@
+import { Errors } from '@oclif/core'
+import { expect } from 'chai'
+import { exitCodeOf } from '../../../src/lib/cli/exit-codes.ts'
+import { describeFailure } from '../../../src/lib/cli/failure.ts'
+import { type ErrorCode, ServiceError } from '../../../src/lib/errors.ts'
+
+describe('describeFailure', () => {
+  const codes: [code: ErrorCode, exit: number][] = [
+    ['usage_invalid', 2],
+    ['config_invalid', 2],
+    ['auth_required', 4],
+    ['auth_refused', 4],
+    ['port_in_use', 1],
+    ['internal', 1],
+  ]
+  for (const [code, exit] of codes) {
+    it(`ends with ${exit} for ${code}`, () => {
+      expect(describeFailure(new ServiceError(code, 'x'), false).exitCode).to.equal(exit)
+    })
+  }
+
+  it('has an exit code from 1 to 6 for every error code', () => {
+    for (const exit of Object.values(exitCodeOf)) expect(exit).to.be.within(1, 6)
+  })
+
+  it('writes message and hint to stderr', () => {
+    const error = new ServiceError('port_in_use', 'port 1 is taken', { hint: 'take another' })
+    expect(describeFailure(error, false)).to.deep.equal({
+      exitCode: 1,
+      stdout: '',
+      stderr: 'error: port 1 is taken\nhint: take another\n',
+    })
+  })
+
+  it('writes one JSON line to stdout, without members beyond code, message and hint', () => {
+    const error = Object.assign(
+      new ServiceError('auth_refused', 'refused', { hint: 'log in', data: { token: 's3cret' } }),
+      { headers: { authorization: 'Bearer s3cret' } },
+    )
+    expect(describeFailure(error, true)).to.deep.equal({
+      exitCode: 4,
+      stdout: '{"error":{"code":"auth_refused","message":"refused","hint":"log in"}}\n',
+      stderr: '',
+    })
+  })
+
+  it('tells parse failures of the command parser as usage errors', () => {
+    const error = new Errors.CLIError('Parsing --port \n\tExpected x\nSee more help with --help')
+    const { exitCode, stderr } = describeFailure(error, false)
+    expect(exitCode).to.equal(2)
+    expect(stderr).to.match(/^error: --port: expected x\nhint: /)
+  })
+
+  it('says nothing when a command ended itself', () => {
+    expect(describeFailure(new Errors.ExitError(0), false)).to.deep.equal({
+      exitCode: 0,
+      stdout: '',
+      stderr: '',
+    })
+  })
+
+  it('marks anything else as internal and hides its stack', () => {
+    const { exitCode, stderr } = describeFailure(new Error('boom'), false)
+    expect(exitCode).to.equal(1)
+    expect(stderr).to.equal('error: internal: boom\n')
+  })
+})

@@ -1,0 +1,99 @@
+import { expect } from 'chai'
+import { formatLogLine } from '../../../src/lib/cli/log-format.ts'
+import { type LogOptions, createLog } from '../../../src/lib/cli/log.ts'
+import { redactSecrets } from '../../../src/lib/cli/redact.ts'
+
+describe('createLog', () => {
+  it('writes JSON lines with level name and RFC 3339 time', async () => {
+    const text = await logged({}, log => log.warn({ port: 1 }, 'taken'))
+    const { time, ...record } = JSON.parse(text) as Record<string, unknown>
+    expect(record).to.deep.equal({ level: 'warn', port: 1, msg: 'taken' })
+    expect(time).to.match(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
+  })
+
+  it('leaves out what is less severe than its level', async () => {
+    expect(await logged({ level: 'warn' }, log => log.info({}, 'hidden'))).to.equal('')
+  })
+
+  it('redacts at every level', async () => {
+    const text = await logged({ level: 'debug' }, log => {
+      log.debug({ headers: { authorization: 'Bearer s3cret' } }, 'a')
+      log.info({ api_key: 's3cret' }, 'b')
+      log.warn({ list: [{ cookie: 's3cret' }] }, 'c')
+      log.error({ err: Object.assign(new Error('x'), { token: 's3cret' }) }, 'd')
+    })
+    expect(text.split('\n')).to.have.length(5)
+    expect(text).not.to.contain('s3cret')
+  })
+
+  it('writes readable lines on a terminal', async () => {
+    const text = await logged({ readable: true }, log => log.info({ port: 1 }, 'listening'))
+    expect(text).to.match(/^\d\d:\d\d:\d\d info {2}listening {2}port=1\n$/)
+  })
+})
+
+describe('redactSecrets', () => {
+  const cases: [given: object, expected: object][] = [
+    [{ token: 'x' }, { token: '[redacted]' }],
+    [
+      { hostToken: 'x', 'Set-Cookie': 'y' },
+      { hostToken: '[redacted]', 'Set-Cookie': '[redacted]' },
+    ],
+    [{ Authorization: ['x'] }, { Authorization: '[redacted]' }],
+    [{ a: { b: { password: 'x', c: 1 } } }, { a: { b: { password: '[redacted]', c: 1 } } }],
+    [
+      { host_token_file: '/p', count: 2 },
+      { host_token_file: '/p', count: 2 },
+    ],
+    [
+      { none: null, list: [1, 'a'] },
+      { none: null, list: [1, 'a'] },
+    ],
+  ]
+  for (const [given, expected] of cases) {
+    it(`turns ${JSON.stringify(given)} into ${JSON.stringify(expected)}`, () => {
+      expect(redactSecrets(given)).to.deep.equal(expected)
+    })
+  }
+
+  it('survives a cycle', () => {
+    const cycle: Record<string, unknown> = {}
+    cycle.self = cycle
+    expect(JSON.stringify(redactSecrets(cycle))).to.contain('[too deep]')
+  })
+})
+
+describe('formatLogLine', () => {
+  it('neutralises control characters from outside', () => {
+    const line = JSON.stringify({ level: 'warn', msg: 'host \x1b[2J\u009b', host: 'a\nb' })
+    expect(formatLogLine(line, false)).to.equal('warn  host \\u001b[2J\\u009b  host=a\\u000ab\n')
+  })
+
+  it('colours only the level, only when asked', () => {
+    expect(formatLogLine('{"level":"error","msg":"x"}', true)).to.equal('\x1b[31merror\x1b[0m x\n')
+  })
+
+  it('shows the stack of an error on its own lines', () => {
+    const line = JSON.stringify({ level: 'error', msg: 'x', err: { stack: 'Error: y\n  at z' } })
+    expect(formatLogLine(line, false)).to.equal('error x\n         Error: y\n           at z\n')
+  })
+
+  it('passes on what is not JSON', () => {
+    expect(formatLogLine('plain\n', false)).to.equal('plain\n')
+  })
+})
+
+async function logged(
+  options: Partial<LogOptions>,
+  use: (log: ReturnType<typeof createLog>) => void,
+): Promise<string> {
+  let text = ''
+  const write: LogOptions['write'] = (chunk, done) => {
+    text += chunk
+    done()
+  }
+  const log = createLog({ level: 'info', readable: false, colour: false, write, ...options })
+  use(log)
+  await log.flush(60_000)
+  return text
+}
