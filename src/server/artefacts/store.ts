@@ -56,7 +56,10 @@ export interface PutResult {
   readonly existed: boolean
 }
 
-/** An artefact opened for reading. `close` must be called; reads are positional. */
+/**
+ * An artefact opened for reading. `close` must be called; reads are positional. A piece holds its
+ * bytes until the next one is asked for: whoever keeps it copies it.
+ */
 export interface OpenArtefact {
   readonly ref: ArtefactRef
   /** Bytes `start` to `end` (exclusive), unverified: for ranges. */
