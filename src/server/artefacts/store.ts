@@ -58,7 +58,10 @@ export interface PutResult {
   readonly existed: boolean
 }
 
-/** An artefact opened for reading. `close` must be called; reads are positional. */
+/**
+ * An artefact opened for reading. `close` must be called; reads are positional. A piece holds its
+ * bytes until the next one is asked for: whoever keeps it copies it.
+ */
 export interface OpenArtefact {
   readonly ref: ArtefactRef
   /** The same text means the same, untouched file. */
