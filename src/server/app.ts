@@ -35,6 +35,7 @@ export interface AppParts {
 }
 
 const artefactPath = '/artefacts/sha256/'
+const maxLoggedPath = 200
 
 /**
  * One request from first byte to last: guards, authentication, then its room. `/mcp` and
@@ -129,7 +130,7 @@ export function createListener(parts: AppParts): RequestListener {
     res.on('close', () => {
       parts.accessLog({
         method: req.method ?? '',
-        path: notes.path,
+        path: shortened(notes.path),
         rpc: notes.rpc,
         status: res.statusCode,
         durationMs: Math.round((performance.now() - startedMs) * 100) / 100,
@@ -154,6 +155,11 @@ class Notes implements RequestNotes {
     const end = url.indexOf('?')
     this.path = end === -1 ? url : url.slice(0, end)
   }
+}
+
+/** Nobody fills the log with one request. */
+function shortened(path: string): string {
+  return path.length > maxLoggedPath ? `${path.slice(0, maxLoggedPath)}…` : path
 }
 
 function peerOf(req: IncomingMessage): string {

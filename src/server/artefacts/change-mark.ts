@@ -20,8 +20,8 @@ const maxMarkBytes = 1024 * 1024
 export function createChangeMark(path: string): ChangeMark {
   return {
     read() {
-      const stats = fs.lstatSync(path, { bigint: true, throwIfNoEntry: false })
-      return stats === undefined ? 'none' : `${stats.ino}:${stats.size}:${stats.mtimeNs}`
+      const stats = fs.lstatSync(path, { throwIfNoEntry: false })
+      return stats === undefined ? 'none' : `${stats.ino}:${stats.size}:${stats.mtimeMs}`
     },
     bump() {
       const { O_WRONLY, O_APPEND, O_CREAT } = fs.constants

@@ -123,7 +123,7 @@ async function pipe(
       // The first piece comes before the headers: a small damaged body is answered, not cut.
       if (!res.headersSent) res.writeHead(status, headers)
       if (res.destroyed) return
-      if (!res.write(piece)) await Promise.race([drained(res), gone.promise])
+      await Promise.race([written(res, piece), gone.promise])
       if (res.destroyed) return
     }
     if (!res.headersSent) res.writeHead(status, headers)
@@ -133,8 +133,9 @@ async function pipe(
   }
 }
 
-function drained(res: ServerResponse): Promise<void> {
-  return new Promise(resolve => res.once('drain', resolve))
+/** Resolves when the bytes have left: the piece may be overwritten then. */
+function written(res: ServerResponse, piece: Uint8Array): Promise<void> {
+  return new Promise(resolve => res.write(piece, () => resolve()))
 }
 
 const titles: Readonly<Record<number, string>> = Object.freeze({

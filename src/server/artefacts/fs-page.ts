@@ -5,31 +5,41 @@ import type { FsContext } from './fs-context.ts'
 import { parseTime } from './put-options.ts'
 import type { ArtefactFilter, ArtefactPage, ArtefactRef } from './store.ts'
 
+export interface ReadPage {
+  readonly page: ArtefactPage
+  /** When the first artefact on the page expires; Infinity when none does. */
+  readonly validUntilMs: number
+}
+
 /** Up to `limit` unexpired artefacts after `position`, fewer when their sidecars are large. */
 export function readPage(
   store: FsContext,
   position: Position | null,
   limit: number,
   matches: (entry: Entry) => boolean,
-): ArtefactPage {
+): ReadPage {
   const { index, limits, clock, shards } = store
   const { ordered } = index
   const now = clock.now()
   const refs: ArtefactRef[] = []
   let bytes = 0
+  let validUntilMs = Infinity
   let last: Entry | undefined
   for (let at = position === null ? 0 : firstAfter(ordered, position); at < ordered.length; at++) {
     const entry = ordered[at]
     if (entry === undefined || entry.expiresMs <= now || !matches(entry)) continue
     const isFull = refs.length >= limit || bytes + entry.sidecarBytes > limits.maxArtefactPageBytes
-    if (isFull && last !== undefined) return { refs, next: encodeCursor(last) }
+    if (isFull && last !== undefined) {
+      return { page: { refs, next: encodeCursor(last) }, validUntilMs }
+    }
     const ref = completeRef(shards.dirOf(entry.hex), entry, limits)
     if (ref === null) continue
     refs.push(ref)
     bytes += entry.sidecarBytes
+    validUntilMs = Math.min(validUntilMs, entry.expiresMs)
     last = entry
   }
-  return { refs }
+  return { page: { refs }, validUntilMs }
 }
 
 /** The filter as a function. Throws `body_invalid` for a time that is none. */

@@ -13,6 +13,7 @@ import { compileFilter, readPage } from './fs-page.ts'
 import { putArtefact } from './fs-put.ts'
 import { quarantine, removeArtefact } from './fs-remove.ts'
 import { corrupt, createOpenArtefact, openBody } from './open-artefact.ts'
+import { PageMemory } from './page-memory.ts'
 import { ownMark } from './process-mark.ts'
 import { parsePutOptions } from './put-options.ts'
 import { type FsWork, ShardTable } from './shard-table.ts'
@@ -58,11 +59,13 @@ export async function createFsStore(options: FsStoreOptions): Promise<FsStore> {
   const locks = announcing(createEntryLocks({ dir: layout.locks, mark }), changes)
   const store: FsContext = { layout, limits, clock, log, locks, index, shards, work, mark }
 
+  const pages = new PageMemory()
   const listeners = new Set<() => void>()
   let announced = 0
   let pending: Promise<void> | undefined
   let lookedAt = -Infinity
   let lookedMark = ''
+  let turnMark: string | null = null
   let sweeping: Promise<void> | undefined
   let pollTimer: NodeJS.Timeout | undefined
 
@@ -111,9 +114,28 @@ export async function createFsStore(options: FsStoreOptions): Promise<FsStore> {
 
   /** A full look only when somebody changed something, or when the poll would take one. */
   async function look(): Promise<void> {
-    const { artefactPollMs } = limits
-    const isRecent = artefactPollMs === 0 || performance.now() - lookedAt < artefactPollMs
-    if (!isRecent || changes.read() !== lookedMark) await refresh()
+    if (!isUnchanged(changes.read())) await refresh()
+  }
+
+  /**
+   * The change mark, read once per turn of the event loop: the requests of one turn had all arrived
+   * before it was read, so none of them can know of a later change.
+   */
+  function markOfTurn(): string {
+    if (turnMark === null) {
+      turnMark = changes.read()
+      setImmediate(() => {
+        turnMark = null
+      })
+    }
+    return turnMark
+  }
+
+  function isUnchanged(mark: string): boolean {
+    // Half as long again, so that a poll that is a little late makes nobody else look.
+    const patienceMs = 1.5 * limits.artefactPollMs
+    const isRecent = patienceMs === 0 || performance.now() - lookedAt < patienceMs
+    return isRecent && mark === lookedMark
   }
 
   async function clean(): Promise<void> {
@@ -206,8 +228,18 @@ export async function createFsStore(options: FsStoreOptions): Promise<FsStore> {
         const position = after === undefined ? null : parseCursor(after)
         const matches = compileFilter(filter)
         await look()
-        return readPage(store, position, Math.max(1, Math.floor(limit)), matches)
+        const isWhole = Object.keys(filter).length === 0
+        const known = isWhole ? pages.get(after, limit, index.version, clock.now()) : null
+        if (known !== null) return known
+        const { version } = index
+        const wanted = Math.max(1, Math.floor(limit))
+        const { page, validUntilMs } = readPage(store, position, wanted, matches)
+        if (isWhole) pages.set(after, limit, version, page, validUntilMs)
+        return page
       }),
+
+    samePage: (after, limit) =>
+      isUnchanged(markOfTurn()) ? pages.get(after, limit, index.version, clock.now()) : null,
 
     startingWith: (prefix, limit) =>
       guard('cannot list the artefact folder', async () => {

@@ -75,7 +75,7 @@ export async function artefactGetBytes(
   const artefact = await store.open(hex)
   if (artefact === null) throw new ResourceNotFound(uri)
   try {
-    return Buffer.concat(await Array.fromAsync(artefact.verified()))
+    return Buffer.concat(await Array.fromAsync(artefact.verified(), piece => new Uint8Array(piece)))
   } finally {
     await artefact.close()
   }

@@ -6,10 +6,12 @@ export function createLazyStore(open: () => Promise<ArtefactStore>): ArtefactSto
   const changed = () => {
     for (const listener of listeners) listener()
   }
+  let ready: ArtefactStore | null = null
   let opening: Promise<ArtefactStore> | null = null
   const store = () => {
     opening ??= open().then(opened => {
       opened.onChange(changed)
+      ready = opened
       return opened
     })
     return opening
@@ -19,6 +21,7 @@ export function createLazyStore(open: () => Promise<ArtefactStore>): ArtefactSto
     find: async hex => (await store()).find(hex),
     open: async hex => (await store()).open(hex),
     page: async (after, limit, filter) => (await store()).page(after, limit, filter),
+    samePage: (after, limit) => ready?.samePage(after, limit) ?? null,
     startingWith: async (prefix, limit) => (await store()).startingWith(prefix, limit),
     remove: async hex => (await store()).remove(hex),
     onChange(listener) {

@@ -8,6 +8,11 @@ import type { ArtefactRef, OpenArtefact } from './store.ts'
 
 /** A multiple of 3, so that pieces turn into base64 without remainder. */
 const pieceBytes = 384 * 1024
+/**
+ * Pieces are read into the same few buffers again: fresh ones would pile up until the collector
+ * runs. Three: the one being read, the one that `verified` holds back, the one with the consumer.
+ */
+const ringPieces = 3
 
 /** The body's file, or null when there is none. Throws ELOOP for a symlink. */
 export async function openBody(path: string): Promise<FileHandle | null> {
@@ -37,8 +42,10 @@ export function createOpenArtefact(
 
   async function* range(start: number, end: number): AsyncGenerator<Uint8Array> {
     const stop = Math.min(end, ref.size_bytes)
-    for (let at = Math.max(0, start); at < stop;) {
-      const piece = Buffer.allocUnsafeSlow(Math.min(pieceBytes, stop - at))
+    const ring: Buffer[] = []
+    for (let at = Math.max(0, start), turn = 0; at < stop; turn = (turn + 1) % ringPieces) {
+      const whole = (ring[turn] ??= Buffer.allocUnsafeSlow(Math.min(pieceBytes, stop - at)))
+      const piece = whole.subarray(0, Math.min(whole.length, stop - at))
       const length = await fill(file, piece, at)
       if (length === 0) return
       yield length === piece.length ? piece : piece.subarray(0, length)

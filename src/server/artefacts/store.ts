@@ -58,7 +58,10 @@ export interface PutResult {
   readonly existed: boolean
 }
 
-/** An artefact opened for reading. `close` must be called; reads are positional. */
+/**
+ * An artefact opened for reading. `close` must be called; reads are positional. A piece holds its
+ * bytes until the next one is asked for: whoever keeps it copies it.
+ */
 export interface OpenArtefact {
   readonly ref: ArtefactRef
   /** The same text means the same, untouched file. */
@@ -79,6 +82,11 @@ export interface ArtefactStore {
   find(hex: string): Promise<ArtefactRef | null>
   open(hex: string): Promise<OpenArtefact | null>
   page(after: string | undefined, limit: number, filter?: ArtefactFilter): Promise<ArtefactPage>
+  /**
+   * The identical page that `page` returned last for the same arguments, without a wait, as long as
+   * it is still right; null when `page` must be asked.
+   */
+  samePage(after: string | undefined, limit: number): ArtefactPage | null
   /** Up to `limit` hashes that start with `prefix`, in no order. */
   startingWith(prefix: string, limit: number): Promise<readonly string[]>
   remove(hex: string): Promise<boolean>

@@ -1,4 +1,4 @@
-import type { ArtefactRef, ArtefactStore } from '../artefacts/store.ts'
+import type { ArtefactPage, ArtefactRef, ArtefactStore } from '../artefacts/store.ts'
 import { BlobLoader } from '../artefacts/blob-loader.ts'
 import { isArtefactHex, parseArtefactUri } from '../artefacts/uri.ts'
 import type { Limits } from '../options.ts'
@@ -22,7 +22,6 @@ export interface ArtefactProducerOptions {
 }
 
 const maxCompletions = 100
-const keptPages = 8
 
 const templates: readonly Template[] = Object.freeze([
   Object.freeze({
@@ -37,24 +36,25 @@ const templates: readonly Template[] = Object.freeze([
 export function createArtefactProducer(options: ArtefactProducerOptions): PagedProducer {
   const { store, limits } = options
   const describe = createDescriber(options.downloadUrl)
-  const pages = new Map<string, DescriptorPage>()
+  const pages = new WeakMap<ArtefactPage, DescriptorPage>()
   const loader = new BlobLoader({ store, limits })
   const answers = new WeakMap<EncodedBlob, readonly BlobContent[]>()
 
-  async function page(after: string | undefined, limit: number): Promise<DescriptorPage> {
-    const { refs, next } = await store.page(after, limit)
-    const descriptors = refs.map(describe)
-    const key = `${limit} ${after ?? ''}`
-    const known = pages.get(key)
-    pages.delete(key)
-    const isKnown = known !== undefined && known.next === next && isEqual(known, descriptors)
-    const fresh = isKnown ? known : freezePage(descriptors, next)
-    pages.set(key, fresh)
-    for (const oldest of pages.keys()) {
-      if (pages.size <= keptPages) break
-      pages.delete(oldest)
-    }
-    return fresh
+  function page(
+    after: string | undefined,
+    limit: number,
+  ): DescriptorPage | Promise<DescriptorPage> {
+    const same = store.samePage(after, limit)
+    return same === null ? store.page(after, limit).then(describePage) : describePage(same)
+  }
+
+  /** The same page of the store gives the identical page of descriptors. */
+  function describePage(stored: ArtefactPage): DescriptorPage {
+    const known = pages.get(stored)
+    if (known !== undefined) return known
+    const made = freezePage(stored.refs.map(describe), stored.next)
+    pages.set(stored, made)
+    return made
   }
 
   async function list(): Promise<readonly Descriptor[]> {
@@ -128,11 +128,6 @@ function descriptorOf(ref: ArtefactRef, hex: string, url: string | null): Descri
       'service-cli/artefact': Object.freeze(url === null ? rest : { ...rest, download_url: url }),
     }),
   })
-}
-
-function isEqual(page: DescriptorPage, descriptors: readonly Descriptor[]): boolean {
-  const known = page.descriptors
-  return known.length === descriptors.length && known.every((each, at) => each === descriptors[at])
 }
 
 function freezePage(descriptors: readonly Descriptor[], next: string | undefined): DescriptorPage {

@@ -20,7 +20,7 @@ export function sha256(bytes: Uint8Array): string {
 }
 
 export async function collect(pieces: AsyncIterable<Uint8Array>): Promise<Buffer> {
-  return Buffer.concat(await Array.fromAsync(pieces))
+  return Buffer.concat(await Array.fromAsync(pieces, piece => new Uint8Array(piece)))
 }
 
 /** Random bytes whose hash starts with `start`: so that several artefacts share a shard. */

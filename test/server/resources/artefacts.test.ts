@@ -112,10 +112,25 @@ describe('artefact producer', () => {
         expect(changed).to.not.equal(first)
         expect(changed.descriptors[0]?.uri).to.equal(ref.uri)
         expect(changed.descriptors[1]).to.equal(first.descriptors[0])
-        expect(await producer.page(first.next, 2)).to.equal(second)
+        expect(await producer.page(first.next, 2)).to.deep.equal(second)
         expect(await producer.list()).to.have.length(6)
       },
       { pageSize: 2 },
+    ))
+
+  it('shows the page of an unchanged store without a wait, and no expired artefact on it', () =>
+    withProducer(
+      async ({ store, producer, clock }) => {
+        expect(store.samePage(undefined, 9)).to.equal(null)
+        await store.put(randomBytes(9), { expiresAt: new Date(clock.now() + 1000) })
+        const stored = await store.page(undefined, 9)
+        expect(store.samePage(undefined, 9)).to.equal(stored)
+        expect(producer.page(undefined, 9)).not.to.be.instanceOf(Promise)
+        clock.advance(1000)
+        expect(store.samePage(undefined, 9)).to.equal(null)
+        expect((await producer.page(undefined, 9)).descriptors).to.deep.equal([])
+      },
+      { artefactPollMs: 0 },
     ))
 
   it('takes only the one form of URI', () =>

@@ -1,0 +1,179 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { type Answer, ask } from './mcp.ts'
+
+const program = fileURLToPath(new URL('../../bin/run.js', import.meta.url))
+
+export interface ServeSettings {
+  /** Beside `serve --port 0 --json --registry-dir <a new folder>`. */
+  flags?: string[]
+  /** Beside PATH, HOME and TMPDIR: no variable of the person who runs the tests gets in. */
+  env?: Record<string, string>
+  /** Kept at the end when given. */
+  registryDir?: string
+}
+
+export interface Exit {
+  code: number | null
+  signal: NodeJS.Signals | null
+  stdout: string
+  stderr: string
+}
+
+/** The program running `serve`, as its user would start it. */
+export interface ServeProcess {
+  readonly pid: number
+  /** Ends in `/mcp`. */
+  readonly url: string
+  readonly base: string
+  readonly port: number
+  readonly hostUrl: string
+  readonly hostTokenFile: string | null
+  readonly token: string
+  readonly instanceId: string
+  readonly registryDir: string
+  readonly exited: Promise<Exit>
+  /** All it has written so far. */
+  output(): { stdout: string; stderr: string }
+  /** POST below `/host/v1/` with the host token; an object is sent as JSON. */
+  post(path: string, body: unknown, headers?: Record<string, string>): Promise<Answer>
+  /** Stores bytes through the host link; resolves with their hash. */
+  store(bytes: Buffer | string, query?: string, mime?: string): Promise<string>
+  /** Resident memory in bytes: now, and the most since the start (or since `resetPeak`). */
+  rss(): { now: number; peak: number }
+  resetPeak(): void
+  /** What its open file descriptors lead to. */
+  openFiles(): string[]
+  signal(name: NodeJS.Signals): void
+  /** SIGTERM; resolves with the exit after removing the registry folder. */
+  stop(): Promise<Exit>
+}
+
+const cleanEnv = (registryDir: string, env: Record<string, string>) => ({
+  PATH: process.env.PATH ?? '',
+  HOME: registryDir,
+  TMPDIR: tmpdir(),
+  ...env,
+})
+
+/** Runs `serve` to its end: for starts that must fail. */
+export async function runServe(args: string[], env: Record<string, string> = {}): Promise<Exit> {
+  const home = await mkdtemp(join(tmpdir(), 'serve-home-'))
+  try {
+    return await launch(['serve', ...args], cleanEnv(home, env)).exited
+  } finally {
+    await rm(home, { recursive: true, force: true })
+  }
+}
+
+/** Starts the built program and waits for its line. Rejects with its stderr when it ends instead. */
+export async function startServeProcess(settings: ServeSettings = {}): Promise<ServeProcess> {
+  const { flags = [], env = {} } = settings
+  const registryDir = settings.registryDir ?? mkdtempSync(join(tmpdir(), 'serve-test-'))
+  const args = ['serve', '--port', '0', '--json', '--registry-dir', registryDir, ...flags]
+  const { child, output, exited } = launch(args, cleanEnv(registryDir, env))
+  const line = await Promise.race([firstLine(child.stdout), exited])
+  if (typeof line !== 'string') {
+    throw new Error(`serve ended with ${line.code ?? line.signal}: ${line.stderr}`)
+  }
+  const said = JSON.parse(line)
+  const { pid, url, host_url: hostUrl, host_token_file: hostTokenFile } = said
+  const token = hostTokenFile === null ? (env.SERVICE_HOST_TOKEN ?? '') : readText(hostTokenFile)
+
+  async function post(
+    path: string,
+    body: unknown,
+    headers: Record<string, string> = {},
+  ): Promise<Answer> {
+    const raw = typeof body === 'string' || Buffer.isBuffer(body)
+    const type = { 'Content-Type': 'application/json' }
+    const authorization = { Authorization: `Bearer ${token}` }
+    return ask(`${hostUrl}/v1/${path}`, {
+      method: 'POST',
+      headers: { ...type, ...authorization, ...headers },
+      body: raw ? body : JSON.stringify(body),
+    })
+  }
+
+  return {
+    pid,
+    url,
+    base: url.slice(0, -'/mcp'.length),
+    port: Number(new URL(url).port),
+    hostUrl,
+    hostTokenFile,
+    token,
+    instanceId: said.instance_id,
+    registryDir,
+    exited,
+    output,
+    post,
+    async store(bytes, query = '', mime = 'application/octet-stream') {
+      const answer = await post(`artefacts${query}`, bytes, { 'Content-Type': mime })
+      if (answer.status !== 201) throw new Error(`store: HTTP ${answer.status} ${answer.text}`)
+      return answer.json.sha256
+    },
+    rss: () => ({ now: memory(pid, 'VmRSS'), peak: memory(pid, 'VmHWM') }),
+    resetPeak: () => resetPeak(pid),
+    openFiles: () => readdirSync(`/proc/${pid}/fd`).map(fd => linkOf(`/proc/${pid}/fd/${fd}`)),
+    signal: name => void child.kill(name),
+    async stop() {
+      child.kill('SIGTERM')
+      const exit = await exited
+      if (settings.registryDir === undefined) {
+        await rm(registryDir, { recursive: true, force: true })
+      }
+      return exit
+    },
+  }
+}
+
+function launch(args: string[], env: Record<string, string>) {
+  const stdio = ['ignore', 'pipe', 'pipe'] as const
+  const child = spawn(process.execPath, [program, ...args], { env, stdio: [...stdio] })
+  const { stdout, stderr } = child
+  if (stdout === null || stderr === null) throw new Error('the program has no output')
+  const written = { stdout: '', stderr: '' }
+  stdout.setEncoding('utf8').on('data', (text: string) => (written.stdout += text))
+  stderr.setEncoding('utf8').on('data', (text: string) => (written.stderr += text))
+  const exited = once(child, 'close').then(([code, signal]) => ({ code, signal, ...written }))
+  return {
+    child: Object.assign(child, { stdout, stderr }),
+    exited,
+    output: () => ({ ...written }),
+  }
+}
+
+async function firstLine(stdout: NodeJS.ReadableStream): Promise<string> {
+  let text = ''
+  while (!text.includes('\n')) text += (await once(stdout, 'data'))[0]
+  return text.slice(0, text.indexOf('\n'))
+}
+
+function memory(pid: number, member: 'VmRSS' | 'VmHWM'): number {
+  const line = new RegExp(`^${member}:\\s+(\\d+) kB`, 'm').exec(readText(`/proc/${pid}/status`))
+  return Number(line?.[1]) * 1024
+}
+
+/** "5" sets the high-water mark back to what is resident now (proc_pid_clear_refs(5)). */
+function resetPeak(pid: number): void {
+  writeFileSync(`/proc/${pid}/clear_refs`, '5')
+}
+
+function readText(path: string): string {
+  return readFileSync(path, 'utf8')
+}
+
+/** A descriptor may be closed between the listing and the look. */
+function linkOf(path: string): string {
+  try {
+    return readlinkSync(path)
+  } catch {
+    return ''
+  }
+}
