@@ -24,8 +24,14 @@ export {
   ResourceNotFound,
   ResourceUriInvalid,
 } from './server/resources/errors.ts'
-export { AuditLog } from './server/resources/audit-log.ts'
-export { SessionEventBuffer } from './server/resources/session-event-buffer.ts'
+export type { AuditEntry, AuditOutcome, AuditRecord } from './server/resources/audit-entry.ts'
+export { AuditLog, type AuditLogOptions } from './server/resources/audit-log.ts'
+export type { SessionEvent, SessionEventInput } from './server/resources/session-event.ts'
+export {
+  SessionEventBuffer,
+  type SessionEventBufferOptions,
+  type SessionEventPage,
+} from './server/resources/session-event-buffer.ts'
 export {
   artefactGetBytes,
   artefactList,
@@ -34,10 +40,14 @@ export {
 } from './server/artefacts/helpers.ts'
 export type { ArtefactFilter, ArtefactOptions, ArtefactRef } from './server/artefacts/store.ts'
 export { apiKeyPolicy, type AuthOutcome, type AuthPolicy } from './server/http/authentication.ts'
-export { ApiKeyConfig } from './lib/auth/api-key-config.ts'
+export { ApiKeyConfig, type ApiKeyOptions } from './lib/auth/api-key-config.ts'
 export { generateApiKey } from './lib/auth/generate-api-key.ts'
 export { TokenValidationError } from './lib/auth/token-validation-error.ts'
-export { unauthorizedResult } from './lib/auth/unauthorized-result.ts'
-export { validateBearerToken } from './lib/auth/validate-bearer-token.ts'
-export { type ErrorCode, ServiceError } from './lib/errors.ts'
+export { unauthorizedResult, type UnauthorizedResult } from './lib/auth/unauthorized-result.ts'
+export {
+  type BearerOptions,
+  type HeaderSource,
+  validateBearerToken,
+} from './lib/auth/validate-bearer-token.ts'
+export { type ErrorCode, type ErrorDetails, ServiceError } from './lib/errors.ts'
 export type { Logger } from './lib/logger.ts'

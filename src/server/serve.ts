@@ -14,7 +14,7 @@ import { createHostRoutes } from './host/routes.ts'
 import { watchSceneFile } from './host/scene-file.ts'
 import { apiKeyPolicy } from './http/authentication.ts'
 import { localBase, McpHttpServer } from './mcp-http-server.ts'
-import { type McpHttpConfig, resolveLimits } from './options.ts'
+import { type Limits, type McpHttpConfig, resolveLimits } from './options.ts'
 import { openRegistryDir, selectRegistryDir } from './registry-dir.ts'
 import { AuditLog } from './resources/audit-log.ts'
 import type { ResourceRegistry } from './resources/registry.ts'
@@ -47,7 +47,7 @@ export async function startServe(options: ServeOptions): Promise<ServeHandle> {
     instancesDir,
     instanceId,
   })
-  const audit = new AuditLog()
+  const audit = new AuditLog({ limits })
   const server = new McpHttpServer(toConfig(options), {
     log,
     accessLog: options.accessLog,
@@ -55,7 +55,7 @@ export async function startServe(options: ServeOptions): Promise<ServeHandle> {
     ...(store === null ? {} : { store }),
     host: ({ registry, onRefused }) =>
       createHostRoutes({
-        sink: createSink(registry, audit, store),
+        sink: createSink(registry, audit, store, limits),
         token: token.secret,
         limits,
         log,
@@ -133,12 +133,13 @@ function createSink(
   registry: ResourceRegistry,
   audit: AuditLog,
   store: ArtefactStore | null,
+  limits: Limits,
 ): HostSink<SessionEventBuffer> {
   return {
     setScene: scene => registry.setScene(scene),
     audit,
     artefacts: store,
-    createSessionEventBuffer: sessionId => new SessionEventBuffer({ sessionId }),
+    createSessionEventBuffer: sessionId => new SessionEventBuffer({ sessionId, limits }),
     registerSessionEventBuffer: buffer => registry.registerSessionEventBuffer(buffer),
   }
 }

@@ -1,6 +1,6 @@
 import { toRfc3339 } from '../../lib/clock.ts'
 import { isJsonObject } from '../../lib/json.ts'
-import { defaultLimits } from '../options.ts'
+import type { Limits } from '../options.ts'
 import { boundedJson } from './bounded-json.ts'
 import { cutUtf8 } from './cut-utf8.ts'
 import { redactMember } from './redact.ts'
@@ -39,31 +39,39 @@ export interface AuditEntry {
   readonly session_id: string | null
 }
 
+export type AuditEntryLimits = Pick<
+  Limits,
+  'maxAuditParamsBytes' | 'maxAuditTextBytes' | 'maxJsonDepth'
+>
+
 /** Throws `TypeError` for a record of the wrong types; only `params` may be anything. */
-export function auditEntry(record: AuditRecord, id: number, nowMs: number): AuditEntry {
+export function auditEntry(
+  record: AuditRecord,
+  { id, nowMs, limits }: { id: number; nowMs: number; limits: AuditEntryLimits },
+): AuditEntry {
   if (!isJsonObject(record)) throw new TypeError('audit record must be an object')
   const { action, outcome = 'success', actor, params, durationMs, sessionId, timestamp } = record
   if (typeof action !== 'string' || action === '') {
     throw new TypeError('audit action must be a non-empty string')
   }
+  const cut: Cut = text => cutUtf8(text, limits.maxAuditTextBytes).text
+  const paramsBounds = { maxBytes: limits.maxAuditParamsBytes, maxDepth: limits.maxJsonDepth }
   return Object.freeze({
     id,
     timestamp: toRfc3339(timestamp === undefined ? nowMs : timeMs(timestamp)),
-    actor: optionalText('actor', actor),
+    actor: optionalText('actor', actor, cut),
     action: cut(action),
     params: boundedJson(params, paramsBounds, redactMember),
     duration_ms: duration(durationMs),
-    outcome: parseOutcome(outcome),
-    session_id: optionalText('sessionId', sessionId),
+    outcome: parseOutcome(outcome, cut),
+    session_id: optionalText('sessionId', sessionId, cut),
   })
 }
 
-const paramsBounds = {
-  maxBytes: defaultLimits.maxAuditParamsBytes,
-  maxDepth: defaultLimits.maxJsonDepth,
-}
+/** A text within the bytes that an entry may have. */
+type Cut = (text: string) => string
 
-function parseOutcome(outcome: unknown): AuditOutcome {
+function parseOutcome(outcome: unknown, cut: Cut): AuditOutcome {
   if (outcome === 'success' || outcome === 'timeout') return outcome
   const reason = innerText(outcome, 'denied', 'reason')
   if (reason !== null) return Object.freeze({ denied: Object.freeze({ reason: cut(reason) }) })
@@ -80,7 +88,7 @@ function innerText(value: unknown, outer: string, inner: string): string | null 
   return typeof text === 'string' ? text : null
 }
 
-function optionalText(name: string, value: unknown): string | null {
+function optionalText(name: string, value: unknown, cut: Cut): string | null {
   if (value === undefined || value === null) return null
   if (typeof value !== 'string') throw new TypeError(`audit ${name} must be a string`)
   return cut(value)
@@ -101,8 +109,4 @@ function timeMs(value: Date | number | string): number {
     throw new TypeError('audit timestamp must be a Date, milliseconds or an RFC 3339 text')
   }
   return date.getTime()
-}
-
-function cut(text: string): string {
-  return cutUtf8(text, defaultLimits.maxAuditTextBytes).text
 }

@@ -1,10 +1,18 @@
 import { type Clock, systemClock } from '../../lib/clock.ts'
-import { type AuditEntry, type AuditRecord, auditEntry } from './audit-entry.ts'
+import { resolveLimits } from '../options.ts'
+import {
+  type AuditEntry,
+  type AuditEntryLimits,
+  type AuditRecord,
+  auditEntry,
+} from './audit-entry.ts'
 
 export interface AuditLogOptions {
   /** Entries kept; the oldest go first. Default 10,000. */
   capacity?: number
   clock?: Clock
+  /** Bounds of one entry; those left out keep their defaults. */
+  limits?: Partial<AuditEntryLimits>
 }
 
 /**
@@ -14,18 +22,20 @@ export interface AuditLogOptions {
 export class AuditLog {
   readonly #capacity: number
   readonly #clock: Clock
+  readonly #limits: AuditEntryLimits
   /** A ring: the entry with id n is in slot (n - 1) % capacity. */
   readonly #ring: AuditEntry[] = []
   readonly #listeners = new Set<(entry: AuditEntry) => void>()
   #lastId = 0
 
   /** Throws `TypeError` when `capacity` is not a positive integer. */
-  constructor({ capacity = 10_000, clock = systemClock }: AuditLogOptions = {}) {
+  constructor({ capacity = 10_000, clock = systemClock, limits = {} }: AuditLogOptions = {}) {
     if (!Number.isSafeInteger(capacity) || capacity < 1) {
       throw new TypeError('audit capacity must be a positive integer')
     }
     this.#capacity = capacity
     this.#clock = clock
+    this.#limits = resolveLimits(limits)
   }
 
   /** Id of the newest entry, which is the number of records so far. */
@@ -44,7 +54,11 @@ export class AuditLog {
    * nothing is recorded then. `params` never make it throw.
    */
   record(record: AuditRecord): AuditEntry {
-    const entry = auditEntry(record, this.#lastId + 1, this.#clock.now())
+    const entry = auditEntry(record, {
+      id: this.#lastId + 1,
+      nowMs: this.#clock.now(),
+      limits: this.#limits,
+    })
     this.#ring[this.#lastId % this.#capacity] = entry
     this.#lastId = entry.id
     for (const listener of this.#listeners) {

@@ -1,6 +1,11 @@
 import { type Clock, systemClock } from '../../lib/clock.ts'
-import { defaultLimits } from '../options.ts'
-import { type SessionEvent, type SessionEventInput, sessionEvent } from './session-event.ts'
+import { defaultLimits, resolveLimits } from '../options.ts'
+import {
+  type SessionEvent,
+  type SessionEventInput,
+  type SessionEventLimits,
+  sessionEvent,
+} from './session-event.ts'
 
 export interface SessionEventBufferOptions {
   /** Part of the URI, percent-encoded there. */
@@ -10,6 +15,8 @@ export interface SessionEventBufferOptions {
   /** Bytes of UTF-8 of one message; longer ones are cut at a character. Default 4096. */
   maxMessageBytes?: number
   clock?: Clock
+  /** Bounds of one event; those left out keep their defaults. */
+  limits?: Partial<SessionEventLimits>
 }
 
 export interface SessionEventQuery {
@@ -46,6 +53,7 @@ export class SessionEventBuffer {
   readonly #maxlen: number
   readonly #maxMessageBytes: number
   readonly #clock: Clock
+  readonly #limits: SessionEventLimits
   /** A ring: the event with id n is in slot (n - 1) % maxlen. */
   readonly #ring: (SessionEvent | undefined)[] = []
   #newest = 0
@@ -60,12 +68,14 @@ export class SessionEventBuffer {
     maxlen = 1000,
     maxMessageBytes = 4096,
     clock = systemClock,
+    limits = {},
   }: SessionEventBufferOptions) {
     this.uri = bufferUri(sessionId)
     this.sessionId = sessionId
     this.#maxlen = positive('maxlen', maxlen)
     this.#maxMessageBytes = positive('maxMessageBytes', maxMessageBytes)
     this.#clock = clock
+    this.#limits = resolveLimits(limits)
   }
 
   /** Id of the newest event ever appended, 0 before the first. */
@@ -93,6 +103,7 @@ export class SessionEventBuffer {
       nowMs: this.#clock.now(),
       sessionId: this.sessionId,
       maxMessageBytes: this.#maxMessageBytes,
+      limits: this.#limits,
     })
     if (this.retainedCount === this.#maxlen) {
       this.#lostThrough = this.#oldest++

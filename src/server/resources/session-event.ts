@@ -1,6 +1,6 @@
 import { toRfc3339 } from '../../lib/clock.ts'
 import { isJsonObject } from '../../lib/json.ts'
-import { defaultLimits } from '../options.ts'
+import type { Limits } from '../options.ts'
 import { boundedJson } from './bounded-json.ts'
 import { cutUtf8 } from './cut-utf8.ts'
 
@@ -45,11 +45,17 @@ export interface SessionEvent {
   readonly metadata?: unknown
 }
 
+export type SessionEventLimits = Pick<
+  Limits,
+  'maxEventMetadataBytes' | 'maxEventTextBytes' | 'maxJsonDepth'
+>
+
 export interface SessionEventPlace {
   id: number
   nowMs: number
   sessionId: string
   maxMessageBytes: number
+  limits: SessionEventLimits
 }
 
 /** Throws `TypeError` for fields of the wrong type; only `metadata` may be anything. */
@@ -57,32 +63,32 @@ export function sessionEvent(input: SessionEventInput, place: SessionEventPlace)
   if (!isJsonObject(input)) throw new TypeError('event must be an object')
   const { source, stream, level = 'info', message, metadata } = input
   if (typeof message !== 'string') throw new TypeError('event message must be a string')
-  const cut = cutUtf8(message, place.maxMessageBytes)
+  const { limits, maxMessageBytes } = place
+  const cut = cutUtf8(message, maxMessageBytes)
+  const metadataBounds = { maxBytes: limits.maxEventMetadataBytes, maxDepth: limits.maxJsonDepth }
+  const text = (name: string, value: unknown) => requiredText(name, value, limits)
+  const orNull = (name: string, value: unknown) =>
+    value === undefined || value === null ? null : text(name, value)
   return Object.freeze({
     id: place.id,
     timestamp: toRfc3339(place.nowMs),
     session_id: place.sessionId,
-    tool_call_id: optionalText('toolCallId', input.toolCallId),
-    job_id: optionalText('jobId', input.jobId),
-    correlation_id: optionalText('correlationId', input.correlationId),
-    source: requiredText('source', source),
-    stream: requiredText('stream', stream),
+    tool_call_id: orNull('toolCallId', input.toolCallId),
+    job_id: orNull('jobId', input.jobId),
+    correlation_id: orNull('correlationId', input.correlationId),
+    source: text('source', source),
+    stream: text('stream', stream),
     level: parseLevel(level),
     message: cut.text,
     ...(cut.bytes < cut.originalBytes && {
       truncation: Object.freeze({
         original_size: cut.originalBytes,
         truncated_size: cut.bytes,
-        max_size: place.maxMessageBytes,
+        max_size: maxMessageBytes,
       }),
     }),
     ...(metadata !== undefined && { metadata: boundedJson(metadata, metadataBounds) }),
   })
-}
-
-const metadataBounds = {
-  maxBytes: defaultLimits.maxEventMetadataBytes,
-  maxDepth: defaultLimits.maxJsonDepth,
 }
 
 function parseLevel(level: unknown): SessionEventLevel {
@@ -100,11 +106,7 @@ function parseLevel(level: unknown): SessionEventLevel {
   }
 }
 
-function requiredText(name: string, value: unknown): string {
+function requiredText(name: string, value: unknown, limits: SessionEventLimits): string {
   if (typeof value !== 'string') throw new TypeError(`event ${name} must be a string`)
-  return cutUtf8(value, defaultLimits.maxEventTextBytes).text
-}
-
-function optionalText(name: string, value: unknown): string | null {
-  return value === undefined || value === null ? null : requiredText(name, value)
+  return cutUtf8(value, limits.maxEventTextBytes).text
 }

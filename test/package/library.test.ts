@@ -144,7 +144,7 @@ describe('the package, installed in an empty folder', function () {
   })
 
   it('serves from plain JavaScript: list, read, subscribe, and an update that arrives', async () => {
-    const program = join(root, 'test', 'e2e', 'library-program.mjs')
+    const program = join(root, 'test', 'package', 'library-program.mjs')
     await copyFile(program, join(folder, 'plain.mjs'))
     const out = run(process.execPath, ['plain.mjs'], folder)
     expect(JSON.parse(out)).to.deep.equal({
