@@ -59,7 +59,7 @@ export class RawSocket {
   /** Waits until `count` whole answers came, or the server closed the connection. */
   async answers(count: number, deadlineMs?: number): Promise<RawAnswer[]> {
     const found = () => parseAnswers(this.#received)
-    await this.#until(() => found().length >= count, `${count} answers`, deadlineMs)
+    await this.waitFor(() => found().length >= count, `${count} answers`, deadlineMs)
     return found()
   }
 
@@ -72,10 +72,11 @@ export class RawSocket {
 
   /** Waits until the server ends the connection. */
   async untilClosed(deadlineMs?: number): Promise<void> {
-    await this.#until(() => false, 'the end of the connection', deadlineMs)
+    await this.waitFor(() => false, 'the end of the connection', deadlineMs)
   }
 
-  async #until(condition: () => boolean, what: string, deadlineMs = 8000): Promise<void> {
+  /** Waits for the condition or the end of the connection. */
+  async waitFor(condition: () => boolean, what: string, deadlineMs = 8000): Promise<void> {
     let late = false
     const timer = setTimeout(() => {
       late = true
