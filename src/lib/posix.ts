@@ -1,6 +1,6 @@
 import { constants } from 'node:fs'
 import { lstat, mkdir, open, readdir } from 'node:fs/promises'
-import { resolve } from 'node:path'
+import { dirname, resolve } from 'node:path'
 import { ServiceError } from './errors.ts'
 import { type Logger, silentLogger } from './logger.ts'
 
@@ -33,10 +33,7 @@ export async function ensurePrivateDirectory(
 ): Promise<void> {
   // Without a trailing slash, which would make the checks below follow a symlink.
   const path = resolve(folder)
-  await mkdir(path, { recursive: true, mode: 0o700 }).catch(error => {
-    // Something that is not a folder is there: the check below says so in clearer words.
-    if (error.code !== 'EEXIST') throw error
-  })
+  await makeFolders(path)
   const found = await lstat(path)
   const elsewhere = 'remove it or choose another folder'
   if (found.isSymbolicLink()) throw unsafe(path, 'is a symbolic link', elsewhere)
@@ -55,6 +52,26 @@ export async function ensurePrivateDirectory(
     throw unsafe(path, `is open to other users (mode ${octal(found.mode)})`, `chmod 700 ${path}`)
   }
   await tighten(path)
+}
+
+/**
+ * With those above it. Not by `recursive`: where the system answers ENOENT whatever exists, as
+ * below /proc, Node tries again for ever.
+ */
+async function makeFolders(path: string): Promise<void> {
+  const make = () =>
+    mkdir(path, { mode: 0o700 }).catch(error => {
+      // Made meanwhile, or no folder: what is there is looked at by the caller.
+      if (error.code !== 'EEXIST') throw error
+    })
+  try {
+    await make()
+  } catch (error) {
+    const parent = dirname(path)
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || parent === path) throw error
+    await makeFolders(parent)
+    await make()
+  }
 }
 
 /** Makes names that were created, renamed or removed in `path` durable. */

@@ -1,5 +1,5 @@
 import { createServer, type RequestListener, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import { ServiceError } from '../lib/errors.ts'
 import type { Limits } from './options.ts'
 
@@ -32,10 +32,17 @@ export async function listen(
     listener,
   )
   server.maxConnections = limits.maxConnections
+  // A reader of a large answer that takes nothing any more would hold its file open for ever.
+  server.timeout = Math.max(limits.streamStallMs, 2 * limits.streamKeepAliveMs)
+  const sockets = new Set<Socket>()
+  server.on('connection', socket => {
+    sockets.add(socket)
+    socket.once('close', () => sockets.delete(socket))
+  })
   await bind(server, where)
   return {
     address: server.address() as AddressInfo,
-    stop: endStreams => stop(server, endStreams, limits.stopGraceMs),
+    stop: endStreams => stop(server, sockets, endStreams, limits.stopGraceMs),
   }
 }
 
@@ -66,13 +73,20 @@ function translate(error: NodeJS.ErrnoException, host: string, port: number): Se
   })
 }
 
-async function stop(server: Server, endStreams: () => void, graceMs: number): Promise<void> {
+async function stop(
+  server: Server,
+  sockets: ReadonlySet<Socket>,
+  endStreams: () => void,
+  graceMs: number,
+): Promise<void> {
   const closed = new Promise<void>(resolve => server.close(() => resolve()))
   endStreams()
   // A connection is idle only once its last answer is out: look again until none is left.
   const idle = setInterval(() => server.closeIdleConnections(), 20)
   const cut = setTimeout(() => server.closeAllConnections(), graceMs)
   server.closeIdleConnections()
+  // Opened ahead of need, as browsers do: to Node their first request has begun already.
+  for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy()
   await closed
   clearInterval(idle)
   clearTimeout(cut)

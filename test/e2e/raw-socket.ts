@@ -13,6 +13,7 @@ export class RawSocket {
   readonly socket: Socket
   #received = ''
   #closed = false
+  #wasReset = false
   #wake: (() => void)[] = []
 
   private constructor(socket: Socket) {
@@ -21,8 +22,7 @@ export class RawSocket {
       this.#received += bytes.toString('latin1')
       this.#changed()
     })
-    // A reset is one of the ways in which a server may end a connection.
-    socket.on('error', () => {})
+    socket.on('error', () => (this.#wasReset = true))
     socket.on('close', () => {
       this.#closed = true
       this.#changed()
@@ -37,6 +37,11 @@ export class RawSocket {
 
   get received(): string {
     return this.#received
+  }
+
+  /** The connection did not end as one that has nothing more to say. */
+  get wasReset(): boolean {
+    return this.#wasReset
   }
 
   get closed(): boolean {
@@ -54,16 +59,24 @@ export class RawSocket {
   /** Waits until `count` whole answers came, or the server closed the connection. */
   async answers(count: number, deadlineMs?: number): Promise<RawAnswer[]> {
     const found = () => parseAnswers(this.#received)
-    await this.#until(() => found().length >= count, `${count} answers`, deadlineMs)
+    await this.waitFor(() => found().length >= count, `${count} answers`, deadlineMs)
     return found()
+  }
+
+  /** The same, then forgets all that came: for many rounds on one connection. */
+  async takeAnswers(count: number, deadlineMs?: number): Promise<RawAnswer[]> {
+    const found = await this.answers(count, deadlineMs)
+    this.#received = ''
+    return found
   }
 
   /** Waits until the server ends the connection. */
   async untilClosed(deadlineMs?: number): Promise<void> {
-    await this.#until(() => false, 'the end of the connection', deadlineMs)
+    await this.waitFor(() => false, 'the end of the connection', deadlineMs)
   }
 
-  async #until(condition: () => boolean, what: string, deadlineMs = 8000): Promise<void> {
+  /** Waits for the condition or the end of the connection. */
+  async waitFor(condition: () => boolean, what: string, deadlineMs = 8000): Promise<void> {
     let late = false
     const timer = setTimeout(() => {
       late = true

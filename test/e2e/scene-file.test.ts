@@ -1,0 +1,132 @@
+import { mkdtemp, open, rename, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { type Events, RawSession } from '../helpers/mcp.ts'
+import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
+import { until } from './until.ts'
+
+describe('serve --scene-file', () => {
+  let folder: string
+  let file: string
+  let serve: ServeProcess
+  let session: RawSession
+  let events: Events
+
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'scene-file-'))
+    file = join(folder, 'scene.json')
+    const flags = ['--scene-file', file, '--limit=sceneFilePollMs=200']
+    serve = await startServeProcess({ flags })
+    session = await RawSession.open(serve.url)
+    await session.call('resources/subscribe', { uri: 'scene://current' })
+    events = await session.listen()
+  })
+
+  afterEach(async () => {
+    events.close()
+    await serve.stop()
+    await rm(folder, { recursive: true, force: true })
+  })
+
+  const scene = () => session.readJson('scene://current')
+  const told = () => events.updates.length
+  /** The client is told, and what it then reads is the new scene: in this order, always. */
+  async function expectPushed(before: number, expected: object): Promise<void> {
+    await events.until(() => told() > before)
+    expect(await scene()).to.deep.include(expected)
+  }
+  const warnings = () =>
+    serve
+      .output()
+      .stderr.split('\n')
+      .filter(line => line.includes('"level":"warn"'))
+
+  async function replace(text: string): Promise<void> {
+    await writeFile(`${file}.new`, text)
+    await rename(`${file}.new`, file)
+  }
+
+  it('serves the placeholder until the file is there', async () => {
+    expect(await scene()).to.include({ status: 'no_snapshot' })
+    await writeFile(file, '{"frame":1}')
+    await expectPushed(0, { frame: 1 })
+  })
+
+  it('pushes what replaces the file, each time', async () => {
+    for (let frame = 1; frame <= 5; frame++) {
+      const before = told()
+      await replace(JSON.stringify({ frame }))
+      await expectPushed(before, { frame })
+    }
+    expect(warnings()).to.deep.equal([])
+  })
+
+  it('keeps the old scene while the file is half-written, says so once, then takes the new', async () => {
+    await replace('{"frame":1}')
+    await expectPushed(0, { frame: 1 })
+    const before = told()
+    const writer = await open(file, 'w')
+    await writer.write('{"frame":2,"obj')
+    await until(() => warnings().length === 1, 'the half is reported')
+    expect(warnings()[0])
+      .to.contain(file)
+      .and.to.match(/not JSON/)
+    expect(await scene()).to.deep.equal({ frame: 1 })
+    expect(told()).to.equal(before)
+    await writer.write('ects":[]}')
+    await writer.close()
+    await expectPushed(before, { frame: 2, objects: [] })
+    expect(warnings()).to.have.lengthOf(1)
+  })
+
+  it('keeps the old scene when the file goes, and takes the next one', async () => {
+    await replace('{"frame":1}')
+    await expectPushed(0, { frame: 1 })
+    const before = told()
+    await rm(file)
+    await replace('{"frame":1,"again":true}')
+    await expectPushed(before, { again: true })
+    await rm(file)
+    expect(await scene()).to.include({ frame: 1 })
+  })
+
+  it('takes null for no scene', async () => {
+    await replace('{"frame":1}')
+    await expectPushed(0, { frame: 1 })
+    const before = told()
+    await replace('null')
+    await expectPushed(before, { status: 'no_snapshot' })
+  })
+
+  const wrong: [string, string | Buffer, RegExp][] = [
+    ['an array', '[1]', /neither an object nor null/],
+    ['a text', '"scene"', /neither an object nor null/],
+    ['NaN', '{"x":NaN}', /not JSON/],
+    ['too deep', `${'{"a":'.repeat(65)}1${'}'.repeat(65)}`, /deeper than 64/],
+    ['too large', `{"x":"${'x'.repeat(8 * 1024 * 1024)}"}`, /larger than/],
+    ['no UTF-8', Buffer.from([0x7b, 0xff, 0x7d]), /UTF-8/],
+  ]
+
+  for (const [title, content, problem] of wrong) {
+    it(`keeps the old scene when the file is ${title}`, async () => {
+      await replace('{"frame":1}')
+      await expectPushed(0, { frame: 1 })
+      await writeFile(`${file}.new`, content)
+      await rename(`${file}.new`, file)
+      await until(() => warnings().length > 0, 'a warning')
+      expect(warnings()).to.have.lengthOf(1)
+      expect(warnings()[0]).to.match(problem)
+      expect(await scene()).to.deep.equal({ frame: 1 })
+      const before = told()
+      await replace('{"frame":2}')
+      await expectPushed(before, { frame: 2 })
+    })
+  }
+
+  it('ends at the last state of a file that changes all the time', async () => {
+    for (let frame = 1; frame <= 300; frame++) await replace(JSON.stringify({ frame }))
+    await until(async () => (await scene()).frame === 300, 'the last frame')
+    expect(warnings()).to.deep.equal([])
+  })
+})
