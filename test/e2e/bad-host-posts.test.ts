@@ -118,7 +118,6 @@ describe('bad posts to the host link of the real program', () => {
     ['an event without message', 'events/s', '{"events":[{"source":"a","stream":"b"}]}', 400],
     ['an unknown level', 'events/s', event({ level: 'loud' }), 400],
     ['an event of another session', 'events/s', event({ session_id: 't' }), 400],
-    ['a session id that is only dots', 'events/%2e%2e', event({}), 400],
     ['a session id that climbs escaped', 'events/%2e%2e%2fx', event({}), 400],
     ['a session id with a NUL', 'events/a%00', event({}), 400],
     ['a session id with a broken escape', 'events/%zz', event({}), 400],

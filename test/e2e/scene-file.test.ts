@@ -108,21 +108,22 @@ describe('serve --scene-file', () => {
     ['no UTF-8', Buffer.from([0x7b, 0xff, 0x7d]), /UTF-8/],
   ]
 
-  for (const [title, content, problem] of wrong) {
-    it(`keeps the old scene when the file is ${title}`, async () => {
-      await replace('{"frame":1}')
-      await expectPushed(0, { frame: 1 })
+  it('keeps the old scene when the file is wrong, says each thing once, then takes the next', async () => {
+    await replace('{"frame":0}')
+    await expectPushed(0, { frame: 0 })
+    for (const [index, [title, content, problem]] of wrong.entries()) {
+      const before = told()
       await writeFile(`${file}.new`, content)
       await rename(`${file}.new`, file)
-      await until(() => warnings().length > 0, 'a warning')
-      expect(warnings()).to.have.lengthOf(1)
-      expect(warnings()[0]).to.match(problem)
-      expect(await scene()).to.deep.equal({ frame: 1 })
-      const before = told()
-      await replace('{"frame":2}')
-      await expectPushed(before, { frame: 2 })
-    })
-  }
+      await until(() => warnings().length > index, `a warning of ${title}`)
+      expect(warnings()).to.have.lengthOf(index + 1)
+      expect(warnings()[index]).to.match(problem)
+      expect(await scene()).to.deep.equal({ frame: index })
+      expect(told()).to.equal(before)
+      await replace(JSON.stringify({ frame: index + 1 }))
+      await expectPushed(before, { frame: index + 1 })
+    }
+  })
 
   it('ends at the last state of a file that changes all the time', async () => {
     for (let frame = 1; frame <= 300; frame++) await replace(JSON.stringify({ frame }))
