@@ -107,7 +107,7 @@ describe('a slow decision about a caller', () => {
       await new Promise(resolve => setTimeout(resolve, 60))
       return openPolicy.authenticate({})
     }
-    const limits = { sessionIdleMs: 50, maxSessions: 1 }
+    const limits = { maxSessions: 1 }
     const running = await startServer({ limits }, { auth: { authenticate: slow } })
     try {
       const session = await RawSession.open(running.url)
