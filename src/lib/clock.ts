@@ -5,6 +5,9 @@ export interface Clock {
 
 export const systemClock: Clock = { now: () => Date.now() }
 
+/** For durations: never set back, and not advanced by whoever sets the time. */
+export const monotonicClock: Clock = { now: () => performance.now() }
+
 /** RFC 3339 in UTC with milliseconds: the form of every time on the wire. */
 export function toRfc3339(timeMs: number): string {
   return new Date(timeMs).toISOString()

@@ -1,6 +1,6 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { join } from 'node:path'
-import { type Clock, systemClock } from '../lib/clock.ts'
+import { type Clock, monotonicClock, systemClock } from '../lib/clock.ts'
 import { type Logger, silentLogger } from '../lib/logger.ts'
 import { createListener } from './app.ts'
 import { createArtefactDownload } from './artefacts/download.ts'
@@ -123,13 +123,13 @@ export class McpHttpServer {
       resourcesEnabled: config.enableResources ?? true,
       identity: { name: 'service-cli', title: 'service-cli', version },
       limits: this.#limits,
-      clock: this.#clock,
+      clock: monotonicClock,
       log: this.#log,
     })
     const publicHost = config.publicUrl === undefined ? [] : [new URL(config.publicUrl).host]
     const allowedOrigins = config.allowedOrigins ?? []
     const store = this.#store
-    const onRefused = createRefusalLog(this.#clock, refused => this.#recordRefusal(refused))
+    const onRefused = createRefusalLog(monotonicClock, refused => this.#recordRefusal(refused))
     const host = this.#parts.host?.({ registry, onRefused })
     return createListener({
       mcp: this.#endpoint,

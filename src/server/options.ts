@@ -25,6 +25,8 @@ export interface Limits {
   /** Subscriptions of all sessions together. */
   maxSubscriptions: number
 
+  /** Bytes of answers, shared ones counted once, that their clients have not taken yet. */
+  maxHeldAnswerBytes: number
   /** Bytes waiting on one event stream before its updates are dropped. */
   maxStreamBufferBytes: number
   /** A comment line keeps an idle event stream open. */
@@ -138,6 +140,7 @@ export const defaultLimits: Readonly<Limits> = Object.freeze({
   maxSubscriptionsPerSession: 1000,
   maxSubscriptions: 200_000,
 
+  maxHeldAnswerBytes: 512 * MiB,
   maxStreamBufferBytes: 64 * KiB,
   streamKeepAliveMs: 15_000,
   streamStallMs: 120_000,

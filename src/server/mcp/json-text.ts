@@ -14,13 +14,20 @@ export class JsonText {
   readonly byteLength: number
 
   constructor(parts: readonly JsonPart[]) {
-    this.parts = parts
+    this.parts = parts.map(asBytesWhenLarge)
     this.byteLength = parts.reduce((sum, part) => sum + partLength(part), 0)
   }
 
   static of(value: unknown): JsonText {
     return new JsonText([JSON.stringify(value)])
   }
+}
+
+/** From here on a text is encoded once and its bytes are shared by all who are sent them. */
+const largeChars = 64 * 1024
+
+function asBytesWhenLarge(part: JsonPart): JsonPart {
+  return typeof part === 'string' && part.length >= largeChars ? Buffer.from(part) : part
 }
 
 export function base64Length(bytes: number): number {

@@ -80,12 +80,10 @@ async function writeBlob(res: ServerResponse, blob: StreamedBlob): Promise<void>
   for await (const text of base64(blob.open())) {
     if (res.destroyed) return
     res.write(text, 'latin1')
-    if (res.writableLength >= maxWaitingBytes) await drained(res)
+    await drained(res)
   }
 }
 
-/** A streamed blob waits for its client when this much is written and not yet taken. */
-const maxWaitingBytes = 512 * 1024
 /** A multiple of 3, small enough that its text dies young. */
 const encodeBytes = 48 * 1024
 

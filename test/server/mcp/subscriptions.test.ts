@@ -17,12 +17,19 @@ class Recorder implements Subscriber {
   }
 }
 
+/** A recorder the hub knows. */
+function added(hub: SubscriptionHub): Recorder {
+  const recorder = new Recorder()
+  hub.add(recorder)
+  return recorder
+}
+
 describe('SubscriptionHub', () => {
   const limits = { maxSubscriptions: 5, maxSubscriptionsPerSession: 3 }
 
   it('tells a subscriber the URI it subscribed, query included, when the base changes', () => {
     const hub = new SubscriptionHub(limits)
-    const one = new Recorder()
+    const one = added(hub)
     hub.subscribe(one, 'audit://recent?limit=10')
     hub.subscribe(one, 'audit://recent')
     hub.resourceUpdated('audit://recent')
@@ -31,8 +38,8 @@ describe('SubscriptionHub', () => {
 
   it('tells nobody else', () => {
     const hub = new SubscriptionHub(limits)
-    const one = new Recorder()
-    const other = new Recorder()
+    const one = added(hub)
+    const other = added(hub)
     hub.subscribe(one, 'a://1')
     hub.subscribe(other, 'a://2')
     hub.resourceUpdated('a://1')
@@ -42,7 +49,7 @@ describe('SubscriptionHub', () => {
 
   it('counts a repeated subscription once', () => {
     const hub = new SubscriptionHub(limits)
-    const one = new Recorder()
+    const one = added(hub)
     hub.subscribe(one, 'a://1')
     hub.subscribe(one, 'a://1')
     expect(hub.size.subscriptions).to.equal(1)
@@ -54,7 +61,7 @@ describe('SubscriptionHub', () => {
 
   it('forgets everything of a removed subscriber', () => {
     const hub = new SubscriptionHub(limits)
-    const one = new Recorder()
+    const one = added(hub)
     hub.subscribe(one, 'a://1')
     hub.subscribe(one, 'a://2')
     hub.remove(one)
@@ -62,14 +69,16 @@ describe('SubscriptionHub', () => {
     hub.listChanged()
     expect(one.told).to.deep.equal([])
     expect(hub.size).to.deep.equal({ subscriptions: 0, listeners: 0 })
+    expect(() => hub.subscribe(one, 'a://1'), 'it does not come back').to.throw('has ended')
+    expect(hub.size).to.deep.equal({ subscriptions: 0, listeners: 0 })
   })
 
   it('refuses more than a session may hold, and more than the server may hold', () => {
     const hub = new SubscriptionHub(limits)
-    const one = new Recorder()
+    const one = added(hub)
     for (const uri of ['a://1', 'a://2', 'a://3']) hub.subscribe(one, uri)
     expect(() => hub.subscribe(one, 'a://4')).to.throw('may subscribe to 3')
-    const other = new Recorder()
+    const other = added(hub)
     hub.subscribe(other, 'a://1')
     hub.subscribe(other, 'a://2')
     expect(() => hub.subscribe(other, 'a://3')).to.throw('as many subscriptions as it may')
@@ -89,7 +98,11 @@ describe('SubscriptionHub', () => {
       resourceUpdated: (topic: Topic) => void topic.encoded('test', encode),
       listChanged: () => {},
     })
-    for (let n = 0; n < 200; n++) hub.subscribe(listener(), 'scene://current')
+    for (let n = 0; n < 200; n++) {
+      const each = listener()
+      hub.add(each)
+      hub.subscribe(each, 'scene://current')
+    }
     for (let n = 0; n < 10; n++) hub.resourceUpdated('scene://current')
     expect(encodings).to.equal(1)
   })

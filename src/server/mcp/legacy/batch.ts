@@ -2,9 +2,17 @@ import type { ServerResponse } from 'node:http'
 import { errorMessage, type JsonText } from '../json-text.ts'
 import { rpcCodes } from '../errors.ts'
 import type { Message } from '../json-rpc.ts'
+import type { HeldAnswers } from '../held-answers.ts'
 import { drained, writeParts } from '../send.ts'
 
 type Request = Message & { kind: 'request' }
+
+export interface BatchParts {
+  dispatch: (request: Request) => JsonText | Promise<JsonText>
+  held: HeldAnswers
+  /** False once the session has ended: what is left of the batch is then left alone. */
+  isLive: () => boolean
+}
 
 /**
  * Answers a batch with one JSON array, written as the answers come: a hundred large reads are
@@ -13,19 +21,26 @@ type Request = Message & { kind: 'request' }
 export async function answerBatch(
   res: ServerResponse,
   messages: readonly Message[],
-  dispatch: (request: Request) => JsonText | Promise<JsonText>,
+  { dispatch, held, isLive }: BatchParts,
 ): Promise<void> {
   let open = false
   for (const message of messages) {
     if (message.kind === 'notification' || message.kind === 'response') continue
+    if (!isLive()) break
+    const id = message.id
     const answer =
       message.kind === 'invalid'
-        ? errorMessage(message.id, { code: rpcCodes.invalidRequest, message: message.problem })
+        ? errorMessage(id, { code: rpcCodes.invalidRequest, message: message.problem })
         : await dispatch(message)
-    if (!open) res.writeHead(200, { 'Content-Type': 'application/json' })
-    await writeParts(res, [open ? ',' : '[', ...answer.parts])
-    open = true
-    await drained(res)
+    const { text, release } = held.admit(id, answer)
+    try {
+      if (!open) res.writeHead(200, { 'Content-Type': 'application/json' })
+      await writeParts(res, [open ? ',' : '[', ...text.parts])
+      open = true
+      await drained(res)
+    } finally {
+      release?.()
+    }
     if (res.destroyed) return
   }
   if (open) res.end(']')

@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Clock } from '../../../lib/clock.ts'
+import { ServiceError } from '../../../lib/errors.ts'
 import { parseJson } from '../../../lib/json.ts'
 import type { Logger } from '../../../lib/logger.ts'
 import { fail } from '../../../lib/result.ts'
@@ -8,6 +9,7 @@ import { readBody } from '../../http/body.ts'
 import { accepts, isJsonType } from '../../http/media.ts'
 import type { Limits } from '../../options.ts'
 import { legacyCodes, rpcCodes, toRpcError } from '../errors.ts'
+import { HeldAnswers } from '../held-answers.ts'
 import { GatheredWrites } from '../gathered-writes.ts'
 import { errorMessage, JsonText, resultMessage } from '../json-text.ts'
 import { type Message, parseMessage } from '../json-rpc.ts'
@@ -42,11 +44,13 @@ type Request = Message & { kind: 'request' }
 /** Streamable HTTP with sessions: POST, GET and DELETE of revisions 2024-11-05 to 2025-11-25. */
 export class SessionEndpoint {
   readonly #parts: SessionEndpointParts
+  readonly #held: HeldAnswers
   readonly #gathered = new GatheredWrites()
   #lastGoodAccept: string | undefined
 
   constructor(parts: SessionEndpointParts) {
     this.#parts = parts
+    this.#held = new HeldAnswers(parts.limits.maxHeldAnswerBytes)
   }
 
   async post(req: IncomingMessage, res: ServerResponse, notes: RequestNotes): Promise<void> {
@@ -81,7 +85,8 @@ export class SessionEndpoint {
       return this.#refuse(res, 406, rpcCodes.refused, 'Accept must allow text/event-stream')
     }
     const session = this.#session(req, res, notes)
-    if (session === null) return
+    // A client that left while it was being authenticated has no stream to keep.
+    if (session === null || res.destroyed) return
     const { clock, keepAlive } = this.#parts
     const stream = new EventStream(res, this.#gathered, () => clock.now())
     const forget = keepAlive.add(stream)
@@ -133,8 +138,14 @@ export class SessionEndpoint {
     notes.rpc = message.method
     const answer = this.#dispatch(message, session)
     return answer instanceof Promise
-      ? answer.then(text => sendJson(res, 200, text))
-      : sendJson(res, 200, answer)
+      ? answer.then(text => this.#answer(res, message.id, text))
+      : this.#answer(res, message.id, answer)
+  }
+
+  #answer(res: ServerResponse, id: Request['id'], answer: JsonText): void | Promise<void> {
+    const { text, release } = this.#held.admit(id, answer)
+    if (release !== null) res.once('close', release)
+    return sendJson(res, 200, text)
   }
 
   #batch(
@@ -164,7 +175,11 @@ export class SessionEndpoint {
       )
     }
     notes.rpc = `batch of ${values.length}`
-    return answerBatch(res, messages, request => this.#dispatch(request, session))
+    return answerBatch(res, messages, {
+      dispatch: request => this.#dispatch(request, session),
+      held: this.#held,
+      isLive: () => this.#parts.sessions.isLive(session),
+    })
   }
 
   #initialize(
@@ -251,12 +266,16 @@ export class SessionEndpoint {
 
   #failed({ id, method }: Request, error: unknown): JsonText {
     const rpcError = toRpcError(error, legacyCodes)
-    if (rpcError.code === rpcCodes.internalError) {
+    // What the client did to itself (a limit reached) is no trouble of the server's.
+    if (!(error instanceof ServiceError) || ownTroubles.has(error.code)) {
       this.#parts.log.error({ err: error, rpc: method }, 'a request failed')
     }
     return errorMessage(id, rpcError)
   }
 }
+
+/** Reported by nobody else before they get here. */
+const ownTroubles = new Set(['internal', 'storage_failed', 'storage_full', 'artefact_corrupt'])
 
 function tooDeep(maxDepth: number): string {
   return `the body nests more than ${maxDepth} levels deep`

@@ -76,6 +76,10 @@ export class Sessions {
     return session
   }
 
+  isLive(session: Session): boolean {
+    return this.#byId.get(session.id) === session
+  }
+
   end(session: Session): void {
     this.#byId.delete(session.id)
     this.#hub.remove(session)

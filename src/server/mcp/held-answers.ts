@@ -1,0 +1,62 @@
+import { rpcCodes } from './errors.ts'
+import { errorMessage, type JsonText } from './json-text.ts'
+import type { RequestId } from './json-rpc.ts'
+
+export interface Admitted {
+  readonly text: JsonText
+  /** To be called when the answer is out, or its client gone; null when nothing is held. */
+  readonly release: (() => void) | null
+}
+
+/**
+ * Bounds the memory of answers whose clients have not taken them yet. Bytes shared by many
+ * answers (the scene, a kept blob) count once. Small texts and streamed blobs hold next to
+ * nothing and always pass.
+ */
+export class HeldAnswers {
+  readonly #maxBytes: number
+  readonly #users = new Map<Uint8Array, number>()
+  #bytes = 0
+
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes
+  }
+
+  /** The answer, or in its place an error that asks the client to come again. */
+  admit(id: RequestId | null, text: JsonText): Admitted {
+    const large = text.parts.filter(part => part instanceof Uint8Array)
+    if (large.length === 0) return { text, release: null }
+    const added = large.reduce((sum, part) => sum + (this.#users.has(part) ? 0 : part.length), 0)
+    if (this.#bytes + added > this.#maxBytes) {
+      const error = {
+        code: rpcCodes.internalError,
+        message: 'too many large answers wait for their readers; read again later',
+        data: { reason: 'answers_waiting' },
+      }
+      return { text: errorMessage(id, error), release: null }
+    }
+    for (const part of large) this.#hold(part)
+    return {
+      text,
+      release: () => {
+        for (const part of large.splice(0)) this.#letGo(part)
+      },
+    }
+  }
+
+  #hold(part: Uint8Array): void {
+    const users = this.#users.get(part) ?? 0
+    if (users === 0) this.#bytes += part.length
+    this.#users.set(part, users + 1)
+  }
+
+  #letGo(part: Uint8Array): void {
+    const users = (this.#users.get(part) ?? 1) - 1
+    if (users > 0) {
+      this.#users.set(part, users)
+      return
+    }
+    this.#users.delete(part)
+    this.#bytes -= part.length
+  }
+}
