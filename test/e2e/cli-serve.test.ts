@@ -17,6 +17,7 @@ import {
   startProgram,
   textOf,
 } from '../helpers/program.ts'
+import { skipBecause } from '../helpers/skip.ts'
 
 interface Listening {
   event: string
@@ -59,7 +60,8 @@ describe('service-cli serve', () => {
   })
 
   it('posts a scene by the command the banner shows', async function () {
-    if (!existsSync('/usr/bin/curl') || !existsSync('/usr/bin/script')) this.skip()
+    if (!existsSync('/usr/bin/curl') || !existsSync('/usr/bin/script'))
+      skipBecause(this, 'needs curl and script')
     const child = serveOnTerminal([])
     const banner = await readUntil(child.stdout, 'Ctrl-C stops.')
     expect(banner).to.contain('MCP endpoint').and.not.contain('\x1b')
@@ -72,7 +74,8 @@ describe('service-cli serve', () => {
   })
 
   it('goes on when its terminal is stopped', async function () {
-    if (process.platform !== 'linux' || !existsSync('/usr/bin/script')) this.skip()
+    if (process.platform !== 'linux' || !existsSync('/usr/bin/script'))
+      skipBecause(this, 'needs Linux and the program script')
     const child = serveOnTerminal(['--log-level', 'debug'])
     await readUntil(child.stdout, 'Ctrl-C stops.')
     const [record = ''] = (await readdir(join(folder, 'instances'))).filter(isRecord)
@@ -131,7 +134,7 @@ describe('service-cli serve', () => {
   })
 
   it('names who holds a taken port', async function () {
-    if (process.platform !== 'linux') this.skip()
+    if (process.platform !== 'linux') skipBecause(this, 'needs Linux')
     const { child, listening } = await serve(['--json'])
     const { port } = new URL(listening.url)
     const second = await runProgram(['serve', '--port', port, '--registry-dir', folder])
@@ -177,7 +180,7 @@ describe('service-cli serve', () => {
   })
 
   it('has its name in the process list instead of its arguments', async function () {
-    if (process.platform !== 'linux') this.skip()
+    if (process.platform !== 'linux') skipBecause(this, 'needs Linux')
     const { child } = await serve(['--json'])
     const shown = await readFile(`/proc/${child.pid}/cmdline`, 'utf8')
     expect(shown.replaceAll('\0', '')).to.equal('service-cli')

@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { buildIfStale, exitOf, root, runProgram, startProgram } from '../helpers/program.ts'
+import { skipBecause } from '../helpers/skip.ts'
 
 const pjson: { version: string; engines: { node: string } } = JSON.parse(
   readFileSync(join(root, 'package.json'), 'utf8'),
@@ -45,7 +46,7 @@ describe('service-cli', () => {
 
   it('says what it needs on an older Node', async function () {
     const old = findOldNode()
-    if (old === null) this.skip()
+    if (old === null) skipBecause(this, 'there is no older Node on this machine')
     for (const args of [[], ['--version'], ['serve']]) {
       const { code, stdout, stderr } = await runProgram(args, { node: old.path })
       expect(code).to.equal(1)

@@ -5,6 +5,7 @@ import * as fs from 'node:fs'
 import { join } from 'node:path'
 import { createFsStore } from '../../src/server/artefacts/fs-store.ts'
 import { failureOf, sha256, withFolder } from '../server/artefacts/support.ts'
+import { skipBecause } from '../helpers/skip.ts'
 
 const mount = (path: string) =>
   spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=2m,mode=700', 'tmpfs', path])
@@ -13,8 +14,7 @@ describe('artefact store on a full disk', () => {
   it('says storage_full, leaves nothing behind and stays usable', function () {
     return withFolder(async folder => {
       if (process.platform !== 'linux' || mount(folder).status !== 0) {
-        console.log('      skipped: mounting a tmpfs needs Linux and root')
-        return this.skip()
+        skipBecause(this, 'needs Linux and root')
       }
       try {
         const root = join(folder, 'root')

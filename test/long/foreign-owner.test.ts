@@ -3,13 +3,13 @@ import * as fs from 'node:fs'
 import { join } from 'node:path'
 import { createFsStore } from '../../src/server/artefacts/fs-store.ts'
 import { failureOf, withFolder } from '../server/artefacts/support.ts'
+import { skipBecause } from '../helpers/skip.ts'
 
 describe('artefact folder of another user', () => {
   it('is refused with its path and what to do', function () {
     return withFolder(async folder => {
       if (process.geteuid?.() !== 0) {
-        console.log('      skipped: giving a folder away needs root')
-        return this.skip()
+        skipBecause(this, 'needs Linux and root')
       }
       const root = join(folder, 'root')
       fs.mkdirSync(root, { mode: 0o700 })

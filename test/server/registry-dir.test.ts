@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { ServiceError } from '../../src/lib/errors.ts'
 import { openRegistryDir, selectRegistryDir } from '../../src/server/registry-dir.ts'
+import { skipBecause } from '../helpers/skip.ts'
 
 const posix = process.getuid !== undefined
 
@@ -18,7 +19,7 @@ describe('selectRegistryDir', () => {
     [undefined, {}, own],
   ] as const) {
     it(`takes ${chosen} for option ${option} and ${JSON.stringify(env)}`, function () {
-      if (!posix) this.skip()
+      if (!posix) skipBecause(this, 'owners, modes and links need a POSIX system')
       expect(selectRegistryDir(option, env)).to.equal(chosen)
     })
   }
@@ -57,7 +58,7 @@ describe('openRegistryDir', () => {
   })
 
   it('closes an empty folder that is open to others', async function () {
-    if (!posix) this.skip()
+    if (!posix) skipBecause(this, 'owners, modes and links need a POSIX system')
     await mkdir(join(base, 'r'))
     await chmod(join(base, 'r'), 0o777)
     await openRegistryDir(join(base, 'r'))
@@ -65,7 +66,7 @@ describe('openRegistryDir', () => {
   })
 
   it('refuses a folder in use that is open to others, and leaves its mode', async function () {
-    if (!posix) this.skip()
+    if (!posix) skipBecause(this, 'owners, modes and links need a POSIX system')
     for (const mode of [0o755, 0o770, 0o701]) {
       await mkdir(join(base, 'r'), { recursive: true })
       await writeFile(join(base, 'r', 'somebody'), '')
@@ -79,7 +80,7 @@ describe('openRegistryDir', () => {
   })
 
   it('refuses an open instances/ folder in use', async function () {
-    if (!posix) this.skip()
+    if (!posix) skipBecause(this, 'owners, modes and links need a POSIX system')
     const { instances } = await openRegistryDir(join(base, 'r'))
     await writeFile(join(instances, 'x.token'), '')
     await chmod(instances, 0o755)
@@ -102,7 +103,7 @@ describe('openRegistryDir', () => {
   })
 
   it('refuses the folder of another user', async function () {
-    if (process.getuid?.() !== 0) this.skip() // only root can make one
+    if (process.getuid?.() !== 0) skipBecause(this, 'only root can give a file to somebody else')
     await mkdir(join(base, 'r'), { mode: 0o700 })
     await chown(join(base, 'r'), 65534, 65534)
     const error = await refusal(join(base, 'r'))

@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { findPortHolder, listeningInodes } from '../../../src/lib/cli/port-holder.ts'
+import { skipBecause } from '../../helpers/skip.ts'
 
 const table = `  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
    0: 0100007F:223D 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 4711 1
@@ -17,7 +18,7 @@ describe('findPortHolder', () => {
   })
 
   it('finds a process that listens, and nobody once it stopped', async function () {
-    if (process.platform !== 'linux') this.skip()
+    if (process.platform !== 'linux') skipBecause(this, 'needs Linux')
     const server = createServer().listen(0, '127.0.0.1')
     await once(server, 'listening')
     const address = server.address()

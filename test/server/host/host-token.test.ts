@@ -13,6 +13,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { resolveHostToken } from '../../../src/server/host/host-token.ts'
+import { skipBecause } from '../../helpers/skip.ts'
 
 const posix = process.getuid !== undefined
 
@@ -97,7 +98,7 @@ describe('resolveHostToken', () => {
 
   for (const mode of [0o640, 0o604, 0o644, 0o620, 0o610]) {
     it(`refuses a file of mode ${mode.toString(8)}`, async function () {
-      if (!posix) this.skip()
+      if (!posix) skipBecause(this, 'owners, modes and links need a POSIX system')
       expect(await refusal(await fileWith('private-text', mode))).to.contain('other users')
     })
   }
@@ -109,7 +110,7 @@ describe('resolveHostToken', () => {
   })
 
   it("refuses another user's file", async function () {
-    if (process.getuid?.() !== 0) this.skip() // only root can make one
+    if (process.getuid?.() !== 0) skipBecause(this, 'only root can give a file to somebody else')
     const file = await fileWith('private-text')
     await chown(file, 65534, 65534)
     expect(await refusal(file)).to.contain('another user')
@@ -122,7 +123,7 @@ describe('resolveHostToken', () => {
   })
 
   it('refuses a symlink to a wider file, or into a folder that others can write', async function () {
-    if (!posix) this.skip()
+    if (!posix) skipBecause(this, 'owners, modes and links need a POSIX system')
     await symlink(await fileWith('private-text', 0o644), join(base, 'link'))
     expect(await refusal(join(base, 'link'))).to.contain('other users')
     const shared = join(base, 'shared')

@@ -9,6 +9,7 @@ import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLogger } from '../../../src/lib/logger.ts'
 import { isDead, parseOwner, removeLeftovers } from '../../../src/server/host/leftovers.ts'
 import { isRunning, processStart, startTicks } from '../../../src/server/host/process-start.ts'
+import { skipBecause } from '../../helpers/skip.ts'
 
 describe('removeLeftovers', () => {
   let base: string
@@ -50,7 +51,7 @@ describe('removeLeftovers', () => {
   })
 
   it('removes the record of a process whose pid was given away', async function () {
-    if (process.platform !== 'linux') this.skip()
+    if (process.platform !== 'linux') skipBecause(this, 'needs Linux')
     const id = await place({ pid: process.pid, pid_start: 'boot:1' })
     expect(await clean()).to.deep.equal([id])
   })
@@ -89,7 +90,7 @@ describe('removeLeftovers', () => {
   })
 
   it("keeps another user's record", async function () {
-    if (process.getuid?.() !== 0) this.skip() // only root can make one
+    if (process.getuid?.() !== 0) skipBecause(this, 'only root can give a file to somebody else')
     const id = await place({}, false)
     await chown(join(base, `${id}.json`), 65534, 65534)
     expect(await clean()).to.deep.equal([])
@@ -136,7 +137,7 @@ describe('isDead', () => {
 
 describe('process start', () => {
   it('is the same each time, differs between processes, null for the dead', async function () {
-    if (process.platform !== 'linux') this.skip()
+    if (process.platform !== 'linux') skipBecause(this, 'needs Linux')
     expect(await processStart(process.pid)).to.equal(await processStart(process.pid))
     expect(await processStart(process.pid)).to.match(/^[0-9a-f-]{36}:\d+$/)
     expect(await processStart(2 ** 30)).to.equal(null)

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { Harness, bearer, head, json } from './harness.ts'
+import { skipBecause } from '../../helpers/skip.ts'
 
 describe('host routes', () => {
   let host: Harness
@@ -68,7 +69,8 @@ describe('host routes', () => {
     })
 
     it('answers 403 to a peer that is not on the loopback, even with the token', async function () {
-      if (process.platform === 'win32') this.skip()
+      if (process.platform === 'win32')
+        skipBecause(this, 'owners, modes and links need a POSIX system')
       const folder = await mkdtemp(join(tmpdir(), 'host-peer-'))
       const socketPath = join(folder, 'socket')
       const local = await Harness.start({}, socketPath)
