@@ -79,6 +79,7 @@ export async function startServeProcess(settings: ServeSettings = {}): Promise<S
   const { child, output, exited } = launch(args, cleanEnv(registryDir, env))
   const line = await Promise.race([firstLine(child.stdout), exited])
   if (typeof line !== 'string') {
+    if (settings.registryDir === undefined) await rm(registryDir, { recursive: true, force: true })
     throw new Error(`serve ended with ${line.code ?? line.signal}: ${line.stderr}`)
   }
   const said = JSON.parse(line)
