@@ -52,6 +52,8 @@ export class McpHttpServer {
   readonly #limits: Limits
   readonly #log: Logger
   readonly #clock: Clock
+  /** For durations: setting the time ends no session. */
+  readonly #ticks: Clock
   readonly #store: ArtefactStore | null
   readonly #registry: ResourceRegistry
   readonly #host: string
@@ -67,6 +69,7 @@ export class McpHttpServer {
     this.#limits = resolveLimits(config.limits)
     this.#log = services.log ?? silentLogger
     this.#clock = services.clock ?? systemClock
+    this.#ticks = services.clock ?? monotonicClock
     this.#host = config.host ?? '127.0.0.1'
     this.#baseUrl = config.publicUrl?.replace(/\/+$/, '') ?? null
     this.#store = this.#openStore()
@@ -123,13 +126,13 @@ export class McpHttpServer {
       resourcesEnabled: config.enableResources ?? true,
       identity: { name: 'service-cli', title: 'service-cli', version },
       limits: this.#limits,
-      clock: monotonicClock,
+      clock: this.#ticks,
       log: this.#log,
     })
     const publicHost = config.publicUrl === undefined ? [] : [new URL(config.publicUrl).host]
     const allowedOrigins = config.allowedOrigins ?? []
     const store = this.#store
-    const onRefused = createRefusalLog(monotonicClock, refused => this.#recordRefusal(refused))
+    const onRefused = createRefusalLog(this.#ticks, refused => this.#recordRefusal(refused))
     const host = this.#parts.host?.({ registry, onRefused })
     return createListener({
       mcp: this.#endpoint,
