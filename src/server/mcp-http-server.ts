@@ -3,12 +3,12 @@ import { join } from 'node:path'
 import { type Clock, systemClock } from '../lib/clock.ts'
 import { type Logger, silentLogger } from '../lib/logger.ts'
 import { createListener } from './app.ts'
-import { createArtefactDownload } from './artefacts/download.ts'
 import { createFsStore } from './artefacts/fs-store.ts'
 import { defaultArtefactRoot } from './artefacts/helpers.ts'
 import { createLazyStore } from './artefacts/lazy-store.ts'
 import type { ArtefactStore } from './artefacts/store.ts'
 import { type AccessLog, accessLogOn } from './http/access-log.ts'
+import { createArtefactDownload } from './http/artefact-download.ts'
 import { type AuthPolicy, openPolicy } from './http/authentication.ts'
 import { createCors } from './http/cors.ts'
 import { createGuard } from './http/guards.ts'
@@ -143,7 +143,7 @@ export class McpHttpServer {
       ...(host === undefined ? {} : { host }),
       ...(store === null
         ? {}
-        : { download: createArtefactDownload({ store, limits: this.#limits }) }),
+        : { download: createArtefactDownload({ store, limits: this.#limits, log: this.#log }) }),
       isReady: () => this.#endpoint !== null,
       onRefused,
       limits: this.#limits,
