@@ -1,7 +1,11 @@
 import { createServer, type RequestListener, type Server } from 'node:http'
 import { type AddressInfo, Server as NetServer, type Socket } from 'node:net'
 import { ServiceError } from '../lib/errors.ts'
+import type { Logger } from '../lib/logger.ts'
 import type { Limits } from './options.ts'
+import { rarely } from './rarely.ts'
+
+const warnEveryMs = 60_000
 
 export interface Listening {
   readonly address: AddressInfo
@@ -17,6 +21,7 @@ export async function listen(
   listener: RequestListener,
   where: { host: string; port: number },
   limits: Limits,
+  log: Logger,
 ): Promise<Listening> {
   const server = createServer({
     maxHeaderSize: limits.maxHeaderBytes,
@@ -34,6 +39,13 @@ export async function listen(
   const connections = new Connections(server)
   server.on('request', listener)
   await bind(server, where)
+  // A failed accept must not end the process; when one fails, many do.
+  server.on(
+    'error',
+    rarely(warnEveryMs, ({ code }: NodeJS.ErrnoException) => {
+      log.warn({ code: code ?? 'unknown' }, 'connections cannot be accepted')
+    }),
+  )
   return {
     address: server.address() as AddressInfo,
     stop: endStreams => stop(server, connections, endStreams, limits.stopGraceMs),
@@ -45,8 +57,6 @@ function bind(server: Server, { host, port }: { host: string; port: number }): P
     server.once('error', (error: NodeJS.ErrnoException) => reject(translate(error, host, port)))
     server.listen({ host, port }, () => {
       server.removeAllListeners('error')
-      // A failed accept (no file descriptor left) must not end the process.
-      server.on('error', () => {})
       resolve()
     })
   })

@@ -89,7 +89,7 @@ export class McpHttpServer {
     // Opening the store now shows an unusable folder at the start, not at the first read.
     await this.#store?.page(undefined, 1)
     const where = { host: this.#host, port: this.#config.port ?? 0 }
-    this.#listening = await listen(this.requestListener(), where, this.#limits)
+    this.#listening = await listen(this.requestListener(), where, this.#limits, this.#log)
     const { port } = this.#listening.address
     this.#baseUrl ??= localBase(this.#host, port)
     return { url: `${this.#baseUrl}/mcp`, port }

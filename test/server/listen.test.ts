@@ -1,9 +1,11 @@
-import { once } from 'node:events'
+import { type EventEmitter, once } from 'node:events'
 import type { RequestListener, ServerResponse } from 'node:http'
 import { type Socket, connect } from 'node:net'
 import { expect } from 'chai'
+import { silentLogger } from '../../src/lib/logger.ts'
 import { type Listening, listen } from '../../src/server/listen.ts'
 import { resolveLimits } from '../../src/server/options.ts'
+import { recordingLog } from './artefacts/support.ts'
 
 /** So long that no test passes because of the cut at its end. */
 const patient = resolveLimits({ stopGraceMs: 60_000 })
@@ -20,7 +22,7 @@ describe('stop', () => {
   })
 
   async function start(listener: RequestListener, limits = patient): Promise<void> {
-    listening = await listen(listener, { host: '127.0.0.1', port: 0 }, limits)
+    listening = await listen(listener, { host: '127.0.0.1', port: 0 }, limits, silentLogger)
   }
 
   async function open(text = ''): Promise<Socket> {
@@ -120,3 +122,22 @@ async function readSlowly(socket: Socket): Promise<number> {
   }
   return count
 }
+
+describe('an error of the listening socket', () => {
+  it('does not end the process, and is logged once', async () => {
+    const { lines, ...log } = recordingLog()
+    const listener: RequestListener = ({ socket }, res) => {
+      // How Node reports a failed accept. It cannot be brought about from outside on Linux.
+      const server = Reflect.get(socket, 'server') as EventEmitter
+      for (const code of ['ENOBUFS', 'ENOBUFS'])
+        server.emit('error', Object.assign(new Error(), { code }))
+      res.end()
+    }
+    const listening = await listen(listener, { host: '127.0.0.1', port: 0 }, patient, log)
+    const answer = await fetch(`http://127.0.0.1:${listening.address.port}/`)
+    expect(answer.status).to.equal(200)
+    await listening.stop(() => {})
+    const text = 'connections cannot be accepted {"code":"ENOBUFS"}'
+    expect(lines).to.deep.equal([{ level: 'warn', text }])
+  })
+})
