@@ -41,7 +41,7 @@ const allowed: Readonly<Record<Zone, readonly Zone[]>> = {
   'server/': ['lib/', ...parts],
   'server/options.ts': ['lib/'],
   'server/serve-options.ts': ['lib/', 'server/options.ts', 'server/http/'],
-  'server/http/': ['lib/', 'server/options.ts'],
+  'server/http/': ['lib/', 'server/options.ts', 'server/artefacts/'],
   'server/resources/': ['lib/', 'server/options.ts', 'server/artefacts/'],
   'server/artefacts/': ['lib/', 'server/options.ts', 'server/resources/'],
   'server/mcp/': [
@@ -82,6 +82,9 @@ const allowedLate: Partial<Record<Zone, readonly Zone[]>> = {
   'commands/': ['server/'],
 }
 
+/** What can be read and where it is kept must not depend on how it is asked for. */
+const transportFree: readonly Zone[] = ['server/resources/', 'server/artefacts/']
+
 /** Who may import what from outside. Anything of Node that is not named is free. */
 const packages: readonly { matches: RegExp; zones: readonly Zone[] }[] = [
   { matches: /^@oclif\//, zones: ['main.ts', 'commands/', 'lib/cli/'] },
@@ -91,8 +94,9 @@ const packages: readonly { matches: RegExp; zones: readonly Zone[] }[] = [
   { matches: /^(hono|@hono\/.*|ws|zod|jose|hono-openapi)$/, zones: ['server/', ...parts] },
   {
     matches: /^node:(http|https|http2|net|tls|dgram)$/,
-    zones: [...zones].filter(zone => zone !== 'server/resources/'),
+    zones: [...zones].filter(zone => !transportFree.includes(zone)),
   },
+  { matches: /^node:module$/, zones: [] },
   { matches: /^node:sqlite$/, zones: ['server/accounts/'] },
   { matches: /^node:/, zones },
 ]
@@ -125,6 +129,19 @@ describe('architecture', () => {
     ['server/resources/a.ts', `export { x } from '../http/b.ts'`, true],
     ['server/resources/a.ts', `import http from 'node:http'`, true],
     ['server/resources/a.ts', `import type { x } from 'node:http'`, true],
+    ['server/artefacts/a.ts', `import type { x } from 'node:http'`, true],
+    ['server/artefacts/a.ts', `import { x } from '../http/b.ts'`, true],
+    ['server/resources/a.ts', `  import { x } from '../http/b.ts'`, true],
+    ['server/resources/a.ts', `\texport { x } from '../http/b.ts'`, true],
+    ['server/resources/a.ts', `const x = 1; import { y } from '../http/b.ts'`, true],
+    ['server/resources/a.ts', 'const x = await import(`node:http`)', true],
+    ['server/resources/a.ts', 'const x = await import(`../${name}.ts`)', true],
+    ['server/resources/a.ts', `const x = await import('node:' + name)`, true],
+    ['server/resources/a.ts', `const x = await import(name)`, true],
+    ['server/resources/a.ts', `const x = await import(/* late */ '../mcp/b.ts')`, true],
+    ['server/resources/a.ts', `const x = process.getBuiltinModule('node:http')`, true],
+    ['server/resources/a.ts', `import { createRequire } from 'node:module'`, true],
+    ['server/resources/a.ts', `import * as module from 'node:module'`, true],
     ['server/resources/a.ts', `import { x } from 'node:crypto'`, false],
     ['lib/a.ts', `import { x } from '../server/options.ts'`, true],
     ['lib/a.ts', `import { x } from './cli/b.ts'`, true],
@@ -172,9 +189,13 @@ function zoneOf(file: string): Zone | undefined {
 
 function importsOf(text: string): Import[] {
   const code = text.replace(/^\s*(\/\/|\/?\*).*$/gm, '')
-  const early = /^(?:import|export)\b(?:[^'"();]*?\bfrom\s*)?\s*['"]([^'"]+)['"]/gm
-  const late = /\bimport\(\s*['"]([^'"]+)['"]/g
-  const found = (pattern: RegExp, isLate: boolean): Import[] =>
-    [...code.matchAll(pattern)].map(([, target = '']) => ({ target, late: isLate }))
-  return [...found(early, false), ...found(late, true)]
+  const early = /(?:^|;)\s*(?:import|export)\b(?:[^'"();]*?\bfrom\s*)?\s*['"]([^'"]+)['"]/gm
+  const late = /\bimport\(\s*(['"`])([^'"`$]+)\1\s*[,)]/g
+  // What is loaded by a name made at run time, or past the import lines, cannot be judged.
+  const hidden = /\bimport\((?!\s*(['"`])[^'"`$]+\1\s*[,)])|\bgetBuiltinModule\b/g
+  return [
+    ...Array.from(code.matchAll(early), ([, target = '']) => ({ target, late: false })),
+    ...Array.from(code.matchAll(late), ([, , target = '']) => ({ target, late: true })),
+    ...Array.from(code.matchAll(hidden), ([target]) => ({ target, late: true })),
+  ]
 }

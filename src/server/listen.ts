@@ -1,13 +1,17 @@
 import { createServer, type RequestListener, type Server } from 'node:http'
-import type { AddressInfo, Socket } from 'node:net'
+import { type AddressInfo, Server as NetServer, type Socket } from 'node:net'
 import { ServiceError } from '../lib/errors.ts'
+import type { Logger } from '../lib/logger.ts'
 import type { Limits } from './options.ts'
+import { rarely } from './rarely.ts'
+
+const warnEveryMs = 60_000
 
 export interface Listening {
   readonly address: AddressInfo
   /**
-   * Stops accepting, lets `endStreams` finish what is open, cuts what remains after the grace
-   * time. Resolves when every connection is closed.
+   * Stops accepting, lets `endStreams` finish what is open and every answer reach its reader, cuts
+   * what remains after the grace time. Resolves when every connection is closed.
    */
   stop(endStreams: () => void): Promise<void>
 }
@@ -17,32 +21,34 @@ export async function listen(
   listener: RequestListener,
   where: { host: string; port: number },
   limits: Limits,
+  log: Logger,
 ): Promise<Listening> {
-  const server = createServer(
-    {
-      maxHeaderSize: limits.maxHeaderBytes,
-      headersTimeout: limits.headersTimeoutMs,
-      // Bodies have a progress time-out of their own: a large upload may take its time.
-      requestTimeout: 0,
-      keepAliveTimeout: limits.keepAliveTimeoutMs,
-      connectionsCheckingInterval: Math.min(1000, limits.headersTimeoutMs),
-      // What may wait on a stream before `write` reports it full.
-      highWaterMark: limits.maxStreamBufferBytes,
-    },
-    listener,
-  )
+  const server = createServer({
+    maxHeaderSize: limits.maxHeaderBytes,
+    headersTimeout: limits.headersTimeoutMs,
+    // Bodies have a progress time-out of their own: a large upload may take its time.
+    requestTimeout: 0,
+    keepAliveTimeout: limits.keepAliveTimeoutMs,
+    connectionsCheckingInterval: Math.min(1000, limits.headersTimeoutMs),
+    // What may wait on a stream before `write` reports it full.
+    highWaterMark: limits.maxStreamBufferBytes,
+  })
   server.maxConnections = limits.maxConnections
   // A reader of a large answer that takes nothing any more would hold its file open for ever.
   server.timeout = Math.max(limits.streamStallMs, 2 * limits.streamKeepAliveMs)
-  const sockets = new Set<Socket>()
-  server.on('connection', socket => {
-    sockets.add(socket)
-    socket.once('close', () => sockets.delete(socket))
-  })
+  const connections = new Connections(server)
+  server.on('request', listener)
   await bind(server, where)
+  // A failed accept must not end the process; when one fails, many do.
+  server.on(
+    'error',
+    rarely(warnEveryMs, ({ code }: NodeJS.ErrnoException) => {
+      log.warn({ code: code ?? 'unknown' }, 'connections cannot be accepted')
+    }),
+  )
   return {
     address: server.address() as AddressInfo,
-    stop: endStreams => stop(server, sockets, endStreams, limits.stopGraceMs),
+    stop: endStreams => stop(server, connections, endStreams, limits.stopGraceMs),
   }
 }
 
@@ -51,8 +57,6 @@ function bind(server: Server, { host, port }: { host: string; port: number }): P
     server.once('error', (error: NodeJS.ErrnoException) => reject(translate(error, host, port)))
     server.listen({ host, port }, () => {
       server.removeAllListeners('error')
-      // A failed accept (no file descriptor left) must not end the process.
-      server.on('error', () => {})
       resolve()
     })
   })
@@ -75,19 +79,52 @@ function translate(error: NodeJS.ErrnoException, host: string, port: number): Se
 
 async function stop(
   server: Server,
-  sockets: ReadonlySet<Socket>,
+  connections: Connections,
   endStreams: () => void,
   graceMs: number,
 ): Promise<void> {
-  const closed = new Promise<void>(resolve => server.close(() => resolve()))
+  // The `close` of an HTTP server would cut the readers of every answer that is written already.
+  const closed = new Promise<void>(resolve => {
+    NetServer.prototype.close.call(server, () => resolve())
+  })
   endStreams()
-  // A connection is idle only once its last answer is out: look again until none is left.
-  const idle = setInterval(() => server.closeIdleConnections(), 20)
-  const cut = setTimeout(() => server.closeAllConnections(), graceMs)
-  server.closeIdleConnections()
-  // Opened ahead of need, as browsers do: to Node their first request has begun already.
-  for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy()
+  connections.closeWhenAnswered()
+  const cut = setTimeout(() => connections.cut(), graceMs)
   await closed
-  clearInterval(idle)
   clearTimeout(cut)
+}
+
+/** Every connection, with the number of its answers that have not left yet. */
+class Connections {
+  readonly #answers = new Map<Socket, number>()
+  #closing = false
+
+  constructor(server: Server) {
+    server.on('connection', socket => {
+      this.#answers.set(socket, 0)
+      socket.once('close', () => this.#answers.delete(socket))
+    })
+    server.on('request', ({ socket }, res) => {
+      this.#count(socket, 1)
+      // After the last byte was handed to the system, or with the connection.
+      res.once('close', () => this.#count(socket, -1))
+    })
+  }
+
+  /** Idle ones now (also those opened ahead of need, as browsers do), the others when they are. */
+  closeWhenAnswered(): void {
+    this.#closing = true
+    for (const [socket, open] of this.#answers) if (open === 0) socket.destroy()
+  }
+
+  cut(): void {
+    for (const socket of this.#answers.keys()) socket.destroy()
+  }
+
+  #count(socket: Socket, change: 1 | -1): void {
+    const open = this.#answers.get(socket)
+    if (open === undefined) return
+    this.#answers.set(socket, open + change)
+    if (this.#closing && open + change === 0) socket.destroySoon()
+  }
 }

@@ -3,12 +3,12 @@ import { join } from 'node:path'
 import { type Clock, monotonicClock, systemClock } from '../lib/clock.ts'
 import { type Logger, silentLogger } from '../lib/logger.ts'
 import { createListener } from './app.ts'
-import { createArtefactDownload } from './artefacts/download.ts'
 import { createFsStore } from './artefacts/fs-store.ts'
 import { defaultArtefactRoot } from './artefacts/helpers.ts'
 import { createLazyStore } from './artefacts/lazy-store.ts'
 import type { ArtefactStore } from './artefacts/store.ts'
 import { type AccessLog, accessLogOn } from './http/access-log.ts'
+import { createArtefactDownload } from './http/artefact-download.ts'
 import { type AuthPolicy, openPolicy } from './http/authentication.ts'
 import { createCors } from './http/cors.ts'
 import { createGuard } from './http/guards.ts'
@@ -92,7 +92,7 @@ export class McpHttpServer {
     // Opening the store now shows an unusable folder at the start, not at the first read.
     await this.#store?.page(undefined, 1)
     const where = { host: this.#host, port: this.#config.port ?? 0 }
-    this.#listening = await listen(this.requestListener(), where, this.#limits)
+    this.#listening = await listen(this.requestListener(), where, this.#limits, this.#log)
     const { port } = this.#listening.address
     this.#baseUrl ??= localBase(this.#host, port)
     return { url: `${this.#baseUrl}/mcp`, port }
@@ -146,7 +146,7 @@ export class McpHttpServer {
       ...(host === undefined ? {} : { host }),
       ...(store === null
         ? {}
-        : { download: createArtefactDownload({ store, limits: this.#limits }) }),
+        : { download: createArtefactDownload({ store, limits: this.#limits, log: this.#log }) }),
       isReady: () => this.#endpoint !== null,
       onRefused,
       limits: this.#limits,

@@ -58,11 +58,16 @@ export function toProblem(error: unknown): Problem {
   if (!(error instanceof ServiceError)) return toProblem(new ServiceError('internal', 'internal'))
   const { status, local } = table[error.code]
   const code = error.code.replaceAll('_', '-')
-  const title = STATUS_CODES[status] ?? 'Error'
-  const base = { type: `urn:service:problem:${code}`, title, status }
-  if (local) return { ...base, detail: localDetail(error.code), code }
+  const problem = makeProblem(status, code, local ? localDetail(error.code) : error.message)
+  if (local) return problem
   const hint = error.hint === undefined ? {} : { hint: error.hint }
-  return { ...error.data, ...base, detail: error.message, code, ...hint }
+  return { ...error.data, ...problem, ...hint }
+}
+
+/** A problem of one room that is no condition of the program at large. */
+export function makeProblem(status: number, code: string, detail: string): Problem {
+  const title = STATUS_CODES[status] ?? 'Error'
+  return { type: `urn:service:problem:${code}`, title, status, detail, code }
 }
 
 function localDetail(code: ErrorCode): string {
@@ -70,22 +75,31 @@ function localDetail(code: ErrorCode): string {
   return 'the server could not do this; its log has the reason'
 }
 
-/**
- * Answers with the problem. A body that the client is still sending ends the connection, but
- * only after the client had the time (`drainMs`) to read the answer. After the headers went out
- * there is no way left to tell: the connection is cut.
- */
+/** Answers with what a client may know of the error; otherwise as `sendProblem`. */
 export function writeProblem(
   res: ServerResponse,
   error: unknown,
   extraHeaders: Readonly<Record<string, string>> = {},
   drainMs: number = defaultLimits.refusedBodyDrainMs,
 ): void {
+  sendProblem(res, toProblem(error), extraHeaders, drainMs)
+}
+
+/**
+ * Answers with the problem. A body that the client is still sending ends the connection, but
+ * only after the client had the time (`drainMs`) to read the answer. After the headers went out
+ * there is no way left to tell: the connection is cut.
+ */
+export function sendProblem(
+  res: ServerResponse,
+  problem: Problem,
+  extraHeaders: Readonly<Record<string, string>>,
+  drainMs: number,
+): void {
   if (res.headersSent || res.destroyed) {
     res.destroy()
     return
   }
-  const problem = toProblem(error)
   const body = Buffer.from(JSON.stringify(problem))
   const headers: Record<string, string | number> = {
     'Content-Type': 'application/problem+json',

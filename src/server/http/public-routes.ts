@@ -1,5 +1,5 @@
 import { Hono } from 'hono'
-import type { Problem } from './problem.ts'
+import { makeProblem } from './problem.ts'
 
 /** Paths anyone may ask for: health, the well-known documents, and a clean 404 for the rest. */
 export function createPublicRoutes(isReady: () => boolean): Hono {
@@ -25,15 +25,7 @@ function problem(
   detail: string,
   headers: Readonly<Record<string, string>> = {},
 ): Response {
-  const titles: Record<number, string> = { 404: 'Not Found', 405: 'Method Not Allowed' }
-  const body: Problem = {
-    type: 'about:blank',
-    title: titles[status] ?? 'Internal Server Error',
-    status,
-    code,
-    detail,
-  }
-  return new Response(JSON.stringify(body), {
+  return new Response(JSON.stringify(makeProblem(status, code, detail)), {
     status,
     headers: { ...headers, 'Content-Type': 'application/problem+json' },
   })

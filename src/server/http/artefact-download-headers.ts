@@ -1,4 +1,4 @@
-import type { ArtefactRef } from './store.ts'
+import type { ArtefactRef } from '../artefacts/store.ts'
 
 export interface ByteRange {
   readonly start: number

@@ -1,5 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { ServiceError } from '../../lib/errors.ts'
+import type { Logger } from '../../lib/logger.ts'
+import type { ArtefactStore, OpenArtefact } from '../artefacts/store.ts'
+import { isArtefactHex } from '../artefacts/uri.ts'
 import type { Limits } from '../options.ts'
 import {
   allowsRange,
@@ -7,14 +10,15 @@ import {
   matchesEtag,
   parseRange,
   safetyHeaders,
-} from './download-headers.ts'
-import type { ArtefactStore, OpenArtefact } from './store.ts'
-import { isArtefactHex } from './uri.ts'
+} from './artefact-download-headers.ts'
+import { makeProblem, sendProblem, toProblem } from './problem.ts'
 
 export interface ArtefactDownloadOptions {
   store: ArtefactStore
   /** `bodyTimeoutMs`: a reader that takes nothing for this long is cut. */
-  limits: Pick<Limits, 'bodyTimeoutMs'>
+  limits: Pick<Limits, 'bodyTimeoutMs' | 'refusedBodyDrainMs'>
+  /** What could not be read, and why: the client is not told. */
+  log: Logger
 }
 
 export type ArtefactDownload = (
@@ -29,17 +33,21 @@ export type ArtefactDownload = (
  * Never rejects: what fails is answered, or cuts the connection.
  */
 export function createArtefactDownload(options: ArtefactDownloadOptions): ArtefactDownload {
-  const { store, limits } = options
+  const { store, limits, log } = options
+
+  function refuse(res: ServerResponse, status: number, code: string, detail: string): void {
+    sendProblem(res, makeProblem(status, code, detail), safetyHeaders, limits.refusedBodyDrainMs)
+  }
 
   async function answer(req: IncomingMessage, res: ServerResponse, hex: string): Promise<void> {
     if (req.method !== 'GET' && req.method !== 'HEAD') {
       res.setHeader('Allow', 'GET, HEAD')
-      sendProblem(req, res, 405, 'method-not-allowed', 'an artefact can be read with GET or HEAD')
+      refuse(res, 405, 'method-not-allowed', 'an artefact can be read with GET or HEAD')
       return
     }
     const artefact = isArtefactHex(hex) ? await store.open(hex) : null
     if (artefact === null) {
-      sendProblem(req, res, 404, 'artefact-not-found', 'no artefact is stored under this hash')
+      refuse(res, 404, 'artefact-not-found', 'no artefact is stored under this hash')
       return
     }
     try {
@@ -73,7 +81,7 @@ export function createArtefactDownload(options: ArtefactDownloadOptions): Artefa
     const range = mayRange ? parseRange(req.headers.range, size) : 'whole'
     if (range === 'unsatisfiable') {
       res.setHeader('Content-Range', `bytes */${size}`)
-      sendProblem(req, res, 416, 'range-not-satisfiable', `the artefact has ${size} bytes`)
+      refuse(res, 416, 'range-not-satisfiable', `the artefact has ${size} bytes`)
     } else if (range === 'whole') {
       const whole = { ...headers, 'Content-Length': size }
       await pipe(res, 200, whole, artefact.verified(), limits.bodyTimeoutMs)
@@ -92,15 +100,9 @@ export function createArtefactDownload(options: ArtefactDownloadOptions): Artefa
     try {
       await answer(req, res, hex)
     } catch (error) {
-      if (res.headersSent) {
-        // An answer cut short is the only way left to say that it is not to be trusted.
-        res.destroy()
-        return
-      }
-      const isCorrupt = error instanceof ServiceError && error.code === 'artefact_corrupt'
-      const code = isCorrupt ? 'artefact-corrupt' : 'storage-failed'
-      const detail = isCorrupt ? 'the stored bytes are damaged' : 'the artefact cannot be read'
-      sendProblem(req, res, 500, code, detail)
+      log.error({ err: error, sha256: hex }, 'an artefact could not be sent')
+      // After the headers the connection is cut: the only way left to say that the body is not whole.
+      sendProblem(res, toProblem(asStorageError(error)), safetyHeaders, limits.refusedBodyDrainMs)
     }
   }
 }
@@ -138,28 +140,8 @@ function written(res: ServerResponse, piece: Uint8Array): Promise<void> {
   return new Promise(resolve => res.write(piece, () => resolve()))
 }
 
-const titles: Readonly<Record<number, string>> = Object.freeze({
-  404: 'Not Found',
-  405: 'Method Not Allowed',
-  416: 'Range Not Satisfiable',
-  500: 'Internal Server Error',
-})
-
-/** RFC 9457 */
-function sendProblem(
-  req: IncomingMessage,
-  res: ServerResponse,
-  status: number,
-  code: string,
-  detail: string,
-): void {
-  const problem = { type: 'about:blank', title: titles[status], status, code, detail }
-  const body = Buffer.from(JSON.stringify(problem))
-  res.writeHead(status, {
-    ...safetyHeaders,
-    'Cache-Control': 'no-store',
-    'Content-Type': 'application/problem+json',
-    'Content-Length': body.length,
-  })
-  res.end(req.method === 'HEAD' ? undefined : body)
+/** The file system fails with errors of its own. */
+function asStorageError(error: unknown): ServiceError {
+  if (error instanceof ServiceError) return error
+  return new ServiceError('storage_failed', 'the artefact cannot be read', { cause: error })
 }

@@ -6,10 +6,11 @@ import { type IncomingMessage, type RequestOptions, createServer, request } from
 import { type AddressInfo, connect } from 'node:net'
 import { join } from 'node:path'
 import { resolveLimits } from '../../../src/server/options.ts'
-import { createArtefactDownload } from '../../../src/server/artefacts/download.ts'
+import { createArtefactDownload } from '../../../src/server/http/artefact-download.ts'
 import { type FsStore, createFsStore } from '../../../src/server/artefacts/fs-store.ts'
 import type { ArtefactStore } from '../../../src/server/artefacts/store.ts'
-import { settableClock, sha256, withFolder } from './support.ts'
+import { makeProblem } from '../../../src/server/http/problem.ts'
+import { recordingLog, settableClock, sha256, withFolder } from '../artefacts/support.ts'
 
 interface Setup {
   root: string
@@ -19,6 +20,7 @@ interface Setup {
   opened(): number
   /** Resolves when the handler has answered for the n-th time. */
   handled(count: number): Promise<void>
+  log: ReturnType<typeof recordingLog>
 }
 
 /** The real store, with its open artefacts counted. */
@@ -47,7 +49,8 @@ function withServer(use: (setup: Setup) => Promise<void>, bodyTimeoutMs = 10_000
     const store = await createFsStore({ root, clock: settableClock() })
     const { counted, opened } = counting(store)
     const limits = resolveLimits({ bodyTimeoutMs })
-    const download = createArtefactDownload({ store: counted, limits })
+    const log = recordingLog()
+    const download = createArtefactDownload({ store: counted, limits, log })
     let done = 0
     let onDone = () => {}
     const server = createServer((req, res) => {
@@ -64,7 +67,7 @@ function withServer(use: (setup: Setup) => Promise<void>, bodyTimeoutMs = 10_000
       while (done < count) await new Promise<void>(resolve => (onDone = resolve))
     }
     try {
-      await use({ root, store, port, opened, handled })
+      await use({ root, store, port, opened, handled, log })
     } finally {
       server.closeAllConnections()
       server.close()
@@ -203,8 +206,10 @@ describe('artefact download', () => {
         expect(answer.headers['content-type']).to.equal('application/problem+json')
         expect(answer.headers['x-content-type-options']).to.equal('nosniff')
         const problem = JSON.parse(answer.body.toString())
-        expect(problem).to.include({ type: 'about:blank', status, code })
-        expect(problem.title).to.be.a('string')
+        expect(problem).to.deep.equal({
+          ...makeProblem(status, code, problem.detail),
+          type: `urn:service:problem:${code}`,
+        })
         expect(problem.detail).to.be.a('string')
         if (status === 405) expect(answer.headers.allow).to.equal('GET, HEAD')
       }
@@ -235,10 +240,11 @@ describe('artefact download', () => {
   }
 
   it('cuts the connection before the end of a damaged body', () =>
-    withServer(async ({ root, store, port, opened }) => {
+    withServer(async ({ root, store, port, opened, log }) => {
       const hex = await put(store, randomBytes(2_000_000))
       flipLast(root, hex)
       const { isComplete, body } = await ask(port, hex)
+      expect(log.lines).to.have.length(1)
       expect(isComplete).to.equal(false)
       expect(body.length).to.be.lessThan(2_000_000)
       expect(opened()).to.equal(0)
@@ -251,6 +257,23 @@ describe('artefact download', () => {
       flipLast(root, hex)
       const { status, body } = await ask(port, hex)
       expect([status, JSON.parse(body.toString()).code]).to.deep.equal([500, 'artefact-corrupt'])
+    }))
+
+  it('answers 500 when the file system fails, and only the log knows why', () =>
+    withServer(async ({ root, store, port, log }) => {
+      const hex = await put(store, randomBytes(1000))
+      const shard = join(root, 'sha256', hex.slice(0, 2))
+      fs.rmSync(shard, { recursive: true })
+      // Whatever is looked for in a link to itself fails with ELOOP.
+      fs.symlinkSync(shard, shard)
+      const { status, headers, body } = await ask(port, hex)
+      const problem = JSON.parse(body.toString())
+      expect([status, problem.code]).to.deep.equal([500, 'storage-failed'])
+      expect(body.toString()).not.to.contain(root)
+      expect(headers['x-content-type-options']).to.equal('nosniff')
+      const [line, ...more] = log.lines.filter(({ level }) => level === 'error')
+      expect(more).to.deep.equal([])
+      expect(line?.text).to.contain('an artefact could not be sent').and.contain(hex)
     }))
 
   it('closes the file when the client goes away', () =>
