@@ -24,6 +24,7 @@ export type ErrorCode =
   | 'resource_not_enabled'
   | 'resource_uri_invalid'
   | 'resource_failed'
+  | 'session_ended'
   | 'artefact_too_large'
   | 'artefact_corrupt'
   | 'internal'

@@ -36,6 +36,7 @@ export const exitCodeOf: Readonly<Record<ErrorCode, number>> = {
   storage_failed: exitCodes.failed,
   storage_full: exitCodes.failed,
   resource_failed: exitCodes.failed,
+  session_ended: exitCodes.failed,
   artefact_corrupt: exitCodes.failed,
   internal: exitCodes.failed,
 }

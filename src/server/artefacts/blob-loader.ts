@@ -1,13 +1,9 @@
+import { base64Length, encodeBase64 } from '../../lib/base64.ts'
 import { ResourceNotFound } from '../resources/errors.ts'
 import type { EncodedBlob, StreamedBlob } from '../resources/producer.ts'
-import {
-  createGate,
-  createSharing,
-  encodeBase64,
-  Scratch,
-  sha256,
-  WeighedCache,
-} from './blob-cache.ts'
+import { createGate, createSharing } from './concurrency.ts'
+import { Scratch, sha256 } from './scratch.ts'
+import { WeighedCache } from './weighed-cache.ts'
 import { corrupt } from './open-artefact.ts'
 import type { ArtefactRef, ArtefactStore, OpenArtefact } from './store.ts'
 
@@ -62,7 +58,7 @@ export class BlobLoader {
     if (size <= smallBytes || this.#lately.get(hex) !== undefined) {
       return this.#keeping(hex, () => this.#keep(hex))
     }
-    this.#lately.set(hex, true, Math.ceil(size / 3) * 4)
+    this.#lately.set(hex, true, base64Length(size))
     if (!(await this.#checking(hex, () => this.#check(hex)))) return null
     return { size, open: () => this.#pieces(ref, hex, artefact => this.#checked(hex, artefact)) }
   }

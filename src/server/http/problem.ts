@@ -34,6 +34,7 @@ const table: Record<ErrorCode, Row> = {
   resource_not_enabled: { status: 404 },
   resource_uri_invalid: { status: 400 },
   resource_failed: { status: 500 },
+  session_ended: { status: 404 },
   artefact_too_large: { status: 413 },
   artefact_corrupt: { status: 500 },
   internal: { status: 500, local: true },

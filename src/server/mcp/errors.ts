@@ -27,6 +27,7 @@ export const legacyCodes: RpcCodeTable = {
   resource_not_found: -32002,
   resource_not_enabled: -32002,
   resource_uri_invalid: rpcCodes.invalidParams,
+  session_ended: rpcCodes.sessionNotFound,
 }
 
 /** What the client is told. Anything that is not our own error stays in the log. */

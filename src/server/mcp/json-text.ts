@@ -1,3 +1,4 @@
+import { base64Length } from '../../lib/base64.ts'
 import type { StreamedBlob } from '../resources/producer.ts'
 import type { RpcError } from './errors.ts'
 import type { RequestId } from './json-rpc.ts'
@@ -28,10 +29,6 @@ const largeChars = 64 * 1024
 
 function asBytesWhenLarge(part: JsonPart): JsonPart {
   return typeof part === 'string' && part.length >= largeChars ? Buffer.from(part) : part
-}
-
-export function base64Length(bytes: number): number {
-  return Math.ceil(bytes / 3) * 4
 }
 
 function partLength(part: JsonPart): number {

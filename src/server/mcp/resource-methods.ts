@@ -1,3 +1,4 @@
+import { asBuffer } from '../../lib/base64.ts'
 import { isJsonObject, type JsonObject } from '../../lib/json.ts'
 import { ResourceUriInvalid } from '../resources/errors.ts'
 import type { BlobContent, Content } from '../resources/producer.ts'
@@ -106,7 +107,7 @@ function contentsParts(contents: readonly Content[]): JsonPart[] {
 function blobPart(blob: BlobContent['blob']): JsonPart {
   if (typeof blob === 'string') return blob
   if (blob instanceof Uint8Array) {
-    return Buffer.from(blob.buffer, blob.byteOffset, blob.byteLength).toString('base64')
+    return asBuffer(blob).toString('base64')
   }
   return 'base64' in blob ? blob.base64 : blob
 }

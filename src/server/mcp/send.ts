@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
+import { asBuffer, encodeBytes } from '../../lib/base64.ts'
 import { endAfterBody, isBodyPending } from '../http/refused-body.ts'
 import type { StreamedBlob } from '../resources/producer.ts'
 import type { JsonPart, JsonText } from './json-text.ts'
@@ -84,9 +85,6 @@ async function writeBlob(res: ServerResponse, blob: StreamedBlob): Promise<void>
   }
 }
 
-/** A multiple of 3, small enough that its text dies young. */
-const encodeBytes = 48 * 1024
-
 /** Base64 of the concatenated chunks: the bytes left over after each three go with the next chunk. */
 async function* base64(chunks: AsyncIterable<Uint8Array>): AsyncIterable<string> {
   let rest = Buffer.alloc(0)
@@ -99,8 +97,4 @@ async function* base64(chunks: AsyncIterable<Uint8Array>): AsyncIterable<string>
     rest = Buffer.from(bytes.subarray(whole))
   }
   if (rest.length > 0) yield rest.toString('base64')
-}
-
-function asBuffer(bytes: Uint8Array): Buffer {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 }

@@ -58,12 +58,11 @@ export class SubscriptionHub {
 
   /**
    * For a subscriber that was added: one that was removed meanwhile must not come back.
-   * `uri` as the client wrote it: so it is announced. `canonical` is its one spelling: so it is
-   * matched, without its query.
+   * `uri` is announced as the client wrote it; `canonical`, without its query, is matched.
    */
   subscribe(subscriber: Subscriber, uri: string, canonical: string = uri): void {
     const own = this.#byListener.get(subscriber)
-    if (own === undefined) throw new ServiceError('request_refused', 'the session has ended')
+    if (own === undefined) throw new ServiceError('session_ended', 'the session has ended')
     const base = withoutQuery(canonical)
     let family = this.#topics.get(base)
     let topic = family?.get(uri)

@@ -266,16 +266,13 @@ export class SessionEndpoint {
 
   #failed({ id, method }: Request, error: unknown): JsonText {
     const rpcError = toRpcError(error, legacyCodes)
-    // What the client did to itself (a limit reached) is no trouble of the server's.
-    if (!(error instanceof ServiceError) || ownTroubles.has(error.code)) {
+    // A failed read is logged where it failed; what the client did to itself is no trouble at all.
+    if (!(error instanceof ServiceError) || error.code === 'internal') {
       this.#parts.log.error({ err: error, rpc: method }, 'a request failed')
     }
     return errorMessage(id, rpcError)
   }
 }
-
-/** Reported by nobody else before they get here. */
-const ownTroubles = new Set(['internal', 'storage_failed', 'storage_full', 'artefact_corrupt'])
 
 function tooDeep(maxDepth: number): string {
   return `the body nests more than ${maxDepth} levels deep`
