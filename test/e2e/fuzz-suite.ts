@@ -87,6 +87,8 @@ export function describeFuzz(cases: number, seed: number): void {
       let next = first
       const lane = async () => {
         for (let number = next++; number < first + count; number = next++) {
+          // Sooner or later a case is a DELETE that hits: ended sessions would end the variety.
+          if (number % 500 === 0) target = { ...target, sessions: await openSessions() }
           await oneCase(number).catch((error: Error) => {
             throw new Error(`case ${number} of FUZZ_SEED=${seed}: ${error.message}`, {
               cause: error,
