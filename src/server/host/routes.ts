@@ -105,7 +105,7 @@ export function createHostRoutes(deps: HostRoutesDeps): HostRoutes {
   return async (req, res, path) => {
     try {
       const stranger =
-        checkPeer(req.socket.remoteAddress) ??
+        checkPeer(req.socket.remoteAddress, req.socket.localAddress) ??
         checkOrigin(req.headers.origin) ??
         checkToken(req.headers.authorization, deps.token)
       if (stranger !== null) {

@@ -1,10 +1,14 @@
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { request } from 'node:http'
-import { tmpdir } from 'node:os'
+import { networkInterfaces, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { Harness, bearer, head, json } from './harness.ts'
+
+const outerAddress = Object.values(networkInterfaces())
+  .flatMap(addresses => addresses ?? [])
+  .find(({ family, internal }) => family === 'IPv4' && !internal)?.address
 
 describe('host routes', () => {
   let host: Harness
@@ -71,7 +75,7 @@ describe('host routes', () => {
       if (process.platform === 'win32') this.skip()
       const folder = await mkdtemp(join(tmpdir(), 'host-peer-'))
       const socketPath = join(folder, 'socket')
-      const local = await Harness.start({}, socketPath)
+      const local = await Harness.start({}, { path: socketPath })
       const req = request({ socketPath, method: 'POST', path: '/host/v1/scene', headers: json })
       req.end('{}')
       const [res] = await once(req, 'response')
@@ -83,6 +87,16 @@ describe('host routes', () => {
       await local.stop()
       await rm(folder, { recursive: true })
     })
+
+    // Where a machine has no address but the loopback ones there is nothing to try.
+    if (outerAddress !== undefined) {
+      it('lets in who reaches another address of this machine from itself', async () => {
+        const outer = await Harness.start({}, { host: outerAddress })
+        const answer = await outer.post('/host/v1/scene', '{}')
+        expect(answer.status, answer.text).to.equal(200)
+        await outer.stop()
+      })
+    }
 
     it('answers 405 with Allow to other methods', async () => {
       for (const method of ['GET', 'PUT', 'DELETE', 'OPTIONS']) {
