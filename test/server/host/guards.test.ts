@@ -113,6 +113,7 @@ describe('parseSessionId', () => {
     ['s', 's'],
     ['job%3A1', 'job:1'],
     ['a.b_c~d@e+f-9', 'a.b_c~d@e+f-9'],
+    [encodeURIComponent('a.b_c~d:@e+f-9'), 'a.b_c~d:@e+f-9'],
     ['x'.repeat(128), 'x'.repeat(128)],
     ['x'.repeat(129), null],
     ['', null],
