@@ -199,6 +199,23 @@ describe('host routes', () => {
       nothingArrived()
     })
 
+    it('answers 408 to a body that takes for ever, but an artefact may', async () => {
+      const patient = await Harness.start({ maxBodyMs: 20 })
+      for (const [path, status] of [
+        ['/host/v1/scene', 408],
+        ['/host/v1/artefacts', 201],
+      ] as const) {
+        const connection = await patient.raw()
+        connection.socket.write(head(path, { ...json, 'Content-Length': 20 }))
+        const drip = setInterval(() => connection.socket.write(' '), 5)
+        await connection.until('\r\n\r\n')
+        clearInterval(drip)
+        expect(connection.received).to.match(new RegExp(`^HTTP/1.1 ${status} `))
+        connection.socket.destroy()
+      }
+      await patient.stop()
+    })
+
     it('takes 64 levels', async () => {
       const body = `${'{"a":'.repeat(64)}1${'}'.repeat(64)}`
       expect((await host.post('/host/v1/scene', body)).status).to.equal(200)
