@@ -68,6 +68,14 @@ export function checkJsonMediaType(contentType: string | undefined): Refusal | n
   return unsupported('the body must be JSON in UTF-8', 'send "Content-Type: application/json"')
 }
 
+/** Each upload may put as many bytes on the disk as an artefact may have before they count. */
+export function checkUploads(running: number, most: number): Refusal | null {
+  if (running < most) return null
+  const detail = `${most} artefacts are being received already`
+  const hint = 'send it again when another one is done'
+  return refusal('uploads', 'limit_reached', detail, hint, { 'Retry-After': '1' })
+}
+
 const mediaType =
   /^[\w!#$&^.+-]{1,127}\/[\w!#$&^.+-]{1,127}(\s*;\s*[\w!#$&^.+-]+=("[^"\\]*"|[\w!#$&^.+-]+))*$/
 
