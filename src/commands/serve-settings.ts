@@ -1,8 +1,10 @@
 import { isIP } from 'node:net'
+import { resolve } from 'node:path'
 import { ApiKeyConfig } from '../lib/auth/api-key-config.ts'
 import { nearest } from '../lib/cli/nearest.ts'
 import { checkSecretText, readSecretFile } from '../lib/cli/secret-file.ts'
 import { ServiceError } from '../lib/errors.ts'
+import { parseOrigin } from '../lib/web-origin.ts'
 import { type Limits, defaultLimits, resolveLimits } from '../server/options.ts'
 import type { ServeOptions } from '../server/serve-options.ts'
 
@@ -47,7 +49,8 @@ export async function readServeSettings(
       'set SERVICE_MCP_API_KEY or --api-key-file, or pass --allow-unauthenticated if this is meant',
     )
   }
-  const registryDir = checkPath('registry-dir', flags) ?? (env.SERVICE_REGISTRY_DIR || undefined)
+  const registryDir =
+    checkPath('registry-dir', flags) ?? absolute(env.SERVICE_REGISTRY_DIR || undefined)
   const sceneFile = checkPath('scene-file', flags)
   const hostTokenFile = checkPath('host-token-file', flags)
   const hostTokenEnv = env.SERVICE_HOST_TOKEN || null
@@ -136,7 +139,8 @@ function checkAllowedHost(value: string): string {
 }
 
 function checkAllowedOrigin(value: string): string {
-  if (/^[a-z][a-z0-9+.-]*:\/\/[^\s/?#@*]+$/i.test(value)) return value.toLowerCase()
+  const origin = parseOrigin(value)
+  if (origin !== null) return origin
   throw usage(`--allowed-origin ${value} is not an origin`, 'write it as https://studio.example')
 }
 
@@ -157,7 +161,12 @@ function checkPath(
   flags: ServeFlags,
 ): string | undefined {
   if (flags[flag] === '') throw usage(`--${flag} is empty`, 'a variable in your shell may be unset')
-  return flags[flag]
+  return absolute(flags[flag])
+}
+
+/** Adapters read these paths from a record, in folders of their own. */
+function absolute(path: string | undefined): string | undefined {
+  return path === undefined ? undefined : resolve(path)
 }
 
 function usage(message: string, hint?: string): ServiceError {

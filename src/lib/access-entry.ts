@@ -4,7 +4,8 @@ export interface AccessEntry {
   readonly path: string
   /** The JSON-RPC method, where there was one. */
   readonly rpc: string | undefined
-  readonly status: number
+  /** Null: the connection was cut before any answer. */
+  readonly status: number | null
   /** From the header block to the last byte handed over, or to the client's leaving. */
   readonly durationMs: number
   readonly principal: string

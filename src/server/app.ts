@@ -1,14 +1,15 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
-import { getRequestListener } from '@hono/node-server'
+import { getRequestListener, RequestError } from '@hono/node-server'
 import { ServiceError } from '../lib/errors.ts'
 import type { Logger } from '../lib/logger.ts'
 import type { AccessLog } from './http/access-log.ts'
 import { type AuthPolicy, type AuthOutcome, challenge } from './http/authentication.ts'
 import type { Cors } from './http/cors.ts'
-import { findDuplicateHeader, type Guard } from './http/guards.ts'
+import { findDuplicateHeader, type Guard, type Refusal } from './http/guards.ts'
 import { toProblem, writeProblem } from './http/problem.ts'
-import { createPublicRoutes } from './http/public-routes.ts'
+import { createPublicRoutes, publicProblem } from './http/public-routes.ts'
 import type { RefusedRequest } from './http/refusals.ts'
+import { parseTarget } from './http/request-target.ts'
 import type { McpEndpoint } from './mcp/endpoint.ts'
 import { rpcCodes } from './mcp/errors.ts'
 import { errorMessage, JsonText } from './mcp/json-text.ts'
@@ -35,7 +36,7 @@ export interface AppParts {
 }
 
 const artefactPath = '/artefacts/sha256/'
-const maxLoggedPath = 200
+const maxLoggedText = 200
 
 /**
  * One request from first byte to last: guards, authentication, then its room. `/mcp` and
@@ -43,10 +44,22 @@ const maxLoggedPath = 200
  */
 export function createListener(parts: AppParts): RequestListener {
   const { refusedBodyDrainMs: drainMs } = parts.limits
-  const publicRoutes = getRequestListener(createPublicRoutes(parts.isReady).fetch)
+  const publicRoutes = getRequestListener(createPublicRoutes(parts.isReady).fetch, {
+    errorHandler: error =>
+      error instanceof RequestError
+        ? publicProblem(400, 'body-invalid', 'the request target is malformed')
+        : publicProblem(500, 'internal', 'the request failed'),
+  })
 
   function route(req: IncomingMessage, res: ServerResponse, notes: Notes): void | Promise<void> {
-    const path = notes.path
+    const target = parseTarget(req.url ?? '')
+    if (target === null) {
+      const message = 'the request target must be a path or an http address'
+      return refuse(req, res, notes.path, { status: 400, reason: 'target_malformed', message })
+    }
+    const path = (notes.path = target.path)
+    const isRoom = path === '/mcp' || path.startsWith(artefactPath)
+    if (isRoom) parts.cors.vary(res)
     const duplicate = findDuplicateHeader(req.rawHeaders)
     if (duplicate !== null) {
       const message = `header "${duplicate}" was sent more than once`
@@ -55,13 +68,19 @@ export function createListener(parts: AppParts): RequestListener {
     const localAddress = parts.boundToAll ? req.socket.localAddress : undefined
     const verdict = parts.guard(req.headers, localAddress)
     if (!verdict.ok) return refuse(req, res, path, verdict.failure)
+    if (target.authority !== undefined) {
+      const named = parts.guard({ host: target.authority }, localAddress)
+      if (!named.ok) return refuse(req, res, path, named.failure)
+      req.url = target.url
+    }
+    if (path === '*') throw new ServiceError('route_not_found', 'nothing is served at *')
     if (path.startsWith('/host/') && parts.host !== undefined) return parts.host(req, res, path)
 
     if (req.headers.origin !== undefined) {
       parts.cors.apply(req, res)
       if (parts.cors.preflight(req, res)) return
     }
-    if (path !== '/mcp' && !path.startsWith(artefactPath)) return publicRoutes(req, res)
+    if (!isRoom) return publicRoutes(req, res)
 
     const outcome = parts.auth.authenticate(req.headers)
     return outcome instanceof Promise
@@ -89,7 +108,7 @@ export function createListener(parts: AppParts): RequestListener {
     req: IncomingMessage,
     res: ServerResponse,
     path: string,
-    refusal: { status: 400 | 403; reason: string; message: string },
+    refusal: Refusal,
   ): void | Promise<void> {
     const { status, reason, message } = refusal
     if (status === 403) parts.onRefused({ status, reason, peer: peerOf(req) })
@@ -126,13 +145,14 @@ export function createListener(parts: AppParts): RequestListener {
 
   return (req, res) => {
     const startedMs = performance.now()
-    const notes = new Notes(req)
+    const notes = new Notes()
     res.on('close', () => {
       parts.accessLog({
         method: req.method ?? '',
         path: shortened(notes.path),
-        rpc: notes.rpc,
-        status: res.statusCode,
+        rpc: notes.rpc === undefined ? undefined : shortened(notes.rpc),
+        // Cut before any answer: the status that Node has ready was never sent.
+        status: res.headersSent ? res.statusCode : null,
         durationMs: Math.round((performance.now() - startedMs) * 100) / 100,
         principal: notes.principal,
       })
@@ -146,20 +166,15 @@ export function createListener(parts: AppParts): RequestListener {
 }
 
 class Notes implements RequestNotes {
-  readonly path: string
+  /** Without the query; empty until it is known. */
+  path = ''
   principal = 'anonymous'
   rpc: string | undefined = undefined
-
-  constructor(req: IncomingMessage) {
-    const url = req.url ?? '/'
-    const end = url.indexOf('?')
-    this.path = end === -1 ? url : url.slice(0, end)
-  }
 }
 
 /** Nobody fills the log with one request. */
-function shortened(path: string): string {
-  return path.length > maxLoggedPath ? `${path.slice(0, maxLoggedPath)}…` : path
+function shortened(text: string): string {
+  return text.length > maxLoggedText ? `${text.slice(0, maxLoggedText)}…` : text
 }
 
 function peerOf(req: IncomingMessage): string {

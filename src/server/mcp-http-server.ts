@@ -138,7 +138,8 @@ export class McpHttpServer {
       mcp: this.#endpoint,
       auth: this.#parts.auth ?? openPolicy,
       guard: createGuard({
-        hosts: [this.#host, ...publicHost, ...(config.allowedHosts ?? [])],
+        own: [this.#host, ...publicHost],
+        hosts: config.allowedHosts ?? [],
         origins: allowedOrigins,
       }),
       cors: createCors(allowedOrigins),

@@ -44,6 +44,8 @@ export interface Limits {
   headersTimeoutMs: number
   /** A body must make progress within this time. */
   bodyTimeoutMs: number
+  /** A body that is read whole must be complete after this. */
+  maxBodyMs: number
   /** The rest of a refused body is read and thrown away for so long before the connection is cut. */
   refusedBodyDrainMs: number
   /** Idle keep-alive connections are closed after this. */
@@ -67,6 +69,8 @@ export interface Limits {
   maxAuditTextBytes: number
   /** Buffers that posts to /host/v1/events may create. */
   maxEventBuffers: number
+  /** Artefacts that the application may be sending at the same time; further ones are refused. */
+  maxUploads: number
   /** Audit records, or events, in one post of the application. */
   maxHostBatch: number
   /** Characters of a name or an id that the application sends; longer ones are refused. */
@@ -150,6 +154,7 @@ export const defaultLimits: Readonly<Limits> = Object.freeze({
   maxHeaderBytes: 16 * KiB,
   headersTimeoutMs: 10_000,
   bodyTimeoutMs: 30_000,
+  maxBodyMs: 120_000,
   refusedBodyDrainMs: 2000,
   keepAliveTimeoutMs: 30_000,
   stopGraceMs: 3000,
@@ -162,6 +167,7 @@ export const defaultLimits: Readonly<Limits> = Object.freeze({
   maxAuditParamsBytes: 4 * KiB,
   maxAuditTextBytes: 1 * KiB,
   maxEventBuffers: 100,
+  maxUploads: 16,
   maxHostBatch: 100,
   maxFieldChars: 255,
 
@@ -217,7 +223,7 @@ export interface McpHttpConfig {
 /** A timer that is to wait longer fires at once. */
 const maxTimerMs = 2 ** 31 - 1
 /** Times that are compared, not waited for. */
-const comparedTimes: readonly string[] = ['sessionIdleMs', 'artefactTtlMs']
+const comparedTimes: readonly string[] = ['sessionIdleMs', 'artefactTtlMs', 'maxBodyMs']
 
 /**
  * The defaults with the given ones in their place; undefined counts as not given. Throws

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import {
   type ServeFlags,
   isLoopback,
@@ -38,10 +38,20 @@ describe('readServeSettings', () => {
     [{ 'public-url': 'https://a.example/x' }, {}, { publicUrl: 'https://a.example/x' }],
     [{ 'allowed-host': ['Studio.example:80'] }, {}, { allowedHosts: ['studio.example:80'] }],
     [{ 'allowed-origin': ['https://A.example'] }, {}, { allowedOrigins: ['https://a.example'] }],
+    [
+      { 'allowed-origin': ['https://x.example:443'] },
+      {},
+      { allowedOrigins: ['https://x.example'] },
+    ],
+    [{ 'allowed-origin': ['http://x:8080'] }, {}, { allowedOrigins: ['http://x:8080'] }],
     [{ 'dcc-type': 'blender' }, {}, { dccType: 'blender' }],
     [{ name: 'Anna: Blender' }, {}, { name: 'Anna: Blender' }],
     [{ 'registry-dir': '/a' }, { SERVICE_REGISTRY_DIR: '/b' }, { registryDir: '/a' }],
     [{}, { SERVICE_REGISTRY_DIR: '/b' }, { registryDir: '/b' }],
+    [{ 'registry-dir': 'a' }, {}, { registryDir: resolve('a') }],
+    [{}, { SERVICE_REGISTRY_DIR: './b' }, { registryDir: resolve('b') }],
+    [{ 'scene-file': '../s.json' }, {}, { sceneFile: resolve('../s.json') }],
+    [{ 'host-token-file': 't' }, {}, { hostTokenFile: resolve('t') }],
     [{}, { SERVICE_REGISTRY_DIR: '' }, {}],
     [{}, { SERVICE_HOST_TOKEN: 'abc' }, { hostTokenEnv: 'abc' }],
     [{}, { SERVICE_MCP_API_KEY: 'abc' }, { apiKey: 'abc' }],
@@ -74,6 +84,8 @@ describe('readServeSettings', () => {
     [{ 'allowed-host': ['http://a'] }, {}, '--allowed-host http://a'],
     [{ 'allowed-origin': ['*'] }, {}, '--allowed-origin *'],
     [{ 'allowed-origin': ['https://a/'] }, {}, '--allowed-origin https://a/'],
+    [{ 'allowed-origin': ['https://x:99999'] }, {}, '--allowed-origin https://x:99999'],
+    [{ 'allowed-origin': ['https://'] }, {}, '--allowed-origin https://'],
     [{ 'allowed-origin': ['null'] }, {}, '--allowed-origin null'],
     [{ 'dcc-type': 'Big App' }, {}, '--dcc-type Big App'],
     [{ name: 'a\nb' }, {}, '--name'],

@@ -8,14 +8,23 @@ export interface Refusal {
   readonly headers: Readonly<Record<string, string>>
 }
 
-/** Only programs of this machine may write state, whatever address the server is bound to. */
-export function checkPeer(remoteAddress: string | undefined): Refusal | null {
+/**
+ * Only programs of this machine may write state, whatever address the server is bound to. A peer
+ * with the very address that it reached is one: no packet from outside can carry that address.
+ */
+export function checkPeer(
+  remoteAddress: string | undefined,
+  localAddress: string | undefined,
+): Refusal | null {
   if (isLoopback(remoteAddress)) return null
+  if (remoteAddress !== undefined && remoteAddress !== '') {
+    if (plain(remoteAddress) === plain(localAddress ?? '')) return null
+  }
   return refusal(
     'peer_not_loopback',
     'request_refused',
     'the host link answers programs on this machine only',
-    'send the request from the machine that the server runs on, to 127.0.0.1',
+    'send the request from the machine that the server runs on, to the address of host_url',
   )
 }
 
@@ -59,6 +68,14 @@ export function checkJsonMediaType(contentType: string | undefined): Refusal | n
   return unsupported('the body must be JSON in UTF-8', 'send "Content-Type: application/json"')
 }
 
+/** Each upload may put as many bytes on the disk as an artefact may have before they count. */
+export function checkUploads(running: number, most: number): Refusal | null {
+  if (running < most) return null
+  const detail = `${most} artefacts are being received already`
+  const hint = 'send it again when another one is done'
+  return refusal('uploads', 'limit_reached', detail, hint, { 'Retry-After': '1' })
+}
+
 const mediaType =
   /^[\w!#$&^.+-]{1,127}\/[\w!#$&^.+-]{1,127}(\s*;\s*[\w!#$&^.+-]+=("[^"\\]*"|[\w!#$&^.+-]+))*$/
 
@@ -75,8 +92,13 @@ export function checkArtefactMediaType(contentType: string | undefined): Refusal
 /** 127.0.0.0/8 and ::1, also as IPv4 inside IPv6. */
 export function isLoopback(address: string | undefined): boolean {
   if (address === undefined) return false
-  const plain = address.toLowerCase().replace(/^::ffff:/, '')
-  return plain === '::1' || /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(plain)
+  const bare = plain(address)
+  return bare === '::1' || /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(bare)
+}
+
+/** IPv4 inside IPv6 as IPv4. */
+function plain(address: string): string {
+  return address.toLowerCase().replace(/^::ffff:/, '')
 }
 
 function unsupported(message: string, hint: string): Refusal {

@@ -9,10 +9,14 @@ import type { MemberFailure } from './member-reader.ts'
 /** The body of a JSON route. Throws what `readBody` throws, and `body_invalid` for bad JSON. */
 export async function readJson(
   req: IncomingMessage,
-  limits: Pick<Limits, 'maxMessageBytes' | 'bodyTimeoutMs' | 'maxJsonDepth'>,
+  limits: Pick<Limits, 'maxMessageBytes' | 'bodyTimeoutMs' | 'maxBodyMs' | 'maxJsonDepth'>,
 ): Promise<unknown> {
-  const { maxMessageBytes, bodyTimeoutMs, maxJsonDepth } = limits
-  const body = await readBody(req, { maxBytes: maxMessageBytes, timeoutMs: bodyTimeoutMs })
+  const { maxMessageBytes, bodyTimeoutMs, maxBodyMs, maxJsonDepth } = limits
+  const body = await readBody(req, {
+    maxBytes: maxMessageBytes,
+    timeoutMs: bodyTimeoutMs,
+    maxMs: maxBodyMs,
+  })
   const parsed = parseJson(bodyText(body), maxJsonDepth)
   if (parsed.ok) return parsed.value
   if (parsed.failure === 'syntax') {

@@ -15,6 +15,7 @@ import {
   checkOrigin,
   checkPeer,
   checkToken,
+  checkUploads,
 } from './guards.ts'
 import type { HostSink } from './host-sink.ts'
 import { parseAuditPost, parseEventsPost } from './messages.ts'
@@ -70,9 +71,19 @@ export function createHostRoutes(deps: HostRoutesDeps): HostRoutes {
     for (const record of records) sink.audit.record(record)
     answerJson(res, 200, { ok: true, count: records.length })
   })
+  let uploads = 0
   const artefactsRoute: Route = {
     checkMediaType: checkArtefactMediaType,
-    handle: (req, res) => receiveArtefact(req, res, sink.artefacts, limits, clock),
+    async handle(req, res) {
+      const tooMany = checkUploads(uploads, limits.maxUploads)
+      if (tooMany !== null) return refuse(res, tooMany, limits)
+      uploads++
+      try {
+        await receiveArtefact(req, res, sink.artefacts, limits, clock)
+      } finally {
+        uploads--
+      }
+    },
   }
   const routes = new Map<string, Route>([
     ['/host/v1/scene', sceneRoute],
@@ -105,7 +116,7 @@ export function createHostRoutes(deps: HostRoutesDeps): HostRoutes {
   return async (req, res, path) => {
     try {
       const stranger =
-        checkPeer(req.socket.remoteAddress) ??
+        checkPeer(req.socket.remoteAddress, req.socket.localAddress) ??
         checkOrigin(req.headers.origin) ??
         checkToken(req.headers.authorization, deps.token)
       if (stranger !== null) {

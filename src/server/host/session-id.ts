@@ -1,8 +1,9 @@
 import { type Result, fail, ok } from '../../lib/result.ts'
 
 /**
- * Characters that a URI carries unescaped, so that an id reads the same in
- * `events://session/<id>`, in a path and in a log. No slash, so nothing to climb with.
+ * Characters that may stand unescaped in the path of a URI (RFC 3986, `pchar`), so that an id reads
+ * the same in `events://session/<id>`, in a path and in a log. Encoders that escape `:`, `@` and `+`
+ * all the same are understood. No slash, so nothing to climb with.
  */
 const form = /^[A-Za-z0-9._~:@+-]{1,128}$/
 

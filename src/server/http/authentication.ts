@@ -26,10 +26,13 @@ const bearer = /^Bearer +([\x21-\x7e]+)$/i
 
 /**
  * One shared key, sent as `Authorization: Bearer <key>`. Compared in constant time. Everyone who
- * has it is the principal `api-key`. Throws `TypeError` for an empty key.
+ * has it is the principal `api-key`. Throws `TypeError` for a key that is empty or has characters
+ * that no such header can carry (all but visible ASCII).
  */
 export function apiKeyPolicy(key: string): AuthPolicy {
-  if (key === '') throw new TypeError('the API key must not be empty')
+  if (!/^[\x21-\x7e]+$/.test(key)) {
+    throw new TypeError('the API key must be visible ASCII without spaces, and not empty')
+  }
   const expected = digest(key)
   return {
     authenticate(headers) {

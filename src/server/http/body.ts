@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
 import { ServiceError } from '../../lib/errors.ts'
+import { defaultLimits } from '../options.ts'
 
 export interface BodyLimits {
   readonly maxBytes: number
@@ -8,12 +9,18 @@ export interface BodyLimits {
   readonly timeoutMs: number
 }
 
+export interface WholeBodyLimits extends BodyLimits {
+  /** A body that still brings bytes after this is given up. Default: the limit `maxBodyMs`. */
+  readonly maxMs?: number
+}
+
 /**
  * The whole body. Rejects with `body_too_large` (before reading, when the declared length says
  * so), `body_timeout`, or `body_invalid` when the client went away. After a rejection the request
  * is paused; `writeProblem` answers it and ends the connection.
  */
-export function readBody(req: IncomingMessage, limits: BodyLimits): Promise<Buffer> {
+export function readBody(req: IncomingMessage, limits: WholeBodyLimits): Promise<Buffer> {
+  const { maxMs = defaultLimits.maxBodyMs } = limits
   return new Promise((resolve, reject) => {
     const refusal = refuseDeclaredLength(req, limits.maxBytes)
     if (refusal !== null) return reject(refusal)
@@ -22,6 +29,7 @@ export function readBody(req: IncomingMessage, limits: BodyLimits): Promise<Buff
     let rest: Buffer[] | undefined
     let received = 0
     let timer: NodeJS.Timeout | undefined
+    let startedMs = Infinity
     let settled = false
 
     const settle = () => {
@@ -37,6 +45,8 @@ export function readBody(req: IncomingMessage, limits: BodyLimits): Promise<Buff
     const onData = (chunk: Buffer) => {
       received += chunk.length
       if (received > limits.maxBytes) return refuse(tooLarge(limits.maxBytes))
+      // No timer of its own: that something comes at least every `timeoutMs` is seen to already.
+      if (performance.now() - startedMs > maxMs) return refuse(tooSlow(maxMs))
       timer?.refresh()
       if (first === undefined) first = chunk
       else (rest ??= [first]).push(chunk)
@@ -55,6 +65,7 @@ export function readBody(req: IncomingMessage, limits: BodyLimits): Promise<Buff
     // The rest of the packet is parsed after this: a body that came with it needs no timer.
     setImmediate(() => {
       if (settled) return
+      startedMs = performance.now()
       timer = setTimeout(() => refuse(timedOut(limits.timeoutMs)), limits.timeoutMs)
     })
   })
@@ -122,6 +133,10 @@ function tooLarge(maxBytes: number): ServiceError {
 
 function timedOut(timeoutMs: number): ServiceError {
   return new ServiceError('body_timeout', `no byte of the body arrived for ${timeoutMs} ms`)
+}
+
+function tooSlow(maxMs: number): ServiceError {
+  return new ServiceError('body_timeout', `the body was not complete after ${maxMs} ms`)
 }
 
 function aborted(): ServiceError {

@@ -1,23 +1,53 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { parseOrigin } from '../../lib/web-origin.ts'
 
 export interface Cors {
+  /** Tells caches that an answer depends on the page, where it does. */
+  vary(res: ServerResponse): void
   /** Adds the headers that let an allowed page read the answer. */
   apply(req: IncomingMessage, res: ServerResponse): void
   /** Answers the preflight of an allowed page; false when the request is none. */
   preflight(req: IncomingMessage, res: ServerResponse): boolean
 }
 
+/** What a page may read of an answer, beside what every page may. */
+const exposedHeaders = [
+  'Mcp-Session-Id',
+  'WWW-Authenticate',
+  'ETag',
+  'Content-Range',
+  'Accept-Ranges',
+  'Content-Disposition',
+  'Retry-After',
+].join(', ')
+
+/** What a page may send. */
+const requestHeaders = [
+  'Authorization',
+  'Content-Type',
+  'Accept',
+  'Mcp-Session-Id',
+  'MCP-Protocol-Version',
+  'Last-Event-ID',
+  'Range',
+  'If-Range',
+  'If-None-Match',
+].join(', ')
+
 /** Cross-origin access for the pages named by `--allowed-origin`, and for nobody else. */
 export function createCors(allowedOrigins: readonly string[]): Cors {
-  const origins = new Set(allowedOrigins.map(origin => origin.toLowerCase()))
+  const origins = new Set(allowedOrigins.map(origin => parseOrigin(origin) ?? origin.toLowerCase()))
   const isAllowed = (origin: string | undefined) =>
     origin !== undefined && origins.has(origin.toLowerCase())
   return {
+    vary(res) {
+      if (origins.size > 0) res.setHeader('Vary', 'Origin')
+    },
     apply(req, res) {
       const { origin } = req.headers
       if (origin === undefined || !isAllowed(origin)) return
       res.setHeader('Access-Control-Allow-Origin', origin)
-      res.setHeader('Access-Control-Expose-Headers', 'Mcp-Session-Id, WWW-Authenticate')
+      res.setHeader('Access-Control-Expose-Headers', exposedHeaders)
       res.setHeader('Vary', 'Origin')
     },
     preflight(req, res) {
@@ -26,8 +56,7 @@ export function createCors(allowedOrigins: readonly string[]): Cors {
       if (!isAllowed(req.headers.origin)) return false
       res.writeHead(204, {
         'Access-Control-Allow-Methods': 'GET, POST, DELETE',
-        'Access-Control-Allow-Headers':
-          'Authorization, Content-Type, Accept, Mcp-Session-Id, MCP-Protocol-Version, Last-Event-ID, Range',
+        'Access-Control-Allow-Headers': requestHeaders,
         'Access-Control-Max-Age': '600',
       })
       res.end()

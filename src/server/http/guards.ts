@@ -1,10 +1,17 @@
 import { isIP } from 'node:net'
 import { type Result, fail, ok } from '../../lib/result.ts'
+import { parseOrigin } from '../../lib/web-origin.ts'
 
 /** A request that is not served, and why: the value it sent and the flag that would allow it. */
 export interface Refusal {
   readonly status: 400 | 403
-  readonly reason: 'duplicate_header' | 'host_missing' | 'host_not_allowed' | 'origin_not_allowed'
+  readonly reason:
+    | 'duplicate_header'
+    | 'target_malformed'
+    | 'host_missing'
+    | 'host_malformed'
+    | 'host_not_allowed'
+    | 'origin_not_allowed'
   readonly message: string
 }
 
@@ -39,7 +46,9 @@ export function findDuplicateHeader(rawHeaders: readonly string[]): string | nul
 }
 
 export interface OriginRules {
-  /** Names and addresses a Host header may carry, beside the loopback ones. */
+  /** The server's own names, the bound address and that of `--public-url`: for Host and Origin. */
+  readonly own: readonly string[]
+  /** Further names that a Host header may carry. */
   readonly hosts: readonly string[]
   /** Whole origins, `https://studio.example`. */
   readonly origins: readonly string[]
@@ -53,6 +62,8 @@ export type Guard = (
 
 const accepted = ok(null)
 const loopbackNames = ['localhost', '127.0.0.1', '[::1]']
+/** Every address is bound: these name none of them. */
+const wildcards = ['0.0.0.0', '[::]']
 
 /**
  * Checks Host and Origin: what keeps a web page, or a name pointed at 127.0.0.1, away from a
@@ -60,8 +71,10 @@ const loopbackNames = ['localhost', '127.0.0.1', '[::1]']
  * to run. A missing Origin is fine, browsers always send one.
  */
 export function createGuard(rules: OriginRules): Guard {
-  const hosts = new Set([...loopbackNames, ...rules.hosts.map(normaliseHost)])
-  const origins = new Set(rules.origins.map(origin => origin.toLowerCase()))
+  const ownNames = rules.own.map(normaliseHost).filter(name => !wildcards.includes(name))
+  const own = new Set([...loopbackNames, ...ownNames])
+  const hosts = new Set([...own, ...rules.hosts.map(normaliseHost)])
+  const origins = new Set(rules.origins.map(origin => parseOrigin(origin) ?? origin.toLowerCase()))
   // Nearly every request of a connection carries the same Host: remember the last good one.
   let lastGood: string | undefined
   return ({ host, origin }, localAddress) => {
@@ -70,6 +83,10 @@ export function createGuard(rules: OriginRules): Guard {
     }
     if (host !== lastGood) {
       const name = hostName(host)
+      if (!isPort(host.slice(name.length))) {
+        const message = `host "${printable(host)}" is not a name with at most a port behind it`
+        return fail({ status: 400, reason: 'host_malformed', message })
+      }
       if (!hosts.has(name) && name !== addressAsHost(localAddress)) {
         return fail({
           status: 403,
@@ -79,7 +96,7 @@ export function createGuard(rules: OriginRules): Guard {
       }
       if (hosts.has(name)) lastGood = host
     }
-    if (origin !== undefined && !originAllowed(origin, hosts, origins)) {
+    if (origin !== undefined && !originAllowed(origin, own, origins)) {
       return fail({
         status: 403,
         reason: 'origin_not_allowed',
@@ -90,12 +107,17 @@ export function createGuard(rules: OriginRules): Guard {
   }
 }
 
-function originAllowed(origin: string, hosts: Set<string>, origins: Set<string>): boolean {
+function originAllowed(origin: string, own: Set<string>, origins: Set<string>): boolean {
   const written = origin.toLowerCase()
   if (origins.has(written)) return true
   if (!URL.canParse(written)) return false
   const url = new URL(written)
-  return (url.protocol === 'http:' || url.protocol === 'https:') && hosts.has(url.hostname)
+  return (url.protocol === 'http:' || url.protocol === 'https:') && own.has(url.hostname)
+}
+
+/** What follows the name: nothing, or `:8765`. */
+function isPort(rest: string): boolean {
+  return rest === '' || (/^:\d{1,5}$/.test(rest) && Number(rest.slice(1)) <= 65_535)
 }
 
 /** The name in a Host header: lower case, port removed, brackets of an IPv6 address kept. */

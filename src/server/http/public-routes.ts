@@ -9,17 +9,19 @@ export function createPublicRoutes(isReady: () => boolean): Hono {
     isReady() ? c.json({ status: 'ready' }) : c.json({ status: 'starting' }, 503),
   )
   for (const path of ['/healthz', '/readyz']) {
-    app.all(path, () => problem(405, 'method-not-allowed', `${path} answers GET`, { Allow: 'GET' }))
+    app.all(path, () =>
+      publicProblem(405, 'method-not-allowed', `${path} answers GET`, { Allow: 'GET' }),
+    )
   }
   app.notFound(c =>
-    problem(404, 'route-not-found', `nothing is served at ${shortened(c.req.path)}`),
+    publicProblem(404, 'route-not-found', `nothing is served at ${shortened(c.req.path)}`),
   )
-  app.onError(() => problem(500, 'internal', 'the request failed'))
+  app.onError(() => publicProblem(500, 'internal', 'the request failed'))
   return app
 }
 
 /** RFC 9457. Clients probe the well-known paths and read the body as JSON. */
-function problem(
+export function publicProblem(
   status: number,
   code: string,
   detail: string,

@@ -11,6 +11,31 @@ describe('createLog', () => {
     expect(time).to.match(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
   })
 
+  it('writes an access entry as a JSON line, the status null when nothing was answered', async () => {
+    const entry = {
+      method: 'GET',
+      path: '/mcp',
+      rpc: 'a"b',
+      durationMs: 1.5,
+      principal: 'anonymous',
+    }
+    for (const status of [200, null]) {
+      const text = await logged({}, log => log.access({ ...entry, status }))
+      const { time, ...record } = JSON.parse(text) as Record<string, unknown>
+      expect(record).to.deep.equal({
+        level: 'info',
+        method: 'GET',
+        path: '/mcp',
+        rpc: 'a"b',
+        status,
+        duration_ms: 1.5,
+        principal: 'anonymous',
+        msg: 'request',
+      })
+      expect(time).to.be.a('string')
+    }
+  })
+
   it('leaves out what is less severe than its level', async () => {
     expect(await logged({ level: 'warn' }, log => log.info({}, 'hidden'))).to.equal('')
   })

@@ -11,22 +11,32 @@ import { parseTime } from '../../../src/server/host/parse-time.ts'
 import { parseSessionId } from '../../../src/server/host/session-id.ts'
 
 describe('checkPeer', () => {
-  for (const [address, reason] of [
-    ['127.0.0.1', undefined],
-    ['127.8.9.10', undefined],
-    ['::1', undefined],
-    ['::ffff:127.0.0.1', undefined],
-    ['::FFFF:127.0.0.1', undefined],
-    ['192.168.1.5', 'peer_not_loopback'],
-    ['10.127.0.0.1', 'peer_not_loopback'],
-    ['::ffff:10.0.0.1', 'peer_not_loopback'],
-    ['fe80::1', 'peer_not_loopback'],
-    ['127.0.0.1.example', 'peer_not_loopback'],
-    ['', 'peer_not_loopback'],
-    [undefined, 'peer_not_loopback'],
-  ]) {
-    it(`${reason === undefined ? 'lets in' : 'refuses'} ${address}`, () => {
-      expect(checkPeer(address)?.reason).to.equal(reason)
+  const cases: [peer: string | undefined, reached: string | undefined, isLetIn: boolean][] = [
+    ['127.0.0.1', '127.0.0.1', true],
+    ['127.8.9.10', '127.0.0.1', true],
+    ['::1', '::1', true],
+    ['::ffff:127.0.0.1', undefined, true],
+    ['::FFFF:127.0.0.1', undefined, true],
+    ['192.168.1.5', '192.168.1.5', true],
+    ['::ffff:192.168.1.5', '192.168.1.5', true],
+    ['192.168.1.5', '::ffff:192.168.1.5', true],
+    ['fd00::2', 'FD00::2', true],
+    ['192.168.1.6', '192.168.1.5', false],
+    ['192.168.1.5', '127.0.0.1', false],
+    ['192.168.1.5', '0.0.0.0', false],
+    ['192.168.1.5', undefined, false],
+    ['fd00::3', 'fd00::2', false],
+    ['10.127.0.0.1', '127.0.0.1', false],
+    ['::ffff:10.0.0.1', '127.0.0.1', false],
+    ['fe80::1', '::1', false],
+    ['127.0.0.1.example', '127.0.0.1', false],
+    ['', '', false],
+    [undefined, undefined, false],
+  ]
+  for (const [peer, reached, isLetIn] of cases) {
+    it(`${isLetIn ? 'lets in' : 'refuses'} ${peer} at ${reached}`, () => {
+      const reason = isLetIn ? undefined : 'peer_not_loopback'
+      expect(checkPeer(peer, reached)?.reason).to.equal(reason)
     })
   }
 })
@@ -103,6 +113,7 @@ describe('parseSessionId', () => {
     ['s', 's'],
     ['job%3A1', 'job:1'],
     ['a.b_c~d@e+f-9', 'a.b_c~d@e+f-9'],
+    [encodeURIComponent('a.b_c~d:@e+f-9'), 'a.b_c~d:@e+f-9'],
     ['x'.repeat(128), 'x'.repeat(128)],
     ['x'.repeat(129), null],
     ['', null],

@@ -36,13 +36,17 @@ export class Harness {
   readonly errors: object[] = []
   readonly server: Server
   port = 0
+  #host = '127.0.0.1'
 
   private constructor(server: Server) {
     this.server = server
   }
 
-  /** On 127.0.0.1, or on a Unix socket, whose peers have no address at all. */
-  static async start(limits: Partial<Limits> = {}, socketPath?: string): Promise<Harness> {
+  /** On an address, or on a Unix socket, whose peers have no address at all. */
+  static async start(
+    limits: Partial<Limits> = {},
+    where: { host: string } | { path: string } = { host: '127.0.0.1' },
+  ): Promise<Harness> {
     const server = createServer()
     const harness = new Harness(server)
     const routes = createHostRoutes({
@@ -61,8 +65,8 @@ export class Harness {
       const [path = ''] = (req.url ?? '').split('?')
       void routes(req, res, path)
     })
-    if (socketPath === undefined) server.listen(0, '127.0.0.1')
-    else server.listen(socketPath)
+    if ('host' in where) harness.#host = where.host
+    server.listen('host' in where ? { port: 0, ...where } : where)
     await once(server, 'listening')
     const address = server.address()
     if (typeof address === 'object' && address !== null) harness.port = address.port
@@ -85,7 +89,7 @@ export class Harness {
     headers: OutgoingHttpHeaders,
     body: string | Buffer = '',
   ): Promise<Answer> {
-    const req = request({ port: this.port, host: '127.0.0.1', method, path, headers })
+    const req = request({ port: this.port, host: this.#host, method, path, headers })
     req.end(body)
     const [res] = await once(req, 'response')
     let text = ''

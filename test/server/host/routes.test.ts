@@ -1,11 +1,15 @@
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { request } from 'node:http'
-import { tmpdir } from 'node:os'
+import { networkInterfaces, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { Harness, bearer, head, json } from './harness.ts'
 import { skipBecause } from '../../helpers/skip.ts'
+
+const outerAddress = Object.values(networkInterfaces())
+  .flatMap(addresses => addresses ?? [])
+  .find(({ family, internal }) => family === 'IPv4' && !internal)?.address
 
 describe('host routes', () => {
   let host: Harness
@@ -73,7 +77,7 @@ describe('host routes', () => {
         skipBecause(this, 'owners, modes and links need a POSIX system')
       const folder = await mkdtemp(join(tmpdir(), 'host-peer-'))
       const socketPath = join(folder, 'socket')
-      const local = await Harness.start({}, socketPath)
+      const local = await Harness.start({}, { path: socketPath })
       const req = request({ socketPath, method: 'POST', path: '/host/v1/scene', headers: json })
       req.end('{}')
       const [res] = await once(req, 'response')
@@ -85,6 +89,16 @@ describe('host routes', () => {
       await local.stop()
       await rm(folder, { recursive: true })
     })
+
+    // Where a machine has no address but the loopback ones there is nothing to try.
+    if (outerAddress !== undefined) {
+      it('lets in who reaches another address of this machine from itself', async () => {
+        const outer = await Harness.start({}, { host: outerAddress })
+        const answer = await outer.post('/host/v1/scene', '{}')
+        expect(answer.status, answer.text).to.equal(200)
+        await outer.stop()
+      })
+    }
 
     it('answers 405 with Allow to other methods', async () => {
       for (const method of ['GET', 'PUT', 'DELETE', 'OPTIONS']) {
@@ -185,6 +199,23 @@ describe('host routes', () => {
       expect(connection.received).to.match(/^HTTP\/1\.1 408 /)
       connection.socket.destroy()
       nothingArrived()
+    })
+
+    it('answers 408 to a body that takes for ever, but an artefact may', async () => {
+      const patient = await Harness.start({ maxBodyMs: 20 })
+      for (const [path, status] of [
+        ['/host/v1/scene', 408],
+        ['/host/v1/artefacts', 201],
+      ] as const) {
+        const connection = await patient.raw()
+        connection.socket.write(head(path, { ...json, 'Content-Length': 20 }))
+        const drip = setInterval(() => connection.socket.write(' '), 5)
+        await connection.until('\r\n\r\n')
+        clearInterval(drip)
+        expect(connection.received).to.match(new RegExp(`^HTTP/1.1 ${status} `))
+        connection.socket.destroy()
+      }
+      await patient.stop()
     })
 
     it('takes 64 levels', async () => {

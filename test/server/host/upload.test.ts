@@ -121,6 +121,34 @@ describe('POST /host/v1/artefacts', () => {
     expect(fits.status).to.equal(201)
   })
 
+  it('answers 429 to more uploads at a time than the limit, until one is done', async () => {
+    const busy = await Harness.start({ maxUploads: 2 })
+    const begun = []
+    for (let number = 0; number < 2; number++) {
+      const started = new Promise<void>(resolve => {
+        if (busy.sink.artefacts !== null) busy.sink.artefacts.onFirstBytes = resolve
+      })
+      const connection = await busy.raw()
+      connection.socket.write(head('/host/v1/artefacts', { ...png, 'Content-Length': 5 }) + 'half')
+      await started
+      begun.push(connection)
+    }
+    const refused = await busy.post('/host/v1/artefacts', bytes, png)
+    expect(refused.status).to.equal(429)
+    expect(refused.headers['retry-after']).to.equal('1')
+    expect(refused.body.code).to.equal('limit-reached')
+    expect((await busy.post('/host/v1/scene', '{}')).status).to.equal(200)
+    begun[0]?.socket.write('!')
+    await begun[0]?.until('artefact://')
+    expect((await busy.post('/host/v1/artefacts', bytes, png)).status).to.equal(201)
+    const broken = new Promise<void>(resolve => {
+      if (busy.sink.artefacts !== null) busy.sink.artefacts.onBroken = resolve
+    })
+    begun[1]?.socket.destroy()
+    await broken
+    await busy.stop()
+  })
+
   it('takes any size when there is no bound', async () => {
     const unbound = await Harness.start({ maxArtefactBytes: 0 })
     const answer = await unbound.post('/host/v1/artefacts', Buffer.alloc(300_001), png)

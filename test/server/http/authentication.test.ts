@@ -35,4 +35,13 @@ describe('apiKeyPolicy', () => {
   it('throws for an empty key: a configured key is never ignored', () => {
     expect(() => apiKeyPolicy('')).to.throw(TypeError)
   })
+
+  for (const key of ['has space', ' s3cret', 'key\n', 'tab\tkey', 'schlüssel', 'key\0', 'key\x7f']) {
+    it(`throws for ${JSON.stringify(key)}, which no request can send, and does not repeat it`, () => {
+      expect(() => apiKeyPolicy(key))
+        .to.throw(TypeError)
+        .with.property('message')
+        .not.contains(key)
+    })
+  }
 })

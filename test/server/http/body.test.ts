@@ -163,6 +163,24 @@ for (const [name, read] of Object.entries(readers)) {
 }
 
 describe('readBody', () => {
+  it('gives up a body that makes progress for ever', async () => {
+    const server = createServer((req, res) => {
+      readBody(req, { maxBytes: 200_000, timeoutMs: 10_000, maxMs: 50 }).then(
+        () => res.end('read'),
+        (error: unknown) => writeProblem(res, error, {}, 0),
+      )
+    })
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const connection = new RawConnection(connect((server.address() as AddressInfo).port))
+    connection.socket.write(head('/', { 'Content-Length': 1000 }))
+    const drip = setInterval(() => connection.socket.write('x'), 5)
+    await connection.closed
+    clearInterval(drip)
+    expect(connection.received).to.match(/^HTTP\/1\.1 408 [^]*not complete after 50 ms/)
+    server.close()
+  })
+
   it('arms no timer for a body that comes in one piece', async () => {
     const server = createServer(async (req, res) => {
       await readBody(req, limits)

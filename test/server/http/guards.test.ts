@@ -3,8 +3,9 @@ import { createGuard, findDuplicateHeader, hostName } from '../../../src/server/
 
 describe('guards', () => {
   const guard = createGuard({
-    hosts: ['192.0.2.7', 'studio.example:8443', '::1'],
-    origins: ['https://app.example'],
+    own: ['192.0.2.7', '::1', 'public.example:444', '0.0.0.0', '::'],
+    hosts: ['studio.example:8443'],
+    origins: ['https://app.example', 'https://dflt.example:443'],
   })
 
   const cases: [string, { host?: string; origin?: string }, string][] = [
@@ -15,6 +16,16 @@ describe('guards', () => {
     ['accepts the bound address', { host: '192.0.2.7:8765' }, 'ok'],
     ['accepts a named host whatever its port', { host: 'studio.example' }, 'ok'],
     ['refuses a missing host', {}, 'host_missing'],
+    ['refuses the address that stands for all', { host: '0.0.0.0:80' }, 'host_not_allowed'],
+    ['refuses that of IPv6', { host: '[::]:80' }, 'host_not_allowed'],
+    ['refuses two ports', { host: 'localhost:80:80@x' }, 'host_malformed'],
+    ['refuses a path behind the port', { host: 'localhost:80/b' }, 'host_malformed'],
+    ['refuses a port of letters', { host: 'localhost:a/b' }, 'host_malformed'],
+    ['refuses a port of nothing', { host: 'localhost:' }, 'host_malformed'],
+    ['refuses a port beyond 65535', { host: 'localhost:65536' }, 'host_malformed'],
+    ['refuses text behind brackets', { host: '[::1]evil' }, 'host_malformed'],
+    ['accepts the highest port', { host: 'localhost:65535' }, 'ok'],
+
     ['refuses a rebound name', { host: 'evil.example:8765' }, 'host_not_allowed'],
     [
       'refuses a name that begins like localhost',
@@ -42,6 +53,27 @@ describe('guards', () => {
       'refuses a foreign origin',
       { host: 'localhost', origin: 'https://evil.example' },
       'origin_not_allowed',
+    ],
+    [
+      'refuses a page of a host that only the Host header may name',
+      { host: 'localhost', origin: 'https://studio.example' },
+      'origin_not_allowed',
+    ],
+    ['accepts a page of the bound one', { host: 'localhost', origin: 'http://192.0.2.7:1' }, 'ok'],
+    [
+      'accepts a page of the public address',
+      { host: 'localhost', origin: 'https://public.example' },
+      'ok',
+    ],
+    [
+      'refuses a page of the address that stands for all',
+      { host: 'localhost', origin: 'http://0.0.0.0:80' },
+      'origin_not_allowed',
+    ],
+    [
+      'accepts an origin named with its default port',
+      { host: 'localhost', origin: 'https://dflt.example' },
+      'ok',
     ],
     ['refuses the null origin', { host: 'localhost', origin: 'null' }, 'origin_not_allowed'],
     ['refuses an empty origin', { host: 'localhost', origin: '' }, 'origin_not_allowed'],

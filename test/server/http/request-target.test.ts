@@ -1,0 +1,25 @@
+import { expect } from 'chai'
+import { parseTarget } from '../../../src/server/http/request-target.ts'
+
+describe('parseTarget', () => {
+  const cases: [written: string, target: ReturnType<typeof parseTarget>][] = [
+    ['/mcp', { path: '/mcp', url: '/mcp' }],
+    ['/a?b=/c?d', { path: '/a', url: '/a?b=/c?d' }],
+    ['//evil.example/mcp', { path: '//evil.example/mcp', url: '//evil.example/mcp' }],
+    ['*', { path: '*', url: '*' }],
+    ['http://localhost/mcp?a', { path: '/mcp', url: '/mcp?a', authority: 'localhost' }],
+    ['HTTPS://[::1]:80/', { path: '/', url: '/', authority: '[::1]:80' }],
+    ['http://localhost', { path: '/', url: '/', authority: 'localhost' }],
+    ['http://localhost?a', { path: '/', url: '/?a', authority: 'localhost' }],
+    ['http://localhost/a#b', { path: '/a', url: '/a', authority: 'localhost' }],
+    ['http://u@evil.example/', { path: '/', url: '/', authority: 'u@evil.example' }],
+    ['http:///mcp', { path: '/mcp', url: '/mcp', authority: '' }],
+    ['ftp://localhost/mcp', null],
+    ['localhost:80', null],
+    ['mcp', null],
+    ['', null],
+  ]
+  for (const [written, target] of cases) {
+    it(`reads "${written}"`, () => expect(parseTarget(written)).to.deep.equal(target))
+  }
+})
