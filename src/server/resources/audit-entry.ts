@@ -1,9 +1,9 @@
 import { toRfc3339 } from '../../lib/clock.ts'
 import { isJsonObject } from '../../lib/json.ts'
+import { redactMember } from '../../lib/sensitive-name.ts'
 import type { Limits } from '../options.ts'
 import { boundedJson } from './bounded-json.ts'
 import { cutUtf8 } from './cut-utf8.ts'
-import { redactMember } from './redact.ts'
 
 export type AuditOutcome =
   | 'success'
