@@ -1,8 +1,8 @@
 import { isIP } from 'node:net'
 import { ApiKeyConfig } from '../lib/auth/api-key-config.ts'
 import { nearest } from '../lib/cli/nearest.ts'
-import { checkSecretText, readSecretFile } from '../lib/cli/secret-file.ts'
 import { ServiceError } from '../lib/errors.ts'
+import { checkSecretText, readSecretFile } from '../lib/secret-file.ts'
 import { type Limits, defaultLimits, resolveLimits } from '../server/options.ts'
 import type { ServeOptions } from '../server/serve-options.ts'
 
