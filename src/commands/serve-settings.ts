@@ -1,4 +1,5 @@
 import { isIP } from 'node:net'
+import { isLoopback } from '../lib/address.ts'
 import { ApiKeyConfig } from '../lib/auth/api-key-config.ts'
 import { nearest } from '../lib/cli/nearest.ts'
 import { ServiceError } from '../lib/errors.ts'
@@ -71,11 +72,6 @@ export async function readServeSettings(
     }),
     ...(apiKey !== null && { apiKey }),
   }
-}
-
-export function isLoopback(host: string): boolean {
-  if (isIP(host) === 4) return host.startsWith('127.')
-  return host === 'localhost' || host === '::1'
 }
 
 /** The file before the variable; a key that is configured but unusable is an error, not "no key". */

@@ -5,8 +5,8 @@ import type { Clock } from '../../lib/clock.ts'
 import { isJsonObject, parseJson } from '../../lib/json.ts'
 import type { Logger } from '../../lib/logger.ts'
 import { ownUid } from '../../lib/posix.ts'
+import { isRunning, processStart } from '../../lib/process-start.ts'
 import { tokenFile } from './host-token.ts'
-import { isRunning, processStart } from './process-start.ts'
 
 const uuid = '[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}'
 const recordName = new RegExp(`^(${uuid})\\.json$`)
