@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import type { Clock } from '../../lib/clock.ts'
 import { isJsonObject, parseJson } from '../../lib/json.ts'
 import type { Logger } from '../../lib/logger.ts'
-import { ownUid } from '../../lib/posix.ts'
+import { noFollow, ownUid } from '../../lib/posix.ts'
 import { isRunning, processStart } from '../../lib/process-start.ts'
 import { tokenFile } from './host-token.ts'
 
@@ -105,7 +105,7 @@ async function ownFile(path: string): Promise<Stats | null> {
 }
 
 async function readNoFollow(path: string): Promise<string> {
-  const file = await open(path, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0))
+  const file = await open(path, constants.O_RDONLY | noFollow)
   try {
     return await file.readFile('utf8')
   } finally {
