@@ -157,5 +157,5 @@ function checkPath(
 }
 
 function usage(message: string, hint?: string): ServiceError {
-  return new ServiceError('usage_invalid', message, hint === undefined ? {} : { hint })
+  return new ServiceError('usage_invalid', message, { hint })
 }

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
+import { errnoOf } from './errno.ts'
 
 /** What Linux tells of a process in /proc/<pid>/stat. */
 export interface ProcessStat {
@@ -43,7 +44,7 @@ export function isRunning(pid: number): boolean {
     process.kill(pid, 0)
   } catch (error) {
     // EPERM: it is there, as somebody else's.
-    if (!(error instanceof Error && 'code' in error && error.code === 'EPERM')) return false
+    if (errnoOf(error) !== 'EPERM') return false
   }
   return processStat(pid)?.ended !== true
 }

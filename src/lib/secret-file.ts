@@ -1,6 +1,7 @@
 import { constants, type Stats } from 'node:fs'
 import { lstat, open, realpath, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
+import { errnoOf } from './errno.ts'
 import { ServiceError } from './errors.ts'
 import { noWait, ownUid } from './posix.ts'
 
@@ -17,14 +18,10 @@ type Refuse = (what: string, hint?: string) => ServiceError
  */
 export async function readSecretFile(path: string, flag: string): Promise<string> {
   const refuse: Refuse = (what, hint) =>
-    new ServiceError(
-      'config_invalid',
-      `${flag} ${path} ${what}`,
-      hint === undefined ? {} : { hint },
-    )
+    new ServiceError('config_invalid', `${flag} ${path} ${what}`, { hint })
   const text = await readPrivateFile(path, refuse).catch(error => {
     if (error instanceof ServiceError) throw error
-    throw refuse(`cannot be read (${error.code ?? 'unknown error'})`)
+    throw refuse(`cannot be read (${errnoOf(error) ?? 'unknown error'})`)
   })
   const secret = text.replace(/\r?\n$/, '')
   if (secret === '') throw refuse('is empty', 'write the secret into it, or leave the flag out')

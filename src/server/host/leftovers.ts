@@ -2,6 +2,7 @@ import { type Stats, constants } from 'node:fs'
 import { lstat, open, opendir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Clock } from '../../lib/clock.ts'
+import { errnoOf } from '../../lib/errno.ts'
 import { isJsonObject, parseJson } from '../../lib/json.ts'
 import type { Logger } from '../../lib/logger.ts'
 import { noFollow, ownUid } from '../../lib/posix.ts'
@@ -40,7 +41,7 @@ export async function removeLeftovers(options: LeftoverOptions): Promise<string[
   try {
     for await (const entry of await opendir(options.instancesDir)) {
       const id = await removeIfDead(entry.name, options).catch(error => {
-        options.log.warn({ file: entry.name, code: error.code }, 'leftover cannot be removed')
+        options.log.warn({ file: entry.name, code: errnoOf(error) }, 'leftover cannot be removed')
         return null
       })
       if (id !== null) removed.push(id)

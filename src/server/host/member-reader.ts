@@ -1,5 +1,6 @@
 import { parseRfc3339, toRfc3339 } from '../../lib/clock.ts'
 import { isJsonObject } from '../../lib/json.ts'
+import { escapePointer } from '../../lib/json-pointer.ts'
 import { type Result, fail, ok } from '../../lib/result.ts'
 
 const control = /[\u0000-\u001f\u007f]/
@@ -102,5 +103,5 @@ export class MemberReader {
 /** RFC 6901; a long name is cut, because the pointer goes back to the client. */
 export function pointerTo(parent: string, name: string | number): string {
   const text = String(name).slice(0, 64)
-  return `${parent}/${text.replaceAll('~', '~0').replaceAll('/', '~1')}`
+  return `${parent}/${escapePointer(text)}`
 }
