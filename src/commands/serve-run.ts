@@ -1,3 +1,4 @@
+import { isLoopback } from '../lib/address.ts'
 import { renderBanner } from '../lib/cli/banner.ts'
 import { type ProgramLog, createLog } from '../lib/cli/log.ts'
 import type { LogLevel } from '../lib/cli/log-level.ts'
@@ -8,7 +9,6 @@ import { describeTerminal } from '../lib/cli/terminal.ts'
 import { ServiceError } from '../lib/errors.ts'
 import { defaultLimits } from '../server/options.ts'
 import type { ServeHandle, ServeOptions } from '../server/serve-options.ts'
-import { isLoopback } from './serve-settings.ts'
 
 export interface OutputOptions {
   level: LogLevel

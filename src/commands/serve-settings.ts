@@ -1,10 +1,11 @@
 import { isIP } from 'node:net'
 import { resolve } from 'node:path'
+import { isLoopback } from '../lib/address.ts'
 import { ApiKeyConfig } from '../lib/auth/api-key-config.ts'
 import { nearest } from '../lib/cli/nearest.ts'
-import { checkSecretText, readSecretFile } from '../lib/cli/secret-file.ts'
 import { ServiceError } from '../lib/errors.ts'
 import { parseOrigin } from '../lib/web-origin.ts'
+import { checkSecretText, readSecretFile } from '../lib/secret-file.ts'
 import { type Limits, defaultLimits, resolveLimits } from '../server/options.ts'
 import type { ServeOptions } from '../server/serve-options.ts'
 
@@ -74,11 +75,6 @@ export async function readServeSettings(
     }),
     ...(apiKey !== null && { apiKey }),
   }
-}
-
-export function isLoopback(host: string): boolean {
-  if (isIP(host) === 4) return host.startsWith('127.')
-  return host === 'localhost' || host === '::1'
 }
 
 /** The file before the variable; a key that is configured but unusable is an error, not "no key". */
@@ -170,5 +166,5 @@ function absolute(path: string | undefined): string | undefined {
 }
 
 function usage(message: string, hint?: string): ServiceError {
-  return new ServiceError('usage_invalid', message, hint === undefined ? {} : { hint })
+  return new ServiceError('usage_invalid', message, { hint })
 }

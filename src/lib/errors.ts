@@ -33,7 +33,7 @@ export type ErrorCode =
 export interface ErrorDetails {
   cause?: unknown
   /** One sentence that tells the reader what to do next. */
-  hint?: string
+  hint?: string | undefined
   /** Public facts (never a secret, a stack or a path the client did not send). */
   data?: Readonly<Record<string, unknown>>
 }

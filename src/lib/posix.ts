@@ -1,6 +1,7 @@
 import { constants } from 'node:fs'
 import { lstat, mkdir, open, readdir } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
+import { errnoOf } from './errno.ts'
 import { ServiceError } from './errors.ts'
 import { type Logger, silentLogger } from './logger.ts'
 
@@ -62,13 +63,13 @@ async function makeFolders(path: string): Promise<void> {
   const make = () =>
     mkdir(path, { mode: 0o700 }).catch(error => {
       // Made meanwhile, or no folder: what is there is looked at by the caller.
-      if (error.code !== 'EEXIST') throw error
+      if (errnoOf(error) !== 'EEXIST') throw error
     })
   try {
     await make()
   } catch (error) {
     const parent = dirname(path)
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || parent === path) throw error
+    if (errnoOf(error) !== 'ENOENT' || parent === path) throw error
     await makeFolders(parent)
     await make()
   }

@@ -1,5 +1,6 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { join } from 'node:path'
+import { isWildcard, localBase } from '../lib/address.ts'
 import { type Clock, monotonicClock, systemClock } from '../lib/clock.ts'
 import { type Logger, silentLogger } from '../lib/logger.ts'
 import { createListener } from './app.ts'
@@ -187,14 +188,4 @@ export class McpHttpServer {
     store.onChange(() => registry.artefactsChanged())
     return registry
   }
-}
-
-function isWildcard(host: string): boolean {
-  return host === '0.0.0.0' || host === '::'
-}
-
-/** The address of a server bound to `host`, for a client on the same machine. */
-export function localBase(host: string, port: number): string {
-  if (isWildcard(host)) return `http://127.0.0.1:${port}`
-  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
 }

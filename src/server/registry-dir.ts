@@ -2,6 +2,7 @@ import { constants } from 'node:fs'
 import { access } from 'node:fs/promises'
 import { tmpdir, userInfo } from 'node:os'
 import { join, resolve } from 'node:path'
+import { errnoOf } from '../lib/errno.ts'
 import { ServiceError } from '../lib/errors.ts'
 import { ensurePrivateDirectory, ownUid } from '../lib/posix.ts'
 
@@ -39,7 +40,7 @@ async function openFolder(path: string): Promise<void> {
       const advice = error.hint === undefined ? hint : `${error.hint}, or ${hint}`
       throw new ServiceError(error.code, error.message, { cause: error, hint: advice })
     }
-    const reason = (error as NodeJS.ErrnoException).code ?? 'unknown error'
+    const reason = errnoOf(error) ?? 'unknown error'
     const message = `the registry folder ${path} cannot be made or written (${reason})`
     throw new ServiceError('storage_failed', message, { cause: error, hint })
   }

@@ -1,5 +1,5 @@
-import { createHash, timingSafeEqual } from 'node:crypto'
 import type { Logger } from '../logger.ts'
+import { Secret } from '../secret.ts'
 
 /** Request headers: a `Headers` object, or a record as Node's `IncomingMessage` has it. */
 export type HeaderSource =
@@ -29,8 +29,8 @@ export function validateBearerToken(headers: HeaderSource, options: BearerOption
     throw new TypeError('expectedToken must be a non-empty string, or null to switch the check off')
   }
   const presented = findHeader(headers, headerName)
-  // Hashes have one length, so nothing about the expected one is told by the comparison.
-  return presented !== null && timingSafeEqual(hash(presented), hash(`Bearer ${expectedToken}`))
+  // The whole header, to the letter: neither another case of the scheme nor a second space.
+  return presented !== null && new Secret(`Bearer ${expectedToken}`).equals(presented)
 }
 
 /** The only value of the header; null when there is none or more than one. */
@@ -43,10 +43,6 @@ function findHeader(headers: HeaderSource, name: string): string | null {
   }
   const [first] = values
   return first !== undefined && values.length === 1 ? first : null
-}
-
-function hash(text: string): Buffer {
-  return createHash('sha256').update(text).digest()
 }
 
 function warnDisabled(log: Pick<Logger, 'warn'> | undefined): void {

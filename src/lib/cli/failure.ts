@@ -17,7 +17,7 @@ export function describeFailure(error: unknown, json: boolean): Failure {
   // A command that ended itself (help, version) has already said what it had to say.
   if (message === undefined) return { exitCode, stdout: '', stderr: '' }
   if (json) {
-    const body = { error: { code, message, ...(hint !== undefined && { hint }) } }
+    const body = { error: { code, message, hint } }
     return { exitCode, stdout: `${JSON.stringify(body)}\n`, stderr: '' }
   }
   const lines = [`error: ${message}`, ...(hint === undefined ? [] : [`hint: ${hint}`])]

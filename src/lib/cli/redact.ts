@@ -1,4 +1,5 @@
-const secretName = /(?:password|passwd|token|secret|key|authorization|cookie)$/i
+import { isSensitiveName } from '../sensitive-name.ts'
+
 const maxDepth = 6
 
 /**
@@ -12,7 +13,7 @@ export function redactSecrets(fields: object): Record<string, unknown> {
 function redactMembers(fields: object, depth: number): Record<string, unknown> {
   const clean: Record<string, unknown> = {}
   for (const [name, value] of Object.entries(fields)) {
-    clean[name] = secretName.test(name) ? '[redacted]' : redactValue(value, depth + 1)
+    clean[name] = isSensitiveName(name) ? '[redacted]' : redactValue(value, depth + 1)
   }
   return clean
 }

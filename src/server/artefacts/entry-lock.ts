@@ -2,9 +2,9 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import * as fs from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import { errnoOf } from '../../lib/errno.ts'
 import { ServiceError } from '../../lib/errors.ts'
 import { markState } from './process-mark.ts'
-import { errnoOf } from './storage-error.ts'
 
 export interface EntryLocks {
   /** Runs `action` while no other task of any process changes the entry. */

@@ -1,10 +1,10 @@
 import * as fs from 'node:fs'
 import { join } from 'node:path'
+import { errnoOf } from '../../lib/errno.ts'
 import { noFollow, noWait } from '../../lib/posix.ts'
 import type { Limits } from '../options.ts'
 import { expiryMs } from './expiry.ts'
 import { parseSidecar } from './sidecar.ts'
-import { errnoOf } from './storage-error.ts'
 import type { ArtefactRef } from './store.ts'
 
 /** What the index keeps of a stored artefact. */

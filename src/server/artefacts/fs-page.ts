@@ -2,7 +2,7 @@ import { ServiceError } from '../../lib/errors.ts'
 import { type Entry, completeRef } from './entry.ts'
 import { type Position, encodeCursor, firstAfter } from './entry-index.ts'
 import type { FsContext } from './fs-context.ts'
-import { parseTime } from './put-options.ts'
+import { timeMsOf } from './put-options.ts'
 import type { ArtefactFilter, ArtefactPage, ArtefactRef } from './store.ts'
 
 export interface ReadPage {
@@ -59,8 +59,8 @@ export function compileFilter(filter: ArtefactFilter): (entry: Entry) => boolean
 
 function sinceOf(value: Date | string | undefined): number {
   if (value === undefined) return -Infinity
-  const time = value instanceof Date ? value.getTime() : parseTime(value)
-  if (time !== null && !Number.isNaN(time)) return time
+  const time = timeMsOf(value)
+  if (time !== null) return time
   const message = 'artefact filter createdSince must be a time such as 2030-01-31T12:00:00Z'
   throw new ServiceError('body_invalid', message)
 }

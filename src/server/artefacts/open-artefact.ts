@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import { constants } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
+import { errnoOf } from '../../lib/errno.ts'
 import { ServiceError } from '../../lib/errors.ts'
 import { noFollow, noWait } from '../../lib/posix.ts'
-import { errnoOf } from './storage-error.ts'
 import type { ArtefactRef, OpenArtefact } from './store.ts'
 
 /** A multiple of 3, so that pieces turn into base64 without remainder. */

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
-import { readFileSync, readlinkSync } from 'node:fs'
+import { readlinkSync } from 'node:fs'
 import { hostname } from 'node:os'
+import { isRunning, processStat } from '../../lib/process-start.ts'
 
 /**
  * A name for a running process, `<place>-<pid>-<start>`, put on its temporary files and locks so
@@ -9,7 +10,7 @@ import { hostname } from 'node:os'
  * share a folder from judging each other.
  */
 export function ownMark(): string {
-  return `${ownPlace()}-${process.pid}-${startOf(process.pid)?.start ?? '0'}`
+  return `${ownPlace()}-${process.pid}-${processStat(process.pid)?.ticks ?? '0'}`
 }
 
 export type MarkState = 'alive' | 'gone' | 'unknown'
@@ -21,9 +22,9 @@ export function markState(mark: string): MarkState {
   const [, place, pid, start] = form.exec(mark) ?? []
   if (place === undefined || pid === undefined || place !== ownPlace()) return 'unknown'
   if (!isRunning(Number(pid))) return 'gone'
-  const now = startOf(Number(pid))
+  const now = processStat(Number(pid))
   if (now === null || start === '0') return 'alive'
-  return now.start === start && !now.ended ? 'alive' : 'gone'
+  return now.ticks === start ? 'alive' : 'gone'
 }
 
 function ownPlace(): string {
@@ -36,28 +37,5 @@ function pidNamespace(): string {
     return readlinkSync('/proc/self/ns/pid')
   } catch {
     return ''
-  }
-}
-
-function isRunning(pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch (error) {
-    // EPERM: it runs, as somebody else.
-    return error instanceof Error && 'code' in error && error.code === 'EPERM'
-  }
-}
-
-/** Start time in clock ticks since boot, where the system tells it (Linux). */
-function startOf(pid: number): { start: string; ended: boolean } | null {
-  try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1')
-    // The second field is the program's name and may hold spaces and brackets.
-    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-    const start = fields[19]
-    return start === undefined ? null : { start, ended: fields[0] === 'Z' || fields[0] === 'X' }
-  } catch {
-    return null
   }
 }

@@ -1,5 +1,5 @@
 import { ServiceError } from '../../lib/errors.ts'
-import { toRfc3339 } from '../../lib/clock.ts'
+import { parseRfc3339, toRfc3339 } from '../../lib/clock.ts'
 import { exceedsDepth } from '../../lib/json.ts'
 import type { Limits } from '../options.ts'
 import type { ArtefactOptions, ArtefactRef } from './store.ts'
@@ -11,7 +11,6 @@ export const maxNameChars = 255
 const token = "[!#$%&'*+.^_`|~0-9A-Za-z-]+"
 const parameter = `;[ \\t]*${token}=(?:${token}|"[\\x20-\\x21\\x23-\\x5b\\x5d-\\x7e]*")`
 const mediaType = new RegExp(`^${token}/${token}(?:[ \\t]*${parameter})*$`)
-const rfc3339 = /^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:[Zz]|[+-]\d\d:\d\d)$/
 const control = /[\u0000-\u001f\u007f]/
 
 /** A media type (RFC 9110, section 8.3.1) of bounded length: safe as a header value. */
@@ -25,11 +24,11 @@ export function isName(value: unknown): value is string {
   return value.length <= maxNameChars && !control.test(value)
 }
 
-/** Milliseconds of an RFC 3339 time, or null when it is none. */
-export function parseTime(value: unknown): number | null {
-  if (typeof value !== 'string' || !rfc3339.test(value)) return null
-  const time = Date.parse(value)
-  return Number.isNaN(time) ? null : time
+/** Milliseconds of a `Date` or an RFC 3339 text, or null when it is neither. */
+export function timeMsOf(value: unknown): number | null {
+  if (typeof value === 'string') return parseRfc3339(value)
+  if (!(value instanceof Date) || Number.isNaN(value.getTime())) return null
+  return value.getTime()
 }
 
 /** Checks what a caller said about its bytes. Throws `body_invalid` naming the option. */
@@ -60,10 +59,8 @@ function nameOf(option: string, value: unknown): string | null {
 
 function expiryOf(value: unknown, nowMs: number): string | null {
   if (value === undefined || value === null) return null
-  const time = value instanceof Date ? value.getTime() : parseTime(value)
-  if (time === null || Number.isNaN(time)) {
-    throw invalid('expiresAt', 'a time such as 2030-01-31T12:00:00Z')
-  }
+  const time = timeMsOf(value)
+  if (time === null) throw invalid('expiresAt', 'a time such as 2030-01-31T12:00:00Z')
   if (time <= nowMs) throw invalid('expiresAt', 'a time in the future')
   return toRfc3339(time)
 }

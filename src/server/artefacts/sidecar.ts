@@ -1,6 +1,7 @@
+import { parseRfc3339 } from '../../lib/clock.ts'
 import { isJsonObject, parseJson } from '../../lib/json.ts'
 import { type Result, fail, ok } from '../../lib/result.ts'
-import { isMediaType, isName, parseTime } from './put-options.ts'
+import { isMediaType, isName } from './put-options.ts'
 import type { ArtefactRef } from './store.ts'
 import { artefactUri } from './uri.ts'
 
@@ -32,9 +33,9 @@ export function parseSidecar(
     return fail('size_bytes is not a size')
   }
   if (!isMediaType(value['mime'])) return fail('mime is not a media type')
-  if (parseTime(value['created_at']) === null) return fail('created_at is not a time')
+  if (!isTime(value['created_at'])) return fail('created_at is not a time')
   const expires = value['expires_at'] ?? null
-  if (expires !== null && parseTime(expires) === null) return fail('expires_at is not a time')
+  if (expires !== null && !isTime(expires)) return fail('expires_at is not a time')
   for (const member of names) {
     const name = value[member] ?? null
     if (name !== null && !isName(name)) return fail(`${member} is not a name`)
@@ -62,4 +63,8 @@ const names = ['display_name', 'session_id', 'tool_call_id', 'job_id', 'correlat
 
 function nameOf(value: unknown): string | null {
   return typeof value === 'string' ? value : null
+}
+
+function isTime(value: unknown): boolean {
+  return typeof value === 'string' && parseRfc3339(value) !== null
 }

@@ -1,11 +1,6 @@
+import { errnoOf } from '../../lib/errno.ts'
 import { ServiceError } from '../../lib/errors.ts'
 import { SourceFailed } from './write-body.ts'
-
-/** The `code` of an error of the operating system, or null. */
-export function errnoOf(error: unknown): string | null {
-  if (!(error instanceof Error) || !('code' in error) || !('errno' in error)) return null
-  return typeof error.code === 'string' ? error.code : null
-}
 
 /**
  * What an operation on the store throws for `error`: full and failing disks get a code of their

@@ -1,5 +1,6 @@
 import { rm, rename, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { errnoOf } from '../../lib/errno.ts'
 import type { Logger } from '../../lib/logger.ts'
 import { tokenFile } from './host-token.ts'
 
@@ -92,7 +93,7 @@ export class InstanceFile {
       try {
         await utimes(this.path, now, now)
       } catch (error) {
-        if (codeOf(error) !== 'ENOENT') throw error
+        if (errnoOf(error) !== 'ENOENT') throw error
         this.#reportOnce('vanished', { path: this.path }, 'instance record vanished, writing again')
         await this.#write()
       }
@@ -135,7 +136,7 @@ export class InstanceFile {
     try {
       await work()
     } catch (error) {
-      const code = codeOf(error) ?? 'unknown error'
+      const code = errnoOf(error) ?? 'unknown error'
       this.#reportOnce(code, { path: this.path, code }, 'instance record cannot be written')
     }
   }
@@ -157,8 +158,4 @@ export class InstanceFile {
     this.#reported.add(problem)
     this.#options.log.warn(fields, message)
   }
-}
-
-function codeOf(error: unknown): string | undefined {
-  return (error as NodeJS.ErrnoException).code
 }

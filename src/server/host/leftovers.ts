@@ -2,11 +2,12 @@ import { type Stats, constants } from 'node:fs'
 import { lstat, open, opendir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Clock } from '../../lib/clock.ts'
+import { errnoOf } from '../../lib/errno.ts'
 import { isJsonObject, parseJson } from '../../lib/json.ts'
 import type { Logger } from '../../lib/logger.ts'
-import { ownUid } from '../../lib/posix.ts'
+import { noFollow, ownUid } from '../../lib/posix.ts'
+import { isRunning, processStart } from '../../lib/process-start.ts'
 import { tokenFile } from './host-token.ts'
-import { isRunning, processStart } from './process-start.ts'
 
 const uuid = '[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}'
 const recordName = new RegExp(`^(${uuid})\\.json$`)
@@ -40,7 +41,7 @@ export async function removeLeftovers(options: LeftoverOptions): Promise<string[
   try {
     for await (const entry of await opendir(options.instancesDir)) {
       const id = await removeIfDead(entry.name, options).catch(error => {
-        options.log.warn({ file: entry.name, code: error.code }, 'leftover cannot be removed')
+        options.log.warn({ file: entry.name, code: errnoOf(error) }, 'leftover cannot be removed')
         return null
       })
       if (id !== null) removed.push(id)
@@ -105,7 +106,7 @@ async function ownFile(path: string): Promise<Stats | null> {
 }
 
 async function readNoFollow(path: string): Promise<string> {
-  const file = await open(path, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0))
+  const file = await open(path, constants.O_RDONLY | noFollow)
   try {
     return await file.readFile('utf8')
   } finally {

@@ -1,6 +1,7 @@
+import { parseRfc3339, toRfc3339 } from '../../lib/clock.ts'
 import { isJsonObject } from '../../lib/json.ts'
+import { escapePointer } from '../../lib/json-pointer.ts'
 import { type Result, fail, ok } from '../../lib/result.ts'
-import { parseTime } from './parse-time.ts'
 
 const control = /[\u0000-\u001f\u007f]/
 
@@ -70,7 +71,8 @@ export class MemberReader {
   time(name: string): string | undefined {
     const value = this.text(name)
     if (value === undefined) return undefined
-    return parseTime(value) ?? this.refuse(name, 'must be a time as in RFC 3339')
+    const timeMs = parseRfc3339(value)
+    return timeMs === null ? this.refuse(name, 'must be a time as in RFC 3339') : toRfc3339(timeMs)
   }
 
   /** Notes what is wrong with a member (null: with the object itself). The first one stays. */
@@ -101,5 +103,5 @@ export class MemberReader {
 /** RFC 6901; a long name is cut, because the pointer goes back to the client. */
 export function pointerTo(parent: string, name: string | number): string {
   const text = String(name).slice(0, 64)
-  return `${parent}/${text.replaceAll('~', '~0').replaceAll('/', '~1')}`
+  return `${parent}/${escapePointer(text)}`
 }

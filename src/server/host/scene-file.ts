@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { type FSWatcher, watch } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { basename, dirname, resolve } from 'node:path'
+import { errnoOf } from '../../lib/errno.ts'
 import type { Logger } from '../../lib/logger.ts'
 import type { Limits } from '../options.ts'
 import { parseScene, readBounded } from './scene-text.ts'
@@ -77,7 +78,7 @@ class SceneFile {
         await this.#watchFolder()
         await this.#check(reason)
       } catch (error) {
-        this.#report('scene file cannot be taken over', (error as NodeJS.ErrnoException).code)
+        this.#report('scene file cannot be taken over', errnoOf(error) ?? undefined)
       }
     })
   }

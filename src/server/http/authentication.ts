@@ -1,5 +1,6 @@
-import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
+import { bearerToken } from '../../lib/auth/bearer-token.ts'
+import { Secret } from '../../lib/secret.ts'
 
 /** Who a request comes from, or why it is refused. */
 export type AuthOutcome =
@@ -22,8 +23,6 @@ export const openPolicy: AuthPolicy = {
   authenticate: () => ({ ok: true, principal: 'anonymous' }),
 }
 
-const bearer = /^Bearer +([\x21-\x7e]+)$/i
-
 /**
  * One shared key, sent as `Authorization: Bearer <key>`. Compared in constant time. Everyone who
  * has it is the principal `api-key`. Throws `TypeError` for a key that is empty or has characters
@@ -33,15 +32,15 @@ export function apiKeyPolicy(key: string): AuthPolicy {
   if (!/^[\x21-\x7e]+$/.test(key)) {
     throw new TypeError('the API key must be visible ASCII without spaces, and not empty')
   }
-  const expected = digest(key)
+  const expected = new Secret(key)
   return {
     authenticate(headers) {
       const sent = headers.authorization
       if (sent === undefined) {
         return { ok: false, status: 401, description: 'an API key is required' }
       }
-      const token = bearer.exec(sent)?.[1]
-      if (token !== undefined && timingSafeEqual(digest(token), expected)) {
+      const token = bearerToken(sent)
+      if (token !== null && expected.equals(token)) {
         return { ok: true, principal: 'api-key' }
       }
       return {
@@ -49,17 +48,12 @@ export function apiKeyPolicy(key: string): AuthPolicy {
         status: 401,
         error: 'invalid_token',
         description:
-          token === undefined
+          token === null
             ? 'the Authorization header must be "Bearer <key>"'
             : 'the API key is not the one this server was started with',
       }
     },
   }
-}
-
-/** Equal lengths for the constant-time comparison, whatever was sent. */
-function digest(text: string): Buffer {
-  return createHash('sha256').update(text).digest()
 }
 
 /** The `WWW-Authenticate` value of a refusal (RFC 6750, section 3). */

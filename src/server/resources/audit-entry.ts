@@ -1,9 +1,9 @@
-import { toRfc3339 } from '../../lib/clock.ts'
+import { parseRfc3339, toRfc3339 } from '../../lib/clock.ts'
 import { isJsonObject } from '../../lib/json.ts'
+import { redactMember } from '../../lib/sensitive-name.ts'
 import type { Limits } from '../options.ts'
 import { boundedJson } from './bounded-json.ts'
 import { cutUtf8 } from './cut-utf8.ts'
-import { redactMember } from './redact.ts'
 
 export type AuditOutcome =
   | 'success'
@@ -103,10 +103,9 @@ function duration(value: unknown): number | null {
 }
 
 function timeMs(value: Date | number | string): number {
-  const rfc3339 = /^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(?:\.\d+)?(?:[Zz]|[+-]\d\d:\d\d)$/
-  const date = typeof value === 'string' && !rfc3339.test(value) ? null : new Date(value)
-  if (date === null || Number.isNaN(date.getTime())) {
+  const time = typeof value === 'string' ? parseRfc3339(value) : new Date(value).getTime()
+  if (time === null || Number.isNaN(time)) {
     throw new TypeError('audit timestamp must be a Date, milliseconds or an RFC 3339 text')
   }
-  return date.getTime()
+  return time
 }

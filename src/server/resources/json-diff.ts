@@ -1,4 +1,5 @@
 import { isJsonObject } from '../../lib/json.ts'
+import { escapePointer } from '../../lib/json-pointer.ts'
 
 /** One step from one JSON value to another; steps are applied in their order. */
 export type JsonChange =
@@ -138,8 +139,4 @@ function keepsOrder(oldIds: ReadonlyMap<Id, number>, newIds: ReadonlyMap<Id, num
     last = at
   }
   return true
-}
-
-function escapePointer(name: string): string {
-  return name.replaceAll('~', '~0').replaceAll('/', '~1')
 }

@@ -67,14 +67,21 @@ describe('redactSecrets', () => {
     [{ Authorization: ['x'] }, { Authorization: '[redacted]' }],
     [{ a: { b: { password: 'x', c: 1 } } }, { a: { b: { password: '[redacted]', c: 1 } } }],
     [
-      { host_token_file: '/p', count: 2 },
-      { host_token_file: '/p', count: 2 },
+      { host_token_file: '/p', hostTokenFile: '/p', count: 2 },
+      { host_token_file: '/p', hostTokenFile: '/p', count: 2 },
+    ],
+    [
+      { monkey: 1, hotkey: 'g', keys: [1] },
+      { monkey: 1, hotkey: 'g', keys: [1] },
     ],
     [
       { none: null, list: [1, 'a'] },
       { none: null, list: [1, 'a'] },
     ],
   ]
+  for (const name of ['pwd', 'passphrase', 'credentials', 'api_keys', 'tokens', 'apiKeyValue']) {
+    cases.push([{ [name]: 'x' }, { [name]: '[redacted]' }])
+  }
   for (const [given, expected] of cases) {
     it(`turns ${JSON.stringify(given)} into ${JSON.stringify(expected)}`, () => {
       expect(redactSecrets(given)).to.deep.equal(expected)

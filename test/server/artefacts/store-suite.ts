@@ -160,6 +160,7 @@ export function artefactStoreSuite(createStore: CreateStore): void {
       { displayName: '' },
       { sessionId: 'x'.repeat(256) },
       { expiresAt: 'tomorrow' },
+      { expiresAt: '2031-02-30T00:00:00Z' },
       { expiresAt: '2029-12-31T23:59:59Z' },
       { expiresAt: new Date(Number.NaN) },
       { metadata: 'x'.repeat(99) },

@@ -8,7 +8,7 @@ import { expect } from 'chai'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLogger } from '../../../src/lib/logger.ts'
 import { isDead, parseOwner, removeLeftovers } from '../../../src/server/host/leftovers.ts'
-import { isRunning, processStart, startTicks } from '../../../src/server/host/process-start.ts'
+import { processStart } from '../../../src/lib/process-start.ts'
 import { skipBecause } from '../../helpers/skip.ts'
 
 describe('removeLeftovers', () => {
@@ -133,28 +133,6 @@ describe('isDead', () => {
       expect(isDead(owner(recorded), running, now)).to.equal(dead)
     })
   }
-})
-
-describe('process start', () => {
-  it('is the same each time, differs between processes, null for the dead', async function () {
-    if (process.platform !== 'linux') skipBecause(this, 'needs Linux')
-    expect(await processStart(process.pid)).to.equal(await processStart(process.pid))
-    expect(await processStart(process.pid)).to.match(/^[0-9a-f-]{36}:\d+$/)
-    expect(await processStart(2 ** 30)).to.equal(null)
-  })
-
-  it('reads the ticks behind any process name', () => {
-    const fields = Array.from({ length: 30 }, (_, i) => (i === 0 ? 'S' : String(i))).join(' ')
-    expect(startTicks(`12 (node) ${fields}`)).to.equal('19')
-    expect(startTicks(`12 (a) b (c d) ${fields}`)).to.equal('19')
-    expect(startTicks('12 (node) S 1')).to.equal(null)
-    expect(startTicks('')).to.equal(null)
-  })
-
-  it('knows who is running', () => {
-    expect(isRunning(process.pid)).to.equal(true)
-    expect(isRunning(2 ** 30)).to.equal(false)
-  })
 })
 
 describe('parseOwner', () => {

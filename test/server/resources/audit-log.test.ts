@@ -67,6 +67,7 @@ describe('AuditLog', () => {
     ['a duration NaN', { action: 'a', durationMs: NaN }],
     ['a session id of another type', { action: 'a', sessionId: {} }],
     ['a time that is none', { action: 'a', timestamp: 'yesterday' }],
+    ['30 February', { action: 'a', timestamp: '2026-02-30T00:00:00Z' }],
     ['a time beyond all times', { action: 'a', timestamp: 1e99 }],
   ]
   for (const [why, record] of refused) {

@@ -18,7 +18,7 @@ export function isSensitiveName(name: string): boolean {
   return last === 'key' || last === 'token' || last === 'tokens'
 }
 
-/** A replacer for `JSON.stringify`. */
+/** A replacer for `JSON.stringify` that hides members by their name. */
 export function redactMember(name: string, value: unknown): unknown {
   return value !== undefined && isSensitiveName(name) ? '[redacted]' : value
 }

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { isSensitiveName } from '../../../src/server/resources/redact.ts'
+import { isSensitiveName } from '../../src/lib/sensitive-name.ts'
 
 const secrets = [
   ...['password', 'Password', 'PASSWORD', 'user_password', 'password2', 'passwd', 'passphrase'],
@@ -8,11 +8,24 @@ const secrets = [
   ...['API_KEY', 'APIKey', 'X-Api-Key', 'private_key', 'privateKeys', 'apiKeys', 'authkey'],
   ...['authorization', 'Proxy-Authorization', 'authorizationHeader', 'cookie', 'set-cookie'],
   ...['Set-Cookie', 'cookies', 'credentials', 'dbCredential', 'pwd'],
+  ...['api_keys', 'apiKeyValue', 'hostToken', 'host_token'],
 ]
 const harmless = [
-  ...['keyframe', 'keyFrame', 'key_frame', 'keyframes', 'keys', 'curve_keys', 'monkey', 'Turkey'],
+  ...[
+    'keyframe',
+    'keyFrame',
+    'key_frame',
+    'keyframes',
+    'keys',
+    'curve_keys',
+    'monkey',
+    'hotkey',
+    'Turkey',
+  ],
   ...['hotkeyName', 'keyboard', 'secretary', 'author', 'authority', 'passes', 'render_pass'],
   ...['compass', 'tokenizer', 'tokenCount', 'name', '', '0', 'keyType'],
+  // A path, which whoever connects needs.
+  ...['host_token_file', 'hostTokenFile'],
 ]
 
 describe('isSensitiveName', () => {

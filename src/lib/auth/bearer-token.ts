@@ -1,0 +1,6 @@
+const form = /^Bearer +([\x21-\x7e]+) *$/i
+
+/** The token of an `Authorization` header (RFC 6750, section 2.1), or null for anything else. */
+export function bearerToken(header: string | undefined): string | null {
+  return form.exec(header ?? '')?.[1] ?? null
+}

@@ -1,0 +1,77 @@
+import { constants, type Stats } from 'node:fs'
+import { lstat, open, realpath, stat } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { errnoOf } from './errno.ts'
+import { ServiceError } from './errors.ts'
+import { noWait, ownUid } from './posix.ts'
+
+const maxSecretBytes = 4096
+/** What can stand in an `Authorization` header after the scheme. */
+const headerText = /^[\x21-\x7e]+$/
+
+type Refuse = (what: string, hint?: string) => ServiceError
+
+/**
+ * The secret in a file, without its final newline. Throws `config_invalid`, naming the flag, when
+ * the file cannot be read, belongs to or is open to another user, can be swapped behind a symlink,
+ * is empty or holds what no header can carry.
+ */
+export async function readSecretFile(path: string, flag: string): Promise<string> {
+  const refuse: Refuse = (what, hint) =>
+    new ServiceError('config_invalid', `${flag} ${path} ${what}`, { hint })
+  const text = await readPrivateFile(path, refuse).catch(error => {
+    if (error instanceof ServiceError) throw error
+    throw refuse(`cannot be read (${errnoOf(error) ?? 'unknown error'})`)
+  })
+  const secret = text.replace(/\r?\n$/, '')
+  if (secret === '') throw refuse('is empty', 'write the secret into it, or leave the flag out')
+  return checkSecretText(secret, `${flag} ${path}`)
+}
+
+/** Returns the secret; throws `config_invalid`, naming only where it came from. */
+export function checkSecretText(secret: string, source: string): string {
+  if (headerText.test(secret)) return secret
+  throw new ServiceError(
+    'config_invalid',
+    `${source} holds spaces, line breaks or characters that a header cannot carry`,
+    { hint: 'use printable ASCII without spaces, 32 or more random characters' },
+  )
+}
+
+async function readPrivateFile(path: string, refuse: Refuse): Promise<string> {
+  await checkLink(path, refuse)
+  const file = await open(path, constants.O_RDONLY | noWait)
+  try {
+    const found = await file.stat()
+    const problem = describeUnsafeFile(found, ownUid())
+    if (problem !== null) throw refuse(problem, `name a file of your own, with chmod 600 ${path}`)
+    if (found.size > maxSecretBytes) throw refuse(`is larger than ${maxSecretBytes} bytes`)
+    return await file.readFile('utf8')
+  } finally {
+    await file.close()
+  }
+}
+
+/** Why a file must not be trusted with a secret, or null. Without a uid (Windows) only its kind counts. */
+function describeUnsafeFile(found: Stats, uid: number | null): string | null {
+  if (!found.isFile()) return 'is not a regular file'
+  if (uid === null) return null
+  if (found.uid !== uid && found.uid !== 0) return `belongs to another user (uid ${found.uid})`
+  if ((found.mode & 0o077) !== 0) return 'can be read or changed by other users'
+  return null
+}
+
+/** A symlink is only as safe as the folder it leads to: whoever can write there can swap the file. */
+async function checkLink(path: string, refuse: Refuse): Promise<void> {
+  const uid = ownUid()
+  const link = await lstat(path)
+  if (uid === null || !link.isSymbolicLink()) return
+  const target = await realpath(path)
+  const folder = await stat(dirname(target))
+  const foreign = [link.uid, folder.uid].some(owner => owner !== uid && owner !== 0)
+  if (!foreign && (folder.mode & 0o022) === 0) return
+  throw refuse(
+    `is a symbolic link to ${target}, which others can replace`,
+    'name the file itself, in a folder that only you can write',
+  )
+}
