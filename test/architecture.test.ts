@@ -42,7 +42,7 @@ const allowed: Readonly<Record<Zone, readonly Zone[]>> = {
   'server/options.ts': ['lib/'],
   'server/serve-options.ts': ['lib/', 'server/options.ts', 'server/http/'],
   'server/http/': ['lib/', 'server/options.ts', 'server/artefacts/'],
-  'server/resources/': ['lib/', 'server/options.ts', 'server/artefacts/'],
+  'server/resources/': ['lib/', 'server/options.ts'],
   'server/artefacts/': ['lib/', 'server/options.ts', 'server/resources/'],
   'server/mcp/': [
     'lib/',

@@ -13,7 +13,7 @@ import { parseTarget } from './http/request-target.ts'
 import type { McpEndpoint } from './mcp/endpoint.ts'
 import { rpcCodes } from './mcp/errors.ts'
 import { errorMessage, JsonText } from './mcp/json-text.ts'
-import type { RequestNotes } from './mcp/legacy/endpoint.ts'
+import type { RequestNotes } from './mcp/request-notes.ts'
 import { sendRefusal } from './mcp/send.ts'
 import type { Limits } from './options.ts'
 

@@ -17,7 +17,7 @@ import { createRefusalLog, type RefusedRequest } from './http/refusals.ts'
 import { type Listening, listen } from './listen.ts'
 import { createMcpEndpoint, type McpEndpoint } from './mcp/endpoint.ts'
 import { type Limits, type McpHttpConfig, resolveLimits } from './options.ts'
-import { createArtefactProducer } from './resources/artefacts.ts'
+import { createArtefactProducer } from './artefacts/producer.ts'
 import { ResourceRegistry } from './resources/registry.ts'
 import { version } from './version.ts'
 

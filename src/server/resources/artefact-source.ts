@@ -6,14 +6,6 @@ import { ownReadError } from './producer-failure.ts'
 
 const emptyPage: DescriptorPage = Object.freeze({ descriptors: Object.freeze([]) })
 
-const artefactTemplates: readonly Template[] = Object.freeze([
-  Object.freeze({
-    uriTemplate: 'artefact://sha256/{hex}',
-    name: 'Artefact by its SHA-256',
-    description: 'A stored artefact; its bytes as a base64 blob',
-  }),
-])
-
 /** The artefacts as the registry uses them: a failing store never costs the other resources. */
 export class ArtefactSource {
   readonly #producer: PagedProducer
@@ -46,7 +38,7 @@ export class ArtefactSource {
   }
 
   templates(): readonly Template[] {
-    return this.#producer.templates?.() ?? artefactTemplates
+    return this.#producer.templates?.() ?? []
   }
 
   async complete(variable: string, prefix: string): Promise<readonly string[]> {

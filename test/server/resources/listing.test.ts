@@ -32,6 +32,7 @@ function artefacts(count: number): PagedProducer {
     scheme: 'artefact',
     list: () => list,
     read: () => [],
+    templates: () => [{ uriTemplate: 'artefact://sha256/{hex}', name: 'Artefact' }],
     page(after = '0', limit): DescriptorPage {
       if (!/^\d+$/.test(after)) throw new ResourceUriInvalid('bad cursor')
       const end = Number(after) + limit

@@ -14,6 +14,7 @@ import { GatheredWrites } from '../gathered-writes.ts'
 import { errorMessage, JsonText, resultMessage } from '../json-text.ts'
 import { type Message, parseMessage } from '../json-rpc.ts'
 import type { KeepAlive } from '../keep-alive.ts'
+import type { RequestNotes } from '../request-notes.ts'
 import { sendJson, sendRefusal } from '../send.ts'
 import { answerBatch } from './batch.ts'
 import { EventStream } from './event-stream.ts'
@@ -21,12 +22,6 @@ import { initializeResult, parseInitialize, type ServerIdentity } from './initia
 import type { MethodTable } from './methods.ts'
 import { allowsBatches, isSessionRevision, sessionRevisions } from './revisions.ts'
 import type { Session, Sessions } from './sessions.ts'
-
-/** What is known of a request beyond its bytes; the endpoint notes what it did, for the access log. */
-export interface RequestNotes {
-  readonly principal: string
-  rpc: string | undefined
-}
 
 export interface SessionEndpointParts {
   sessions: Sessions

@@ -4,7 +4,7 @@ import * as fs from 'node:fs'
 import { join } from 'node:path'
 import { type Limits, resolveLimits } from '../../../src/server/options.ts'
 import { type FsStore, createFsStore } from '../../../src/server/artefacts/fs-store.ts'
-import { createArtefactProducer } from '../../../src/server/resources/artefacts.ts'
+import { createArtefactProducer } from '../../../src/server/artefacts/producer.ts'
 import { ResourceNotFound, ResourceUriInvalid } from '../../../src/server/resources/errors.ts'
 import type {
   BlobContent,
@@ -12,7 +12,7 @@ import type {
   EncodedBlob,
   StreamedBlob,
 } from '../../../src/server/resources/producer.ts'
-import { collect, failureOf, settableClock, sha256, withFolder } from '../artefacts/support.ts'
+import { collect, failureOf, settableClock, sha256, withFolder } from './support.ts'
 
 interface Setup {
   root: string

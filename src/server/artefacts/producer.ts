@@ -1,8 +1,8 @@
-import type { ArtefactPage, ArtefactRef, ArtefactStore } from '../artefacts/store.ts'
-import { BlobLoader } from '../artefacts/blob-loader.ts'
-import { isArtefactHex, parseArtefactUri } from '../artefacts/uri.ts'
+import type { ArtefactPage, ArtefactRef, ArtefactStore } from './store.ts'
+import { BlobLoader } from './blob-loader.ts'
+import { isArtefactHex, parseArtefactUri } from './uri.ts'
 import type { Limits } from '../options.ts'
-import { ResourceNotFound, ResourceUriInvalid } from './errors.ts'
+import { ResourceNotFound, ResourceUriInvalid } from '../resources/errors.ts'
 import type {
   BlobContent,
   Content,
@@ -12,7 +12,7 @@ import type {
   PagedProducer,
   StreamedBlob,
   Template,
-} from './producer.ts'
+} from '../resources/producer.ts'
 
 export interface ArtefactProducerOptions {
   store: ArtefactStore

@@ -1,0 +1,5 @@
+/** What is known of a request beyond its bytes; the endpoint notes what it did, for the access log. */
+export interface RequestNotes {
+  readonly principal: string
+  rpc: string | undefined
+}
