@@ -36,7 +36,15 @@ describe('apiKeyPolicy', () => {
     expect(() => apiKeyPolicy('')).to.throw(TypeError)
   })
 
-  for (const key of ['has space', ' s3cret', 'key\n', 'tab\tkey', 'schlüssel', 'key\0', 'key\x7f']) {
+  for (const key of [
+    'has space',
+    ' s3cret',
+    'key\n',
+    'tab\tkey',
+    'schlüssel',
+    'key\0',
+    'key\x7f',
+  ]) {
     it(`throws for ${JSON.stringify(key)}, which no request can send, and does not repeat it`, () => {
       expect(() => apiKeyPolicy(key))
         .to.throw(TypeError)
