@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { type Answer, ask, RawSession } from '../helpers/mcp.ts'
 import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
+import { exchange, requestText } from './raw-socket.ts'
 
 const key = 'a-key-of-the-clients'
 
@@ -133,6 +134,21 @@ describe('bad posts to the host link of the real program', () => {
       expectProblem(await serve.post(path, body, { 'Content-Type': type }), status)
     })
   }
+
+  it('answers 400 to a session id that is only dots', async () => {
+    const body = event({})
+    const lines = [
+      'POST /host/v1/events/%2e%2e HTTP/1.1',
+      'Host: localhost',
+      `Authorization: Bearer ${serve.token}`,
+      'Content-Type: application/json',
+      `Content-Length: ${Buffer.byteLength(body)}`,
+    ]
+    // As text: a client that parses the address would take the dots for a way up.
+    const answer = await exchange(serve.port, requestText(lines, body))
+    expect(answer?.status).to.equal(400)
+    expect(answer?.body).to.contain('the session id must be')
+  })
 
   it('answers 415 to another type than JSON, 405 to another method than POST', async () => {
     for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'text/json', '']) {
