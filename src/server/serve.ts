@@ -102,7 +102,7 @@ export async function startServe(options: ServeOptions): Promise<ServeHandle> {
       ? null
       : watchSceneFile({
           path: options.sceneFile,
-          setScene: scene => registry.setScene(scene),
+          setSceneText: json => registry.setSceneText(json),
           limits,
           log,
         })
@@ -136,7 +136,7 @@ function createSink(
   limits: Limits,
 ): HostSink<SessionEventBuffer> {
   return {
-    setScene: scene => registry.setScene(scene),
+    setSceneText: json => registry.setSceneText(json),
     audit,
     artefacts: store,
     createSessionEventBuffer: sessionId => new SessionEventBuffer({ sessionId, limits }),

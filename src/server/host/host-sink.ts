@@ -6,7 +6,7 @@ import type { PutResult, ArtefactOptions } from '../artefacts/store.ts'
  */
 export interface HostSink<Buffer extends EventBuffer = EventBuffer> {
   /** Replaces or clears the scene and returns its revision; `TypeError` for what is no scene. */
-  setScene(scene: object | null): number
+  setSceneText(json: string): number
   readonly audit: AuditSink
   registerSessionEventBuffer(buffer: Buffer): void
   /** A new buffer with the server's own bounds. */

@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { ArtefactOptions, PutResult } from '../../../src/server/artefacts/store.ts'
+import { defaultLimits } from '../../../src/server/options.ts'
+import { SceneState } from '../../../src/server/resources/scene-state.ts'
 import type {
   ArtefactSink,
   AuditRecord,
@@ -16,10 +18,13 @@ export class MemorySink implements HostSink {
   artefacts: MemoryArtefacts | null = new MemoryArtefacts()
   readonly audit = { record: (record: AuditRecord) => void this.records.push(record) }
 
-  setScene(scene: object | null): number {
-    if (scene !== null && 'refuse' in scene) throw new TypeError('the scene holds a refusal')
-    if (scene !== null && 'explode' in scene) throw new Error('secret path /etc/shadow')
-    return this.scenes.push(scene)
+  readonly #scene = new SceneState(defaultLimits)
+
+  setSceneText(json: string): number {
+    if (json.includes('explode')) throw new Error('secret path /etc/shadow')
+    const revision = this.#scene.setText(json)
+    this.scenes.push(JSON.parse(json))
+    return revision
   }
 
   registerSessionEventBuffer(buffer: EventBuffer): void {

@@ -149,6 +149,7 @@ describe('host routes', () => {
       ['a broken object', '{"a":'],
       ['NaN', '{"fps":NaN}'],
       ['Infinity', '{"fps":-Infinity}'],
+      ['a number too large', '{"fps":1e999}'],
       ['an array', '[1,2]'],
       ['a text', '"scene"'],
       ['a number', '3'],
@@ -193,10 +194,10 @@ describe('host routes', () => {
     })
 
     it('answers 400 with the reason when the registry refuses the scene', async () => {
-      const answer = await host.post('/host/v1/scene', '{"refuse":1}')
+      const answer = await host.post('/host/v1/scene', '[]')
       expect(answer.status).to.equal(400)
       expect(answer.body.errors).to.deep.equal([
-        { pointer: '', detail: 'the scene holds a refusal' },
+        { pointer: '', detail: 'scene must be a JSON object, or null to clear it' },
       ])
     })
 
