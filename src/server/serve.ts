@@ -134,13 +134,16 @@ function createSink(
   audit: AuditLog,
   store: ArtefactStore | null,
   limits: Limits,
-): HostSink<SessionEventBuffer> {
+): HostSink {
   return {
     setSceneText: json => registry.setSceneText(json),
     audit,
     artefacts: store,
-    createSessionEventBuffer: sessionId => new SessionEventBuffer({ sessionId, limits }),
-    registerSessionEventBuffer: buffer => registry.registerSessionEventBuffer(buffer),
+    openSessionEventBuffer: sessionId => {
+      const buffer = new SessionEventBuffer({ sessionId, limits })
+      registry.registerSessionEventBuffer(buffer)
+      return buffer
+    },
   }
 }
 

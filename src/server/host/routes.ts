@@ -85,7 +85,7 @@ export function createHostRoutes(deps: HostRoutesDeps): HostRoutes {
       const buffer = buffers.open(id.value)
       for (const event of events) buffer.append(event)
       const { newestCursor, droppedCount } = buffer
-      answerJson(res, 200, { ok: true, next_cursor: newestCursor ?? 0, dropped: droppedCount })
+      answerJson(res, 200, { ok: true, next_cursor: newestCursor, dropped: droppedCount })
     })
 
   const find = (path: string): Route => {
