@@ -1,11 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Clock } from '../../lib/clock.ts'
 import { ServiceError } from '../../lib/errors.ts'
+import { PutOptionInvalid } from '../artefacts/put-options.ts'
 import { bodyStream } from '../http/body.ts'
 import type { Limits } from '../options.ts'
 import type { HostSink } from './host-sink.ts'
-import { accepted, answerJson } from './json-exchange.ts'
-import { parseUploadOptions } from './upload-options.ts'
+import { accepted, answerJson, invalidMember } from './json-exchange.ts'
+import { inWireName, parseUploadOptions } from './upload-options.ts'
 
 /** Streams the raw body into the store; nothing stays behind of a body that breaks off. */
 export async function receiveArtefact(
@@ -31,7 +32,9 @@ export async function receiveArtefact(
     timeoutMs: limits.bodyTimeoutMs,
   })
   // What the body throws comes out of the store as it is: the client hears of its own body.
-  const { ref, existed } = await store.put(source, options)
+  const { ref, existed } = await store.put(source, options).catch((error: unknown) => {
+    throw error instanceof PutOptionInvalid ? invalidMember(inWireName(error)) : error
+  })
   const sha256 = ref.digest.replace(/^sha256:/, '')
   answerJson(res, 201, { uri: ref.uri, sha256, existed })
 }

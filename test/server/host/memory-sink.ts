@@ -12,7 +12,8 @@ export class MemorySink implements HostSink {
   scenes: (object | null)[] = []
   records: AuditRecord[] = []
   buffers = new Map<string, SessionEventBuffer>()
-  artefacts: MemoryArtefacts | null = new MemoryArtefacts()
+  readonly memory = new MemoryArtefacts()
+  artefacts: HostSink['artefacts'] = this.memory
   readonly #scene = new SceneState(defaultLimits)
   readonly #log = new AuditLog()
   readonly audit = {

@@ -23,7 +23,7 @@ describe('host routes', () => {
     expect(host.sink.scenes).to.deep.equal([])
     expect(host.sink.records).to.deep.equal([])
     expect([...host.sink.buffers.keys()]).to.deep.equal([])
-    expect(host.sink.artefacts?.stored.size).to.equal(0)
+    expect(host.sink.memory.stored.size).to.equal(0)
   }
 
   describe('who may come in', () => {

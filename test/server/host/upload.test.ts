@@ -1,5 +1,10 @@
 import { createHash } from 'node:crypto'
 import { expect } from 'chai'
+import { systemClock } from '../../../src/lib/clock.ts'
+import { silentLogger } from '../../../src/lib/logger.ts'
+import { createFsStore } from '../../../src/server/artefacts/fs-store.ts'
+import { resolveLimits } from '../../../src/server/options.ts'
+import { withFolder } from '../artefacts/support.ts'
 import { Harness, bearer, head } from './harness.ts'
 import { MemoryArtefacts } from './memory-sink.ts'
 
@@ -78,6 +83,27 @@ describe('POST /host/v1/artefacts', () => {
       expect(store.stored.size).to.equal(0)
     })
   }
+
+  it('names what the store refuses as the client named it', async () => {
+    const limits = resolveLimits({})
+    const wide = await Harness.start({ maxFieldChars: 1000 })
+    await withFolder(async root => {
+      const fs = await createFsStore({ root, limits, clock: systemClock, log: silentLogger })
+      wide.sink.artefacts = fs
+      const long = 'x'.repeat(256)
+      for (const name of ['display_name', 'session_id', 'tool_call_id', 'job_id']) {
+        const answer = await wide.post(`/host/v1/artefacts?${name}=${long}`, bytes, png)
+        expect(answer.status).to.equal(400)
+        expect(answer.body.errors?.[0]?.pointer).to.equal(`/${name}`)
+        expect(answer.text).not.to.match(/[a-z](Name|Id)/)
+      }
+      const type = `a/b; c=${long}`
+      const answer = await wide.post('/host/v1/artefacts', bytes, { ...png, 'Content-Type': type })
+      expect(answer.body.errors?.[0]?.detail).to.match(/^the content type must be a media type/)
+      await fs.close()
+    })
+    await wide.stop()
+  })
 
   it('answers 415 to forms and malformed types', async () => {
     for (const type of [
