@@ -81,10 +81,9 @@ function listeningLine(handle: ServeHandle): string {
 }
 
 function announce(handle: ServeHandle, log: ProgramLog): void {
-  const { url, hostUrl, hostTokenFile, instanceId, warnings } = handle
+  const { url, hostUrl, hostTokenFile, instanceId } = handle
   const where = { url, host_url: hostUrl, host_token_file: hostTokenFile, instance_id: instanceId }
   log.info(where, 'listening')
-  for (const warning of warnings) log.warn({}, warning)
 }
 
 function bannerFacts(
@@ -92,7 +91,7 @@ function bannerFacts(
   options: Omit<ServeOptions, 'log' | 'accessLog'>,
   colour: boolean,
 ): Parameters<typeof renderBanner>[0] {
-  const { url, hostUrl, hostTokenFile, warnings } = handle
+  const { url, hostUrl, hostTokenFile } = handle
   const keyed = options.apiKey !== undefined
   return {
     url,
@@ -100,7 +99,6 @@ function bannerFacts(
     hostTokenFile,
     keyed,
     loopback: isLoopback(options.host),
-    warnings,
     colour,
   }
 }

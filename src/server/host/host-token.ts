@@ -77,7 +77,7 @@ async function readPrivateFile(path: string): Promise<string> {
 }
 
 /** Why a file must not be trusted with a secret, or null. Without a uid (Windows) only its kind counts. */
-export function describeUnsafeFile(
+function describeUnsafeFile(
   found: Pick<Stats, 'mode' | 'uid'> & { isFile(): boolean },
   uid: number | null,
 ): string | null {
