@@ -25,19 +25,25 @@ import { version } from './version.ts'
 /**
  * The main job: one server beside one application. Opens the registry folder, the artefact store
  * and the host link, binds, and announces itself to adapters and gateways by an instance record.
+ * Once `cancelled` is aborted, it does not bind any more: it rejects and leaves nothing behind.
  */
-export async function startServe(options: ServeOptions): Promise<ServeHandle> {
+export async function startServe(
+  options: ServeOptions,
+  cancelled: Pick<AbortSignal, 'throwIfAborted'> = new AbortController().signal,
+): Promise<ServeHandle> {
   const { log } = options
   const limits = resolveLimits(options.limits)
   const instanceId = randomUUID()
   const registryDir = await openRegistryDir(selectRegistryDir(options.registryDir, process.env))
   const instancesDir = registryDir.instances
   await removeLeftovers({ instancesDir, hostname: hostname(), clock: systemClock, log })
+  cancelled.throwIfAborted()
 
   // Ended in reverse order: at the stop, or at once when a later step of the start fails.
   await using opened = new AsyncDisposableStack()
   const store = options.artefacts ? await openStore(registryDir.path, limits, log) : null
   opened.defer(() => store?.close())
+  cancelled.throwIfAborted()
   const token = await resolveHostToken({
     file: options.hostTokenFile,
     env: options.hostTokenEnv,
@@ -67,6 +73,7 @@ export async function startServe(options: ServeOptions): Promise<ServeHandle> {
   const registry = server.resources()
   registry.wireAuditLog(audit)
 
+  cancelled.throwIfAborted()
   const { url, port } = await server.start()
   const hostUrl = `${localBase(options.host, port)}/host`
   const { dccType, name } = options
