@@ -31,8 +31,18 @@ export async function runServer(
   const log = createLog({ level, readable, colour, write: stderrWriter() })
   const signals = watchStopSignals()
   try {
-    const { startServe } = await import('../server/serve.ts')
-    const handle = await startServe({ ...options, log, accessLog: log.access }).catch(explainPort)
+    const cancel = new AbortController()
+    const starting = start({ ...options, log, accessLog: log.access }, cancel.signal)
+    const early = await Promise.race([signals.received, starting.then(() => null)])
+    if (early !== null) {
+      cancel.abort()
+      const undone = starting.then(
+        handle => handle.stop(),
+        () => {},
+      )
+      return await ending(early, undone, log, graceMs(options))
+    }
+    const handle = await starting
     if (json) process.stdout.write(`${listeningLine(handle)}\n`)
     if (readable && !json && !quiet) log.print(renderBanner(bannerFacts(handle, options, colour)))
     else announce(handle, log)
@@ -43,6 +53,11 @@ export async function runServer(
   }
 }
 
+async function start(options: ServeOptions, cancelled: AbortSignal): Promise<ServeHandle> {
+  const { startServe } = await import('../server/serve.ts')
+  return startServe(options, cancelled).catch(explainPort)
+}
+
 async function untilStopped(
   handle: ServeHandle,
   signalled: Promise<string>,
@@ -51,13 +66,22 @@ async function untilStopped(
 ): Promise<void> {
   const signal = await Promise.race([signalled, handle.closed])
   if (signal === undefined) throw new ServiceError('internal', 'the server stopped by itself')
+  await ending(signal, handle.stop(), log, limitMs)
+}
+
+async function ending(
+  signal: string,
+  ended: Promise<void>,
+  log: ProgramLog,
+  limitMs: number,
+): Promise<void> {
   log.info({ signal }, 'stopping')
   const { promise: tooLate, reject } = Promise.withResolvers<never>()
   const timer = setTimeout(() => {
     reject(new ServiceError('internal', `the server did not stop within ${limitMs} ms`))
   }, limitMs)
   try {
-    await Promise.race([handle.stop(), tooLate])
+    await Promise.race([ended, tooLate])
   } finally {
     clearTimeout(timer)
   }
@@ -81,10 +105,9 @@ function listeningLine(handle: ServeHandle): string {
 }
 
 function announce(handle: ServeHandle, log: ProgramLog): void {
-  const { url, hostUrl, hostTokenFile, instanceId, warnings } = handle
+  const { url, hostUrl, hostTokenFile, instanceId } = handle
   const where = { url, host_url: hostUrl, host_token_file: hostTokenFile, instance_id: instanceId }
   log.info(where, 'listening')
-  for (const warning of warnings) log.warn({}, warning)
 }
 
 function bannerFacts(
@@ -92,7 +115,7 @@ function bannerFacts(
   options: Omit<ServeOptions, 'log' | 'accessLog'>,
   colour: boolean,
 ): Parameters<typeof renderBanner>[0] {
-  const { url, hostUrl, hostTokenFile, warnings } = handle
+  const { url, hostUrl, hostTokenFile } = handle
   const keyed = options.apiKey !== undefined
   return {
     url,
@@ -100,7 +123,6 @@ function bannerFacts(
     hostTokenFile,
     keyed,
     loopback: isLoopback(options.host),
-    warnings,
     colour,
   }
 }

@@ -28,7 +28,7 @@ export interface ServeFlags {
   limit?: string[] | undefined
 }
 
-export type ServeSettings = Omit<ServeOptions, 'log' | 'accessLog' | 'version'>
+export type ServeSettings = Omit<ServeOptions, 'log' | 'accessLog'>
 
 const maxNameChars = 200
 
@@ -63,7 +63,6 @@ export async function readServeSettings(
     dccType: checkDccType(flags['dcc-type']),
     artefacts: flags.artefacts,
     resources: flags.resources,
-    allowUnauthenticated,
     limits: readLimits(flags.limit ?? []),
     ...(publicUrl !== null && { publicUrl }),
     ...(flags.name !== undefined && { name: checkName(flags.name) }),

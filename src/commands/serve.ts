@@ -113,9 +113,6 @@ token that the application presents; without it one is made for each run), SERVI
     const level: LogLevel = flags['log-level'] ?? (flags.quiet ? 'warn' : 'info')
     // Loaded only now: help and usage errors need neither the log nor the server.
     const { runServer } = await import('./serve-run.ts')
-    await runServer(
-      { ...settings, version: this.config.version },
-      { level, json: flags.json, quiet: flags.quiet },
-    )
+    await runServer(settings, { level, json: flags.json, quiet: flags.quiet })
   }
 }

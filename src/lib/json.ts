@@ -1,9 +1,5 @@
 import { type Result, fail, ok } from './result.ts'
 
-/** A value that JSON can carry. */
-export type Json =
-  null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json }
-
 export type JsonObject = { readonly [key: string]: unknown }
 
 export function isJsonObject(value: unknown): value is JsonObject {

@@ -30,10 +30,6 @@ export interface ServeOptions {
   hostTokenEnv?: string
   /** Bearer key that clients must present; absent: no key is asked for. Never empty. */
   apiKey?: string
-  /** A non-loopback `host` without `apiKey` is meant so. */
-  allowUnauthenticated: boolean
-  /** Version of the program, for the instance record and the server's own description. */
-  version: string
   log: Logger
   accessLog: AccessLog
   limits?: Partial<Limits>
@@ -48,8 +44,6 @@ export interface ServeHandle {
   /** Where an adapter finds the host token; null when it came from the environment. */
   readonly hostTokenFile: string | null
   readonly instanceId: string
-  /** What the user should know about how it started, one sentence each. */
-  readonly warnings: readonly string[]
   /** Ends streams and connections and removes the instance record, within `stopGraceMs`. */
   stop(): Promise<void>
   /** Settles when the server has stopped, whoever stopped it; rejects when it broke. */

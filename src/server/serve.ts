@@ -2,14 +2,14 @@ import { randomUUID } from 'node:crypto'
 import { rm } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { localBase } from '../lib/address.ts'
-import { systemClock, toRfc3339 } from '../lib/clock.ts'
-import { processStart } from '../lib/process-start.ts'
+import { systemClock } from '../lib/clock.ts'
+import type { Logger } from '../lib/logger.ts'
 import { createFsStore } from './artefacts/fs-store.ts'
 import { artefactRootIn } from './artefacts/helpers.ts'
 import type { ArtefactStore } from './artefacts/store.ts'
 import type { HostSink } from './host/host-sink.ts'
 import { resolveHostToken, tokenFile } from './host/host-token.ts'
-import { InstanceFile } from './host/instance-record.ts'
+import { createInstanceRecord, InstanceFile } from './host/instance-record.ts'
 import { removeLeftovers } from './host/leftovers.ts'
 import { createHostRoutes } from './host/routes.ts'
 import { watchSceneFile } from './host/scene-file.ts'
@@ -21,32 +21,39 @@ import { AuditLog } from './resources/audit-log.ts'
 import type { ResourceRegistry } from './resources/registry.ts'
 import { SessionEventBuffer } from './resources/session-event-buffer.ts'
 import type { ServeHandle, ServeOptions } from './serve-options.ts'
+import { version } from './version.ts'
 
 /**
  * The main job: one server beside one application. Opens the registry folder, the artefact store
  * and the host link, binds, and announces itself to adapters and gateways by an instance record.
+ * Once `cancelled` is aborted, it does not bind any more: it rejects and leaves nothing behind.
  */
-export async function startServe(options: ServeOptions): Promise<ServeHandle> {
+export async function startServe(
+  options: ServeOptions,
+  cancelled: Pick<AbortSignal, 'throwIfAborted'> = new AbortController().signal,
+): Promise<ServeHandle> {
   const { log } = options
   const limits = resolveLimits(options.limits)
   const instanceId = randomUUID()
   const registryDir = await openRegistryDir(selectRegistryDir(options.registryDir, process.env))
   const instancesDir = registryDir.instances
   await removeLeftovers({ instancesDir, hostname: hostname(), clock: systemClock, log })
+  cancelled.throwIfAborted()
 
-  const store = options.artefacts
-    ? await createFsStore({
-        root: artefactRootIn(registryDir.path),
-        limits,
-        clock: systemClock,
-        log,
-      })
-    : null
+  // Ended in reverse order: at the stop, or at once when a later step of the start fails.
+  await using opened = new AsyncDisposableStack()
+  const store = options.artefacts ? await openStore(registryDir.path, limits, log) : null
+  opened.defer(() => store?.close())
+  cancelled.throwIfAborted()
   const token = await resolveHostToken({
     file: options.hostTokenFile,
     env: options.hostTokenEnv,
     instancesDir,
     instanceId,
+  })
+  opened.defer(async () => {
+    // Of no weight beside what ended the server.
+    await rm(tokenFile(instancesDir, instanceId), { force: true }).catch(() => {})
   })
   const audit = new AuditLog({ limits })
   const server = new McpHttpServer(toConfig(options), {
@@ -63,51 +70,30 @@ export async function startServe(options: ServeOptions): Promise<ServeHandle> {
         onRefused,
       }),
   })
+  opened.defer(() => server.stop())
   const registry = server.resources()
   registry.wireAuditLog(audit)
 
-  const { url, port } = await server.start().catch(async (error: unknown) => {
-    // Nothing of a server that never ran stays behind, least of all a token.
-    await rm(tokenFile(instancesDir, instanceId), { force: true })
-    await server.stop()
-    await store?.close()
-    throw error
-  })
+  cancelled.throwIfAborted()
+  const { url, port } = await server.start()
   const hostUrl = `${localBase(options.host, port)}/host`
-  const record = new InstanceFile({
+  const { dccType, name } = options
+  const facts = { instanceId, dccType, name, url, hostUrl, hostTokenFile: token.file, version }
+  const record = await InstanceFile.create({
     instancesDir,
     heartbeatMs: limits.heartbeatMs,
     log,
-    record: {
-      schema_version: 1,
-      instance_id: instanceId,
-      dcc_type: options.dccType,
-      display_name: options.name ?? `${options.dccType} on ${hostname()}`,
-      pid: process.pid,
-      pid_start: await processStart(process.pid),
-      hostname: hostname(),
-      mcp_url: url,
-      host_url: hostUrl,
-      host_token_file: token.file,
-      version: options.version,
-      host: { connected: false, app_pid: null, version: null, mode: null },
-      scene: null,
-      status: 'available',
-      started_at: toRfc3339(systemClock.now()),
-      metadata: {},
-    },
+    record: await createInstanceRecord(facts, systemClock),
   })
-  await record.idle()
-  const sceneFile =
-    options.sceneFile === undefined
-      ? null
-      : watchSceneFile({
-          path: options.sceneFile,
-          setScene: scene => registry.setScene(scene),
-          limits,
-          log,
-        })
+  opened.defer(() => record.remove())
+  const { sceneFile } = options
+  if (sceneFile !== undefined) {
+    const setSceneText = (json: string) => registry.setSceneText(json)
+    const watcher = watchSceneFile({ path: sceneFile, setSceneText, limits, log })
+    opened.defer(() => watcher.stop())
+  }
 
+  const running = opened.move()
   const closed = Promise.withResolvers<void>()
   let stopping: Promise<void> | null = null
   return {
@@ -115,18 +101,16 @@ export async function startServe(options: ServeOptions): Promise<ServeHandle> {
     hostUrl,
     hostTokenFile: token.file,
     instanceId,
-    warnings: [],
     closed: closed.promise,
     stop() {
-      stopping ??= (async () => {
-        await sceneFile?.stop()
-        await record.remove()
-        await server.stop()
-        await store?.close()
-      })().then(closed.resolve, closed.reject)
+      stopping ??= running.disposeAsync().then(closed.resolve, closed.reject)
       return stopping
     },
   }
+}
+
+function openStore(registryDir: string, limits: Limits, log: Logger): Promise<ArtefactStore> {
+  return createFsStore({ root: artefactRootIn(registryDir), limits, clock: systemClock, log })
 }
 
 /** What the application reports, handed to those who keep it. */
@@ -135,13 +119,16 @@ function createSink(
   audit: AuditLog,
   store: ArtefactStore | null,
   limits: Limits,
-): HostSink<SessionEventBuffer> {
+): HostSink {
   return {
-    setScene: scene => registry.setScene(scene),
+    setSceneText: json => registry.setSceneText(json),
     audit,
     artefacts: store,
-    createSessionEventBuffer: sessionId => new SessionEventBuffer({ sessionId, limits }),
-    registerSessionEventBuffer: buffer => registry.registerSessionEventBuffer(buffer),
+    openSessionEventBuffer: sessionId => {
+      const buffer = new SessionEventBuffer({ sessionId, limits })
+      registry.registerSessionEventBuffer(buffer)
+      return buffer
+    },
   }
 }
 

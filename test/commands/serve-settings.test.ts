@@ -24,7 +24,6 @@ describe('readServeSettings', () => {
       dccType: 'unknown',
       artefacts: true,
       resources: true,
-      allowUnauthenticated: false,
       limits: {},
     })
   })
@@ -54,11 +53,7 @@ describe('readServeSettings', () => {
     [{}, { SERVICE_MCP_API_KEY: '' }, {}],
     [{ limit: ['maxSessions=5', 'pageSize=10'] }, {}, { limits: { maxSessions: 5, pageSize: 10 } }],
     [{ host: '0.0.0.0' }, { SERVICE_MCP_API_KEY: 'abc' }, { host: '0.0.0.0', apiKey: 'abc' }],
-    [
-      { host: '0.0.0.0', 'allow-unauthenticated': true },
-      {},
-      { host: '0.0.0.0', allowUnauthenticated: true },
-    ],
+    [{ host: '0.0.0.0', 'allow-unauthenticated': true }, {}, { host: '0.0.0.0' }],
   ]
   for (const [flags, env, expected] of accepted) {
     it(`reads ${JSON.stringify({ ...flags, ...env })}`, async () => {

@@ -48,9 +48,7 @@ export function describeFuzz(cases: number, seed: number): void {
         registryDir: folder,
         artefacts: true,
         resources: true,
-        allowUnauthenticated: false,
         accessLog: () => {},
-        version: '0.0.0',
         log: { ...silentLogger, error: (fields: object) => void errors.push(fields) },
         limits: {
           headersTimeoutMs: 300,

@@ -71,7 +71,7 @@ describe('serve --scene-file', () => {
     await until(() => warnings().length === 1, 'the half is reported')
     expect(warnings()[0])
       .to.contain(file)
-      .and.to.match(/not JSON/)
+      .and.to.match(/not valid JSON/)
     expect(await scene()).to.deep.equal({ frame: 1 })
     expect(told()).to.equal(before)
     await writer.write('ects":[]}')
@@ -100,9 +100,9 @@ describe('serve --scene-file', () => {
   })
 
   const wrong: [string, string | Buffer, RegExp][] = [
-    ['an array', '[1]', /neither an object nor null/],
-    ['a text', '"scene"', /neither an object nor null/],
-    ['NaN', '{"x":NaN}', /not JSON/],
+    ['an array', '[1]', /must be a JSON object/],
+    ['a text', '"scene"', /must be a JSON object/],
+    ['NaN', '{"x":NaN}', /not valid JSON/],
     ['too deep', `${'{"a":'.repeat(65)}1${'}'.repeat(65)}`, /deeper than 64/],
     ['too large', `{"x":"${'x'.repeat(8 * 1024 * 1024)}"}`, /larger than/],
     ['no UTF-8', Buffer.from([0x7b, 0xff, 0x7d]), /UTF-8/],

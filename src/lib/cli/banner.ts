@@ -10,7 +10,6 @@ export interface BannerFacts {
   readonly keyed: boolean
   /** Only this machine can reach it. */
   readonly loopback: boolean
-  readonly warnings: readonly string[]
   readonly colour: boolean
 }
 
@@ -28,7 +27,6 @@ export function renderBanner(facts: BannerFacts): string {
     `${bold('Host token')}    ${facts.hostTokenFile ?? 'from SERVICE_HOST_TOKEN'}`,
     `${bold('Checked')}       Host and Origin, the host token${facts.keyed ? ', the API key' : ''}`,
     ...(facts.keyed ? [] : openNotice(facts.loopback).map(warn)),
-    ...facts.warnings.map(text => warn(`  warning: ${text}`)),
     '',
     bold('Connect a client'),
     ...clientLines(facts),
@@ -69,7 +67,7 @@ function clientLines({ url, keyed }: BannerFacts): string[] {
 }
 
 function sceneLines({ hostUrl, hostTokenFile }: BannerFacts): string[] {
-  const address = `${hostUrl.replace(/^ws/, 'http')}/v1/scene`
+  const address = `${hostUrl}/v1/scene`
   const token =
     hostTokenFile === null
       ? '  TOKEN=$SERVICE_HOST_TOKEN'

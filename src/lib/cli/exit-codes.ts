@@ -1,15 +1,13 @@
 import type { ErrorCode } from '../errors.ts'
 
-/** Meaning of each exit code, for the table in the README. */
+/** What a failed command ends with; the table in the README has the rest. */
 export const exitCodes = {
-  done: 0,
   failed: 1,
   usage: 2,
   refused: 3,
   authentication: 4,
   network: 5,
   rateLimited: 6,
-  interrupted: 130,
 } as const
 
 /** The one translation from what went wrong to the exit code. */

@@ -88,8 +88,18 @@ function stringify(value: unknown): string | undefined {
   }
 }
 
-function invalid(option: string, needed: string): ServiceError {
-  return new ServiceError('body_invalid', `artefact option ${option} must be ${needed}`, {
-    data: { option },
-  })
+/** A refused option under the name it has in code; a route puts its own name to `detail`. */
+export class PutOptionInvalid extends ServiceError {
+  readonly option: string
+  readonly detail: string
+
+  constructor(option: string, detail: string) {
+    super('body_invalid', `artefact option ${option} ${detail}`, { data: { option } })
+    this.option = option
+    this.detail = detail
+  }
+}
+
+function invalid(option: string, needed: string): PutOptionInvalid {
+  return new PutOptionInvalid(option, `must be ${needed}`)
 }

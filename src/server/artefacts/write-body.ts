@@ -27,7 +27,7 @@ export async function writeBody(
   return { hex: hash.digest('hex'), size }
 }
 
-export function tooLarge(maxBytes: number): ServiceError {
+function tooLarge(maxBytes: number): ServiceError {
   const hint = 'store less, or raise maxArtefactBytes and maxArtefactTotalBytes'
   const message = `the artefact is larger than ${maxBytes} bytes`
   return new ServiceError('artefact_too_large', message, { hint, data: { max_bytes: maxBytes } })

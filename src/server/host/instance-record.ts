@@ -1,7 +1,10 @@
 import { rm, rename, utimes, writeFile } from 'node:fs/promises'
+import { hostname } from 'node:os'
 import { join } from 'node:path'
+import { type Clock, toRfc3339 } from '../../lib/clock.ts'
 import { errnoOf } from '../../lib/errno.ts'
 import type { Logger } from '../../lib/logger.ts'
+import { processStart } from '../../lib/process-start.ts'
 import { tokenFile } from './host-token.ts'
 
 /** Version 1 of `<registry_dir>/instances/<instance_id>.json`. Member names are those on disk. */
@@ -38,6 +41,42 @@ export interface HostPresence {
   readonly mode: string | null
 }
 
+/** What the start of a server found out about it. */
+export interface InstanceFacts {
+  readonly instanceId: string
+  readonly dccType: string
+  readonly name: string | undefined
+  readonly url: string
+  readonly hostUrl: string
+  readonly hostTokenFile: string | null
+  readonly version: string
+}
+
+/** The record of this process as it starts: no application has shown itself yet. */
+export async function createInstanceRecord(
+  facts: InstanceFacts,
+  clock: Clock,
+): Promise<InstanceRecord> {
+  return {
+    schema_version: 1,
+    instance_id: facts.instanceId,
+    dcc_type: facts.dccType,
+    display_name: facts.name ?? `${facts.dccType} on ${hostname()}`,
+    pid: process.pid,
+    pid_start: await processStart(process.pid),
+    hostname: hostname(),
+    mcp_url: facts.url,
+    host_url: facts.hostUrl,
+    host_token_file: facts.hostTokenFile,
+    version: facts.version,
+    host: { connected: false, app_pid: null, version: null, mode: null },
+    scene: null,
+    status: 'available',
+    started_at: toRfc3339(clock.now()),
+    metadata: {},
+  }
+}
+
 export type InstancePatch = Partial<
   Omit<InstanceRecord, 'schema_version' | 'instance_id' | 'pid' | 'pid_start' | 'hostname'>
 >
@@ -60,18 +99,23 @@ export class InstanceFile {
   readonly #timer: NodeJS.Timeout
   #record: InstanceRecord
   /** One write at a time, so that an older record never lands on a newer one. */
-  #queue: Promise<void>
+  #queue: Promise<void> = Promise.resolve()
   /** Work not begun yet; asked for again, it is still done once. */
   readonly #waiting = new Map<'write' | 'beat', Promise<void>>()
   readonly #reported = new Set<string>()
   #removed = false
 
-  /** Starts writing at once; `idle()` tells when it is done. */
-  constructor(options: InstanceFileOptions) {
+  /** Resolves when the record is written, or its trouble logged. */
+  static async create(options: InstanceFileOptions): Promise<InstanceFile> {
+    const file = new InstanceFile(options)
+    await file.#enqueue(() => file.#write())
+    return file
+  }
+
+  private constructor(options: InstanceFileOptions) {
     this.#options = options
     this.#record = options.record
     this.path = join(options.instancesDir, `${options.record.instance_id}.json`)
-    this.#queue = this.#attempt(() => this.#write())
     this.#timer = setInterval(() => void this.beat(), options.heartbeatMs)
     this.#timer.unref()
   }
@@ -98,10 +142,6 @@ export class InstanceFile {
         await this.#write()
       }
     })
-  }
-
-  idle(): Promise<void> {
-    return this.#queue
   }
 
   /** Ends the heartbeat and deletes the record and the token made for this run. */

@@ -6,18 +6,27 @@ import { bodyText, readBody } from '../http/body.ts'
 import type { Limits } from '../options.ts'
 import type { MemberFailure } from './member-reader.ts'
 
-/** The body of a JSON route. Throws what `readBody` throws, and `body_invalid` for bad JSON. */
+type BodyLimits = Pick<Limits, 'maxMessageBytes' | 'bodyTimeoutMs' | 'maxBodyMs'>
+
+/** The body of a JSON route. Throws what `readBody` throws, and `body_invalid` for bad UTF-8. */
+export async function readText(req: IncomingMessage, limits: BodyLimits): Promise<string> {
+  const { maxMessageBytes, bodyTimeoutMs, maxBodyMs } = limits
+  return bodyText(
+    await readBody(req, {
+      maxBytes: maxMessageBytes,
+      timeoutMs: bodyTimeoutMs,
+      maxMs: maxBodyMs,
+    }),
+  )
+}
+
+/** The same, parsed; also `body_invalid` for bad JSON. */
 export async function readJson(
   req: IncomingMessage,
-  limits: Pick<Limits, 'maxMessageBytes' | 'bodyTimeoutMs' | 'maxBodyMs' | 'maxJsonDepth'>,
+  limits: BodyLimits & Pick<Limits, 'maxJsonDepth'>,
 ): Promise<unknown> {
-  const { maxMessageBytes, bodyTimeoutMs, maxBodyMs, maxJsonDepth } = limits
-  const body = await readBody(req, {
-    maxBytes: maxMessageBytes,
-    timeoutMs: bodyTimeoutMs,
-    maxMs: maxBodyMs,
-  })
-  const parsed = parseJson(bodyText(body), maxJsonDepth)
+  const { maxJsonDepth } = limits
+  const parsed = parseJson(await readText(req, limits), maxJsonDepth)
   if (parsed.ok) return parsed.value
   if (parsed.failure === 'syntax') {
     throw new ServiceError('body_invalid', 'the body is not valid JSON', {

@@ -1,11 +1,12 @@
 import { type Result, fail, ok } from '../../lib/result.ts'
 import type { Limits } from '../options.ts'
-import type { AuditOutcome, AuditRecord, EventLevel, SessionEvent } from './host-sink.ts'
+import type { AuditOutcome, AuditRecord } from '../resources/audit-entry.ts'
+import type { SessionEventInput, SessionEventLevel } from '../resources/session-event.ts'
 import { type MemberFailure, MemberReader, pointerTo } from './member-reader.ts'
 
 type FieldLimits = Pick<Limits, 'maxHostBatch' | 'maxFieldChars' | 'maxEventMetadataBytes'>
 
-const levels: ReadonlyMap<string, EventLevel> = new Map([
+const levels: ReadonlyMap<string, SessionEventLevel> = new Map([
   ['trace', 'trace'],
   ['debug', 'debug'],
   ['info', 'info'],
@@ -27,7 +28,7 @@ export function parseEventsPost(
   body: unknown,
   sessionId: string,
   limits: FieldLimits,
-): Result<SessionEvent[], MemberFailure> {
+): Result<SessionEventInput[], MemberFailure> {
   return parseBatch(body, 'events', limits, (value, pointer) =>
     parseEvent(value, pointer, sessionId, limits),
   )
@@ -105,7 +106,7 @@ function parseEvent(
   pointer: string,
   sessionId: string,
   limits: FieldLimits,
-): Result<SessionEvent, MemberFailure> {
+): Result<SessionEventInput, MemberFailure> {
   const reader = new MemberReader(value, pointer)
   const text = (name: string) => reader.name(name, limits.maxFieldChars)
   const named = reader.text('session_id')
@@ -123,7 +124,7 @@ function parseEvent(
       `must not be larger than ${limits.maxEventMetadataBytes} bytes of JSON`,
     )
   }
-  return reader.finish<SessionEvent>(
+  return reader.finish<SessionEventInput>(
     present({
       source: reader.required('source', text('source')),
       stream: reader.required('stream', text('stream')),

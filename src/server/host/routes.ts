@@ -1,7 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type Clock, systemClock } from '../../lib/clock.ts'
 import { ServiceError } from '../../lib/errors.ts'
-import { isJsonObject } from '../../lib/json.ts'
 import type { Logger } from '../../lib/logger.ts'
 import type { Secret } from '../../lib/secret.ts'
 import { toProblem, writeProblem } from '../http/problem.ts'
@@ -19,7 +18,7 @@ import {
 } from './guards.ts'
 import type { HostSink } from './host-sink.ts'
 import { parseAuditPost, parseEventsPost } from './messages.ts'
-import { accepted, answerJson, invalidMember, readJson } from './json-exchange.ts'
+import { accepted, answerJson, invalidMember, readJson, readText } from './json-exchange.ts'
 import { parseSessionId } from './session-id.ts'
 import { receiveArtefact } from './upload.ts'
 
@@ -60,11 +59,8 @@ export function createHostRoutes(deps: HostRoutesDeps): HostRoutes {
   const buffers = new EventBuffers(sink, limits.maxEventBuffers)
 
   const sceneRoute = jsonRoute(async (req, res) => {
-    const scene = await readJson(req, limits)
-    if (scene !== null && !isJsonObject(scene)) {
-      throw invalidMember({ pointer: '', detail: 'the scene must be an object or null' })
-    }
-    answerJson(res, 200, { ok: true, revision: setScene(sink, scene) })
+    const text = await readText(req, limits)
+    answerJson(res, 200, { ok: true, revision: setScene(sink, text) })
   })
   const auditRoute = jsonRoute(async (req, res) => {
     const records = accepted(parseAuditPost(await readJson(req, limits), limits))
@@ -100,7 +96,7 @@ export function createHostRoutes(deps: HostRoutesDeps): HostRoutes {
       const buffer = buffers.open(id.value)
       for (const event of events) buffer.append(event)
       const { newestCursor, droppedCount } = buffer
-      answerJson(res, 200, { ok: true, next_cursor: newestCursor ?? 0, dropped: droppedCount })
+      answerJson(res, 200, { ok: true, next_cursor: newestCursor, dropped: droppedCount })
     })
 
   const find = (path: string): Route => {
@@ -147,9 +143,9 @@ function refuse(res: ServerResponse, refusal: Refusal, limits: Limits): void {
 }
 
 /** What the registry finds wrong with a scene is the application's to know. */
-function setScene(sink: HostSink, scene: object | null): number {
+function setScene(sink: HostSink, json: string): number {
   try {
-    return sink.setScene(scene)
+    return sink.setSceneText(json)
   } catch (error) {
     if (!(error instanceof TypeError)) throw error
     throw invalidMember({ pointer: '', detail: error.message })

@@ -5,16 +5,13 @@ import { basename, dirname, resolve } from 'node:path'
 import { errnoOf } from '../../lib/errno.ts'
 import type { Logger } from '../../lib/logger.ts'
 import type { Limits } from '../options.ts'
-import { parseScene, readBounded } from './scene-text.ts'
+import { decodeText, readBounded } from './scene-text.ts'
 
 export interface SceneFileOptions {
   readonly path: string
   /** Throws `TypeError` for what is no scene. */
-  setScene(scene: object | null): unknown
-  readonly limits: Pick<
-    Limits,
-    'maxMessageBytes' | 'maxJsonDepth' | 'sceneFileDebounceMs' | 'sceneFilePollMs'
-  >
+  setSceneText(json: string): unknown
+  readonly limits: Pick<Limits, 'maxMessageBytes' | 'sceneFileDebounceMs' | 'sceneFilePollMs'>
   readonly log: Logger
 }
 
@@ -135,8 +132,8 @@ class SceneFile {
     const digest = read.ok ? createHash('sha256').update(read.value).digest('hex') : stamp
     const second = typeof reason === 'object' ? reason : null
     if (digest === this.#digest && second === null) return
-    const scene = read.ok ? parseScene(read.value, limits.maxJsonDepth) : read
-    const problem = scene.ok ? this.#apply(scene.value, digest) : scene.failure
+    const text = read.ok ? decodeText(read.value) : read
+    const problem = text.ok ? this.#apply(text.value, digest) : text.failure
     this.#digest = digest
     if (problem === null) {
       clearTimeout(this.#settling)
@@ -149,10 +146,10 @@ class SceneFile {
     }
   }
 
-  #apply(scene: object | null, digest: string): string | null {
+  #apply(json: string, digest: string): string | null {
     if (this.#stopped || digest === this.#applied) return null
     try {
-      this.#options.setScene(scene)
+      this.#options.setSceneText(json)
       this.#applied = digest
       return null
     } catch (error) {

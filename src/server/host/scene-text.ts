@@ -1,7 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { constants } from 'node:fs'
 import { open } from 'node:fs/promises'
-import { isJsonObject, parseJson } from '../../lib/json.ts'
 import { type Result, fail, ok } from '../../lib/result.ts'
 
 /** The bytes of a regular file, if there are no more than `maxBytes`. Errors of the file system pass. */
@@ -26,15 +25,9 @@ export async function readBounded(path: string, maxBytes: number): Promise<Resul
   }
 }
 
-/** An object or null, or what is wrong with the text. A byte order mark is let pass. */
-export function parseScene(bytes: Buffer, maxDepth: number): Result<object | null, string> {
+/** The text of a file, or what is wrong with its bytes. A byte order mark is let pass. */
+export function decodeText(bytes: Buffer): Result<string, string> {
   if (!isUtf8(bytes)) return fail('it is not valid UTF-8')
   const text = bytes.toString('utf8').replace(/^\ufeff/, '')
-  if (text.trim() === '') return fail('it is empty')
-  const parsed = parseJson(text, maxDepth)
-  if (!parsed.ok) {
-    return fail(parsed.failure === 'depth' ? `it nests deeper than ${maxDepth}` : 'it is not JSON')
-  }
-  if (parsed.value === null || isJsonObject(parsed.value)) return ok(parsed.value)
-  return fail('it is neither an object nor null')
+  return text.trim() === '' ? fail('it is empty') : ok(text)
 }

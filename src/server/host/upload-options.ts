@@ -1,5 +1,6 @@
 import { parseJson } from '../../lib/json.ts'
 import { type Result, fail, ok } from '../../lib/result.ts'
+import type { PutOptionInvalid } from '../artefacts/put-options.ts'
 import type { ArtefactOptions } from '../artefacts/store.ts'
 import type { Limits } from '../options.ts'
 import { jsonBytes, present } from './messages.ts'
@@ -55,6 +56,13 @@ function parseMetadata(
     )
   }
   return parsed.value
+}
+
+/** What the store refused, under the name that the client used. */
+export function inWireName({ option, detail }: PutOptionInvalid): MemberFailure {
+  if (option === 'mime') return { pointer: '', detail: `the content type ${detail}` }
+  const name = option.replaceAll(/[A-Z]/g, letter => `_${letter.toLowerCase()}`)
+  return { pointer: `/${name}`, detail }
 }
 
 /** Form encoding, decoded once; a parameter given twice has no meaning, so it is refused. */

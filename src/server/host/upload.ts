@@ -1,17 +1,18 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Clock } from '../../lib/clock.ts'
 import { ServiceError } from '../../lib/errors.ts'
+import { PutOptionInvalid } from '../artefacts/put-options.ts'
 import { bodyStream } from '../http/body.ts'
 import type { Limits } from '../options.ts'
-import type { ArtefactSink } from './host-sink.ts'
-import { accepted, answerJson } from './json-exchange.ts'
-import { parseUploadOptions } from './upload-options.ts'
+import type { HostSink } from './host-sink.ts'
+import { accepted, answerJson, invalidMember } from './json-exchange.ts'
+import { inWireName, parseUploadOptions } from './upload-options.ts'
 
 /** Streams the raw body into the store; nothing stays behind of a body that breaks off. */
 export async function receiveArtefact(
   req: IncomingMessage,
   res: ServerResponse,
-  store: ArtefactSink | null,
+  store: HostSink['artefacts'],
   limits: Limits,
   clock: Clock,
 ): Promise<void> {
@@ -25,37 +26,15 @@ export async function receiveArtefact(
   const options = accepted(
     parseUploadOptions(query, req.headers['content-type'], clock.now(), limits),
   )
-  const source = new RememberingSource(
-    bodyStream(req, {
-      // 0 is the store's word for "no bound".
-      maxBytes: limits.maxArtefactBytes || Infinity,
-      timeoutMs: limits.bodyTimeoutMs,
-    }),
-  )
-  try {
-    const { ref, existed } = await store.put(source, options)
-    const sha256 = ref.digest.replace(/^sha256:/, '')
-    answerJson(res, 201, { uri: ref.uri, sha256, existed })
-  } catch (error) {
-    // The store may wrap what its source threw; the client needs to hear of its own body.
-    throw source.failure ?? error
-  }
-}
-
-class RememberingSource implements AsyncIterable<Uint8Array> {
-  readonly #source: AsyncIterable<Uint8Array>
-  failure: unknown
-
-  constructor(source: AsyncIterable<Uint8Array>) {
-    this.#source = source
-  }
-
-  async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array, void, undefined> {
-    try {
-      yield* this.#source
-    } catch (error) {
-      this.failure = error
-      throw error
-    }
-  }
+  const source = bodyStream(req, {
+    // 0 is the store's word for "no bound".
+    maxBytes: limits.maxArtefactBytes || Infinity,
+    timeoutMs: limits.bodyTimeoutMs,
+  })
+  // What the body throws comes out of the store as it is: the client hears of its own body.
+  const { ref, existed } = await store.put(source, options).catch((error: unknown) => {
+    throw error instanceof PutOptionInvalid ? invalidMember(inWireName(error)) : error
+  })
+  const sha256 = ref.digest.replace(/^sha256:/, '')
+  answerJson(res, 201, { uri: ref.uri, sha256, existed })
 }

@@ -27,12 +27,18 @@ export function checkSceneText(text: unknown, limits: SceneLimits): string | nul
   checkBytes(text, limits)
   const parsed = parseJson(text, limits.maxJsonDepth)
   if (!parsed.ok) {
-    throw parsed.failure === 'depth' ? tooDeep(limits) : new TypeError('scene is not valid JSON')
+    if (parsed.failure === 'depth') throw tooDeep(limits)
+    throw new TypeError('scene is not valid JSON, which has no NaN and no Infinity')
   }
   if (parsed.value === null) return null
   if (!isJsonObject(parsed.value)) throw notAnObject()
+  // Parsing turns a number beyond the range into Infinity.
+  if (hugeNumber.test(text)) JSON.stringify(parsed.value, refuseNonFinite)
   return text
 }
+
+/** What every number beyond the range has; other texts may have it, too. */
+const hugeNumber = /[eE]\+?\d{3}|\d{200}/
 
 class SceneNumberError extends TypeError {}
 

@@ -4,11 +4,10 @@ import { describeTerminal } from '../../../src/lib/cli/terminal.ts'
 
 const facts: BannerFacts = {
   url: 'http://127.0.0.1:8765/mcp',
-  hostUrl: 'ws://127.0.0.1:8765/host',
+  hostUrl: 'http://127.0.0.1:8765/host',
   hostTokenFile: '/tmp/s/i/t.token',
   keyed: false,
   loopback: true,
-  warnings: ['the folder was made'],
   colour: false,
 }
 
@@ -45,7 +44,7 @@ describe('renderBanner', () => {
     }
   })
 
-  it('posts the scene over http, with a quoted token path', () => {
+  it('posts the scene, with a quoted token path', () => {
     const text = renderBanner({ ...facts, hostTokenFile: "/tmp/it's here" })
     expect(text).to.contain('http://127.0.0.1:8765/host/v1/scene')
     expect(text).to.contain(`$(cat '/tmp/it'\\''s here')`)
@@ -55,8 +54,8 @@ describe('renderBanner', () => {
     expect(renderBanner({ ...facts, hostTokenFile: null })).to.contain('TOKEN=$SERVICE_HOST_TOKEN')
   })
 
-  it('shows warnings, and escape codes only in colour', () => {
-    expect(renderBanner(facts)).to.contain('warning: the folder was made').and.not.contain('\x1b')
+  it('has escape codes only in colour', () => {
+    expect(renderBanner(facts)).not.to.contain('\x1b')
     expect(renderBanner({ ...facts, colour: true })).to.contain('\x1b[1m')
   })
 })

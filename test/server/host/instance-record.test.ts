@@ -36,13 +36,12 @@ describe('InstanceFile', () => {
     error: () => {},
   }
   const open = (heartbeatMs = 1_000_000, instancesDir = base) =>
-    new InstanceFile({ instancesDir, record, heartbeatMs, log })
+    InstanceFile.create({ instancesDir, record, heartbeatMs, log })
 
   beforeEach(async () => {
     warnings = []
     base = await mkdtemp(join(tmpdir(), 'instance-'))
-    file = open()
-    await file.idle()
+    file = await open()
   })
   afterEach(async () => {
     await file.remove()
@@ -78,8 +77,7 @@ describe('InstanceFile', () => {
 
   it('beats by itself', async () => {
     await file.remove()
-    file = open(5)
-    await file.idle()
+    file = await open(5)
     await makeOld()
     while ((await age()) > 60_000) await new Promise(resolve => setTimeout(resolve, 5))
   })
@@ -96,8 +94,7 @@ describe('InstanceFile', () => {
   it('goes on when the folder cannot be written, says so once, and recovers', async () => {
     await file.remove()
     const later = join(base, 'later')
-    file = open(1_000_000, later)
-    await file.idle()
+    file = await open(1_000_000, later)
     await file.update({ scene: 'a' })
     await file.beat()
     expect(warnings.filter(text => text.includes('cannot be written'))).to.have.length(1)

@@ -1,60 +1,44 @@
 import { createHash } from 'node:crypto'
 import type { ArtefactOptions, PutResult } from '../../../src/server/artefacts/store.ts'
-import type {
-  ArtefactSink,
-  AuditRecord,
-  EventBuffer,
-  HostSink,
-  SessionEvent,
-} from '../../../src/server/host/host-sink.ts'
+import type { HostSink } from '../../../src/server/host/host-sink.ts'
+import { defaultLimits } from '../../../src/server/options.ts'
+import type { AuditRecord } from '../../../src/server/resources/audit-entry.ts'
+import { AuditLog } from '../../../src/server/resources/audit-log.ts'
+import { SceneState } from '../../../src/server/resources/scene-state.ts'
+import { SessionEventBuffer } from '../../../src/server/resources/session-event-buffer.ts'
 
-/** Keeps what arrives, in the smallest way that still is one. */
+/** The real scene, log and buffers, which remember what arrived. */
 export class MemorySink implements HostSink {
   scenes: (object | null)[] = []
   records: AuditRecord[] = []
-  buffers = new Map<string, MemoryBuffer>()
-  artefacts: MemoryArtefacts | null = new MemoryArtefacts()
-  readonly audit = { record: (record: AuditRecord) => void this.records.push(record) }
-
-  setScene(scene: object | null): number {
-    if (scene !== null && 'refuse' in scene) throw new TypeError('the scene holds a refusal')
-    if (scene !== null && 'explode' in scene) throw new Error('secret path /etc/shadow')
-    return this.scenes.push(scene)
+  buffers = new Map<string, SessionEventBuffer>()
+  readonly memory = new MemoryArtefacts()
+  artefacts: HostSink['artefacts'] = this.memory
+  readonly #scene = new SceneState(defaultLimits)
+  readonly #log = new AuditLog()
+  readonly audit = {
+    record: (record: AuditRecord) => {
+      this.records.push(record)
+      return this.#log.record(record)
+    },
   }
 
-  registerSessionEventBuffer(buffer: EventBuffer): void {
-    if (!(buffer instanceof MemoryBuffer)) throw new TypeError('not one of ours')
-    if (this.buffers.has(buffer.sessionId)) throw new TypeError('registered twice')
-    this.buffers.set(buffer.sessionId, buffer)
+  setSceneText(json: string): number {
+    if (json.includes('explode')) throw new Error('secret path /etc/shadow')
+    const revision = this.#scene.setText(json)
+    this.scenes.push(JSON.parse(json))
+    return revision
   }
 
-  createSessionEventBuffer(sessionId: string): EventBuffer {
-    return new MemoryBuffer(sessionId)
-  }
-}
-
-export class MemoryBuffer implements EventBuffer {
-  readonly sessionId: string
-  readonly maxlen = 3
-  events: SessionEvent[] = []
-  newestCursor: number | null = null
-  droppedCount = 0
-
-  constructor(sessionId: string) {
-    this.sessionId = sessionId
-  }
-
-  append(event: SessionEvent): void {
-    this.events.push(event)
-    this.newestCursor = (this.newestCursor ?? 0) + 1
-    if (this.events.length > this.maxlen) {
-      this.events.shift()
-      this.droppedCount++
-    }
+  openSessionEventBuffer(sessionId: string): SessionEventBuffer {
+    if (this.buffers.has(sessionId)) throw new TypeError('opened twice')
+    const buffer = new SessionEventBuffer({ sessionId, maxlen: 3 })
+    this.buffers.set(sessionId, buffer)
+    return buffer
   }
 }
 
-export class MemoryArtefacts implements ArtefactSink {
+export class MemoryArtefacts {
   readonly stored = new Map<string, { bytes: Buffer; options: ArtefactOptions }>()
   /** Puts that were begun and did not end well. */
   broken = 0
@@ -71,7 +55,7 @@ export class MemoryArtefacts implements ArtefactSink {
     } catch (error) {
       this.broken++
       this.onBroken()
-      throw new Error('put failed', { cause: error })
+      throw error
     }
     const bytes = Buffer.concat(chunks)
     const hex = createHash('sha256').update(bytes).digest('hex')

@@ -27,7 +27,7 @@ describe('host routes', () => {
     expect(host.sink.scenes).to.deep.equal([])
     expect(host.sink.records).to.deep.equal([])
     expect([...host.sink.buffers.keys()]).to.deep.equal([])
-    expect(host.sink.artefacts?.stored.size).to.equal(0)
+    expect(host.sink.memory.stored.size).to.equal(0)
   }
 
   describe('who may come in', () => {
@@ -163,6 +163,7 @@ describe('host routes', () => {
       ['a broken object', '{"a":'],
       ['NaN', '{"fps":NaN}'],
       ['Infinity', '{"fps":-Infinity}'],
+      ['a number too large', '{"fps":1e999}'],
       ['an array', '[1,2]'],
       ['a text', '"scene"'],
       ['a number', '3'],
@@ -224,10 +225,10 @@ describe('host routes', () => {
     })
 
     it('answers 400 with the reason when the registry refuses the scene', async () => {
-      const answer = await host.post('/host/v1/scene', '{"refuse":1}')
+      const answer = await host.post('/host/v1/scene', '[]')
       expect(answer.status).to.equal(400)
       expect(answer.body.errors).to.deep.equal([
-        { pointer: '', detail: 'the scene holds a refusal' },
+        { pointer: '', detail: 'scene must be a JSON object, or null to clear it' },
       ])
     })
 
@@ -312,19 +313,20 @@ describe('host routes', () => {
       const answer = await post('job%3A1', [full, { source: 'a', stream: 'b', message: '' }])
       expect(answer.status).to.equal(200)
       expect(answer.text).to.equal('{"ok":true,"next_cursor":2,"dropped":0}')
-      expect(host.sink.buffers.get('job:1')?.events).to.deep.equal([
-        {
-          source: 'blender',
-          stream: 'stdout',
-          level: 'warning',
-          message: 'low memory',
-          toolCallId: 't',
-          jobId: 'j',
-          correlationId: 'c',
-          metadata: { frame: 4 },
-        },
-        { source: 'a', stream: 'b', level: 'info', message: '' },
-      ])
+      const [first, second] = host.sink.buffers.get('job:1')?.page().events ?? []
+      expect(first).to.deep.include({
+        source: 'blender',
+        stream: 'stdout',
+        level: 'warning',
+        message: 'low memory',
+        session_id: 'job:1',
+        tool_call_id: 't',
+        job_id: 'j',
+        correlation_id: 'c',
+        metadata: { frame: 4 },
+      })
+      const empty = { tool_call_id: null, job_id: null, correlation_id: null }
+      expect(second).to.include({ source: 'a', stream: 'b', level: 'info', message: '', ...empty })
     })
 
     it('appends to the buffer of before and counts what retention dropped', async () => {

@@ -1,5 +1,10 @@
 import { createHash } from 'node:crypto'
 import { expect } from 'chai'
+import { systemClock } from '../../../src/lib/clock.ts'
+import { silentLogger } from '../../../src/lib/logger.ts'
+import { createFsStore } from '../../../src/server/artefacts/fs-store.ts'
+import { resolveLimits } from '../../../src/server/options.ts'
+import { withFolder } from '../artefacts/support.ts'
 import { Harness, bearer, head } from './harness.ts'
 import { MemoryArtefacts } from './memory-sink.ts'
 
@@ -79,6 +84,27 @@ describe('POST /host/v1/artefacts', () => {
     })
   }
 
+  it('names what the store refuses as the client named it', async () => {
+    const limits = resolveLimits({})
+    const wide = await Harness.start({ maxFieldChars: 1000 })
+    await withFolder(async root => {
+      const fs = await createFsStore({ root, limits, clock: systemClock, log: silentLogger })
+      wide.sink.artefacts = fs
+      const long = 'x'.repeat(256)
+      for (const name of ['display_name', 'session_id', 'tool_call_id', 'job_id']) {
+        const answer = await wide.post(`/host/v1/artefacts?${name}=${long}`, bytes, png)
+        expect(answer.status).to.equal(400)
+        expect(answer.body.errors?.[0]?.pointer).to.equal(`/${name}`)
+        expect(answer.text).not.to.match(/[a-z](Name|Id)/)
+      }
+      const type = `a/b; c=${long}`
+      const answer = await wide.post('/host/v1/artefacts', bytes, { ...png, 'Content-Type': type })
+      expect(answer.body.errors?.[0]?.detail).to.match(/^the content type must be a media type/)
+      await fs.close()
+    })
+    await wide.stop()
+  })
+
   it('answers 415 to forms and malformed types', async () => {
     for (const type of [
       'multipart/form-data; boundary=x',
@@ -126,7 +152,7 @@ describe('POST /host/v1/artefacts', () => {
     const begun = []
     for (let number = 0; number < 2; number++) {
       const started = new Promise<void>(resolve => {
-        if (busy.sink.artefacts !== null) busy.sink.artefacts.onFirstBytes = resolve
+        busy.sink.memory.onFirstBytes = resolve
       })
       const connection = await busy.raw()
       connection.socket.write(head('/host/v1/artefacts', { ...png, 'Content-Length': 5 }) + 'half')
@@ -142,7 +168,7 @@ describe('POST /host/v1/artefacts', () => {
     await begun[0]?.until('artefact://')
     expect((await busy.post('/host/v1/artefacts', bytes, png)).status).to.equal(201)
     const broken = new Promise<void>(resolve => {
-      if (busy.sink.artefacts !== null) busy.sink.artefacts.onBroken = resolve
+      busy.sink.memory.onBroken = resolve
     })
     begun[1]?.socket.destroy()
     await broken
