@@ -29,7 +29,8 @@ async function perform(argv: readonly string[], files: ProgramFiles): Promise<nu
     const args = hoistGlobalFlags(argv, globalFlags)
     await run(args, { root: fileURLToPath(files.root), pjson: files.pjson })
   } catch (error) {
-    failure = describeFailure(error, wantsJson(argv))
+    const { COMMANDS } = await import('./commands/index.ts')
+    failure = describeFailure(error, wantsJson(argv), Object.keys(COMMANDS))
   }
   await written(process.stdout, failure.stdout)
   // A stderr that nobody reads must not keep the program from ending.

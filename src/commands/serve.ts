@@ -40,10 +40,15 @@ token that the application presents; without it one is made for each run), SERVI
     port: Flags.integer({
       description: 'TCP port; 0 picks a free one',
       default: 8765,
+      helpValue: 'PORT',
       min: 0,
       max: 65_535,
     }),
-    host: Flags.string({ description: 'address to listen on', default: '127.0.0.1' }),
+    host: Flags.string({
+      description: 'address to listen on',
+      default: '127.0.0.1',
+      helpValue: 'ADDRESS',
+    }),
     'public-url': Flags.string({
       description: 'address clients use when it is not the one listened on (behind a proxy)',
       helpValue: 'URL',
@@ -61,7 +66,7 @@ token that the application presents; without it one is made for each run), SERVI
       multipleNonGreedy: true,
     }),
     'dcc-type': Flags.string({
-      description: 'kind of application, until it says so itself',
+      description: 'kind of application, as in blender',
       default: 'unknown',
       helpValue: 'TYPE',
     }),
@@ -97,7 +102,9 @@ token that the application presents; without it one is made for each run), SERVI
       default: false,
     }),
     'log-level': Flags.option({ options: logLevels })({
-      description: 'least severe log line on stderr [default: info, with --quiet: warn]',
+      description:
+        'least severe line on stderr: debug, info, warn or error [default: info, with --quiet: warn]',
+      helpValue: 'LEVEL',
     }),
     limit: Flags.string({
       description: 'change one bound, as in maxSessions=20000 (repeatable; docs/limits.md)',

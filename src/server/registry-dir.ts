@@ -37,7 +37,7 @@ async function openFolder(path: string): Promise<void> {
     await access(path, constants.W_OK | constants.X_OK)
   } catch (error) {
     if (error instanceof ServiceError) {
-      const advice = error.hint === undefined ? hint : `${error.hint}, or ${hint}`
+      const advice = error.hint === undefined ? hint : `${hint}, or ${error.hint}`
       throw new ServiceError(error.code, error.message, { cause: error, hint: advice })
     }
     const reason = errnoOf(error) ?? 'unknown error'

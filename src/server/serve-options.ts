@@ -14,7 +14,7 @@ export interface ServeOptions {
   allowedHosts: readonly string[]
   /** Origins accepted and given CORS headers. */
   allowedOrigins: readonly string[]
-  /** `unknown` until the application says. */
+  /** Kind of application; `unknown` when nobody said. */
   dccType: string
   /** What people call this instance. */
   name?: string

@@ -43,9 +43,9 @@ export function renderBanner(facts: BannerFacts): string {
 function openNotice(loopback: boolean): string[] {
   const who = loopback ? 'every account of this machine' : 'everyone who can reach this address'
   return [
-    `  No API key is set: ${who} can read the scene`,
-    '  and the window. To ask for one, start with SERVICE_MCP_API_KEY set, or with',
-    '  --api-key-file FILE.',
+    `  No API key is set: ${who} can read the scene,`,
+    '  the audit log, events and artefacts. To ask for one, start with',
+    '  SERVICE_MCP_API_KEY set, or with --api-key-file FILE.',
   ]
 }
 

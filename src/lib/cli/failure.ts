@@ -1,5 +1,7 @@
 import { type ErrorCode, ServiceError } from '../errors.ts'
+import { isJsonObject } from '../json.ts'
 import { exitCodeOf, exitCodes } from './exit-codes.ts'
+import { nearest } from './nearest.ts'
 
 /** How a failed command ends: its exit code and what it says. Empty texts are not written. */
 export interface Failure {
@@ -10,10 +12,14 @@ export interface Failure {
 
 /**
  * Any thrown value as what the user sees. Only code, message and hint leave the error: other
- * members (a request with its headers, say) may hold a secret.
+ * members (a request with its headers, say) may hold a secret. `commands` are the known ones.
  */
-export function describeFailure(error: unknown, json: boolean): Failure {
-  const { exitCode, code, message, hint } = readError(error)
+export function describeFailure(
+  error: unknown,
+  json: boolean,
+  commands: readonly string[] = [],
+): Failure {
+  const { exitCode, code, message, hint } = readError(error, commands)
   // A command that ended itself (help, version) has already said what it had to say.
   if (message === undefined) return { exitCode, stdout: '', stderr: '' }
   if (json) {
@@ -31,7 +37,7 @@ interface ErrorFacts {
   hint?: string | undefined
 }
 
-function readError(error: unknown): ErrorFacts {
+function readError(error: unknown, commands: readonly string[]): ErrorFacts {
   if (error instanceof ServiceError) {
     const { code, message, hint } = error
     return { exitCode: exitCodeOf[code], code, message, hint }
@@ -50,7 +56,7 @@ function readError(error: unknown): ErrorFacts {
     exitCode: exit,
     code: 'usage_invalid',
     message: parserMessage(error.message),
-    hint: 'add --help to see the commands and flags',
+    hint: meantHint(error, commands) ?? 'add --help to see the commands and flags',
   }
 }
 
@@ -61,6 +67,26 @@ function parserExitCode(error: Error): number | undefined {
   }
   const exit = 'exit' in error.oclif ? error.oclif.exit : undefined
   return typeof exit === 'number' ? exit : undefined
+}
+
+/** For a mistyped flag or command: the one that was probably meant. */
+function meantHint(error: Error, commands: readonly string[]): string | undefined {
+  const command = /^command (\S+) not found/.exec(error.message)?.[1]
+  const flag = /^Nonexistent flags?: --([\w-]+)/.exec(error.message)?.[1]
+  const meant =
+    flag === undefined ? nearest(command ?? '', commands) : nearest(flag, knownFlags(error))
+  if (meant === undefined) return undefined
+  return `did you mean ${flag === undefined ? '' : '--'}${meant}?`
+}
+
+/** The parser's errors carry the flags of the command. */
+function knownFlags(error: Error & { parse?: unknown }): string[] {
+  const parse = isJsonObject(error.parse) ? error.parse : {}
+  const input = isJsonObject(parse['input']) ? parse['input'] : {}
+  const flags = isJsonObject(input['flags']) ? input['flags'] : {}
+  return Object.entries(flags).flatMap(([name, flag]) =>
+    isJsonObject(flag) && flag['allowNo'] === true ? [name, `no-${name}`] : [name],
+  )
 }
 
 function parserMessage(message: string): string {

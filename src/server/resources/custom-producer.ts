@@ -15,7 +15,7 @@ export interface CustomProducerContext {
 const none: readonly never[] = Object.freeze([])
 
 /**
- * A producer of the host behind a wall: whatever it throws, rejects, leaves pending or returns,
+ * A producer of the host: whatever it throws, rejects, leaves pending or returns,
  * the caller gets well-formed values or one of our errors, within the time allowed.
  */
 export class CustomProducer {

@@ -1,9 +1,6 @@
 import { ServiceError } from '../../lib/errors.ts'
 
-/**
- * Thrown by a producer (built-in or custom) for a URI it does not have. On the wire −32002 with
- * `data.uri`.
- */
+/** Thrown by a producer (built-in or custom) for a URI it does not have; `data.uri` is it. */
 export class ResourceNotFound extends ServiceError {
   override readonly name = 'ResourceNotFound'
 
@@ -12,7 +9,7 @@ export class ResourceNotFound extends ServiceError {
   }
 }
 
-/** The scheme is known, its backend is switched off. On the wire −32002 with `data.uri`. */
+/** The scheme is known, its backend is switched off; `data.uri` is what was asked for. */
 export class ResourceNotEnabled extends ServiceError {
   override readonly name = 'ResourceNotEnabled'
 
@@ -22,8 +19,8 @@ export class ResourceNotEnabled extends ServiceError {
 }
 
 /**
- * The URI itself is wrong: malformed, too long, a parameter out of its form. On the wire −32602;
- * the message reaches the client.
+ * The URI itself is wrong: malformed, too long, a parameter out of its form. The message reaches
+ * the client.
  */
 export class ResourceUriInvalid extends ServiceError {
   override readonly name = 'ResourceUriInvalid'

@@ -24,6 +24,7 @@ describe('renderBanner', () => {
     const text = renderBanner(facts)
     expect(text).to.contain('every account of this machine can read')
     expect(text).to.contain('--api-key-file')
+    expect(text).to.contain('audit log, events and artefacts').and.not.contain('window')
   })
 
   it('says so for the network when it listens there', () => {

@@ -4,6 +4,14 @@ import { exitCodeOf } from '../../../src/lib/cli/exit-codes.ts'
 import { describeFailure } from '../../../src/lib/cli/failure.ts'
 import { type ErrorCode, ServiceError } from '../../../src/lib/errors.ts'
 
+/** As the parser throws it. */
+function nonexistent(flag: string): object {
+  const flags = { port: {}, artefacts: { allowNo: true } }
+  return Object.assign(new Errors.CLIError(`Nonexistent flag: ${flag}`), {
+    parse: { input: { flags } },
+  })
+}
+
 describe('describeFailure', () => {
   const codes: [code: ErrorCode, exit: number][] = [
     ['usage_invalid', 2],
@@ -50,6 +58,21 @@ describe('describeFailure', () => {
     expect(exitCode).to.equal(2)
     expect(stderr).to.match(/^error: --port: expected x\nhint: /)
   })
+
+  const mistyped: [what: string, error: object, hint: string][] = [
+    ['a flag', nonexistent('--prot'), 'did you mean --port?'],
+    ['a flag switched off', nonexistent('--no-artifacts'), 'did you mean --no-artefacts?'],
+    ['a flag like none', nonexistent('--something'), 'add --help'],
+    ['a command', new Errors.CLIError('command sevre not found'), 'did you mean serve?'],
+    ['a command like none', new Errors.CLIError('command paint not found'), 'add --help'],
+  ]
+  for (const [what, error, hint] of mistyped) {
+    it(`hints at what was meant by ${what}`, () => {
+      const { exitCode, stderr } = describeFailure(error, false, ['serve'])
+      expect(exitCode).to.equal(2)
+      expect(stderr).to.contain(`\nhint: ${hint}`)
+    })
+  }
 
   it('says nothing when a command ended itself', () => {
     expect(describeFailure(new Errors.ExitError(0), false)).to.deep.equal({
