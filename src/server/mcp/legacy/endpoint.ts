@@ -53,6 +53,7 @@ export class SessionEndpoint {
     const body = await readBody(req, {
       maxBytes: limits.maxRequestBytes,
       timeoutMs: limits.bodyTimeoutMs,
+      maxMs: limits.maxBodyMs,
     })
     const { accept, 'content-type': contentType } = req.headers
     if (!isJsonType(contentType)) {
