@@ -1,4 +1,4 @@
-import { createHash, randomFillSync } from 'node:crypto'
+import { createHash, randomBytes, randomFillSync } from 'node:crypto'
 import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { performance } from 'node:perf_hooks'
@@ -75,6 +75,8 @@ export async function measurePage(bench: Bench): Promise<Measured> {
   const entries: Entry[] = [
     { name: 'first page', measure: () => timePages(store, undefined) },
     { name: 'page in the middle', measure: () => timePages(store, middle) },
+    { name: 'first page after a put', measure: () => timePages(store, undefined, true) },
+    { name: 'middle page after a put', measure: () => timePages(store, middle, true) },
   ]
   const { rounds, notes } = await compare(entries, bench.pick(5, 3))
   await store.close()
@@ -97,10 +99,13 @@ export async function measurePage(bench: Bench): Promise<Measured> {
 async function timePages(
   store: ArtefactStore,
   after: string | undefined,
+  /** An unchanged page is remembered: only after a change it is made anew. */
+  changed = false,
 ): Promise<{ ms: number; artefacts: number }> {
   const times: number[] = []
   let artefacts = 0
   for (let i = 0; i < 20; i++) {
+    if (changed) await store.put(randomBytes(8))
     const started = performance.now()
     artefacts = (await store.page(after, pageSize)).refs.length
     times.push(performance.now() - started)

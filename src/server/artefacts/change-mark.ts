@@ -5,8 +5,11 @@ import { noFollow } from '../../lib/posix.ts'
 export interface ChangeMark {
   /** Different after any change that was finished before the call. */
   read(): string
-  /** Says that something changed. Never throws. */
-  bump(): void
+  /**
+   * Says that something changed. Returns the new state when nobody else said so since the state
+   * `seen`, else null. Never throws.
+   */
+  bump(seen: string): string | null
 }
 
 /** The file starts again at this size; its time still tells it from any earlier state. */
@@ -21,21 +24,32 @@ export function createChangeMark(path: string): ChangeMark {
   return {
     read() {
       const stats = fs.lstatSync(path, { throwIfNoEntry: false })
-      return stats === undefined ? 'none' : `${stats.ino}:${stats.size}:${stats.mtimeMs}`
+      return stats === undefined ? 'none' : stateOf(stats)
     },
-    bump() {
+    bump(seen) {
       const { O_WRONLY, O_APPEND, O_CREAT } = fs.constants
       try {
         const file = fs.openSync(path, O_WRONLY | O_APPEND | O_CREAT | noFollow, 0o600)
         try {
-          if (fs.fstatSync(file).size >= maxMarkBytes) fs.ftruncateSync(file)
+          const before = fs.fstatSync(file)
+          const starts = before.size >= maxMarkBytes
+          if (starts) fs.ftruncateSync(file)
           fs.writeSync(file, '.')
+          const after = fs.fstatSync(file)
+          // A byte of somebody else in between would make it two.
+          const isNext = !starts && stateOf(before) === seen && after.size === before.size + 1
+          return isNext ? stateOf(after) : null
         } finally {
           fs.closeSync(file)
         }
       } catch {
         // A full disk: others see the change at their next look at the folders.
+        return null
       }
     },
   }
+}
+
+function stateOf({ ino, size, mtimeMs }: fs.Stats): string {
+  return `${ino}:${size}:${mtimeMs}`
 }

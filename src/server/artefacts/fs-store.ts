@@ -5,7 +5,7 @@ import { type Logger, silentLogger } from '../../lib/logger.ts'
 import { type Limits, defaultLimits } from '../options.ts'
 import { type Entry, completeRef } from './entry.ts'
 import { EntryIndex, parseCursor } from './entry-index.ts'
-import { type ChangeMark, createChangeMark } from './change-mark.ts'
+import { createChangeMark } from './change-mark.ts'
 import { createEntryLocks, type EntryLocks } from './entry-lock.ts'
 import { evict, removeExpired, removeLeftovers } from './fs-clean.ts'
 import { type FsContext, createLayout } from './fs-context.ts'
@@ -55,8 +55,12 @@ export async function createFsStore(options: FsStoreOptions): Promise<FsStore> {
   const index = new EntryIndex()
   const shards = new ShardTable({ dir: layout.bodies, index, limits, log, work })
   const mark = ownMark()
+  let lookedMark = ''
   const changes = createChangeMark(join(layout.root, 'changes'))
-  const locks = announcing(createEntryLocks({ dir: layout.locks, mark }), changes)
+  const locks = telling(createEntryLocks({ dir: layout.locks, mark }), () => {
+    // What this process changed is in its index already: only others' changes need a look.
+    lookedMark = changes.bump(lookedMark) ?? lookedMark
+  })
   const store: FsContext = { layout, limits, clock, log, locks, index, shards, work, mark }
 
   const pages = new PageMemory()
@@ -64,7 +68,6 @@ export async function createFsStore(options: FsStoreOptions): Promise<FsStore> {
   let announced = 0
   let pending: Promise<void> | undefined
   let lookedAt = -Infinity
-  let lookedMark = ''
   let turnMark: string | null = null
   let sweeping: Promise<void> | undefined
   let pollTimer: NodeJS.Timeout | undefined
@@ -286,10 +289,10 @@ export async function createFsStore(options: FsStoreOptions): Promise<FsStore> {
 }
 
 /** Whatever changes an entry holds its lock: letting go of it is the moment to tell the others. */
-function announcing(locks: EntryLocks, changes: ChangeMark): EntryLocks {
+function telling(locks: EntryLocks, changed: () => void): EntryLocks {
   return {
     ...locks,
-    hold: (hex, task) => locks.hold(hex, () => task().finally(() => changes.bump())),
+    hold: (hex, task) => locks.hold(hex, () => task().finally(changed)),
   }
 }
 
