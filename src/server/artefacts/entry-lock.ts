@@ -164,3 +164,11 @@ function breakLock(path: string, seen: string): void {
   if (owner !== null && owner !== seen) create(path, owner)
   fs.rmSync(aside, { force: true })
 }
+
+/** Whatever changes an entry holds its lock: letting go of it is the moment to tell the others. */
+export function telling(locks: EntryLocks, changed: () => void): EntryLocks {
+  return {
+    ...locks,
+    hold: (hex, task) => locks.hold(hex, () => task().finally(changed)),
+  }
+}

@@ -6,7 +6,7 @@ import { type Limits, defaultLimits } from '../options.ts'
 import { type Entry, completeRef } from './entry.ts'
 import { EntryIndex, parseCursor } from './entry-index.ts'
 import { createChangeMark } from './change-mark.ts'
-import { createEntryLocks, type EntryLocks } from './entry-lock.ts'
+import { createEntryLocks, telling } from './entry-lock.ts'
 import { evict, removeExpired, removeLeftovers } from './fs-clean.ts'
 import { type FsContext, createLayout } from './fs-context.ts'
 import { compileFilter, readPage } from './fs-page.ts'
@@ -17,7 +17,7 @@ import { PageMemory } from './page-memory.ts'
 import { ownMark } from './process-mark.ts'
 import { parsePutOptions } from './put-options.ts'
 import { type FsWork, ShardTable } from './shard-table.ts'
-import { toStorageError } from './storage-error.ts'
+import { guard, toStorageError } from './storage-error.ts'
 import type { ArtefactStore, OpenArtefact } from './store.ts'
 import { isArtefactHex } from './uri.ts'
 
@@ -288,23 +288,7 @@ export async function createFsStore(options: FsStoreOptions): Promise<FsStore> {
   }
 }
 
-/** Whatever changes an entry holds its lock: letting go of it is the moment to tell the others. */
-function telling(locks: EntryLocks, changed: () => void): EntryLocks {
-  return {
-    ...locks,
-    hold: (hex, task) => locks.hold(hex, () => task().finally(changed)),
-  }
-}
-
 /** A timer that keeps no process alive; none at all for 0. */
 function every(periodMs: number, task: () => void): NodeJS.Timeout | undefined {
   return periodMs === 0 ? undefined : setInterval(task, Math.min(periodMs, maxTimerMs)).unref()
-}
-
-async function guard<Value>(what: string, action: () => Promise<Value>): Promise<Value> {
-  try {
-    return await action()
-  } catch (error) {
-    throw toStorageError(error, what)
-  }
 }

@@ -17,3 +17,12 @@ export function toStorageError(error: unknown, what: string): unknown {
   const hint = 'check that the artefact folder exists, is writable and its disk is healthy'
   return new ServiceError('storage_failed', `${what}: ${errno}`, { cause: error, hint })
 }
+
+/** Runs the action; whatever the file system says against it comes out as a `ServiceError`. */
+export async function guard<Value>(what: string, action: () => Promise<Value>): Promise<Value> {
+  try {
+    return await action()
+  } catch (error) {
+    throw toStorageError(error, what)
+  }
+}
