@@ -2,6 +2,7 @@ import { connect } from 'node:net'
 import { once } from 'node:events'
 import { request } from 'node:http'
 import { expect } from 'chai'
+import { silentLogger } from '../../../../src/lib/logger.ts'
 import { openPolicy } from '../../../../src/server/http/authentication.ts'
 import { HeldAnswers } from '../../../../src/server/mcp/held-answers.ts'
 import { JsonText, resultMessage } from '../../../../src/server/mcp/json-text.ts'
@@ -98,6 +99,23 @@ describe('an answer that is not taken', () => {
     expect(held.admit(6, text('e')).text.parts).to.have.length(3)
     second.release?.()
     expect(held.admit(7, JsonText.of({ small: true })).release).to.equal(null)
+  })
+})
+
+describe('a client that reaches a limit of its own', () => {
+  it('is told so, and the error log is not', async () => {
+    const errors: object[] = []
+    const log = { ...silentLogger, error: (fields: object) => void errors.push(fields) }
+    const running = await startServer({ limits: { maxSubscriptionsPerSession: 1 } }, { log })
+    try {
+      const session = await RawSession.open(running.url)
+      await session.call('resources/subscribe', { uri: 'scene://current' })
+      const { error } = await session.call('resources/subscribe', { uri: 'scene://delta' })
+      expect(error).to.deep.include({ code: -32603, data: { reason: 'subscription_limit' } })
+      expect(errors).to.deep.equal([])
+    } finally {
+      await running.stop()
+    }
   })
 })
 
