@@ -1,0 +1,219 @@
+/**
+ * The messages of `dcc-host.v1` as they stand on the wire (docs/host-link.md), for both ends: a
+ * change here that only one end follows does not compile.
+ */
+
+/** The WebSocket sub-protocol. */
+export const subprotocol = 'dcc-host.v1'
+export const protocolVersion = 1
+
+export const closeCodes = {
+  bye: 1000,
+  serverStops: 1001,
+  tooBig: 1009,
+  overloaded: 1013,
+  badMessage: 4400,
+  versionUnknown: 4406,
+  helloMissing: 4408,
+  replaced: 4409,
+  hostTaken: 4423,
+} as const
+
+export type LinkErrorCode =
+  | 'invalid'
+  | 'unknown_type'
+  | 'not_found'
+  | 'scheme_taken'
+  | 'scheme_reserved'
+  | 'unsupported'
+  | 'limit'
+  | 'busy'
+  | 'mismatch'
+  | 'internal'
+  | 'host_taken'
+
+export type Mode = 'gui' | 'background'
+
+/** What is open in the application. */
+export interface DocumentState {
+  readonly path?: string
+  readonly name?: string
+  readonly modified?: boolean
+}
+
+export interface AppIdentity {
+  readonly dcc_type: string
+  readonly mode: Mode
+  readonly version?: string
+  readonly pid?: number
+  readonly display_name?: string
+}
+
+export interface Hello {
+  readonly type: 'hello'
+  readonly protocol: readonly number[]
+  readonly client: { readonly name: string; readonly version: string }
+  readonly app: AppIdentity
+  readonly instance_id: string
+  readonly document?: DocumentState | null
+}
+
+export interface LinkLimits {
+  readonly max_message_bytes: number
+  readonly max_batch: number
+  readonly max_in_flight: number
+  /** 0: no bound; null: artefacts are switched off. */
+  readonly max_artefact_bytes: number | null
+  readonly max_scene_objects: number
+  readonly scene_min_interval_ms: number
+}
+
+export interface Welcome {
+  readonly type: 'welcome'
+  readonly protocol: number
+  readonly session: string
+  readonly server: { readonly name: string; readonly version: string }
+  readonly limits: LinkLimits
+  readonly heartbeat_ms: number
+  readonly need_scene: boolean
+}
+
+/** As in MCP, restricted to what an application may say. */
+export interface LinkDescriptor {
+  readonly uri: string
+  readonly name: string
+  readonly title?: string
+  readonly description?: string
+  readonly mimeType?: string
+  readonly size?: number
+}
+
+export interface LinkTemplate {
+  readonly uriTemplate: string
+  readonly name: string
+  readonly title?: string
+  readonly description?: string
+  readonly mimeType?: string
+}
+
+/** Exactly one of `text` and `blob` (padded base64). */
+export interface LinkContent {
+  readonly uri: string
+  readonly mimeType?: string
+  readonly text?: string
+  readonly blob?: string
+}
+
+export interface LinkAuditRecord {
+  readonly action: string
+  readonly outcome?:
+    | 'success'
+    | 'timeout'
+    | { readonly denied: { readonly reason: string } }
+    | { readonly error: { readonly message: string } }
+  readonly actor?: string
+  readonly params?: unknown
+  readonly duration_ms?: number
+  readonly session_id?: string
+  /** RFC 3339 */
+  readonly timestamp?: string
+}
+
+export interface LinkEvent {
+  readonly source: string
+  readonly stream: string
+  readonly message: string
+  readonly level?: 'trace' | 'debug' | 'info' | 'warning' | 'error'
+  readonly tool_call_id?: string
+  readonly job_id?: string
+  readonly correlation_id?: string
+  readonly metadata?: unknown
+}
+
+/** From the application to the server, without the `id` that any may carry. */
+export type AppMessage =
+  | Hello
+  | { readonly type: 'scene.set'; readonly scene: object | null }
+  | { readonly type: 'app.update'; readonly document?: DocumentState | null; readonly mode?: Mode }
+  | { readonly type: 'audit.record'; readonly records: readonly LinkAuditRecord[] }
+  | {
+      readonly type: 'events.open'
+      readonly session_id: string
+      readonly maxlen?: number
+      readonly max_message_bytes?: number
+    }
+  | {
+      readonly type: 'events.append'
+      readonly session_id: string
+      readonly events: readonly LinkEvent[]
+    }
+  | { readonly type: 'events.close'; readonly session_id: string }
+  | {
+      readonly type: 'producer.register'
+      readonly scheme: string
+      readonly resources?: readonly LinkDescriptor[]
+      readonly templates?: readonly LinkTemplate[]
+    }
+  | { readonly type: 'producer.unregister'; readonly scheme: string }
+  | {
+      readonly type: 'producer.list_changed'
+      readonly scheme: string
+      readonly resources?: readonly LinkDescriptor[]
+    }
+  | { readonly type: 'resource.updated'; readonly uri: string }
+  | {
+      readonly type: 'artefact.put'
+      readonly mime: string
+      readonly size: number
+      readonly sha256?: string
+      readonly display_name?: string
+      readonly session_id?: string
+      readonly tool_call_id?: string
+      readonly job_id?: string
+      readonly correlation_id?: string
+      readonly expires_at?: string
+      readonly metadata?: unknown
+    }
+  | { readonly type: 'artefact.abort'; readonly upload: string }
+  | Heartbeat
+  | { readonly type: 'bye'; readonly reason?: string }
+
+export interface Heartbeat {
+  readonly type: 'heartbeat'
+  readonly main_idle_ms: number
+  readonly queue_depth?: number
+  readonly dropped?: Readonly<Record<string, number>>
+  /** What keeps the main thread. */
+  readonly busy?: string
+}
+
+/** From the server to the application. */
+export type ServerMessage =
+  | Welcome
+  | {
+      readonly type: 'read'
+      readonly id: string
+      readonly uri: string
+      readonly deadline_ms: number
+    }
+  | {
+      readonly type: 'list'
+      readonly id: string
+      readonly scheme: string
+      readonly deadline_ms: number
+    }
+  | { readonly type: 'cancel'; readonly id: string }
+  | { readonly type: 'throttle'; readonly scene_min_interval_ms: number }
+  | { readonly type: 'shutdown'; readonly reason: string; readonly reconnect_after_ms?: number }
+
+/** The answer to a message with an `id`; its further members depend on the question. */
+export type Reply = { readonly type: 'ok'; readonly id: string } | ErrorReply
+
+export interface ErrorReply {
+  readonly type: 'error'
+  /** Absent when the message had none. */
+  readonly id?: string
+  readonly code: LinkErrorCode
+  readonly message: string
+  readonly retryable: boolean
+}
