@@ -70,7 +70,7 @@ function parseTemplate(
   limits: OfferLimits,
 ): Result<Template, MemberFailure> {
   const reader = new MemberReader(value, pointer)
-  const uriTemplate = reader.required('uriTemplate', shortText(reader, 'uriTemplate', limits))
+  const uriTemplate = reader.required('uriTemplate', shortText(reader, 'uriTemplate', limits), '')
   if (!uriTemplate.startsWith(`${scheme}:`)) {
     reader.refuse('uriTemplate', `must begin with ${scheme}:`)
   }
@@ -79,7 +79,7 @@ function parseTemplate(
 
 function readTexts(reader: MemberReader, limits: OfferLimits) {
   return {
-    name: reader.required('name', shortText(reader, 'name', limits)),
+    name: reader.required('name', shortText(reader, 'name', limits), ''),
     title: shortText(reader, 'title', limits),
     description: shortText(reader, 'description', limits),
     mimeType: shortText(reader, 'mimeType', limits),
