@@ -1,0 +1,173 @@
+import { z } from 'zod'
+
+/**
+ * Requests and answers of the registry API (docs/registry.md), stated once: the server checks and
+ * documents what it takes with these, the client reads what it gets with these. Requests refuse
+ * members that are not listed; answers may gain members within `v1`, so clients pass them over.
+ * Member names of tokens are those of RFC 6749, section 5.1.
+ */
+
+export const apiPrefix = '/api/v1/auth'
+
+/** Which account a name belongs to is decided on its lower-case form; it is kept as typed. */
+export const usernamePattern = /^[A-Za-z0-9](?:[A-Za-z0-9]|[._-](?=[A-Za-z0-9])){2,63}$/
+export const passwordChars = { least: 8, most: 1024 } as const
+export const maxEmailChars = 254
+
+/** What a token allows. `account`: managing the account itself, which no service token can. */
+export const scopes = ['account', 'read', 'publish'] as const
+export type Scope = (typeof scopes)[number]
+export const serviceScopes = ['read', 'publish'] as const
+
+const controls = /[\u0000-\u001f\u007f-\u009f]/
+
+/** Text that every store keeps as it is: no control characters, no lone surrogates. */
+const plainText = (most: number) =>
+  z
+    .string()
+    .max(most)
+    .refine(text => text.isWellFormed() && !controls.test(text), 'has characters that are not text')
+
+const password = z
+  .string()
+  .refine(text => text.isWellFormed(), 'has characters that are not text')
+  .refine(
+    text => codePoints(text) >= passwordChars.least,
+    `has at least ${passwordChars.least} characters`,
+  )
+  .refine(
+    text => codePoints(text) <= passwordChars.most,
+    `has at most ${passwordChars.most} characters`,
+  )
+
+function codePoints(text: string): number {
+  return Array.from(text.normalize('NFC')).length
+}
+
+export const registerRequest = z.strictObject({
+  username: z
+    .string()
+    .regex(usernamePattern, 'is 3 to 64 letters and digits, with single . _ - between them'),
+  email: z.email().max(maxEmailChars),
+  password,
+  /** Asked for when registration is by invitation. */
+  invite: plainText(200).optional(),
+})
+
+/** `username` may hold the email address. No rule of a new account is checked here. */
+export const loginRequest = z.strictObject({
+  username: plainText(maxEmailChars).min(1),
+  password: z.string().min(1).max(4096),
+})
+
+/** Also empty: then the Authorization header says what is to be refreshed. */
+export const refreshRequest = z.strictObject({ refresh_token: plainText(200).optional() })
+
+export const logoutRequest = z.strictObject({
+  /** Every session of the account, not this one alone. */
+  all: z.boolean().optional(),
+})
+
+export const passwordRequest = z.strictObject({
+  current_password: z.string().min(1).max(4096),
+  new_password: password,
+})
+
+/** A code that the owner of the machine made for an account that lost its password. */
+export const resetRequest = z.strictObject({
+  username: plainText(maxEmailChars).min(1),
+  code: plainText(200).min(1),
+  new_password: password,
+})
+
+export const tokenRequest = z.strictObject({
+  name: plainText(100).min(1),
+  scopes: z.array(z.enum(serviceScopes)).min(1).optional(),
+  /** Default 90, at most 365. */
+  expires_in_days: z.int().min(1).max(365).optional(),
+})
+
+const time = z.iso.datetime({ offset: true })
+
+export const account = z.object({
+  id: z.string(),
+  username: z.string(),
+  email: z.string(),
+  created_at: time,
+})
+
+/** `refresh_token` is absent when an access token was merely issued again. */
+export const tokenResponse = z.object({
+  access_token: z.string(),
+  token_type: z.literal('Bearer'),
+  /** Seconds. */
+  expires_in: z.int(),
+  refresh_token: z.string().optional(),
+  refresh_expires_in: z.int().optional(),
+  /** Separated by spaces. */
+  scope: z.string(),
+})
+
+export const registerResponse = tokenResponse.extend({ account })
+
+export const session = z.object({
+  id: z.string(),
+  created_at: time,
+  expires_at: time,
+  last_used_at: time.nullable(),
+  user_agent: z.string().nullable(),
+  address: z.string().nullable(),
+  /** The one that the request was made with. */
+  current: z.boolean(),
+})
+
+export const meResponse = account.extend({
+  scopes: z.array(z.enum(scopes)),
+  /** Null for a service token. */
+  session: z.object({ id: z.string(), created_at: time, expires_at: time }).nullable(),
+  /** Null for a session. */
+  token: z.object({ id: z.string(), name: z.string(), expires_at: time }).nullable(),
+})
+
+export const sessionsResponse = z.object({ sessions: z.array(session) })
+
+export const serviceToken = z.object({
+  id: z.string(),
+  name: z.string(),
+  scopes: z.array(z.enum(serviceScopes)),
+  created_at: time,
+  expires_at: time,
+  last_used_at: time.nullable(),
+})
+
+/** The only time that `token` is shown. */
+export const tokenCreatedResponse = serviceToken.extend({ token: z.string() })
+export const tokensResponse = z.object({ tokens: z.array(serviceToken) })
+
+/** RFC 9457 with the members of this API. */
+export const problem = z.object({
+  type: z.string(),
+  title: z.string(),
+  status: z.int(),
+  detail: z.string().optional(),
+  /** For programs: one of the words of docs/registry.md, "Errors". */
+  code: z.string(),
+  /** The id of the request, for whoever reads the log. */
+  instance: z.string().optional(),
+  errors: z.array(z.object({ pointer: z.string(), detail: z.string() })).optional(),
+  /** Seconds. */
+  retry_after: z.int().optional(),
+})
+
+export type RegisterRequest = z.infer<typeof registerRequest>
+export type LoginRequest = z.infer<typeof loginRequest>
+export type RefreshRequest = z.infer<typeof refreshRequest>
+export type PasswordRequest = z.infer<typeof passwordRequest>
+export type ResetRequest = z.infer<typeof resetRequest>
+export type TokenRequest = z.infer<typeof tokenRequest>
+export type TokenResponse = z.infer<typeof tokenResponse>
+export type MeResponse = z.infer<typeof meResponse>
+export type SessionsResponse = z.infer<typeof sessionsResponse>
+export type ServiceTokenView = z.infer<typeof serviceToken>
+export type TokenCreatedResponse = z.infer<typeof tokenCreatedResponse>
+export type Problem = z.infer<typeof problem>
