@@ -91,7 +91,8 @@ const packages: readonly { matches: RegExp; zones: readonly Zone[] }[] = [
   { matches: /^@inquirer\//, zones: ['commands/', 'lib/cli/'] },
   { matches: /^pino$/, zones: ['lib/cli/'] },
   { matches: /^(got|smol-toml)$/, zones: ['lib/'] },
-  { matches: /^(hono|@hono\/.*|ws|zod|jose|hono-openapi)$/, zones: ['server/', ...parts] },
+  { matches: /^zod$/, zones: ['lib/', 'server/', ...parts] },
+  { matches: /^(hono|@hono\/.*|ws|jose|hono-openapi)$/, zones: ['server/', ...parts] },
   {
     matches: /^node:(http|https|http2|net|tls|dgram)$/,
     zones: [...zones].filter(zone => !transportFree.includes(zone)),

@@ -111,7 +111,14 @@ export function createAccessTokens(parts: {
   }
 
   return {
-    async issue({ accountId, sessionId, tokenId, authenticatedAtMs, issuedAtMs, sessionExpiresAtMs }) {
+    async issue({
+      accountId,
+      sessionId,
+      tokenId,
+      authenticatedAtMs,
+      issuedAtMs,
+      sessionExpiresAtMs,
+    }) {
       const { kid, alg, privateKey } = await keys.signing()
       const iat = Math.floor(issuedAtMs / 1000)
       const exp = Math.min(iat + lifeSeconds, Math.floor(sessionExpiresAtMs / 1000))

@@ -22,8 +22,7 @@ export function createCountedWindows(limits: {
     const found = windows.get(key)
     // A clock that was set back begins anew as well.
     const isOver =
-      found !== undefined &&
-      (nowMs >= found.startedMs + limits.windowMs || nowMs < found.startedMs)
+      found !== undefined && (nowMs >= found.startedMs + limits.windowMs || nowMs < found.startedMs)
     if (isOver) windows.delete(key)
     return isOver ? undefined : found
   }

@@ -18,8 +18,11 @@ export interface PasswordTrial {
 
 /** The one place where passwords are tried: every way in counts its failures together. */
 export interface Credentials {
-  /** Throws `rate-limited` before any hashing, and `overloaded`. */
-  check(trial: PasswordTrial): Promise<boolean>
+  /**
+   * The stored hash that the password belongs to; null when it is wrong. Throws `rate-limited`
+   * before any hashing, and `overloaded`.
+   */
+  check(trial: PasswordTrial): Promise<string | null>
   hash(password: string): Promise<string>
   /** A refusal that counts against the address alone. */
   failAddress(call: Call): void
@@ -54,10 +57,10 @@ export function createCredentials(parts: {
     throw tooMany(what, verdict.retryAfterMs)
   }
 
-  async function improve(account: AccountRow, password: string): Promise<void> {
-    if (!passwords.isOutdated(account.passwordHash)) return
+  async function improved({ id, passwordHash }: AccountRow, password: string): Promise<string> {
+    if (!passwords.isOutdated(passwordHash)) return passwordHash
     const better = await passwords.hash(password)
-    await store.replaceHash(account.id, account.passwordHash, better)
+    return (await store.replaceHash(id, passwordHash, better)) ? better : passwordHash
   }
 
   return {
@@ -72,11 +75,10 @@ export function createCredentials(parts: {
         if (!right || account === null) {
           addressFailures.add(call.addressKey, clock.now())
           await store.addFailure(key, clock.now(), limits.failureWindowMs)
-          return false
+          return null
         }
         if (hasFailures) await store.clearFailures(key)
-        await improve(account, password)
-        return true
+        return improved(account, password)
       })
     },
     hash: password => queue.run(() => passwords.hash(password)),

@@ -21,7 +21,13 @@ export function parsePasswordHash(text: string): Argon2Hash | null {
   if (!(memory >= 8 * lanes) || memory > maxMemory || passes < 1 || passes > 100 || lanes < 1) {
     return null
   }
-  return { memory, passes, lanes, salt: Buffer.from(salt, 'base64'), tag: Buffer.from(tag, 'base64') }
+  return {
+    memory,
+    passes,
+    lanes,
+    salt: Buffer.from(salt, 'base64'),
+    tag: Buffer.from(tag, 'base64'),
+  }
 }
 
 export function formatPasswordHash({ memory, passes, lanes, salt, tag }: Argon2Hash): string {

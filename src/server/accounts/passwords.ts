@@ -27,7 +27,11 @@ export function createPasswords(
   const memory = Math.floor(limits.passwordHashBytes / 1024)
   const passes = limits.passwordHashPasses
   const current = { memory, passes, lanes }
-  const nobody: Argon2Hash = { ...current, salt: randomBytes(saltBytes), tag: randomBytes(tagBytes) }
+  const nobody: Argon2Hash = {
+    ...current,
+    salt: randomBytes(saltBytes),
+    tag: randomBytes(tagBytes),
+  }
 
   return {
     async hash(password) {

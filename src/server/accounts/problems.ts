@@ -1,6 +1,6 @@
 import { STATUS_CODES } from 'node:http'
 import { type ErrorCode, ServiceError } from '../../lib/errors.ts'
-import type { Problem } from '../../lib/registry/wire.ts'
+import type { Problem } from '../http/problem.ts'
 
 /** Every refusal of the registry: the word for programs, and its status (docs/registry.md). */
 export const problemStatus = {
@@ -95,7 +95,10 @@ export function toRegistryProblem(error: unknown): RegistryProblem {
 }
 
 /** RFC 9457. */
-export function problemBody({ slug, message, details }: RegistryProblem, requestId: string): Problem {
+export function problemBody(
+  { slug, message, details }: RegistryProblem,
+  requestId: string,
+): Problem {
   const status = problemStatus[slug]
   return {
     type: `urn:service:problem:${slug}`,

@@ -26,5 +26,7 @@ export function decideRefresh(
 
 /** May the session still be used: not over, not ended, its account not disabled? */
 export function isAlive({ session, account }: SessionState, nowMs: number): boolean {
-  return session.revokedAtMs === null && nowMs < session.expiresAtMs && account.disabledAtMs === null
+  return (
+    session.revokedAtMs === null && nowMs < session.expiresAtMs && account.disabledAtMs === null
+  )
 }

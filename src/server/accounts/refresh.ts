@@ -4,7 +4,13 @@ import type { TokenResponse } from '../../lib/registry/wire.ts'
 import type { AccessTokens } from './access-tokens.ts'
 import type { AccountStore } from './account-store.ts'
 import type { AuditTrail } from './audit-trail.ts'
-import { type Authenticator, expiredToken, invalidToken, presentedToken, revoked } from './authenticate.ts'
+import {
+  type Authenticator,
+  expiredToken,
+  invalidToken,
+  presentedToken,
+  revoked,
+} from './authenticate.ts'
 import type { Call } from './call.ts'
 import type { AccountLimits } from './limits.ts'
 import { RegistryProblem } from './problems.ts'
@@ -31,7 +37,8 @@ export function createRefresher(parts: {
   readonly clock: Clock
   readonly limits: Pick<AccountLimits, 'refreshGraceMs'>
 }): Refresher {
-  const { store, accessTokens, refreshTokens, sessions, authenticator, audit, clock, limits } = parts
+  const { store, accessTokens, refreshTokens, sessions, authenticator, audit, clock, limits } =
+    parts
 
   /** A: an access token alone gives a further one, never a refresh token. */
   async function reissue(call: Call, token: string): Promise<TokenResponse> {

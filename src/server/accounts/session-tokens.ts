@@ -14,8 +14,11 @@ type TokenSession = Pick<NewSession, 'id' | 'accountId' | 'createdAtMs' | 'expir
 export interface SessionTokens {
   /** Not stored yet. */
   make(accountId: string, call: Call): NewSession
-  /** Stores it; when the account has too many, the oldest end. */
-  open(accountId: string, call: Call): Promise<NewSession>
+  /**
+   * Stores it; when the account has too many, the oldest end. Null when the account is gone or
+   * disabled, or has another password by now.
+   */
+  open(accountId: string, passwordHash: string, call: Call): Promise<NewSession | null>
   /** Access and refresh token of one step of the session: asked again, the same pair. */
   pair(session: TokenSession, counter: number, atMs: number): Promise<TokenResponse>
   /** A further access token alone. */
@@ -61,9 +64,9 @@ export function createSessionTokens(parts: {
 
   return {
     make,
-    async open(accountId, call) {
+    async open(accountId, passwordHash, call) {
       const session = make(accountId, call)
-      await store.createSession(session)
+      if (!(await store.createSession(session, { passwordHash }))) return null
       const living = await store.listSessions(accountId, clock.now())
       for (const old of living.slice(limits.maxAccountSessions)) {
         await store.revokeSession(accountId, old.id, 'too_many', clock.now())
