@@ -12,6 +12,7 @@ const zones = [
   'lib/',
   'server/options.ts',
   'server/serve-options.ts',
+  'server/accounts/sqlite/',
   'server/accounts/',
   'server/artefacts/',
   'server/gateway/',
@@ -74,7 +75,8 @@ const allowed: Readonly<Record<Zone, readonly Zone[]>> = {
     'server/artefacts/',
   ],
   'server/gateway/': ['lib/', 'server/options.ts', 'server/resources/'],
-  'server/accounts/': ['lib/', 'server/options.ts', 'server/http/'],
+  'server/accounts/': ['lib/', 'server/options.ts', 'server/http/', 'server/accounts/sqlite/'],
+  'server/accounts/sqlite/': ['lib/', 'server/options.ts', 'server/accounts/'],
 }
 
 /** `import()` instead of `import`: the server loads only when it is about to run. */
@@ -98,7 +100,7 @@ const packages: readonly { matches: RegExp; zones: readonly Zone[] }[] = [
     zones: [...zones].filter(zone => !transportFree.includes(zone)),
   },
   { matches: /^node:module$/, zones: [] },
-  { matches: /^node:sqlite$/, zones: ['server/accounts/'] },
+  { matches: /^node:sqlite$/, zones: ['server/accounts/sqlite/'] },
   { matches: /^node:/, zones },
 ]
 
@@ -144,6 +146,8 @@ describe('architecture', () => {
     ['server/resources/a.ts', `import { createRequire } from 'node:module'`, true],
     ['server/resources/a.ts', `import * as module from 'node:module'`, true],
     ['server/resources/a.ts', `import { x } from 'node:crypto'`, false],
+    ['server/accounts/a.ts', `import { x } from 'node:sqlite'`, true],
+    ['server/accounts/sqlite/a.ts', `import { x } from 'node:sqlite'`, false],
     ['lib/a.ts', `import { x } from '../server/options.ts'`, true],
     ['lib/a.ts', `import { x } from './cli/b.ts'`, true],
     ['lib/auth/a.ts', `import { x } from '@oclif/core'`, true],
