@@ -4,7 +4,7 @@ import type { Clock } from '../../lib/clock.ts'
 import { type Scope, scopes } from '../../lib/registry/wire.ts'
 import { type Result, fail, ok } from '../../lib/result.ts'
 import type { AccountLimits } from './limits.ts'
-import type { TokenKeys } from './token-keys.ts'
+import type { KeySource } from './keys/key-store.ts'
 
 /** What an access token says; who may use it is asked of the store. */
 export interface AccessClaims {
@@ -62,7 +62,7 @@ const claimsShape = z.object({
 
 /** JWTs of the profile RFC 9068, for this registry alone. */
 export function createAccessTokens(parts: {
-  readonly keys: TokenKeys
+  readonly keys: KeySource
   readonly issuer: string
   readonly clock: Clock
   readonly limits: Pick<AccountLimits, 'accessTokenMs' | 'clockToleranceMs' | 'maxTokenChars'>
@@ -75,10 +75,10 @@ export function createAccessTokens(parts: {
     if (token.length > limits.maxTokenChars || !compactForm.test(token)) return fail('invalid')
     const { payload } = await jwtVerify(
       token,
-      async ({ kid, alg }) => {
-        const key = typeof kid === 'string' ? await keys.verifying(kid) : null
-        if (key === null || key.alg !== alg) throw new errors.JWKSNoMatchingKey()
-        return key.publicKey
+      ({ kid }) => {
+        const key = typeof kid === 'string' ? keys.current().verifying.get(kid) : undefined
+        if (key === undefined) throw new errors.JWKSNoMatchingKey()
+        return key
       },
       {
         algorithms: ['ES256'],
@@ -119,7 +119,7 @@ export function createAccessTokens(parts: {
       issuedAtMs,
       sessionExpiresAtMs,
     }) {
-      const { kid, alg, privateKey } = await keys.signing()
+      const { kid, alg, key } = keys.current().signing
       const iat = Math.floor(issuedAtMs / 1000)
       const exp = Math.min(iat + lifeSeconds, Math.floor(sessionExpiresAtMs / 1000))
       const token = await new SignJWT({
@@ -135,7 +135,7 @@ export function createAccessTokens(parts: {
         .setJti(tokenId)
         .setIssuedAt(iat)
         .setExpirationTime(exp)
-        .sign(privateKey)
+        .sign(key)
       const leftSeconds = exp - Math.floor(clock.now() / 1000)
       return { token, expiresInSeconds: Math.max(0, leftSeconds), scope: sessionScopes }
     },

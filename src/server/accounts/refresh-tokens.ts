@@ -1,6 +1,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { withCheckSum, withoutCheckSum } from './checked-text.ts'
-import type { RefreshKey, TokenKeys } from './token-keys.ts'
+import type { KeySet, KeySource } from './keys/key-store.ts'
 
 export const refreshTokenPrefix = 'srt_'
 const form = /^srt_[A-Za-z0-9_-]{50}[0-9a-f]{8}$/
@@ -19,41 +19,40 @@ export interface RefreshClaims {
  * be given the same token again, and whoever reads the database cannot make one.
  */
 export interface RefreshTokens {
-  issue(claims: RefreshClaims): Promise<string>
+  issue(claims: RefreshClaims): string
   /** Null for everything that was not made by `issue`, in exactly that spelling. */
-  parse(token: string): Promise<RefreshClaims | null>
+  parse(token: string): RefreshClaims | null
   /** The id of the access token that belongs to a step: the same whenever it is asked for. */
-  accessTokenId(claims: RefreshClaims): Promise<string>
+  accessTokenId(claims: RefreshClaims): string
 }
 
-export function createRefreshTokens(keys: TokenKeys): RefreshTokens {
+export function createRefreshTokens(keys: KeySource): RefreshTokens {
   return {
-    async issue(claims) {
-      return format(claims, await keys.refreshing())
-    },
-    async parse(token) {
+    issue: claims => format(claims, keys.current().refresh),
+    parse(token) {
       if (!form.test(token)) return null
       const body = withoutCheckSum(token)?.slice(refreshTokenPrefix.length)
       if (body === undefined) return null
       const bytes = Buffer.from(body, 'base64url')
-      const key = await keys.findRefreshing(bytes.readUInt8(0))
-      if (key === null) return null
+      const id = bytes.readUInt8(0)
+      const key = keys.current().refreshKeys.get(id)
+      if (key === undefined) return null
       const claims = { sessionId: uuidOf(bytes.subarray(1, 17)), counter: bytes.readUInt32BE(17) }
       // Made anew and compared as a whole: a second spelling of the same bytes is refused too.
-      const expected = Buffer.from(format(claims, key))
+      const expected = Buffer.from(format(claims, { id, key }))
       return timingSafeEqual(expected, Buffer.from(token)) ? claims : null
     },
-    async accessTokenId(claims) {
-      const { secret, id } = await keys.refreshing()
-      const mac = createHmac('sha256', secret).update('jti').update(head(claims, id)).digest()
+    accessTokenId(claims) {
+      const { key, id } = keys.current().refresh
+      const mac = createHmac('sha256', key).update('jti').update(head(claims, id)).digest()
       return mac.subarray(0, macBytes).toString('base64url')
     },
   }
 }
 
-function format(claims: RefreshClaims, { id, secret }: RefreshKey): string {
+function format(claims: RefreshClaims, { id, key }: KeySet['refresh']): string {
   const bytes = head(claims, id)
-  const mac = createHmac('sha256', secret).update(bytes).digest().subarray(0, macBytes)
+  const mac = createHmac('sha256', key).update(bytes).digest().subarray(0, macBytes)
   return withCheckSum(refreshTokenPrefix + Buffer.concat([bytes, mac]).toString('base64url'))
 }
 

@@ -78,8 +78,8 @@ export function createRefresher(parts: {
     })
   }
 
-  async function parsed(token: string): Promise<RefreshClaims> {
-    const claims = await refreshTokens.parse(token)
+  function parsed(token: string): RefreshClaims {
+    const claims = refreshTokens.parse(token)
     if (claims === null) throw invalidToken()
     return claims
   }
@@ -99,10 +99,10 @@ export function createRefresher(parts: {
       if (bodyToken === undefined) {
         const token = presentedToken(call)
         return token.startsWith(refreshTokenPrefix)
-          ? rotate(call, await parsed(token))
+          ? rotate(call, parsed(token))
           : reissue(call, token)
       }
-      const claims = await parsed(bodyToken)
+      const claims = parsed(bodyToken)
       if (call.authorization === undefined) return rotate(call, claims)
       const beside = bearerToken(call.authorization)
       if (beside === null || beside.startsWith(serviceTokenPrefix)) throw invalidToken()

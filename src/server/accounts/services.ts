@@ -13,13 +13,13 @@ import { createPasswords, type Passwords } from './passwords.ts'
 import { createRefresher, type Refresher } from './refresh.ts'
 import { createRefreshTokens } from './refresh-tokens.ts'
 import { createSessionTokens, type SessionTokens } from './session-tokens.ts'
-import type { TokenKeys } from './token-keys.ts'
+import type { KeySource } from './keys/key-store.ts'
 
 export type RegistrationMode = 'open' | 'invite' | 'closed'
 
 export interface AccountParts {
   readonly store: AccountStore
-  readonly keys: TokenKeys
+  readonly keys: KeySource
   /** `iss` of every token, and its only audience. */
   readonly issuer: string
   readonly registration: RegistrationMode

@@ -75,10 +75,10 @@ export function createSessionTokens(parts: {
     },
     async pair(session, counter, atMs) {
       const step = { sessionId: session.id, counter }
-      const answer = await access(session, await refreshTokens.accessTokenId(step), atMs)
+      const answer = await access(session, refreshTokens.accessTokenId(step), atMs)
       return {
         ...answer,
-        refresh_token: await refreshTokens.issue(step),
+        refresh_token: refreshTokens.issue(step),
         refresh_expires_in: Math.floor((session.expiresAtMs - clock.now()) / 1000),
       }
     },

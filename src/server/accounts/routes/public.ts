@@ -18,7 +18,7 @@ export function publicRoutes(
       answer: { status: 200, shape: { name: 'JsonWebKeys', schema: jwks } },
       problems: [],
       handle: async () => ({
-        body: await keys.jwks(),
+        body: keys.current().jwks,
         headers: { 'Cache-Control': 'public, max-age=300' },
       }),
     }),
