@@ -4,7 +4,7 @@ import type { Clock } from '../../lib/clock.ts'
 import { type Scope, scopes } from '../../lib/registry/wire.ts'
 import { type Result, fail, ok } from '../../lib/result.ts'
 import type { AccountLimits } from './limits.ts'
-import type { KeySource } from './keys/key-store.ts'
+import type { KeySource } from './key-source.ts'
 
 /** What an access token says; who may use it is asked of the store. */
 export interface AccessClaims {

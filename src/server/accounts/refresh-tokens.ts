@@ -1,6 +1,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { withCheckSum, withoutCheckSum } from './checked-text.ts'
-import type { KeySet, KeySource } from './keys/key-store.ts'
+import type { KeySource } from './key-source.ts'
+import type { KeySet } from './keys/key-store.ts'
 
 export const refreshTokenPrefix = 'srt_'
 const form = /^srt_[A-Za-z0-9_-]{50}[0-9a-f]{8}$/

@@ -13,7 +13,7 @@ import { createPasswords, type Passwords } from './passwords.ts'
 import { createRefresher, type Refresher } from './refresh.ts'
 import { createRefreshTokens } from './refresh-tokens.ts'
 import { createSessionTokens, type SessionTokens } from './session-tokens.ts'
-import type { KeySource } from './keys/key-store.ts'
+import type { KeySource } from './key-source.ts'
 
 export type RegistrationMode = 'open' | 'invite' | 'closed'
 

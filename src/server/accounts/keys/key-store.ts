@@ -20,9 +20,6 @@ export interface KeyStore {
   update(): Promise<void>
 }
 
-/** All that a server needs of it. */
-export type KeySource = Pick<KeyStore, 'current'>
-
 export interface KeySet {
   /** Its `kid` goes into the header of the tokens. */
   readonly signing: { readonly kid: string; readonly alg: 'ES256'; readonly key: CryptoKey }
