@@ -1,6 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { Clock } from '../../../lib/clock.ts'
 import { type Logger, silentLogger } from '../../../lib/logger.ts'
+import { defaultLimits } from '../../options.ts'
 import type { AccountStore } from '../account-store.ts'
 import { accountsTable } from './accounts-table.ts'
 import { auditTable } from './audit-table.ts'
@@ -26,8 +27,6 @@ export interface SqliteStoreOptions {
   readonly create?: boolean
 }
 
-const defaultBusyMs = 5000
-
 /**
  * Opens the registry's database, which several processes may do at once. Throws
  * `registry_dir_unsafe` for files that are not safely ours, `storage_failed`, naming the file and
@@ -35,7 +34,13 @@ const defaultBusyMs = 5000
  * `storage_full`.
  */
 export async function openSqliteStore(options: SqliteStoreOptions): Promise<AccountStore> {
-  const { file, clock, log = silentLogger, busyMs = defaultBusyMs, create = true } = options
+  const {
+    file,
+    clock,
+    log = silentLogger,
+    busyMs = defaultLimits.maxStoreWaitMs,
+    create = true,
+  } = options
   const db = await openDatabase({ file, clock, log, busyMs, create, migrations })
   try {
     return createStore(db, createDatabase(db, file, busyMs), { file, log, busyMs })
