@@ -12,6 +12,8 @@ const zones = [
   'lib/',
   'server/options.ts',
   'server/serve-options.ts',
+  'server/registry-options.ts',
+  'server/accounts/limits.ts',
   'server/accounts/sqlite/',
   'server/accounts/',
   'server/artefacts/',
@@ -36,7 +38,14 @@ const parts: readonly Zone[] = zones.filter(
 const allowed: Readonly<Record<Zone, readonly Zone[]>> = {
   'main.ts': ['commands/', 'lib/cli/', 'lib/'],
   'index.ts': ['lib/', 'server/', ...parts],
-  'commands/': ['lib/cli/', 'lib/', 'server/options.ts', 'server/serve-options.ts'],
+  'commands/': [
+    'lib/cli/',
+    'lib/',
+    'server/options.ts',
+    'server/serve-options.ts',
+    'server/registry-options.ts',
+    'server/accounts/limits.ts',
+  ],
   'lib/cli/': ['lib/'],
   'lib/': [],
   'server/': ['lib/', ...parts],
@@ -75,7 +84,20 @@ const allowed: Readonly<Record<Zone, readonly Zone[]>> = {
     'server/artefacts/',
   ],
   'server/gateway/': ['lib/', 'server/options.ts', 'server/resources/'],
-  'server/accounts/': ['lib/', 'server/options.ts', 'server/http/', 'server/accounts/sqlite/'],
+  'server/registry-options.ts': [
+    'lib/',
+    'server/options.ts',
+    'server/http/',
+    'server/accounts/limits.ts',
+  ],
+  'server/accounts/limits.ts': [],
+  'server/accounts/': [
+    'lib/',
+    'server/options.ts',
+    'server/http/',
+    'server/accounts/limits.ts',
+    'server/accounts/sqlite/',
+  ],
   'server/accounts/sqlite/': ['lib/', 'server/options.ts', 'server/accounts/'],
 }
 

@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os'
 import type { Clock } from '../../lib/clock.ts'
 import type { Logger } from '../../lib/logger.ts'
+import type { RegistrationMode } from '../../lib/registry/registration-mode.ts'
 import { createAccessTokens } from './access-tokens.ts'
 import type { AccountStore } from './account-store.ts'
 import { type AuditTrail, createAuditTrail } from './audit-trail.ts'
@@ -14,8 +15,6 @@ import { createRefresher, type Refresher } from './refresh.ts'
 import { createRefreshTokens } from './refresh-tokens.ts'
 import { createSessionTokens, type SessionTokens } from './session-tokens.ts'
 import type { KeySource } from './key-source.ts'
-
-export type RegistrationMode = 'open' | 'invite' | 'closed'
 
 export interface AccountParts {
   readonly store: AccountStore

@@ -11,10 +11,8 @@ import type { KeySource } from '../../../src/server/accounts/key-source.ts'
 import type { KeySet } from '../../../src/server/accounts/keys/key-store.ts'
 import { type AccountLimits, resolveAccountLimits } from '../../../src/server/accounts/limits.ts'
 import type { Passwords } from '../../../src/server/accounts/passwords.ts'
-import {
-  createAccountServices,
-  type RegistrationMode,
-} from '../../../src/server/accounts/services.ts'
+import type { RegistrationMode } from '../../../src/lib/registry/registration-mode.ts'
+import { createAccountServices } from '../../../src/server/accounts/services.ts'
 import { openSqliteStore } from '../../../src/server/accounts/sqlite/sqlite-store.ts'
 import { createCors } from '../../../src/server/http/cors.ts'
 import { createGuard } from '../../../src/server/http/guards.ts'
