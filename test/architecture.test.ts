@@ -9,6 +9,8 @@ const src = fileURLToPath(new URL('../src/', import.meta.url))
 const zones = [
   'commands/',
   'lib/cli/',
+  'lib/config/',
+  'lib/registry/',
   'lib/',
   'server/options.ts',
   'server/serve-options.ts',
@@ -35,8 +37,17 @@ const parts: readonly Zone[] = zones.filter(
 const allowed: Readonly<Record<Zone, readonly Zone[]>> = {
   'main.ts': ['commands/', 'lib/cli/', 'lib/'],
   'index.ts': ['lib/', 'server/', ...parts],
-  'commands/': ['lib/cli/', 'lib/', 'server/options.ts', 'server/serve-options.ts'],
-  'lib/cli/': ['lib/'],
+  'commands/': [
+    'lib/cli/',
+    'lib/config/',
+    'lib/registry/',
+    'lib/',
+    'server/options.ts',
+    'server/serve-options.ts',
+  ],
+  'lib/cli/': ['lib/', 'lib/config/', 'lib/registry/'],
+  'lib/config/': ['lib/', 'lib/registry/'],
+  'lib/registry/': ['lib/', 'lib/config/'],
   'lib/': [],
   'server/': ['lib/', ...parts],
   'server/options.ts': ['lib/'],
@@ -74,7 +85,7 @@ const allowed: Readonly<Record<Zone, readonly Zone[]>> = {
     'server/artefacts/',
   ],
   'server/gateway/': ['lib/', 'server/options.ts', 'server/resources/'],
-  'server/accounts/': ['lib/', 'server/options.ts', 'server/http/'],
+  'server/accounts/': ['lib/', 'lib/registry/', 'server/options.ts', 'server/http/'],
 }
 
 /** `import()` instead of `import`: the server loads only when it is about to run. */
@@ -90,14 +101,16 @@ const packages: readonly { matches: RegExp; zones: readonly Zone[] }[] = [
   { matches: /^@oclif\//, zones: ['main.ts', 'commands/', 'lib/cli/'] },
   { matches: /^@inquirer\//, zones: ['commands/', 'lib/cli/'] },
   { matches: /^pino$/, zones: ['lib/cli/'] },
-  { matches: /^(got|smol-toml)$/, zones: ['lib/'] },
-  { matches: /^(hono|@hono\/.*|ws|zod|jose|hono-openapi)$/, zones: ['server/', ...parts] },
+  { matches: /^got$/, zones: ['lib/registry/'] },
+  { matches: /^smol-toml$/, zones: ['lib/config/'] },
+  { matches: /^zod$/, zones: ['lib/registry/', 'server/', ...parts] },
+  { matches: /^(hono|@hono\/.*|ws|jose|hono-openapi)$/, zones: ['server/', ...parts] },
   {
     matches: /^node:(http|https|http2|net|tls|dgram)$/,
     zones: [...zones].filter(zone => !transportFree.includes(zone)),
   },
   { matches: /^node:module$/, zones: [] },
-  { matches: /^node:sqlite$/, zones: ['server/accounts/'] },
+  { matches: /^node:sqlite$/, zones: ['lib/config/', 'server/accounts/'] },
   { matches: /^node:/, zones },
 ]
 
@@ -146,6 +159,14 @@ describe('architecture', () => {
     ['lib/a.ts', `import { x } from '../server/options.ts'`, true],
     ['lib/a.ts', `import { x } from './cli/b.ts'`, true],
     ['lib/auth/a.ts', `import { x } from '@oclif/core'`, true],
+    ['lib/a.ts', `import { x } from './registry/b.ts'`, true],
+    ['lib/registry/a.ts', `const x = await import('got')`, false],
+    ['lib/registry/a.ts', `import { x } from 'node:sqlite'`, true],
+    ['lib/registry/a.ts', `import { x } from '@inquirer/prompts'`, true],
+    ['lib/config/a.ts', `import { x } from 'node:sqlite'`, false],
+    ['server/accounts/a.ts', `import got from 'got'`, true],
+    ['server/accounts/a.ts', `import { x } from '../../lib/config/b.ts'`, true],
+    ['server/mcp/a.ts', `import { x } from '../../lib/registry/b.ts'`, true],
     ['lib/cli/a.ts', `import { x } from '@oclif/core'`, false],
     ['lib/cli/a.ts', `import {\n  x,\n  y,\n} from '../../server/app.ts'`, true],
     ['server/app.ts', `import { x } from '../commands/serve.ts'`, true],
