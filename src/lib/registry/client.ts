@@ -1,3 +1,4 @@
+import { apiPrefix } from './api-prefix.ts'
 import { type Clock, systemClock } from '../clock.ts'
 import { ServiceError } from '../errors.ts'
 import type { Result } from '../result.ts'
@@ -17,7 +18,6 @@ import {
 import type { RegistryUrl } from './origin.ts'
 import { describeRefusal } from './refusal.ts'
 import type { RegistryRequest, Transport } from './transport.ts'
-import { apiPrefix } from './wire.ts'
 
 /** Every call of the registry API. All throw a `ServiceError` that holds no secret. */
 export interface RegistryClient {
@@ -103,7 +103,7 @@ export function createRegistryClient(parts: {
   async function askForTokens(call: Call): Promise<Tokens> {
     const tokens = parseTokens(await ask(call), clock.now())
     if (tokens.ok) return tokens.value
-    throw unusable(call.action, 'no usable access_token')
+    throw unusable(call.action, tokens.failure)
   }
 
   const client: RegistryClient = {
@@ -173,9 +173,9 @@ export function createRegistryClient(parts: {
       })
     },
 
-    async listSessions(bearer) {
+    listSessions(bearer) {
       const call = { method: 'GET', path: '/sessions', action: 'list of sessions', bearer } as const
-      return (await askFor(call, parseSessions)).sessions
+      return askFor(call, parseSessions)
     },
 
     async endSession(bearer, id) {
@@ -192,9 +192,9 @@ export function createRegistryClient(parts: {
       return askFor({ path: '/tokens', action: 'new token', bearer, body }, parseCreatedToken)
     },
 
-    async listTokens(bearer) {
+    listTokens(bearer) {
       const call = { method: 'GET', path: '/tokens', action: 'list of tokens', bearer } as const
-      return (await askFor(call, parseServiceTokens)).tokens
+      return askFor(call, parseServiceTokens)
     },
 
     async revokeToken(bearer, id) {
