@@ -5,6 +5,7 @@
 export type ErrorCode =
   | 'usage_invalid'
   | 'config_invalid'
+  | 'config_busy'
   | 'auth_required'
   | 'auth_refused'
   | 'request_refused'
@@ -28,6 +29,13 @@ export type ErrorCode =
   | 'session_ended'
   | 'artefact_too_large'
   | 'artefact_corrupt'
+  | 'network_failed'
+  | 'net_timeout'
+  | 'tls_failed'
+  | 'proxy_failed'
+  | 'rate_limited'
+  | 'registry_failed'
+  | 'registry_answer_invalid'
   | 'internal'
 
 /** What a caller may add to an error: the cause, what to do about it, facts safe to show. */

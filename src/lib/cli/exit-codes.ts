@@ -14,6 +14,7 @@ export const exitCodes = {
 export const exitCodeOf: Readonly<Record<ErrorCode, number>> = {
   usage_invalid: exitCodes.usage,
   config_invalid: exitCodes.usage,
+  config_busy: exitCodes.failed,
   registry_dir_unsafe: exitCodes.usage,
   auth_required: exitCodes.authentication,
   auth_refused: exitCodes.authentication,
@@ -37,5 +38,12 @@ export const exitCodeOf: Readonly<Record<ErrorCode, number>> = {
   resource_failed: exitCodes.failed,
   session_ended: exitCodes.failed,
   artefact_corrupt: exitCodes.failed,
+  network_failed: exitCodes.network,
+  net_timeout: exitCodes.network,
+  tls_failed: exitCodes.network,
+  proxy_failed: exitCodes.network,
+  rate_limited: exitCodes.rateLimited,
+  registry_failed: exitCodes.failed,
+  registry_answer_invalid: exitCodes.failed,
   internal: exitCodes.failed,
 }

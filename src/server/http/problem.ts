@@ -15,6 +15,7 @@ interface Row {
 const table: Record<ErrorCode, Row> = {
   usage_invalid: { status: 400 },
   config_invalid: { status: 500, local: true },
+  config_busy: { status: 500, local: true },
   auth_required: { status: 401 },
   auth_refused: { status: 401 },
   request_refused: { status: 403 },
@@ -38,6 +39,14 @@ const table: Record<ErrorCode, Row> = {
   session_ended: { status: 404 },
   artefact_too_large: { status: 413 },
   artefact_corrupt: { status: 500 },
+  // Of the client of a registry: no server asks one.
+  network_failed: { status: 500, local: true },
+  net_timeout: { status: 500, local: true },
+  tls_failed: { status: 500, local: true },
+  proxy_failed: { status: 500, local: true },
+  rate_limited: { status: 429 },
+  registry_failed: { status: 500, local: true },
+  registry_answer_invalid: { status: 500, local: true },
   internal: { status: 500, local: true },
 }
 
