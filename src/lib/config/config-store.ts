@@ -31,8 +31,11 @@ export interface ConfigStore {
    * `storage_full`; then the file is as before.
    */
   update(change: (config: Config) => Config): Promise<Config>
-  /** Runs under the lock, which nobody else has meanwhile; `busy` when it was not to be had. */
-  locked<T>(run: (held: HeldConfig) => Promise<T>): Promise<Result<T, 'busy'>>
+  /**
+   * Runs under the lock, which nobody else has meanwhile. Fails with `config_busy` or a storage
+   * error when it was not to be had; what `run` throws passes through.
+   */
+  locked<T>(run: (held: HeldConfig) => Promise<T>): Promise<Result<T, ServiceError>>
 }
 
 /** The file while this process alone may write it. */
@@ -71,10 +74,23 @@ export function createConfigStore(options: {
     if (text !== (await readPrivateFile(file))) await writePrivateFile(file, text)
   }
 
-  async function locked<T>(run: (held: HeldConfig) => Promise<T>): Promise<Result<T, 'busy'>> {
-    await makePrivateFolder(file)
-    const lock = await takeFileLock(join(dirname(path), 'config.lock'), { waitMs: lockWaitMs })
-    if (!lock.ok) return fail('busy')
+  async function takeLock(): Promise<Result<() => void, ServiceError>> {
+    try {
+      await makePrivateFolder(file)
+      const lock = await takeFileLock(join(dirname(path), 'config.lock'), { waitMs: lockWaitMs })
+      return lock.ok ? lock : fail(busy(path))
+    } catch (error) {
+      const isStorage = error instanceof ServiceError && error.code.startsWith('storage_')
+      if (!isStorage) throw error
+      return fail(error)
+    }
+  }
+
+  async function locked<T>(
+    run: (held: HeldConfig) => Promise<T>,
+  ): Promise<Result<T, ServiceError>> {
+    const lock = await takeLock()
+    if (!lock.ok) return lock
     try {
       return ok(await run({ read, write }))
     } finally {
@@ -89,13 +105,17 @@ export function createConfigStore(options: {
       if (after !== before) await write(after)
       return after
     })
-    if (done.ok) return done.value
-    throw new ServiceError('config_busy', `${path} is in use by another service-cli`, {
-      hint: 'wait for the other commands to end, then run this one again',
-    })
+    if (!done.ok) throw done.failure
+    return done.value
   }
 
   return { path, read, update, locked }
+}
+
+function busy(path: string): ServiceError {
+  return new ServiceError('config_busy', `${path} is in use by another service-cli`, {
+    hint: 'wait for the other commands to end, then run this one again',
+  })
 }
 
 function corrupt(path: string, { what, line, column }: ConfigFault): ServiceError {
