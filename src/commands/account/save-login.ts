@@ -1,23 +1,28 @@
 import { withLogin } from '../../lib/config/registry-entries.ts'
 import { expiryText } from '../../lib/cli/duration-text.ts'
 import { ServiceError } from '../../lib/errors.ts'
-import type { Me, Tokens } from '../../lib/registry/answers.ts'
+import type { Tokens } from '../../lib/registry/answers.ts'
 import type { RegistryClient } from '../../lib/registry/client.ts'
 import type { AccountContext } from './context.ts'
 import { timeOrNull } from './identity.ts'
+
+export interface Who {
+  readonly username: string
+  readonly email?: string | undefined
+}
 
 export interface Login {
   readonly client: RegistryClient
   readonly tokens: Tokens
   /** What was typed: who it is when the registry cannot be asked. */
-  readonly typed: { readonly username: string; readonly email?: string | undefined } | null
+  readonly typed: Who | null
 }
 
 /**
  * Asks the registry who the new token belongs to, and only then saves it. A session that could not
  * be saved is ended again. Returns who is logged in.
  */
-export async function saveLogin(context: AccountContext, login: Login): Promise<Me> {
+export async function saveLogin(context: AccountContext, login: Login): Promise<Who> {
   const { client, tokens, typed } = login
   const { store, registry } = context
   try {
@@ -33,7 +38,7 @@ export async function saveLogin(context: AccountContext, login: Login): Promise<
 }
 
 /** A registry may offer no more than the login; then the name is as it was typed. */
-async function whoIs({ client, tokens, typed }: Login): Promise<Me> {
+async function whoIs({ client, tokens, typed }: Login): Promise<Who> {
   try {
     return await client.me(tokens.accessToken)
   } catch (error) {
@@ -50,7 +55,7 @@ export function isNotOffered(error: unknown): boolean {
 /** Says who is logged in, until when, and what still goes before the saved login. */
 export function reportLogin(
   { output, registry, store, config, env }: AccountContext,
-  { username, email }: Me,
+  { username, email }: Who,
   { accessExpiresAtMs, refreshExpiresAtMs }: Tokens,
 ): void {
   const overriddenBy = overridingVariable(env)
@@ -64,7 +69,9 @@ export function reportLogin(
     overridden_by: overriddenBy,
   })
   const until =
-    accessExpiresAtMs === undefined ? '' : `, the token ${expiryText(accessExpiresAtMs, Date.now())}`
+    accessExpiresAtMs === undefined
+      ? ''
+      : `, the token ${expiryText(accessExpiresAtMs, Date.now())}`
   output.note(`logged in to ${registry.url} as ${username}${until}`)
   const { defaultRegistry } = config
   if (defaultRegistry !== undefined && defaultRegistry !== registry.url) {

@@ -26,11 +26,7 @@ export function whyNoQuestions({ stdinIsTTY, stderrIsTTY, noInput }: PromptPlace
  * Throws `usage_invalid` when nobody can be asked for `what`, naming the other ways of giving it.
  * Questions throw `cancelled` on Ctrl-C and Ctrl-D.
  */
-export function requireQuestioner(
-  place: PromptPlace,
-  what: string,
-  otherWays: string,
-): Questioner {
+export function requireQuestioner(place: PromptPlace, what: string, otherWays: string): Questioner {
   const why = whyNoQuestions(place)
   if (why === null) return questioner
   throw new ServiceError('usage_invalid', `${what} is missing, and ${why}`, { hint: otherWays })
