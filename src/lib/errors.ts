@@ -36,6 +36,7 @@ export type ErrorCode =
   | 'rate_limited'
   | 'registry_failed'
   | 'registry_answer_invalid'
+  | 'cancelled'
   | 'internal'
 
 /** What a caller may add to an error: the cause, what to do about it, facts safe to show. */

@@ -8,6 +8,7 @@ export const exitCodes = {
   authentication: 4,
   network: 5,
   rateLimited: 6,
+  cancelled: 130,
 } as const
 
 /** The one translation from what went wrong to the exit code. */
@@ -45,5 +46,6 @@ export const exitCodeOf: Readonly<Record<ErrorCode, number>> = {
   rate_limited: exitCodes.rateLimited,
   registry_failed: exitCodes.failed,
   registry_answer_invalid: exitCodes.failed,
+  cancelled: exitCodes.cancelled,
   internal: exitCodes.failed,
 }

@@ -47,6 +47,7 @@ const table: Record<ErrorCode, Row> = {
   rate_limited: { status: 429 },
   registry_failed: { status: 500, local: true },
   registry_answer_invalid: { status: 500, local: true },
+  cancelled: { status: 500, local: true },
   internal: { status: 500, local: true },
 }
 
