@@ -2,6 +2,7 @@
 
 import os
 import time
+from contextlib import contextmanager
 
 import bpy
 
@@ -34,6 +35,7 @@ class LinkSession:
         self._key = None
         self._revision = 0
         self._collecting = False
+        self._unheard = False
         self._missing = MissingFiles(clock)
         self._changes = Changes(self)
         self._operators = OperatorWatch(self._act)
@@ -116,7 +118,18 @@ class LinkSession:
         """From any thread: the next tick has to look."""
         self._marked = True
 
+    @contextmanager
+    def unheard(self):
+        """What the add-on does itself is nothing that was done in Blender."""
+        self._unheard = True
+        try:
+            yield
+        finally:
+            self._unheard = False
+
     def happened(self, action):
+        if self._unheard:
+            return
         if action == "file.load":
             self._operators.start_over()
             self._missing.forget()
