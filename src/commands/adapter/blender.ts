@@ -57,7 +57,7 @@ function nextSteps(file: string): string {
   const path = quoteArgument(resolve(file), process.platform)
   return `Install it in Blender:
   Edit > Preferences > Add-ons > Install… (from 4.2 on: the arrow at the top right,
-  Install from Disk…), choose the file, enable "Service CLI Link"
+  Install from Disk…), choose the file, enable "service-cli link"
 or without a window:
   blender --background --python-expr "${installScript}" -- ${path}
 
