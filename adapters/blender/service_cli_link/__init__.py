@@ -33,6 +33,11 @@ def pump():
         preferences.RUNNING.pump()
 
 
+def flush(timeout=5.0):
+    """For scripts: pumps until the server has everything. False when it had not in time."""
+    return preferences.RUNNING is not None and preferences.RUNNING.flush(timeout)
+
+
 def register():
     for each in CLASSES:
         bpy.utils.register_class(each)

@@ -4,7 +4,8 @@ from math import floor, pi
 
 DIGITS = 6
 SCALE = 10.0**DIGITS
-DEGREES = 180.0 / pi
+DEGREE_SCALE = 10.0**4
+TURNS = 180.0 / pi * DEGREE_SCALE
 MAX_DEPTH = 4
 MAX_ITEMS = 64
 MAX_TEXT = 512
@@ -33,7 +34,12 @@ class Cleaner:
             return None
 
     def degrees(self, radians):
-        return self.numbers([value * DEGREES for value in radians])
+        """Four digits: a quarter turn in Blender's single precision is 90.000003 degrees."""
+        try:
+            return [floor(value * TURNS + 0.5) / DEGREE_SCALE for value in radians]
+        except (ValueError, OverflowError):
+            self.dropped += 1
+            return None
 
     def value(self, value, depth=0):
         """Any value as JSON, bounded; raises TypeError for what JSON has no form for."""
@@ -43,6 +49,10 @@ class Cleaner:
             return self.number(value)
         if isinstance(value, str):
             return short_text(value)
+        if hasattr(value, "name_full"):
+            return {"id": short_text(value.name_full)}  # a data-block: its own properties are not ours
+        if hasattr(value, "to_list"):
+            value = value.to_list()  # Blender's arrays cannot be iterated over in every version
         if depth >= MAX_DEPTH:
             raise TypeError("too deep")
         if hasattr(value, "items"):

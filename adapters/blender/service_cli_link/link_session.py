@@ -20,7 +20,7 @@ CONSOLE_LINES = 2000
 class LinkSession:
     """From connect to disconnect. Everything but `mark` and the render calls: main thread only."""
 
-    def __init__(self, settings, version, clock=time.monotonic):
+    def __init__(self, settings, version, clock=time.monotonic, make_link=HostLink):
         self.settings = settings
         self.rendering = False
         self.on_render_began = _nothing
@@ -39,7 +39,7 @@ class LinkSession:
         self._operators = OperatorWatch(self._act)
         self._console = None
         self.session_id = "blender-console-%d" % os.getpid()
-        self.link = HostLink(
+        self.link = make_link(
             "blender",
             app_version=bpy.app.version_string,
             mode="background" if bpy.app.background else "gui",
@@ -61,6 +61,7 @@ class LinkSession:
         self._changes.remove()
         self._close_console()
         self.link.stop(reason)
+        self.link.pump()  # what was cut off ends, so that files made for it go
 
     def apply(self, settings):
         """Switches of what is shared take effect at once, an address at the next connect."""
@@ -85,7 +86,7 @@ class LinkSession:
         if self.settings.actions:
             self._operators.look()
         self._look()
-        if self._cadence.due():
+        if self._wanted and self._cadence.due():
             self._publish()
 
     @property
@@ -93,12 +94,22 @@ class LinkSession:
         """A render reads the scene on its own thread: leave it alone meanwhile."""
         return self.rendering and not bpy.app.background
 
+    @property
+    def settled(self):
+        """Nothing is left to collect."""
+        return not self._marked and not self._cadence.dirty
+
+    @property
+    def _wanted(self):
+        """Nobody needs a scene while the one before is still on its way, or nobody is there."""
+        return self.link.connected and self.link.scene_settled
+
     def changed(self, names):
         if len(self._touched) < MAX_UPDATED:
             self._touched.update(names)
         if self.busy or self._collecting:
             self._marked = True
-        elif self._cadence.changed():
+        elif self._cadence.changed() and self._wanted:
             self._publish()
 
     def mark(self):
@@ -111,11 +122,10 @@ class LinkSession:
             self._missing.forget()
         elif action == "file.save":
             self._missing.forget()
-        if not self.busy:
-            self._act(action, _path_of(action))
+        self._act(action, _path_of(action))
         self._marked = True
-        self._look()
-        self.changed(())
+        if not self.busy:
+            self._look()
 
     def render_began(self):
         self.rendering = True
@@ -138,7 +148,7 @@ class LinkSession:
         key = _cheap_key()
         if key != self._key or self._marked:
             self._key, self._marked = key, False
-            self._cadence.changed()
+            self.changed(())
 
     def _tell_document(self):
         if not self.settings.scene:

@@ -1,7 +1,5 @@
 """What a snapshot says about one object, in three levels of detail."""
 
-import math
-
 SKELETON, STANDARD, FULL = "skeleton", "standard", "full"
 LEVELS = (SKELETON, STANDARD, FULL)
 MAX_SLOTS = 32
@@ -70,7 +68,8 @@ def _add_transform(facts, item, cleaner):
         _put(facts, "quaternion", cleaner.numbers(item.rotation_quaternion))
     elif order == "AXIS_ANGLE":
         angle, x, y, z = item.rotation_axis_angle
-        _put(facts, "axis_angle", cleaner.numbers((x, y, z, math.degrees(angle))))
+        _put(facts, "axis", cleaner.numbers((x, y, z)))
+        _put(facts, "angle", _only(cleaner.degrees((angle,))))
     else:
         _put(facts, "rotate", cleaner.degrees(item.rotation_euler))
     _put(facts, "scale", cleaner.numbers(item.scale))
@@ -128,6 +127,10 @@ def _bounds(item, matrix, cleaner):
         high.append(max(values))
     low, high = cleaner.numbers(low), cleaner.numbers(high)
     return {"min": low, "max": high} if low and high else None
+
+
+def _only(values):
+    return values[0] if values else None
 
 
 def _put(facts, name, value):

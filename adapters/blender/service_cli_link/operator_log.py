@@ -3,6 +3,8 @@
 
 def new_entries(before, now):
     """The entries of `now` that were appended since it was `before`; both hold comparable keys."""
+    if before[: len(now)] == now:
+        return []  # some were taken back, or nothing happened
     for cut in range(len(before) + 1):
         kept = len(before) - cut
         if kept <= len(now) and before[cut:] == now[:kept]:

@@ -49,7 +49,6 @@ class ServiceCliPreferences(bpy.types.AddonPreferences):
     registry_dir: StringProperty(
         name="Registry folder",
         description="The --registry-dir of service-cli serve; empty: its default",
-        subtype="DIR_PATH",
         default="",
     )
     detail: EnumProperty(
@@ -125,7 +124,7 @@ def settings_of(preferences):
     return Settings(
         url=preferences.url,
         token=_token,
-        registry_dir=bpy.path.abspath(preferences.registry_dir),
+        registry_dir=preferences.registry_dir,
         detail=preferences.detail,
         scene=preferences.share_scene,
         objects=preferences.share_objects,

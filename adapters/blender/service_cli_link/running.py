@@ -1,8 +1,8 @@
 """The one session of this Blender, its timer, and what the panels show of it."""
 
-import atexit
 import time
 import traceback
+from collections import deque
 
 import bpy
 
@@ -12,6 +12,7 @@ from .link_session import LinkSession
 TICK_SECONDS = 0.05
 IDLE_SECONDS = 0.5
 START_SECONDS = 0.1
+MAX_SENDING = 4
 
 
 class Running:
@@ -21,8 +22,10 @@ class Running:
         self.session = None
         self.note = ""
         self._version = version
+        self._files = deque()
+        self._sending = 0
         self._shown = None
-        self._render_began = None
+        self._render_began = 0.0
         self._render_done = False
 
     def connect(self, settings):
@@ -34,13 +37,13 @@ class Running:
         session.start()
         self.session = session
         self.note = ""
-        atexit.register(self.disconnect)
+        self._files.clear()
+        self._sending = 0
         if not bpy.app.background:
             bpy.app.timers.register(self._tick, first_interval=START_SECONDS, persistent=True)
 
     def disconnect(self, reason="disconnected"):
         session, self.session = self.session, None
-        atexit.unregister(self.disconnect)
         if bpy.app.timers.is_registered(self._tick):
             bpy.app.timers.unregister(self._tick)
         if session is not None:
@@ -50,7 +53,20 @@ class Running:
         """For scripts with a loop of their own: in background mode Blender has no timers."""
         if self.session is not None:
             self.session.tick()
-            self._share_render()
+            self._after_render()
+            self._send_files()
+
+    def flush(self, timeout):
+        """Pumps until the server has everything; False when it had not in time."""
+        deadline = time.monotonic() + timeout
+        while self.session is not None:
+            self.pump()
+            if self.session.settled and not self._files and self.session.link.flush(0.05):
+                return True
+            if time.monotonic() >= deadline:
+                return False
+            time.sleep(0.01)
+        return False
 
     def apply(self, settings):
         if self.session is not None:
@@ -94,20 +110,35 @@ class Running:
     def _finished_render(self):
         self._render_done = True
         if bpy.app.background:
-            self._share_render()
+            self._after_render()
 
-    def _share_render(self):
+    def _after_render(self):
         """A render ends on its own thread: its files are looked for on the next tick."""
         if not self._render_done:
             return
         self._render_done = False
         if not self.session.settings.renders:
             return
+        self._files.extend(share.rendered_files(bpy.context.scene, self._render_began))
+        if not self._files:
+            self._try(share.share_render_result, self.session.link, self.shared)
+
+    def _send_files(self):
+        """A few at a time: the link holds no long queue of uploads."""
+        while self._files and self._sending < MAX_SENDING:
+            path = self._files.popleft()
+            self._sending += 1
+            if not self._try(share.share_file, self.session.link, path, self._sent):
+                self._sending -= 1
+
+    def _sent(self, upload):
+        self._sending -= 1
+        self.shared(upload)
+
+    def _try(self, send, *arguments):
         try:
-            files = share.rendered_files(bpy.context.scene, self._render_began or time.time())
-            for path in files:
-                share.share_file(self.session.link, path, self.shared)
-            if not files:
-                share.share_render_result(self.session.link, self.shared)
+            send(*arguments)
+            return True
         except share.CannotShare as error:
             self.note = "not shared: " + str(error)
+            return False

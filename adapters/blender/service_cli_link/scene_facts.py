@@ -102,10 +102,10 @@ def _view(space, cleaner):
 
 def counts(data, objects):
     """Always of everything, also when the objects of the snapshot are cut."""
-    by_type = Counter(item.type for item in objects)
-    common = Counter()
-    for native, count in by_type.items():
-        common[object_facts.common_type(native)] += count
+    native = Counter(_native_type(item) for item in objects)
+    by_type = Counter()
+    for (kind, instance), count in native.items():
+        by_type[object_facts.common_type(kind, instance)] += count
     return {
         "objects": sum(by_type.values()),
         "meshes": len(data.meshes),
@@ -114,8 +114,13 @@ def counts(data, objects):
         "materials": len(data.materials),
         "images": len(data.images),
         "collections": len(data.collections),
-        "by_type": dict(sorted(common.items())),
+        "by_type": dict(sorted(by_type.items())),
     }
+
+
+def _native_type(item):
+    kind = item.type
+    return kind, kind == "EMPTY" and item.instance_type == "COLLECTION"
 
 
 def geometry(data):
