@@ -1,5 +1,5 @@
 import type { ServiceError } from '../../../lib/errors.ts'
-import { isJsonObject } from '../../../lib/json.ts'
+import { type JsonObject, isJsonObject } from '../../../lib/json.ts'
 import { type Result, fail, ok } from '../../../lib/result.ts'
 import type { Limits } from '../../options.ts'
 import { ResourceNotFound, ResourceUriInvalid } from '../../resources/errors.ts'
@@ -7,16 +7,11 @@ import type { Content } from '../../resources/producer.ts'
 import { parseContent } from '../../resources/producer-check.ts'
 import { hostFailure } from './host-failure.ts'
 
-/** An answer of the application, its envelope checked; the other members are as they came. */
-export type AppReply =
-  | { readonly type: 'ok'; readonly id: string; readonly [member: string]: unknown }
-  | {
-      readonly type: 'error'
-      readonly id?: string
-      /** One of `LinkErrorCode`, or of a later version of the protocol. */
-      readonly code: string
-      readonly message: string
-    }
+/** An answer of the application; its members are as they came. */
+export interface AppReply {
+  readonly ok: boolean
+  readonly body: JsonObject
+}
 
 export interface ReadFailure {
   /** For the reader. */
@@ -31,23 +26,34 @@ export function readOutcome(
   reply: AppReply,
   limits: Pick<Limits, 'maxFieldChars'>,
 ): Result<readonly Content[], ReadFailure> {
-  if (reply.type === 'ok') {
-    const contents = parseContents(reply['contents'])
+  if (reply.ok) {
+    const contents = parseContents(reply.body.contents)
     return contents === null ? failed('contents of the wrong form') : ok(contents)
   }
-  switch (reply.code) {
+  const message = messageOf(reply.body, limits)
+  switch (reply.body.code) {
     case 'not_found':
       return fail({ error: new ResourceNotFound(uri), trouble: null })
     case 'invalid': {
-      const message = reply.message.slice(0, limits.maxFieldChars).toWellFormed()
       const error = new ResourceUriInvalid(message || 'the application refuses the URI')
       return fail({ error, trouble: null })
     }
     case 'busy':
       return fail({ error: hostFailure('host_busy'), trouble: null })
     default:
-      return failed(`${reply.code}: ${reply.message}`.slice(0, limits.maxFieldChars))
+      return failed(describeError(reply.body, limits))
   }
+}
+
+/** For the log. */
+export function describeError(body: JsonObject, limits: Pick<Limits, 'maxFieldChars'>): string {
+  const code = typeof body.code === 'string' ? body.code.slice(0, limits.maxFieldChars) : 'no code'
+  return `${code}: ${messageOf(body, limits)}`
+}
+
+function messageOf({ message }: JsonObject, limits: Pick<Limits, 'maxFieldChars'>): string {
+  if (typeof message !== 'string') return ''
+  return message.slice(0, limits.maxFieldChars).toWellFormed()
 }
 
 function failed(trouble: string): Result<never, ReadFailure> {
