@@ -94,6 +94,10 @@ export class ResourceRegistry {
     return this.#scene.setText(json)
   }
 
+  get hasScene(): boolean {
+    return this.#scene.current.text !== null
+  }
+
   /**
    * Offers the log as `audit://recent` and tells subscribers of every record. Once, before start;
    * else it throws `usage_invalid`, and `TypeError` for what is no `AuditLog`.
@@ -118,6 +122,11 @@ export class ResourceRegistry {
     }
     this.#events.register(buffer)
     this.#listChanges.request()
+  }
+
+  /** The buffer is listed and read no more; one that is not registered changes nothing. */
+  removeSessionEventBuffer(buffer: SessionEventBuffer): void {
+    if (this.#events.remove(buffer)) this.#listChanges.request()
   }
 
   /**

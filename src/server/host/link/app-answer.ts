@@ -1,5 +1,5 @@
 import type { ServiceError } from '../../../lib/errors.ts'
-import { type JsonObject, isJsonObject } from '../../../lib/json.ts'
+import { isJsonObject } from '../../../lib/json.ts'
 import { type Result, fail, ok } from '../../../lib/result.ts'
 import type { Limits } from '../../options.ts'
 import { ResourceNotFound, ResourceUriInvalid } from '../../resources/errors.ts'
@@ -7,11 +7,18 @@ import type { Content } from '../../resources/producer.ts'
 import { parseContent } from '../../resources/producer-check.ts'
 import { hostFailure } from './host-failure.ts'
 
-/** An answer of the application; its members are as they came. */
-export interface AppReply {
-  readonly ok: boolean
-  readonly body: JsonObject
-}
+/** An answer of the application, its envelope checked; the other members are as they came. */
+export type AppReply =
+  | { readonly type: 'ok'; readonly id: string; readonly [member: string]: unknown }
+  | {
+      readonly type: 'error'
+      readonly id: string
+      /** One of `LinkErrorCode`, or of a later version of the protocol. */
+      readonly code: string
+      readonly message: string
+    }
+
+type ErrorReply = Extract<AppReply, { type: 'error' }>
 
 export interface ReadFailure {
   /** For the reader. */
@@ -26,12 +33,12 @@ export function readOutcome(
   reply: AppReply,
   limits: Pick<Limits, 'maxFieldChars'>,
 ): Result<readonly Content[], ReadFailure> {
-  if (reply.ok) {
-    const contents = parseContents(reply.body.contents)
+  if (reply.type === 'ok') {
+    const contents = parseContents(reply['contents'])
     return contents === null ? failed('contents of the wrong form') : ok(contents)
   }
-  const message = messageOf(reply.body, limits)
-  switch (reply.body.code) {
+  const message = shortMessage(reply, limits)
+  switch (reply.code) {
     case 'not_found':
       return fail({ error: new ResourceNotFound(uri), trouble: null })
     case 'invalid': {
@@ -41,19 +48,20 @@ export function readOutcome(
     case 'busy':
       return fail({ error: hostFailure('host_busy'), trouble: null })
     default:
-      return failed(describeError(reply.body, limits))
+      return failed(describeError(reply, limits))
   }
 }
 
 /** For the log. */
-export function describeError(body: JsonObject, limits: Pick<Limits, 'maxFieldChars'>): string {
-  const code = typeof body.code === 'string' ? body.code.slice(0, limits.maxFieldChars) : 'no code'
-  return `${code}: ${messageOf(body, limits)}`
+export function describeError(reply: ErrorReply, limits: Pick<Limits, 'maxFieldChars'>): string {
+  return `${reply.code.slice(0, limits.maxFieldChars)}: ${shortMessage(reply, limits)}`
 }
 
-function messageOf({ message }: JsonObject, limits: Pick<Limits, 'maxFieldChars'>): string {
-  if (typeof message !== 'string') return ''
-  return message.slice(0, limits.maxFieldChars).toWellFormed()
+function shortMessage(
+  { message }: ErrorReply,
+  { maxFieldChars }: Pick<Limits, 'maxFieldChars'>,
+): string {
+  return message.slice(0, maxFieldChars).toWellFormed()
 }
 
 function failed(trouble: string): Result<never, ReadFailure> {

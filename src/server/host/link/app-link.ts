@@ -13,7 +13,7 @@ import { Application } from './application.ts'
 import { Channel, type ChannelReader } from './channel.ts'
 import { parseFrame } from './incoming.ts'
 import type { HelloFacts } from './message-parsers.ts'
-import { nobody, type Presence } from './presence.ts'
+import type { Presence } from './presence.ts'
 
 export interface AppLinkDeps {
   readonly sink: HostSink
@@ -39,7 +39,6 @@ export class AppLink {
   readonly #channels = new Set<Channel>()
   /** The one that is connected, or whose connection was lost a moment ago. */
   #application: Application | null = null
-  #presence = nobody
   #closed = false
 
   constructor(deps: AppLinkDeps) {
@@ -115,12 +114,7 @@ export class AppLink {
   readonly #onPresence = (presence: Presence, from: Application): void => {
     // What is left of an earlier application says nothing of the one that has its place.
     if (from !== this.#application) return
-    this.#presence = presence
     this.#deps.onPresence(presence)
-  }
-
-  get presence(): Presence {
-    return this.#presence
   }
 
   #welcome(): Welcome {

@@ -1,5 +1,4 @@
 import type { ServerMessage } from '../../../lib/host-link/wire.ts'
-import type { JsonObject } from '../../../lib/json.ts'
 import type { Logger } from '../../../lib/logger.ts'
 import { type Result, fail, ok } from '../../../lib/result.ts'
 import type { Limits } from '../../options.ts'
@@ -107,13 +106,13 @@ export class AppRequests implements AppQuestions {
   }
 
   /** Takes an answer of the application; false when nobody waits for it (any more). */
-  settle(id: string, isOk: boolean, body: JsonObject): boolean {
-    const question = this.#take(id)
+  settle(reply: AppReply): boolean {
+    const question = this.#take(reply.id)
     if (question === undefined) {
       this.#ignored++
       return false
     }
-    this.#finish(question, ok({ ok: isOk, body }))
+    this.#finish(question, ok(reply))
     return true
   }
 
@@ -170,6 +169,6 @@ function listOutcome(
   limits: Pick<Limits, 'maxFieldChars'>,
 ): Result<unknown, string> {
   if (!outcome.ok) return outcome
-  const { ok: isOk, body } = outcome.value
-  return isOk ? ok(body.resources) : fail(describeError(body, limits))
+  const reply = outcome.value
+  return reply.type === 'ok' ? ok(reply['resources']) : fail(describeError(reply, limits))
 }

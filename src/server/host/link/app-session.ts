@@ -9,7 +9,8 @@ import type { EventBuffers } from '../event-buffers.ts'
 import type { HostSink } from '../host-sink.ts'
 import { ArtefactIntake } from './artefact-intake.ts'
 import type { Channel, ChannelReader } from './channel.ts'
-import { type IncomingFrame, parseFrame } from './incoming.ts'
+import type { AppReply } from './app-answer.ts'
+import { parseFrame } from './incoming.ts'
 import type { Incoming } from './message-parsers.ts'
 import { isWorthTelling, sceneIntervalMs } from './pace.ts'
 import { LinkRefusal, isRetryable } from './refusal.ts'
@@ -25,15 +26,17 @@ export interface AppSessionDeps {
   readonly ticks: Clock
 }
 
-/** What the link itself must know of one application's messages. */
+/** Messages about the application itself and what it offers. */
+export type SideMessage = Extract<Incoming, { type: SideType }>
+
 export interface SessionListener {
-  /** Everything that is not about state alone. Returns the members of the answer. */
-  told(message: Extract<Incoming, { type: LinkMessageType }>): object
-  answered(id: string, isOk: boolean, body: IncomingFrame & { kind: 'reply' }): void
+  /** Returns the members of the answer, or throws a `LinkRefusal`. */
+  told(message: SideMessage): object
+  answered(reply: AppReply): void
   ended(code: number): void
 }
 
-type LinkMessageType =
+type SideType =
   | 'app.update'
   | 'heartbeat'
   | 'bye'
@@ -75,7 +78,7 @@ export class AppSession implements ChannelReader {
       case 'message':
         return this.#message(frame.id, frame.message)
       case 'reply':
-        return this.#listener.answered(frame.id, frame.ok, frame)
+        return this.#listener.answered(frame.reply)
       case 'refused':
         return this.#refuse(frame.id, frame.code, frame.message)
       case 'broken':

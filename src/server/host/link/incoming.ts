@@ -1,5 +1,6 @@
 import { type JsonObject, isJsonObject, parseJson } from '../../../lib/json.ts'
 import type { LinkErrorCode } from '../../../lib/host-link/wire.ts'
+import type { AppReply } from './app-answer.ts'
 import { MemberReader } from '../member-reader.ts'
 import {
   type Incoming,
@@ -12,7 +13,7 @@ import {
 export type IncomingFrame =
   | { readonly kind: 'message'; readonly id: string | undefined; readonly message: Incoming }
   /** The answer to a question of the server; its members are for whoever asked. */
-  | { readonly kind: 'reply'; readonly id: string; readonly ok: boolean; readonly body: JsonObject }
+  | { readonly kind: 'reply'; readonly reply: AppReply }
   /** A message that is not taken; the link goes on. */
   | {
       readonly kind: 'refused'
@@ -51,7 +52,7 @@ export function parseFrame(text: string, nowMs: number, limits: LinkParseLimits)
   }
   if (type === 'ok' || type === 'error') {
     if (id === undefined) return { kind: 'passed' }
-    return { kind: 'reply', id, ok: type === 'ok', body: value }
+    return { kind: 'reply', reply: replyOf(type, id, value) }
   }
   const parse = Object.hasOwn(parsers, type) ? parsers[type] : undefined
   if (parse === undefined) {
@@ -65,6 +66,18 @@ export function parseFrame(text: string, nowMs: number, limits: LinkParseLimits)
   if (failure === null) return { kind: 'message', id, message }
   const detail = `${failure.pointer} ${failure.detail}`.trimStart()
   return { kind: 'refused', id, type, code: 'invalid', message: detail }
+}
+
+/** An error of the application without code or text is an error all the same. */
+function replyOf(type: 'ok' | 'error', id: string, value: JsonObject): AppReply {
+  if (type === 'ok') return { ...value, type, id }
+  const { code, message } = value
+  return {
+    type,
+    id,
+    code: typeof code === 'string' ? code : 'internal',
+    message: typeof message === 'string' ? message : '',
+  }
 }
 
 /** What a newer application may add to without being turned away. */

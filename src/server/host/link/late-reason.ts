@@ -1,11 +1,20 @@
+import type { Heartbeat } from '../../../lib/host-link/wire.ts'
 import type { Limits } from '../../options.ts'
-import type { HeartbeatFacts } from './message-parsers.ts'
-import { isBusy } from './presence.ts'
 
 /** The newest heartbeat of a link, with the time of its arrival on a clock that is never set. */
 export interface SeenHeartbeat {
   readonly atMs: number
-  readonly heartbeat: HeartbeatFacts
+  readonly heartbeat: Pick<Heartbeat, 'main_idle_ms' | 'busy'>
+}
+
+type BusyLimits = Pick<Limits, 'linkBusyMs'>
+
+/** Did the main thread of the application say that it is at work elsewhere? */
+export function isMainBusy(
+  { main_idle_ms, busy }: SeenHeartbeat['heartbeat'],
+  { linkBusyMs }: BusyLimits,
+): boolean {
+  return main_idle_ms > linkBusyMs || (busy ?? '') !== ''
 }
 
 /**
@@ -15,8 +24,8 @@ export interface SeenHeartbeat {
 export function lateReason(
   seen: SeenHeartbeat | null,
   nowMs: number,
-  { linkHeartbeatMs, linkBusyMs }: Pick<Limits, 'linkHeartbeatMs' | 'linkBusyMs'>,
+  limits: BusyLimits & Pick<Limits, 'linkHeartbeatMs'>,
 ): 'host_busy' | 'host_timeout' {
-  if (seen === null || nowMs - seen.atMs >= 2 * linkHeartbeatMs) return 'host_timeout'
-  return isBusy(seen.heartbeat, linkBusyMs) ? 'host_busy' : 'host_timeout'
+  if (seen === null || nowMs - seen.atMs >= 2 * limits.linkHeartbeatMs) return 'host_timeout'
+  return isMainBusy(seen.heartbeat, limits) ? 'host_busy' : 'host_timeout'
 }

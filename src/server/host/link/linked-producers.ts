@@ -31,7 +31,7 @@ const done: Told = ok(null)
 
 /**
  * The schemes that one run of an application offers, over all its connections: `connected` with
- * the questions of each, `disconnected` with the same at its end, `forget` after `bye`, before
+ * the questions of each, `disconnected` at its end, `forget` after `bye`, before
  * another application takes its place, and when the server stops. Members of messages come as
  * they were sent; null and undefined mean absent.
  */
@@ -47,7 +47,7 @@ export class LinkedProducers {
 
   /** A connection is open. Schemes of an earlier one wait to be registered again. */
   connected(questions: AppQuestions): void {
-    if (this.#questions !== null) this.disconnected(this.#questions)
+    this.disconnected()
     this.#questions = questions
   }
 
@@ -113,12 +113,8 @@ export class LinkedProducers {
     return done
   }
 
-  /**
-   * The connection is lost: its schemes stay listed for `linkGraceMs`. Does nothing when another
-   * connection has taken over meanwhile.
-   */
-  disconnected(questions: AppQuestions): void {
-    if (this.#questions !== questions) return
+  /** The connection is lost: its schemes stay listed for `linkGraceMs`. */
+  disconnected(): void {
     this.#questions = null
     const { timer, limits } = this.#parts
     for (const entry of this.#entries.values()) {

@@ -1,5 +1,6 @@
+import type { Logger } from '../../../lib/logger.ts'
 import type { InstancePatch } from '../instance-record.ts'
-import type { AppFacts, DocumentFacts, HeartbeatFacts } from './message-parsers.ts'
+import type { AppFacts, DocumentFacts } from './message-parsers.ts'
 
 /** What is known of the application: null members when nobody is connected. */
 export interface Presence {
@@ -11,12 +12,38 @@ export interface Presence {
   readonly busy: boolean
 }
 
-export const nobody: Presence = { connected: false, app: null, document: null, busy: false }
+const nobody: Presence = { connected: false, app: null, document: null, busy: false }
 
-/** Is the main thread of the application away, as its last heartbeat says? */
-export function isBusy(heartbeat: HeartbeatFacts | null, linkBusyMs: number): boolean {
-  if (heartbeat === null) return false
-  return heartbeat.busy !== undefined || heartbeat.mainIdleMs > linkBusyMs
+/**
+ * Passes on what is known of the application, and logs a new document. An application may be
+ * there before anybody follows.
+ */
+export class PresenceNews {
+  readonly #log: Logger
+  #presence = nobody
+  #follower: (presence: Presence) => void = () => {}
+
+  constructor(log: Logger) {
+    this.#log = log
+  }
+
+  next(presence: Presence): void {
+    const document = documentOf(presence)
+    if (document !== null && document !== documentOf(this.#presence)) {
+      this.#log.info({ document }, 'document open in the application')
+    }
+    this.#presence = presence
+    this.#follower(presence)
+  }
+
+  follow(follower: (presence: Presence) => void): void {
+    this.#follower = follower
+    if (this.#presence !== nobody) follower(this.#presence)
+  }
+}
+
+function documentOf({ document }: Pick<Presence, 'document'>): string | null {
+  return document?.path ?? document?.name ?? null
 }
 
 /**
@@ -38,7 +65,7 @@ export function presencePatch(
       version: connected ? (app?.version ?? null) : null,
       mode: connected ? (app?.mode ?? null) : null,
     },
-    scene: document?.path ?? document?.name ?? null,
+    scene: documentOf({ document }),
     status: connected && busy ? 'busy' : 'available',
   }
 }

@@ -1,4 +1,4 @@
-import type { Result } from '../../../lib/result.ts'
+import { ok, type Result } from '../../../lib/result.ts'
 import type { LinkRefusal } from './refusal.ts'
 
 /** What became of a scene: the revision that it is, or that stands in its place. */
@@ -29,20 +29,21 @@ export class SceneSlot {
     this.#waiting.push({ text, settle })
   }
 
+  /** Answers in the order of arrival. */
   flush(): void {
-    const newestFirst = this.#waiting.reverse()
+    const waiting = this.#waiting
     this.#waiting = []
+    const outcomes: SceneOutcome[] = []
     let revision: number | null = null
-    for (const { text, settle } of newestFirst) {
+    for (const { text } of waiting.toReversed()) {
       if (revision !== null) {
-        settle({ ok: true, value: { revision, superseded: true } })
+        outcomes.unshift(ok({ revision, superseded: true }))
         continue
       }
       const taken = this.#take(text)
-      if (taken.ok) {
-        revision = taken.value
-        settle({ ok: true, value: { revision, superseded: false } })
-      } else settle(taken)
+      if (taken.ok) revision = taken.value
+      outcomes.unshift(taken.ok ? ok({ revision: taken.value, superseded: false }) : taken)
     }
+    for (const [index, outcome] of outcomes.entries()) waiting[index]?.settle(outcome)
   }
 }

@@ -25,7 +25,8 @@ function connection(limits: Partial<Limits> = {}) {
   return { requests, time, sent, logged, link }
 }
 
-const contents = (uri: string) => ({ contents: [{ uri, text: 'x' }] })
+const contents = (id: string, uri: string) =>
+  ({ type: 'ok', id, contents: [{ uri, text: 'x' }] }) as const
 
 /** What a question came to: its value, or the reason of its error. */
 async function outcomeOf(asked: Promise<unknown>): Promise<unknown> {
@@ -49,9 +50,9 @@ describe('AppRequests', () => {
       { type: 'list', id: 's3', scheme: 'app', deadline_ms: 2000 },
     ])
     // In any order.
-    expect(requests.settle('s3', true, { resources: ['as it came'] })).to.equal(true)
-    expect(requests.settle('s2', true, contents('app://b'))).to.equal(true)
-    expect(requests.settle('s1', true, contents('app://a?x=%20'))).to.equal(true)
+    expect(requests.settle({ type: 'ok', id: 's3', resources: ['as it came'] })).to.equal(true)
+    expect(requests.settle(contents('s2', 'app://b'))).to.equal(true)
+    expect(requests.settle(contents('s1', 'app://a?x=%20'))).to.equal(true)
     expect(await one).to.deep.equal([{ uri: 'app://a?x=%20', text: 'x' }])
     expect(await two).to.deep.equal([{ uri: 'app://b', text: 'x' }])
     expect(await list).to.deep.equal({ ok: true, value: ['as it came'] })
@@ -63,8 +64,8 @@ describe('AppRequests', () => {
     const { requests, sent } = connection()
     const readers = [requests.read('app://a'), requests.read('app://a'), requests.read('app://a?')]
     expect(sent).to.have.length(2)
-    requests.settle('s1', true, contents('app://a'))
-    requests.settle('s2', false, { code: 'not_found', message: '' })
+    requests.settle(contents('s1', 'app://a'))
+    requests.settle({ type: 'error', id: 's2', code: 'not_found', message: '' })
     const [first, second, other] = await Promise.all(readers.map(outcomeOf))
     expect(second).to.equal(first)
     expect(other).to.equal('resource_not_found')
@@ -75,7 +76,7 @@ describe('AppRequests', () => {
   it('gives all who read one URI the same failure', async () => {
     const { requests } = connection()
     const readers = [requests.read('app://a'), requests.read('app://a')]
-    requests.settle('s1', false, { code: 'busy', message: '' })
+    requests.settle({ type: 'error', id: 's1', code: 'busy', message: '' })
     expect(await Promise.all(readers.map(outcomeOf))).to.deep.equal(['host_busy', 'host_busy'])
   })
 
@@ -105,13 +106,15 @@ describe('AppRequests', () => {
     const { requests, time } = connection()
     const late = requests.read('app://a')
     time.advance(5000)
-    expect(requests.settle('s1', true, contents('app://a'))).to.equal(false)
+    expect(requests.settle(contents('s1', 'app://a'))).to.equal(false)
     expect(await outcomeOf(late)).to.equal('host_timeout')
     const asked = requests.read('app://a')
-    expect(requests.settle('s2', true, contents('app://a'))).to.equal(true)
-    expect(requests.settle('s2', false, { code: 'internal', message: '' })).to.equal(false)
+    expect(requests.settle(contents('s2', 'app://a'))).to.equal(true)
+    expect(requests.settle({ type: 'error', id: 's2', code: 'internal', message: '' })).to.equal(
+      false,
+    )
     for (const id of ['s3', 's0', '17', '__proto__']) {
-      expect(requests.settle(id, true, {})).to.equal(false)
+      expect(requests.settle({ type: 'ok', id })).to.equal(false)
     }
     expect(await asked).to.have.length(1)
     expect(requests.ignoredAnswers).to.equal(6)
@@ -125,7 +128,7 @@ describe('AppRequests', () => {
     expect(sent).to.have.length(2)
     // Whoever joins one of them asks nothing.
     const joined = requests.read('app://b')
-    requests.settle('s2', true, contents('app://b'))
+    requests.settle(contents('s2', 'app://b'))
     expect(await joined).to.equal(await b)
     void requests.read('app://c')
     expect(sent.at(-1)).to.deep.include({ type: 'read', id: 's3', uri: 'app://c' })
@@ -142,8 +145,8 @@ describe('AppRequests', () => {
       { type: 'cancel', id: 's1' },
       { type: 'list', id: 's2', scheme: 'one', deadline_ms: 2000 },
     ])
-    requests.settle('s2', true, { resources: [] })
-    requests.settle('s3', false, { code: 'internal', message: 'no' })
+    requests.settle({ type: 'ok', id: 's2', resources: [] })
+    requests.settle({ type: 'error', id: 's3', code: 'internal', message: 'no' })
     expect(await Promise.all(lists)).to.deep.equal([
       { ok: true, value: [] },
       { ok: false, failure: 'internal: no' },
@@ -174,7 +177,7 @@ describe('AppRequests', () => {
     expect(await Promise.all(lists)).to.deep.equal([gone, gone])
     expect(sent).to.have.length(2)
     expect(time.waiting).to.equal(0)
-    expect(requests.settle('s1', true, contents('app://a'))).to.equal(false)
+    expect(requests.settle(contents('s1', 'app://a'))).to.equal(false)
   })
 
   it('is host_disconnected when the question cannot be sent, which nobody joins', async () => {
@@ -186,7 +189,7 @@ describe('AppRequests', () => {
     expect(time.waiting).to.equal(0)
     link.up = true
     const again = requests.read('app://a')
-    requests.settle('s3', true, contents('app://a'))
+    requests.settle(contents('s3', 'app://a'))
     expect(await again).to.have.length(1)
   })
 
@@ -199,7 +202,7 @@ describe('AppRequests', () => {
       limits: resolveLimits(),
       log: { debug() {}, info() {}, warn() {}, error() {} },
     })
-    answers.push(() => requests.settle('s1', true, contents('app://a')))
+    answers.push(() => requests.settle(contents('s1', 'app://a')))
     expect(await outcomeOf(requests.read('app://a'))).to.have.length(1)
     answers.push(() => requests.disconnect())
     expect(await outcomeOf(requests.read('app://a'))).to.equal('host_disconnected')
@@ -208,9 +211,9 @@ describe('AppRequests', () => {
   it('logs what an application does wrong, not what it refuses', async () => {
     const { requests, logged } = connection()
     const asked = ['a', 'b', 'c'].map(name => outcomeOf(requests.read(`app://${name}`)))
-    requests.settle('s1', false, { code: 'not_found', message: '' })
-    requests.settle('s2', true, { contents: 'x' })
-    requests.settle('s3', false, { code: 'internal', message: 'boom' })
+    requests.settle({ type: 'error', id: 's1', code: 'not_found', message: '' })
+    requests.settle({ type: 'ok', id: 's2', contents: 'x' })
+    requests.settle({ type: 'error', id: 's3', code: 'internal', message: 'boom' })
     await Promise.all(asked)
     expect(logged).to.deep.equal([
       { uri: 'app://b', trouble: 'contents of the wrong form' },

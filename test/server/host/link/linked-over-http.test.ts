@@ -67,7 +67,9 @@ describe('an application behind the MCP endpoint', () => {
     await untilLists(1)
     expect(await appUris()).to.deep.equal(['app://Cube'])
     producers.listChanged('app', null)
-    requests.settle(await untilAsked(1), true, {
+    requests.settle({
+      type: 'ok',
+      id: await untilAsked(1),
       resources: [{ uri: 'app://Ball', name: 'Ball' }],
     })
     await untilLists(2)
@@ -95,7 +97,7 @@ describe('an application behind the MCP endpoint', () => {
     const id = await untilAsked(1)
     expect(asked[0]).to.deep.include({ type: 'read', uri: 'app://Cube?detail=2' })
     const contents = [{ uri: 'app://Cube?detail=2', mimeType: 'text/plain', text: 'live' }]
-    requests.settle(id, true, { contents })
+    requests.settle({ type: 'ok', id, contents })
     expect((await reading).result.contents).to.deep.equal(contents)
 
     producers.unregister('app')
@@ -114,7 +116,8 @@ describe('an application behind the MCP endpoint', () => {
     it(`tells the client of its error ${code}`, async () => {
       producers.register('app', [], null)
       const reading = read('app://Cube')
-      requests.settle(await untilAsked(1), false, { code, message: 'what it says' })
+      const id = await untilAsked(1)
+      requests.settle({ type: 'error', id, code, message: 'what it says' })
       const { error } = await reading
       expect({ ...error, reason: error.data?.reason }).to.deep.include(expected)
     })
@@ -142,7 +145,7 @@ describe('an application behind the MCP endpoint', () => {
     const waiting = read('app://Cube')
     await untilAsked(1)
     requests.disconnect()
-    producers.disconnected(requests)
+    producers.disconnected()
     for (const { error } of [await waiting, await read('app://Cube')]) {
       expect(error.code).to.equal(-32603)
       expect(error.data.reason).to.equal('host_disconnected')

@@ -215,7 +215,7 @@ describe('a changed list', () => {
     const { producers, app, listed, logged } = linked()
     producers.register('app', named('a'), null)
     producers.listChanged('app', null)
-    producers.disconnected(app)
+    producers.disconnected()
     const next = new Application()
     producers.connected(next)
     producers.register('app', named('b'), null)
@@ -240,9 +240,9 @@ describe('a changed list', () => {
 
 describe('an application that is disconnected', () => {
   it('stays listed for the grace, with reads that say so, and then goes', async () => {
-    const { producers, app, time, heard, listed, reading } = linked()
+    const { producers, time, heard, listed, reading } = linked()
     producers.register('app', named('a'), null)
-    producers.disconnected(app)
+    producers.disconnected()
     expect(await reading('app://a')).to.equal('host_disconnected')
     time.advance(graceMs - 1)
     expect(await listed()).to.deep.equal(['app://a'])
@@ -255,11 +255,11 @@ describe('an application that is disconnected', () => {
   })
 
   it('takes its schemes over when it is back, without a flicker of the list', async () => {
-    const { producers, registry, app, time, heard, listed, reading } = linked()
+    const { producers, registry, time, heard, listed, reading } = linked()
     producers.register('app', named('a'), null)
     producers.register('gone', [{ uri: 'gone://a', name: 'a' }], null)
     const { descriptors } = await registry.page(undefined)
-    producers.disconnected(app)
+    producers.disconnected()
     time.advance(graceMs / 2)
     const next = new Application()
     producers.connected(next)
@@ -277,34 +277,33 @@ describe('an application that is disconnected', () => {
   })
 
   it('does not earn a new grace for what it did not register again', async () => {
-    const { producers, app, time, listed } = linked()
+    const { producers, time, listed } = linked()
     producers.register('app', named('a'), null)
-    producers.disconnected(app)
+    producers.disconnected()
     time.advance(graceMs / 2)
     const next = new Application()
     producers.connected(next)
-    producers.disconnected(next)
+    producers.disconnected()
     time.advance(graceMs / 2)
     expect(await listed()).to.deep.equal([])
   })
 
-  it('does not lose what its next connection registered when the old one ends late', async () => {
-    const { producers, app, time, reading } = linked()
+  it('may be connected anew before the loss of the old connection is noticed', async () => {
+    const { producers, time, reading } = linked()
     producers.register('app', named('a'), null)
     producers.connected(new Application())
     expect(await reading('app://a')).to.equal('host_disconnected')
     producers.register('app', named('a'), null)
-    producers.disconnected(app)
     expect(await reading('app://a')).to.deep.equal({ uri: 'app://a', text: 'live' })
     expect(time.waiting).to.equal(0)
   })
 
   it('makes room, the oldest first, for other schemes when it is back', async () => {
-    const { producers, app, listed } = linked({ maxLinkSchemes: 2 })
+    const { producers, listed } = linked({ maxLinkSchemes: 2 })
     for (const scheme of ['one', 'two']) {
       producers.register(scheme, [{ uri: `${scheme}://a`, name: 'a' }], null)
     }
-    producers.disconnected(app)
+    producers.disconnected()
     producers.connected(new Application())
     producers.register('three', [{ uri: 'three://a', name: 'a' }], null)
     expect(await listed()).to.deep.equal(['two://a', 'three://a'])
@@ -313,16 +312,16 @@ describe('an application that is disconnected', () => {
   })
 
   it('can register nothing', () => {
-    const { producers, app } = linked()
-    producers.disconnected(app)
+    const { producers } = linked()
+    producers.disconnected()
     expect(codeOf(producers.register('app', [], null))).to.equal('internal')
   })
 
   it('is forgotten at once when told so, with its timers', async () => {
-    const { producers, app, time, registry, listed, heard } = linked()
+    const { producers, time, registry, listed, heard } = linked()
     producers.register('app', named('a'), null)
     producers.register('more', [], null)
-    producers.disconnected(app)
+    producers.disconnected()
     producers.forget()
     expect(await listed()).to.deep.equal([])
     expect(registry.schemeState('app')).to.equal('free')
