@@ -99,11 +99,27 @@ describe('an application behind the MCP endpoint', () => {
     const contents = [{ uri: 'app://Cube?detail=2', mimeType: 'text/plain', text: 'live' }]
     requests.settle({ type: 'ok', id, contents })
     expect((await reading).result.contents).to.deep.equal(contents)
+  })
 
+  it('that went leaves subscriptions that wait for it, and can be given up', async () => {
+    const uri = 'app://Cube'
+    producers.register('app', [], null)
+    await session.call('resources/subscribe', { uri })
     producers.unregister('app')
-    expect(
-      (await session.call('resources/unsubscribe', { uri: 'app://Cube' })).error.code,
-    ).to.equal(-32002)
+    expect((await session.call('resources/subscribe', { uri })).error.code).to.equal(-32002)
+    producers.register('app', [], null)
+    producers.updated(uri)
+    await events.until(() => events.updates.includes(uri), 'the update')
+    producers.unregister('app')
+    expect((await session.call('resources/unsubscribe', { uri })).result).to.deep.equal({})
+    expect((await session.call('resources/unsubscribe', { uri })).error.code).to.equal(-32002)
+    const scene = 'scene://current'
+    await session.call('resources/subscribe', { uri: scene })
+    producers.register('app', [], null)
+    producers.updated(uri)
+    server.server.resources().setScene({})
+    await events.until(() => events.updates.includes(scene), 'the update of the scene')
+    expect(events.updates).to.deep.equal([uri, scene])
   })
 
   const answers: [code: string, expected: object][] = [
