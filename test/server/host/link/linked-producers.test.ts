@@ -227,14 +227,19 @@ describe('a changed list', () => {
     expect(await listed()).to.deep.equal(['app://c'])
   })
 
-  it("of a scheme that went meanwhile is nobody's", async () => {
-    const { producers, app, listed, heard } = linked()
-    producers.register('app', named('a'), null)
-    producers.listChanged('app', null)
-    producers.unregister('app')
-    await app.answerList(0, ok(named('b')))
+  it('of a scheme that went meanwhile interests nobody, nor does its failure', async () => {
+    const { producers, app, listed, heard, logged } = linked()
+    for (const [at, answer] of [ok(named('b')), ok('wrong'), fail('host_timeout')].entries()) {
+      producers.register('app', named('a'), null)
+      producers.listChanged('app', null)
+      producers.listChanged('app', null)
+      producers.unregister('app')
+      await app.answerList(at, answer)
+    }
     expect(await listed()).to.deep.equal([])
-    expect(heard.lists).to.equal(2)
+    expect(app.lists).to.have.length(3)
+    expect(heard.lists).to.equal(6)
+    expect(logged).to.have.length(0)
   })
 })
 
