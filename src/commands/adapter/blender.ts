@@ -59,7 +59,7 @@ function nextSteps(file: string): string {
   Edit > Preferences > Add-ons > Install… (from 4.2 on: the arrow at the top right,
   Install from Disk…), choose the file, enable "service-cli link"
 or without a window:
-  blender --background --python-expr "${installScript}" -- ${path}
+  blender --background --python-exit-code 1 --python-expr "${installScript}" -- ${path}
 
 Then start the server, and press Connect in the preferences of the add-on:
   service-cli serve --dcc-type blender`
