@@ -67,6 +67,8 @@ MAX_TEXT = 4096
 HIGH_WATER = 512 * 1024  # bytes on their way beyond which nothing is added
 CHUNK = 256 * 1024
 
+LEVELS = ("trace", "debug", "info", "warning", "warn", "error")
+
 CONNECT_SECONDS = 5.0
 WELCOME_SECONDS = 10.0
 SILENCE_SECONDS = 30.0
@@ -74,6 +76,7 @@ ANSWER_SECONDS = 30.0
 UPLOAD_ANSWER_SECONDS = 300.0  # the server makes the bytes durable before it answers
 CLOSE_SECONDS = 1.0
 RETRY_SECONDS = 1.0
+AWAY_SECONDS = 2.0  # the main thread counts as busy for the server when it was not here for longer
 RECORD_SECONDS = 30.0  # a running server touches its record every 5
 SEARCH_SECONDS = 2.0  # looking into a folder is cheap: do it more often than connecting
 TAKEN_SECONDS = 10.0
@@ -804,7 +807,8 @@ class HostLink(object):
         on_read(uri) -> contents: a list of {"uri", "mimeType", "text" or "blob"}; also one of
         them, a text, or bytes. on_list(scheme) -> descriptors. Both may raise NotFound, Busy,
         Invalid or Unsupported. on_status(status). All three are called from pump()."""
-        if not isinstance(dcc_type, str) or not re.match(r"[a-z0-9_-]{1,64}\Z", dcc_type):
+        if not isinstance(dcc_type, str) or not re.match(
+                r"[a-z0-9][a-z0-9_-]{0,63}\Z", dcc_type):
             raise ValueError("dcc_type must be lower-case letters, digits, _ and -")
         _check_mode(mode)
         self._app = _present(dcc_type=dcc_type, version=_name(app_version),
@@ -833,7 +837,6 @@ class HostLink(object):
         self._document = None
         self._app_news = False
         self._busy = None
-        self._busy_news = False
         self._scene_new = []  # the newest one, not serialised yet
         self._scene_text = None  # the newest one that was serialised
         self._scene_taken_by = None  # Candidate.key of the server that has it
@@ -850,6 +853,7 @@ class HostLink(object):
         self._answers = collections.deque()
         self._finished = collections.deque()  # uploads whose on_done waits for pump
         self._main_seen = time.monotonic()
+        self._pumps = False
         self._pumping = False
 
     def __repr__(self):
@@ -860,7 +864,7 @@ class HostLink(object):
     def start(self):
         """Begins to look for the server and to stay linked to it. A second call does nothing."""
         with self._lock:
-            if self._worker is not None:
+            if self._worker is not None and not self._worker.ended:
                 return
             self._main_seen = time.monotonic()
             try:
@@ -978,10 +982,7 @@ class HostLink(object):
     def set_busy(self, text):
         """What keeps the application from answering ("rendering"), or None."""
         with self._lock:
-            text = _name(text)
-            if text != self._busy:
-                self._busy = text
-                self._busy_news = True
+            self._busy = _name(text)
         self._wake()
 
     def record(self, action, outcome="success", actor=None, params=None, duration_ms=None,
@@ -1006,6 +1007,7 @@ class HostLink(object):
 
     def open_events(self, session_id, maxlen=None, max_message_bytes=None):
         """Makes the buffer of a session with these bounds; log() alone makes one, too."""
+        session_id = str(session_id)
         text = _dump(_present(maxlen=maxlen, max_message_bytes=max_message_bytes))
         with self._lock:
             if session_id not in self._buffers and len(self._buffers) >= MAX_BUFFERS:
@@ -1019,7 +1021,8 @@ class HostLink(object):
             job_id=None, correlation_id=None, metadata=None):
         """One event of a session, such as a line that the application printed."""
         parts = [_dump(_present(
-            source=_name(source) or "application", stream=_name(stream) or "log", level=level,
+            source=_name(source) or "application", stream=_name(stream) or "log",
+            level=level if level in LEVELS else "info",
             message=str(message)[:MAX_EVENT_CHARS], tool_call_id=_name(tool_call_id),
             job_id=_name(job_id), correlation_id=_name(correlation_id)))[1:-1]]
         if metadata is not None:
@@ -1028,13 +1031,13 @@ class HostLink(object):
                 text = _dump({"omitted_bytes": len(text)})
             parts.append('"metadata":' + text)
         with self._lock:
-            self._events.add("entry", session_id, "{" + ",".join(parts) + "}")
+            self._events.add("entry", str(session_id), "{" + ",".join(parts) + "}")
         self._wake()
 
     def close_events(self, session_id):
         """No more will come; what is there can still be read."""
         with self._lock:
-            self._events.add("close", session_id, "")
+            self._events.add("close", str(session_id), "")
         self._wake()
 
     # Resources of the application's own
@@ -1114,7 +1117,9 @@ class HostLink(object):
 
         Begins nothing new after the budget; returns how many things were done. To be called a
         few times a second: it also shows that the main thread is alive."""
-        started = self._main_seen = time.monotonic()
+        started = time.monotonic()
+        back = started - self._main_seen > AWAY_SECONDS
+        self._main_seen, self._pumps = started, True
         if self._pumping:  # called from one of the callbacks
             return 0
         self._pumping = True
@@ -1131,7 +1136,7 @@ class HostLink(object):
         finally:
             self._pumping = False
             self._main_seen = time.monotonic()
-            if done:
+            if done or back:
                 self._wake()
 
     def _next_job(self):
@@ -1232,9 +1237,8 @@ def _check_mode(mode):
 
 
 def _whole_text(text):
-    """A path that was cut would be another path: too long counts as unknown."""
-    text = None if text is None else str(text)
-    return text if text and len(text) <= MAX_TEXT // 2 else None
+    """A path that was cut would be another path: what cannot be told counts as unknown."""
+    return str(text) if text is not None and _name(text, MAX_TEXT) == str(text) else None
 
 
 def _duration(value):
@@ -1269,6 +1273,7 @@ class _Worker(threading.Thread):
         self.link = link
         self.owner = os.getpid()  # a forked child has the object, but not the thread
         self.stopping = None  # (reason, deadline)
+        self.ended = False
         self._own_server = None
         self.waker, self._wakes = socket.socketpair()
         self.waker.setblocking(False)
@@ -1290,6 +1295,7 @@ class _Worker(threading.Thread):
         except _Stopped:
             pass
         finally:
+            self.ended = True
             self.waker.close()
             self._wakes.close()
 
@@ -1332,7 +1338,7 @@ class _Worker(threading.Thread):
             searches = 0
             for candidate in candidates[:4]:
                 end = self._attempt(candidate)
-                if end.welcomed or end.final or end.delay is not None:
+                if end.welcomed or end.final:
                     break
             url = candidate.address.url
             self.link._fail("link", end.text)
@@ -1543,7 +1549,8 @@ class _Session(object):
         self.welcomed = False
         self.limits = dict(DEFAULT_LIMITS)
         self.heartbeat = 5.0
-        self.next_heartbeat = now
+        self.last_heartbeat = 0.0
+        self.told = None  # what the last heartbeat said that readers notice
         self.next_scene = now
         self.next_batch = {"audit": now, "events": now}
         self.scene_interval = 0.0
@@ -1569,6 +1576,8 @@ class _Session(object):
                 self._turn()
         except _Lost as error:
             lost = error
+        except _Stopped:
+            pass
         except OSError as error:
             lost = _Lost("the connection was lost (%s)" % _os_reason(error))
         except ProtocolError as error:
@@ -1604,8 +1613,7 @@ class _Session(object):
             frame = self.reader.next()
         if writable or self.out:
             self._flush()
-        if not readable:
-            self._check_times(time.monotonic())
+        self._check_times(time.monotonic())
 
     def _deadlines(self, now):
         yield now + 5.0
@@ -1616,7 +1624,9 @@ class _Session(object):
             yield self.opened + WELCOME_SECONDS
             return
         if self.out_bytes < HIGH_WATER:
-            yield self.next_heartbeat
+            yield self._heartbeat_due(now)
+            if self.told is not None and not self.told[0]:
+                yield max(now, self.link._main_seen + AWAY_SECONDS) + 0.02
             for due in [self.next_scene] + list(self.next_batch.values()):
                 if due > now:
                     yield due
@@ -1846,23 +1856,32 @@ class _Session(object):
         while self.out_bytes < HIGH_WATER and any([step(now) for step in steps]):
             pass
 
+    def _state_of_main(self, now):
+        """(milliseconds since the main thread was here, what is told of it). Call with the lock."""
+        link = self.link
+        if link._on_read is None and link._on_list is None and not link._pumps:
+            idle = 0.0  # nobody waits for a main thread that has nothing to answer
+        else:
+            idle = max(0.0, now - link._main_seen)
+        return int(idle * 1000), (idle > AWAY_SECONDS, link._busy)
+
+    def _heartbeat_due(self, now):
+        """Before its time when readers would otherwise be told the wrong reason for waiting."""
+        with self.link._lock:
+            news = self._state_of_main(now)[1] != self.told
+        return self.last_heartbeat + (0.1 if news else self.heartbeat)
+
     def _send_heartbeat(self, now):
+        if now < self._heartbeat_due(now):
+            return
         link = self.link
         with link._lock:
-            soon = link._busy_news and now >= self.next_heartbeat - self.heartbeat + 0.1
-            if now < self.next_heartbeat and not soon:
-                if link._busy_news:
-                    self.next_heartbeat = min(
-                        self.next_heartbeat, self.next_heartbeat - self.heartbeat + 0.1)
-                return
-            link._busy_news = False
+            idle, self.told = self._state_of_main(now)
             message = _present(
-                type="heartbeat", main_idle_ms=int((now - link._main_seen) * 1000),
-                queue_depth=len(link._questions),
+                type="heartbeat", main_idle_ms=idle, queue_depth=len(link._questions),
                 dropped={"audit": link._audit.dropped, "events": link._events.dropped},
                 busy=link._busy)
-        message["main_idle_ms"] = max(0, message["main_idle_ms"])
-        self.next_heartbeat = now + self.heartbeat
+        self.last_heartbeat = now
         self._send_message(message)
 
     def _send_answer(self, now):
@@ -2140,8 +2159,8 @@ class _Session(object):
         return True
 
     def _abort(self, upload, error):
-        self._send_message({"type": "artefact.abort", "upload": self.upload_id})
         self.waiting.pop(self.upload_id, None)
+        self._ask("abort", {"type": "artefact.abort", "upload": self.upload_id})
         self._upload_done(upload, error=error)
         return True
 
@@ -2152,8 +2171,11 @@ class _Session(object):
         text = "the server refused the artefact: %s" % (
             "an answer without uri" if error is None else error.text)
         if self.upload_left > 0:  # what is left need not be sent
-            self._send_message({"type": "artefact.abort", "upload": self.upload_id})
+            self._ask("abort", {"type": "artefact.abort", "upload": self.upload_id})
         self._upload_done(upload, error=text)
+
+    def _answered_abort(self, message, error, data):
+        """Whether there was anything left to give up does not matter."""
 
     def _upload_done(self, upload, error=None, uri=None, sha256=None):
         self._close_file()
