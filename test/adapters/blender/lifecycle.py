@@ -124,10 +124,10 @@ class Lifecycle(unittest.TestCase):
     def test_without_a_server_it_says_what_it_waits_for(self):
         harness.enable()
         bpy.ops.service_cli.connect()
+        self.assertFalse(running().flush(0.3))
         status = running().session.link.status()
         self.assertIn(status.state, ("searching", "connecting", "waiting"))
         self.assertTrue(status.text)
-        self.assertFalse(running().flush(0.2))
 
     def test_saved_and_opened_files_leave_it_in_place(self):
         harness.enable()
