@@ -42,6 +42,8 @@ export async function installAddon(): Promise<InstalledAddon> {
     run: (args, env = {}, command = ['blender']) =>
       start([...command, ...args], {
         ...cleanEnvironment(folder),
+        // Where Blender leaves the session it had when it quits.
+        TMPDIR: folder,
         BLENDER_USER_SCRIPTS: scripts,
         BLENDER_USER_CONFIG: config,
         ...env,
