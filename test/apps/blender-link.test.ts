@@ -189,6 +189,38 @@ for (const { mode, needs, args, command } of modes) {
       return (entries as { action: string }[]).map(({ action }) => action)
     }
 
+    if (mode === 'gui') {
+      it('finds in the audit the operators that a person ran, with what was set', async () => {
+        await blender.tell('operate')
+        await comes(actions, found => found.includes('transform.translate'))
+        const { entries } = await readJson(client, 'audit://recent?limit=5')
+        const moved = (entries as { action: string; params: unknown }[]).find(
+          ({ action }) => action === 'transform.translate',
+        )
+        expect(moved?.params).to.deep.include({ value: [0, 0, 2] })
+      })
+
+      it('gets every frame of a render that ran as a job, when that is switched on', async () => {
+        await blender.tell('render_job')
+        const frames = async () =>
+          (await client.listResources()).resources.map(({ name }) => name).toSorted()
+        await comes(frames, found =>
+          ['job_0001.png', 'job_0002.png', 'job_0003.png'].every(name => found.includes(name)),
+        )
+      })
+    }
+
+    it('says that Blender is busy when its main thread is', async () => {
+      const frozen = blender.tell('freeze')
+      const began = Date.now()
+      const failed = await refusal(client, 'blender-object://Hero')
+      expect(failed).to.deep.include({ code: -32603 })
+      expect(failed?.data).to.deep.include({ reason: 'host_busy' })
+      expect(Date.now() - began).to.be.below(8000)
+      await frozen
+      expect(await readJson(client, 'blender-object://Hero')).to.include({ id: 'Hero' })
+    })
+
     it('finds in the audit what was done', async () => {
       const done = ['edit.undo', 'file.save', 'file.load', 'render.start', 'render.complete']
       expect(await actions()).to.include.members(done)
