@@ -7,12 +7,8 @@ import { type SdkClient, Updates } from '../clients/client-face.ts'
 import { readJson } from '../clients/scenario.ts'
 import { type Serving, startServe } from '../clients/serve.ts'
 import { tapFetch } from '../clients/wire.ts'
-import {
-  background,
-  hasPrograms,
-  installAddon,
-  type InstalledAddon,
-} from '../helpers/blender-addon.ts'
+import { hasPrograms, installAddon, type InstalledAddon } from '../helpers/blender-addon.ts'
+import { blenderModes } from '../helpers/blender-modes.ts'
 import { type Remote, startRemote } from '../helpers/blender-remote.ts'
 import { buildIfStale } from '../helpers/program.ts'
 import { skipBecause } from '../helpers/skip.ts'
@@ -29,27 +25,7 @@ interface Scene {
   truncated: { objects: boolean; total: number; limit: number }
 }
 
-const window = [
-  'xvfb-run',
-  '-a',
-  '-s',
-  '-screen 0 900x600x24',
-  'sh',
-  '-c',
-  'openbox & exec blender "$@"',
-  'sh',
-]
-const modes = [
-  { mode: 'background', needs: ['blender'], args: background, command: ['blender'] },
-  {
-    mode: 'gui',
-    needs: ['blender', 'xvfb-run', 'openbox'],
-    args: ['--factory-startup', '--window-geometry', '0', '0', '640', '400'],
-    command: window,
-  },
-] as const
-
-for (const { mode, needs, args, command } of modes) {
+for (const { mode, needs, args, command } of blenderModes) {
   describe(`a subscribed client beside Blender (${mode})`, function () {
     this.timeout(120_000)
     let addon: InstalledAddon
