@@ -11,7 +11,7 @@ type ArtefactPut = Extract<Incoming, { type: 'artefact.put' }>
 
 export interface ArtefactIntakeParts {
   readonly store: HostSink['artefacts']
-  readonly limits: Pick<Limits, 'maxArtefactBytes' | 'bodyTimeoutMs'>
+  readonly limits: Pick<Limits, 'maxArtefactBytes' | 'maxUploads' | 'bodyTimeoutMs'>
   pause(): void
   resume(): void
 }
@@ -21,6 +21,8 @@ export class ArtefactIntake {
   readonly #parts: ArtefactIntakeParts
   /** The one whose bytes are coming. */
   #receiving: { readonly id: string; readonly upload: Upload } | null = null
+  /** Those that the store has not finished, whose bytes may all be here. */
+  #storing = 0
 
   constructor(parts: ArtefactIntakeParts) {
     this.#parts = parts
@@ -47,8 +49,16 @@ export class ArtefactIntake {
         const most = `at most ${limits.maxArtefactBytes} bytes are taken`
         throw new LinkRefusal('limit', `the artefact has ${sizeBytes} bytes, ${most}`)
       }
-      const { ref, existed } = await store.put(upload.bytes(), message.options)
-      return { uri: ref.uri, sha256: ref.digest.replace(/^sha256:/, ''), existed }
+      if (this.#storing >= limits.maxUploads) {
+        throw new LinkRefusal('limit', `${limits.maxUploads} artefacts are being stored already`)
+      }
+      this.#storing++
+      try {
+        const { ref, existed } = await store.put(upload.bytes(), message.options)
+        return { uri: ref.uri, sha256: ref.digest.replace(/^sha256:/, ''), existed }
+      } finally {
+        this.#storing--
+      }
     } catch (error) {
       upload.refuse()
       throw asRefusal(error)
