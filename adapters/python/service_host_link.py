@@ -1833,14 +1833,14 @@ class _Session(object):
 
     # Messages of the application
 
-    def _ask(self, what, head, rest=b"", data=None, seconds=ANSWER_SECONDS):
+    def _ask(self, what, head, rest=b"", data=None, seconds=None):
         """Sends a message whose answer _answered_<what> gets; `rest` is text of more members."""
         self.counter += 1
         id = str(self.counter)
         text = _dump(dict(head, id=id)).encode("ascii")
         if rest:
             text = text[:-1] + b"," + rest + b"}"
-        self.waiting[id] = ((what, data), time.monotonic() + seconds)
+        self.waiting[id] = ((what, data), time.monotonic() + (seconds or ANSWER_SECONDS))
         self._send_text(text)
         return id
 
