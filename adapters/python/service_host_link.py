@@ -1511,17 +1511,18 @@ def check_upgrade(headers, key):
 
 # --- One connection -----------------------------------------------------------------------------
 
-# What each close code of the server means: text, final, delay, whether it counts as a failure.
+# What each close code of the server means: text, whether it is final, whether it counts as a
+# failure.
 _CLOSES = {
-    1000: ("the server closed the link", False, None, False),
-    1001: ("the server stops", False, None, False),
-    1009: ("a message was larger than the server takes", False, None, True),
-    1013: ("the answers of the server were not taken", False, None, True),
-    4400: ("the server could not understand a message", False, None, True),
-    4406: ("the server speaks no common version of the protocol", True, None, True),
-    4408: ("the server missed the greeting", False, None, True),
-    4409: ("a newer link of this application took its place", True, None, True),
-    4423: ("another application is linked there", False, TAKEN_SECONDS, True),
+    1000: ("the server closed the link", False, False),
+    1001: ("the server stops", False, False),
+    1009: ("a message was larger than the server takes", False, True),
+    1013: ("the answers of the server were not taken", False, True),
+    4400: ("the server could not understand a message", False, True),
+    4406: ("the server speaks no common version of the protocol", True, True),
+    4408: ("the server missed the greeting", False, True),
+    4409: ("a newer link of this application took its place", True, True),
+    4423: ("another application is linked there", False, True),
 }
 
 
@@ -1709,8 +1710,9 @@ class _Session(object):
         elif opcode == CLOSE:
             code, reason = decode_close(payload)
             self._close(1000 if code == 1005 else code, "")
-            text, final, delay, poor = _CLOSES.get(
-                code, ("the server closed the link (%d)" % code, False, None, True))
+            text, final, poor = _CLOSES.get(
+                code, ("the server closed the link (%d)" % code, False, True))
+            delay = TAKEN_SECONDS if code == 4423 else None
             detail = _name(reason, 120)
             if detail and code not in (1000, 1001, 4423):
                 text = "%s (%s)" % (text, detail)

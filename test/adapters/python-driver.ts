@@ -21,6 +21,14 @@ interface Reply {
   ms: number
 }
 
+export interface LinkOptions {
+  /** Of the module, by name: shorter times. */
+  constants?: Record<string, number>
+  /** Whether it answers questions. */
+  reads?: boolean
+  start?: boolean
+}
+
 export interface LinkStatus {
   state: string
   text: string
@@ -66,7 +74,10 @@ export class PythonApp {
   }
 
   /** A new link, started unless told otherwise. */
-  async link(args: object, { constants = {}, reads = true, start = true } = {}): Promise<void> {
+  async link(
+    args: object,
+    { constants = {}, reads = true, start = true }: LinkOptions = {},
+  ): Promise<void> {
     await this.tell({ new: { dcc_type: 'workshop', ...args }, constants, reads })
     if (start) await this.call('start')
   }

@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import type { IncomingMessage } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -45,7 +46,7 @@ describe('the Python link: what goes wrong', () => {
     const instances = join(folder, 'instances')
     await mkdir(instances, { mode: 0o700 })
     const file = join(instances, 'one.token')
-    const good = ({ headers }: { headers: { authorization?: string } }) =>
+    const good = ({ headers }: IncomingMessage) =>
       headers.authorization === `Bearer ${token}` ? null : 401
     server = await ScriptedServer.start({ refuse: good })
     await writeFile(file, 'of-an-earlier-run', { mode: 0o600 })
