@@ -242,8 +242,13 @@ describe('the Python link: what the application tells', () => {
     expect((await second.nth('hello')).document).to.deep.equal({ name: 'b', modified: false })
     const again = await second.nth('producer.register')
     expect(again['resources']).to.deep.equal([{ uri: 'thing://2', name: '2' }])
+    second.answers.delete('producer.unregister')
     await app.call('unregister', 'thing')
     expect(await second.nth('producer.unregister')).to.include({ scheme: 'thing' })
+    second.ws.terminate()
+    const third = await server.peer(3)
+    expect(await third.nth('producer.unregister')).to.include({ scheme: 'thing' })
+    expect(third.of('producer.register')).to.have.length(0)
   })
 
   it('sends artefacts in frames, files too, and tells on the main thread how it went', async () => {
