@@ -20,9 +20,10 @@ export class EventFeed implements Feed {
   readonly #parts: BatchParts
   readonly #pump = new Pump(link => this.#turn(link))
   readonly #open = new Map<string, EventBufferOptions>()
-  /** Those that this link was not told to open, and to close. */
-  #toOpen = new Set<string>()
-  readonly #toClose = new Set<string>()
+  /** Those that this link was not told of yet. */
+  readonly #toOpen = new Map<string, EventBufferOptions>()
+  /** To be closed behind the last event that waits for them; null: made by `log` alone. */
+  readonly #toClose = new Map<string, EventBufferOptions | null>()
 
   constructor(parts: BatchParts) {
     this.#parts = parts
@@ -46,20 +47,29 @@ export class EventFeed implements Feed {
       throw new HostLinkError('limit', `${maxEventBuffers} event buffers are open: ${hint}`, true)
     }
     this.#open.set(sessionId, { ...options })
-    this.#toOpen.add(sessionId)
+    this.#toOpen.set(sessionId, { ...options })
     this.#toClose.delete(sessionId)
     this.#pump.wake()
   }
 
   close(sessionId: string): void {
     checkSessionId(sessionId)
-    if (!this.#open.delete(sessionId) && !this.sender.queue.has(sessionId)) return
-    this.#toClose.add(sessionId)
+    const options = this.#open.get(sessionId) ?? null
+    const queued = this.sender.queue.has(sessionId)
+    if (options === null && !queued) return
+    this.#open.delete(sessionId)
+    // Nothing was said of it, and nothing will be.
+    if (!queued && this.#toOpen.delete(sessionId)) return
+    this.#toClose.set(sessionId, options)
     this.#pump.wake()
   }
 
   attach(link: Link): void {
-    this.#toOpen = new Set(this.#open.keys())
+    for (const [sessionId, options] of this.#toClose) {
+      if (!this.sender.queue.has(sessionId)) this.#toClose.delete(sessionId)
+      else if (options !== null) this.#toOpen.set(sessionId, options)
+    }
+    for (const [sessionId, options] of this.#open) this.#toOpen.set(sessionId, options)
     this.#pump.attach(link)
   }
 
@@ -68,9 +78,9 @@ export class EventFeed implements Feed {
   }
 
   async #turn(link: Link): Promise<void> {
-    for (const sessionId of this.#toOpen) {
+    for (const [sessionId, options] of this.#toOpen) {
       this.#toOpen.delete(sessionId)
-      const reply = await link.ask('events.open', this.#openMembers(sessionId))
+      const reply = await link.ask('events.open', openMembers(sessionId, options))
       if (!reply.ok && link.open) this.#parts.refused(reply.failure, 0)
     }
     await this.sender.sendBatch(link, 'events.append', (sessionId, events) => ({
@@ -78,7 +88,7 @@ export class EventFeed implements Feed {
       events,
     }))
     // A buffer is closed behind the last event that was meant for it.
-    for (const sessionId of this.#toClose) {
+    for (const sessionId of this.#toClose.keys()) {
       if (!link.open || this.sender.queue.has(sessionId)) continue
       this.#toClose.delete(sessionId)
       const reply = await link.ask('events.close', { session_id: JSON.stringify(sessionId) })
@@ -89,14 +99,13 @@ export class EventFeed implements Feed {
     }
     if (this.waiting > 0) this.#pump.wake()
   }
+}
 
-  #openMembers(sessionId: string) {
-    const { maxlen, maxMessageBytes } = this.#open.get(sessionId) ?? {}
-    return {
-      session_id: JSON.stringify(sessionId),
-      maxlen: maxlen === undefined ? undefined : String(maxlen),
-      max_message_bytes: maxMessageBytes === undefined ? undefined : String(maxMessageBytes),
-    }
+function openMembers(sessionId: string, { maxlen, maxMessageBytes }: EventBufferOptions) {
+  return {
+    session_id: JSON.stringify(sessionId),
+    maxlen: maxlen === undefined ? undefined : String(maxlen),
+    max_message_bytes: maxMessageBytes === undefined ? undefined : String(maxMessageBytes),
   }
 }
 
