@@ -14,6 +14,7 @@ export type ErrorCode =
   | 'media_type_unsupported'
   | 'route_not_found'
   | 'method_not_allowed'
+  | 'upgrade_required'
   | 'limit_reached'
   | 'port_in_use'
   | 'listen_failed'

@@ -1,15 +1,18 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import { getRequestListener, RequestError } from '@hono/node-server'
 import { ServiceError } from '../lib/errors.ts'
 import type { Logger } from '../lib/logger.ts'
 import type { AccessLog } from './http/access-log.ts'
 import { type AuthPolicy, type AuthOutcome, challenge } from './http/authentication.ts'
 import type { Cors } from './http/cors.ts'
-import { findDuplicateHeader, type Guard, type Refusal } from './http/guards.ts'
+import { checkRequest, type Guard, type Refusal, refusalError } from './http/guards.ts'
 import { toProblem, writeProblem } from './http/problem.ts'
 import { createPublicRoutes, publicProblem } from './http/public-routes.ts'
 import type { RefusedRequest } from './http/refusals.ts'
+import { refuseUpgrade } from './http/refused-upgrade.ts'
 import { parseTarget } from './http/request-target.ts'
+import type { Upgrades } from './listen.ts'
 import type { McpEndpoint } from './mcp/endpoint.ts'
 import { rpcCodes } from './mcp/errors.ts'
 import { errorMessage, JsonText } from './mcp/json-text.ts'
@@ -24,8 +27,8 @@ export interface AppParts {
   cors: Cors
   /** The server is bound to every address: a Host equal to the one reached is its own. */
   boundToAll: boolean
-  /** `/host/…`; guards itself with the host token. */
-  host?: (req: IncomingMessage, res: ServerResponse, path: string) => Promise<void>
+  /** `/host` and `/host/…`; guards itself with the host token. */
+  host?: HostRoom
   /** `/artefacts/sha256/<hex>`. */
   download?: (req: IncomingMessage, res: ServerResponse, hex: string) => Promise<void>
   isReady: () => boolean
@@ -33,6 +36,16 @@ export interface AppParts {
   limits: Pick<Limits, 'refusedBodyDrainMs'>
   log: Logger
   accessLog: AccessLog
+}
+
+/** What the application talks to. */
+export interface HostRoom {
+  handle(req: IncomingMessage, res: ServerResponse, path: string): Promise<void>
+  /** Is this upgrade one of its own? */
+  wantsUpgrade(req: IncomingMessage): boolean
+  upgrade(req: IncomingMessage, socket: Socket, head: Buffer): void
+  /** Tells the application that the server stops, and lets it go. */
+  close(): void
 }
 
 const artefactPath = '/artefacts/sha256/'
@@ -53,28 +66,14 @@ export function createListener(parts: AppParts): RequestListener {
 
   function route(req: IncomingMessage, res: ServerResponse, notes: Notes): void | Promise<void> {
     const target = parseTarget(req.url ?? '')
-    if (target === null) {
-      const message = 'the request target must be a path or an http address'
-      return refuse(req, res, notes.path, { status: 400, reason: 'target_malformed', message })
-    }
-    const path = (notes.path = target.path)
+    const path = (notes.path = target?.path ?? '')
     const isRoom = path === '/mcp' || path.startsWith(artefactPath)
     if (isRoom) parts.cors.vary(res)
-    const duplicate = findDuplicateHeader(req.rawHeaders)
-    if (duplicate !== null) {
-      const message = `header "${duplicate}" was sent more than once`
-      return refuse(req, res, path, { status: 400, reason: 'duplicate_header', message })
-    }
-    const localAddress = parts.boundToAll ? req.socket.localAddress : undefined
-    const verdict = parts.guard(req.headers, localAddress)
-    if (!verdict.ok) return refuse(req, res, path, verdict.failure)
-    if (target.authority !== undefined) {
-      const named = parts.guard({ host: target.authority }, localAddress)
-      if (!named.ok) return refuse(req, res, path, named.failure)
-      req.url = target.url
-    }
+    const refusal = checkRequest(req, target, parts)
+    if (refusal !== null) return refuse(req, res, path, refusal)
     if (path === '*') throw new ServiceError('route_not_found', 'nothing is served at *')
-    if (path.startsWith('/host/') && parts.host !== undefined) return parts.host(req, res, path)
+    const isHost = path === '/host' || path.startsWith('/host/')
+    if (isHost && parts.host !== undefined) return parts.host.handle(req, res, path)
 
     if (req.headers.origin !== undefined) {
       parts.cors.apply(req, res)
@@ -116,8 +115,7 @@ export function createListener(parts: AppParts): RequestListener {
       const answer = errorMessage(null, { code: rpcCodes.refused, message })
       return sendRefusal(res, status, answer, {}, drainMs)
     }
-    const code = status === 403 ? 'request_refused' : 'body_invalid'
-    writeProblem(res, new ServiceError(code, message), {}, drainMs)
+    writeProblem(res, refusalError(refusal), {}, drainMs)
   }
 
   function refuseCaller(
@@ -162,6 +160,26 @@ export function createListener(parts: AppParts): RequestListener {
     } catch (error) {
       failed(res, notes, error)
     }
+  }
+}
+
+/** Takes requests that leave HTTP for the live link; they pass the guards that all requests pass. */
+export function createUpgrades({
+  guard,
+  boundToAll,
+  host,
+  onRefused,
+}: Pick<AppParts, 'guard' | 'boundToAll' | 'onRefused'> & { host: HostRoom }): Upgrades {
+  return {
+    wants: req => host.wantsUpgrade(req),
+    handle(req, socket, head) {
+      const target = parseTarget(req.url ?? '')
+      const refusal = checkRequest(req, target, { guard, boundToAll })
+      if (refusal === null) return host.upgrade(req, socket, head)
+      const { status, reason } = refusal
+      if (status === 403) onRefused({ status, reason, peer: peerOf(req) })
+      refuseUpgrade(socket, toProblem(refusalError(refusal)))
+    },
   }
 }
 

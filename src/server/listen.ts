@@ -1,4 +1,4 @@
-import { createServer, type RequestListener, type Server } from 'node:http'
+import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http'
 import { type AddressInfo, Server as NetServer, type Socket } from 'node:net'
 import { ServiceError } from '../lib/errors.ts'
 import type { Logger } from '../lib/logger.ts'
@@ -16,12 +16,24 @@ export interface Listening {
   stop(endStreams: () => void): Promise<void>
 }
 
+/** Requests that ask to leave HTTP. Those that nobody wants are answered as plain ones. */
+export interface Upgrades {
+  wants(req: IncomingMessage): boolean
+  /** Owns the socket from now on. */
+  handle(req: IncomingMessage, socket: Socket, head: Buffer): void
+}
+
+export interface ListenParts {
+  readonly listener: RequestListener
+  readonly upgrades?: Upgrades | undefined
+  readonly limits: Limits
+  readonly log: Logger
+}
+
 /** Binds a server with every time-out and bound set. */
 export async function listen(
-  listener: RequestListener,
   where: { host: string; port: number },
-  limits: Limits,
-  log: Logger,
+  { listener, upgrades, limits, log }: ListenParts,
 ): Promise<Listening> {
   const server = createServer({
     maxHeaderSize: limits.maxHeaderBytes,
@@ -32,12 +44,14 @@ export async function listen(
     connectionsCheckingInterval: Math.min(1000, limits.headersTimeoutMs),
     // What may wait on a stream before `write` reports it full.
     highWaterMark: limits.maxStreamBufferBytes,
+    shouldUpgradeCallback: req => upgrades?.wants(req) ?? false,
   })
   server.maxConnections = limits.maxConnections
   // A reader of a large answer that takes nothing any more would hold its file open for ever.
   server.timeout = Math.max(limits.streamStallMs, 2 * limits.streamKeepAliveMs)
   const connections = new Connections(server)
   server.on('request', listener)
+  server.on('upgrade', (req, socket, head) => upgrades?.handle(req, socket as Socket, head))
   await bind(server, where)
   // A failed accept must not end the process; when one fails, many do.
   server.on(
@@ -109,6 +123,8 @@ class Connections {
       // After the last byte was handed to the system, or with the connection.
       res.once('close', () => this.#count(socket, -1))
     })
+    // It closes itself, properly, or is cut.
+    server.on('upgrade', ({ socket }) => this.#count(socket, 1))
   }
 
   /** Idle ones now (also those opened ahead of need, as browsers do), the others when they are. */

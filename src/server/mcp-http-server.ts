@@ -1,9 +1,9 @@
-import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
+import type { RequestListener } from 'node:http'
 import { join } from 'node:path'
 import { isWildcard, localBase } from '../lib/address.ts'
 import { type Clock, monotonicClock, systemClock } from '../lib/clock.ts'
 import { type Logger, silentLogger } from '../lib/logger.ts'
-import { createListener } from './app.ts'
+import { type AppParts, createListener, createUpgrades, type HostRoom } from './app.ts'
 import { createFsStore } from './artefacts/fs-store.ts'
 import { defaultArtefactRoot } from './artefacts/helpers.ts'
 import { createLazyStore } from './artefacts/lazy-store.ts'
@@ -35,11 +35,11 @@ export interface ServerParts extends McpServices {
   accessLog?: AccessLog
   clock?: Clock
   store?: ArtefactStore
-  /** Makes the handler of `/host/…`. */
+  /** Makes what answers `/host` and `/host/…`. */
   host?: (context: {
     registry: ResourceRegistry
     onRefused: (refused: RefusedRequest) => void
-  }) => (req: IncomingMessage, res: ServerResponse, path: string) => Promise<void>
+  }) => HostRoom
 }
 
 /**
@@ -60,6 +60,7 @@ export class McpHttpServer {
   readonly #host: string
   #endpoint: McpEndpoint | null = null
   #listening: Listening | null = null
+  #hostRoom: HostRoom | null = null
   #baseUrl: string | null
   #stopped = false
 
@@ -93,7 +94,15 @@ export class McpHttpServer {
     // Opening the store now shows an unusable folder at the start, not at the first read.
     await this.#store?.page(undefined, 1)
     const where = { host: this.#host, port: this.#config.port ?? 0 }
-    this.#listening = await listen(this.requestListener(), where, this.#limits, this.#log)
+    const app = this.#assemble()
+    const { host } = app
+    this.#listening = await listen(where, {
+      listener: createListener(app),
+      upgrades: host === undefined ? undefined : createUpgrades({ ...app, host }),
+      limits: this.#limits,
+      log: this.#log,
+    })
+    this.#hostRoom = host ?? null
     const { port } = this.#listening.address
     this.#baseUrl ??= localBase(this.#host, port)
     return { url: `${this.#baseUrl}/mcp`, port }
@@ -107,8 +116,12 @@ export class McpHttpServer {
     this.#stopped = true
     const listening = this.#listening
     this.#listening = null
-    if (listening === null) this.#endpoint?.close()
-    else await listening.stop(() => this.#endpoint?.close())
+    const endStreams = () => {
+      this.#hostRoom?.close()
+      this.#endpoint?.close()
+    }
+    if (listening === null) endStreams()
+    else await listening.stop(endStreams)
     this.#endpoint = null
     this.#registry.close()
     if (this.#parts.store === undefined) await this.#store?.close()
@@ -119,6 +132,10 @@ export class McpHttpServer {
    * instead of `start`. It answers `/mcp`, `/artefacts/…`, `/healthz` and `/readyz`.
    */
   requestListener(): RequestListener {
+    return createListener(this.#assemble())
+  }
+
+  #assemble(): AppParts {
     const config = this.#config
     const registry = this.#registry
     registry.freeze()
@@ -135,7 +152,7 @@ export class McpHttpServer {
     const store = this.#store
     const onRefused = createRefusalLog(this.#ticks, refused => this.#recordRefusal(refused))
     const host = this.#parts.host?.({ registry, onRefused })
-    return createListener({
+    return {
       mcp: this.#endpoint,
       auth: this.#parts.auth ?? openPolicy,
       guard: createGuard({
@@ -154,7 +171,7 @@ export class McpHttpServer {
       limits: this.#limits,
       log: this.#log,
       accessLog: this.#parts.accessLog ?? accessLogOn(this.#log),
-    })
+    }
   }
 
   #recordRefusal({ status, reason, peer }: RefusedRequest): void {

@@ -11,7 +11,8 @@ import type { HostSink } from './host/host-sink.ts'
 import { resolveHostToken, tokenFile } from './host/host-token.ts'
 import { createInstanceRecord, InstanceFile } from './host/instance-record.ts'
 import { removeLeftovers } from './host/leftovers.ts'
-import { createHostRoutes } from './host/routes.ts'
+import { createHostRoom } from './host/host-room.ts'
+import { presencePatch, PresenceNews } from './host/link/presence.ts'
 import { watchSceneFile } from './host/scene-file.ts'
 import { apiKeyPolicy } from './http/authentication.ts'
 import { McpHttpServer } from './mcp-http-server.ts'
@@ -56,18 +57,22 @@ export async function startServe(
     await rm(tokenFile(instancesDir, instanceId), { force: true }).catch(() => {})
   })
   const audit = new AuditLog({ limits })
+  const presences = new PresenceNews(log)
   const server = new McpHttpServer(toConfig(options), {
     log,
     accessLog: options.accessLog,
     ...(options.apiKey === undefined ? {} : { auth: apiKeyPolicy(options.apiKey) }),
     ...(store === null ? {} : { store }),
     host: ({ registry, onRefused }) =>
-      createHostRoutes({
+      createHostRoom({
         sink: createSink(registry, audit, store, limits),
+        registry,
+        identity: { name: 'service-cli', version },
         token: token.secret,
         limits,
         log,
         onRefused,
+        onPresence: presence => presences.next(presence),
       }),
   })
   opened.defer(() => server.stop())
@@ -86,6 +91,10 @@ export async function startServe(
     record: await createInstanceRecord(facts, systemClock),
   })
   opened.defer(() => record.remove())
+  presences.follow(presence => {
+    const given = { dccType, named: name !== undefined, hostname: hostname() }
+    void record.update(presencePatch(presence, given))
+  })
   const { sceneFile } = options
   if (sceneFile !== undefined) {
     const setSceneText = (json: string) => registry.setSceneText(json)
@@ -122,13 +131,15 @@ function createSink(
 ): HostSink {
   return {
     setSceneText: json => registry.setSceneText(json),
+    hasScene: () => registry.hasScene,
     audit,
     artefacts: store,
-    openSessionEventBuffer: sessionId => {
-      const buffer = new SessionEventBuffer({ sessionId, limits })
+    openSessionEventBuffer: (sessionId, { maxlen = 1000, maxMessageBytes = 4096 }) => {
+      const buffer = new SessionEventBuffer({ sessionId, maxlen, maxMessageBytes, limits })
       registry.registerSessionEventBuffer(buffer)
       return buffer
     },
+    closeSessionEventBuffer: buffer => registry.removeSessionEventBuffer(buffer),
   }
 }
 

@@ -22,7 +22,10 @@ describe('stop', () => {
   })
 
   async function start(listener: RequestListener, limits = patient): Promise<void> {
-    listening = await listen(listener, { host: '127.0.0.1', port: 0 }, limits, silentLogger)
+    listening = await listen(
+      { host: '127.0.0.1', port: 0 },
+      { listener, limits, log: silentLogger },
+    )
   }
 
   async function open(text = ''): Promise<Socket> {
@@ -133,7 +136,10 @@ describe('an error of the listening socket', () => {
         server.emit('error', Object.assign(new Error(), { code }))
       res.end()
     }
-    const listening = await listen(listener, { host: '127.0.0.1', port: 0 }, patient, log)
+    const listening = await listen(
+      { host: '127.0.0.1', port: 0 },
+      { listener, limits: patient, log },
+    )
     const answer = await fetch(`http://127.0.0.1:${listening.address.port}/`)
     expect(answer.status).to.equal(200)
     await listening.stop(() => {})

@@ -23,6 +23,7 @@ export const exitCodeOf: Readonly<Record<ErrorCode, number>> = {
   body_timeout: exitCodes.network,
   media_type_unsupported: exitCodes.refused,
   method_not_allowed: exitCodes.refused,
+  upgrade_required: exitCodes.refused,
   route_not_found: exitCodes.refused,
   limit_reached: exitCodes.rateLimited,
   resource_not_found: exitCodes.refused,

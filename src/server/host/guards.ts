@@ -59,6 +59,14 @@ export function checkMethod(method: string | undefined): Refusal | null {
   return refusal('method', 'method_not_allowed', detail, undefined, { Allow: 'POST' })
 }
 
+/** `/host` itself is the live link, and nothing else. */
+export function notUpgraded(): Refusal {
+  const headers = { Upgrade: 'websocket', Connection: 'Upgrade' }
+  const detail = '/host is the address of the live link, a WebSocket'
+  const hint = 'connect with a WebSocket client, or post to /host/v1/scene'
+  return refusal('not_upgraded', 'upgrade_required', detail, hint, headers)
+}
+
 /** JSON routes: `application/json`, parameters allowed as long as the charset is UTF-8. */
 export function checkJsonMediaType(contentType: string | undefined): Refusal | null {
   const [type = '', ...parameters] = (contentType ?? '').split(';')

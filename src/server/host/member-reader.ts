@@ -13,17 +13,19 @@ export interface MemberFailure {
 
 /**
  * Reads the members of one untrusted object, each at most once. The first wrong member is kept,
- * and so is one that nobody asked for: a misspelt name must not lose its value silently.
- * A member that is null counts as absent.
+ * and so is one that nobody asked for: a misspelt name must not lose its value silently (unless
+ * `others` says that a newer writer may say more). A member that is null counts as absent.
  */
 export class MemberReader {
   readonly #members: ReadonlyMap<string, unknown>
   readonly #pointer: string
   readonly #known = new Set<string>()
+  readonly #others: 'refuse' | 'pass'
   #failure: MemberFailure | null = null
 
-  constructor(value: unknown, pointer: string) {
+  constructor(value: unknown, pointer: string, others: 'refuse' | 'pass' = 'refuse') {
     this.#pointer = pointer
+    this.#others = others
     // A map, because names such as "__proto__" are only names here.
     this.#members = new Map(isJsonObject(value) ? Object.entries(value) : [])
     if (!isJsonObject(value)) this.refuse(null, 'must be an object')
@@ -54,10 +56,10 @@ export class MemberReader {
     return value
   }
 
-  /** Makes absence of a text a failure. */
-  required(name: string, value: string | undefined): string {
+  /** Makes absence a failure; `instead` only fills the type. */
+  required<Value>(name: string, value: Value | undefined, instead: Value): Value {
     if (value === undefined) this.refuse(name, 'is required')
-    return value ?? ''
+    return value ?? instead
   }
 
   durationMs(name: string): number | undefined {
@@ -65,6 +67,29 @@ export class MemberReader {
     if (value === undefined) return undefined
     if (typeof value === 'number' && Number.isFinite(value) && value >= 0) return value
     return this.refuse(name, 'must be a number of milliseconds, 0 or more')
+  }
+
+  flag(name: string): boolean | undefined {
+    const value = this.any(name)
+    if (value === undefined || typeof value === 'boolean') return value
+    return this.refuse(name, 'must be true or false')
+  }
+
+  integer(name: string, least: number, most: number): number | undefined {
+    const value = this.any(name)
+    if (value === undefined) return undefined
+    if (Number.isSafeInteger(value) && Number(value) >= least && Number(value) <= most) {
+      return Number(value)
+    }
+    return this.refuse(name, `must be a whole number from ${least} to ${most}`)
+  }
+
+  /** One of the given words. */
+  word<Word extends string>(name: string, words: readonly Word[]): Word | undefined {
+    const value = this.any(name)
+    if (value === undefined) return undefined
+    const found = words.find(word => word === value)
+    return found ?? this.refuse(name, `must be ${words.join(' or ')}`)
   }
 
   /** RFC 3339 in, RFC 3339 in UTC with milliseconds out. */
@@ -87,9 +112,15 @@ export class MemberReader {
     this.#failure ??= failure
   }
 
+  /** Of what was asked for so far. */
+  get firstFailure(): MemberFailure | null {
+    return this.#failure
+  }
+
   get failure(): MemberFailure | null {
     for (const name of this.#members.keys()) {
-      if (!this.#known.has(name)) this.refuse(name, 'is not known here')
+      if (this.#others === 'refuse' && !this.#known.has(name))
+        this.refuse(name, 'is not known here')
     }
     return this.#failure
   }

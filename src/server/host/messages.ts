@@ -70,7 +70,7 @@ function parseAuditRecord(
   const text = (name: string) => reader.name(name, limits.maxFieldChars)
   return reader.finish<AuditRecord>(
     present({
-      action: reader.required('action', text('action')),
+      action: reader.required('action', text('action'), ''),
       outcome: parseOutcome(reader, pointer),
       actor: text('actor'),
       params: reader.any('params'),
@@ -96,7 +96,7 @@ function parseOutcome(reader: MemberReader, pointer: string): AuditOutcome | und
     new MemberReader(value, '').any(kind),
     `${pointer}/outcome/${kind}`,
   )
-  const text = inner.required(member, inner.text(member))
+  const text = inner.required(member, inner.text(member), '')
   reader.inherit(inner.failure)
   return kind === 'denied' ? { denied: { reason: text } } : { error: { message: text } }
 }
@@ -126,10 +126,10 @@ function parseEvent(
   }
   return reader.finish<SessionEventInput>(
     present({
-      source: reader.required('source', text('source')),
-      stream: reader.required('stream', text('stream')),
+      source: reader.required('source', text('source'), ''),
+      stream: reader.required('stream', text('stream'), ''),
       level: level ?? 'info',
-      message: reader.required('message', reader.text('message')),
+      message: reader.required('message', reader.text('message'), ''),
       toolCallId: text('tool_call_id'),
       jobId: text('job_id'),
       correlationId: text('correlation_id'),

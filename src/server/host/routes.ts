@@ -5,7 +5,7 @@ import type { Logger } from '../../lib/logger.ts'
 import type { Secret } from '../../lib/secret.ts'
 import { toProblem, writeProblem } from '../http/problem.ts'
 import type { Limits } from '../options.ts'
-import { EventBuffers } from './event-buffers.ts'
+import type { EventBuffers } from './event-buffers.ts'
 import {
   type Refusal,
   checkArtefactMediaType,
@@ -15,6 +15,7 @@ import {
   checkPeer,
   checkToken,
   checkUploads,
+  notUpgraded,
 } from './guards.ts'
 import type { HostSink } from './host-sink.ts'
 import { parseAuditPost, parseEventsPost } from './messages.ts'
@@ -24,6 +25,7 @@ import { receiveArtefact } from './upload.ts'
 
 export interface HostRoutesDeps {
   readonly sink: HostSink
+  readonly buffers: EventBuffers
   readonly token: Secret
   readonly limits: Limits
   readonly log: Logger
@@ -55,8 +57,7 @@ const eventsPrefix = '/host/v1/events/'
  * of the request's address as the client wrote it, without the query.
  */
 export function createHostRoutes(deps: HostRoutesDeps): HostRoutes {
-  const { sink, limits, clock = systemClock } = deps
-  const buffers = new EventBuffers(sink, limits.maxEventBuffers)
+  const { sink, buffers, limits, clock = systemClock } = deps
 
   const sceneRoute = jsonRoute(async (req, res) => {
     const text = await readText(req, limits)
@@ -121,6 +122,7 @@ export function createHostRoutes(deps: HostRoutesDeps): HostRoutes {
         deps.onRefused({ status, reason: stranger.reason, peer })
         return refuse(res, stranger, limits)
       }
+      if (path === '/host') return refuse(res, notUpgraded(), limits)
       const wrongMethod = checkMethod(req.method)
       if (wrongMethod !== null) return refuse(res, wrongMethod, limits)
       const route = find(path)

@@ -19,23 +19,33 @@ export function parseUploadOptions(
   const parameters = parseQuery(query)
   if (!parameters.ok) return parameters
   const reader = new MemberReader(parameters.value, '')
+  const metadata = parseMetadata(reader, limits)
+  return reader.finish(readSidecar(reader, mime, metadata, nowMs, limits))
+}
+
+/** The sidecar members beside the type of the bytes, as posts and the live link both name them. */
+export function readSidecar(
+  reader: MemberReader,
+  mime: string | undefined,
+  metadata: unknown,
+  nowMs: number,
+  limits: Pick<Limits, 'maxFieldChars'>,
+): ArtefactOptions {
   const text = (name: string) => reader.name(name, limits.maxFieldChars)
   const expiresAt = reader.time('expires_at')
   if (expiresAt !== undefined && Date.parse(expiresAt) <= nowMs) {
     reader.refuse('expires_at', 'must be a time to come')
   }
-  return reader.finish<ArtefactOptions>(
-    present({
-      mime,
-      displayName: text('display_name'),
-      sessionId: text('session_id'),
-      toolCallId: text('tool_call_id'),
-      jobId: text('job_id'),
-      correlationId: text('correlation_id'),
-      expiresAt,
-      metadata: parseMetadata(reader, limits),
-    }),
-  )
+  return present({
+    mime,
+    displayName: text('display_name'),
+    sessionId: text('session_id'),
+    toolCallId: text('tool_call_id'),
+    jobId: text('job_id'),
+    correlationId: text('correlation_id'),
+    expiresAt,
+    metadata,
+  })
 }
 
 function parseMetadata(
@@ -49,13 +59,16 @@ function parseMetadata(
     const nested = `must not nest deeper than ${limits.maxJsonDepth}`
     return reader.refuse('metadata', parsed.failure === 'depth' ? nested : 'must be JSON')
   }
-  if (jsonBytes(parsed.value) > limits.maxArtefactMetadataBytes) {
-    return reader.refuse(
-      'metadata',
-      `must not be larger than ${limits.maxArtefactMetadataBytes} bytes`,
-    )
-  }
-  return parsed.value
+  return boundedMetadata(reader, parsed.value, limits)
+}
+
+export function boundedMetadata(
+  reader: MemberReader,
+  value: unknown,
+  { maxArtefactMetadataBytes: most }: Pick<Limits, 'maxArtefactMetadataBytes'>,
+): unknown {
+  if (value === undefined || jsonBytes(value) <= most) return value
+  return reader.refuse('metadata', `must not be larger than ${most} bytes`)
 }
 
 /** What the store refused, under the name that the client used. */

@@ -1,6 +1,9 @@
+import type { IncomingMessage } from 'node:http'
 import { isIP } from 'node:net'
+import { ServiceError } from '../../lib/errors.ts'
 import { type Result, fail, ok } from '../../lib/result.ts'
 import { parseOrigin } from '../../lib/web-origin.ts'
+import type { RequestTarget } from './request-target.ts'
 
 /** A request that is not served, and why: the value it sent and the flag that would allow it. */
 export interface Refusal {
@@ -43,6 +46,38 @@ export function findDuplicateHeader(rawHeaders: readonly string[]): string | nul
     else seen.push(name)
   }
   return null
+}
+
+/**
+ * What every request must pass, whatever it asks for. A request with the whole address in its
+ * first line goes on with the path alone.
+ */
+export function checkRequest(
+  req: IncomingMessage,
+  target: RequestTarget | null,
+  { guard, boundToAll }: { readonly guard: Guard; readonly boundToAll: boolean },
+): Refusal | null {
+  if (target === null) {
+    const message = 'the request target must be a path or an http address'
+    return { status: 400, reason: 'target_malformed', message }
+  }
+  const duplicate = findDuplicateHeader(req.rawHeaders)
+  if (duplicate !== null) {
+    const message = `header "${duplicate}" was sent more than once`
+    return { status: 400, reason: 'duplicate_header', message }
+  }
+  const localAddress = boundToAll ? req.socket.localAddress : undefined
+  const verdict = guard(req.headers, localAddress)
+  if (!verdict.ok) return verdict.failure
+  if (target.authority === undefined) return null
+  const named = guard({ host: target.authority }, localAddress)
+  if (!named.ok) return named.failure
+  req.url = target.url
+  return null
+}
+
+export function refusalError({ status, message }: Refusal): ServiceError {
+  return new ServiceError(status === 403 ? 'request_refused' : 'body_invalid', message)
 }
 
 export interface OriginRules {

@@ -24,6 +24,7 @@ const table: Record<ErrorCode, Row> = {
   media_type_unsupported: { status: 415 },
   route_not_found: { status: 404 },
   method_not_allowed: { status: 405 },
+  upgrade_required: { status: 426 },
   limit_reached: { status: 429 },
   port_in_use: { status: 500, local: true },
   listen_failed: { status: 500, local: true },

@@ -1,6 +1,6 @@
 import type { Logger } from '../../lib/logger.ts'
 import { ServiceError } from '../../lib/errors.ts'
-import type { MaybePromise } from './maybe-promise.ts'
+import { type MaybePromise, recovered } from './maybe-promise.ts'
 import type { Content, DescriptorPage, PagedProducer, Template } from './producer.ts'
 import { ownReadError } from './producer-failure.ts'
 
@@ -18,7 +18,7 @@ export class ArtefactSource {
 
   /** Rejects only for a position that is none. */
   page(after: string | undefined, limit: number): MaybePromise<DescriptorPage> {
-    return guarded(
+    return recovered(
       () => this.#producer.page(after, limit),
       error => {
         if (error instanceof ServiceError && error.code === 'resource_uri_invalid') throw error
@@ -29,7 +29,7 @@ export class ArtefactSource {
   }
 
   read(uri: string): MaybePromise<readonly Content[]> {
-    return guarded(
+    return recovered(
       () => this.#producer.read(uri),
       error => {
         throw ownReadError(error, 'artefact', uri, this.#log)
@@ -43,17 +43,5 @@ export class ArtefactSource {
 
   async complete(variable: string, prefix: string): Promise<readonly string[]> {
     return (await this.#producer.complete?.(variable, prefix)) ?? []
-  }
-}
-
-function guarded<Value>(
-  call: () => MaybePromise<Value>,
-  failed: (error: unknown) => Value,
-): MaybePromise<Value> {
-  try {
-    const value = call()
-    return value instanceof Promise ? value.catch(failed) : value
-  } catch (error) {
-    return failed(error)
   }
 }

@@ -28,6 +28,19 @@ export function all<Value>(values: readonly MaybePromise<Value>[]): MaybePromise
   return ready
 }
 
+/** The call's outcome, or what `failed` makes of its error, thrown now or later. */
+export function recovered<Value>(
+  call: () => MaybePromise<Value>,
+  failed: (error: unknown) => Value,
+): MaybePromise<Value> {
+  try {
+    const value = call()
+    return value instanceof Promise ? value.catch(failed) : value
+  } catch (error) {
+    return failed(error)
+  }
+}
+
 /** The promise's outcome, or what `late` returns or throws once `timeoutMs` have passed. */
 export function within<Value>(
   promise: PromiseLike<Value>,

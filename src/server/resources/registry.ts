@@ -15,6 +15,7 @@ import { createUriParser, isScheme, normaliseUri } from './resource-uri.ts'
 import { ResourceRoutes } from './routes.ts'
 import { SceneProducer, sceneCurrentUri, sceneDeltaUri } from './scene.ts'
 import { SceneState } from './scene-state.ts'
+import type { Attachment, SchemeSource, SchemeState } from './scheme-source.ts'
 import { isPolledScheme, isReservedScheme } from './schemes.ts'
 import { SessionEventBuffer } from './session-event-buffer.ts'
 import { SessionEventsProducer } from './session-events.ts'
@@ -93,6 +94,10 @@ export class ResourceRegistry {
     return this.#scene.setText(json)
   }
 
+  get hasScene(): boolean {
+    return this.#scene.current.text !== null
+  }
+
   /**
    * Offers the log as `audit://recent` and tells subscribers of every record. Once, before start;
    * else it throws `usage_invalid`, and `TypeError` for what is no `AuditLog`.
@@ -119,6 +124,11 @@ export class ResourceRegistry {
     this.#listChanges.request()
   }
 
+  /** The buffer is listed and read no more; one that is not registered changes nothing. */
+  removeSessionEventBuffer(buffer: SessionEventBuffer): void {
+    if (this.#events.remove(buffer)) this.#listChanges.request()
+  }
+
   /**
    * Serves a scheme of the host's own. Throws `usage_invalid` after start and for a taken or
    * built-in scheme, `TypeError` for a producer or scheme out of its form.
@@ -130,20 +140,43 @@ export class ResourceRegistry {
     }
     const { limits, log, timer } = { limits: this.#limits, log: this.#log, timer: this.#timer }
     const custom = new CustomProducer(producer, { limits, log, timer })
-    if (!isScheme(custom.scheme)) {
-      throw new TypeError(
-        'a producer scheme is a lower-case letter, then letters, digits, "+", "-" or "."',
-      )
-    }
-    if (isReservedScheme(custom.scheme) || this.#routes.serves(custom.scheme)) {
-      throw misuse(`the scheme "${custom.scheme}" is taken`)
-    }
+    this.#assertFree(custom.scheme)
     this.#routes.add(custom)
     this.#listChanges.request()
   }
 
   /**
-   * Tells subscribers that a resource of a custom scheme changed. Throws `usage_invalid` for any
+   * Serves a scheme from now on, also after start: for the product's own sources, no part of the
+   * library's face. Throws as `addProducer` does; ask `schemeState` first to tell why.
+   */
+  attach(source: SchemeSource): Attachment {
+    this.#assertFree(source.scheme)
+    this.#routes.attach(source)
+    this.#listChanges.request()
+    let attached = true
+    return {
+      listChanged: () => {
+        if (!attached) return
+        this.#routes.templatesChanged()
+        this.#listChanges.request()
+      },
+      detach: () => {
+        if (!attached) return
+        attached = false
+        this.#routes.detach(source)
+        this.#listChanges.request()
+      },
+    }
+  }
+
+  /** May a source take the scheme? Reserved ones are the product's built-in resources. */
+  schemeState(scheme: string): SchemeState {
+    if (isReservedScheme(scheme)) return 'reserved'
+    return this.#routes.serves(scheme) ? 'taken' : 'free'
+  }
+
+  /**
+   * Tells subscribers that a resource of a custom or attached scheme changed. Throws `usage_invalid` for any
    * other scheme, `ResourceUriInvalid` for what is no URI.
    */
   notifyUpdated(uri: string): void {
@@ -172,7 +205,7 @@ export class ResourceRegistry {
     return this.#listing.page(cursor)
   }
 
-  /** Of all producers; the same array until one is added. */
+  /** Of all producers; the same array until one is added or changes. */
   templates(): readonly Template[] {
     return this.#routes.templates()
   }
@@ -211,6 +244,15 @@ export class ResourceRegistry {
   /** Artefacts appeared or went. */
   artefactsChanged(): void {
     if (this.#routes.artefacts !== undefined) this.#listChanges.request()
+  }
+
+  #assertFree(scheme: string): void {
+    if (!isScheme(scheme)) {
+      throw new TypeError(
+        'a producer scheme is a lower-case letter, then letters, digits, "+", "-" or "."',
+      )
+    }
+    if (this.schemeState(scheme) !== 'free') throw misuse(`the scheme "${scheme}" is taken`)
   }
 
   #beforeStart(call: string): void {

@@ -5,10 +5,11 @@ import { type Completion, type OwnedTemplate, completion, templateVariables } fr
 import type { CustomProducer } from './custom-producer.ts'
 import { ResourceNotEnabled, ResourceNotFound, ResourceUriInvalid } from './errors.ts'
 import type { ListSources } from './listing.ts'
-import type { MaybePromise } from './maybe-promise.ts'
+import { type MaybePromise, recovered } from './maybe-promise.ts'
 import type { Content, Descriptor, PagedProducer, Template } from './producer.ts'
 import { ownReadError } from './producer-failure.ts'
 import type { ResourceUri } from './resource-uri.ts'
+import type { SchemeSource } from './scheme-source.ts'
 
 const captureUri = 'capture://current_window'
 
@@ -25,6 +26,7 @@ export class ResourceRoutes implements ListSources {
   readonly artefacts: ListSources['artefacts']
   readonly #builtIns: ReadonlyMap<string, BuiltIn>
   readonly #custom = new Map<string, CustomProducer>()
+  readonly #attached = new Map<string, SchemeSource>()
   readonly #artefactSource: ArtefactSource | undefined
   readonly #log: Logger
   #owned: ReadonlyMap<string, OwnedTemplate> | undefined
@@ -39,7 +41,7 @@ export class ResourceRoutes implements ListSources {
   }
 
   serves(scheme: string): boolean {
-    return this.#builtIns.has(scheme) || this.#custom.has(scheme)
+    return this.#builtIns.has(scheme) || this.#custom.has(scheme) || this.#attached.has(scheme)
   }
 
   add(producer: CustomProducer): void {
@@ -47,8 +49,23 @@ export class ResourceRoutes implements ListSources {
     this.#owned = undefined
   }
 
+  attach(source: SchemeSource): void {
+    this.#attached.set(source.scheme, source)
+    this.#owned = undefined
+  }
+
+  detach(source: SchemeSource): void {
+    this.#attached.delete(source.scheme)
+    this.#owned = undefined
+  }
+
+  /** The templates of a source are others now. */
+  templatesChanged(): void {
+    this.#owned = undefined
+  }
+
   fixed(): readonly MaybePromise<readonly Descriptor[]>[] {
-    return [...this.#builtIns.values(), ...this.#custom.values()].map(producer => producer.list())
+    return this.#producers().map(producer => producer.list())
   }
 
   read(uri: ResourceUri): MaybePromise<readonly Content[]> {
@@ -56,6 +73,8 @@ export class ResourceRoutes implements ListSources {
     if (builtIn !== undefined) return this.#readBuiltIn(builtIn, uri)
     const custom = this.#custom.get(uri.scheme)
     if (custom !== undefined) return custom.read(uri.text)
+    const attached = this.#attached.get(uri.scheme)
+    if (attached !== undefined) return this.#readAttached(attached, uri)
     if (uri.scheme === 'artefact') return this.#enabledArtefacts(uri).read(uri.text)
     if (uri.scheme === 'capture' && `capture://${uri.path}` === captureUri) {
       throw new ResourceNotEnabled(uri.text, 'this server has no window to capture')
@@ -70,7 +89,7 @@ export class ResourceRoutes implements ListSources {
     this.#enabledArtefacts(uri)
   }
 
-  /** The same array until a producer is added. */
+  /** The same array until a producer is added or goes, or a source says that its own changed. */
   templates(): readonly Template[] {
     this.#ownedTemplates()
     return this.#templates
@@ -92,6 +111,11 @@ export class ResourceRoutes implements ListSources {
     }
   }
 
+  /** In the order of the listing. */
+  #producers(): readonly (BuiltIn | CustomProducer | SchemeSource)[] {
+    return [...this.#builtIns.values(), ...this.#custom.values(), ...this.#attached.values()]
+  }
+
   #readBuiltIn(producer: BuiltIn, uri: ResourceUri): readonly Content[] {
     if (!uri.plain) throw new ResourceNotFound(uri.text)
     try {
@@ -99,6 +123,15 @@ export class ResourceRoutes implements ListSources {
     } catch (error) {
       throw ownReadError(error, uri.scheme, uri.text, this.#log)
     }
+  }
+
+  #readAttached(source: SchemeSource, { text }: ResourceUri): MaybePromise<readonly Content[]> {
+    return recovered(
+      () => source.read(text),
+      error => {
+        throw ownReadError(error, source.scheme, text, this.#log)
+      },
+    )
   }
 
   #enabledArtefacts(uri: ResourceUri): ArtefactSource {
@@ -110,11 +143,11 @@ export class ResourceRoutes implements ListSources {
     if (this.#owned !== undefined) return this.#owned
     const owned = new Map<string, OwnedTemplate>()
     const artefacts = this.#artefactSource === undefined ? [] : [this.#artefactSource]
-    for (const owner of [...this.#builtIns.values(), ...this.#custom.values(), ...artefacts]) {
+    for (const owner of [...this.#producers(), ...artefacts]) {
       for (const template of owner.templates()) {
         owned.set(template.uriTemplate, {
           template,
-          complete: (variable, prefix) => owner.complete(variable, prefix),
+          complete: (variable, prefix) => owner.complete?.(variable, prefix) ?? [],
         })
       }
     }

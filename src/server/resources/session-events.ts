@@ -40,6 +40,14 @@ export class SessionEventsProducer implements BuiltIn {
     this.#descriptors = undefined
   }
 
+  /** False when it is not registered. */
+  remove(buffer: SessionEventBuffer): boolean {
+    if (this.#buffers.get(buffer.sessionId) !== buffer) return false
+    this.#buffers.delete(buffer.sessionId)
+    this.#descriptors = undefined
+    return true
+  }
+
   list(): readonly Descriptor[] {
     this.#descriptors ??= freezeAll(Array.from(this.#buffers.values(), describe))
     return this.#descriptors

@@ -1,7 +1,7 @@
 import type { Clock } from '../../lib/clock.ts'
 import type { Timer } from './timer.ts'
 
-/** At most one call in `intervalMs`; the last request of a burst is never lost. */
+/** At most one call in `intervalMs`; the last request of a burst is never lost, until it is closed. */
 export class Throttle {
   readonly #intervalMs: number
   readonly #run: () => void
@@ -9,6 +9,7 @@ export class Throttle {
   readonly #timer: Timer
   #lastMs = Number.NEGATIVE_INFINITY
   #cancel: (() => void) | undefined
+  #closed = false
 
   constructor(
     intervalMs: number,
@@ -22,7 +23,7 @@ export class Throttle {
   }
 
   request(): void {
-    if (this.#cancel !== undefined) return
+    if (this.#closed || this.#cancel !== undefined) return
     const waited = this.#clock.now() - this.#lastMs
     if (waited >= this.#intervalMs) {
       this.#fire()
@@ -37,6 +38,7 @@ export class Throttle {
   }
 
   close(): void {
+    this.#closed = true
     this.#cancel?.()
     this.#cancel = undefined
   }

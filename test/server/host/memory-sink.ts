@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { ArtefactOptions, PutResult } from '../../../src/server/artefacts/store.ts'
-import type { HostSink } from '../../../src/server/host/host-sink.ts'
+import type { BufferForm, HostSink } from '../../../src/server/host/host-sink.ts'
 import { defaultLimits } from '../../../src/server/options.ts'
 import type { AuditRecord } from '../../../src/server/resources/audit-entry.ts'
 import { AuditLog } from '../../../src/server/resources/audit-log.ts'
@@ -30,9 +30,18 @@ export class MemorySink implements HostSink {
     return revision
   }
 
-  openSessionEventBuffer(sessionId: string): SessionEventBuffer {
+  hasScene(): boolean {
+    return this.#scene.current.text !== null
+  }
+
+  closeSessionEventBuffer(buffer: SessionEventBuffer): void {
+    this.buffers.delete(buffer.sessionId)
+  }
+
+  openSessionEventBuffer(sessionId: string, form: BufferForm = {}): SessionEventBuffer {
     if (this.buffers.has(sessionId)) throw new TypeError('opened twice')
-    const buffer = new SessionEventBuffer({ sessionId, maxlen: 3 })
+    const { maxlen = 3, maxMessageBytes = 4096 } = form
+    const buffer = new SessionEventBuffer({ sessionId, maxlen, maxMessageBytes })
     this.buffers.set(sessionId, buffer)
     return buffer
   }

@@ -12,6 +12,7 @@ describe('toProblem', () => {
     ['body_timeout', 408],
     ['media_type_unsupported', 415],
     ['method_not_allowed', 405],
+    ['upgrade_required', 426],
     ['route_not_found', 404],
     ['limit_reached', 429],
     ['storage_full', 507],

@@ -1,0 +1,48 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import { type Clock, monotonicClock, systemClock } from '../../lib/clock.ts'
+import type { Logger } from '../../lib/logger.ts'
+import type { Secret } from '../../lib/secret.ts'
+import type { Limits } from '../options.ts'
+import { type Timer, systemTimer } from '../resources/timer.ts'
+import { EventBuffers } from './event-buffers.ts'
+import type { HostSink } from './host-sink.ts'
+import { AppLink, type AppLinkDeps } from './link/app-link.ts'
+import type { Presence } from './link/presence.ts'
+import { createLinkUpgrade, wantsLink } from './link/upgrade.ts'
+import { createHostRoutes, type HostRefused } from './routes.ts'
+
+export interface HostRoomDeps {
+  readonly sink: HostSink
+  readonly registry: AppLinkDeps['registry']
+  readonly token: Secret
+  readonly identity: { readonly name: string; readonly version: string }
+  readonly limits: Limits
+  readonly log: Logger
+  readonly clock?: Clock
+  readonly timer?: Timer
+  onPresence(presence: Presence): void
+  /** Told of every 401 and 403, for the audit log. */
+  onRefused(refused: HostRefused): void
+}
+
+/** Everything below `/host`: the live link and the plain posts, which share the event buffers. */
+export function createHostRoom(deps: HostRoomDeps) {
+  const { sink, token, limits, log, onRefused, clock = systemClock, timer = systemTimer } = deps
+  const buffers = new EventBuffers(sink, limits.maxEventBuffers)
+  const handle = createHostRoutes({ sink, buffers, token, limits, log, clock, onRefused })
+  const link = new AppLink({ ...deps, buffers, clock, timer, ticks: deps.clock ?? monotonicClock })
+  const upgrade = createLinkUpgrade({
+    token,
+    limits,
+    onRefused,
+    openLinks: () => link.openLinks,
+    accept: (ws, socket) => link.accept(ws, socket),
+  })
+  return {
+    handle: (req: IncomingMessage, res: ServerResponse, path: string) => handle(req, res, path),
+    wantsUpgrade: wantsLink,
+    upgrade: (req: IncomingMessage, socket: Socket, head: Buffer) => upgrade(req, socket, head),
+    close: () => link.close(),
+  }
+}

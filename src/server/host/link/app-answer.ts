@@ -1,0 +1,73 @@
+import type { ServiceError } from '../../../lib/errors.ts'
+import { isJsonObject } from '../../../lib/json.ts'
+import { type Result, fail, ok } from '../../../lib/result.ts'
+import type { Limits } from '../../options.ts'
+import { ResourceNotFound, ResourceUriInvalid } from '../../resources/errors.ts'
+import type { Content } from '../../resources/producer.ts'
+import { parseContent } from '../../resources/producer-check.ts'
+import { hostFailure } from './host-failure.ts'
+
+/** An answer of the application, its envelope checked; the other members are as they came. */
+export type AppReply =
+  | { readonly type: 'ok'; readonly id: string; readonly [member: string]: unknown }
+  | {
+      readonly type: 'error'
+      readonly id?: string
+      /** One of `LinkErrorCode`, or of a later version of the protocol. */
+      readonly code: string
+      readonly message: string
+    }
+
+export interface ReadFailure {
+  /** For the reader. */
+  readonly error: ServiceError
+  /** For the log; null when there is nothing wrong with the application. */
+  readonly trouble: string | null
+}
+
+/** What the reader of `uri` gets for the application's answer: docs/host-link.md, "read". */
+export function readOutcome(
+  uri: string,
+  reply: AppReply,
+  limits: Pick<Limits, 'maxFieldChars'>,
+): Result<readonly Content[], ReadFailure> {
+  if (reply.type === 'ok') {
+    const contents = parseContents(reply['contents'])
+    return contents === null ? failed('contents of the wrong form') : ok(contents)
+  }
+  switch (reply.code) {
+    case 'not_found':
+      return fail({ error: new ResourceNotFound(uri), trouble: null })
+    case 'invalid': {
+      const message = reply.message.slice(0, limits.maxFieldChars).toWellFormed()
+      const error = new ResourceUriInvalid(message || 'the application refuses the URI')
+      return fail({ error, trouble: null })
+    }
+    case 'busy':
+      return fail({ error: hostFailure('host_busy'), trouble: null })
+    default:
+      return failed(`${reply.code}: ${reply.message}`.slice(0, limits.maxFieldChars))
+  }
+}
+
+function failed(trouble: string): Result<never, ReadFailure> {
+  return fail({ error: hostFailure('host_failed'), trouble })
+}
+
+/** Frozen, so that all readers of one answer share its serialisation. */
+function parseContents(raw: unknown): readonly Content[] | null {
+  if (!Array.isArray(raw)) return null
+  const contents: Content[] = []
+  for (const item of raw) {
+    const content = parseContent(withoutNulls(item))
+    if (content === null) return null
+    contents.push(content)
+  }
+  return Object.freeze(contents)
+}
+
+/** On the link a member that is null counts as absent. */
+function withoutNulls(value: unknown): unknown {
+  if (!isJsonObject(value)) return value
+  return Object.fromEntries(Object.entries(value).filter(([, member]) => member !== null))
+}

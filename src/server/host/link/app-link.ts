@@ -1,0 +1,139 @@
+import { randomUUID } from 'node:crypto'
+import type { Socket } from 'node:net'
+import type { WebSocket } from 'ws'
+import type { Clock } from '../../../lib/clock.ts'
+import { closeCodes, protocolVersion, type Welcome } from '../../../lib/host-link/wire.ts'
+import type { Logger } from '../../../lib/logger.ts'
+import type { Limits } from '../../options.ts'
+import type { ResourceRegistry } from '../../resources/registry.ts'
+import type { Timer } from '../../resources/timer.ts'
+import type { EventBuffers } from '../event-buffers.ts'
+import type { HostSink } from '../host-sink.ts'
+import { Application } from './application.ts'
+import { Channel, type ChannelReader } from './channel.ts'
+import { parseFrame } from './incoming.ts'
+import type { HelloFacts } from './message-parsers.ts'
+import type { Presence } from './presence.ts'
+
+export interface AppLinkDeps {
+  readonly sink: HostSink
+  readonly buffers: EventBuffers
+  /** Where the schemes of the application hang. */
+  readonly registry: Pick<ResourceRegistry, 'attach' | 'schemeState' | 'notifyUpdated'>
+  readonly identity: { readonly name: string; readonly version: string }
+  readonly limits: Limits
+  readonly log: Logger
+  readonly clock: Clock
+  readonly ticks: Clock
+  readonly timer: Timer
+  /** Told of every change of what is known of the application. */
+  onPresence(presence: Presence): void
+}
+
+/** When the server stops, clients come back no sooner than this. */
+const reconnectAfterMs = 1000
+
+/** The live link's one place: which application has it, who is turned away, what is left of it. */
+export class AppLink {
+  readonly #deps: AppLinkDeps
+  readonly #channels = new Set<Channel>()
+  /** The one that is connected, or whose connection was lost a moment ago. */
+  #application: Application | null = null
+  #closed = false
+
+  constructor(deps: AppLinkDeps) {
+    this.#deps = deps
+  }
+
+  get openLinks(): number {
+    return this.#channels.size
+  }
+
+  /** A WebSocket past the handshake: its first message must be a hello. */
+  accept(ws: WebSocket, socket: Socket): void {
+    const { limits, ticks } = this.#deps
+    const late = setTimeout(() => {
+      channel.close(closeCodes.helloMissing, `no hello came within ${limits.linkHelloMs} ms`)
+    }, limits.linkHelloMs)
+    const newcomer: ChannelReader = {
+      text: text => {
+        clearTimeout(late)
+        this.#greet(channel, text)
+      },
+      bytes: () => channel.close(closeCodes.badMessage, 'the first message must be a hello'),
+      closed: () => clearTimeout(late),
+    }
+    const channel = new Channel(ws, socket, { limits, ticks, reader: newcomer })
+    this.#channels.add(channel)
+    ws.once('close', () => this.#channels.delete(channel))
+    if (this.#closed) channel.close(closeCodes.serverStops, 'the server stops')
+  }
+
+  /** Lets every application know and go. */
+  close(): void {
+    this.#closed = true
+    for (const channel of this.#channels) {
+      const reason = 'the server stops'
+      channel.send({ type: 'shutdown', reason, reconnect_after_ms: reconnectAfterMs })
+      channel.close(closeCodes.serverStops, reason)
+    }
+    this.#application?.forget()
+  }
+
+  #greet(channel: Channel, text: string): void {
+    const { clock, limits, log } = this.#deps
+    const frame = parseFrame(text, clock.now(), limits)
+    if (frame.kind !== 'message' || frame.message.type !== 'hello') {
+      const why = frame.kind === 'refused' ? frame.message : 'the first message must be a hello'
+      return channel.close(closeCodes.badMessage, why)
+    }
+    const hello = frame.message
+    if (!hello.protocol.includes(protocolVersion)) {
+      const reason = `the server speaks version ${protocolVersion} of the protocol`
+      return channel.close(closeCodes.versionUnknown, reason)
+    }
+    const { app, instanceId } = hello
+    if (this.#application?.isConnected && this.#application.instanceId !== instanceId) {
+      const message = `another application is connected: ${this.#application.describe()}`
+      log.warn({ dcc_type: app.dccType, pid: app.pid }, 'a second application was turned away')
+      channel.send({ type: 'error', code: 'host_taken', message, retryable: true })
+      return channel.close(closeCodes.hostTaken, 'another application is connected')
+    }
+    this.#seat(channel, hello)
+  }
+
+  #seat(channel: Channel, hello: HelloFacts): void {
+    const known = this.#application?.instanceId === hello.instanceId ? this.#application : null
+    if (known === null) this.#application?.forget()
+    const application = known ?? new Application(hello.instanceId, this.#deps, this.#onPresence)
+    this.#application = application
+    channel.send(this.#welcome())
+    application.connect(channel, hello)
+  }
+
+  readonly #onPresence = (presence: Presence, from: Application): void => {
+    // What is left of an earlier application says nothing of the one that has its place.
+    if (from !== this.#application) return
+    this.#deps.onPresence(presence)
+  }
+
+  #welcome(): Welcome {
+    const { limits, sink, identity } = this.#deps
+    return {
+      type: 'welcome',
+      protocol: protocolVersion,
+      session: randomUUID(),
+      server: identity,
+      limits: {
+        max_message_bytes: limits.maxMessageBytes,
+        max_batch: limits.maxHostBatch,
+        max_in_flight: limits.maxLinkRequests,
+        max_artefact_bytes: sink.artefacts === null ? null : limits.maxArtefactBytes,
+        max_scene_objects: limits.maxSceneObjects,
+        scene_min_interval_ms: 0,
+      },
+      heartbeat_ms: limits.linkHeartbeatMs,
+      need_scene: !sink.hasScene(),
+    }
+  }
+}

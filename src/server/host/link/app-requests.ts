@@ -1,0 +1,170 @@
+import type { ServerMessage } from '../../../lib/host-link/wire.ts'
+import type { Logger } from '../../../lib/logger.ts'
+import { type Result, fail, ok } from '../../../lib/result.ts'
+import type { Limits } from '../../options.ts'
+import type { Content } from '../../resources/producer.ts'
+import type { Timer } from '../../resources/timer.ts'
+import { type AppReply, readOutcome } from './app-answer.ts'
+import { type HostReason, hostFailure } from './host-failure.ts'
+
+/** Questions to the application, as its schemes ask them. */
+export interface AppQuestions {
+  /** Rejects only with a `ServiceError` of a `resource_` code. */
+  read(uri: string): Promise<readonly Content[]>
+  /** The `resources` of the answer as they came, or what went wrong; never rejects. */
+  list(scheme: string): Promise<Result<unknown, string>>
+}
+
+export interface AppRequestsParts {
+  /** False when the link is lost. Must not throw; may call `disconnect` or `settle` at once. */
+  send(message: ServerMessage): boolean
+  /** Asked when a question ran out of time: `lateReason` with the link's newest heartbeat. */
+  lateReason(): 'host_busy' | 'host_timeout'
+  timer: Timer
+  limits: Pick<
+    Limits,
+    'maxLinkRequests' | 'maxLinkSchemes' | 'linkReadMs' | 'linkListMs' | 'maxFieldChars'
+  >
+  log: Logger
+}
+
+type Outcome = Result<AppReply, HostReason>
+
+interface OpenQuestion {
+  readonly cancelTimer: () => void
+  readonly settled: (outcome: Outcome) => void
+}
+
+/**
+ * The questions of one connection: made with it, told of every answer (`settle`) and of its end
+ * (`disconnect`). Each gets exactly one outcome, by the deadline at the latest.
+ */
+export class AppRequests implements AppQuestions {
+  readonly #parts: AppRequestsParts
+  readonly #open = new Map<string, OpenQuestion>()
+  /** By URI: whoever asks for what another one waits for gets the same answer. */
+  readonly #reads = new Map<string, Promise<readonly Content[]>>()
+  /** Lists that found no room: nobody waits for them, and nobody would ask again. */
+  readonly #waitingLists: { ask(): void; giveUp(): void }[] = []
+  #lastId = 0
+  #ignored = 0
+  #connected = true
+
+  constructor(parts: AppRequestsParts) {
+    this.#parts = parts
+  }
+
+  /** Answers that nobody waited for: late, a second time, of an unknown id. */
+  get ignoredAnswers(): number {
+    return this.#ignored
+  }
+
+  get open(): number {
+    return this.#open.size
+  }
+
+  read(uri: string): Promise<readonly Content[]> {
+    const shared = this.#reads.get(uri)
+    if (shared !== undefined) return shared
+    if (!this.#connected) return Promise.reject(hostFailure('host_disconnected'))
+    if (!this.#hasRoom()) return Promise.reject(hostFailure('host_busy'))
+    const { limits, log } = this.#parts
+    const { promise, resolve, reject } = Promise.withResolvers<readonly Content[]>()
+    this.#reads.set(uri, promise)
+    const deadline_ms = limits.linkReadMs
+    const message = (id: string) => ({ type: 'read', id, uri, deadline_ms }) as const
+    this.#ask(message, deadline_ms, outcome => {
+      this.#reads.delete(uri)
+      if (!outcome.ok) {
+        reject(hostFailure(outcome.failure))
+        return
+      }
+      const answer = readOutcome(uri, outcome.value, limits)
+      if (answer.ok) {
+        resolve(answer.value)
+        return
+      }
+      const { error, trouble } = answer.failure
+      if (trouble !== null) log.warn({ uri, trouble }, 'the application failed to answer a read')
+      reject(error)
+    })
+    return promise
+  }
+
+  /** Waits for room among the open questions, where a read would fail. */
+  list(scheme: string): Promise<Result<unknown, string>> {
+    const { maxLinkSchemes, linkListMs: deadline_ms } = this.#parts.limits
+    if (!this.#connected) return Promise.resolve(fail('host_disconnected'))
+    const { promise, resolve } = Promise.withResolvers<Result<unknown, string>>()
+    const message = (id: string) => ({ type: 'list', id, scheme, deadline_ms }) as const
+    const ask = () => this.#ask(message, deadline_ms, outcome => resolve(listOutcome(outcome)))
+    if (this.#hasRoom()) ask()
+    else if (this.#waitingLists.length >= maxLinkSchemes) resolve(fail('host_busy'))
+    else this.#waitingLists.push({ ask, giveUp: () => resolve(fail('host_disconnected')) })
+    return promise
+  }
+
+  /** Takes an answer of the application; false when nobody waits for it (any more). */
+  settle(reply: AppReply): boolean {
+    const question = reply.id === undefined ? undefined : this.#take(reply.id)
+    if (question === undefined) {
+      this.#ignored++
+      return false
+    }
+    this.#finish(question, ok(reply))
+    return true
+  }
+
+  /** The connection is lost: every question fails, those to come too. */
+  disconnect(): void {
+    this.#connected = false
+    for (const { giveUp } of this.#waitingLists.splice(0)) giveUp()
+    for (const id of [...this.#open.keys()]) this.#fail(id, 'host_disconnected')
+  }
+
+  #ask(
+    message: (id: string) => ServerMessage,
+    deadlineMs: number,
+    settled: (outcome: Outcome) => void,
+  ): void {
+    const id = `s${++this.#lastId}`
+    const cancelTimer = this.#parts.timer.after(deadlineMs, () => this.#late(id))
+    this.#open.set(id, { cancelTimer, settled })
+    if (!this.#parts.send(message(id))) this.#fail(id, 'host_disconnected')
+  }
+
+  #late(id: string): void {
+    const question = this.#take(id)
+    if (question === undefined) return
+    // Before the next question goes out: the application counts those that are open.
+    this.#parts.send({ type: 'cancel', id })
+    this.#finish(question, fail(this.#parts.lateReason()))
+  }
+
+  #fail(id: string, reason: HostReason): void {
+    const question = this.#take(id)
+    if (question !== undefined) this.#finish(question, fail(reason))
+  }
+
+  #take(id: string): OpenQuestion | undefined {
+    const question = this.#open.get(id)
+    this.#open.delete(id)
+    return question
+  }
+
+  #finish(question: OpenQuestion, outcome: Outcome): void {
+    question.cancelTimer()
+    question.settled(outcome)
+    if (this.#hasRoom()) this.#waitingLists.shift()?.ask()
+  }
+
+  #hasRoom(): boolean {
+    return this.#open.size < this.#parts.limits.maxLinkRequests
+  }
+}
+
+function listOutcome(outcome: Outcome): Result<unknown, string> {
+  if (!outcome.ok) return outcome
+  const reply = outcome.value
+  return reply.type === 'ok' ? ok(reply['resources']) : fail(`${reply.code}: ${reply.message}`)
+}

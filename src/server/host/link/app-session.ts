@@ -1,0 +1,209 @@
+import { setImmediate as nextTurn, clearImmediate } from 'node:timers'
+import type { Clock } from '../../../lib/clock.ts'
+import { ServiceError } from '../../../lib/errors.ts'
+import { type LinkErrorCode, closeCodes } from '../../../lib/host-link/wire.ts'
+import type { Logger } from '../../../lib/logger.ts'
+import { type Result, fail, ok } from '../../../lib/result.ts'
+import type { Limits } from '../../options.ts'
+import type { EventBuffers } from '../event-buffers.ts'
+import type { HostSink } from '../host-sink.ts'
+import { ArtefactIntake } from './artefact-intake.ts'
+import type { Channel, ChannelReader } from './channel.ts'
+import type { AppReply } from './app-answer.ts'
+import { parseFrame } from './incoming.ts'
+import type { Incoming } from './message-parsers.ts'
+import { isWorthTelling, sceneIntervalMs } from './pace.ts'
+import { LinkRefusal, isRetryable } from './refusal.ts'
+import { SceneSlot } from './scene-slot.ts'
+
+export interface AppSessionDeps {
+  readonly channel: Channel
+  readonly sink: HostSink
+  readonly buffers: EventBuffers
+  readonly limits: Limits
+  readonly log: Logger
+  readonly clock: Clock
+  readonly ticks: Clock
+}
+
+/** Messages about the application itself and what it offers. */
+export type SideMessage = Extract<Incoming, { type: SideType }>
+
+export interface SessionListener {
+  /** Returns the members of the answer, or throws a `LinkRefusal`. */
+  told(message: SideMessage): object
+  answered(reply: AppReply): void
+  ended(code: number): void
+}
+
+type SideType =
+  | 'app.update'
+  | 'heartbeat'
+  | 'bye'
+  | 'producer.register'
+  | 'producer.unregister'
+  | 'producer.list_changed'
+  | 'resource.updated'
+
+/** How much a new measurement weighs against those before it. */
+const costWeight = 0.3
+
+/** The messages of one connected application, in the order of their arrival. */
+export class AppSession implements ChannelReader {
+  readonly #deps: AppSessionDeps
+  readonly #listener: SessionListener
+  readonly #scenes: SceneSlot
+  readonly #artefacts: ArtefactIntake
+  readonly #openBuffers = new Set<string>()
+  #flushing: NodeJS.Immediate | undefined
+  #sceneCostMs = 0
+  #toldIntervalMs = 0
+
+  constructor(deps: AppSessionDeps, listener: SessionListener) {
+    this.#deps = deps
+    this.#listener = listener
+    this.#scenes = new SceneSlot(text => this.#takeScene(text))
+    this.#artefacts = new ArtefactIntake({
+      store: deps.sink.artefacts,
+      limits: deps.limits,
+      pause: () => deps.channel.pause(),
+      resume: () => deps.channel.resume(),
+    })
+  }
+
+  text(text: string): void {
+    const { limits, clock, channel } = this.#deps
+    const frame = parseFrame(text, clock.now(), limits)
+    switch (frame.kind) {
+      case 'message':
+        return this.#message(frame.id, frame.message)
+      case 'reply':
+        return this.#listener.answered(frame.reply)
+      case 'refused':
+        return this.#refuse(frame.id, frame.code, frame.message)
+      case 'broken':
+        return channel.close(closeCodes.badMessage, frame.reason)
+    }
+  }
+
+  bytes(bytes: Buffer): void {
+    const wrong = this.#artefacts.feed(bytes)
+    if (wrong !== null) this.#deps.channel.close(closeCodes.badMessage, wrong)
+  }
+
+  closed(code: number): void {
+    this.#flush()
+    this.#artefacts.close()
+    for (const sessionId of this.#openBuffers) this.#deps.buffers.end(sessionId)
+    this.#listener.ended(code)
+  }
+
+  #message(id: string | undefined, message: Incoming): void {
+    if (message.type === 'scene.set') return this.#scene(id, message.text)
+    // What was said before it holds before it.
+    if (message.type !== 'heartbeat') this.#flush()
+    try {
+      const done = this.#handle(message)
+      if (done instanceof Promise) {
+        done.then(
+          body => this.#answer(id, body),
+          (error: unknown) => this.#failed(id, message, error),
+        )
+      } else this.#answer(id, done)
+    } catch (error) {
+      this.#failed(id, message, error)
+    }
+  }
+
+  #handle(message: Exclude<Incoming, { type: 'scene.set' }>): object | Promise<object> {
+    const { sink, buffers } = this.#deps
+    switch (message.type) {
+      case 'hello':
+        throw new LinkRefusal('invalid', 'hello was said already')
+      case 'audit.record':
+        for (const record of message.records) sink.audit.record(record)
+        return { count: message.records.length }
+      case 'events.open': {
+        const buffer = buffers.open(message.sessionId, message)
+        this.#openBuffers.add(message.sessionId)
+        return { next_cursor: buffer.newestCursor }
+      }
+      case 'events.append': {
+        const buffer = buffers.open(message.sessionId)
+        this.#openBuffers.add(message.sessionId)
+        for (const event of message.events) buffer.append(event)
+        return { next_cursor: buffer.newestCursor, dropped: buffer.droppedCount }
+      }
+      case 'events.close':
+        this.#openBuffers.delete(message.sessionId)
+        if (buffers.end(message.sessionId)) return {}
+        throw new LinkRefusal('not_found', 'there is no such session of events')
+      case 'artefact.put':
+        return this.#artefacts.put(message)
+      case 'artefact.abort':
+        return this.#artefacts.abort(message.upload)
+      default:
+        return this.#listener.told(message)
+    }
+  }
+
+  #scene(id: string | undefined, text: string): void {
+    this.#scenes.put(text, outcome => {
+      if (!outcome.ok) return this.#refuse(id, outcome.failure.code, outcome.failure.message)
+      const { revision, superseded } = outcome.value
+      this.#answer(id, superseded ? { revision, superseded } : { revision })
+    })
+    // What arrived together with it is read first: a newer one may be among it.
+    this.#flushing ??= nextTurn(() => this.#flush())
+  }
+
+  #flush(): void {
+    if (this.#flushing === undefined) return
+    clearImmediate(this.#flushing)
+    this.#flushing = undefined
+    this.#scenes.flush()
+  }
+
+  #takeScene(text: string): Result<number, LinkRefusal> {
+    const { sink, ticks, log } = this.#deps
+    const startedMs = ticks.now()
+    try {
+      return ok(sink.setSceneText(text))
+    } catch (error) {
+      if (error instanceof TypeError) return fail(new LinkRefusal('invalid', error.message))
+      log.error({ err: error }, 'a scene could not be taken')
+      return fail(new LinkRefusal('internal', 'the server failed to take the scene'))
+    } finally {
+      // The text was parsed once before, as part of its message.
+      this.#measured(2 * (ticks.now() - startedMs))
+    }
+  }
+
+  #measured(costMs: number): void {
+    const { limits, channel } = this.#deps
+    this.#sceneCostMs += (costMs - this.#sceneCostMs) * costWeight
+    const intervalMs = sceneIntervalMs(this.#sceneCostMs, limits.maxSceneIntervalMs)
+    if (!isWorthTelling(this.#toldIntervalMs, intervalMs)) return
+    this.#toldIntervalMs = intervalMs
+    channel.send({ type: 'throttle', scene_min_interval_ms: intervalMs })
+  }
+
+  #failed(id: string | undefined, message: Incoming, error: unknown): void {
+    if (error instanceof LinkRefusal) return this.#refuse(id, error.code, error.message)
+    if (error instanceof ServiceError && error.code === 'limit_reached') {
+      return this.#refuse(id, 'limit', error.message)
+    }
+    this.#deps.log.error({ err: error, type: message.type }, 'a message of the application failed')
+    this.#refuse(id, 'internal', 'the server failed; its log has the reason')
+  }
+
+  #answer(id: string | undefined, body: object): void {
+    if (id !== undefined) this.#deps.channel.send({ type: 'ok', id, ...body })
+  }
+
+  #refuse(id: string | undefined, code: LinkErrorCode, message: string): void {
+    const named = id === undefined ? {} : { id }
+    const retryable = isRetryable(code)
+    this.#deps.channel.send({ type: 'error', ...named, code, message, retryable })
+  }
+}

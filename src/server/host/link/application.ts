@@ -1,0 +1,154 @@
+import { type AppFacts, type HelloFacts, type DocumentFacts } from './message-parsers.ts'
+import { closeCodes } from '../../../lib/host-link/wire.ts'
+import { AppRequests } from './app-requests.ts'
+import { AppSession, type SideMessage } from './app-session.ts'
+import type { AppLinkDeps } from './app-link.ts'
+import type { Channel } from './channel.ts'
+import { isMainBusy, lateReason, type SeenHeartbeat } from './late-reason.ts'
+import { LinkedProducers } from './linked-producers.ts'
+import type { Presence } from './presence.ts'
+import { LinkRefusal } from './refusal.ts'
+
+interface Connection {
+  readonly channel: Channel
+  readonly requests: AppRequests
+}
+
+/**
+ * One run of an application: what it said of itself, the schemes it offers, and its connection,
+ * which may be lost and come back.
+ */
+export class Application {
+  readonly instanceId: string
+  readonly #deps: AppLinkDeps
+  readonly #onPresence: (presence: Presence, from: Application) => void
+  readonly #producers: LinkedProducers
+  #connection: Connection | null = null
+  #app: AppFacts | null = null
+  #document: DocumentFacts | null = null
+  #heartbeat: SeenHeartbeat | null = null
+
+  constructor(
+    instanceId: string,
+    deps: AppLinkDeps,
+    onPresence: (presence: Presence, from: Application) => void,
+  ) {
+    this.instanceId = instanceId
+    this.#deps = deps
+    this.#onPresence = onPresence
+    const { registry, timer, limits, log } = deps
+    this.#producers = new LinkedProducers({ registry, timer, limits, log })
+  }
+
+  get isConnected(): boolean {
+    return this.#connection !== null
+  }
+
+  /** For people: `blender 3.4.1, process 4711`. */
+  describe(): string {
+    const { dccType = 'an application', version, pid } = this.#app ?? {}
+    const named = version === undefined ? dccType : `${dccType} ${version}`
+    return pid === undefined ? named : `${named}, process ${pid}`
+  }
+
+  /** Its hello arrived. A connection that it still has is of no use any more. */
+  connect(channel: Channel, hello: HelloFacts): void {
+    const { limits, timer, log, ticks } = this.#deps
+    this.#release(closeCodes.replaced, 'a newer link of the same instance has its place')
+    this.#app = hello.app
+    this.#document = hello.document
+    this.#heartbeat = null
+    const requests = new AppRequests({
+      send: message => channel.send(message),
+      lateReason: () => lateReason(this.#heartbeat, ticks.now(), limits),
+      timer,
+      limits,
+      log,
+    })
+    this.#connection = { channel, requests }
+    const session = new AppSession(
+      { ...this.#deps, channel },
+      {
+        told: message => this.#told(message),
+        answered: reply => requests.settle(reply),
+        ended: code => this.#ended(channel, code),
+      },
+    )
+    channel.handTo(session)
+    this.#producers.connected(requests)
+    const { dccType: dcc_type, version, mode, pid } = hello.app
+    log.info({ dcc_type, version, mode, pid }, 'application connected')
+    this.#changed()
+  }
+
+  /** It does not come back: another one has its place, or the server stops. */
+  forget(): void {
+    this.#release(closeCodes.replaced, 'another application has its place')
+    this.#producers.forget()
+  }
+
+  #told(message: SideMessage): object {
+    switch (message.type) {
+      case 'heartbeat': {
+        const { mainIdleMs: main_idle_ms, busy = '' } = message
+        const wasBusy = this.#isBusy()
+        this.#heartbeat = { atMs: this.#deps.ticks.now(), heartbeat: { main_idle_ms, busy } }
+        if (this.#isBusy() !== wasBusy) this.#changed()
+        return {}
+      }
+      case 'app.update':
+        if (message.document !== undefined) this.#document = message.document
+        if (message.mode !== undefined && this.#app !== null) {
+          this.#app = { ...this.#app, mode: message.mode }
+        }
+        this.#changed()
+        return {}
+      case 'bye':
+        this.#deps.log.info({ reason: message.reason }, 'application said good-bye')
+        this.#release(closeCodes.bye, 'bye')
+        this.#producers.forget()
+        this.#changed()
+        return {}
+      case 'producer.register':
+        return taken(this.#producers.register(message.scheme, message.resources, message.templates))
+      case 'producer.unregister':
+        return taken(this.#producers.unregister(message.scheme))
+      case 'producer.list_changed':
+        return taken(this.#producers.listChanged(message.scheme, message.resources))
+      case 'resource.updated':
+        return taken(this.#producers.updated(message.uri))
+    }
+  }
+
+  #ended(channel: Channel, code: number): void {
+    if (this.#connection?.channel !== channel) return
+    this.#deps.log.warn({ close_code: code }, 'application disconnected')
+    this.#release(closeCodes.bye, 'closed')
+    this.#changed()
+  }
+
+  #release(code: number, reason: string): void {
+    const connection = this.#connection
+    if (connection === null) return
+    this.#connection = null
+    this.#producers.disconnected()
+    connection.requests.disconnect()
+    connection.channel.close(code, reason)
+  }
+
+  #isBusy(): boolean {
+    return this.#heartbeat !== null && isMainBusy(this.#heartbeat.heartbeat, this.#deps.limits)
+  }
+
+  #changed(): void {
+    const connected = this.isConnected
+    const busy = connected && this.#isBusy()
+    const presence = { connected, app: this.#app, document: this.#document, busy }
+    this.#onPresence(presence, this)
+  }
+}
+
+function taken(result: { ok: boolean; failure?: { code: string; message: string } }): object {
+  if (result.ok || result.failure === undefined) return {}
+  throw new LinkRefusal(result.failure.code as LinkRefusal['code'], result.failure.message)
+}

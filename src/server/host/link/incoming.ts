@@ -1,0 +1,86 @@
+import { type JsonObject, isJsonObject, parseJson } from '../../../lib/json.ts'
+import type { LinkErrorCode } from '../../../lib/host-link/wire.ts'
+import type { AppReply } from './app-answer.ts'
+import { MemberReader } from '../member-reader.ts'
+import {
+  type Incoming,
+  type LinkParseLimits,
+  type MessageText,
+  parsers,
+} from './message-parsers.ts'
+
+/** What a text frame of the application is. */
+export type IncomingFrame =
+  | { readonly kind: 'message'; readonly id: string | undefined; readonly message: Incoming }
+  /** The answer to a question of the server; its members are for whoever asked. */
+  | { readonly kind: 'reply'; readonly reply: AppReply }
+  /** A message that is not taken; the link goes on. */
+  | {
+      readonly kind: 'refused'
+      readonly id: string | undefined
+      readonly type: string
+      readonly code: LinkErrorCode
+      readonly message: string
+    }
+  /** An unknown type without an id: something newer than this server. */
+  | { readonly kind: 'passed' }
+  /** No message at all: the link ends. */
+  | { readonly kind: 'broken'; readonly reason: string }
+
+const maxIdChars = 64
+const maxShownChars = 64
+
+/** Reads one text frame. Never throws; what is wrong with a member is named by its JSON pointer. */
+export function parseFrame(text: string, nowMs: number, limits: LinkParseLimits): IncomingFrame {
+  // The envelope is one level around what it carries.
+  const parsed = parseJson(text, limits.maxJsonDepth + 1)
+  if (!parsed.ok) {
+    const deep = `a message nests deeper than ${limits.maxJsonDepth} levels`
+    return { kind: 'broken', reason: parsed.failure === 'depth' ? deep : 'a message is not JSON' }
+  }
+  const { value } = parsed
+  if (!isJsonObject(value)) return { kind: 'broken', reason: 'a message is not a JSON object' }
+  const { type } = value
+  if (typeof type !== 'string') return { kind: 'broken', reason: 'a message has no type' }
+  const reader = new MemberReader(value, '', isTolerant(type) ? 'pass' : 'refuse')
+  reader.any('type')
+  const id = reader.name('id', maxIdChars)
+  const wrongId = reader.firstFailure
+  if (wrongId !== null) {
+    const message = `${wrongId.pointer} ${wrongId.detail}`
+    return { kind: 'refused', id: undefined, type, code: 'invalid', message }
+  }
+  if (type === 'ok' || type === 'error') {
+    if (id === undefined) return { kind: 'passed' }
+    return { kind: 'reply', reply: replyOf(type, id, value) }
+  }
+  const parse = Object.hasOwn(parsers, type) ? parsers[type] : undefined
+  if (parse === undefined) {
+    if (id === undefined) return { kind: 'passed' }
+    const message = `there is no message "${type.slice(0, maxShownChars)}"`
+    return { kind: 'refused', id, type, code: 'unknown_type', message }
+  }
+  const frame: MessageText = { text, value, id, reader, nowMs, limits }
+  const message = parse(frame)
+  const failure = reader.failure
+  if (failure === null) return { kind: 'message', id, message }
+  const detail = `${failure.pointer} ${failure.detail}`.trimStart()
+  return { kind: 'refused', id, type, code: 'invalid', message: detail }
+}
+
+/** An error of the application without code or text is an error all the same. */
+function replyOf(type: 'ok' | 'error', id: string, value: JsonObject): AppReply {
+  if (type === 'ok') return { ...value, type, id }
+  const { code, message } = value
+  return {
+    type,
+    id,
+    code: typeof code === 'string' ? code : 'internal',
+    message: typeof message === 'string' ? message : '',
+  }
+}
+
+/** What a newer application may add to without being turned away. */
+function isTolerant(type: string): boolean {
+  return type === 'hello' || type === 'heartbeat'
+}

@@ -1,0 +1,261 @@
+import type { Mode } from '../../../lib/host-link/wire.ts'
+import type { JsonObject } from '../../../lib/json.ts'
+import { memberText } from '../../../lib/json-member.ts'
+import type { ArtefactOptions } from '../../artefacts/store.ts'
+import type { Limits } from '../../options.ts'
+import type { AuditRecord } from '../../resources/audit-entry.ts'
+import type { SessionEventInput } from '../../resources/session-event.ts'
+import { checkArtefactMediaType } from '../guards.ts'
+import { MemberReader } from '../member-reader.ts'
+import { parseAuditPost, parseEventsPost, present } from '../messages.ts'
+import { parseSessionId } from '../session-id.ts'
+import { boundedMetadata, readSidecar } from '../upload-options.ts'
+
+export type LinkParseLimits = Pick<
+  Limits,
+  | 'maxJsonDepth'
+  | 'maxHostBatch'
+  | 'maxFieldChars'
+  | 'maxUriChars'
+  | 'maxEventMetadataBytes'
+  | 'maxEventBufferEvents'
+  | 'maxEventMessageBytes'
+  | 'maxArtefactMetadataBytes'
+>
+
+/** What is open in the application; empty when it said nothing of it. */
+export interface DocumentFacts {
+  readonly path?: string
+  readonly name?: string
+  readonly modified?: boolean
+}
+
+export interface AppFacts {
+  readonly dccType: string
+  readonly mode: Mode
+  readonly version?: string
+  readonly pid?: number
+  readonly displayName?: string
+}
+
+export interface HelloFacts {
+  readonly type: 'hello'
+  readonly protocol: readonly unknown[]
+  readonly client: { readonly name: string; readonly version: string }
+  readonly app: AppFacts
+  readonly instanceId: string
+  readonly document: DocumentFacts | null
+}
+
+export interface HeartbeatFacts {
+  readonly type: 'heartbeat'
+  readonly mainIdleMs: number
+  readonly busy: string | undefined
+}
+
+/** Lists of resources stay as they came: whoever keeps them checks them. */
+export type Incoming =
+  | HelloFacts
+  | HeartbeatFacts
+  | { readonly type: 'scene.set'; readonly text: string }
+  | {
+      readonly type: 'app.update'
+      /** Undefined: as before. */
+      readonly document: DocumentFacts | null | undefined
+      readonly mode: Mode | undefined
+    }
+  | { readonly type: 'audit.record'; readonly records: readonly AuditRecord[] }
+  | {
+      readonly type: 'events.open'
+      readonly sessionId: string
+      readonly maxlen: number | undefined
+      readonly maxMessageBytes: number | undefined
+    }
+  | {
+      readonly type: 'events.append'
+      readonly sessionId: string
+      readonly events: readonly SessionEventInput[]
+    }
+  | { readonly type: 'events.close'; readonly sessionId: string }
+  | {
+      readonly type: 'producer.register'
+      readonly scheme: string
+      readonly resources: unknown
+      readonly templates: unknown
+    }
+  | { readonly type: 'producer.unregister'; readonly scheme: string }
+  | { readonly type: 'producer.list_changed'; readonly scheme: string; readonly resources: unknown }
+  | { readonly type: 'resource.updated'; readonly uri: string }
+  | {
+      readonly type: 'artefact.put'
+      readonly id: string
+      readonly sizeBytes: number
+      readonly sha256: string | undefined
+      readonly options: ArtefactOptions
+    }
+  | { readonly type: 'artefact.abort'; readonly upload: string }
+  | { readonly type: 'bye'; readonly reason: string | undefined }
+
+/** A message whose envelope is read: its members are for its own parser. */
+export interface MessageText {
+  readonly text: string
+  readonly value: JsonObject
+  readonly id: string | undefined
+  readonly reader: MemberReader
+  readonly nowMs: number
+  readonly limits: LinkParseLimits
+}
+
+const maxDocumentChars = 4096
+const modes = ['gui', 'background'] as const
+const sessionIdForm = 'must be 1 to 128 of the characters A-Z a-z 0-9 . _ ~ : @ + -'
+
+/** By type. What a parser finds wrong it leaves with the reader; then its result counts for nothing. */
+export const parsers: Readonly<Record<string, (frame: MessageText) => Incoming>> = {
+  hello,
+  heartbeat: ({ reader, limits }) => {
+    const most = Number.MAX_SAFE_INTEGER
+    const mainIdleMs = reader.required('main_idle_ms', reader.durationMs('main_idle_ms'), 0)
+    reader.integer('queue_depth', 0, most)
+    return { type: 'heartbeat', mainIdleMs, busy: reader.name('busy', limits.maxFieldChars) }
+  },
+  'scene.set': ({ text, reader }) => {
+    // `null` is a value here, and the text is kept as the application wrote it.
+    reader.any('scene')
+    const scene = memberText(text, 'scene')
+    if (scene === undefined) reader.refuse('scene', 'is required')
+    return { type: 'scene.set', text: scene ?? 'null' }
+  },
+  'app.update': ({ value, reader }) => {
+    const document = readDocument(reader)
+    const given = Object.hasOwn(value, 'document')
+    return {
+      type: 'app.update',
+      document: given ? document : undefined,
+      mode: reader.word('mode', modes),
+    }
+  },
+  'audit.record': ({ reader, limits }) => {
+    const records = parseAuditPost({ records: reader.any('records') }, limits)
+    if (!records.ok) reader.inherit(records.failure)
+    return { type: 'audit.record', records: records.ok ? records.value : [] }
+  },
+  'events.open': ({ reader, limits }) => ({
+    type: 'events.open',
+    sessionId: readSessionId(reader),
+    maxlen: reader.integer('maxlen', 1, limits.maxEventBufferEvents),
+    maxMessageBytes: reader.integer('max_message_bytes', 1, limits.maxEventMessageBytes),
+  }),
+  'events.append': ({ reader, limits }) => {
+    const sessionId = readSessionId(reader)
+    const events = parseEventsPost({ events: reader.any('events') }, sessionId, limits)
+    if (!events.ok) reader.inherit(events.failure)
+    return { type: 'events.append', sessionId, events: events.ok ? events.value : [] }
+  },
+  'events.close': ({ reader }) => ({ type: 'events.close', sessionId: readSessionId(reader) }),
+  'producer.register': ({ reader, limits }) => ({
+    type: 'producer.register',
+    scheme: requiredName(reader, 'scheme', limits.maxFieldChars),
+    resources: reader.any('resources'),
+    templates: reader.any('templates'),
+  }),
+  'producer.unregister': ({ reader, limits }) => ({
+    type: 'producer.unregister',
+    scheme: requiredName(reader, 'scheme', limits.maxFieldChars),
+  }),
+  'producer.list_changed': ({ reader, limits }) => ({
+    type: 'producer.list_changed',
+    scheme: requiredName(reader, 'scheme', limits.maxFieldChars),
+    resources: reader.any('resources'),
+  }),
+  'resource.updated': ({ reader, limits }) => ({
+    type: 'resource.updated',
+    uri: requiredName(reader, 'uri', limits.maxUriChars),
+  }),
+  'artefact.put': artefactPut,
+  'artefact.abort': ({ reader }) => ({
+    type: 'artefact.abort',
+    upload: requiredName(reader, 'upload', 64),
+  }),
+  bye: ({ reader, limits }) => ({
+    type: 'bye',
+    reason: reader.name('reason', limits.maxFieldChars),
+  }),
+}
+
+function hello({ reader, limits }: MessageText): HelloFacts {
+  const protocol = reader.any('protocol')
+  if (!Array.isArray(protocol)) reader.refuse('protocol', 'must be an array of versions')
+  const client = new MemberReader(reader.any('client'), '/client', 'pass')
+  const app = new MemberReader(reader.any('app'), '/app', 'pass')
+  const name = (from: MemberReader, member: string) => from.name(member, limits.maxFieldChars)
+  const dccType = requiredName(app, 'dcc_type', 64)
+  if (!/^[a-z0-9][a-z0-9_-]*$/.test(dccType)) {
+    app.refuse('dcc_type', 'must be lower-case letters, digits, _ and -')
+  }
+  const facts: HelloFacts = {
+    type: 'hello',
+    protocol: Array.isArray(protocol) ? protocol : [],
+    client: {
+      name: requiredName(client, 'name', limits.maxFieldChars),
+      version: requiredName(client, 'version', limits.maxFieldChars),
+    },
+    app: present({
+      dccType,
+      mode: app.required('mode', app.word('mode', modes), 'gui'),
+      version: name(app, 'version'),
+      pid: app.integer('pid', 1, 2 ** 32),
+      displayName: name(app, 'display_name'),
+    }),
+    instanceId: requiredName(reader, 'instance_id', limits.maxFieldChars),
+    document: readDocument(reader),
+  }
+  reader.inherit(client.failure)
+  reader.inherit(app.failure)
+  return facts
+}
+
+function artefactPut({ id, reader, nowMs, limits }: MessageText): Incoming {
+  if (id === undefined) reader.refuse('id', 'is required')
+  const mime = reader.required('mime', reader.text('mime'), '')
+  const wrongType = checkArtefactMediaType(mime)
+  if (wrongType !== null) reader.refuse('mime', 'must be a media type such as image/png')
+  const size = reader.integer('size', 0, Number.MAX_SAFE_INTEGER)
+  const sha256 = reader.text('sha256')
+  if (sha256 !== undefined && !/^[0-9a-f]{64}$/.test(sha256)) {
+    reader.refuse('sha256', 'must be 64 lower-case hex digits')
+  }
+  const metadata = boundedMetadata(reader, reader.any('metadata'), limits)
+  return {
+    type: 'artefact.put',
+    id: id ?? '',
+    sizeBytes: reader.required('size', size, 0),
+    sha256,
+    options: readSidecar(reader, mime, metadata, nowMs, limits),
+  }
+}
+
+function readDocument(reader: MemberReader): DocumentFacts | null {
+  const value = reader.any('document')
+  if (value === undefined) return null
+  const document = new MemberReader(value, '/document')
+  const facts = present({
+    path: document.name('path', maxDocumentChars),
+    name: document.name('name', maxDocumentChars),
+    modified: document.flag('modified'),
+  })
+  reader.inherit(document.failure)
+  return facts
+}
+
+/** Not in a path here: it stands as it is. */
+function readSessionId(reader: MemberReader): string {
+  const id = reader.required('session_id', reader.text('session_id'), '')
+  const parsed = parseSessionId(id.replaceAll('%', '%25'))
+  if (!parsed.ok) reader.refuse('session_id', sessionIdForm)
+  return id
+}
+
+function requiredName(reader: MemberReader, member: string, maxChars: number): string {
+  return reader.required(member, reader.name(member, maxChars), '')
+}

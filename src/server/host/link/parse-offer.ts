@@ -1,0 +1,126 @@
+import type { LinkErrorCode } from '../../../lib/host-link/wire.ts'
+import { type Result, fail, ok } from '../../../lib/result.ts'
+import type { Limits } from '../../options.ts'
+import type { Descriptor, Template } from '../../resources/producer.ts'
+import { isScheme, parseResourceUri } from '../../resources/resource-uri.ts'
+import { type MemberFailure, MemberReader, pointerTo } from '../member-reader.ts'
+import { present } from '../messages.ts'
+
+/** What the error answer to a message of the application says. */
+export interface LinkFailure {
+  readonly code: LinkErrorCode
+  readonly message: string
+}
+
+export type OfferLimits = Pick<Limits, 'maxLinkResources' | 'maxUriChars'>
+
+export function parseScheme(value: unknown): Result<string, LinkFailure> {
+  if (isScheme(value)) return ok(value)
+  const form = 'a lower-case letter, then letters, digits, "+", "-" or ".", at most 64 characters'
+  return fail({ code: 'invalid', message: `/scheme must be ${form}` })
+}
+
+/** The member `resources`; frozen. Of several with one URI the first counts. */
+export function parseResources(
+  value: unknown,
+  scheme: string,
+  limits: OfferLimits,
+): Result<readonly Descriptor[], LinkFailure> {
+  return parseList(value, '/resources', limits, 'uri', (item, pointer) =>
+    parseDescriptor(item, pointer, scheme, limits),
+  )
+}
+
+/** The member `templates`, likewise; absent means none. */
+export function parseTemplates(
+  value: unknown,
+  scheme: string,
+  limits: OfferLimits,
+): Result<readonly Template[], LinkFailure> {
+  return parseList(value, '/templates', limits, 'uriTemplate', (item, pointer) =>
+    parseTemplate(item, pointer, scheme, limits),
+  )
+}
+
+function parseDescriptor(
+  value: unknown,
+  pointer: string,
+  scheme: string,
+  limits: OfferLimits,
+): Result<Descriptor, MemberFailure> {
+  const reader = new MemberReader(value, pointer)
+  const uri = reader.any('uri')
+  const parsed = parseResourceUri(uri, limits.maxUriChars)
+  if (!parsed.ok) reader.refuse('uri', parsed.failure.replace(/^uri /, ''))
+  else if (parsed.value.scheme !== scheme) reader.refuse('uri', `must begin with ${scheme}:`)
+  const size = reader.any('size')
+  if (size !== undefined && !(Number.isSafeInteger(size) && Number(size) >= 0)) {
+    reader.refuse('size', 'must be a number of bytes, 0 or more')
+  }
+  const texts = readTexts(reader, limits)
+  return reader.finish<Descriptor>(
+    present({ uri: String(uri), ...texts, size: size as number | undefined }),
+  )
+}
+
+function parseTemplate(
+  value: unknown,
+  pointer: string,
+  scheme: string,
+  limits: OfferLimits,
+): Result<Template, MemberFailure> {
+  const reader = new MemberReader(value, pointer)
+  const uriTemplate = reader.required('uriTemplate', shortText(reader, 'uriTemplate', limits), '')
+  if (!uriTemplate.startsWith(`${scheme}:`)) {
+    reader.refuse('uriTemplate', `must begin with ${scheme}:`)
+  }
+  return reader.finish<Template>(present({ uriTemplate, ...readTexts(reader, limits) }))
+}
+
+function readTexts(reader: MemberReader, limits: OfferLimits) {
+  return {
+    name: reader.required('name', shortText(reader, 'name', limits), ''),
+    title: shortText(reader, 'title', limits),
+    description: shortText(reader, 'description', limits),
+    mimeType: shortText(reader, 'mimeType', limits),
+  }
+}
+
+/** Every client is sent the texts of every entry. */
+function shortText(
+  reader: MemberReader,
+  name: string,
+  { maxUriChars }: OfferLimits,
+): string | undefined {
+  const text = reader.text(name)
+  if (text === undefined || text.length <= maxUriChars) return text
+  return reader.refuse(name, `must not be longer than ${maxUriChars} characters`)
+}
+
+function parseList<Key extends string, Item extends Readonly<Record<Key, string>>>(
+  value: unknown,
+  pointer: string,
+  { maxLinkResources }: OfferLimits,
+  key: Key,
+  parse: (item: unknown, pointer: string) => Result<Item, MemberFailure>,
+): Result<readonly Item[], LinkFailure> {
+  const list: unknown = value ?? []
+  if (!Array.isArray(list)) {
+    return fail({ code: 'invalid', message: `${pointer} must be an array` })
+  }
+  if (list.length > maxLinkResources) {
+    const message = `${pointer} must not have more than ${maxLinkResources} entries (maxLinkResources)`
+    return fail({ code: 'limit', message })
+  }
+  const items = new Map<string, Item>()
+  for (const [index, raw] of list.entries()) {
+    const item = parse(raw, pointerTo(pointer, index))
+    if (!item.ok) {
+      const { pointer: where, detail } = item.failure
+      return fail({ code: 'invalid', message: `${where} ${detail}` })
+    }
+    const name = item.value[key]
+    if (!items.has(name)) items.set(name, Object.freeze(item.value))
+  }
+  return ok(Object.freeze([...items.values()]))
+}

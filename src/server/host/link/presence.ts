@@ -1,0 +1,71 @@
+import type { Logger } from '../../../lib/logger.ts'
+import type { InstancePatch } from '../instance-record.ts'
+import type { AppFacts, DocumentFacts } from './message-parsers.ts'
+
+/** What is known of the application: null members when nobody is connected. */
+export interface Presence {
+  readonly connected: boolean
+  /** The last one that was connected; null before the first. */
+  readonly app: AppFacts | null
+  readonly document: DocumentFacts | null
+  /** Its main thread is at work. */
+  readonly busy: boolean
+}
+
+const nobody: Presence = { connected: false, app: null, document: null, busy: false }
+
+/**
+ * Passes on what is known of the application, and logs a new document. An application may be
+ * there before anybody follows.
+ */
+export class PresenceNews {
+  readonly #log: Logger
+  #presence = nobody
+  #follower: (presence: Presence) => void = () => {}
+
+  constructor(log: Logger) {
+    this.#log = log
+  }
+
+  next(presence: Presence): void {
+    const document = documentOf(presence)
+    if (document !== null && document !== documentOf(this.#presence)) {
+      this.#log.info({ document }, 'document open in the application')
+    }
+    this.#presence = presence
+    this.#follower(presence)
+  }
+
+  follow(follower: (presence: Presence) => void): void {
+    this.#follower = follower
+    if (this.#presence !== nobody) follower(this.#presence)
+  }
+}
+
+function documentOf({ document }: Pick<Presence, 'document'>): string | null {
+  return document?.path ?? document?.name ?? null
+}
+
+/**
+ * What the instance record shows of it. The kind and the name that were given at the start stay;
+ * `unknown` becomes what the application says, for as long as the server runs.
+ */
+export function presencePatch(
+  { connected, app, document, busy }: Presence,
+  given: { readonly dccType: string; readonly named: boolean; readonly hostname: string },
+): InstancePatch {
+  const dccType = given.dccType === 'unknown' ? (app?.dccType ?? 'unknown') : given.dccType
+  const name = app?.displayName ?? dccType
+  return {
+    dcc_type: dccType,
+    ...(given.named ? {} : { display_name: `${name} on ${given.hostname}` }),
+    host: {
+      connected,
+      app_pid: connected ? (app?.pid ?? null) : null,
+      version: connected ? (app?.version ?? null) : null,
+      mode: connected ? (app?.mode ?? null) : null,
+    },
+    scene: documentOf({ document }),
+    status: connected && busy ? 'busy' : 'available',
+  }
+}

@@ -1,0 +1,49 @@
+import { ok, type Result } from '../../../lib/result.ts'
+import type { LinkRefusal } from './refusal.ts'
+
+/** What became of a scene: the revision that it is, or that stands in its place. */
+export type SceneOutcome = Result<
+  { readonly revision: number; readonly superseded: boolean },
+  LinkRefusal
+>
+
+interface Waiting {
+  readonly text: string
+  settle(outcome: SceneOutcome): void
+}
+
+/**
+ * Scenes that arrived and are not taken yet. Only the newest is: the others are answered with the
+ * revision that stands in their place. One that turns out to be no scene does not take the place
+ * of a good one before it.
+ */
+export class SceneSlot {
+  readonly #take: (text: string) => Result<number, LinkRefusal>
+  #waiting: Waiting[] = []
+
+  constructor(take: (text: string) => Result<number, LinkRefusal>) {
+    this.#take = take
+  }
+
+  put(text: string, settle: Waiting['settle']): void {
+    this.#waiting.push({ text, settle })
+  }
+
+  /** Answers in the order of arrival. */
+  flush(): void {
+    const waiting = this.#waiting
+    this.#waiting = []
+    const outcomes: SceneOutcome[] = []
+    let revision: number | null = null
+    for (const { text } of waiting.toReversed()) {
+      if (revision !== null) {
+        outcomes.unshift(ok({ revision, superseded: true }))
+        continue
+      }
+      const taken = this.#take(text)
+      if (taken.ok) revision = taken.value
+      outcomes.unshift(taken.ok ? ok({ revision: taken.value, superseded: false }) : taken)
+    }
+    for (const [index, outcome] of outcomes.entries()) waiting[index]?.settle(outcome)
+  }
+}

@@ -1,0 +1,77 @@
+import type { IncomingMessage } from 'node:http'
+import type { Socket } from 'node:net'
+import { type WebSocket, WebSocketServer } from 'ws'
+import { ServiceError } from '../../../lib/errors.ts'
+import { subprotocol } from '../../../lib/host-link/wire.ts'
+import type { Secret } from '../../../lib/secret.ts'
+import { makeProblem, toProblem } from '../../http/problem.ts'
+import { refuseUpgrade } from '../../http/refused-upgrade.ts'
+import { parseTarget } from '../../http/request-target.ts'
+import type { Limits } from '../../options.ts'
+import { checkOrigin, checkPeer, checkToken } from '../guards.ts'
+import type { HostRefused } from '../routes.ts'
+
+export interface LinkUpgradeDeps {
+  readonly token: Secret
+  readonly limits: Pick<Limits, 'maxMessageBytes' | 'maxLinks' | 'stopGraceMs'>
+  openLinks(): number
+  accept(ws: WebSocket, socket: Socket): void
+  onRefused(refused: HostRefused): void
+}
+
+export type LinkUpgrade = (req: IncomingMessage, socket: Socket, head: Buffer) => void
+
+/** Is it for the live link? Any other upgrade is not taken up: the request is answered as it is. */
+export function wantsLink(req: IncomingMessage): boolean {
+  const upgrade = req.headers.upgrade?.toLowerCase()
+  return upgrade === 'websocket' && parseTarget(req.url ?? '')?.path === '/host'
+}
+
+/** The handshake of the live link. Whoever is not let in gets an answer and a closed connection. */
+export function createLinkUpgrade(deps: LinkUpgradeDeps): LinkUpgrade {
+  const { limits } = deps
+  // Known to the library, not to its types.
+  const untyped = { closeTimeout: limits.stopGraceMs }
+  const server = new WebSocketServer({
+    ...untyped,
+    noServer: true,
+    clientTracking: false,
+    perMessageDeflate: false,
+    maxPayload: limits.maxMessageBytes,
+    handleProtocols: () => subprotocol,
+  })
+  // Our checks come first; these are about the handshake itself.
+  server.on('wsClientError', (error, socket) => {
+    const detail = `no WebSocket handshake: ${error.message}`
+    refuseUpgrade(socket as Socket, makeProblem(400, 'body-invalid', detail))
+  })
+  return (req, socket, head) => {
+    // Until the library takes the socket over, nobody listens for its errors.
+    const dropped = () => socket.destroy()
+    socket.on('error', dropped)
+    const stranger =
+      checkPeer(socket.remoteAddress, socket.localAddress) ??
+      checkOrigin(req.headers.origin) ??
+      checkToken(req.headers.authorization, deps.token)
+    if (stranger !== null) {
+      const problem = toProblem(stranger.error)
+      const peer = socket.remoteAddress ?? 'unknown'
+      deps.onRefused({ status: problem.status, reason: stranger.reason, peer })
+      return refuseUpgrade(socket, problem, stranger.headers)
+    }
+    const offered = (req.headers['sec-websocket-protocol'] ?? '').split(',').map(one => one.trim())
+    if (!offered.includes(subprotocol)) {
+      const detail = `the live link needs "Sec-WebSocket-Protocol: ${subprotocol}"`
+      return refuseUpgrade(socket, makeProblem(400, 'body-invalid', detail))
+    }
+    if (deps.openLinks() >= limits.maxLinks) {
+      const detail = `${limits.maxLinks} links are open already`
+      const busy = toProblem(new ServiceError('limit_reached', detail))
+      return refuseUpgrade(socket, busy, { 'Retry-After': '10' })
+    }
+    server.handleUpgrade(req, socket, head, ws => {
+      socket.off('error', dropped)
+      deps.accept(ws, socket)
+    })
+  }
+}
