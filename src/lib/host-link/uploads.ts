@@ -88,9 +88,7 @@ export class Uploads {
     if (link === null) {
       throw new HostLinkError('disconnected', 'no server is connected: await connected()', true)
     }
-    const stop = signal === undefined ? link.signal : AbortSignal.any([link.signal, signal])
-    const stopped = whenAborted(stop)
-    if (signal?.aborted) throw aborted()
+    if (signal?.aborted) throw givenUp()
     const most = link.limits.max_artefact_bytes
     if (most === null) throw new HostLinkError('unsupported', 'the server keeps no artefacts')
     if (most > 0 && source.size > most) {
@@ -100,6 +98,7 @@ export class Uploads {
     const id = link.nextId()
     // Announced only when the first bytes are there: a source that cannot be read costs no upload.
     const chunks = source.chunks()[Symbol.asyncIterator]()
+    const stopped = whenStopped(link, signal)
     try {
       const first = await Promise.race([chunks.next(), stopped])
       const answered = link.askAs(id, 'artefact.put', members(source.size, facts), null)
@@ -166,13 +165,18 @@ export class Uploads {
 }
 
 /** A source that waits for ever must not keep the uploads behind it. */
-function whenAborted(signal: AbortSignal): Stopped {
+function whenStopped(link: Link, signal: AbortSignal | undefined): Stopped {
   const { promise, reject } = Promise.withResolvers<never>()
-  const stop = () => reject(aborted())
-  if (signal.aborted) stop()
-  signal.addEventListener('abort', stop)
+  const lost = () => reject(new HostLinkError('disconnected', 'the link was lost', true))
+  const stop = () => reject(givenUp())
+  link.signal.addEventListener('abort', lost)
+  signal?.addEventListener('abort', stop)
   promise.catch(() => {})
-  return Object.assign(promise, { release: () => signal.removeEventListener('abort', stop) })
+  const release = () => {
+    link.signal.removeEventListener('abort', lost)
+    signal?.removeEventListener('abort', stop)
+  }
+  return Object.assign(promise, { release })
 }
 
 /** Closes a file; a source that cannot be closed is no news. */
@@ -223,6 +227,6 @@ function sizeDiffers(size: number): HostLinkError {
   return new HostLinkError('mismatch', `the source does not yield the ${size} bytes announced`)
 }
 
-function aborted(): HostLinkError {
+function givenUp(): HostLinkError {
   return new HostLinkError('stopped', 'the upload was given up')
 }
