@@ -153,7 +153,7 @@ describe('the client of the live link with the real program', function () {
     const again = host.putArtefact(path, { mime })
     const empty = host.putArtefact(new Uint8Array(), { mime })
     expect(await broken.catch(error => error.message)).to.equal('the disk is gone')
-    expect(await refused.catch(error => error.code)).to.equal('invalid')
+    expect(await refused.catch(error => error.name)).to.equal('TypeError')
     expect(await other.catch(error => error.code)).to.equal('mismatch')
     const { uri, sha256, existed } = await stored
     expect([uri, existed]).to.deep.equal([`artefact://sha256/${sha256}`, false])

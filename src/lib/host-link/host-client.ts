@@ -4,6 +4,7 @@ import { silentLogger } from '../logger.ts'
 import { type Timer, systemTimer } from '../timer.ts'
 import { version } from '../version.ts'
 import { AppState, type HostApp } from './app-state.ts'
+import type { ArtefactFacts } from './artefact-facts.ts'
 import { type ArtefactInput, artefactSource } from './artefact-source.ts'
 import { AuditFeed } from './audit-feed.ts'
 import { type ClientLimits, defaultClientLimits } from './client-limits.ts'
@@ -24,7 +25,7 @@ import { type HostProducer, Producers } from './producers.ts'
 import { Questions } from './questions.ts'
 import { SceneSlot } from './scene-slot.ts'
 import { StatusWatch, type WaitOptions } from './status-watch.ts'
-import { type ArtefactFacts, type PutArtefact, Uploads } from './uploads.ts'
+import { type PutArtefact, Uploads } from './uploads.ts'
 import type { DocumentState, LinkAuditRecord, LinkEvent, Mode } from './wire.ts'
 
 export type { HostApp } from './app-state.ts'
@@ -42,7 +43,8 @@ export { findServe, type FindServeOptions } from './find-serve.ts'
 export type { HostAddress } from './host-address.ts'
 export type { HostContent, HostProducer } from './producers.ts'
 export type { WaitOptions } from './status-watch.ts'
-export type { ArtefactFacts, PutArtefact } from './uploads.ts'
+export type { ArtefactFacts } from './artefact-facts.ts'
+export type { PutArtefact } from './uploads.ts'
 export type {
   DocumentState,
   LinkAuditRecord,
@@ -233,7 +235,8 @@ export class HostClient {
    * Sends bytes, a file (its path) or a stream of known `size` to the server's store, no faster
    * than the server takes them. Rejects with a `HostLinkError` (`disconnected` when no server is
    * connected or the link is lost on the way, `stopped` by `signal`, else the server's reason),
-   * with what the source threw, or with an error of the file system. Nothing of it stays then.
+   * with what the source threw, an error of the file system, or a `TypeError` for facts of the
+   * wrong form. Nothing of it stays then.
    */
   putArtefact(
     input: ArtefactInput,

@@ -1,28 +1,12 @@
 import { createHash } from 'node:crypto'
 import type { JsonObject } from '../json.ts'
 import type { Result } from '../result.ts'
+import { type ArtefactFacts, artefactMembers } from './artefact-facts.ts'
 import type { ArtefactSource } from './artefact-source.ts'
 import type { ClientLimits } from './client-limits.ts'
 import { HostLinkError } from './errors.ts'
-import { jsonObjectText, messageText } from './json-text.ts'
+import { messageText } from './json-text.ts'
 import type { AskFailure, Link } from './link.ts'
-
-/** What is known beside the bytes. Ids and names: 1 to 255 characters. */
-export interface ArtefactFacts {
-  /** Media type, `image/png`. */
-  readonly mime: string
-  readonly displayName?: string
-  readonly sessionId?: string
-  readonly toolCallId?: string
-  readonly jobId?: string
-  readonly correlationId?: string
-  /** RFC 3339 with a zone; in the future. */
-  readonly expiresAt?: string
-  /** A JSON object. */
-  readonly metadata?: object
-  /** Lower-case hex: the server refuses other bytes than these. */
-  readonly sha256?: string
-}
 
 export interface PutArtefact {
   /** `artefact://sha256/<hex>` */
@@ -89,6 +73,7 @@ export class Uploads {
       throw new HostLinkError('disconnected', 'no server is connected: await connected()', true)
     }
     if (signal?.aborted) throw givenUp()
+    const members = artefactMembers(source.size, facts)
     const most = link.limits.max_artefact_bytes
     if (most === null) throw new HostLinkError('unsupported', 'the server keeps no artefacts')
     if (most > 0 && source.size > most) {
@@ -101,7 +86,7 @@ export class Uploads {
     const stopped = whenStopped(link, signal)
     try {
       const first = await Promise.race([chunks.next(), stopped])
-      const answered = link.askAs(id, 'artefact.put', members(source.size, facts), null)
+      const answered = link.askAs(id, 'artefact.put', members, null)
       const job: Job = { link, id, size: source.size, chunks, answered, stopped }
       const own = await this.#sendBytes(job, first)
       return taken(await this.#inTime(job), own)
@@ -188,23 +173,6 @@ async function close(chunks: AsyncIterator<Uint8Array>): Promise<void> {
 
 function abort(link: Link, id: string): void {
   link.send(messageText('artefact.abort', { upload: JSON.stringify(id) }))
-}
-
-function members(size: number, facts: ArtefactFacts) {
-  const text = (value: string | undefined) => (value === undefined ? value : JSON.stringify(value))
-  return {
-    mime: text(facts.mime),
-    size: String(size),
-    sha256: text(facts.sha256),
-    display_name: text(facts.displayName),
-    session_id: text(facts.sessionId),
-    tool_call_id: text(facts.toolCallId),
-    job_id: text(facts.jobId),
-    correlation_id: text(facts.correlationId),
-    expires_at: text(facts.expiresAt),
-    metadata:
-      facts.metadata === undefined ? undefined : jsonObjectText(facts.metadata, 'the metadata'),
-  }
 }
 
 function taken(answer: Answer, own: string | null): PutArtefact {

@@ -173,6 +173,25 @@ describe('HostClient, sending artefacts', () => {
     })
   }
 
+  const facts: [name: string, facts: object][] = [
+    ['a mime that is none', { mime: 'png' }],
+    ['no mime', { mime: undefined }],
+    ['a hash in capitals', { sha256: 'F'.repeat(64) }],
+    ['a time without a zone', { expiresAt: '2030-01-31T12:00:00' }],
+    ['an empty name', { displayName: '' }],
+    ['a name of two lines', { jobId: 'a\nb' }],
+    ['metadata that are no object', { metadata: [1] }],
+    ['metadata that are too large', { metadata: { text: 'x'.repeat(65_536) } }],
+  ]
+  for (const [name, wrong] of facts) {
+    it(`says no to ${name} before anything is sent`, async () => {
+      const { host, peer } = await taking()
+      const put = host.putArtefact(Buffer.from('a'), { mime, ...wrong } as { mime: string })
+      expect(await errorOf(put)).to.be.an.instanceof(TypeError)
+      expect(peer.of('artefact.put')).to.deep.equal([])
+    })
+  }
+
   it('says so when no server is connected, and when the server took other bytes', async () => {
     const alone = bench.client('http://127.0.0.1:1/host')
     expect(await errorOf(alone.putArtefact(Buffer.from('a'), { mime }))).to.include({
