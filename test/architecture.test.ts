@@ -93,6 +93,7 @@ const packages: readonly { matches: RegExp; zones: readonly Zone[] }[] = [
   { matches: /^@oclif\//, zones: ['main.ts', 'commands/', 'lib/cli/'] },
   { matches: /^@inquirer\//, zones: ['commands/', 'lib/cli/'] },
   { matches: /^pino$/, zones: ['lib/cli/'] },
+  { matches: /^fflate$/, zones: ['lib/'] },
   { matches: /^(got|smol-toml)$/, zones: ['lib/'] },
   { matches: /^(hono|@hono\/.*|zod|jose|hono-openapi)$/, zones: ['server/', ...parts] },
   { matches: /^ws$/, zones: ['lib/host-link/', 'server/', ...parts] },
