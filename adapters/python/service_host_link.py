@@ -1057,6 +1057,9 @@ class HostLink(object):
         with self._lock:
             if self._producers.pop(scheme, None) is not None:
                 self._producer_news[scheme] = "unregister"
+                gone = [each for each, news in self._producer_news.items() if news == "unregister"]
+                for each in gone[:-MAX_BUFFERS]:  # its place on the server ends by itself
+                    del self._producer_news[each]
         self._wake()
 
     def list_changed(self, scheme, resources=None):
@@ -1511,17 +1514,18 @@ def check_upgrade(headers, key):
 
 # --- One connection -----------------------------------------------------------------------------
 
-# What each close code of the server means: text, final, delay, whether it counts as a failure.
+# What each close code of the server means: text, whether it is final, whether it counts as a
+# failure.
 _CLOSES = {
-    1000: ("the server closed the link", False, None, False),
-    1001: ("the server stops", False, None, False),
-    1009: ("a message was larger than the server takes", False, None, True),
-    1013: ("the answers of the server were not taken", False, None, True),
-    4400: ("the server could not understand a message", False, None, True),
-    4406: ("the server speaks no common version of the protocol", True, None, True),
-    4408: ("the server missed the greeting", False, None, True),
-    4409: ("a newer link of this application took its place", True, None, True),
-    4423: ("another application is linked there", False, TAKEN_SECONDS, True),
+    1000: ("the server closed the link", False, False),
+    1001: ("the server stops", False, False),
+    1009: ("a message was larger than the server takes", False, True),
+    1013: ("the answers of the server were not taken", False, True),
+    4400: ("the server could not understand a message", False, True),
+    4406: ("the server speaks no common version of the protocol", True, True),
+    4408: ("the server missed the greeting", False, True),
+    4409: ("a newer link of this application took its place", True, True),
+    4423: ("another application is linked there", False, True),
 }
 
 
@@ -1620,13 +1624,16 @@ class _Session(object):
         yield self.heard + SILENCE_SECONDS
         if self.worker.stopping is not None:
             yield self.worker.stopping[1] if self.bye else now + 0.02
+            if self.bye:
+                return
         if not self.welcomed:
             yield self.opened + WELCOME_SECONDS
             return
         if self.out_bytes < HIGH_WATER:
             yield self._heartbeat_due(now)
-            if self.told is not None and not self.told[0]:
-                yield max(now, self.link._main_seen + AWAY_SECONDS) + 0.02
+            away_at = self.link._main_seen + AWAY_SECONDS
+            if away_at > now:
+                yield away_at + 0.02
             for due in [self.next_scene] + list(self.next_batch.values()):
                 if due > now:
                     yield due
@@ -1709,8 +1716,9 @@ class _Session(object):
         elif opcode == CLOSE:
             code, reason = decode_close(payload)
             self._close(1000 if code == 1005 else code, "")
-            text, final, delay, poor = _CLOSES.get(
-                code, ("the server closed the link (%d)" % code, False, None, True))
+            text, final, poor = _CLOSES.get(
+                code, ("the server closed the link (%d)" % code, False, True))
+            delay = TAKEN_SECONDS if code == 4423 else None
             detail = _name(reason, 120)
             if detail and code not in (1000, 1001, 4423):
                 text = "%s (%s)" % (text, detail)
@@ -1793,8 +1801,8 @@ class _Session(object):
                 link._scene_taken_by = None
             # Nothing of this is remembered across connections.
             self.opens = list(link._buffers.items())
-            link._producer_news = collections.OrderedDict(
-                (scheme, "register") for scheme in link._producers)
+            for scheme in link._producers:
+                link._producer_news[scheme] = "register"
             link._errors.pop("link", None)
         title = " ".join(link._server.get(name, "") for name in ("name", "version")).strip()
         self.worker.say("connected", "Connected to %s at %s." % (title or "the server", url), url)
@@ -1833,14 +1841,14 @@ class _Session(object):
 
     # Messages of the application
 
-    def _ask(self, what, head, rest=b"", data=None, seconds=ANSWER_SECONDS):
+    def _ask(self, what, head, rest=b"", data=None, seconds=None):
         """Sends a message whose answer _answered_<what> gets; `rest` is text of more members."""
         self.counter += 1
         id = str(self.counter)
         text = _dump(dict(head, id=id)).encode("ascii")
         if rest:
             text = text[:-1] + b"," + rest + b"}"
-        self.waiting[id] = ((what, data), time.monotonic() + seconds)
+        self.waiting[id] = ((what, data), time.monotonic() + (seconds or ANSWER_SECONDS))
         self._send_text(text)
         return id
 
@@ -1971,7 +1979,7 @@ class _Session(object):
         return True
 
     def _answered_producer(self, message, error, scheme):
-        if error is not None:
+        if error is not None and (scheme in self.link._producers or error.code != "not_found"):
             self.link._fail("producer", "the server refused %s: %s" % (scheme, error.text))
 
     def _send_updated(self, now):
@@ -1980,6 +1988,8 @@ class _Session(object):
             if not link._updated:
                 return False
             uri, _ = link._updated.popitem(last=False)
+            if str(uri).partition(":")[0] not in link._producers:
+                return True  # it went meanwhile
         try:
             self._send_message({"type": "resource.updated", "uri": uri})
         except (TypeError, ValueError):
@@ -2095,8 +2105,8 @@ class _Session(object):
 
     def _batch_answered(self, what, error, backlog):
         with self.link._lock:
-            if error is None:
-                backlog.taken()
+            if error is None or backlog.flight and backlog.flight[0].kind == "close":
+                backlog.taken()  # what the server does not know is closed, too
                 return
             self.link._fail(what, "the server refused %s: %s" % (what, error.text))
             # A full session must not keep the others waiting, so that its limit is no reason to.
@@ -2199,14 +2209,19 @@ class _Session(object):
         the reason that this one ended."""
         link = self.link
         blame = lost.blame and self.welcomed
-        scene_sent = any(what == "scene" for (what, _), _ in self.waiting.values())
+        asked = [each for each, _ in self.waiting.values()]
         for question in list(self.questions.values()):
             self._forget(question)
         self._close_file()
+        if link._worker is not None and link._worker is not self.worker:
+            return  # stop() did not wait for this thread: another one does the work
         with link._changed:
             for backlog in (link._audit, link._events):
                 backlog.give_up() if blame else backlog.restore()
-            if blame and scene_sent:
+            for what, scheme in asked:
+                if what == "producer" and scheme not in link._producers:
+                    link._producer_news[scheme] = "unregister"
+            if blame and any(what == "scene" for what, _ in asked):
                 link._scene_text = None
                 link._fail("scene", "the scene was given up: %s" % lost.text)
             upload = link._upload
