@@ -75,6 +75,7 @@ export class AppSession implements ChannelReader {
       case 'reply':
         return this.#listener.answered(frame.reply)
       case 'refused':
+        if (frame.announcedBytes !== undefined) this.#artefacts.passOver(frame.announcedBytes)
         return this.#refuse(frame.id, frame.code, frame.message)
       case 'broken':
         return channel.close(closeCodes.badMessage, frame.reason)

@@ -20,7 +20,7 @@ export interface ArtefactIntakeParts {
 export class ArtefactIntake {
   readonly #parts: ArtefactIntakeParts
   /** The one whose bytes are coming. */
-  #receiving: { readonly id: string; readonly upload: Upload } | null = null
+  #receiving: { readonly id: string | null; readonly upload: Upload } | null = null
   /** Those that the store has not finished, whose bytes may all be here. */
   #storing = 0
 
@@ -30,16 +30,10 @@ export class ArtefactIntake {
 
   /** Resolves with the members of the answer. A put before the bytes of the last one gives that up. */
   async put(message: ArtefactPut): Promise<object> {
-    const { store, limits, pause, resume } = this.#parts
+    const { store, limits } = this.#parts
     this.#giveUp('another artefact.put came before all of its bytes')
     const { sizeBytes, sha256 } = message
-    const upload = new Upload({
-      sizeBytes,
-      sha256,
-      timeoutMs: limits.bodyTimeoutMs,
-      pause,
-      resume,
-    })
+    const upload = this.#uploadOf(sizeBytes, sha256)
     if (!upload.isComplete) this.#receiving = { id: message.id, upload }
     try {
       if (store === null) {
@@ -65,6 +59,14 @@ export class ArtefactIntake {
     }
   }
 
+  /** A put that was no good: its bytes, if they come, are nobody's. */
+  passOver(sizeBytes: number): void {
+    this.#giveUp('another artefact.put came before all of its bytes')
+    const upload = this.#uploadOf(sizeBytes, undefined)
+    upload.refuse()
+    this.#receiving = { id: null, upload }
+  }
+
   abort(id: string): object {
     if (this.#receiving?.id !== id) {
       throw new LinkRefusal('not_found', 'there is no such artefact on its way')
@@ -84,6 +86,11 @@ export class ArtefactIntake {
 
   close(): void {
     this.#giveUp('the link is closed')
+  }
+
+  #uploadOf(sizeBytes: number, sha256: string | undefined): Upload {
+    const { limits, pause, resume } = this.#parts
+    return new Upload({ sizeBytes, sha256, timeoutMs: limits.bodyTimeoutMs, pause, resume })
   }
 
   #giveUp(why: string): void {

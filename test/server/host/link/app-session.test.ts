@@ -137,6 +137,16 @@ describe('what an application tells', () => {
     expect(stored?.options).to.deep.equal({ mime: 'text/plain', displayName: 'x' })
   })
 
+  for (const wrong of [{ id: 5 }, { id: undefined }, { mime: 'png' }, { more: 1 }]) {
+    it(`is refused as an artefact with ${JSON.stringify(wrong)}, and its bytes are nobody's`, async () => {
+      peer.send({ type: 'artefact.put', id: 'a', mime: 'text/plain', size: 4, ...wrong })
+      peer.send(Buffer.from('abcd'))
+      expect(await peer.next()).to.include({ type: 'error', code: 'invalid' })
+      await peer.settled()
+      expect(server.sink.memory.stored.size).to.equal(0)
+    })
+  }
+
   it('is given up as an artefact when the link is lost', async () => {
     peer.send({ type: 'artefact.put', id: 'a', mime: 'text/plain', size: 4 })
     peer.send(Buffer.from('ab'))

@@ -107,6 +107,14 @@ describe('ArtefactIntake', () => {
     expect(await second).to.deep.equal(stored)
   })
 
+  it('passes over the bytes of a put that was no good', () => {
+    const intake = create()
+    intake.passOver(5)
+    expect(intake.feed(Buffer.from('hel'))).to.equal(null)
+    expect(intake.feed(Buffer.from('lo'))).to.equal(null)
+    expect(intake.feed(Buffer.from('!'))).to.include('without an artefact.put')
+  })
+
   it('gives up with the link', async () => {
     const intake = create()
     const answer = put(intake, '1', 4)
