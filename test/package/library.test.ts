@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url'
 import { expect } from 'chai'
 import { unzipSync } from 'fflate'
 import { ask, RawSession } from '../helpers/mcp.ts'
+import { startServeProcess } from '../helpers/serve-process.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const document = readFileSync(join(root, 'docs', 'library.md'), 'utf8')
@@ -207,8 +208,8 @@ describe('the package, installed in an empty folder', function () {
     const file = (name: string) => join(folder, name)
 
     it('are all run here', () => {
-      const run = ['minimal.ts', 'state.ts', 'key.ts', 'policy.ts', 'embedded.ts', 'limits.ts']
-      expect([...programs.keys()]).to.deep.equal(run)
+      const servers = ['minimal.ts', 'state.ts', 'key.ts', 'policy.ts', 'embedded.ts']
+      expect([...programs.keys()]).to.deep.equal([...servers, 'host.ts', 'limits.ts'])
     })
 
     it('minimal.ts', () =>
@@ -277,6 +278,29 @@ describe('the package, installed in an empty folder', function () {
         const events = await session.listen()
         expect(events.ended).to.equal(false)
       }))
+
+    it('host.ts tells a running server, and answers for it', async () => {
+      const registryDir = join(folder, 'registry')
+      const serve = await startServeProcess({ registryDir })
+      try {
+        await running(file('host.ts'), { SERVICE_REGISTRY_DIR: registryDir }, async line => {
+          expect(line).to.include(`connected to ws://127.0.0.1:${serve.port}/host`)
+          const session = await RawSession.open(serve.url)
+          const { jobs } = await session.readJson('scene://current')
+          expect(jobs).to.deep.equal([{ id: '12', state: 'rendering', frame: 24 }])
+          expect(await session.readJson('job://12')).to.include({ frame: 24 })
+          const { events } = await session.readJson('events://session/job-12')
+          expect(events[0]).to.include({ message: 'frame 24 of 100' })
+          const { entries } = await session.readJson('audit://recent')
+          expect(entries.map(({ action }: any) => action)).to.include('job.submit')
+          const uri = /artefact:\S+/.exec(line)?.[0]
+          const artefact = await session.call('resources/read', { uri })
+          expect(atob(artefact.result.contents[0].blob)).to.equal('frame 24')
+        })
+      } finally {
+        await serve.stop()
+      }
+    })
 
     it('limits.ts', () => {
       const said = run(process.execPath, [file('limits.ts')], folder)

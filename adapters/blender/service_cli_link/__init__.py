@@ -17,6 +17,7 @@ if "bpy" in locals():
     # Reload Scripts runs this file again and would keep the old modules: start from the files.
     for _name in [name for name in sys.modules if name.startswith(__package__ + ".")]:
         del sys.modules[_name]
+        globals().pop(_name.rpartition(".")[2], None)
 
 import bpy
 

@@ -2,6 +2,7 @@
 
 import os
 import time
+from contextlib import contextmanager
 
 import bpy
 
@@ -34,6 +35,8 @@ class LinkSession:
         self._key = None
         self._revision = 0
         self._collecting = False
+        self._unheard = False
+        self._loading = False
         self._missing = MissingFiles(clock)
         self._changes = Changes(self)
         self._operators = OperatorWatch(self._act)
@@ -116,7 +119,18 @@ class LinkSession:
         """From any thread: the next tick has to look."""
         self._marked = True
 
+    @contextmanager
+    def unheard(self):
+        """What the add-on does itself is nothing that was done in Blender."""
+        self._unheard = True
+        try:
+            yield
+        finally:
+            self._unheard = False
+
     def happened(self, action):
+        if self._unheard:
+            return
         if action == "file.load":
             self._operators.start_over()
             self._missing.forget()
@@ -125,7 +139,9 @@ class LinkSession:
         self._act(action, _path_of(action))
         self._marked = True
         if not self.busy:
+            self._loading = action == "file.load"
             self._look()
+            self._loading = False
 
     def render_began(self):
         self.rendering = True
@@ -153,10 +169,13 @@ class LinkSession:
     def _tell_document(self):
         if not self.settings.scene:
             return
-        document = scene_facts.document(bpy)
+        document = self._document_now()
         if document != self._document:
             self._document = document
             self.link.set_document(document["path"], document["name"], document["modified"])
+
+    def _document_now(self):
+        return scene_facts.document(bpy, self._loading)
 
     def _publish(self):
         if self._collecting:
@@ -171,6 +190,7 @@ class LinkSession:
                     self.link.limits,
                     self._revision,
                     self._missing.warnings(bpy),
+                    self._document_now(),
                 )
                 self.link.set_scene(scene)
             if self.settings.objects:

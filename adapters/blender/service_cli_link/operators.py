@@ -44,7 +44,8 @@ class _Share:
     def execute(self, context):
         running = preferences.RUNNING
         try:
-            self.send(context, running.link(), running.shared)
+            with running.session.unheard():
+                self.send(context, running.session.link, running.shared)
         except share.CannotShare as error:
             self.report({"WARNING"}, str(error))
             return {"CANCELLED"}

@@ -123,7 +123,7 @@ def draw_status(layout):
 def settings_of(preferences):
     return Settings(
         url=preferences.url,
-        token=_token,
+        token=_token if preferences.url else "",  # of the server at that address alone
         registry_dir=preferences.registry_dir,
         detail=preferences.detail,
         scene=preferences.share_scene,

@@ -72,11 +72,6 @@ class Running:
         if self.session is not None:
             self.session.apply(settings)
 
-    def link(self):
-        if self.session is None:
-            raise share.CannotShare("not connected: press Connect in the add-on's preferences")
-        return self.session.link
-
     def shared(self, upload):
         """The end of an upload, told on whatever thread it was noticed."""
         self.note = "shared as " + upload.uri if upload.uri else "not shared: " + str(upload.error)

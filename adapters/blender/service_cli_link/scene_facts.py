@@ -19,12 +19,13 @@ def application(bpy):
     }
 
 
-def document(bpy):
+def document(bpy, just_loaded=False):
+    """In the handlers of loading, Blender still says whether the file before was modified."""
     path = bpy.data.filepath
     return {
         "path": finite.short_text(path, 4096) or None,
         "name": finite.short_text(os.path.basename(path)) or None,
-        "modified": bpy.data.is_dirty,
+        "modified": bpy.data.is_dirty and not just_loaded,
     }
 
 

@@ -10,8 +10,9 @@ DEFAULT_MAX_BYTES = 8 * 1024 * 1024
 DEFAULT_MAX_OBJECTS = 2000
 
 
-def collect(detail, limits=None, revision=None, warnings=()):
+def collect(detail, limits=None, revision=None, warnings=(), document=None):
     """Reads Blender's state; main thread only. `limits` are those of the server's welcome."""
+    document = document or scene_facts.document(bpy)
     limits = limits or {}
     cleaner = finite.Cleaner()
     scene = bpy.context.scene
@@ -27,7 +28,7 @@ def collect(detail, limits=None, revision=None, warnings=()):
         "captured_at": now_text(),
         "detail": detail,
         "dcc": scene_facts.application(bpy),
-        "document": scene_facts.document(bpy),
+        "document": finite.without_nothing(document),
         "scene": {
             "name": scene.name_full,
             "view_layer": layer.name,

@@ -18,7 +18,7 @@ from service_cli_link.sensitive import is_sensitive_name
 
 FOLDER = os.path.dirname(service_cli_link.__file__)
 ALLOWED = set(
-    "atexit base64 binascii bpy collections datetime errno functools hashlib hmac itertools json"
+    "atexit base64 binascii bpy collections contextlib datetime errno functools hashlib hmac itertools json"
     " math mathutils mimetypes os queue random re select shutil socket ssl stat string struct sys"
     " tempfile threading time traceback urllib uuid logging heapq".split()
 )
