@@ -104,6 +104,12 @@ describe('frames on the live link of the real program', () => {
     expect(serve.rss().peak - before).to.be.below(64 * 1024 * 1024)
   })
 
+  async function answered(link: RawLink): Promise<void> {
+    const answer = () => link.messages.find(({ id }) => id === 'frame')
+    await link.until(() => answer() !== undefined, 'the answer')
+    expect(answer(), `${link.closeCode} ${link.closeReason}`).to.include({ type: 'ok' })
+  }
+
   /** Title, bytes that carry one scene with the id `frame`. */
   const legal: [string, () => Buffer][] = [
     ['a message of exactly the limit', () => frameOf(sceneOfBytes(maxMessageBytes))],
@@ -116,7 +122,7 @@ describe('frames on the live link of the real program', () => {
       'fragments with pings and pongs in between',
       () => {
         const between = () => [frameOf('here?', { opcode: ping }), frameOf('', { opcode: pong })]
-        return fragments(sceneOfBytes(1000), 10, between)
+        return fragments(sceneOfBytes(1000), 50, between)
       },
     ],
     [
@@ -141,12 +147,18 @@ describe('frames on the live link of the real program', () => {
     it(`takes ${title}`, async () => {
       const link = await RawLink.connect(serve)
       link.write(bytes())
-      await link.until(() => link.messages.length > 1, 'the answer')
-      expect(link.messages[1]).to.include({ type: 'ok', id: 'frame' })
+      await answered(link)
       link.text({ type: 'bye' })
       expect(await link.untilClosed()).to.equal(1000)
     })
   }
+
+  it('cuts an application that sends pings faster than their pongs leave', async () => {
+    const link = await RawLink.connect(serve)
+    link.write(Buffer.concat(Array(10_000).fill(frameOf('here?', { opcode: ping }))))
+    await link.until(() => link.ended, 'the cut')
+    expect(link.frames.length).to.be.below(10_000)
+  })
 
   it('takes a message that comes byte by byte', async () => {
     const link = await RawLink.connect(serve)
@@ -154,8 +166,7 @@ describe('frames on the live link of the real program', () => {
       link.write(Buffer.from([byte]))
       await new Promise<void>(resolve => setImmediate(resolve))
     }
-    await link.until(() => link.messages.length > 1, 'the answer')
-    expect(link.messages[1]).to.include({ type: 'ok', id: 'frame' })
+    await answered(link)
     link.reset()
     // The same run of the application takes its place back at once.
     const again = await connectWhenFree(serve, { instance_id: instanceId })

@@ -170,7 +170,7 @@ export class AppSession implements ChannelReader {
     try {
       return ok(sink.setSceneText(text))
     } catch (error) {
-      if (error instanceof TypeError) return fail(new LinkRefusal('invalid', error.message))
+      if (error instanceof TypeError) return fail(new LinkRefusal('invalid', `/${error.message}`))
       log.error({ err: error }, 'a scene could not be taken')
       return fail(new LinkRefusal('internal', 'the server failed to take the scene'))
     } finally {
