@@ -21,6 +21,8 @@ export type IncomingFrame =
       readonly type: string
       readonly code: LinkErrorCode
       readonly message: string
+      /** Bytes that it said would follow, and that may be on their way. */
+      readonly announcedBytes?: number
     }
   /** An unknown type without an id: something newer than this server. */
   | { readonly kind: 'passed' }
@@ -65,7 +67,10 @@ export function parseFrame(text: string, nowMs: number, limits: LinkParseLimits)
   const failure = reader.failure
   if (failure === null) return { kind: 'message', id, message }
   const detail = `${failure.pointer} ${failure.detail}`.trimStart()
-  return { kind: 'refused', id, type, code: 'invalid', message: detail }
+  const { size } = value
+  const announces = type === 'artefact.put' && Number.isSafeInteger(size) && Number(size) > 0
+  const announced = announces ? { announcedBytes: Number(size) } : {}
+  return { kind: 'refused', id, type, code: 'invalid', message: detail, ...announced }
 }
 
 /** An error of the application without code or text is an error all the same. */
