@@ -13,8 +13,8 @@ const heartbeatSeconds = 5
 const artefactBytes = 256 * 1024
 const sceneObjects = 200
 
-/** Memory may settle at so much more than after the warm-up: garbage, and tables that fill. */
-const slackBytes = 48 * MiB
+/** What the second half may add to the first: its garbage. 100 bytes for each message are more. */
+const slackBytes = 24 * MiB
 
 /** `seconds` of a busy application, in numbers of messages, sent as fast as they are answered. */
 export function describeLinkSoak(seconds: number): void {
@@ -105,7 +105,7 @@ export function describeLinkSoak(seconds: number): void {
     }
 
     it('leave the memory of both sides where it was after the warm-up', async () => {
-      const warm = Math.max(1, Math.floor(seconds / 4))
+      const warm = Math.floor(seconds / 2)
       const run = async (from: number, to: number) => {
         for (let number = from; number < to; number++) {
           await second(number)
