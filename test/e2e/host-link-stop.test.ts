@@ -11,6 +11,8 @@ import { RawSession } from '../helpers/mcp.ts'
 import { until } from './until.ts'
 
 const KiB = 1024
+/** So long that no test passes because of the cut at its end. */
+const longMs = 60_000
 
 describe('stopping the real program with an application connected', () => {
   let serve: ServeProcess
@@ -18,9 +20,10 @@ describe('stopping the real program with an application connected', () => {
 
   beforeEach(async () => {
     registryDir = await mkdtemp(join(tmpdir(), 'link-stop-'))
-    // So long that no test passes because of the cut at its end.
-    serve = await startServeProcess({ registryDir, flags: ['--limit=stopGraceMs=60000'] })
   })
+
+  const start = (graceMs: number) =>
+    startServeProcess({ registryDir, flags: [`--limit=stopGraceMs=${graceMs}`] })
 
   afterEach(async () => {
     serve.signal('SIGKILL')
@@ -38,6 +41,7 @@ describe('stopping the real program with an application connected', () => {
   const uploads = () => serve.openFiles().filter(path => path.includes('dcc-mcp-artefacts'))
 
   it('leaves all to the next start, which works', async () => {
+    serve = await start(longMs)
     const app = await LinkClient.connect(serve)
     app.say({ type: 'artefact.put', id: 'a', mime: 'image/png', size: 1024 * KiB })
     app.ws.send(randomBytes(64 * KiB))
@@ -49,6 +53,7 @@ describe('stopping the real program with an application connected', () => {
   })
 
   it('says so, and closes with 1001', async () => {
+    serve = await start(longMs)
     const app = await LinkClient.connect(serve)
     const silent = await LinkClient.open(serve)
     serve.signal('SIGTERM')
@@ -61,6 +66,7 @@ describe('stopping the real program with an application connected', () => {
   })
 
   it('answers the reads that wait for the application', async () => {
+    serve = await start(longMs)
     const app = await LinkClient.connect(serve)
     await app.done({ type: 'producer.register', scheme: 'app' })
     const session = await RawSession.open(serve.url)
@@ -73,6 +79,7 @@ describe('stopping the real program with an application connected', () => {
   })
 
   it('gives an artefact up whose bytes are still coming', async () => {
+    serve = await start(longMs)
     const app = await LinkClient.connect(serve)
     const size = 1024 * KiB
     const put = app.ask({ type: 'artefact.put', mime: 'image/png', size }).catch(String)
@@ -86,6 +93,7 @@ describe('stopping the real program with an application connected', () => {
   })
 
   it('does the same when the application sends faster than the disk takes it', async () => {
+    serve = await start(longMs)
     const app = await LinkClient.connect(serve)
     const size = 64 * 1024 * KiB
     const piece = randomBytes(256 * KiB)
@@ -124,9 +132,7 @@ describe('stopping the real program with an application connected', () => {
     },
   })) {
     it(`ends within its grace time with a peer that ${name}`, async () => {
-      serve.signal('SIGKILL')
-      await serve.exited
-      serve = await startServeProcess({ registryDir, flags: ['--limit=stopGraceMs=500'] })
+      serve = await start(500)
       const link = await hang()
       serve.signal('SIGTERM')
       await expectClean()
