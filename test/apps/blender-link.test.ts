@@ -7,12 +7,8 @@ import { type SdkClient, Updates } from '../clients/client-face.ts'
 import { readJson } from '../clients/scenario.ts'
 import { type Serving, startServe } from '../clients/serve.ts'
 import { tapFetch } from '../clients/wire.ts'
-import {
-  background,
-  hasPrograms,
-  installAddon,
-  type InstalledAddon,
-} from '../helpers/blender-addon.ts'
+import { hasPrograms, installAddon, type InstalledAddon } from '../helpers/blender-addon.ts'
+import { blenderModes } from '../helpers/blender-modes.ts'
 import { type Remote, startRemote } from '../helpers/blender-remote.ts'
 import { buildIfStale } from '../helpers/program.ts'
 import { skipBecause } from '../helpers/skip.ts'
@@ -29,27 +25,7 @@ interface Scene {
   truncated: { objects: boolean; total: number; limit: number }
 }
 
-const window = [
-  'xvfb-run',
-  '-a',
-  '-s',
-  '-screen 0 900x600x24',
-  'sh',
-  '-c',
-  'openbox & exec blender "$@"',
-  'sh',
-]
-const modes = [
-  { mode: 'background', needs: ['blender'], args: background, command: ['blender'] },
-  {
-    mode: 'gui',
-    needs: ['blender', 'xvfb-run', 'openbox'],
-    args: ['--factory-startup', '--window-geometry', '0', '0', '640', '400'],
-    command: window,
-  },
-] as const
-
-for (const { mode, needs, args, command } of modes) {
+for (const { mode, needs, args, command } of blenderModes) {
   describe(`a subscribed client beside Blender (${mode})`, function () {
     this.timeout(120_000)
     let addon: InstalledAddon
@@ -188,6 +164,38 @@ for (const { mode, needs, args, command } of modes) {
       const { entries } = await readJson(client, 'audit://recent?limit=100')
       return (entries as { action: string }[]).map(({ action }) => action)
     }
+
+    if (mode === 'gui') {
+      it('finds in the audit the operators that a person ran, with what was set', async () => {
+        await blender.tell('operate')
+        await comes(actions, found => found.includes('transform.translate'))
+        const { entries } = await readJson(client, 'audit://recent?limit=5')
+        const moved = (entries as { action: string; params: unknown }[]).find(
+          ({ action }) => action === 'transform.translate',
+        )
+        expect(moved?.params).to.deep.include({ value: [0, 0, 2] })
+      })
+
+      it('gets every frame of a render that ran as a job, when that is switched on', async () => {
+        await blender.tell('render_job')
+        const frames = async () =>
+          (await client.listResources()).resources.map(({ name }) => name).toSorted()
+        await comes(frames, found =>
+          ['job_0001.png', 'job_0002.png', 'job_0003.png'].every(name => found.includes(name)),
+        )
+      })
+    }
+
+    it('says that Blender is busy when its main thread is', async () => {
+      const frozen = blender.tell('freeze')
+      const began = Date.now()
+      const failed = await refusal(client, 'blender-object://Hero')
+      expect(failed).to.deep.include({ code: -32603 })
+      expect(failed?.data).to.deep.include({ reason: 'host_busy' })
+      expect(Date.now() - began).to.be.below(8000)
+      await frozen
+      expect(await readJson(client, 'blender-object://Hero')).to.include({ id: 'Hero' })
+    })
 
     it('finds in the audit what was done', async () => {
       const done = ['edit.undo', 'file.save', 'file.load', 'render.start', 'render.complete']

@@ -57,9 +57,10 @@ class Cleaner:
             raise TypeError("too deep")
         if hasattr(value, "items"):
             return self._members(value, depth)
-        if hasattr(value, "__iter__") and not isinstance(value, (bytes, bytearray)):
-            return [self.value(item, depth + 1) for item in first(value, MAX_ITEMS)]
-        raise TypeError("no JSON form for " + type(value).__name__)
+        if isinstance(value, (bytes, bytearray)):
+            raise TypeError("no JSON form for bytes")
+        # Vectors and matrices have no __iter__ but can be gone through: iter() says, or raises.
+        return [self.value(item, depth + 1) for item in first(iter(value), MAX_ITEMS)]
 
     def _members(self, value, depth):
         members = {}

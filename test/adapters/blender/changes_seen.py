@@ -6,6 +6,7 @@ import sys
 import unittest
 
 import bpy
+from mathutils import Vector
 
 sys.path.insert(0, os.path.dirname(__file__))
 import harness
@@ -216,6 +217,7 @@ class Objects(unittest.TestCase):
         item["nested"] = {"deep": 1, "api_key": "x"}
         item["bad"] = float("nan")
         item["pointer"] = target
+        item["direction"] = Vector((0, 0, 1))
         mesh.materials.append(bpy.data.materials.new("Red"))
         said = self.read("blender-object://%C3%9Cber%201%2F2")
         self.assertEqual(said["name"], "Über 1/2")
@@ -231,6 +233,7 @@ class Objects(unittest.TestCase):
                 "nested": {"deep": 1, "api_key": "[redacted]"},
                 "bad": None,
                 "pointer": {"id": "Target"},
+                "direction": [0.0, 0.0, 1.0],
             },
         )
         self.assertEqual(said["warnings"], [{"code": "number_not_finite", "count": 1}])

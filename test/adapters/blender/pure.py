@@ -80,6 +80,12 @@ class Values(unittest.TestCase):
         self.assertEqual(cleaner.value(given), {"a": [1, 2.5, True, None, "x"], "n": None})
         self.assertEqual(cleaner.dropped, 1)
 
+    def test_of_blender_are_lists_of_numbers(self):
+        from mathutils import Matrix, Vector
+
+        value = finite.Cleaner().value({"v": Vector((1, 2, 3)), "m": Matrix.Identity(2)})
+        self.assertEqual(value, {"v": [1, 2, 3], "m": [[1, 0], [0, 1]]})
+
     def test_are_bounded(self):
         value = finite.Cleaner().value({"long": "x" * 5000, "many": list(range(5000))})
         self.assertEqual(len(value["long"]), finite.MAX_TEXT)

@@ -59,6 +59,26 @@ def load():
     bpy.ops.wm.open_mainfile(filepath=PATH)
 
 
+def operate():
+    """As a person does it in the 3D view: such operators get into the history."""
+    window = bpy.context.window_manager.windows[0]
+    area = next(each for each in window.screen.areas if each.type == "VIEW_3D")
+    region = next(each for each in area.regions if each.type == "WINDOW")
+    with bpy.context.temp_override(window=window, area=area, region=region):
+        bpy.ops.object.select_all("EXEC_DEFAULT", True, action="SELECT")
+        bpy.ops.transform.translate("EXEC_DEFAULT", True, value=(0, 0, 2))
+
+
+def render_job():
+    """On a thread of its own, as from the menu; with the frames shared when it is done."""
+    bpy.context.preferences.addons[harness.ADDON].preferences.share_renders = True
+    scene = bpy.context.scene
+    scene.frame_end = 3
+    scene.render.filepath = os.path.join(FOLDER, "job_")
+    bpy.context.preferences.view.render_display_type = "NONE"
+    bpy.ops.render.render("INVOKE_DEFAULT", animation=True)
+
+
 def render():
     scene = bpy.context.scene
     scene.render.engine = "CYCLES"
@@ -87,7 +107,7 @@ def many():
 
 
 def freeze():
-    time.sleep(5.0)
+    time.sleep(8.0)
 
 
 def disconnect():
