@@ -786,9 +786,8 @@ class Upload(object):
 class Question(object):
     """Something the server asked and nobody has answered yet."""
 
-    def __init__(self, session, id, kind, subject, deadline):
-        self.session, self.id, self.kind, self.subject = session, id, kind, subject
-        self.deadline = deadline
+    def __init__(self, id, kind, subject, deadline):
+        self.id, self.kind, self.subject, self.deadline = id, kind, subject, deadline
         self.dropped = False
 
 
@@ -1823,7 +1822,7 @@ class _Session(object):
         if problem is not None:
             return self._send_error(id, *problem)
         seconds = _number(message, "deadline_ms", 1, 600000, 5000) / 1000.0
-        question = Question(self, id, kind, subject, time.monotonic() + seconds)
+        question = Question(id, kind, subject, time.monotonic() + seconds)
         self.questions[id] = question
         with link._lock:
             link._questions.append(question)
@@ -1898,7 +1897,7 @@ class _Session(object):
             if not link._answers:
                 return False
             question, (code, value) = link._answers.popleft()
-        if question.session is not self or question.dropped:
+        if question.dropped:  # also when it came over an earlier connection
             return True
         self.questions.pop(question.id, None)
         if code is None:
@@ -2221,6 +2220,8 @@ class _Session(object):
             for what, scheme in asked:
                 if what == "producer" and scheme not in link._producers:
                     link._producer_news[scheme] = "unregister"
+            if lost.delay is not None:
+                link._scene_taken_by = None  # the other application has set its own
             if blame and any(what == "scene" for what, _ in asked):
                 link._scene_text = None
                 link._fail("scene", "the scene was given up: %s" % lost.text)

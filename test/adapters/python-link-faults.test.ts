@@ -85,6 +85,46 @@ describe('the Python link: what goes wrong', () => {
     expect(text).to.match(/another application is linked there\. Trying again in 10\.0 s/)
   })
 
+  it('sends its scene again to a server that another application was linked to', async () => {
+    await begin({}, { constants: { TAKEN_SECONDS: 0.2 } })
+    await app.call('set_scene', { frame: 1 })
+    const first = await server.peer()
+    await until(() => app.get('scene_settled'), 'scene settled')
+    server.script = { welcome: null, connected: peer => peer.ws.close(4423) }
+    first.ws.terminate()
+    await server.peer(2)
+    server.script = {}
+    const peer = await server.peer(server.peers.length + 1)
+    expect(await peer.nth('scene.set')).to.deep.include({ scene: { frame: 1 } })
+  })
+
+  it('sends its scene to another server, though that one has a scene', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'python-link-'))
+    const instances = join(folder, 'instances')
+    await mkdir(instances, { mode: 0o700 })
+    const other = await ScriptedServer.start()
+    const write = async (url: string) => {
+      const record = { dcc_type: 'unknown', host_url: url, host_token_file: null, host: {} }
+      await writeFile(join(instances, 'one.json'), JSON.stringify(record), { mode: 0o600 })
+    }
+    try {
+      server = await ScriptedServer.start()
+      await write(server.url)
+      app = new PythonApp({ SERVICE_HOST_TOKEN: token })
+      await app.link({ registry_dir: folder })
+      await app.call('set_scene', { frame: 1 })
+      const first = await server.peer()
+      await until(() => app.get('scene_settled'), 'scene settled')
+      await write(other.url)
+      first.ws.terminate()
+      expect(await (await other.peer()).nth('scene.set')).to.deep.include({ scene: { frame: 1 } })
+    } finally {
+      await app.kill()
+      await other.stop()
+      await rm(folder, { recursive: true })
+    }
+  })
+
   it('comes back after a shutdown, but no sooner than the server says', async () => {
     await begin()
     const first = await server.peer()

@@ -97,7 +97,6 @@ export class AppSession implements ChannelReader {
    * newer connection may have opened the same buffers.
    */
   end(): void {
-    this.#flush()
     this.#artefacts.close()
     for (const sessionId of this.#openBuffers) this.#deps.buffers.end(sessionId)
     this.#openBuffers.clear()

@@ -50,7 +50,7 @@ export function parseFrame(text: string, nowMs: number, limits: LinkParseLimits)
   const wrongId = reader.firstFailure
   if (wrongId !== null) {
     const message = `${wrongId.pointer} ${wrongId.detail}`
-    return { kind: 'refused', id: undefined, type, code: 'invalid', message }
+    return { kind: 'refused', id: undefined, type, code: 'invalid', message, ...announced(value) }
   }
   if (type === 'ok' || type === 'error') {
     if (id === undefined) return { kind: 'passed' }
@@ -67,10 +67,13 @@ export function parseFrame(text: string, nowMs: number, limits: LinkParseLimits)
   const failure = reader.failure
   if (failure === null) return { kind: 'message', id, message }
   const detail = `${failure.pointer} ${failure.detail}`.trimStart()
-  const { size } = value
+  return { kind: 'refused', id, type, code: 'invalid', message: detail, ...announced(value) }
+}
+
+/** Whoever sends a message that is refused may not wait for the answer before the bytes. */
+function announced({ type, size }: JsonObject): { readonly announcedBytes?: number } {
   const announces = type === 'artefact.put' && Number.isSafeInteger(size) && Number(size) > 0
-  const announced = announces ? { announcedBytes: Number(size) } : {}
-  return { kind: 'refused', id, type, code: 'invalid', message: detail, ...announced }
+  return announces ? { announcedBytes: Number(size) } : {}
 }
 
 /** An error of the application without code or text is an error all the same. */

@@ -164,6 +164,17 @@ describe('ArtefactIntake', () => {
     })
   }
 
+  it('does not hold the application up for bytes that nobody wants', () => {
+    const intake = new ArtefactIntake({
+      store: null,
+      limits: { maxArtefactBytes: 0, maxUploads: 4, bodyTimeoutMs: 60_000 },
+      pause: () => expect.fail('nothing waits for a store'),
+      resume: () => {},
+    })
+    void put(intake, '1', 4 * 1024 * 1024)
+    for (let sent = 0; sent < 4; sent++) intake.feed(Buffer.alloc(1024 * 1024))
+  })
+
   it('takes any length when there is no bound', async () => {
     const intake = create(store, { maxArtefactBytes: 0 })
     const answer = put(intake, '1', 9)
