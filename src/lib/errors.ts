@@ -5,6 +5,7 @@
 export type ErrorCode =
   | 'usage_invalid'
   | 'config_invalid'
+  | 'config_busy'
   | 'auth_required'
   | 'auth_refused'
   | 'request_refused'
@@ -19,6 +20,7 @@ export type ErrorCode =
   | 'port_in_use'
   | 'listen_failed'
   | 'registry_dir_unsafe'
+  | 'file_exists'
   | 'storage_failed'
   | 'storage_full'
   | 'resource_not_found'
@@ -28,6 +30,14 @@ export type ErrorCode =
   | 'session_ended'
   | 'artefact_too_large'
   | 'artefact_corrupt'
+  | 'network_failed'
+  | 'net_timeout'
+  | 'tls_failed'
+  | 'proxy_failed'
+  | 'rate_limited'
+  | 'registry_failed'
+  | 'registry_answer_invalid'
+  | 'cancelled'
   | 'internal'
 
 /** What a caller may add to an error: the cause, what to do about it, facts safe to show. */

@@ -59,7 +59,7 @@ export async function ensurePrivateDirectory(
  * With those above it. Not by `recursive`: where the system answers ENOENT whatever exists, as
  * below /proc, Node tries again for ever.
  */
-async function makeFolders(path: string): Promise<void> {
+export async function makeFolders(path: string): Promise<void> {
   const make = () =>
     mkdir(path, { mode: 0o700 }).catch(error => {
       // Made meanwhile, or no folder: what is there is looked at by the caller.

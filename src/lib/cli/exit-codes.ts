@@ -8,12 +8,14 @@ export const exitCodes = {
   authentication: 4,
   network: 5,
   rateLimited: 6,
+  cancelled: 130,
 } as const
 
 /** The one translation from what went wrong to the exit code. */
 export const exitCodeOf: Readonly<Record<ErrorCode, number>> = {
   usage_invalid: exitCodes.usage,
   config_invalid: exitCodes.usage,
+  config_busy: exitCodes.failed,
   registry_dir_unsafe: exitCodes.usage,
   auth_required: exitCodes.authentication,
   auth_refused: exitCodes.authentication,
@@ -32,10 +34,19 @@ export const exitCodeOf: Readonly<Record<ErrorCode, number>> = {
   artefact_too_large: exitCodes.refused,
   port_in_use: exitCodes.failed,
   listen_failed: exitCodes.failed,
+  file_exists: exitCodes.failed,
   storage_failed: exitCodes.failed,
   storage_full: exitCodes.failed,
   resource_failed: exitCodes.failed,
   session_ended: exitCodes.failed,
   artefact_corrupt: exitCodes.failed,
+  network_failed: exitCodes.network,
+  net_timeout: exitCodes.network,
+  tls_failed: exitCodes.network,
+  proxy_failed: exitCodes.network,
+  rate_limited: exitCodes.rateLimited,
+  registry_failed: exitCodes.failed,
+  registry_answer_invalid: exitCodes.failed,
+  cancelled: exitCodes.cancelled,
   internal: exitCodes.failed,
 }

@@ -7,7 +7,7 @@ import { z } from 'zod'
  * Member names of tokens are those of RFC 6749, section 5.1.
  */
 
-export const apiPrefix = '/api/v1/auth'
+export { apiPrefix } from './api-prefix.ts'
 
 /** Which account a name belongs to is decided on its lower-case form; it is kept as typed. */
 export const usernamePattern = /^[A-Za-z0-9](?:[A-Za-z0-9]|[._-](?=[A-Za-z0-9])){2,63}$/

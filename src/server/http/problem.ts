@@ -15,6 +15,7 @@ interface Row {
 const table: Record<ErrorCode, Row> = {
   usage_invalid: { status: 400 },
   config_invalid: { status: 500, local: true },
+  config_busy: { status: 500, local: true },
   auth_required: { status: 401 },
   auth_refused: { status: 401 },
   request_refused: { status: 403 },
@@ -29,6 +30,7 @@ const table: Record<ErrorCode, Row> = {
   port_in_use: { status: 500, local: true },
   listen_failed: { status: 500, local: true },
   registry_dir_unsafe: { status: 500, local: true },
+  file_exists: { status: 500, local: true },
   storage_failed: { status: 500, local: true },
   storage_full: { status: 507, local: true },
   resource_not_found: { status: 404 },
@@ -38,6 +40,15 @@ const table: Record<ErrorCode, Row> = {
   session_ended: { status: 404 },
   artefact_too_large: { status: 413 },
   artefact_corrupt: { status: 500 },
+  // Of the client of a registry: no server asks one.
+  network_failed: { status: 500, local: true },
+  net_timeout: { status: 500, local: true },
+  tls_failed: { status: 500, local: true },
+  proxy_failed: { status: 500, local: true },
+  rate_limited: { status: 429 },
+  registry_failed: { status: 500, local: true },
+  registry_answer_invalid: { status: 500, local: true },
+  cancelled: { status: 500, local: true },
   internal: { status: 500, local: true },
 }
 

@@ -1,0 +1,18 @@
+const escapes = /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[@-_])/g
+/** Controls, and the marks that turn the direction of what follows. */
+const hidden = /[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]+/g
+
+/** Text of another machine as one line that is safe on a terminal, at most `most` characters. */
+export function cleanText(text: string, most = 500): string {
+  const plain = text
+    .slice(0, most * 4)
+    .toWellFormed()
+    .replace(escapes, '')
+    .replace(hidden, ' ')
+  const line = plain.replace(/ {2,}/g, ' ').trim()
+  if (line.length <= most) return line
+  return `${line
+    .slice(0, most - 1)
+    .toWellFormed()
+    .replace(/\ufffd$/, '')}…`
+}

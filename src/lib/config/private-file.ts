@@ -1,0 +1,179 @@
+import { randomBytes } from 'node:crypto'
+import { type Stats, constants } from 'node:fs'
+import { type FileHandle, lstat, open, readdir, readlink, rename, unlink } from 'node:fs/promises'
+import { basename, dirname, join, resolve } from 'node:path'
+import { errnoOf } from '../errno.ts'
+import { ServiceError } from '../errors.ts'
+import { fsyncDirectory, makeFolders, noFollow, noWait, ownUid } from '../posix.ts'
+
+/** One file that only its owner may read (0600), in a folder that only its owner may enter (0700). */
+export interface PrivateFile {
+  readonly path: string
+  /** Told once for each thing whose mode was wider than that and is not any more. */
+  readonly onTightened: (path: string, mode: string) => void
+}
+
+const maxFileBytes = 1024 * 1024
+
+/**
+ * The text of the file, or null when there is none. What is read was checked on the open file, so
+ * that nothing can be put in its place in between. Throws `config_invalid` for a symlink (naming
+ * both paths), something else than a file, another owner, or a size that is no configuration.
+ */
+export async function readPrivateFile(file: PrivateFile): Promise<string | null> {
+  const { path } = file
+  if (!(await checkFolder(file))) return null
+  let handle: FileHandle
+  try {
+    handle = await open(path, constants.O_RDONLY | noFollow | noWait)
+  } catch (error) {
+    if (errnoOf(error) === 'ENOENT') return null
+    await refuseLink(path)
+    throw unreadable(path, error)
+  }
+  try {
+    // Where the system has no O_NOFOLLOW, the path is all there is to look at.
+    if (noFollow === 0) await refuseLink(path)
+    const found = await handle.stat()
+    if (!found.isFile()) throw refused(path, 'is not a regular file', 'remove it')
+    refuseForeign(path, found)
+    if (found.size > maxFileBytes) {
+      throw refused(path, `is larger than ${maxFileBytes} bytes`, `look at it and remove it`)
+    }
+    if (isWide(found)) {
+      await handle.chmod(0o600)
+      file.onTightened(path, octal(found))
+    }
+    return await handle.readFile('utf8')
+  } catch (error) {
+    throw error instanceof ServiceError ? error : unreadable(path, error)
+  } finally {
+    await handle.close()
+  }
+}
+
+/**
+ * Replaces the file: whoever reads it, also after a crash at any moment, finds the old text or the
+ * new one. Call it under the lock: files of writers that died are removed. Throws as
+ * `readPrivateFile`, `storage_full`, `storage_failed`; then the old file stays.
+ */
+export async function writePrivateFile(file: PrivateFile, text: string): Promise<void> {
+  const { path } = file
+  const folder = dirname(path)
+  await makePrivateFolder(file)
+  await removeLeftovers(path)
+  const temp = join(folder, `${tempPrefix(path)}${randomBytes(8).toString('hex')}.tmp`)
+  try {
+    await writeNew(temp, text)
+    await refuseLink(path)
+    await rename(temp, path)
+    await fsyncDirectory(folder)
+  } catch (error) {
+    await unlink(temp).catch(() => {})
+    throw error instanceof ServiceError ? error : unwritable(path, error)
+  }
+}
+
+/** The folder, made when it is missing, closed to others when it was open. */
+export async function makePrivateFolder(file: PrivateFile): Promise<void> {
+  try {
+    await makeFolders(dirname(resolve(file.path)))
+  } catch (error) {
+    throw unwritable(file.path, error)
+  }
+  await checkFolder(file)
+}
+
+async function writeNew(temp: string, text: string): Promise<void> {
+  const { O_WRONLY, O_CREAT, O_EXCL } = constants
+  const handle = await open(temp, O_WRONLY | O_CREAT | O_EXCL | noFollow, 0o600)
+  try {
+    // The umask may have taken even the owner's bits.
+    if (ownUid() !== null) await handle.chmod(0o600)
+    await handle.writeFile(text)
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+}
+
+/** Only the holder of the lock writes, so nobody is still at work on these. */
+async function removeLeftovers(path: string): Promise<void> {
+  const folder = dirname(path)
+  const names = await readdir(folder).catch(() => [])
+  const left = names.filter(name => name.startsWith(tempPrefix(path)) && name.endsWith('.tmp'))
+  for (const name of left) await unlink(join(folder, name)).catch(() => {})
+}
+
+function tempPrefix(path: string): string {
+  return `.${basename(path)}.`
+}
+
+/** False when there is no folder yet. */
+async function checkFolder(file: PrivateFile): Promise<boolean> {
+  const path = dirname(resolve(file.path))
+  const found = await lstat(path).catch(error => {
+    if (errnoOf(error) === 'ENOENT') return null
+    throw unreadable(path, error)
+  })
+  if (found === null) return false
+  if (found.isSymbolicLink()) await refuseLink(path)
+  if (!found.isDirectory()) throw refused(path, 'is not a folder', 'remove it')
+  refuseForeign(path, found)
+  if (!isWide(found)) return true
+  // Not by the path, behind which something else may stand by now.
+  const handle = await open(path, constants.O_RDONLY | constants.O_DIRECTORY | noFollow)
+  try {
+    await handle.chmod(0o700)
+  } finally {
+    await handle.close()
+  }
+  file.onTightened(path, octal(found))
+  return true
+}
+
+async function refuseLink(path: string): Promise<void> {
+  const found = await lstat(path).catch(() => null)
+  if (found === null || !found.isSymbolicLink()) return
+  const target = await readlink(path).catch(() => 'somewhere else')
+  throw refused(
+    path,
+    `is a symbolic link to ${target}`,
+    `put the file itself there, or name its folder with XDG_CONFIG_HOME`,
+  )
+}
+
+function refuseForeign(path: string, found: Stats): void {
+  const uid = ownUid()
+  if (uid === null || found.uid === uid) return
+  throw refused(path, `belongs to another user (uid ${found.uid})`, 'have its owner remove it')
+}
+
+function isWide(found: Stats): boolean {
+  return ownUid() !== null && (found.mode & 0o077) !== 0
+}
+
+function octal(found: Stats): string {
+  return (found.mode & 0o777).toString(8).padStart(4, '0')
+}
+
+function refused(path: string, what: string, hint: string): ServiceError {
+  return new ServiceError('config_invalid', `${path} ${what}`, { hint })
+}
+
+function unreadable(path: string, error: unknown): ServiceError {
+  const code = errnoOf(error) ?? 'unknown error'
+  return refused(path, `cannot be read (${code})`, 'make it readable for you, or remove it')
+}
+
+function unwritable(path: string, error: unknown): ServiceError {
+  const code = errnoOf(error) ?? 'unknown error'
+  if (code === 'ENOSPC' || code === 'EDQUOT') {
+    return new ServiceError('storage_full', `there is no room to write ${path} (${code})`, {
+      hint: 'free some space, then run the command again',
+    })
+  }
+  return new ServiceError('storage_failed', `${path} cannot be written (${code})`, {
+    hint: `make ${dirname(path)} writable for you`,
+  })
+}

@@ -1,0 +1,42 @@
+import type { RegistryUrl } from './origin.ts'
+
+type Env = Readonly<Record<string, string | undefined>>
+
+const names = ['http_proxy', 'https_proxy', 'no_proxy'] as const
+
+/** The proxy variables alone, both cases: what a Node agent is given as `proxyEnv`. */
+export function proxyEnv(env: Env): Record<string, string> {
+  const kept: Record<string, string> = {}
+  for (const name of names.flatMap(name => [name, name.toUpperCase()])) {
+    const value = env[name]
+    if (value !== undefined && value !== '') kept[name] = value
+  }
+  return kept
+}
+
+export interface ProxyInUse {
+  /** `HTTPS_PROXY` */
+  readonly variable: string
+  /** `http://proxy.example:3128`, without the user name and password it may hold. */
+  readonly address: string
+  readonly hostname: string
+  readonly port: string
+}
+
+/**
+ * The proxy that the variables name for this registry, or null. None for this machine: what is
+ * sent there in plain text would reach the proxy, and be led to the wrong loopback. `NO_PROXY` is
+ * judged by the agent, not here.
+ */
+export function proxyOf({ url, loopback }: RegistryUrl, env: Env): ProxyInUse | null {
+  if (loopback) return null
+  const base = url.startsWith('https:') ? 'https_proxy' : 'http_proxy'
+  for (const variable of [base, base.toUpperCase()]) {
+    const value = env[variable]
+    if (value === undefined || value === '') continue
+    if (!URL.canParse(value)) return { variable, address: variable, hostname: '', port: '' }
+    const { protocol, host, hostname, port } = new URL(value)
+    return { variable, address: `${protocol}//${host}`, hostname, port }
+  }
+  return null
+}

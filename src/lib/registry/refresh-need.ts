@@ -1,0 +1,19 @@
+import type { RegistryEntry } from '../config/config-file.ts'
+
+/** How service tokens begin: they are made for a time and are never refreshed. */
+const serviceTokenPrefix = 'svc_'
+
+/** Is a new token to be asked for before this one is used? Unknown ends are left to the registry. */
+export function needsRefresh(entry: RegistryEntry, nowMs: number, marginMs: number): boolean {
+  const { accessExpiresAtMs } = entry
+  if (!canRefresh(entry) || accessExpiresAtMs === undefined) return false
+  return accessExpiresAtMs - nowMs < marginMs
+}
+
+export function canRefresh({ accessToken }: RegistryEntry): boolean {
+  return accessToken !== undefined && !accessToken.reveal().startsWith(serviceTokenPrefix)
+}
+
+export function isExpired({ accessExpiresAtMs }: RegistryEntry, nowMs: number): boolean {
+  return accessExpiresAtMs !== undefined && accessExpiresAtMs <= nowMs
+}
