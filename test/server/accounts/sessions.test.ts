@@ -128,6 +128,25 @@ describe('refresh', () => {
       expect((await registry.store.findSession(String(sid)))?.session.counter).to.equal(1)
     }))
 
+  it('gives nothing when the session ends while it is under way', () =>
+    withRegistry(
+      async registry => {
+        const { refresh_token } = await registry.register('alice')
+        const answer = await refresh(registry, refresh_token)
+        expect([answer.status, answer.json.code]).to.deep.equal([401, 'token-revoked'])
+      },
+      {
+        wrap: store => ({
+          ...store,
+          async rotateSession(id, counter, nowMs) {
+            const state = await store.findSession(id)
+            await store.revokeSession(state?.account.id ?? '', id, 'logout', nowMs)
+            return store.rotateSession(id, counter, nowMs)
+          },
+        }),
+      },
+    ))
+
   it('stops at the end of the session, however often it was done', () =>
     withRegistry(async registry => {
       let { access_token } = await registry.register('alice')
