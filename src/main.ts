@@ -3,9 +3,9 @@ import { run } from '@oclif/core/run'
 import type { Interfaces } from '@oclif/core'
 import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { leadingFlags } from './lib/cli/account-flags.ts'
 import { hoistGlobalFlags } from './lib/cli/argv.ts'
 import { type Failure, describeFailure } from './lib/cli/failure.ts'
-import { globalFlags } from './lib/cli/global-flags.ts'
 
 export interface ProgramFiles {
   /** The package folder, as a file URL. */
@@ -26,7 +26,7 @@ export async function main(argv: readonly string[], files: ProgramFiles): Promis
 async function perform(argv: readonly string[], files: ProgramFiles): Promise<number> {
   let failure: Failure = { exitCode: 0, stdout: '', stderr: '' }
   try {
-    const args = hoistGlobalFlags(argv, globalFlags)
+    const args = hoistGlobalFlags(argv, leadingFlags)
     await run(args, { root: fileURLToPath(files.root), pjson: files.pjson })
   } catch (error) {
     const { COMMANDS } = await import('./commands/index.ts')
@@ -46,6 +46,8 @@ function wantsJson(argv: readonly string[]): boolean {
 
 /** Settles when the text, and all before it, has left; also when the reader has gone. */
 function written(stream: NodeJS.WriteStream, text: string): Promise<void> {
+  // Even nothing cannot be written to a full disk.
+  if (text === '' && stream.writableLength === 0) return Promise.resolve()
   return new Promise(resolve => {
     stream.once('error', () => resolve())
     stream.write(text, () => resolve())

@@ -20,6 +20,7 @@ export type ErrorCode =
   | 'port_in_use'
   | 'listen_failed'
   | 'registry_dir_unsafe'
+  | 'file_exists'
   | 'storage_failed'
   | 'storage_full'
   | 'resource_not_found'
@@ -36,6 +37,7 @@ export type ErrorCode =
   | 'rate_limited'
   | 'registry_failed'
   | 'registry_answer_invalid'
+  | 'cancelled'
   | 'internal'
 
 /** What a caller may add to an error: the cause, what to do about it, facts safe to show. */

@@ -8,6 +8,7 @@ export const exitCodes = {
   authentication: 4,
   network: 5,
   rateLimited: 6,
+  cancelled: 130,
 } as const
 
 /** The one translation from what went wrong to the exit code. */
@@ -33,6 +34,7 @@ export const exitCodeOf: Readonly<Record<ErrorCode, number>> = {
   artefact_too_large: exitCodes.refused,
   port_in_use: exitCodes.failed,
   listen_failed: exitCodes.failed,
+  file_exists: exitCodes.failed,
   storage_failed: exitCodes.failed,
   storage_full: exitCodes.failed,
   resource_failed: exitCodes.failed,
@@ -45,5 +47,6 @@ export const exitCodeOf: Readonly<Record<ErrorCode, number>> = {
   rate_limited: exitCodes.rateLimited,
   registry_failed: exitCodes.failed,
   registry_answer_invalid: exitCodes.failed,
+  cancelled: exitCodes.cancelled,
   internal: exitCodes.failed,
 }

@@ -26,6 +26,8 @@ export function describeFailure(
     const body = { error: { code, message, hint } }
     return { exitCode, stdout: `${JSON.stringify(body)}\n`, stderr: '' }
   }
+  // Whoever cancelled knows it; the line of the question is not to be continued.
+  if (code === 'cancelled') return { exitCode, stdout: '', stderr: '\n' }
   const lines = [`error: ${message}`, ...(hint === undefined ? [] : [`hint: ${hint}`])]
   return { exitCode, stdout: '', stderr: `${lines.join('\n')}\n` }
 }
@@ -76,7 +78,7 @@ function meantHint(error: Error, commands: readonly string[]): string | undefine
   const meant =
     flag === undefined ? nearest(command ?? '', commands) : nearest(flag, knownFlags(error))
   if (meant === undefined) return undefined
-  return `did you mean ${flag === undefined ? '' : '--'}${meant}?`
+  return `did you mean ${flag === undefined ? meant.replaceAll(':', ' ') : `--${meant}`}?`
 }
 
 /** The parser's errors carry the flags of the command. */
@@ -89,8 +91,15 @@ function knownFlags(error: Error & { parse?: unknown }): string[] {
   )
 }
 
+/** Of flags that do not exist only the names: what follows may be a secret, as in `-psecret`. */
+const unknownFlags = /^(Nonexistent flags?: )([^]+)$/
+
 function parserMessage(message: string): string {
   return message
+    .replace(unknownFlags, (_, start: string, flags: string) => {
+      const names = flags.match(/(?<=^|, )(--[\w-]+|-\w)/g) ?? []
+      return start + names.join(', ')
+    })
     .replaceAll('See more help with --help', '')
     .replace(/^Parsing (--\S+)\s+/, '$1: ')
     .replace(/^command (\S+) not found$/, words => words.replaceAll(':', ' '))

@@ -8,7 +8,7 @@ export const globalFlags = {
   }),
   quiet: Flags.boolean({
     char: 'q',
-    description: 'say only what is wrong',
+    description: 'leave out everything but results and what is wrong',
     helpGroup: 'GLOBAL',
   }),
 }

@@ -1,0 +1,45 @@
+import { ServiceError } from '../../lib/errors.ts'
+import { type RegistryClient, createRegistryClient } from '../../lib/registry/client.ts'
+import { type ClientLimits, clientLimits } from '../../lib/registry/client-limits.ts'
+import { withGivenToken, withSavedToken } from '../../lib/registry/session.ts'
+import { readChosenToken } from '../../lib/registry/token-source.ts'
+import { createTransport } from '../../lib/registry/transport.ts'
+import type { Secret } from '../../lib/secret.ts'
+import type { AccountContext } from './context.ts'
+
+/** The registry of the context, ready to be asked. */
+export interface Connection {
+  readonly client: RegistryClient
+  /**
+   * Calls with the token that counts: one that was given as it is, the saved one refreshed when
+   * that is due. Throws `auth_required` when there is none.
+   */
+  withToken<T>(call: (token: Secret) => Promise<T>): Promise<T>
+  /** The same with the saved token alone, whatever was given. */
+  withSaved<T>(call: (token: Secret) => Promise<T>): Promise<T>
+}
+
+export function connect(context: AccountContext): Connection {
+  const { registry, entry, choice, places, env, store, log } = context
+  const limits: ClientLimits = clientLimits(env.SERVICE_TIMEOUT)
+  const transport = createTransport({ registry, limits, env, caFile: entry?.caFile })
+  const client = createRegistryClient({ transport })
+  const parts = { client, store, log, refreshMarginMs: limits.refreshMarginMs }
+  return {
+    client,
+    async withToken(call) {
+      if (choice === null) throw notLoggedIn(context)
+      const given = await readChosenToken(choice, places)
+      return given === null ? withSavedToken(parts, call) : withGivenToken(given, choice, call)
+    },
+    withSaved: call => withSavedToken(parts, call),
+  }
+}
+
+/** With the three ways out, for people and for pipelines. */
+export function notLoggedIn({ registry }: AccountContext): ServiceError {
+  return new ServiceError('auth_required', `nobody is logged in to ${registry.url}`, {
+    hint: `service-cli login --registry ${registry.url}, or give a token with SERVICE_TOKEN or --token`,
+    data: { registry: registry.url },
+  })
+}

@@ -1,0 +1,91 @@
+import { createOutput } from '../../lib/cli/output.ts'
+import type { PromptPlace } from '../../lib/cli/prompt.ts'
+import { readSecretFromStdin } from '../../lib/cli/secret-input.ts'
+import { ServiceError } from '../../lib/errors.ts'
+import type { Tokens } from '../../lib/registry/answers.ts'
+import { readJwtExpiry } from '../../lib/registry/jwt-expiry.ts'
+import { checkSecretText } from '../../lib/secret-file.ts'
+import { Secret } from '../../lib/secret.ts'
+import { connect } from './connect.ts'
+import { type AccountContext, type AccountFlags, openContext } from './context.ts'
+import { timeOf } from './identity.ts'
+import { type PasswordFlags, checkPasswordFlags, readPassword, readText } from './password.ts'
+import { reportLogin, saveLogin } from './save-login.ts'
+
+export interface LoginFlags extends AccountFlags, PasswordFlags {
+  readonly 'token-stdin'?: boolean | undefined
+}
+
+/** Logs in with a password, or takes a token from a pipe; saved once the registry has said yes. */
+export async function login(
+  username: string | undefined,
+  flags: LoginFlags,
+  env: NodeJS.ProcessEnv,
+): Promise<void> {
+  refuseToken(flags, 'login')
+  checkPasswordFlags(flags)
+  const context = await openHere(flags, env)
+  if (flags['token-stdin'] === true) return loginWithToken(username, flags, context)
+  const place = promptPlace(flags)
+  const who = await readText(username, {
+    place,
+    what: 'username',
+    otherWays: 'write it as in service-cli login alice --password-stdin',
+  })
+  const password = await readPassword(flags, { output: context.output, place, isNew: false })
+  const { client } = connect(context)
+  const tokens = await client.login({ username: who, password })
+  const me = await saveLogin(context, { client, tokens, typed: { username: who } })
+  reportLogin(context, me, tokens)
+}
+
+async function loginWithToken(
+  username: string | undefined,
+  flags: LoginFlags,
+  context: AccountContext,
+): Promise<void> {
+  if (username !== undefined || flags['password-stdin'] === true || flags.password !== undefined) {
+    throw new ServiceError('usage_invalid', '--token-stdin goes without user name and password', {
+      hint: 'the token says who it is',
+    })
+  }
+  const read = await readSecretFromStdin(process.stdin, '--token-stdin')
+  const accessToken = new Secret(checkSecretText(read.reveal(), '--token-stdin'))
+  const { client } = connect(context)
+  const me = await client.me(accessToken)
+  const tokens: Tokens = {
+    accessToken,
+    accessExpiresAtMs:
+      timeOf(me.token?.expires_at) ?? readJwtExpiry(accessToken.reveal()) ?? undefined,
+    refreshToken: undefined,
+    refreshExpiresAtMs: undefined,
+    scope: me.scopes?.join(' '),
+  }
+  await saveLogin(context, { client, tokens, typed: null })
+  reportLogin(context, me, tokens)
+}
+
+export function openHere(flags: AccountFlags, env: NodeJS.ProcessEnv): Promise<AccountContext> {
+  const { stdout, stderr } = process
+  const { json = false, quiet = false } = flags
+  return openContext(flags, env, createOutput({ json, quiet, stdout, stderr }))
+}
+
+export function promptPlace(flags: AccountFlags): PromptPlace {
+  return {
+    stdinIsTTY: process.stdin.isTTY === true,
+    stderrIsTTY: process.stderr.isTTY === true,
+    noInput: flags['no-input'] === true,
+  }
+}
+
+/** A token is there already: what would a new login be for? */
+export function refuseToken({ token }: AccountFlags, command: string): void {
+  if (token === undefined || token === '') return
+  throw new ServiceError('usage_invalid', `${command} takes no --token`, {
+    hint:
+      command === 'logout'
+        ? 'logout ends the saved login; end a service token with token revoke'
+        : 'to save a token, pipe it into service-cli login --token-stdin',
+  })
+}

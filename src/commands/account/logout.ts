@@ -1,0 +1,59 @@
+import { withoutLogin } from '../../lib/config/registry-entries.ts'
+import { ServiceError } from '../../lib/errors.ts'
+import { connect } from './connect.ts'
+import type { AccountContext, AccountFlags } from './context.ts'
+import { openHere, refuseToken } from './login.ts'
+import { isNotOffered, overridingVariable } from './save-login.ts'
+
+export interface LogoutFlags extends AccountFlags {
+  readonly all?: boolean | undefined
+}
+
+/**
+ * Ends the saved login at the registry, and deletes it here whatever the registry says. With `all`
+ * it is an error when the other sessions could not be ended.
+ */
+export async function logout(flags: LogoutFlags, env: NodeJS.ProcessEnv): Promise<void> {
+  refuseToken(flags, 'logout')
+  const context = await openHere(flags, env)
+  const { registry, entry, store, output } = context
+  const { all = false } = flags
+  const failure = entry?.accessToken === undefined ? null : await revoke(context, all)
+  if (entry !== undefined) await store.update(config => withoutLogin(config, registry.url))
+  const revoked = entry?.accessToken !== undefined && failure === null
+  if (all && failure !== null) throw notAllEnded(context, failure)
+  if (failure !== null) output.warn(describe(context, failure))
+  output.result('', { registry: registry.url, username: entry?.username ?? null, revoked, all })
+  if (entry?.accessToken === undefined) output.note(`nobody was logged in to ${registry.url}`)
+  else output.note(`logged out of ${registry.url}${all ? ', on every machine' : ''}`)
+  const variable = overridingVariable(env)
+  if (variable !== null) output.warn(`${variable} is still set: commands go on using its token`)
+}
+
+/** Null when the session is over, else why it may not be. */
+async function revoke(context: AccountContext, all: boolean): Promise<ServiceError | null> {
+  try {
+    const { client, withSaved } = connect(context)
+    await withSaved(token => client.logout(token, { all }))
+    return null
+  } catch (error) {
+    if (!(error instanceof ServiceError)) throw error
+    // It had ended before. Others of the account may not have.
+    if (!all && ['auth_required', 'auth_refused'].includes(error.code)) return null
+    return error
+  }
+}
+
+function describe({ registry }: AccountContext, failure: ServiceError): string {
+  const { message } = failure
+  return isNotOffered(failure)
+    ? `${registry.origin} has no logout: the token was deleted here, and works until it expires`
+    : `the token was deleted here, and may work until it expires: ${message}`
+}
+
+function notAllEnded({ registry }: AccountContext, { code, message, data }: ServiceError): Error {
+  return new ServiceError(code, `logged out here, but not everywhere: ${message}`, {
+    hint: `log in to ${registry.url} again, and repeat logout --all`,
+    ...(data === undefined ? {} : { data }),
+  })
+}

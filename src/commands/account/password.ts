@@ -1,0 +1,65 @@
+import type { Output } from '../../lib/cli/output.ts'
+import { type PromptPlace, requireQuestioner } from '../../lib/cli/prompt.ts'
+import { readSecretFromStdin } from '../../lib/cli/secret-input.ts'
+import { ServiceError } from '../../lib/errors.ts'
+import { passwordChars } from '../../lib/registry/wire.ts'
+import { Secret } from '../../lib/secret.ts'
+
+export interface PasswordFlags {
+  readonly password?: string | undefined
+  readonly 'password-stdin'?: boolean | undefined
+}
+
+/** How a password may come other than by a question. */
+export const passwordWays =
+  'pipe it in with --password-stdin, or give --password; pipelines set SERVICE_TOKEN instead'
+
+/** Throws `usage_invalid` before anything is asked or read. */
+export function checkPasswordFlags(flags: PasswordFlags): void {
+  if (flags.password === undefined) return
+  if (flags['password-stdin'] === true) {
+    throw new ServiceError('usage_invalid', 'give --password or --password-stdin, not both')
+  }
+  if (flags.password === '') {
+    throw new ServiceError('usage_invalid', '--password is empty', {
+      hint: 'a variable in your shell may be unset',
+    })
+  }
+}
+
+/** From stdin, the flag, or a question without echo. A new password is asked for twice. */
+export async function readPassword(
+  flags: PasswordFlags,
+  { output, place, isNew }: { output: Output; place: PromptPlace; isNew: boolean },
+): Promise<Secret> {
+  if (flags['password-stdin'] === true) {
+    return readSecretFromStdin(process.stdin, '--password-stdin')
+  }
+  if (flags.password !== undefined) {
+    if (place.stderrIsTTY) {
+      output.warn(
+        'a password on the command line stays in the shell history: leave --password out to be asked, or use --password-stdin',
+      )
+    }
+    return new Secret(flags.password)
+  }
+  const ask = requireQuestioner(place, 'the password', passwordWays)
+  if (!isNew) return ask.askSecret('Password:')
+  const { least } = passwordChars
+  const first = await ask.askSecret('New password:', text =>
+    Array.from(text).length >= least ? true : `It has at least ${least} characters`,
+  )
+  await ask.askSecret('The same again:', text => first.equals(text) || 'It differs from the first')
+  return first
+}
+
+/** A text that was given, or asked for. */
+export async function readText(
+  given: string | undefined,
+  { place, what, otherWays }: { place: PromptPlace; what: string; otherWays: string },
+): Promise<string> {
+  if (given !== undefined && given.trim() !== '') return given.trim()
+  return requireQuestioner(place, `the ${what}`, otherWays).askText(
+    `${what.charAt(0).toUpperCase()}${what.slice(1)}:`,
+  )
+}

@@ -1,0 +1,39 @@
+import { ServiceError } from '../../lib/errors.ts'
+import { Secret } from '../../lib/secret.ts'
+import { connect } from './connect.ts'
+import type { AccountFlags } from './context.ts'
+import { openHere, promptPlace, refuseToken } from './login.ts'
+import { type PasswordFlags, checkPasswordFlags, readPassword, readText } from './password.ts'
+import { reportLogin, saveLogin } from './save-login.ts'
+
+export interface RegisterFlags extends AccountFlags, PasswordFlags {
+  readonly email?: string | undefined
+  readonly invite?: string | undefined
+}
+
+/** Makes an account and logs in to it. */
+export async function register(
+  username: string | undefined,
+  flags: RegisterFlags,
+  env: NodeJS.ProcessEnv,
+): Promise<void> {
+  refuseToken(flags, 'register')
+  checkPasswordFlags(flags)
+  if (flags.invite === '') {
+    throw new ServiceError('usage_invalid', '--invite is empty', {
+      hint: 'a variable in your shell may be unset',
+    })
+  }
+  const context = await openHere(flags, env)
+  const place = promptPlace(flags)
+  const otherWays = 'write it as in service-cli register alice --email alice@studio.example'
+  const who = await readText(username, { place, what: 'username', otherWays })
+  const email = await readText(flags.email, { place, what: 'email', otherWays })
+  const password = await readPassword(flags, { output: context.output, place, isNew: true })
+  const { client } = connect(context)
+  const invite = flags.invite === undefined ? undefined : new Secret(flags.invite)
+  const tokens = await client.register({ username: who, email, password, invite })
+  const me = await saveLogin(context, { client, tokens, typed: { username: who, email } })
+  context.output.note(`registered ${me.username}`)
+  reportLogin(context, me, tokens)
+}

@@ -1,0 +1,91 @@
+import { withLogin } from '../../lib/config/registry-entries.ts'
+import { expiryText } from '../../lib/cli/duration-text.ts'
+import { ServiceError } from '../../lib/errors.ts'
+import type { Tokens } from '../../lib/registry/answers.ts'
+import type { RegistryClient } from '../../lib/registry/client.ts'
+import type { AccountContext } from './context.ts'
+import { timeOrNull } from './identity.ts'
+
+export interface Who {
+  readonly username: string
+  readonly email?: string | undefined
+}
+
+export interface Login {
+  readonly client: RegistryClient
+  readonly tokens: Tokens
+  /** What was typed: who it is when the registry cannot be asked. */
+  readonly typed: Who | null
+}
+
+/**
+ * Asks the registry who the new token belongs to, and only then saves it. A session that could not
+ * be saved is ended again. Returns who is logged in.
+ */
+export async function saveLogin(context: AccountContext, login: Login): Promise<Who> {
+  const { client, tokens, typed } = login
+  const { store, registry } = context
+  try {
+    const me = await whoIs(login)
+    const who = { username: me.username, email: me.email }
+    await store.update(config => withLogin(config, registry.url, who, tokens))
+    return me
+  } catch (error) {
+    // A token that somebody brought is theirs; a session of ours would live on unseen.
+    if (typed !== null) await client.logout(tokens.accessToken).catch(() => {})
+    throw error
+  }
+}
+
+/** A registry may offer no more than the login; then the name is as it was typed. */
+async function whoIs({ client, tokens, typed }: Login): Promise<Who> {
+  try {
+    return await client.me(tokens.accessToken)
+  } catch (error) {
+    if (typed === null || !isNotOffered(error)) throw error
+    return { username: typed.username, email: typed.email }
+  }
+}
+
+export function isNotOffered(error: unknown): boolean {
+  if (!(error instanceof ServiceError) || error.code !== 'request_refused') return false
+  return [404, 405, 501].includes(Number(error.data?.status)) && error.data?.reason === undefined
+}
+
+/** Says who is logged in, until when, and what still goes before the saved login. */
+export function reportLogin(
+  { output, registry, store, config, env }: AccountContext,
+  { username, email }: Who,
+  { accessExpiresAtMs, refreshExpiresAtMs }: Tokens,
+): void {
+  const overriddenBy = overridingVariable(env)
+  output.result('', {
+    registry: registry.url,
+    username,
+    email: email ?? null,
+    expires_at: timeOrNull(accessExpiresAtMs),
+    refresh_expires_at: timeOrNull(refreshExpiresAtMs),
+    saved_in: store.path,
+    overridden_by: overriddenBy,
+  })
+  const until =
+    accessExpiresAtMs === undefined
+      ? ''
+      : `, the token ${expiryText(accessExpiresAtMs, Date.now())}`
+  output.note(`logged in to ${registry.url} as ${username}${until}`)
+  const { defaultRegistry } = config
+  if (defaultRegistry !== undefined && defaultRegistry !== registry.url) {
+    output.note(`commands go to ${defaultRegistry} unless --registry or SERVICE_REGISTRY is given`)
+  }
+  if (overriddenBy !== null) {
+    output.warn(
+      `${overriddenBy} is set and goes before the saved login: unset ${overriddenBy} to use it`,
+    )
+  }
+}
+
+/** The variable that commands take the token of, or null. */
+export function overridingVariable(env: NodeJS.ProcessEnv): string | null {
+  const names = ['SERVICE_TOKEN', 'SERVICE_TOKEN_FILE']
+  return names.find(name => (env[name] ?? '').trim() !== '') ?? null
+}

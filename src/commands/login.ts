@@ -1,0 +1,47 @@
+import { Args, Flags } from '@oclif/core'
+import { AccountCommand } from '../lib/cli/account-command.ts'
+import { passwordFlags } from '../lib/cli/account-flags.ts'
+
+/** Gets a token for a user name and password, and saves it. */
+export default class Login extends AccountCommand {
+  static override summary = 'log in to a registry'
+
+  static override description = `Asks for the password without showing it, checks it with the \
+registry, and saves the token in ~/.config/service-cli/config.toml (XDG_CONFIG_HOME is followed), \
+which only you can read. Logins to several registries stand side by side.
+
+While SERVICE_TOKEN or SERVICE_TOKEN_FILE is set, it goes before the saved login.`
+
+  static override examples = [
+    { description: 'be asked for the password', command: '<%= config.bin %> login alice' },
+    {
+      description: 'from a password manager',
+      command: 'pass show registry | <%= config.bin %> login alice --password-stdin',
+    },
+    {
+      description: 'save a token that you have',
+      command: '<%= config.bin %> login --token-stdin < token.txt',
+    },
+    {
+      description: 'another registry',
+      command: '<%= config.bin %> login alice --registry https://registry.studio.example',
+    },
+  ]
+
+  static override args = {
+    username: Args.string({ description: 'your user name, or email address' }),
+  }
+
+  static override flags = {
+    ...passwordFlags,
+    'token-stdin': Flags.boolean({
+      description: 'read a token from stdin and save it, instead of a password',
+    }),
+  }
+
+  override async run(): Promise<void> {
+    const { args, flags } = await this.parse(Login)
+    const { login } = await import('./account/login.ts')
+    await login(args.username, flags, process.env)
+  }
+}

@@ -1,0 +1,29 @@
+import { Flags } from '@oclif/core'
+import { AccountCommand } from '../lib/cli/account-command.ts'
+
+/** Ends the saved login. */
+export default class Logout extends AccountCommand {
+  static override summary = 'log out of a registry'
+
+  static override description = `Ends the session at the registry and deletes the saved token. The \
+token is deleted also when the registry cannot be reached; a warning then says so. Tokens of \
+variables are left alone.`
+
+  static override examples = [
+    { description: 'this login', command: '<%= config.bin %> logout' },
+    {
+      description: 'every session of the account, on every machine',
+      command: '<%= config.bin %> logout --all',
+    },
+  ]
+
+  static override flags = {
+    all: Flags.boolean({ description: 'end every session of the account, not this one alone' }),
+  }
+
+  override async run(): Promise<void> {
+    const { flags } = await this.parse(Logout)
+    const { logout } = await import('./account/logout.ts')
+    await logout(flags, process.env)
+  }
+}

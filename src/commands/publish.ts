@@ -1,0 +1,24 @@
+import { AccountCommand } from '../lib/cli/account-command.ts'
+
+/** Stands for what registries do not offer yet. */
+export default class Publish extends AccountCommand {
+  static override summary = 'publish to a registry (not offered by registries so far)'
+
+  static override description = `The interface of registries has no way to publish so far. The \
+command finds the token as every other does, then says so and ends with exit code 3. It publishes \
+nothing.`
+
+  static override examples = [
+    { description: 'with the saved login', command: '<%= config.bin %> publish' },
+    {
+      description: 'in a pipeline',
+      command: 'SERVICE_TOKEN="$REGISTRY_TOKEN" <%= config.bin %> publish',
+    },
+  ]
+
+  override async run(): Promise<void> {
+    const { flags } = await this.parse(Publish)
+    const { publish } = await import('./account/publish.ts')
+    await publish(flags, process.env)
+  }
+}

@@ -1,0 +1,47 @@
+import { Args, Flags } from '@oclif/core'
+import { AccountCommand } from '../lib/cli/account-command.ts'
+import { passwordFlags } from '../lib/cli/account-flags.ts'
+
+/** Makes an account, and logs in to it. */
+export default class Register extends AccountCommand {
+  static override summary = 'make an account at a registry, and log in'
+
+  static override description = `What is not given is asked for; the password is asked for twice, \
+without showing it. User names have at least 3 characters, passwords at least 8; the registry may \
+ask for more.`
+
+  static override examples = [
+    {
+      description: 'be asked for the password',
+      command: '<%= config.bin %> register alice --email alice@studio.example',
+    },
+    {
+      description: 'from a password manager',
+      command:
+        'pass show registry | <%= config.bin %> register alice --email alice@studio.example --password-stdin',
+    },
+    {
+      description: 'where registration is by invitation',
+      command: '<%= config.bin %> register alice --email alice@studio.example --invite CODE',
+    },
+  ]
+
+  static override args = {
+    username: Args.string({ description: 'the name of the account' }),
+  }
+
+  static override flags = {
+    email: Flags.string({ description: 'your email address', helpValue: 'EMAIL' }),
+    ...passwordFlags,
+    invite: Flags.string({
+      description: 'the code that the owner of the registry gave you',
+      helpValue: 'CODE',
+    }),
+  }
+
+  override async run(): Promise<void> {
+    const { args, flags } = await this.parse(Register)
+    const { register } = await import('./account/register.ts')
+    await register(args.username, flags, process.env)
+  }
+}

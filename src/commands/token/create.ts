@@ -1,0 +1,45 @@
+import { Args, Flags } from '@oclif/core'
+import { AccountCommand } from '../../lib/cli/account-command.ts'
+
+/** Makes a service token for a pipeline. */
+export default class TokenCreate extends AccountCommand {
+  static override summary = 'make a token for a pipeline'
+
+  static override description = `Prints the new token, alone, on stdout: put it into the secret store \
+of your pipeline as SERVICE_TOKEN. It can only what its scopes say, is never refreshed, and is shown \
+this once. Needs a login with a password: a service token makes no tokens.`
+
+  static override examples = [
+    {
+      description: 'a token that may only publish, for 30 days',
+      command: '<%= config.bin %> token create ci --scope publish --days 30',
+    },
+    {
+      description: 'straight into a secret store',
+      command: '<%= config.bin %> token create ci --scope publish | gh secret set SERVICE_TOKEN',
+    },
+  ]
+
+  static override args = {
+    name: Args.string({ description: 'what the token is for', required: true }),
+  }
+
+  static override flags = {
+    scope: Flags.option({ options: ['read', 'publish'] as const, multiple: true })({
+      description: 'what the token allows (repeatable) [default: all of them]',
+      multipleNonGreedy: true,
+    }),
+    days: Flags.integer({
+      description: 'how long it lasts [default: what the registry says, usually 90]',
+      helpValue: 'DAYS',
+      min: 1,
+      max: 365,
+    }),
+  }
+
+  override async run(): Promise<void> {
+    const { args, flags } = await this.parse(TokenCreate)
+    const { createToken } = await import('../account/tokens.ts')
+    await createToken(args.name, flags, process.env)
+  }
+}

@@ -1,0 +1,20 @@
+import { AccountCommand } from '../../lib/cli/account-command.ts'
+
+/** Lists the service tokens of the account. */
+export default class TokenList extends AccountCommand {
+  static override summary = 'list your tokens for pipelines'
+
+  static override description =
+    'Shows name, id, scopes, expiry and last use of each. The tokens themselves are kept nowhere.'
+
+  static override examples = [
+    { description: 'your tokens', command: '<%= config.bin %> token list' },
+    { description: 'for a script', command: '<%= config.bin %> token list --json' },
+  ]
+
+  override async run(): Promise<void> {
+    const { flags } = await this.parse(TokenList)
+    const { listTokens } = await import('../account/tokens.ts')
+    await listTokens(flags, process.env)
+  }
+}

@@ -1,0 +1,24 @@
+import { Args } from '@oclif/core'
+import { AccountCommand } from '../../lib/cli/account-command.ts'
+
+/** Ends a service token. */
+export default class TokenRevoke extends AccountCommand {
+  static override summary = 'end a token'
+
+  static override description =
+    'The token stops working at once. It is named by its id, or by its name when only one has it.'
+
+  static override examples = [
+    { description: 'by name', command: '<%= config.bin %> token revoke ci' },
+  ]
+
+  static override args = {
+    token: Args.string({ description: 'id or name of the token', required: true }),
+  }
+
+  override async run(): Promise<void> {
+    const { args, flags } = await this.parse(TokenRevoke)
+    const { revokeToken } = await import('../account/tokens.ts')
+    await revokeToken(args.token, flags, process.env)
+  }
+}

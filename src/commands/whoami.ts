@@ -1,0 +1,38 @@
+import { Flags } from '@oclif/core'
+import { AccountCommand } from '../lib/cli/account-command.ts'
+
+/** Says who the token belongs to. */
+export default class Whoami extends AccountCommand {
+  static override summary = 'show who is logged in'
+
+  static override description = `Asks the registry whose token it is, and shows the user name, the \
+email address, where the token came from and when it expires. A saved login is refreshed when it is \
+about to expire. The token is that of --token, else SERVICE_TOKEN, else the file named by \
+SERVICE_TOKEN_FILE, else the saved login.
+
+When the registry cannot be reached, the saved login is shown, marked as not verified, and the exit \
+code is 5.`
+
+  static override examples = [
+    { description: 'who is logged in', command: '<%= config.bin %> whoami' },
+    {
+      description: 'what is saved, without asking the registry',
+      command: '<%= config.bin %> whoami --offline',
+    },
+    {
+      description: 'for a script',
+      command: '<%= config.bin %> whoami --json',
+    },
+  ]
+
+  static override flags = {
+    offline: Flags.boolean({ description: 'show what is saved, and ask nobody' }),
+  }
+
+  override async run(): Promise<void> {
+    const { flags } = await this.parse(Whoami)
+    const { whoami } = await import('./account/whoami.ts')
+    const code = await whoami(flags, process.env)
+    if (code !== 0) this.exit(code)
+  }
+}

@@ -1,0 +1,26 @@
+const second = 1000
+const minute = 60 * second
+const hour = 60 * minute
+const day = 24 * hour
+
+/** `3 h 12 min`, `29 days 4 h`, `45 s`: the two largest units, rounded down. */
+export function durationText(durationMs: number): string {
+  const ms = Math.max(0, durationMs)
+  if (ms < minute) return `${Math.floor(ms / second)} s`
+  if (ms < hour) return `${Math.floor(ms / minute)} min`
+  if (ms < day) return joined(Math.floor(ms / hour), 'h', Math.floor((ms % hour) / minute), 'min')
+  const days = Math.floor(ms / day)
+  return joined(days, days === 1 ? 'day' : 'days', Math.floor((ms % day) / hour), 'h')
+}
+
+/** `expires in 3 h 12 min`, `expired 2 days ago`; `what` in place of "expire", as in "end". */
+export function expiryText(expiresAtMs: number, nowMs: number, what = 'expire'): string {
+  const past = what.endsWith('e') ? `${what}d` : `${what}ed`
+  return expiresAtMs > nowMs
+    ? `${what}s in ${durationText(expiresAtMs - nowMs)}`
+    : `${past} ${durationText(nowMs - expiresAtMs)} ago`
+}
+
+function joined(large: number, largeUnit: string, small: number, smallUnit: string): string {
+  return small === 0 ? `${large} ${largeUnit}` : `${large} ${largeUnit} ${small} ${smallUnit}`
+}

@@ -1,0 +1,57 @@
+import { ServiceError } from '../errors.ts'
+import { Secret } from '../secret.ts'
+
+/** What is read of stdin; `process.stdin` satisfies it. */
+export interface SecretStream extends AsyncIterable<unknown> {
+  readonly isTTY?: boolean | undefined
+}
+
+/** The longest password and the longest token are 4096 bytes; the rest is told, not read. */
+export const maxSecretInputBytes = 64 * 1024
+
+/**
+ * The secret that a pipe brings, for `flag`. One line end after it is not part of it: every way
+ * of writing a line to a pipe adds one. Spaces are part of it. Throws `usage_invalid` when stdin
+ * is a terminal (where it would wait without a word), is empty, too long, or no text.
+ */
+export async function readSecretFromStdin(stdin: SecretStream, flag: string): Promise<Secret> {
+  if (stdin.isTTY === true) {
+    throw new ServiceError('usage_invalid', `${flag} reads from a pipe, and stdin is a terminal`, {
+      hint: `write it as in: pass show registry | service-cli … ${flag}, or leave ${flag} out to be asked`,
+    })
+  }
+  const text = parseSecretInput(await readAll(stdin, flag), flag)
+  return new Secret(text)
+}
+
+/** Throws `usage_invalid`; the text itself is never repeated. */
+export function parseSecretInput(bytes: Uint8Array, flag: string): string {
+  let text: string
+  try {
+    text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+  } catch {
+    throw new ServiceError('usage_invalid', `${flag} got bytes from stdin that are no UTF-8 text`)
+  }
+  const secret = text.replace(/\r?\n$/, '')
+  if (secret !== '') return secret
+  throw new ServiceError('usage_invalid', `${flag} got nothing from stdin`, {
+    hint: 'the command before the pipe may have failed',
+  })
+}
+
+async function readAll(stdin: SecretStream, flag: string): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = []
+  let bytes = 0
+  for await (const chunk of stdin) {
+    const part = chunk instanceof Uint8Array ? chunk : Buffer.from(String(chunk))
+    bytes += part.length
+    if (bytes > maxSecretInputBytes) {
+      throw new ServiceError(
+        'usage_invalid',
+        `${flag} got more than ${maxSecretInputBytes} bytes from stdin`,
+      )
+    }
+    chunks.push(part)
+  }
+  return Buffer.concat(chunks)
+}

@@ -1,0 +1,198 @@
+import { expect } from 'chai'
+import { statSync } from 'node:fs'
+import { type AccountHome, createAccountHome } from '../helpers/account-home.ts'
+import { type LiteralRegistry, startLiteralRegistry } from '../helpers/literal-registry.ts'
+import { buildIfStale } from '../helpers/program.ts'
+
+const password = 'correct horse 41'
+
+describe('service-cli against a registry that answers literally as the specification', function () {
+  this.timeout(60_000)
+  let registry: LiteralRegistry
+  let home: AccountHome
+
+  before(async () => {
+    buildIfStale()
+    registry = await startLiteralRegistry()
+    home = createAccountHome(registry.url)
+    const made = await home.run(
+      ['register', 'alice', '--email', 'alice@studio.example', '--password-stdin', '--json'],
+      { input: `${password}\n` },
+    )
+    expect(made.code, made.stdout + made.stderr).to.equal(0)
+    expect(JSON.parse(made.stdout)).to.include({
+      registry: registry.url,
+      username: 'alice',
+      email: 'alice@studio.example',
+      refresh_expires_at: null,
+      saved_in: home.configPath,
+      overridden_by: null,
+    })
+  })
+
+  after(async () => {
+    await registry.close()
+    home.remove()
+  })
+
+  it('registers, logs in, and saves the token for its owner alone', () => {
+    expect(registry.asked).to.include.members([
+      'POST /api/v1/auth/register',
+      'POST /api/v1/auth/login',
+    ])
+    expect(statSync(home.configPath).mode & 0o777).to.equal(0o600)
+    expect(home.config()).to.contain('username = "alice"').and.not.contain(password)
+  })
+
+  it('shows who is logged in, where the token came from and when it expires', async () => {
+    const { code, stdout } = await home.run(['whoami'])
+    expect(code).to.equal(0)
+    expect(stdout.split('\n').slice(0, 4)).to.deep.equal([
+      'username: alice',
+      'email:    alice@studio.example',
+      `registry: ${registry.url}`,
+      `token:    from ${home.configPath}, ${stdout.match(/expires in 23 h 5\d min/)?.[0]}`,
+    ])
+  })
+
+  it('says the same for a token before the command and after it', async () => {
+    const token = registry.secrets.at(-1) ?? ''
+    const [before, after] = await Promise.all([
+      home.run(['--token', token, 'whoami', '--json']),
+      home.run(['whoami', '--json', '--token', token]),
+    ])
+    expect(before.code).to.equal(0)
+    expect(JSON.parse(before.stdout)).to.include({ username: 'alice', source: 'option' })
+    expect(after.stdout).to.equal(before.stdout)
+  })
+
+  it('takes the option before SERVICE_TOKEN before the file, and names the source', async () => {
+    const token = registry.secrets.at(-1) ?? ''
+    const sources = await Promise.all(
+      [
+        home.run(['whoami', '--json', '--token', token], { env: { SERVICE_TOKEN: 'refused' } }),
+        home.run(['whoami', '--json'], { env: { SERVICE_TOKEN: token } }),
+        home.run(['whoami', '--json'], { env: { SERVICE_TOKEN: '' } }),
+      ].map(async ended => JSON.parse((await ended).stdout).source_name),
+    )
+    expect(sources).to.deep.equal(['--token', 'SERVICE_TOKEN', home.configPath])
+  })
+
+  it('names the place of a token that is refused, with 4', async () => {
+    const { code, stderr } = await home.run(['whoami'], { env: { SERVICE_TOKEN: 'not-a-token' } })
+    expect(code).to.equal(4)
+    expect(stderr).to.contain('SERVICE_TOKEN').and.not.contain('not-a-token')
+  })
+
+  it('refuses a wrong password with 4, and leaves the saved login as it was', async () => {
+    const before = home.config()
+    const { code, stdout } = await home.run(['login', 'alice', '--password-stdin', '--json'], {
+      input: 'wrong password 7',
+    })
+    expect(code).to.equal(4)
+    expect(JSON.parse(stdout).error.code).to.equal('auth_refused')
+    expect(home.config()).to.equal(before)
+  })
+
+  it('refuses a taken name with 3', async () => {
+    const args = ['register', 'alice', '--email', 'a@studio.example', '--password', 'another one 8']
+    expect((await home.run(args)).code).to.equal(3)
+  })
+
+  it('logs in with --password, warning of SERVICE_TOKEN but not of the flag in a pipeline', async () => {
+    const { code, stderr } = await home.run(['login', 'alice', '--password', password], {
+      env: { SERVICE_TOKEN: 'something-else' },
+    })
+    expect(code).to.equal(0)
+    expect(stderr).to.contain('logged in').and.contain('unset SERVICE_TOKEN')
+    expect(stderr).not.to.contain('shell history')
+  })
+
+  it('refreshes a token that is about to end by presenting it, and once after a 401', async () => {
+    registry.tokenSeconds(60)
+    await home.run(['login', 'alice', '--password-stdin'], { input: password })
+    registry.tokenSeconds(86_400)
+    const before = refreshes(registry)
+    const { code, stdout } = await home.run(['whoami', '--json'])
+    expect(code).to.equal(0)
+    expect(refreshes(registry)).to.equal(before + 1)
+    expect(Date.parse(JSON.parse(stdout).expires_at)).to.be.greaterThan(Date.now() + 3_600_000)
+    expect((await home.run(['whoami'])).code).to.equal(0)
+    expect(refreshes(registry)).to.equal(before + 1)
+  })
+
+  it('refreshes once when eight processes find the token about to end', async () => {
+    registry.tokenSeconds(60)
+    await home.run(['login', 'alice', '--password-stdin'], { input: password })
+    registry.tokenSeconds(86_400)
+    const before = refreshes(registry)
+    const ended = await Promise.all(Array.from({ length: 8 }, () => home.run(['whoami', '-q'])))
+    const said = 'username: alice\nemail:    alice@studio.example\n'
+    for (const { code, stdout, stderr } of ended) {
+      expect({ code, stdout, stderr }).to.deep.equal({ code: 0, stdout: said, stderr: '' })
+    }
+    expect(refreshes(registry)).to.equal(before + 1)
+    expect((await home.run(['whoami', '--offline'])).code).to.equal(0)
+  })
+
+  it('ends with 4 and the command to run when the login has ended', async () => {
+    registry.forgetTokens()
+    const { code, stderr } = await home.run(['whoami'])
+    expect(code).to.equal(4)
+    expect(stderr).to.contain('service-cli login')
+    await home.run(['login', 'alice', '--password-stdin'], { input: password })
+  })
+
+  it('says with 3 that there is no publishing, whatever the source of the token', async () => {
+    const ended = await Promise.all([
+      home.run(['publish', '--json']),
+      home.run(['publish', '--json'], { env: { SERVICE_TOKEN: 'x' } }),
+      home.run(['--token', 'x', 'publish', '--json']),
+    ])
+    for (const { code, stdout } of ended) {
+      expect(code).to.equal(3)
+      expect(JSON.parse(stdout).error.message).to.contain('offers no publishing')
+    }
+    expect(JSON.parse(ended[1]?.stdout ?? '').error.hint).to.contain('SERVICE_TOKEN')
+  })
+
+  it('says with 3 that it has no service tokens', async () => {
+    const { code, stderr } = await home.run(['token', 'create', 'ci'])
+    expect(code).to.equal(3)
+    expect(stderr).to.contain('does not offer')
+  })
+
+  it('saves a token from a pipe once the registry knows it', async () => {
+    const other = createAccountHome(registry.url)
+    const token = registry.secrets.at(-1) ?? ''
+    try {
+      const bad = await other.run(['login', '--token-stdin'], { input: 'nobodys-token\n' })
+      expect(bad.code).to.equal(4)
+      expect(() => other.config()).to.throw('ENOENT')
+      const good = await other.run(['login', '--token-stdin'], { input: `${token}\n` })
+      expect(good.code, good.stderr).to.equal(0)
+      expect((await other.run(['whoami', '-q'])).stdout).to.contain('alice')
+      expect(other.leaks(['nobodys-token', token])).to.deep.equal([])
+    } finally {
+      other.remove()
+    }
+  })
+
+  it('logs out although the registry has no logout, and says so', async () => {
+    const { code, stdout, stderr } = await home.run(['logout', '--json'])
+    expect(code).to.equal(0)
+    expect(JSON.parse(stdout)).to.include({ username: 'alice', revoked: false })
+    expect(stderr).to.contain('has no logout')
+    expect((await home.run(['whoami'])).code).to.equal(4)
+    expect((await home.run(['logout'])).stderr).to.contain('nobody was logged in')
+  })
+
+  it('has shown no password and no token', () => {
+    expect(registry.secrets).to.include(password)
+    expect(home.leaks(registry.secrets)).to.deep.equal([])
+  })
+})
+
+function refreshes({ asked }: LiteralRegistry): number {
+  return asked.filter(route => route === 'POST /api/v1/auth/refresh').length
+}
