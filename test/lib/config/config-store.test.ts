@@ -3,6 +3,7 @@ import * as fs from 'node:fs'
 import { join } from 'node:path'
 import { createConfigStore } from '../../../src/lib/config/config-store.ts'
 import { takeFileLock } from '../../../src/lib/config/file-lock.ts'
+import { writePrivateFile } from '../../../src/lib/config/private-file.ts'
 import { withLogin } from '../../../src/lib/config/registry-entries.ts'
 import { Secret } from '../../../src/lib/secret.ts'
 import { skipBecause } from '../../helpers/skip.ts'
@@ -117,6 +118,17 @@ describe('configuration store', () => {
       })
       expect(done.ok && done.value.code).to.equal('config_invalid')
       expect(fs.readFileSync(victim, 'utf8')).to.equal('mine')
+    }))
+
+  it('looks once more for a link before it replaces the file', () =>
+    withStore(async ({ path, folder, outside }) => {
+      fs.mkdirSync(folder, { recursive: true, mode: 0o700 })
+      fs.symlinkSync(join(outside, 'victim'), path)
+      const file = { path, onTightened: () => {} }
+      const failure = await failureOf(() => writePrivateFile(file, 'text'))
+      expect(failure.code).to.equal('config_invalid')
+      expect(fs.readdirSync(folder)).to.deep.equal(['config.toml'])
+      expect(fs.lstatSync(path).isSymbolicLink()).to.equal(true)
     }))
 
   it('refuses a symlinked folder, naming both paths', () =>

@@ -17,11 +17,13 @@ export async function killRounds(path: string, rounds: number): Promise<number> 
   let leftovers = 0
   let next = 0
   for (let round = 0; round < rounds; round++) {
-    const lines = await killAfterLines(
-      startScript(script, [path, String(next)]),
-      1 + (round % 3),
-      round % 7,
-    )
+    const child = startScript(script, [path, String(next)])
+    let looks = 0
+    // In the middle of a save, and in some rounds a little later.
+    const lines = await killAfterLines(child, 1 + (round % 3), () => {
+      if (looks > 0 || isSaving(path)) looks++
+      return looks > (round % 4) * 5
+    })
     const acknowledged = Number(lines.at(-1))
     leftovers += tempFiles(path)
     const entry = (await store.read()).registries.get('https://registry.example')
@@ -35,6 +37,11 @@ export async function killRounds(path: string, rounds: number): Promise<number> 
   await store.update(config => ({ ...config, defaultRegistry: 'https://other.example' }))
   expect(tempFiles(path)).to.equal(0)
   return leftovers
+}
+
+/** A file on its way, or the file itself not whole. */
+function isSaving(path: string): boolean {
+  return tempFiles(path) > 0 || statSync(path).size < 20_000
 }
 
 function tempFiles(path: string): number {

@@ -55,21 +55,23 @@ export async function exitOf(child: ChildProcess): Promise<number | null> {
   return child.exitCode
 }
 
-/** Kills `delayMs` after the script wrote `count` lines, and tells what it wrote. */
+/** Kills the script when `now` says so after it wrote `count` lines; tells what it wrote. */
 export async function killAfterLines(
   child: ChildProcess,
   count: number,
-  delayMs: number,
+  now: () => boolean,
 ): Promise<string[]> {
   const { stdout } = child
   if (stdout === null) throw new Error('the script has no output')
   stdout.setEncoding('utf8')
   let text = ''
-  let waiting: NodeJS.Timeout | undefined
   for await (const chunk of stdout) {
     text += chunk
-    if (text.split('\n').length <= count || waiting !== undefined) continue
-    waiting = setTimeout(() => child.kill('SIGKILL'), delayMs)
+    if (text.split('\n').length <= count || child.killed) continue
+    // Without a turn of the event loop: what is looked for lasts less than one.
+    const deadline = performance.now() + 5000
+    while (!now() && performance.now() < deadline) continue
+    child.kill('SIGKILL')
   }
   await exitOf(child)
   return text.split('\n').slice(0, -1)

@@ -197,6 +197,28 @@ describe('saved login', function () {
       expect(registry.calls).to.deep.equal(['me', 'me'])
     }))
 
+  it('leaves a login that came in spite of the lock, as on some network folders', () =>
+    withCase(async ({ registry, store, save, saved, whoami }) => {
+      await save(login(registry, -minuteMs))
+      const entry = { ...login(registry, 60 * minuteMs), accessToken: new Secret('of-carol') }
+      registry.broken = 'no_refresh'
+      const locked = store.locked.bind(store)
+      Object.assign(store, {
+        locked: (run: Parameters<typeof locked>[0]) =>
+          locked(async held => {
+            const before = await held.read()
+            const registries = new Map([[registry.url, { ...entry, username: 'carol' }]])
+            let reads = 0
+            // The first look finds the old login, the next one that of carol.
+            const read = () => (reads++ === 0 ? Promise.resolve(before) : held.read())
+            await held.write({ ...before, registries })
+            return run({ read, write: held.write })
+          }),
+      })
+      expectNoLeak(await thrownBy(whoami), [registry.access])
+      expect((await saved())?.accessToken?.reveal()).to.equal('of-carol')
+    }))
+
   it('never refreshes a service token', () =>
     withCase(async ({ registry, save, whoami }) => {
       registry.access = 'svc_1'
