@@ -166,7 +166,7 @@ export function createRegistryClient(parts: {
 
     async resetPassword({ username, code, password }) {
       await ask({
-        path: '/password/reset',
+        path: '/reset',
         action: 'reset of the password',
         body: () => ({ username, code: code.reveal(), new_password: password.reveal() }),
         secrets: [code, password],
