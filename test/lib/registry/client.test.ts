@@ -107,7 +107,7 @@ describe('registry client', () => {
       async ({ url }) => {
         const failure = expectNoLeak(await thrownBy(() => clientOf(url).me(password)), [])
         expect(failure.message).to.equal(
-          `${url} refused the current user: username is 3 to 64 letters; password has at least 8 characters`,
+          `${url} refused the look-up of the account: username is 3 to 64 letters; password has at least 8 characters`,
         )
       },
     ))
