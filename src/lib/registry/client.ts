@@ -147,7 +147,8 @@ export function createRegistryClient(parts: {
       return askForTokens({ ...call, body, secrets: [refreshToken] })
     },
 
-    me: bearer => askFor({ method: 'GET', path: '/me', action: 'look-up of the account', bearer }, parseMe),
+    me: bearer =>
+      askFor({ method: 'GET', path: '/me', action: 'look-up of the account', bearer }, parseMe),
 
     async logout(bearer, { all = false } = {}) {
       await ask({ path: '/logout', action: 'logout', bearer, body: () => (all ? { all } : {}) })
