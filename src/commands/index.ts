@@ -2,6 +2,7 @@ import Login from './login.ts'
 import Logout from './logout.ts'
 import Publish from './publish.ts'
 import Register from './register.ts'
+import Registry from './registry/index.ts'
 import Serve from './serve.ts'
 import TokenCreate from './token/create.ts'
 import TokenList from './token/list.ts'
@@ -14,6 +15,7 @@ export const COMMANDS = {
   logout: Logout,
   publish: Publish,
   register: Register,
+  registry: Registry,
   serve: Serve,
   'token:create': TokenCreate,
   'token:list': TokenList,

@@ -29,7 +29,7 @@ While SERVICE_TOKEN or SERVICE_TOKEN_FILE is set, it goes before the saved login
   ]
 
   static override args = {
-    username: Args.string({ description: 'your user name, or email address' }),
+    username: Args.string({ ignoreStdin: true, description: 'your user name, or email address' }),
   }
 
   static override flags = {

@@ -1,13 +1,17 @@
-import { isIP } from 'node:net'
 import { resolve } from 'node:path'
 import { isLoopback } from '../lib/address.ts'
 import { ApiKeyConfig } from '../lib/auth/api-key-config.ts'
-import { nearest } from '../lib/cli/nearest.ts'
-import { ServiceError } from '../lib/errors.ts'
-import { parseOrigin } from '../lib/web-origin.ts'
 import { checkSecretText, readSecretFile } from '../lib/secret-file.ts'
-import { type Limits, defaultLimits, resolveLimits } from '../server/options.ts'
+import { defaultLimits, resolveLimits } from '../server/options.ts'
 import type { ServeOptions } from '../server/serve-options.ts'
+import {
+  checkAllowedHost,
+  checkAllowedOrigin,
+  checkHost,
+  checkPublicUrl,
+  usage,
+} from './address-flags.ts'
+import { readLimitFlags } from './limit-flag.ts'
 
 /** The flags of `serve` as the parser returns them. */
 export interface ServeFlags {
@@ -31,6 +35,8 @@ export interface ServeFlags {
 export type ServeSettings = Omit<ServeOptions, 'log' | 'accessLog'>
 
 const maxNameChars = 200
+
+const serverLimits = { names: Object.keys(defaultLimits), check: resolveLimits }
 
 /**
  * Flags and environment as checked settings. Throws `usage_invalid` naming the flag, or
@@ -63,7 +69,7 @@ export async function readServeSettings(
     dccType: checkDccType(flags['dcc-type']),
     artefacts: flags.artefacts,
     resources: flags.resources,
-    limits: readLimits(flags.limit ?? []),
+    limits: readLimitFlags(flags.limit ?? [], [serverLimits]),
     ...(publicUrl !== null && { publicUrl }),
     ...(flags.name !== undefined && { name: checkName(flags.name) }),
     ...(registryDir !== undefined && { registryDir }),
@@ -85,58 +91,6 @@ async function readApiKey(
   const config = new ApiKeyConfig()
   const key = config.resolve(env)
   return key === null ? null : checkSecretText(key, config.envVar)
-}
-
-function readLimits(words: readonly string[]): Partial<Limits> {
-  const limits: Partial<Limits> = {}
-  for (const word of words) {
-    const [name = '', value] = word.split('=', 2)
-    if (!isLimitName(name)) {
-      const similar = nearest(name, Object.keys(defaultLimits))
-      throw usage(
-        `--limit ${word}: there is no limit "${name}"`,
-        similar === undefined ? 'docs/limits.md lists them' : `did you mean ${similar}?`,
-      )
-    }
-    if (value === undefined || !/^\d{1,15}$/.test(value)) {
-      throw usage(`--limit ${word}: expected ${name}=NUMBER, a whole number`)
-    }
-    limits[name] = Number(value)
-    try {
-      resolveLimits({ [name]: Number(value) })
-    } catch (error) {
-      throw usage(`--limit ${word}: ${error instanceof Error ? error.message : String(error)}`)
-    }
-  }
-  return limits
-}
-
-function isLimitName(name: string): name is keyof Limits {
-  return Object.hasOwn(defaultLimits, name)
-}
-
-function checkHost(value: string): string {
-  const host = value.replace(/^\[(.*)\]$/, '$1')
-  if (isIP(host) !== 0 || /^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/i.test(host)) return host
-  throw usage(`--host ${value} is neither an address nor a host name`)
-}
-
-function checkPublicUrl(value: string): string {
-  const url = URL.canParse(value) ? new URL(value) : null
-  const plain = url !== null && url.username + url.password + url.search + url.hash === ''
-  if (plain && (url.protocol === 'http:' || url.protocol === 'https:')) return value
-  throw usage('--public-url must be an http or https address without credentials, query or #')
-}
-
-function checkAllowedHost(value: string): string {
-  if (/^(\[[0-9a-f:.]+\]|[a-z0-9.-]+)(:\d{1,5})?$/i.test(value)) return value.toLowerCase()
-  throw usage(`--allowed-host ${value} is not a host name`, 'write one name, as in studio.example')
-}
-
-function checkAllowedOrigin(value: string): string {
-  const origin = parseOrigin(value)
-  if (origin !== null) return origin
-  throw usage(`--allowed-origin ${value} is not an origin`, 'write it as https://studio.example')
 }
 
 function checkDccType(value: string): string {
@@ -162,8 +116,4 @@ function checkPath(
 /** Adapters read these paths from a record, in folders of their own. */
 function absolute(path: string | undefined): string | undefined {
   return path === undefined ? undefined : resolve(path)
-}
-
-function usage(message: string, hint?: string): ServiceError {
-  return new ServiceError('usage_invalid', message, { hint })
 }

@@ -119,7 +119,7 @@ token that the application presents; without it one is made for each run), SERVI
     const settings = await readServeSettings(flags, process.env)
     const level: LogLevel = flags['log-level'] ?? (flags.quiet ? 'warn' : 'info')
     // Loaded only now: help and usage errors need neither the log nor the server.
-    const { runServer } = await import('./serve-run.ts')
-    await runServer(settings, { level, json: flags.json, quiet: flags.quiet })
+    const { runServe } = await import('./serve-run.ts')
+    await runServe(settings, { level, json: flags.json, quiet: flags.quiet })
   }
 }

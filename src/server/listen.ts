@@ -26,6 +26,8 @@ export interface Upgrades {
 export interface ListenParts {
   readonly listener: RequestListener
   readonly upgrades?: Upgrades | undefined
+  /** What is no request that can be read. Default: the bare answer that Node gives. */
+  readonly onClientError?: (error: NodeJS.ErrnoException, socket: Socket) => void
   readonly limits: Limits
   readonly log: Logger
 }
@@ -33,7 +35,7 @@ export interface ListenParts {
 /** Binds a server with every time-out and bound set. */
 export async function listen(
   where: { host: string; port: number },
-  { listener, upgrades, limits, log }: ListenParts,
+  { listener, upgrades, onClientError, limits, log }: ListenParts,
 ): Promise<Listening> {
   const server = createServer({
     maxHeaderSize: limits.maxHeaderBytes,
@@ -52,6 +54,13 @@ export async function listen(
   const connections = new Connections(server)
   server.on('request', listener)
   server.on('upgrade', (req, socket, head) => upgrades?.handle(req, socket as Socket, head))
+  if (onClientError !== undefined) {
+    server.on('clientError', (error, socket) => {
+      // In the middle of an answer there is no way to tell.
+      if (connections.isAnswering(socket as Socket)) socket.destroy()
+      else onClientError(error, socket as Socket)
+    })
+  }
   await bind(server, where)
   // A failed accept must not end the process; when one fails, many do.
   server.on(
@@ -131,6 +140,10 @@ class Connections {
   closeWhenAnswered(): void {
     this.#closing = true
     for (const [socket, open] of this.#answers) if (open === 0) socket.destroy()
+  }
+
+  isAnswering(socket: Socket): boolean {
+    return (this.#answers.get(socket) ?? 0) > 0
   }
 
   cut(): void {

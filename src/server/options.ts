@@ -159,6 +159,13 @@ export interface Limits {
   artefactSweepMs: number
   /** While somebody listens, changes by other processes are looked for this often; 0 = never. */
   artefactPollMs: number
+
+  /** A database that another process keeps locked is waited for so long. */
+  maxStoreWaitMs: number
+  /** The signing keys of the registry are rotated this often. */
+  keyRotationMs: number
+  /** The registry looks for keys rotated by another process this often. */
+  keyPollMs: number
 }
 
 const KiB = 1024
@@ -249,6 +256,10 @@ export const defaultLimits: Readonly<Limits> = Object.freeze({
   maxArtefactQuarantineBytes: 1 * GiB,
   artefactSweepMs: 60_000,
   artefactPollMs: 1000,
+
+  maxStoreWaitMs: 5000,
+  keyRotationMs: 90 * 24 * 60 * 60 * 1000,
+  keyPollMs: 1000,
 })
 
 /** Settings of a server. Not an authentication boundary: enforcement is a separate argument. */
@@ -276,7 +287,13 @@ export interface McpHttpConfig {
 /** A timer that is to wait longer fires at once. */
 const maxTimerMs = 2 ** 31 - 1
 /** Times that are compared, not waited for. */
-const comparedTimes: readonly string[] = ['sessionIdleMs', 'artefactTtlMs', 'maxBodyMs']
+const comparedTimes: readonly string[] = [
+  'sessionIdleMs',
+  'artefactTtlMs',
+  'maxBodyMs',
+  'maxStoreWaitMs',
+  'keyRotationMs',
+]
 
 /**
  * The defaults with the given ones in their place; undefined counts as not given. Throws

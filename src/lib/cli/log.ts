@@ -65,14 +65,15 @@ function createIsoTime(): () => string {
 }
 
 function accessLine(
-  { method, path, rpc, status, durationMs, principal }: AccessEntry,
+  { method, path, rpc, status, durationMs, principal, requestId }: AccessEntry,
   time: string,
 ): string {
   const what = rpc === undefined ? '' : `,"rpc":${JSON.stringify(rpc)}`
+  const id = requestId === undefined ? '' : `,"request_id":"${requestId}"`
   return (
     `{"level":"info","time":"${time}","method":"${method}"` +
     `,"path":${JSON.stringify(path)}${what},"status":${status},"duration_ms":${durationMs}` +
-    `,"principal":${JSON.stringify(principal)},"msg":"request"}\n`
+    `,"principal":${JSON.stringify(principal)}${id},"msg":"request"}\n`
   )
 }
 

@@ -7,6 +7,9 @@
  * Every method may reject with a `ServiceError`: `storage_failed`, or `storage_full`.
  */
 export interface AccountStore {
+  /** A UUID made with the store: names this registry for as long as its accounts live. */
+  readonly registryId: string
+
   /** Also uses up the invitation, when one is named. */
   createAccount(
     account: NewAccount,
@@ -33,10 +36,14 @@ export interface AccountStore {
     readonly keepSessionId: string | null
     readonly nowMs: number
   }): Promise<boolean>
-  /** Its user name stays reserved until `nameReservedUntilMs`; everything else of it goes. */
+  /** Its user name stays reserved until `nameReservedUntilMs`; all else but its audit entries goes. */
   deleteAccount(id: string, nameReservedUntilMs: number): Promise<boolean>
 
-  createSession(session: NewSession): Promise<void>
+  /**
+   * False when the account is gone or disabled, or, when `passwordHash` is named, has another one
+   * by now: a login that was on its way must not outlive the change of the password.
+   */
+  createSession(session: NewSession, options?: { readonly passwordHash?: string }): Promise<boolean>
   /** The session with the state of its account: what every request asks for. */
   findSession(id: string): Promise<SessionState | null>
   /**
@@ -51,7 +58,8 @@ export interface AccountStore {
   /** Returns how many ended. */
   revokeSessions(accountId: string, reason: string, nowMs: number): Promise<number>
 
-  createServiceToken(token: NewServiceToken): Promise<void>
+  /** False when the account is gone or disabled. */
+  createServiceToken(token: NewServiceToken): Promise<boolean>
   /** With the state of its account; also when it is expired or revoked. */
   findServiceToken(secretHash: string): Promise<ServiceTokenState | null>
   /** Notes the use, at most once in a minute for each token. */
@@ -65,12 +73,12 @@ export interface AccountStore {
     readonly expiresAtMs: number
     readonly createdAtMs: number
   }): Promise<void>
-  /** Replaces codes of the account that were not used. */
+  /** Replaces codes of the account that were not used. False: no such account. */
   createResetCode(code: {
     readonly accountId: string
     readonly hash: string
     readonly expiresAtMs: number
-  }): Promise<void>
+  }): Promise<boolean>
   /** Uses the code up; false when it is not the account's, used or expired. */
   useResetCode(accountId: string, hash: string, nowMs: number): Promise<boolean>
 
@@ -85,7 +93,10 @@ export interface AccountStore {
   /** Newest first. */
   listAudit(filter: { readonly accountId?: string; readonly limit: number }): Promise<AuditRow[]>
 
-  /** Sessions, tokens, codes and reservations that are over since `beforeMs`. Returns how many went. */
+  /**
+   * Sessions, tokens, invitations, codes and reservations that are over since `beforeMs`, and
+   * failed logins before it of names that no account has. Returns how many went.
+   */
   sweep(beforeMs: number): Promise<number>
   /** A consistent copy while others write; `target` must not exist. */
   backup(target: string): Promise<void>

@@ -1,0 +1,41 @@
+import { nearest } from '../lib/cli/nearest.ts'
+import { usage } from './address-flags.ts'
+
+/** One set of named bounds, and what refuses a value of one. */
+export interface LimitSet {
+  readonly names: readonly string[]
+  /** Throws `TypeError` for a value out of range. */
+  readonly check: (limits: Readonly<Record<string, number>>) => unknown
+}
+
+/** `--limit NAME=NUMBER`, as often as given. Throws `usage_invalid`, naming the flag. */
+export function readLimitFlags(
+  words: readonly string[],
+  sets: readonly LimitSet[],
+): Record<string, number> {
+  const limits: Record<string, number> = {}
+  for (const word of words) {
+    const [name = '', value] = word.split('=', 2)
+    const set = sets.find(({ names }) => names.includes(name))
+    if (set === undefined) {
+      const similar = nearest(
+        name,
+        sets.flatMap(({ names }) => names),
+      )
+      throw usage(
+        `--limit ${word}: there is no limit "${name}"`,
+        similar === undefined ? 'docs/limits.md lists them' : `did you mean ${similar}?`,
+      )
+    }
+    if (value === undefined || !/^\d{1,15}$/.test(value)) {
+      throw usage(`--limit ${word}: expected ${name}=NUMBER, a whole number`)
+    }
+    try {
+      set.check({ [name]: Number(value) })
+    } catch (error) {
+      throw usage(`--limit ${word}: ${error instanceof Error ? error.message : String(error)}`)
+    }
+    limits[name] = Number(value)
+  }
+  return limits
+}

@@ -1,0 +1,88 @@
+import { Flags } from '@oclif/core'
+import { BaseCommand } from '../../lib/cli/base-command.ts'
+import { type LogLevel, logLevels } from '../../lib/cli/log-level.ts'
+import { registrationModes } from '../../lib/registry/registration-mode.ts'
+import { readRegistrySettings } from './settings.ts'
+
+/** Runs the account registry until a signal ends it. */
+export default class Registry extends BaseCommand {
+  static override summary = 'keep accounts, sessions and tokens for a studio'
+
+  static override usage = 'registry [FLAGS]'
+
+  static override description = `Serves the registry API below /api/v1/auth, on a database of its \
+own that needs no set-up. Listens on this machine only, unless --host says otherwise: then new \
+accounts need an invitation, and passwords that everybody tries first are refused.`
+
+  static override examples = [
+    { description: 'start with the defaults', command: '<%= config.bin %> registry' },
+    {
+      description: 'behind a proxy with TLS',
+      command: '<%= config.bin %> registry --public-url https://registry.studio.example',
+    },
+    {
+      description: 'start from a script: a free port, one JSON line when it listens',
+      command: '<%= config.bin %> registry --port 0 --json',
+    },
+  ]
+
+  static override flags = {
+    port: Flags.integer({
+      description: 'TCP port; 0 picks a free one',
+      default: 8780,
+      helpValue: 'PORT',
+      min: 0,
+      max: 65_535,
+    }),
+    host: Flags.string({
+      description: 'address to listen on',
+      default: '127.0.0.1',
+      helpValue: 'ADDRESS',
+    }),
+    'public-url': Flags.string({
+      description: 'address clients use when it is not the one listened on; names the issuer',
+      helpValue: 'URL',
+    }),
+    'allowed-host': Flags.string({
+      description: 'a further name accepted in the Host header (repeatable)',
+      helpValue: 'NAME',
+      multiple: true,
+      multipleNonGreedy: true,
+    }),
+    'allowed-origin': Flags.string({
+      description: 'a web origin that may call the registry, with CORS (repeatable)',
+      helpValue: 'ORIGIN',
+      multiple: true,
+      multipleNonGreedy: true,
+    }),
+    'data-dir': Flags.string({
+      description: 'folder of the database and the keys',
+      helpValue: 'DIR',
+    }),
+    registration: Flags.option({ options: registrationModes })({
+      description:
+        'who may make an account: open, invite or closed [default: open on this machine only, else invite]',
+      helpValue: 'MODE',
+    }),
+    'log-level': Flags.option({ options: logLevels })({
+      description:
+        'least severe line on stderr: debug, info, warn or error [default: info, with --quiet: warn]',
+      helpValue: 'LEVEL',
+    }),
+    limit: Flags.string({
+      description: 'change one bound, as in accessTokenMs=3600000 (repeatable; docs/limits.md)',
+      helpValue: 'NAME=NUMBER',
+      multiple: true,
+      multipleNonGreedy: true,
+    }),
+  }
+
+  override async run(): Promise<void> {
+    const { flags } = await this.parse(Registry)
+    const settings = readRegistrySettings(flags, process.env)
+    const level: LogLevel = flags['log-level'] ?? (flags.quiet ? 'warn' : 'info')
+    // Loaded only now: help and usage errors need neither the log nor the server.
+    const { runRegistry } = await import('./run.ts')
+    await runRegistry(settings, { level, json: flags.json, quiet: flags.quiet })
+  }
+}

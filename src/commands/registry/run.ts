@@ -1,0 +1,31 @@
+import { renderRegistryBanner } from '../../lib/cli/registry-banner.ts'
+import { defaultLimits } from '../../server/options.ts'
+import { type OutputOptions, runServer } from '../run-server.ts'
+import type { RegistrySettings } from './settings.ts'
+
+/** Runs the registry until a signal ends it. */
+export async function runRegistry(
+  settings: RegistrySettings,
+  output: OutputOptions,
+): Promise<void> {
+  const { dataDir } = settings
+  await runServer(
+    {
+      graceMs: settings.limits?.stopGraceMs ?? defaultLimits.stopGraceMs,
+      async start(log, cancelled) {
+        const { startRegistry } = await import('../../server/registry.ts')
+        const handle = await startRegistry({ ...settings, log, accessLog: log.access }, cancelled)
+        if (!handle.local && new URL(handle.url).protocol === 'http:') {
+          const advice =
+            'passwords and tokens cross the network unencrypted: put a proxy with TLS in front and name it with --public-url'
+          log.warn({ url: handle.url }, advice)
+        }
+        return handle
+      },
+      listening: ({ url, registration }) => ({ url, registration, data_dir: dataDir }),
+      banner: ({ url, registration, local }, colour) =>
+        renderRegistryBanner({ url, registration, local, dataDir, colour }),
+    },
+    output,
+  )
+}

@@ -1,0 +1,90 @@
+import { homedir } from 'node:os'
+import { isAbsolute, join, resolve } from 'node:path'
+import type { RegistrationMode } from '../../lib/registry/registration-mode.ts'
+import {
+  type AccountLimits,
+  defaultAccountLimits,
+  resolveAccountLimits,
+} from '../../server/accounts/limits.ts'
+import { type Limits, resolveLimits } from '../../server/options.ts'
+import type { RegistryOptions } from '../../server/registry-options.ts'
+import {
+  checkAllowedHost,
+  checkAllowedOrigin,
+  checkHost,
+  checkPublicUrl,
+  usage,
+} from '../address-flags.ts'
+import { readLimitFlags } from '../limit-flag.ts'
+
+/** The flags of `registry` as the parser returns them. */
+export interface RegistryFlags {
+  port: number
+  host: string
+  'public-url'?: string | undefined
+  'allowed-host'?: string[] | undefined
+  'allowed-origin'?: string[] | undefined
+  'data-dir'?: string | undefined
+  registration?: RegistrationMode | undefined
+  limit?: string[] | undefined
+}
+
+export type RegistrySettings = Omit<RegistryOptions, 'log' | 'accessLog'>
+
+const accountLimitNames = Object.keys(defaultAccountLimits)
+/** Those bounds of the other servers that this one has too. */
+const sharedLimitNames: readonly (keyof Limits)[] = [
+  'bodyTimeoutMs',
+  'headersTimeoutMs',
+  'keepAliveTimeoutMs',
+  'keyPollMs',
+  'keyRotationMs',
+  'maxBodyMs',
+  'maxConnections',
+  'maxHeaderBytes',
+  'maxStoreWaitMs',
+  'refusedBodyDrainMs',
+  'stopGraceMs',
+]
+
+/** Flags and environment as checked settings. Throws `usage_invalid` naming the flag. */
+export function readRegistrySettings(
+  flags: RegistryFlags,
+  env: NodeJS.ProcessEnv,
+): RegistrySettings {
+  const host = checkHost(flags.host)
+  const publicUrl = flags['public-url'] === undefined ? null : checkPublicUrl(flags['public-url'])
+  return {
+    port: flags.port,
+    host,
+    allowedHosts: (flags['allowed-host'] ?? []).map(checkAllowedHost),
+    allowedOrigins: (flags['allowed-origin'] ?? []).map(checkAllowedOrigin),
+    dataDir: selectDataDir(flags['data-dir'], env),
+    ...readLimits(flags.limit ?? []),
+    ...(publicUrl !== null && { publicUrl }),
+    ...(flags.registration !== undefined && { registration: flags.registration }),
+  }
+}
+
+/** `--data-dir`, else the folder of this program among the user's data (XDG). */
+export function selectDataDir(flag: string | undefined, env: NodeJS.ProcessEnv): string {
+  if (flag === '') throw usage('--data-dir is empty', 'a variable in your shell may be unset')
+  if (flag !== undefined) return resolve(flag)
+  const xdg = env.XDG_DATA_HOME
+  // XDG Base Directory: a path that is not absolute is to be ignored.
+  const data = xdg !== undefined && isAbsolute(xdg) ? xdg : join(homedir(), '.local', 'share')
+  return join(data, 'service-cli', 'registry')
+}
+
+function readLimits(words: readonly string[]): {
+  limits: Partial<Limits>
+  accountLimits: Partial<AccountLimits>
+} {
+  const all = readLimitFlags(words, [
+    { names: accountLimitNames, check: resolveAccountLimits },
+    { names: sharedLimitNames, check: resolveLimits },
+  ])
+  const pick = (names: readonly string[]) =>
+    Object.fromEntries(Object.entries(all).filter(([name]) => names.includes(name)))
+  return { limits: pick(sharedLimitNames), accountLimits: pick(accountLimitNames) }
+}

@@ -1,0 +1,113 @@
+import { type ProgramLog, createLog } from '../lib/cli/log.ts'
+import type { LogLevel } from '../lib/cli/log-level.ts'
+import { findPortHolder } from '../lib/cli/port-holder.ts'
+import { stderrWriter } from '../lib/cli/stderr-writer.ts'
+import { watchStopSignals } from '../lib/cli/stop-signals.ts'
+import { describeTerminal } from '../lib/cli/terminal.ts'
+import { ServiceError } from '../lib/errors.ts'
+
+export interface OutputOptions {
+  level: LogLevel
+  json: boolean
+  quiet: boolean
+}
+
+/** What every server of the program has in common once it runs. */
+interface Running {
+  stop(): Promise<void>
+  /** Settles when the server has stopped by itself. */
+  readonly closed: Promise<void>
+}
+
+export interface ServerRun<Handle extends Running> {
+  /** Rejects when `cancelled` is aborted before it listens. */
+  readonly start: (log: ProgramLog, cancelled: AbortSignal) => Promise<Handle>
+  /** For whoever started the program: everything needed to connect, no secret. */
+  readonly listening: (handle: Handle) => Readonly<Record<string, unknown>>
+  readonly banner: (handle: Handle, colour: boolean) => string
+  /** The server ends itself within this time. */
+  readonly graceMs: number
+}
+
+/** Log lines still waiting at the end get this long to leave. */
+const flushMs = 500
+/** So much after its grace time a server is given up. */
+const stopMarginMs = 500
+
+/** Starts a server, says where it is, and returns when it has stopped after a signal. */
+export async function runServer<Handle extends Running>(
+  run: ServerRun<Handle>,
+  { level, json, quiet }: OutputOptions,
+): Promise<void> {
+  const terminal = describeTerminal(process.stderr.isTTY, process.env)
+  const { isTTY: readable, colour } = terminal
+  const log = createLog({ level, readable, colour, write: stderrWriter() })
+  const limitMs = run.graceMs + stopMarginMs
+  const signals = watchStopSignals()
+  try {
+    const cancel = new AbortController()
+    const starting = run.start(log, cancel.signal).catch(explainPort)
+    const early = await Promise.race([signals.received, starting.then(() => null)])
+    if (early !== null) {
+      cancel.abort()
+      const undone = starting.then(
+        handle => handle.stop(),
+        () => {},
+      )
+      return await ending(early, undone, log, limitMs)
+    }
+    const handle = await starting
+    const { url, ...facts } = run.listening(handle)
+    if (json) {
+      const line = { event: 'listening', url, pid: process.pid, ...facts }
+      process.stdout.write(`${JSON.stringify(line)}\n`)
+    }
+    if (readable && !json && !quiet) log.print(run.banner(handle, colour))
+    else log.info({ url, ...facts }, 'listening')
+    await untilStopped(handle, signals.received, log, limitMs)
+  } finally {
+    await log.flush(flushMs)
+    signals.dispose()
+  }
+}
+
+async function untilStopped(
+  handle: Running,
+  signalled: Promise<string>,
+  log: ProgramLog,
+  limitMs: number,
+): Promise<void> {
+  const signal = await Promise.race([signalled, handle.closed])
+  if (signal === undefined) throw new ServiceError('internal', 'the server stopped by itself')
+  await ending(signal, handle.stop(), log, limitMs)
+}
+
+async function ending(
+  signal: string,
+  ended: Promise<void>,
+  log: ProgramLog,
+  limitMs: number,
+): Promise<void> {
+  log.info({ signal }, 'stopping')
+  const { promise: tooLate, reject } = Promise.withResolvers<never>()
+  const timer = setTimeout(() => {
+    reject(new ServiceError('internal', `the server did not stop within ${limitMs} ms`))
+  }, limitMs)
+  try {
+    await Promise.race([ended, tooLate])
+  } finally {
+    clearTimeout(timer)
+  }
+  log.info({}, 'stopped')
+}
+
+async function explainPort(error: unknown): Promise<never> {
+  if (!(error instanceof ServiceError) || error.code !== 'port_in_use') throw error
+  const port = error.data?.port
+  const holder = typeof port === 'number' ? await findPortHolder(port) : null
+  const by = holder === null ? 'another program' : `process ${holder.pid} (${holder.command})`
+  throw new ServiceError('port_in_use', `port ${String(port)} is taken by ${by}`, {
+    cause: error,
+    hint: 'stop it, choose another --port, or let --port 0 pick a free one',
+  })
+}

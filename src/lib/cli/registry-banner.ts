@@ -1,0 +1,43 @@
+import type { RegistrationMode } from '../registry/registration-mode.ts'
+
+export interface RegistryBannerFacts {
+  readonly url: string
+  readonly registration: RegistrationMode
+  /** Only this machine can reach it. */
+  readonly local: boolean
+  readonly dataDir: string
+  readonly colour: boolean
+}
+
+const admission: Record<RegistrationMode, string> = {
+  open: 'open: whoever reaches this address can make an account',
+  invite: 'by invitation',
+  closed: 'closed: no new accounts',
+}
+
+/** What a person needs after starting the registry. */
+export function renderRegistryBanner(facts: RegistryBannerFacts): string {
+  const bold = (text: string): string => (facts.colour ? `\x1b[1m${text}\x1b[22m` : text)
+  const warn = (text: string): string => (facts.colour ? `\x1b[33m${text}\x1b[39m` : text)
+  const clear = !facts.local && facts.url.startsWith('http:')
+  const lines = [
+    '',
+    `${bold('Registry')}      ${facts.url}`,
+    `${bold('Data')}          ${facts.dataDir}`,
+    `${bold('Registration')}  ${admission[facts.registration]}`,
+    ...(clear ? clearNotice.map(warn) : []),
+    '',
+    bold('Make an account, here or elsewhere'),
+    `  export SERVICE_REGISTRY=${facts.url}`,
+    '  service-cli register',
+    '',
+    'Ctrl-C stops.',
+    '',
+  ]
+  return lines.map(line => `${line}\n`).join('')
+}
+
+const clearNotice = [
+  '  Passwords and tokens cross the network unencrypted. Put a proxy with TLS in',
+  '  front of it, and name its address with --public-url.',
+]

@@ -1,0 +1,166 @@
+import { errors, jwtVerify, SignJWT } from 'jose'
+import { z } from 'zod'
+import type { Clock } from '../../lib/clock.ts'
+import { type Scope, scopes } from '../../lib/registry/wire.ts'
+import { type Result, fail, ok } from '../../lib/result.ts'
+import type { AccountLimits } from './limits.ts'
+import type { KeySource } from './key-source.ts'
+
+/** What an access token says; who may use it is asked of the store. */
+export interface AccessClaims {
+  readonly accountId: string
+  readonly sessionId: string
+  readonly tokenId: string
+  readonly scopes: readonly Scope[]
+  readonly issuedAtMs: number
+  readonly expiresAtMs: number
+}
+
+export interface NewAccessToken {
+  readonly accountId: string
+  readonly sessionId: string
+  readonly tokenId: string
+  /** When the password was given. */
+  readonly authenticatedAtMs: number
+  readonly issuedAtMs: number
+  /** The token never outlives it. */
+  readonly sessionExpiresAtMs: number
+}
+
+export interface IssuedAccessToken {
+  readonly token: string
+  readonly expiresInSeconds: number
+  readonly scope: string
+}
+
+export type AccessFailure = 'invalid' | 'expired'
+
+export interface AccessTokens {
+  issue(token: NewAccessToken): Promise<IssuedAccessToken>
+  verify(token: string): Promise<Result<AccessClaims, AccessFailure>>
+  /** The same, for a token that may be expired: it must have been good once. */
+  verifyPast(token: string): Promise<Result<AccessClaims, AccessFailure>>
+}
+
+export const sessionScopes = scopes.join(' ')
+const clientId = 'service-cli'
+/** The library would pass over white space and other spellings of the same bytes. */
+const compactForm = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/
+
+const wholeSeconds = z.int().min(0)
+const claimsShape = z.object({
+  sub: z.string().min(1),
+  // One text: a list that contains us could be meant for somebody else.
+  aud: z.string(),
+  sid: z.string().min(1),
+  jti: z.string().min(1),
+  scope: z.string(),
+  iat: wholeSeconds,
+  exp: wholeSeconds,
+  nbf: wholeSeconds.optional(),
+})
+
+/** JWTs of the profile RFC 9068, for this registry alone. */
+export function createAccessTokens(parts: {
+  readonly keys: KeySource
+  readonly issuer: string
+  readonly clock: Clock
+  readonly limits: Pick<AccountLimits, 'accessTokenMs' | 'clockToleranceMs' | 'maxTokenChars'>
+}): AccessTokens {
+  const { keys, issuer, clock, limits } = parts
+  const toleranceSeconds = limits.clockToleranceMs / 1000
+  const lifeSeconds = Math.floor(limits.accessTokenMs / 1000)
+
+  async function check(token: string): Promise<Result<AccessClaims, AccessFailure>> {
+    if (token.length > limits.maxTokenChars || !compactForm.test(token)) return fail('invalid')
+    const { payload } = await jwtVerify(
+      token,
+      ({ kid }) => {
+        const key = typeof kid === 'string' ? keys.current().verifying.get(kid) : undefined
+        if (key === undefined) throw new errors.JWKSNoMatchingKey()
+        return key
+      },
+      {
+        algorithms: ['ES256'],
+        issuer,
+        audience: issuer,
+        typ: 'at+jwt',
+        requiredClaims: ['sub', 'jti', 'sid', 'iat', 'exp'],
+        clockTolerance: toleranceSeconds,
+        // Whatever `exp` says.
+        maxTokenAge: lifeSeconds + 3600,
+        currentDate: new Date(clock.now()),
+      },
+    )
+    return toClaims(payload)
+  }
+
+  function toClaims(payload: unknown): Result<AccessClaims, AccessFailure> {
+    const parsed = claimsShape.safeParse(payload)
+    if (!parsed.success) return fail('invalid')
+    const { sub, sid, jti, iat, exp, scope } = parsed.data
+    if (exp <= iat || exp - iat > lifeSeconds + 3600) return fail('invalid')
+    return ok({
+      accountId: sub,
+      sessionId: sid,
+      tokenId: jti,
+      scopes: scopes.filter(name => scope.split(' ').includes(name)),
+      issuedAtMs: iat * 1000,
+      expiresAtMs: exp * 1000,
+    })
+  }
+
+  return {
+    async issue({
+      accountId,
+      sessionId,
+      tokenId,
+      authenticatedAtMs,
+      issuedAtMs,
+      sessionExpiresAtMs,
+    }) {
+      const { kid, alg, key } = keys.current().signing
+      const iat = Math.floor(issuedAtMs / 1000)
+      const exp = Math.min(iat + lifeSeconds, Math.floor(sessionExpiresAtMs / 1000))
+      const token = await new SignJWT({
+        client_id: clientId,
+        sid: sessionId,
+        scope: sessionScopes,
+        auth_time: Math.floor(authenticatedAtMs / 1000),
+      })
+        .setProtectedHeader({ typ: 'at+jwt', alg, kid })
+        .setIssuer(issuer)
+        .setAudience(issuer)
+        .setSubject(accountId)
+        .setJti(tokenId)
+        .setIssuedAt(iat)
+        .setExpirationTime(exp)
+        .sign(key)
+      const leftSeconds = exp - Math.floor(clock.now() / 1000)
+      return { token, expiresInSeconds: Math.max(0, leftSeconds), scope: sessionScopes }
+    },
+    async verify(token) {
+      try {
+        return await check(token)
+      } catch (error) {
+        return failureOf(error)
+      }
+    },
+    async verifyPast(token) {
+      try {
+        return await check(token)
+      } catch (error) {
+        // Signature, issuer and audience were right: only then its age is looked at.
+        return error instanceof errors.JWTExpired && error.claim === 'exp'
+          ? toClaims(error.payload)
+          : failureOf(error)
+      }
+    },
+  }
+}
+
+function failureOf(error: unknown): Result<never, AccessFailure> {
+  if (error instanceof errors.JWTExpired) return fail('expired')
+  if (error instanceof errors.JOSEError) return fail('invalid')
+  throw error
+}

@@ -1,0 +1,148 @@
+import { randomUUID } from 'node:crypto'
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
+import { getRequestListener, RequestError } from '@hono/node-server'
+import type { Logger } from '../../lib/logger.ts'
+import type { AccessLog } from '../http/access-log.ts'
+import type { Cors } from '../http/cors.ts'
+import { checkRequest, type Guard, type Refusal } from '../http/guards.ts'
+import { accepts } from '../http/media.ts'
+import { sendProblem } from '../http/problem.ts'
+import { createRefusalLog } from '../http/refusals.ts'
+import { parseTarget, type RequestTarget } from '../http/request-target.ts'
+import type { Limits } from '../options.ts'
+import { type Call, describeCall } from './call.ts'
+import { loggedPath } from './logged-path.ts'
+import {
+  problemBody,
+  problemHeaders,
+  type ProblemSlug,
+  problemStatus,
+  RegistryProblem,
+  toRegistryProblem,
+} from './problems.ts'
+import { createRouter } from './router.ts'
+import type { AccountServices } from './services.ts'
+
+export interface RegistryAppParts {
+  readonly services: AccountServices
+  readonly guard: Guard
+  readonly cors: Cors
+  /** The server is bound to every address: a Host equal to the one reached is its own. */
+  readonly boundToAll: boolean
+  readonly version: string
+  readonly limits: Pick<Limits, 'bodyTimeoutMs' | 'maxBodyMs' | 'refusedBodyDrainMs'>
+  readonly log: Logger
+  readonly accessLog: AccessLog
+}
+
+const slugOfRefusal: Record<Refusal['reason'], ProblemSlug> = {
+  duplicate_header: 'malformed-request',
+  target_malformed: 'malformed-request',
+  host_missing: 'malformed-request',
+  host_malformed: 'malformed-request',
+  host_not_allowed: 'host-not-allowed',
+  origin_not_allowed: 'origin-not-allowed',
+}
+
+/** One request of the registry from first byte to last: guards, then its route. */
+export function createRegistryListener(parts: RegistryAppParts): RequestListener {
+  const { services, cors, log } = parts
+  const limits = { ...services.limits, ...parts.limits }
+  const calls = new WeakMap<IncomingMessage, Call>()
+  // One entry for each peer and second: a flood must not push out what matters.
+  const onRefused = createRefusalLog(services.clock, ({ status, reason, peer }) => {
+    const call = { requestId: '', address: peer } as Call
+    void services.audit.record('request.refused', call, null, { status, reason })
+  })
+
+  function refuse(res: ServerResponse, call: Call, error: unknown): void {
+    const problem = toRegistryProblem(error)
+    const status = problemStatus[problem.slug]
+    if (status >= 500 && problem.slug !== 'overloaded') {
+      const err = problem.cause ?? problem
+      log.error({ err, request_id: call.requestId }, 'a request failed')
+    }
+    if (isSuspicious(problem.slug)) {
+      onRefused({ status, reason: problem.slug, peer: call.address })
+    }
+    const body = problemBody(problem, call.requestId)
+    sendProblem(res, body, problemHeaders(problem), limits.refusedBodyDrainMs)
+  }
+
+  const router = createRouter({ services, limits, version: parts.version, refuse })
+  const listener = getRequestListener(
+    (request, env) => {
+      const { incoming, outgoing } = env as { incoming: IncomingMessage; outgoing: ServerResponse }
+      const call = calls.get(incoming)
+      if (call === undefined) throw new TypeError('a request without a call')
+      return router.fetch(request, { incoming, outgoing, call })
+    },
+    // Bodies are read, or thrown away, by us alone.
+    { autoCleanupIncoming: false, errorHandler: failedOutside },
+  )
+
+  function check(req: IncomingMessage, target: RequestTarget | null): void {
+    if ((req.url ?? '').length > limits.maxTargetChars) {
+      const message = `path and query together have more than ${limits.maxTargetChars} characters`
+      throw new RegistryProblem('uri-too-long', message)
+    }
+    const refusal = checkRequest(req, target, parts)
+    if (refusal !== null) {
+      throw new RegistryProblem(slugOfRefusal[refusal.reason], refusal.message)
+    }
+    const query = target?.url.split('?', 2)[1] ?? ''
+    if (query.split('&').length > limits.maxQueryMembers) {
+      const message = `the query has more than ${limits.maxQueryMembers} members`
+      throw new RegistryProblem('malformed-request', message)
+    }
+    if (!accepts(req.headers.accept, 'application/json')) {
+      throw new RegistryProblem('not-acceptable', 'the answer is application/json')
+    }
+    if (target?.path === '*') throw new RegistryProblem('not-found', 'nothing is served at *')
+  }
+
+  return (req, res) => {
+    const startedMs = performance.now()
+    const call = describeCall(req, randomUUID())
+    calls.set(req, call)
+    const target = parseTarget(req.url ?? '')
+    const path = loggedPath(target?.path ?? '')
+    res.on('close', () => {
+      parts.accessLog({
+        method: req.method ?? '',
+        path,
+        rpc: undefined,
+        status: res.headersSent ? res.statusCode : null,
+        durationMs: Math.round((performance.now() - startedMs) * 100) / 100,
+        principal: call.principal,
+        requestId: call.requestId,
+      })
+    })
+    try {
+      cors.vary(res)
+      check(req, target)
+      if (req.headers.origin !== undefined) {
+        cors.apply(req, res)
+        if (cors.preflight(req, res)) return
+      }
+      listener(req, res).catch((error: unknown) => refuse(res, call, error))
+    } catch (error) {
+      refuse(res, call, error)
+    }
+  }
+
+  /** What the adapter could not make a request of. */
+  function failedOutside(error: unknown): Response {
+    if (!(error instanceof RequestError)) log.error({ err: error }, 'a request failed')
+    const problem = new RegistryProblem('malformed-request', 'the request target is malformed')
+    return new Response(JSON.stringify(problemBody(problem, randomUUID())), {
+      status: 400,
+      headers: { 'Content-Type': 'application/problem+json' },
+    })
+  }
+}
+
+/** What an honest client does not do by accident, and no entry of its own tells of. */
+function isSuspicious(slug: ProblemSlug): boolean {
+  return ['host-not-allowed', 'origin-not-allowed', 'token-invalid', 'rate-limited'].includes(slug)
+}

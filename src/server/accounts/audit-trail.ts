@@ -1,0 +1,60 @@
+import type { Clock } from '../../lib/clock.ts'
+import type { Logger } from '../../lib/logger.ts'
+import type { AccountStore, AuditRow } from './account-store.ts'
+import type { Call } from './call.ts'
+import type { AccountLimits } from './limits.ts'
+
+/** What is written down of what people, and whoever pretends to be them, did to accounts. */
+export type AuditAction =
+  | 'account.registered'
+  | 'login.ok'
+  | 'login.failed'
+  | 'login.disabled'
+  | 'logout'
+  | 'logout.all'
+  | 'password.changed'
+  | 'password.change_failed'
+  | 'password.reset'
+  | 'password.reset_failed'
+  | 'refresh.reused'
+  | 'refresh.mismatch'
+  | 'registration.refused'
+  | 'request.refused'
+  | 'session.revoked'
+  | 'token.created'
+  | 'token.revoked'
+
+export interface AuditTrail {
+  record(
+    action: AuditAction,
+    call: Call,
+    accountId: string | null,
+    details?: AuditRow['details'],
+  ): Promise<void>
+}
+
+export function createAuditTrail(parts: {
+  readonly store: Pick<AccountStore, 'audit'>
+  readonly clock: Clock
+  readonly limits: Pick<AccountLimits, 'maxAuditRows'>
+  readonly log: Logger
+}): AuditTrail {
+  const { store, clock, limits, log } = parts
+  return {
+    async record(action, call, accountId, details = {}) {
+      const row: AuditRow = {
+        atMs: clock.now(),
+        action,
+        accountId,
+        address: call.address,
+        details: { request_id: call.requestId, ...details },
+      }
+      try {
+        await store.audit(row, limits.maxAuditRows)
+      } catch (error) {
+        // What it tells of has happened: the answer must say so, and the log has the entry.
+        log.error({ err: error, action, account_id: accountId }, 'an audit entry was lost')
+      }
+    },
+  }
+}

@@ -1,0 +1,95 @@
+import { bearerToken } from '../../lib/auth/bearer-token.ts'
+import type { Clock } from '../../lib/clock.ts'
+import { type Scope, scopes } from '../../lib/registry/wire.ts'
+import type { AccessClaims, AccessTokens } from './access-tokens.ts'
+import type { AccountRow, AccountStore, ServiceTokenRow, SessionRow } from './account-store.ts'
+import type { Call } from './call.ts'
+import { RegistryProblem } from './problems.ts'
+import { isAlive } from './refresh-decision.ts'
+import { hashOfSecret, isServiceToken, serviceTokenPrefix } from './service-tokens.ts'
+
+/** Who a request comes from. Exactly one of `session` and `token` is not null. */
+export interface Principal {
+  readonly account: AccountRow
+  readonly scopes: readonly Scope[]
+  readonly session: SessionRow | null
+  readonly token: ServiceTokenRow | null
+}
+
+export interface Authenticator {
+  /** Throws the refusal. The store is asked each time: a session that ended is out at once. */
+  authenticate(call: Call): Promise<Principal>
+  /** The living session that these claims belong to. */
+  principalOf(claims: AccessClaims): Promise<Principal & { readonly session: SessionRow }>
+}
+
+export function createAuthenticator(parts: {
+  readonly store: AccountStore
+  readonly accessTokens: AccessTokens
+  readonly clock: Clock
+}): Authenticator {
+  const { store, accessTokens, clock } = parts
+
+  async function principalOf(claims: AccessClaims) {
+    const state = await store.findSession(claims.sessionId)
+    if (state === null || !isAlive(state, clock.now())) throw revoked()
+    const { session, account } = state
+    if (account.id !== claims.accountId) throw invalidToken()
+    return { account, session, token: null, scopes: claims.scopes }
+  }
+
+  async function byServiceToken(text: string): Promise<Principal> {
+    if (!isServiceToken(text)) throw invalidToken()
+    const state = await store.findServiceToken(hashOfSecret(text))
+    if (state === null) throw invalidToken()
+    const { token, account } = state
+    if (token.revokedAtMs !== null || account.disabledAtMs !== null) throw revoked()
+    if (clock.now() >= token.expiresAtMs) throw expiredToken()
+    await store.touchServiceToken(token.id, clock.now())
+    const allowed = scopes.filter(scope => scope !== 'account' && token.scopes.includes(scope))
+    return { account, token, session: null, scopes: allowed }
+  }
+
+  return {
+    principalOf,
+    async authenticate(call) {
+      const text = presentedToken(call)
+      if (text.startsWith(serviceTokenPrefix)) return byServiceToken(text)
+      const claims = await accessTokens.verify(text)
+      if (claims.ok) return principalOf(claims.value)
+      throw claims.failure === 'expired' ? expiredToken() : invalidToken()
+    },
+  }
+}
+
+/** Throws `token-missing`. */
+export function presentedToken({ authorization }: Call): string {
+  const text = bearerToken(authorization)
+  if (text !== null) return text
+  const message =
+    authorization === undefined
+      ? 'a token is required: send "Authorization: Bearer <token>"'
+      : 'the Authorization header must be "Bearer <token>"'
+  throw new RegistryProblem('token-missing', message)
+}
+
+export function requireScope(principal: Principal, scope: Scope): void {
+  if (principal.scopes.includes(scope)) return
+  const message =
+    principal.token === null
+      ? `the token does not have the scope "${scope}"`
+      : 'a service token cannot manage the account: log in with the password'
+  throw new RegistryProblem('insufficient-scope', message, { scope })
+}
+
+export function invalidToken(): RegistryProblem {
+  return new RegistryProblem('token-invalid', 'the token is not one of this registry')
+}
+
+export function expiredToken(): RegistryProblem {
+  return new RegistryProblem('token-expired', 'the token has expired; refresh it or log in again')
+}
+
+export function revoked(): RegistryProblem {
+  return new RegistryProblem('token-revoked', 'the session has ended; log in again')
+}

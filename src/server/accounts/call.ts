@@ -1,0 +1,35 @@
+import type { IncomingMessage } from 'node:http'
+import { addressKey } from './client-address.ts'
+
+/** One request, as far as every part of the registry knows it. */
+export interface Call {
+  /** In the answer as `instance`, and in the log. */
+  readonly requestId: string
+  readonly address: string
+  /** Whom the limits count. */
+  readonly addressKey: string
+  readonly userAgent: string | null
+  readonly authorization: string | undefined
+  /** For the access log: the id of the account, once it is known. */
+  principal: string
+}
+
+const maxUserAgentChars = 200
+
+export function describeCall(req: IncomingMessage, requestId: string): Call {
+  const address = req.socket.remoteAddress ?? 'unknown'
+  return {
+    requestId,
+    address,
+    addressKey: addressKey(address),
+    userAgent: cleanUserAgent(req.headers['user-agent']),
+    authorization: req.headers.authorization,
+    principal: 'anonymous',
+  }
+}
+
+/** It is shown in the list of sessions: one short line, nothing that a terminal acts upon. */
+function cleanUserAgent(text: string | undefined): string | null {
+  const clean = text?.replace(/[^\x20-\x7e]/g, '?').slice(0, maxUserAgentChars)
+  return clean === undefined || clean === '' ? null : clean
+}

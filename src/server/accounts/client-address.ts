@@ -1,0 +1,29 @@
+import { isIPv6 } from 'node:net'
+
+/**
+ * Whom the limits count: an IPv4 address, or the /64 of an IPv6 one, which is what one customer
+ * gets. Headers that name another address are not asked: anybody can write them.
+ */
+export function addressKey(address: string | undefined): string {
+  const plain = (address ?? '').toLowerCase().replace(/%.*$/, '')
+  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/.exec(plain)?.[1]
+  if (mapped !== undefined) return mapped
+  if (!isIPv6(plain)) return plain === '' ? 'unknown' : plain
+  return `${expandIPv6(plain).slice(0, 4).join(':')}::/64`
+}
+
+function expandIPv6(address: string): string[] {
+  const [head = '', tail] = address.split('::')
+  const left = groupsOf(head)
+  const right = groupsOf(tail ?? '')
+  const missing = tail === undefined ? 0 : Math.max(0, 8 - left.length - right.length)
+  return [...left, ...Array.from({ length: missing }, () => '0'), ...right]
+}
+
+/** Without leading zeros; a dotted end counts as two groups, which no /64 reaches. */
+function groupsOf(part: string): string[] {
+  if (part === '') return []
+  return part
+    .split(':')
+    .flatMap(group => (group.includes('.') ? ['0', '0'] : [group.replace(/^0+(?=.)/, '')]))
+}

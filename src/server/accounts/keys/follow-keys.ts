@@ -1,0 +1,47 @@
+import type { Logger } from '../../../lib/logger.ts'
+import type { KeyStore } from './key-store.ts'
+
+/** As `Timer` of the resources, which accounts know nothing of. */
+interface Timer {
+  after(delayMs: number, run: () => void): () => void
+}
+
+export interface FollowOptions {
+  readonly timer: Timer
+  readonly log: Logger
+  /** `keyPollMs` of the limits. */
+  readonly pollMs: number
+}
+
+/**
+ * Keeps a running server on the keys of the file: a rotation by the command line is seen within
+ * `pollMs`, and keys are rotated when it is time. When the file becomes unusable the keys in
+ * memory go on, and the log says so once. Returns the stop.
+ */
+export function followKeys(keys: KeyStore, { timer, log, pollMs }: FollowOptions): () => void {
+  let cancel = () => {}
+  let stopped = false
+  let lastProblem = ''
+
+  async function update(): Promise<void> {
+    try {
+      await keys.update()
+      lastProblem = ''
+    } catch (error) {
+      const problem = error instanceof Error ? error.message : String(error)
+      if (problem !== lastProblem) log.error({ err: error }, `the old keys stay in use: ${problem}`)
+      lastProblem = problem
+    }
+    schedule()
+  }
+
+  function schedule(): void {
+    if (!stopped) cancel = timer.after(pollMs, () => void update())
+  }
+
+  schedule()
+  return () => {
+    stopped = true
+    cancel()
+  }
+}

@@ -1,0 +1,99 @@
+import { randomBytes } from 'node:crypto'
+import { constants, type BigIntStats } from 'node:fs'
+import { type FileHandle, open, rename, rm, stat } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { errnoOf } from '../../../lib/errno.ts'
+import { ServiceError } from '../../../lib/errors.ts'
+import type { Logger } from '../../../lib/logger.ts'
+import { fsyncDirectory, noFollow, noWait, ownUid } from '../../../lib/posix.ts'
+
+const maxBytes = 4 * 1024 * 1024
+
+/** Changes with every writing of the file. */
+export type FileMark = string
+
+/** Null when there is none. Everything is looked at through one handle, which nobody can exchange. */
+export async function readKeyFile(
+  path: string,
+  log: Logger,
+): Promise<{ readonly text: string; readonly mark: FileMark } | null> {
+  const handle = await openToRead(path)
+  if (handle === null) return null
+  try {
+    const found = await handle.stat({ bigint: true })
+    const uid = ownUid()
+    if (!found.isFile()) throw unsafe(path, 'is not a regular file')
+    if (uid !== null && Number(found.uid) !== uid) {
+      throw unsafe(path, `belongs to another user (uid ${found.uid})`)
+    }
+    if (found.size > maxBytes) throw unsafe(path, `is larger than ${maxBytes} bytes`)
+    if (uid !== null && (found.mode & 0o077n) !== 0n) {
+      await handle.chmod(0o600)
+      const advice =
+        'other users could open the keys by their mode; it is 0600 now, rotate the keys'
+      log.warn({ path }, advice)
+    }
+    return { text: await handle.readFile('utf8'), mark: markOf(found) }
+  } finally {
+    await handle.close()
+  }
+}
+
+/** Null when there is no file. */
+export async function markOfFile(path: string): Promise<FileMark | null> {
+  try {
+    return markOf(await stat(path, { bigint: true }))
+  } catch (error) {
+    if (errnoOf(error) === 'ENOENT') return null
+    throw error
+  }
+}
+
+/** The old file or the new one is there, never half of one. */
+export async function writeKeyFile(path: string, text: string): Promise<void> {
+  const temporary = `${path}.${randomBytes(8).toString('hex')}.tmp`
+  try {
+    const handle = await open(temporary, 'wx', 0o600)
+    try {
+      await handle.writeFile(text)
+      await handle.sync()
+    } finally {
+      await handle.close()
+    }
+    await rename(temporary, path)
+    await fsyncDirectory(dirname(path))
+  } catch (error) {
+    await rm(temporary, { force: true })
+    throw failed(path, error)
+  }
+}
+
+async function openToRead(path: string): Promise<FileHandle | null> {
+  try {
+    return await open(path, constants.O_RDONLY | noFollow | noWait)
+  } catch (error) {
+    const errno = errnoOf(error)
+    if (errno === 'ENOENT') return null
+    if (errno === 'ELOOP') throw unsafe(path, 'is a symbolic link')
+    throw failed(path, error)
+  }
+}
+
+function markOf(found: BigIntStats): FileMark {
+  return `${found.ino} ${found.mtimeNs} ${found.size}`
+}
+
+function unsafe(path: string, what: string): ServiceError {
+  const hint = 'move it away and restore the right one, or name another folder with --data-dir'
+  return new ServiceError('registry_dir_unsafe', `${path} ${what}`, { hint })
+}
+
+function failed(path: string, error: unknown): ServiceError {
+  const errno = errnoOf(error) ?? 'unknown error'
+  const full = errno === 'ENOSPC' || errno === 'EDQUOT'
+  return new ServiceError(
+    full ? 'storage_full' : 'storage_failed',
+    `the keys in ${path} cannot be read or written (${full ? 'the disk is full' : errno})`,
+    { cause: error, hint: full ? 'free space on its disk' : 'check its folder, mode and disk' },
+  )
+}

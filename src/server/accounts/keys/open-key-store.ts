@@ -1,0 +1,138 @@
+import type { Clock } from '../../../lib/clock.ts'
+import { ServiceError } from '../../../lib/errors.ts'
+import { type Logger, silentLogger } from '../../../lib/logger.ts'
+import { withProcessLock } from '../sqlite/process-lock.ts'
+import { type FileMark, markOfFile, readKeyFile, writeKeyFile } from './key-file.ts'
+import { importKeys, makeFreshKeys } from './key-material.ts'
+import {
+  type KeyRing,
+  type Lifetimes,
+  dropExpired,
+  firstRing,
+  isRotationDue,
+  replaceRing,
+  rotateRing,
+} from './key-ring.ts'
+import type { KeyFacts, KeySet, KeyStore } from './key-store.ts'
+import { formatKeyRing, parseKeyRing } from './parse-key-ring.ts'
+
+export interface KeyStoreOptions {
+  /** In a folder that is private to this user already. */
+  readonly file: string
+  readonly clock: Clock
+  readonly lifetimes: Lifetimes
+  /** `keyRotationMs` of the limits. */
+  readonly rotationMs: number
+  /** `maxStoreWaitMs` of the limits. */
+  readonly busyMs: number
+  readonly log?: Logger
+  /** Make keys when there are none. Default true. */
+  readonly create?: boolean
+}
+
+interface Loaded {
+  readonly mark: FileMark
+  readonly ring: KeyRing
+  readonly keys: KeySet
+}
+
+/**
+ * Opens the key file, made where there is none. Throws `config_invalid` for a damaged one,
+ * `registry_dir_unsafe` for one that is not safely ours: it is never replaced unasked, since every
+ * token depends on it.
+ */
+export async function openKeyStore(options: KeyStoreOptions): Promise<KeyStore> {
+  const { file, clock, log = silentLogger } = options
+  let loaded = await load(options)
+  if (loaded === null) {
+    if (options.create === false) throw absent(file)
+    loaded = await change(async ring => ring ?? firstRing(await makeFreshKeys(), clock.now()))
+    log.info({ path: file }, 'keys were made: every token made before is void')
+  }
+  let current = loaded
+  let refused: FileMark | null = null
+
+  /** Under the lock, on what the file holds by then. */
+  async function change(next: (ring: KeyRing | null) => Promise<KeyRing>): Promise<Loaded> {
+    return withProcessLock(`${file}.lock`, options.busyMs, async () => {
+      const before = (await load(options))?.ring ?? null
+      const ring = dropExpired(await next(before), options.lifetimes, clock.now())
+      if (ring !== before) await writeKeyFile(file, formatKeyRing(ring))
+      const after = await load(options)
+      if (after === null) throw absent(file)
+      return after
+    })
+  }
+
+  async function rotate(decide: (ring: KeyRing) => 'keep' | 'rotate' | 'replace'): Promise<void> {
+    current = await change(async ring => {
+      if (ring === null) throw absent(file)
+      const decision = decide(ring)
+      if (decision === 'keep') return ring
+      const fresh = await makeFreshKeys()
+      return (decision === 'rotate' ? rotateRing : replaceRing)(ring, fresh, clock.now())
+    })
+  }
+
+  const isDue = (ring: KeyRing) => isRotationDue(ring, options.rotationMs, clock.now())
+  const hasExpired = (ring: KeyRing) => dropExpired(ring, options.lifetimes, clock.now()) !== ring
+
+  return {
+    current: () => current.keys,
+    list: () => listFacts(current.ring),
+    rotate: ({ compromised = false } = {}) => rotate(() => (compromised ? 'replace' : 'rotate')),
+
+    async update() {
+      const mark = await markOfFile(file)
+      if (mark === null) throw absent(file)
+      if (mark !== current.mark && mark !== refused) {
+        refused = mark
+        const found = await load(options)
+        if (found === null) throw absent(file)
+        current = found
+        refused = null
+      }
+      // Asked again under the lock: of several processes one rotates.
+      if (isDue(current.ring) || hasExpired(current.ring)) {
+        await rotate(ring => (isDue(ring) ? 'rotate' : 'keep'))
+      }
+    },
+  }
+}
+
+async function load({ file, log = silentLogger }: KeyStoreOptions): Promise<Loaded | null> {
+  const found = await readKeyFile(file, log)
+  if (found === null) return null
+  const parsed = await parseKeyRing(found.text)
+  if (!parsed.ok) throw damaged(file, parsed.failure)
+  const ring = parsed.value
+  const keys = await importKeys(ring).catch(() => {
+    throw damaged(file, 'has a key that is none')
+  })
+  return { mark: found.mark, ring, keys }
+}
+
+function listFacts({ signing, refresh }: KeyRing): KeyFacts[] {
+  const facts = (
+    use: KeyFacts['use'],
+    id: string,
+    key: KeyRing['signing'][0] | KeyRing['refresh'][0],
+  ) => {
+    const { state, createdAtMs, retiredAtMs } = key
+    return { use, id, state, createdAtMs, retiredAtMs }
+  }
+  return [
+    ...signing.map(key => facts('signing', key.kid, key)),
+    ...refresh.map(key => facts('refresh', String(key.id), key)),
+  ]
+}
+
+function damaged(file: string, what: string): ServiceError {
+  const hint = 'restore it, or move it away: new keys are made then, and everybody logs in again'
+  return new ServiceError('config_invalid', `the key file ${file} ${what}`, { hint })
+}
+
+function absent(file: string): ServiceError {
+  const hint = 'put it back; without it every token is void'
+  return new ServiceError('storage_failed', `there is no key file ${file}`, { hint })
+}

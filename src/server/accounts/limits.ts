@@ -1,0 +1,144 @@
+/**
+ * Every bound of the registry, with its default. `docs/limits.md` has one row for each; a test
+ * holds the two against each other. Those of connections are in `../options.ts`.
+ */
+export interface AccountLimits {
+  /** Bytes of the body of a request. */
+  maxAuthBodyBytes: number
+  /** Arrays and objects inside each other in such a body. */
+  maxAuthJsonDepth: number
+  /** Characters of the path with its query. */
+  maxTargetChars: number
+  /** Members of a query. */
+  maxQueryMembers: number
+  /** Characters of a token. */
+  maxTokenChars: number
+  /** Wrong members that one answer names. */
+  maxReportedErrors: number
+
+  /** An access token is over after this, or with its session. */
+  accessTokenMs: number
+  /** A session is over after this, however often it was refreshed. */
+  refreshTokenMs: number
+  /** How far clocks of several machines may be apart. */
+  clockToleranceMs: number
+  /** A refresh token that was just used gives the same pair again for so long. */
+  refreshGraceMs: number
+  /** The newest sessions of an account stay, older ones end. */
+  maxAccountSessions: number
+  /** Service tokens of one account. */
+  maxServiceTokens: number
+  /** A service token without a time of its own is over after this. */
+  serviceTokenMs: number
+
+  /** Memory of one password hash. */
+  passwordHashBytes: number
+  /** Passes over that memory. */
+  passwordHashPasses: number
+  /** Passwords hashed at once; 0 = one less than the machine has cores, at least 1. */
+  maxHashes: number
+  /** Logins that wait for their turn to hash. */
+  maxHashQueue: number
+
+  /** Failed logins of one account before each further one has to wait. */
+  maxLoginFailures: number
+  /** The first such wait; it doubles with each further failure. */
+  loginDelayMs: number
+  /** The longest such wait. */
+  maxLoginDelayMs: number
+  /** Failed logins in a row after which the account takes no password until it is unlocked. */
+  maxConsecutiveFailures: number
+  /** The window in which failures of an address, or an account, are counted. */
+  failureWindowMs: number
+  /** Failed logins of one address within the window. */
+  maxAddressFailures: number
+  /** Refused refreshes of one address within a minute. */
+  maxRefreshFailures: number
+  /** Registrations of one address within an hour. */
+  maxRegistrations: number
+  /** Addresses that are counted at the same time, for each kind of limit. */
+  maxCountedAddresses: number
+
+  /** Rows of the audit table. */
+  maxAuditRows: number
+  /** Sessions, tokens and codes that are over are removed this often. */
+  accountSweepMs: number
+  /** They are kept for so long after their end. */
+  accountKeepMs: number
+}
+
+const KiB = 1024
+const minute = 60_000
+const day = 24 * 60 * minute
+
+/** Sizes in bytes, times in milliseconds; frozen. */
+export const defaultAccountLimits: Readonly<AccountLimits> = Object.freeze({
+  maxAuthBodyBytes: 16 * KiB,
+  maxAuthJsonDepth: 16,
+  maxTargetChars: 2048,
+  maxQueryMembers: 32,
+  maxTokenChars: 4096,
+  maxReportedErrors: 16,
+
+  accessTokenMs: day,
+  refreshTokenMs: 30 * day,
+  clockToleranceMs: 5000,
+  refreshGraceMs: minute,
+  maxAccountSessions: 1000,
+  maxServiceTokens: 500,
+  serviceTokenMs: 90 * day,
+
+  // OWASP, Password Storage: Argon2id with 19 MiB, two passes, one lane.
+  passwordHashBytes: 19 * 1024 * KiB,
+  passwordHashPasses: 2,
+  maxHashes: 0,
+  maxHashQueue: 64,
+
+  maxLoginFailures: 10,
+  loginDelayMs: 30_000,
+  maxLoginDelayMs: 15 * minute,
+  maxConsecutiveFailures: 100,
+  failureWindowMs: 5 * minute,
+  maxAddressFailures: 30,
+  maxRefreshFailures: 20,
+  maxRegistrations: 20,
+  maxCountedAddresses: 10_000,
+
+  maxAuditRows: 100_000,
+  accountSweepMs: 60 * minute,
+  accountKeepMs: 7 * day,
+})
+
+const least: Partial<Record<keyof AccountLimits, number>> = {
+  accessTokenMs: 1000,
+  refreshTokenMs: 1000,
+  serviceTokenMs: 1000,
+  passwordHashBytes: 8 * KiB,
+  passwordHashPasses: 1,
+  maxAccountSessions: 1,
+  accountSweepMs: 1000,
+}
+const most: Partial<Record<keyof AccountLimits, number>> = {
+  passwordHashBytes: 1024 * 1024 * KiB,
+  passwordHashPasses: 100,
+  // What a timer can wait.
+  accountSweepMs: 2 ** 31 - 1,
+}
+
+/**
+ * The defaults with the given ones in their place; undefined counts as not given. Throws
+ * `TypeError` for an unknown name, and for a value that is no whole number of its range.
+ */
+export function resolveAccountLimits(overrides: Partial<AccountLimits> = {}): AccountLimits {
+  const limits = { ...defaultAccountLimits }
+  for (const [name, value] of Object.entries(overrides) as [keyof AccountLimits, unknown][]) {
+    if (value === undefined) continue
+    if (!Object.hasOwn(defaultAccountLimits, name)) throw new TypeError(`unknown limit "${name}"`)
+    const [from, to] = [least[name] ?? 0, most[name] ?? Number.MAX_SAFE_INTEGER]
+    if (!Number.isSafeInteger(value) || (value as number) < from || (value as number) > to) {
+      throw new TypeError(`limit "${name}" must be a whole number from ${from} to ${to}`)
+    }
+    limits[name] = value as number
+  }
+  return limits
+}

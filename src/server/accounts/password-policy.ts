@@ -1,0 +1,38 @@
+import { commonPasswords } from './common-passwords.ts'
+import { foldEmail, foldUsername } from './names.ts'
+
+export type PasswordFlaw = 'common' | 'is_username' | 'is_email'
+
+/** Why nobody should use this password for this account; null when nothing is known against it. */
+export function findPasswordFlaw(
+  password: string,
+  of: { readonly username: string; readonly email: string },
+): PasswordFlaw | null {
+  const folded = password.normalize('NFC').toLowerCase()
+  if (folded === foldUsername(of.username)) return 'is_username'
+  const email = foldEmail(of.email)
+  if (folded === email || folded === email.slice(0, email.lastIndexOf('@'))) return 'is_email'
+  return commonPasswords.has(folded) || isOnePattern(folded) ? 'common' : null
+}
+
+export function describeFlaw(flaw: PasswordFlaw): string {
+  switch (flaw) {
+    case 'is_username':
+      return 'is the user name'
+    case 'is_email':
+      return 'is the email address or its first part'
+    case 'common':
+      return 'is one that many people use and everybody tries first'
+  }
+}
+
+/** `aaaaaaaa`, `abcabcabc`, `12345678`, `87654321`: a list cannot have them all. */
+function isOnePattern(text: string): boolean {
+  const unit = /^(.{1,3}?)\1+$/su.test(text)
+  return unit || isRun(text, 1) || isRun(text, -1)
+}
+
+function isRun(text: string, step: 1 | -1): boolean {
+  const codes = Array.from(text, character => character.codePointAt(0) ?? 0)
+  return codes.every((code, at) => at === 0 || code - (codes[at - 1] ?? 0) === step)
+}

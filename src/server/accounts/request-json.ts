@@ -1,0 +1,116 @@
+import type { IncomingMessage } from 'node:http'
+import type { z } from 'zod'
+import { escapePointer } from '../../lib/json-pointer.ts'
+import { parseJson } from '../../lib/json.ts'
+import { bodyText, readBody } from '../http/body.ts'
+import { isJsonType } from '../http/media.ts'
+import type { Limits } from '../options.ts'
+import { findDuplicateMember } from './duplicate-member.ts'
+import type { AccountLimits } from './limits.ts'
+import { type MemberError, RegistryProblem } from './problems.ts'
+
+export type JsonLimits = Pick<
+  AccountLimits,
+  'maxAuthBodyBytes' | 'maxAuthJsonDepth' | 'maxReportedErrors'
+> &
+  Pick<Limits, 'bodyTimeoutMs' | 'maxBodyMs'>
+
+/**
+ * The JSON value of a body; undefined for an empty one when `optional`. Throws the refusal. Only
+ * `application/json` is taken: a web page can send other types without asking anybody.
+ */
+export async function readRequestJson(
+  req: IncomingMessage,
+  limits: JsonLimits,
+  { optional }: { readonly optional: boolean },
+): Promise<unknown> {
+  const encoding = req.headers['content-encoding']
+  if (encoding !== undefined && encoding.trim().toLowerCase() !== 'identity') {
+    throw unsupported('a body with a Content-Encoding is not taken')
+  }
+  const type = req.headers['content-type']
+  if (type !== undefined && !isUtf8Json(type))
+    throw unsupported('the body must be application/json')
+  const bytes = await readBody(req, {
+    maxBytes: limits.maxAuthBodyBytes,
+    timeoutMs: limits.bodyTimeoutMs,
+    maxMs: limits.maxBodyMs,
+  })
+  if (bytes.length === 0) {
+    if (optional) return undefined
+    throw type === undefined
+      ? unsupported('the request needs a body of the type application/json')
+      : malformed('the body is empty')
+  }
+  if (type === undefined) throw unsupported('the body must be declared as application/json')
+  return parseStrictJson(bodyText(bytes), limits.maxAuthJsonDepth)
+}
+
+/** Throws `malformed-json`. */
+export function parseStrictJson(text: string, maxDepth: number): unknown {
+  const parsed = parseJson(text, maxDepth)
+  if (!parsed.ok) {
+    throw malformed(
+      parsed.failure === 'depth'
+        ? `the body nests deeper than ${maxDepth}`
+        : 'the body is not JSON',
+    )
+  }
+  const twice = findDuplicateMember(text)
+  if (twice !== null) throw malformed(`the body has the member ${quoted(twice)} twice`)
+  return parsed.value
+}
+
+/** The value as the schema has it. Throws `validation-failed`, naming members, echoing no value. */
+export function checkShape<Value>(
+  schema: z.ZodType<Value>,
+  value: unknown,
+  maxErrors: number,
+): Value {
+  const parsed = schema.safeParse(value)
+  if (parsed.success) return parsed.data
+  const errors = parsed.error.issues.slice(0, maxErrors).map(toMemberError)
+  throw invalidMembers(errors)
+}
+
+export function invalidMembers(errors: readonly MemberError[]): RegistryProblem {
+  const [first] = errors
+  const where = first === undefined || first.pointer === '' ? 'the body' : first.pointer
+  return new RegistryProblem('validation-failed', `${where}: ${first?.detail ?? 'is not right'}`, {
+    errors,
+  })
+}
+
+function toMemberError(issue: z.core.$ZodIssue): MemberError {
+  const pointer = issue.path.map(part => `/${escapePointer(shortened(String(part)))}`).join('')
+  if (issue.code === 'unrecognized_keys') {
+    const names = issue.keys.slice(0, 5).map(quoted).join(', ')
+    return { pointer, detail: `has members that are not known here: ${names}` }
+  }
+  return { pointer, detail: issue.message }
+}
+
+function isUtf8Json(type: string): boolean {
+  const charset = /;\s*charset\s*=\s*"?([^";\s]*)/i.exec(type)?.[1]
+  return isJsonType(type) && (charset === undefined || /^utf-?8$/i.test(charset))
+}
+
+/** What a client sent is shown back short, and with nothing that a terminal acts upon. */
+function quoted(name: string): string {
+  return `"${shortened(name)}"`
+}
+
+const maxEchoChars = 64
+
+function shortened(text: string): string {
+  const clean = text.replace(/[^\x20-\x7e]/g, '?')
+  return clean.length > maxEchoChars ? `${clean.slice(0, maxEchoChars)}…` : clean
+}
+
+function malformed(message: string): RegistryProblem {
+  return new RegistryProblem('malformed-json', message)
+}
+
+function unsupported(message: string): RegistryProblem {
+  return new RegistryProblem('unsupported-media-type', message)
+}

@@ -1,0 +1,127 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { type Context, Hono } from 'hono'
+import { generateSpecs } from 'hono-openapi'
+import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
+import { type Principal, requireScope } from './authenticate.ts'
+import type { Call } from './call.ts'
+import { describeOperation, documentFacts } from './openapi.ts'
+import { RegistryProblem } from './problems.ts'
+import { checkShape, type JsonLimits, readRequestJson } from './request-json.ts'
+import type { Route } from './route.ts'
+import { loginRoutes } from './routes/login.ts'
+import { passwordRoutes } from './routes/password.ts'
+import { publicRoutes } from './routes/public.ts'
+import { registerRoutes } from './routes/register.ts'
+import { sessionRoutes } from './routes/sessions.ts'
+import { tokenRoutes } from './routes/tokens.ts'
+import type { AccountServices } from './services.ts'
+
+export interface RegistryEnv {
+  readonly Bindings: {
+    readonly incoming: IncomingMessage
+    readonly outgoing: ServerResponse
+    readonly call: Call
+  }
+}
+
+export interface RouterParts {
+  readonly services: AccountServices
+  readonly limits: JsonLimits
+  readonly version: string
+  /** Answers with the problem, on the response itself. */
+  readonly refuse: (res: ServerResponse, call: Call, error: unknown) => void | Promise<void>
+}
+
+/** Every route of the registry, a 405 for other methods, a 404 for other paths. */
+export function createRouter(parts: RouterParts): Hono<RegistryEnv> {
+  const { services, refuse } = parts
+  const app = new Hono<RegistryEnv>()
+  let document: Promise<object> | null = null
+  const describe = () =>
+    (document ??= generateSpecs(app, {
+      documentation: { ...documentFacts, info: { ...documentFacts.info, version: parts.version } },
+      excludeStaticFile: false,
+    }))
+  const routes = [
+    ...registerRoutes(services),
+    ...loginRoutes(services),
+    ...sessionRoutes(services),
+    ...passwordRoutes(services),
+    ...tokenRoutes(services),
+    ...publicRoutes(services, describe),
+  ]
+  for (const route of routes) {
+    app.on(route.method.toUpperCase(), route.path, describeOperation(route), c =>
+      serve(c, route, parts),
+    )
+  }
+  for (const [path, methods] of methodsByPath(routes)) {
+    app.all(path, () => {
+      const allow = methods.join(', ')
+      throw new RegistryProblem('method-not-allowed', `this path answers ${allow}`, {
+        headers: { Allow: allow },
+      })
+    })
+  }
+  app.notFound(() => {
+    // The path is not shown back: somebody may have put a token into it.
+    throw new RegistryProblem('not-found', 'nothing is served at this path; see /openapi.json')
+  })
+  app.onError(async (error, { env }) => {
+    await refuse(env.outgoing, env.call, error)
+    return RESPONSE_ALREADY_SENT
+  })
+  return app
+}
+
+async function serve(
+  c: Context<RegistryEnv>,
+  route: Route,
+  { services, limits }: RouterParts,
+): Promise<Response> {
+  const { call, incoming } = c.env
+  const principal = await admit(route, call, services)
+  const { body: spec } = route
+  const body =
+    spec === null
+      ? undefined
+      : checkShape(
+          spec.schema,
+          await readRequestJson(incoming, limits, spec),
+          limits.maxReportedErrors,
+        )
+  const reply = await route.handle({ call, params: c.req.param(), body, principal })
+  const headers = {
+    'Cache-Control': 'no-store',
+    'X-Content-Type-Options': 'nosniff',
+    ...reply.headers,
+  }
+  if (reply.body === undefined) return new Response(null, { status: route.answer.status, headers })
+  return new Response(JSON.stringify(reply.body), {
+    status: route.answer.status,
+    headers: { ...headers, 'Content-Type': 'application/json' },
+  })
+}
+
+/** Before the body is read: it may be large, and is nobody's business yet. */
+async function admit(
+  { access }: Route,
+  call: Call,
+  { authenticator }: AccountServices,
+): Promise<Principal | null> {
+  if (access === 'none' || access === 'optional') return null
+  const principal = await authenticator.authenticate(call)
+  call.principal = principal.account.id
+  if (access !== 'any') requireScope(principal, access)
+  return principal
+}
+
+function methodsByPath(routes: readonly Route[]): Map<string, string[]> {
+  const byPath = Map.groupBy(routes, route => route.path)
+  return new Map(
+    Array.from(byPath, ([path, found]) => [
+      path,
+      found.flatMap(({ method }) => (method === 'get' ? ['GET', 'HEAD'] : [method.toUpperCase()])),
+    ]),
+  )
+}

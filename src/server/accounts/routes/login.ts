@@ -1,0 +1,78 @@
+import {
+  apiPrefix,
+  loginRequest,
+  refreshRequest,
+  tokenResponse,
+} from '../../../lib/registry/wire.ts'
+import type { LoginRequest, TokenResponse } from '../../../lib/registry/wire.ts'
+import type { Call } from '../call.ts'
+import { tooMany } from '../credentials.ts'
+import { foldLogin } from '../names.ts'
+import { problemStatus, RegistryProblem } from '../problems.ts'
+import { openRoute, type Route } from '../route.ts'
+import type { AccountServices } from '../services.ts'
+
+const tokens = { name: 'TokenResponse', schema: tokenResponse }
+
+export function loginRoutes(services: AccountServices): Route[] {
+  const { store, audit, clock, credentials, sessions, refresher, refreshFailures } = services
+
+  async function login({ username, password }: LoginRequest, call: Call): Promise<TokenResponse> {
+    const key = foldLogin(username)
+    const account = await store.findAccount(key)
+    const passwordHash = await credentials.check({ key, account, password, call })
+    if (passwordHash === null || account === null) {
+      await audit.record('login.failed', call, account?.id ?? null, { name: key })
+      throw wrongCredentials()
+    }
+    call.principal = account.id
+    if (account.disabledAtMs !== null) {
+      await audit.record('login.disabled', call, account.id)
+      const message = 'this account is disabled; ask the owner of the registry'
+      throw new RegistryProblem('account-disabled', message)
+    }
+    const session = await sessions.open(account.id, passwordHash, call)
+    if (session === null) throw wrongCredentials()
+    await audit.record('login.ok', call, account.id, { session_id: session.id })
+    return sessions.pair(session, 0, session.createdAtMs)
+  }
+
+  async function refresh(call: Call, token: string | undefined): Promise<TokenResponse> {
+    const waitMs = refreshFailures.waitMs(call.addressKey, clock.now())
+    if (waitMs > 0) throw tooMany('too many refused refreshes from this address', waitMs)
+    try {
+      return await refresher.refresh(call, token)
+    } catch (error) {
+      const refused = error instanceof RegistryProblem && problemStatus[error.slug] === 401
+      if (refused) refreshFailures.add(call.addressKey, clock.now())
+      throw error
+    }
+  }
+
+  return [
+    openRoute({
+      method: 'post',
+      path: `${apiPrefix}/login`,
+      summary: 'Log in with user name, or email address, and password',
+      body: { name: 'LoginRequest', schema: loginRequest },
+      answer: { status: 200, shape: tokens },
+      problems: ['invalid-credentials', 'account-disabled', 'rate-limited', 'overloaded'],
+      handle: async ({ body, call }) => ({ body: await login(body, call) }),
+    }),
+    openRoute({
+      method: 'post',
+      path: `${apiPrefix}/refresh`,
+      summary: 'Get a fresh token for the one presented',
+      access: 'optional',
+      body: { name: 'RefreshRequest', schema: refreshRequest.optional(), optional: true },
+      answer: { status: 200, shape: tokens },
+      problems: ['refresh-reused', 'rate-limited', 'overloaded'],
+      handle: async ({ body, call }) => ({ body: await refresh(call, body?.refresh_token) }),
+    }),
+  ]
+}
+
+/** The same whether the name is unknown or the password wrong. */
+export function wrongCredentials(): RegistryProblem {
+  return new RegistryProblem('invalid-credentials', 'the user name or the password is wrong')
+}

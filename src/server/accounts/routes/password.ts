@@ -1,0 +1,91 @@
+import { apiPrefix, passwordRequest, resetRequest } from '../../../lib/registry/wire.ts'
+import type { PasswordRequest, ResetRequest } from '../../../lib/registry/wire.ts'
+import { admitPassword } from '../admit-password.ts'
+import type { Principal } from '../authenticate.ts'
+import type { Call } from '../call.ts'
+import { foldLogin } from '../names.ts'
+import { RegistryProblem } from '../problems.ts'
+import { openRoute, type Route, tokenRoute } from '../route.ts'
+import type { AccountServices } from '../services.ts'
+import { hashOfSecret } from '../service-tokens.ts'
+
+export function passwordRoutes(services: AccountServices): Route[] {
+  const { store, audit, clock, credentials } = services
+
+  async function change(body: PasswordRequest, principal: Principal, call: Call): Promise<void> {
+    const { account, session } = principal
+    const trial = { key: account.usernameKey, account, password: body.current_password, call }
+    const oldHash = await credentials.check(trial)
+    if (oldHash === null) {
+      await audit.record('password.change_failed', call, account.id)
+      throw new RegistryProblem('invalid-credentials', 'the current password is wrong')
+    }
+    admitPassword(services, '/new_password', body.new_password, account)
+    const newHash = await credentials.hash(body.new_password)
+    const changed = await store.changePassword({
+      id: account.id,
+      oldHash,
+      newHash,
+      keepSessionId: session?.id ?? null,
+      nowMs: clock.now(),
+    })
+    if (!changed) {
+      throw new RegistryProblem('invalid-credentials', 'the password was changed by somebody else')
+    }
+    await audit.record('password.changed', call, account.id)
+  }
+
+  async function reset({ username, code, new_password }: ResetRequest, call: Call): Promise<void> {
+    credentials.admitAddress(call)
+    const account = await store.findAccount(foldLogin(username))
+    admitPassword(services, '/new_password', new_password, {
+      username: account?.username ?? username,
+      email: account?.email ?? username,
+    })
+    // Before the code is used up: a server too busy to hash must not cost it.
+    const newHash = await credentials.hash(new_password)
+    const nowMs = clock.now()
+    const right =
+      account !== null &&
+      account.disabledAtMs === null &&
+      (await store.useResetCode(account.id, hashOfSecret(code), nowMs))
+    if (!right) {
+      credentials.failAddress(call)
+      await audit.record('password.reset_failed', call, account?.id ?? null)
+      const message = 'the user name or the reset code is wrong, or the code was used or is too old'
+      throw new RegistryProblem('invalid-credentials', message)
+    }
+    const { id } = account
+    await store.changePassword({ id, oldHash: null, newHash, keepSessionId: null, nowMs })
+    call.principal = id
+    await audit.record('password.reset', call, id)
+  }
+
+  return [
+    tokenRoute({
+      method: 'put',
+      path: `${apiPrefix}/password`,
+      summary: 'Change the password; every other session ends',
+      access: 'account',
+      body: { name: 'PasswordRequest', schema: passwordRequest },
+      answer: { status: 204 },
+      problems: ['invalid-credentials', 'password-blocked', 'rate-limited', 'overloaded'],
+      handle: async ({ body, principal, call }) => {
+        await change(body, principal, call)
+        return {}
+      },
+    }),
+    openRoute({
+      method: 'post',
+      path: `${apiPrefix}/reset`,
+      summary: 'Set a new password with a reset code; every session ends',
+      body: { name: 'ResetRequest', schema: resetRequest },
+      answer: { status: 204 },
+      problems: ['invalid-credentials', 'password-blocked', 'rate-limited', 'overloaded'],
+      handle: async ({ body, call }) => {
+        await reset(body, call)
+        return {}
+      },
+    }),
+  ]
+}

@@ -1,0 +1,53 @@
+import { z } from 'zod'
+import { openRoute, type Route } from '../route.ts'
+import type { AccountServices } from '../services.ts'
+
+const status = (text: string) => z.object({ status: z.literal(text) })
+const jwks = z.object({ keys: z.array(z.looseObject({ kty: z.string(), kid: z.string() })) })
+
+/** What anybody may ask for: health, and the keys that proxies check access tokens with. */
+export function publicRoutes(
+  { store, keys }: AccountServices,
+  document: () => Promise<object>,
+): Route[] {
+  return [
+    openRoute({
+      method: 'get',
+      path: '/.well-known/jwks.json',
+      summary: 'The public keys of access tokens',
+      answer: { status: 200, shape: { name: 'JsonWebKeys', schema: jwks } },
+      problems: [],
+      handle: async () => ({
+        body: keys.current().jwks,
+        headers: { 'Cache-Control': 'public, max-age=300' },
+      }),
+    }),
+    openRoute({
+      method: 'get',
+      path: '/healthz',
+      summary: 'Is the process alive?',
+      answer: { status: 200, shape: { name: 'Health', schema: status('ok') } },
+      problems: [],
+      handle: async () => ({ body: { status: 'ok' } }),
+    }),
+    openRoute({
+      method: 'get',
+      path: '/readyz',
+      summary: 'Can accounts be read?',
+      answer: { status: 200, shape: { name: 'Readiness', schema: status('ready') } },
+      problems: [],
+      handle: async () => {
+        await store.ping()
+        return { body: { status: 'ready' } }
+      },
+    }),
+    openRoute({
+      method: 'get',
+      path: '/openapi.json',
+      summary: 'This document',
+      answer: { status: 200, shape: { name: 'Document', schema: z.looseObject({}) } },
+      problems: [],
+      handle: async () => ({ body: await document() }),
+    }),
+  ]
+}

@@ -1,0 +1,111 @@
+import { apiPrefix, registerRequest, registerResponse } from '../../../lib/registry/wire.ts'
+import type { RegisterRequest } from '../../../lib/registry/wire.ts'
+import { tooMany } from '../credentials.ts'
+import { foldEmail, foldUsername, isMailable, isReservedName } from '../names.ts'
+import { RegistryProblem } from '../problems.ts'
+import { invalidMembers } from '../request-json.ts'
+import { openRoute, type Route } from '../route.ts'
+import type { AccountServices } from '../services.ts'
+import { hashOfSecret } from '../service-tokens.ts'
+import { makeUuid } from '../uuid.ts'
+import { accountView } from '../views.ts'
+import type { Call } from '../call.ts'
+import { admitPassword } from '../admit-password.ts'
+
+export function registerRoutes(services: AccountServices): Route[] {
+  const { store, audit, clock, credentials, sessions, registrations, local } = services
+
+  /** The invitation to use up; undefined when none is needed. */
+  function admittance({ invite }: RegisterRequest): string | undefined {
+    if (services.registration === 'open') return undefined
+    if (services.registration === 'closed') {
+      throw new RegistryProblem('registration-closed', 'this registry takes no new accounts')
+    }
+    if (invite !== undefined) return hashOfSecret(invite)
+    const message = 'this registry takes new accounts by invitation: send the member "invite"'
+    throw new RegistryProblem('registration-closed', message)
+  }
+
+  function countRegistration({ addressKey }: Call): void {
+    if (local) return
+    const waitMs = registrations.waitMs(addressKey, clock.now())
+    if (waitMs > 0) throw tooMany('too many registrations from this address', waitMs)
+    registrations.add(addressKey, clock.now())
+  }
+
+  async function register(body: RegisterRequest, call: Call) {
+    const inviteHash = admittance(body)
+    checkNames(body)
+    admitPassword(services, '/password', body.password, body)
+    countRegistration(call)
+    const usernameKey = foldUsername(body.username)
+    const emailKey = foldEmail(body.email)
+    // The store decides again; this spares the hash of a name that is taken already.
+    if ((await store.findAccount(usernameKey)) ?? (await store.findAccount(emailKey))) throw taken()
+    const passwordHash = await credentials.hash(body.password)
+    const nowMs = clock.now()
+    const account = {
+      id: makeUuid(nowMs),
+      username: body.username,
+      usernameKey,
+      email: body.email.normalize('NFC'),
+      emailKey,
+      passwordHash,
+      createdAtMs: nowMs,
+    }
+    const session = sessions.make(account.id, call)
+    const outcome = await store.createAccount(account, {
+      session,
+      ...(inviteHash === undefined ? {} : { inviteHash }),
+    })
+    if (outcome === 'taken') throw taken()
+    if (outcome === 'invite_invalid') {
+      credentials.failAddress(call)
+      await audit.record('registration.refused', call, null, { reason: outcome })
+      const message = 'the invitation is unknown, used or expired'
+      throw new RegistryProblem('registration-closed', message)
+    }
+    call.principal = account.id
+    await audit.record('account.registered', call, account.id, { username: account.username })
+    const tokens = await sessions.pair(session, 0, session.createdAtMs)
+    return { ...tokens, account: accountView(account) }
+  }
+
+  return [
+    openRoute({
+      method: 'post',
+      path: `${apiPrefix}/register`,
+      summary: 'Create an account and log in',
+      body: { name: 'RegisterRequest', schema: registerRequest },
+      answer: { status: 201, shape: { name: 'RegisterResponse', schema: registerResponse } },
+      problems: [
+        'registration-closed',
+        'account-exists',
+        'password-blocked',
+        'rate-limited',
+        'overloaded',
+      ],
+      handle: async ({ body, call }) => {
+        credentials.admitAddress(call)
+        return { body: await register(body, call), headers: { Location: `${apiPrefix}/me` } }
+      },
+    }),
+  ]
+}
+
+function checkNames({ username, email }: RegisterRequest): void {
+  const errors = [
+    ...(isReservedName(username)
+      ? [{ pointer: '/username', detail: 'is reserved: choose another' }]
+      : []),
+    ...(isMailable(email)
+      ? []
+      : [{ pointer: '/email', detail: 'has more than 64 characters before the @' }]),
+  ]
+  if (errors.length > 0) throw invalidMembers(errors)
+}
+
+function taken(): RegistryProblem {
+  const message = 'there is an account with this user name or email address already'
+  return new RegistryProblem('account-exists', message)
+}

@@ -1,0 +1,94 @@
+import { toRfc3339 } from '../../../lib/clock.ts'
+import {
+  apiPrefix,
+  logoutRequest,
+  meResponse,
+  type MeResponse,
+  sessionsResponse,
+} from '../../../lib/registry/wire.ts'
+import type { Principal } from '../authenticate.ts'
+import { RegistryProblem } from '../problems.ts'
+import { type Route, tokenRoute } from '../route.ts'
+import type { AccountServices } from '../services.ts'
+import { isUuid } from '../uuid.ts'
+import { accountView, sessionView } from '../views.ts'
+
+export function sessionRoutes({ store, audit, clock }: AccountServices): Route[] {
+  return [
+    tokenRoute({
+      method: 'get',
+      path: `${apiPrefix}/me`,
+      summary: 'Whose token this is',
+      access: 'any',
+      answer: { status: 200, shape: { name: 'MeResponse', schema: meResponse } },
+      problems: [],
+      handle: async ({ principal }) => ({ body: meView(principal) }),
+    }),
+    tokenRoute({
+      method: 'post',
+      path: `${apiPrefix}/logout`,
+      summary: 'End this session, or every session of the account',
+      access: 'account',
+      body: { name: 'LogoutRequest', schema: logoutRequest.optional(), optional: true },
+      answer: { status: 204 },
+      problems: [],
+      handle: async ({ body, principal, call }) => {
+        const { account, session } = principal
+        if (body?.all === true) {
+          const ended = await store.revokeSessions(account.id, 'logout', clock.now())
+          await audit.record('logout.all', call, account.id, { ended })
+        } else if (session !== null) {
+          await store.revokeSession(account.id, session.id, 'logout', clock.now())
+          await audit.record('logout', call, account.id, { session_id: session.id })
+        }
+        return {}
+      },
+    }),
+    tokenRoute({
+      method: 'get',
+      path: `${apiPrefix}/sessions`,
+      summary: 'The living sessions of the account, newest first',
+      access: 'account',
+      answer: { status: 200, shape: { name: 'SessionsResponse', schema: sessionsResponse } },
+      problems: [],
+      handle: async ({ principal: { account, session } }) => {
+        const rows = await store.listSessions(account.id, clock.now())
+        return { body: { sessions: rows.map(row => sessionView(row, session?.id ?? null)) } }
+      },
+    }),
+    tokenRoute({
+      method: 'delete',
+      path: `${apiPrefix}/sessions/:id`,
+      summary: 'End one session of the account',
+      access: 'account',
+      answer: { status: 204 },
+      problems: ['not-found'],
+      handle: async ({ principal: { account }, params: { id = '' }, call }) => {
+        const ended =
+          isUuid(id) && (await store.revokeSession(account.id, id, 'revoked', clock.now()))
+        if (!ended) throw new RegistryProblem('not-found', 'the account has no such living session')
+        await audit.record('session.revoked', call, account.id, { session_id: id })
+        return {}
+      },
+    }),
+  ]
+}
+
+function meView({ account, scopes, session, token }: Principal): MeResponse {
+  return {
+    ...accountView(account),
+    scopes: [...scopes],
+    session:
+      session === null
+        ? null
+        : {
+            id: session.id,
+            created_at: toRfc3339(session.createdAtMs),
+            expires_at: toRfc3339(session.expiresAtMs),
+          },
+    token:
+      token === null
+        ? null
+        : { id: token.id, name: token.name, expires_at: toRfc3339(token.expiresAtMs) },
+  }
+}

@@ -1,0 +1,85 @@
+import { availableParallelism } from 'node:os'
+import type { Clock } from '../../lib/clock.ts'
+import type { Logger } from '../../lib/logger.ts'
+import type { RegistrationMode } from '../../lib/registry/registration-mode.ts'
+import { createAccessTokens } from './access-tokens.ts'
+import type { AccountStore } from './account-store.ts'
+import { type AuditTrail, createAuditTrail } from './audit-trail.ts'
+import { type Authenticator, createAuthenticator } from './authenticate.ts'
+import { type CountedWindows, createCountedWindows } from './counted-windows.ts'
+import { type Credentials, createCredentials } from './credentials.ts'
+import { createHashQueue, hashConcurrency } from './hash-queue.ts'
+import type { AccountLimits } from './limits.ts'
+import { createPasswords, type Passwords } from './passwords.ts'
+import { createRefresher, type Refresher } from './refresh.ts'
+import { createRefreshTokens } from './refresh-tokens.ts'
+import { createSessionTokens, type SessionTokens } from './session-tokens.ts'
+import type { KeySource } from './key-source.ts'
+
+export interface AccountParts {
+  readonly store: AccountStore
+  readonly keys: KeySource
+  /** `iss` of every token, and its only audience. */
+  readonly issuer: string
+  readonly registration: RegistrationMode
+  /**
+   * Only this machine reaches the registry: common passwords get a warning in the log instead of
+   * a refusal, and registrations are not counted.
+   */
+  readonly local: boolean
+  readonly limits: AccountLimits
+  readonly clock: Clock
+  readonly log: Logger
+  /** What hashes; replaced by tests that count. */
+  readonly passwords?: Passwords
+}
+
+/** What the routes are made of. */
+export interface AccountServices extends Omit<AccountParts, 'passwords'> {
+  readonly authenticator: Authenticator
+  readonly credentials: Credentials
+  readonly sessions: SessionTokens
+  readonly refresher: Refresher
+  readonly audit: AuditTrail
+  readonly registrations: CountedWindows
+  readonly refreshFailures: CountedWindows
+}
+
+const minuteMs = 60_000
+const hourMs = 60 * minuteMs
+
+export function createAccountServices(parts: AccountParts): AccountServices {
+  const { store, keys, issuer, limits, clock, log } = parts
+  const counted = (windowMs: number, most: number) =>
+    createCountedWindows({ windowMs, most, maxKeys: limits.maxCountedAddresses })
+  const accessTokens = createAccessTokens({ keys, issuer, clock, limits })
+  const refreshTokens = createRefreshTokens(keys)
+  const authenticator = createAuthenticator({ store, accessTokens, clock })
+  const sessions = createSessionTokens({ store, accessTokens, refreshTokens, clock, limits })
+  const audit = createAuditTrail({ store, clock, limits, log })
+  const queue = createHashQueue({
+    concurrency: hashConcurrency(limits.maxHashes, availableParallelism()),
+    maxWaiting: limits.maxHashQueue,
+  })
+  const passwords = parts.passwords ?? createPasswords(limits)
+  const addressFailures = counted(limits.failureWindowMs, limits.maxAddressFailures)
+  return {
+    ...parts,
+    authenticator,
+    sessions,
+    audit,
+    credentials: createCredentials({ store, passwords, queue, addressFailures, clock, limits }),
+    refresher: createRefresher({
+      store,
+      accessTokens,
+      refreshTokens,
+      sessions,
+      authenticator,
+      audit,
+      clock,
+      limits,
+    }),
+    registrations: counted(hourMs, limits.maxRegistrations),
+    refreshFailures: counted(minuteMs, limits.maxRefreshFailures),
+  }
+}

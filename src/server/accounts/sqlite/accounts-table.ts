@@ -1,0 +1,141 @@
+import type { AccountRow, AccountStore, CreateOutcome } from '../account-store.ts'
+import type { Database } from './database.ts'
+import { type Row, integer, integerOrNull, text } from './row.ts'
+import { insertSession } from './sessions-table.ts'
+import { isTaken } from './sqlite-errors.ts'
+
+export type AccountMethods = Pick<
+  AccountStore,
+  | 'createAccount'
+  | 'findAccount'
+  | 'getAccount'
+  | 'countAccounts'
+  | 'listAccounts'
+  | 'setDisabled'
+  | 'replaceHash'
+  | 'changePassword'
+  | 'deleteAccount'
+>
+
+/** For a query that joins: the account's columns under names of their own. */
+export const accountColumns = `
+  accounts.id AS account_id, username, username_key, email, email_key, password_hash,
+  accounts.created_at_ms AS account_created_at_ms, disabled_at_ms`
+
+export function toAccount(row: Row): AccountRow {
+  return {
+    id: text(row, 'account_id'),
+    username: text(row, 'username'),
+    usernameKey: text(row, 'username_key'),
+    email: text(row, 'email'),
+    emailKey: text(row, 'email_key'),
+    passwordHash: text(row, 'password_hash'),
+    createdAtMs: integer(row, 'account_created_at_ms'),
+    disabledAtMs: integerOrNull(row, 'disabled_at_ms'),
+  }
+}
+
+/** Undoes a transaction in the middle, with what is to be answered then. */
+class Undone extends Error {
+  readonly outcome: CreateOutcome
+
+  constructor(outcome: CreateOutcome) {
+    super(outcome)
+    this.outcome = outcome
+  }
+}
+
+export function accountsTable(database: Database): AccountMethods {
+  const select = `SELECT ${accountColumns} FROM accounts`
+  const byId = database.prepare(`${select} WHERE id = ?`)
+  const byKey = database.prepare(`${select} WHERE username_key = ?1 OR email_key = ?1
+    ORDER BY username_key = ?1 DESC LIMIT 1`)
+  const page = database.prepare(`${select} WHERE username_key > ? ORDER BY username_key LIMIT ?`)
+  const count = database.prepare('SELECT count(*) AS count FROM accounts')
+  const insert = database.prepare(`INSERT INTO accounts (id, username, username_key, email,
+    email_key, password_hash, created_at_ms) VALUES (?, ?, ?, ?, ?, ?, ?)`)
+  const useInvite = database.prepare('DELETE FROM invites WHERE hash = ? AND expires_at_ms > ?')
+  const reserved = database.prepare(
+    'SELECT 1 FROM reserved_names WHERE username_key = ? AND until_ms > ?',
+  )
+  const reserve = database.prepare(`INSERT INTO reserved_names (username_key, until_ms)
+    VALUES (?, ?) ON CONFLICT DO UPDATE SET until_ms = excluded.until_ms`)
+  const disable = database.prepare('UPDATE accounts SET disabled_at_ms = ? WHERE id = ?')
+  const setHash = database.prepare(`UPDATE accounts SET password_hash = ?2
+    WHERE id = ?1 AND (?3 IS NULL OR password_hash = ?3)`)
+  const endSessions = database.prepare(`UPDATE sessions
+    SET revoked_at_ms = ?, revoked_reason = 'password_changed'
+    WHERE account_id = ? AND revoked_at_ms IS NULL AND id IS NOT ?`)
+  const dropCodes = database.prepare('DELETE FROM reset_codes WHERE account_id = ?')
+  const dropFailures = database.prepare(`DELETE FROM login_failures WHERE key IN
+    (SELECT username_key FROM accounts WHERE id = ?1
+     UNION ALL SELECT email_key FROM accounts WHERE id = ?1)`)
+  const remove = database.prepare('DELETE FROM accounts WHERE id = ? RETURNING username_key')
+  const session = insertSession(database)
+
+  function findOne(statement: typeof byId, value: string): AccountRow | null {
+    const row = statement.get(value)
+    return row === undefined ? null : toAccount(row)
+  }
+
+  return {
+    async createAccount(account, { inviteHash, session: first }) {
+      const { id, usernameKey, createdAtMs } = account
+      try {
+        return await database.write('an account was not created', () => {
+          // First, so that nobody learns without an invitation which names are taken.
+          if (inviteHash !== undefined && useInvite.run(inviteHash, createdAtMs).changes === 0) {
+            throw new Undone('invite_invalid')
+          }
+          if (reserved.get(usernameKey, createdAtMs) !== undefined) throw new Undone('taken')
+          try {
+            const { username, email, emailKey, passwordHash } = account
+            insert.run(id, username, usernameKey, email, emailKey, passwordHash, createdAtMs)
+          } catch (error) {
+            throw isTaken(error) ? new Undone('taken') : error
+          }
+          session(first)
+          return 'created'
+        })
+      } catch (error) {
+        if (error instanceof Undone) return error.outcome
+        throw error
+      }
+    },
+
+    findAccount: key => database.read('an account was not found', () => findOne(byKey, key)),
+    getAccount: id => database.read('an account was not found', () => findOne(byId, id)),
+    countAccounts: () =>
+      database.read('accounts were not counted', () => integer(count.get() ?? {}, 'count')),
+    listAccounts: ({ after = '', limit }) =>
+      database.read('accounts were not listed', () => page.all(after, limit).map(toAccount)),
+
+    setDisabled: (id, disabledAtMs) =>
+      database.write('an account was not changed', () => disable.run(disabledAtMs, id).changes > 0),
+
+    replaceHash: (id, oldHash, newHash) =>
+      database.write(
+        'a password hash was not replaced',
+        () => setHash.run(id, newHash, oldHash).changes > 0,
+      ),
+
+    changePassword: ({ id, oldHash, newHash, keepSessionId, nowMs }) =>
+      database.write('a password was not changed', () => {
+        if (setHash.run(id, newHash, oldHash).changes === 0) return false
+        endSessions.run(nowMs, id, keepSessionId)
+        dropCodes.run(id)
+        dropFailures.run(id)
+        return true
+      }),
+
+    deleteAccount: (id, nameReservedUntilMs) =>
+      database.write('an account was not deleted', () => {
+        dropFailures.run(id)
+        // What belongs to it goes with it (ON DELETE CASCADE).
+        const row = remove.get(id)
+        if (row === undefined) return false
+        reserve.run(text(row, 'username_key'), nameReservedUntilMs)
+        return true
+      }),
+  }
+}

@@ -1,0 +1,133 @@
+import { backup as copyPages } from 'node:sqlite'
+import type { Logger } from '../../../lib/logger.ts'
+import { checkFiles } from './check-files.ts'
+import { ServiceError } from '../../../lib/errors.ts'
+import { errnoOf } from '../../../lib/errno.ts'
+import { untilFree } from './database.ts'
+import { accept, checkIntegrity, connect } from './open-database.ts'
+import { publishFile } from './publish-file.ts'
+import { checkSchema } from './migrate.ts'
+import { migrations } from './schema.ts'
+import { toStoreError } from './sqlite-errors.ts'
+
+/** What a backup holds. */
+export interface BackupFacts {
+  readonly registryId: string
+  readonly schemaVersion: number
+  readonly accounts: number
+  readonly sessions: number
+}
+
+/** So many pages are copied, in another thread, between two turns of the event loop. */
+const pagesAtOnce = 256
+
+/** One file without companions, checked before it gets its name. */
+export async function backupDatabase(file: string, target: string, busyMs: number): Promise<void> {
+  await makeCopy(file, target, busyMs, async temporary => {
+    await verifyBackup(temporary)
+  })
+}
+
+/**
+ * Puts a checked copy of a backup where there is no database. Every session in it is ended: some
+ * of them may have been ended, and all may have been refreshed, after the backup was taken.
+ */
+export async function restoreBackup(
+  source: string,
+  file: string,
+  options: { readonly nowMs: number; readonly busyMs: number; readonly log: Logger },
+): Promise<BackupFacts> {
+  // Also what is left of an earlier database: SQLite would mix its log into this one.
+  if (await checkFiles(file, options.log)) throw exists(file)
+  const facts = await verifyBackup(source)
+  await makeCopy(source, file, options.busyMs, async temporary => {
+    const db = connect(temporary, 'rw')
+    try {
+      const end = db.prepare(`UPDATE sessions SET revoked_at_ms = ?, revoked_reason = 'restored'
+        WHERE revoked_at_ms IS NULL`)
+      end.run(options.nowMs)
+    } finally {
+      db.close()
+    }
+  })
+  return facts
+}
+
+/**
+ * Throws `storage_failed` unless the file is a whole database of this program (of this version or
+ * an earlier one) in which nothing points at what is not there. Changes nothing.
+ */
+export async function verifyBackup(file: string): Promise<BackupFacts> {
+  try {
+    const db = connect(file, 'ro')
+    try {
+      const schemaVersion = accept(file, checkSchema(db, migrations))
+      checkIntegrity(db, file, 'integrity_check')
+      const orphans = db.prepare('PRAGMA foreign_key_check').all()
+      if (orphans.length > 0) {
+        const what = `${file} is damaged: ${orphans.length} rows belong to rows that are not there`
+        throw new ServiceError('storage_failed', what, { hint: 'use another backup' })
+      }
+      const count = (table: string) =>
+        Number(db.prepare(`SELECT count(*) AS count FROM ${table}`).get()?.['count'])
+      const id = db.prepare("SELECT value FROM meta WHERE name = 'registry_id'").get()
+      return {
+        registryId: String(id?.['value']),
+        schemaVersion,
+        accounts: count('accounts'),
+        sessions: count('sessions'),
+      }
+    } finally {
+      db.close()
+    }
+  } catch (error) {
+    throw toStoreError(error, file, 'the backup cannot be read')
+  }
+}
+
+/** As the source is at one moment, however much others write meanwhile. */
+async function makeCopy(
+  source: string,
+  target: string,
+  busyMs: number,
+  finish: (temporary: string) => Promise<void>,
+): Promise<void> {
+  try {
+    const published = await publishFile(target, async temporary => {
+      const db = connect(source, 'ro')
+      try {
+        // A reading transaction, or each write of another process would begin the copy anew.
+        await untilFree(busyMs, () => {
+          db.exec('BEGIN')
+          db.prepare('SELECT 1 FROM meta').get()
+        })
+        await copyPages(db, temporary, { rate: pagesAtOnce })
+      } finally {
+        db.close()
+      }
+      standAlone(temporary)
+      await finish(temporary)
+    })
+    if (!published) throw exists(target)
+  } catch (error) {
+    if (errnoOf(error) === 'ENOENT') throw toStoreError(error, target, 'its folder is not there')
+    throw toStoreError(error, target, 'the copy was not made')
+  }
+}
+
+/** Not in WAL mode any more: it can be read where nothing can be written. */
+function standAlone(path: string): void {
+  const db = connect(path, 'rw')
+  try {
+    db.exec('PRAGMA journal_mode = DELETE')
+  } finally {
+    db.close()
+  }
+}
+
+function exists(target: string): ServiceError {
+  const hint = 'name a file that does not exist'
+  return new ServiceError('storage_failed', `${target} is there already and was left as it is`, {
+    hint,
+  })
+}

@@ -1,0 +1,88 @@
+import { constants, type Stats } from 'node:fs'
+import { access, chmod, lstat } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { errnoOf } from '../../../lib/errno.ts'
+import { ServiceError } from '../../../lib/errors.ts'
+import type { Logger } from '../../../lib/logger.ts'
+import { ensurePrivateDirectory, ownUid } from '../../../lib/posix.ts'
+
+/** What SQLite puts beside a database. */
+const companions = ['-wal', '-shm', '-journal'] as const
+
+/**
+ * Makes the folder of `file` private to this user and sees that what lies in it is ours to use.
+ * Returns whether the file exists. Throws `registry_dir_unsafe` for a symlink, something else
+ * than a file or another owner, `storage_failed` for what cannot be written or lost its main file.
+ *
+ * By names, not through a descriptor: closing one on a database drops the locks that this process
+ * holds on it (POSIX). Nobody else can exchange what is in the folder.
+ */
+export async function checkFiles(file: string, log: Logger): Promise<boolean> {
+  await openFolder(dirname(file), log)
+  const exists = await checkFile(file, log)
+  for (const suffix of companions) {
+    const found = await checkFile(file + suffix, log)
+    if (exists || !found) continue
+    const hint = `put ${file} back, or move ${file + suffix} away to restore a backup or begin anew`
+    throw new ServiceError('storage_failed', `${file} is gone, but ${file + suffix} is there`, {
+      hint,
+    })
+  }
+  return exists
+}
+
+async function openFolder(path: string, log: Logger): Promise<void> {
+  try {
+    await ensurePrivateDirectory(path, log)
+    await access(path, constants.W_OK | constants.X_OK)
+  } catch (error) {
+    const hint = 'name another folder with --data-dir'
+    if (error instanceof ServiceError) {
+      const advice = error.hint === undefined ? hint : `${hint}, or ${error.hint}`
+      throw new ServiceError(error.code, error.message, { cause: error, hint: advice })
+    }
+    const reason = errnoOf(error) ?? 'unknown error'
+    const message = `the data folder ${path} cannot be made or written (${reason})`
+    throw new ServiceError('storage_failed', message, { cause: error, hint })
+  }
+}
+
+async function checkFile(path: string, log: Logger): Promise<boolean> {
+  const found = await lstat(path).catch(error => {
+    if (errnoOf(error) === 'ENOENT') return null
+    throw unusable(path, error)
+  })
+  if (found === null) return false
+  const uid = ownUid()
+  const problem = describeProblem(found, uid)
+  if (problem !== null) {
+    const hint = 'move it away, or name another folder with --data-dir'
+    throw new ServiceError('registry_dir_unsafe', `${path} ${problem}`, { hint })
+  }
+  if (uid !== null && (found.mode & 0o077) !== 0) {
+    await chmod(path, 0o600).catch(error => {
+      throw unusable(path, error)
+    })
+    log.warn({ path }, 'other users could open the file by its mode; it is 0600 now')
+  }
+  await access(path, constants.R_OK | constants.W_OK).catch(error => {
+    throw unusable(path, error)
+  })
+  return true
+}
+
+function describeProblem(found: Stats, uid: number | null): string | null {
+  if (found.isSymbolicLink()) return 'is a symbolic link'
+  if (!found.isFile()) return 'is not a regular file'
+  if (uid !== null && found.uid !== uid) return `belongs to another user (uid ${found.uid})`
+  return null
+}
+
+function unusable(path: string, error: unknown): ServiceError {
+  const reason = errnoOf(error) ?? 'unknown error'
+  const hint = 'give this user the right to read and write the file'
+  return new ServiceError('storage_failed', `${path} cannot be read and written (${reason})`, {
+    cause: error,
+    hint,
+  })
+}

@@ -1,0 +1,134 @@
+import { DatabaseSync, type DatabaseSyncOptions } from 'node:sqlite'
+import { randomUUID } from 'node:crypto'
+import { pathToFileURL } from 'node:url'
+import type { Clock } from '../../../lib/clock.ts'
+import { ServiceError } from '../../../lib/errors.ts'
+import type { Logger } from '../../../lib/logger.ts'
+import type { Result } from '../../../lib/result.ts'
+import { checkFiles } from './check-files.ts'
+import { untilFree } from './database.ts'
+import { createLedger, migrate, type SchemaProblem } from './migrate.ts'
+import { publishFile } from './publish-file.ts'
+import type { Migration } from './schema.ts'
+import { toStoreError } from './sqlite-errors.ts'
+import { checkWal } from './wal-check.ts'
+
+export interface OpenOptions {
+  readonly file: string
+  readonly log: Logger
+  readonly clock: Clock
+  /** A file that another process keeps locked is waited for so long. */
+  readonly busyMs: number
+  /** Make the file when there is none; else that is an error. */
+  readonly create: boolean
+  readonly migrations: readonly Migration[]
+}
+
+/**
+ * Opens the database, made or brought to the newest schema where needed. Whatever is there and
+ * not as this program leaves it is refused and stays as it is.
+ */
+export async function openDatabase(options: OpenOptions): Promise<DatabaseSync> {
+  const { file, log, clock, busyMs, create, migrations } = options
+  if (!(await checkFiles(file, log))) {
+    if (!create) throw absent(file)
+    await guarded(file, () => createFile(options))
+  }
+  return guarded(file, async () => {
+    await checkWal(file)
+    const db = connect(file, 'rw')
+    try {
+      await configure(db, busyMs)
+      checkIntegrity(db, file, 'quick_check')
+      accept(file, await untilFree(busyMs, () => migrate(db, migrations, clock)))
+      return db
+    } catch (error) {
+      db.close()
+      throw error
+    }
+  })
+}
+
+/** Never makes a file. `timeout: 0`: see `createDatabase`. */
+export function connect(
+  file: string,
+  mode: 'rw' | 'ro',
+  options: DatabaseSyncOptions = {},
+): DatabaseSync {
+  const url = pathToFileURL(file)
+  url.searchParams.set('mode', mode)
+  const db = new DatabaseSync(url, {
+    timeout: 0,
+    readOnly: mode === 'ro',
+    enableForeignKeyConstraints: true,
+    ...options,
+  })
+  return db
+}
+
+/** Throws `storage_failed` unless every page and every row is as it should be. */
+export function checkIntegrity(
+  db: DatabaseSync,
+  file: string,
+  check: 'quick_check' | 'integrity_check',
+): void {
+  const found = db.prepare(`PRAGMA ${check}(1)`).get()
+  const answer = found?.[check] ?? Object.values(found ?? {})[0]
+  if (answer !== 'ok') {
+    const hint = 'stop the registry and restore a backup'
+    throw new ServiceError('storage_failed', `${file} is damaged: ${String(answer)}`, { hint })
+  }
+}
+
+export function accept<Value>(file: string, result: Result<Value, SchemaProblem>): Value {
+  if (result.ok) return result.value
+  const { what, hint } = result.failure
+  throw new ServiceError('storage_failed', `${file} cannot be used: ${what}`, { hint })
+}
+
+/** Under a temporary name, so that a file that is there is never one half made. */
+async function createFile({ file, migrations, clock, busyMs }: OpenOptions): Promise<void> {
+  await publishFile(file, async temporary => {
+    const db = connect(temporary, 'rw')
+    try {
+      await configure(db, busyMs)
+      createLedger(db)
+      accept(temporary, migrate(db, migrations, clock))
+      const insert = db.prepare('INSERT INTO meta (name, value) VALUES (?, ?)')
+      insert.run('registry_id', randomUUID())
+    } finally {
+      db.close()
+    }
+  })
+}
+
+async function configure(db: DatabaseSync, busyMs: number): Promise<void> {
+  // Not waited for by SQLite when several processes open a file at once, whatever its timeout.
+  const mode = await untilFree(busyMs, () => db.prepare('PRAGMA journal_mode = WAL').get())
+  if (mode?.['journal_mode'] !== 'wal') {
+    const hint = 'name a folder on a local disk with --data-dir'
+    throw new ServiceError('storage_failed', 'the database cannot be shared by processes here', {
+      hint,
+    })
+  }
+  // FULL: what was acknowledged is on the disk, also after a loss of power.
+  for (const setting of ['synchronous = FULL', 'fullfsync = ON', 'checkpoint_fullfsync = ON']) {
+    db.exec(`PRAGMA ${setting}`)
+  }
+  for (const setting of ['trusted_schema = OFF', 'cell_size_check = ON', 'temp_store = MEMORY']) {
+    db.exec(`PRAGMA ${setting}`)
+  }
+}
+
+async function guarded<Value>(file: string, action: () => Promise<Value>): Promise<Value> {
+  try {
+    return await action()
+  } catch (error) {
+    throw toStoreError(error, file, 'it cannot be opened')
+  }
+}
+
+function absent(file: string): ServiceError {
+  const hint = 'name the folder of the registry with --data-dir'
+  return new ServiceError('storage_failed', `there is no registry database ${file}`, { hint })
+}

@@ -1,0 +1,54 @@
+import { closeSync, lstatSync, openSync } from 'node:fs'
+import { errnoOf } from '../../../lib/errno.ts'
+import { ServiceError } from '../../../lib/errors.ts'
+import { untilFree } from './database.ts'
+import { connect } from './open-database.ts'
+import { toStoreError } from './sqlite-errors.ts'
+
+/**
+ * Runs `action` while no other task of any process runs one under the same lock. The lock is that
+ * of an empty database: the system lets go of it when its process ends, however that happens.
+ * Waits `busyMs` at most, then throws `storage_failed`.
+ */
+export async function withProcessLock<Value>(
+  file: string,
+  busyMs: number,
+  action: () => Promise<Value>,
+): Promise<Value> {
+  const db = await guarded(file, async () => {
+    makeFile(file)
+    const db = connect(file, 'rw')
+    try {
+      await untilFree(busyMs, () => db.exec('BEGIN EXCLUSIVE'))
+      return db
+    } catch (error) {
+      db.close()
+      throw error
+    }
+  })
+  try {
+    return await action()
+  } finally {
+    db.close()
+  }
+}
+
+/** At once: closing a descriptor later would drop a lock that this process got meanwhile (POSIX). */
+function makeFile(file: string): void {
+  try {
+    closeSync(openSync(file, 'wx', 0o600))
+  } catch (error) {
+    if (errnoOf(error) !== 'EEXIST') throw error
+    if (lstatSync(file).isFile()) return
+    const hint = 'move it away'
+    throw new ServiceError('registry_dir_unsafe', `${file} is not a regular file`, { hint })
+  }
+}
+
+async function guarded<Value>(file: string, action: () => Promise<Value>): Promise<Value> {
+  try {
+    return await action()
+  } catch (error) {
+    throw toStoreError(error, file, 'it was not locked')
+  }
+}

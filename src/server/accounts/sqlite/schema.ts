@@ -1,0 +1,94 @@
+/** `SvCr`: in the header of the file, says whose database it is. */
+export const applicationId = 0x53764372
+
+export interface Migration {
+  /** 1, 2, 3 … without gaps. */
+  readonly number: number
+  readonly name: string
+  /** Never changed once it was released: the next one changes what it made. */
+  readonly sql: string
+}
+
+const accounts = `
+CREATE TABLE meta (
+  name TEXT PRIMARY KEY,
+  value TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE accounts (
+  id TEXT PRIMARY KEY,
+  username TEXT NOT NULL,
+  username_key TEXT NOT NULL UNIQUE,
+  email TEXT NOT NULL,
+  email_key TEXT NOT NULL UNIQUE,
+  password_hash TEXT NOT NULL,
+  created_at_ms INTEGER NOT NULL,
+  disabled_at_ms INTEGER
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE reserved_names (
+  username_key TEXT PRIMARY KEY,
+  until_ms INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE sessions (
+  id TEXT PRIMARY KEY,
+  account_id TEXT NOT NULL REFERENCES accounts (id) ON DELETE CASCADE,
+  created_at_ms INTEGER NOT NULL,
+  expires_at_ms INTEGER NOT NULL,
+  address TEXT,
+  user_agent TEXT,
+  counter INTEGER NOT NULL DEFAULT 0 CHECK (counter >= 0),
+  rotated_at_ms INTEGER,
+  revoked_at_ms INTEGER,
+  revoked_reason TEXT
+) STRICT, WITHOUT ROWID;
+CREATE INDEX sessions_of_account ON sessions (account_id, created_at_ms);
+CREATE INDEX sessions_by_end ON sessions (expires_at_ms);
+CREATE INDEX sessions_revoked ON sessions (revoked_at_ms) WHERE revoked_at_ms IS NOT NULL;
+
+CREATE TABLE service_tokens (
+  id TEXT PRIMARY KEY,
+  account_id TEXT NOT NULL REFERENCES accounts (id) ON DELETE CASCADE,
+  name TEXT NOT NULL,
+  secret_hash TEXT NOT NULL UNIQUE,
+  scopes TEXT NOT NULL,
+  created_at_ms INTEGER NOT NULL,
+  expires_at_ms INTEGER NOT NULL,
+  last_used_at_ms INTEGER,
+  revoked_at_ms INTEGER
+) STRICT, WITHOUT ROWID;
+CREATE INDEX service_tokens_of_account ON service_tokens (account_id, created_at_ms);
+
+CREATE TABLE invites (
+  hash TEXT PRIMARY KEY,
+  created_at_ms INTEGER NOT NULL,
+  expires_at_ms INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE reset_codes (
+  account_id TEXT PRIMARY KEY REFERENCES accounts (id) ON DELETE CASCADE,
+  hash TEXT NOT NULL,
+  expires_at_ms INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE login_failures (
+  key TEXT PRIMARY KEY,
+  count INTEGER NOT NULL,
+  window_started_ms INTEGER NOT NULL,
+  consecutive INTEGER NOT NULL,
+  last_ms INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE audit (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  at_ms INTEGER NOT NULL,
+  action TEXT NOT NULL,
+  account_id TEXT,
+  address TEXT,
+  details TEXT NOT NULL
+) STRICT;
+CREATE INDEX audit_of_account ON audit (account_id, id) WHERE account_id IS NOT NULL;
+`
+
+export const migrations: readonly Migration[] = [{ number: 1, name: 'accounts', sql: accounts }]

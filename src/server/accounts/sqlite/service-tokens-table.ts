@@ -1,0 +1,90 @@
+import type { AccountStore, ServiceTokenRow } from '../account-store.ts'
+import { accountColumns, toAccount } from './accounts-table.ts'
+import type { Database } from './database.ts'
+import { type Row, integer, integerOrNull, json, text } from './row.ts'
+
+export type ServiceTokenMethods = Pick<
+  AccountStore,
+  | 'createServiceToken'
+  | 'findServiceToken'
+  | 'touchServiceToken'
+  | 'listServiceTokens'
+  | 'countServiceTokens'
+  | 'revokeServiceToken'
+>
+
+/** The use of a token is noted at most this often: not every request is to write. */
+const touchEveryMs = 60_000
+
+const columns = `service_tokens.id, account_id, name, secret_hash, scopes,
+  service_tokens.created_at_ms, expires_at_ms, last_used_at_ms, revoked_at_ms`
+
+function toToken(row: Row): ServiceTokenRow {
+  return {
+    id: text(row, 'id'),
+    accountId: text(row, 'account_id'),
+    name: text(row, 'name'),
+    secretHash: text(row, 'secret_hash'),
+    scopes: json(row, 'scopes') as string[],
+    createdAtMs: integer(row, 'created_at_ms'),
+    expiresAtMs: integer(row, 'expires_at_ms'),
+    lastUsedAtMs: integerOrNull(row, 'last_used_at_ms'),
+    revokedAtMs: integerOrNull(row, 'revoked_at_ms'),
+  }
+}
+
+export function serviceTokensTable(database: Database): ServiceTokenMethods {
+  const insert = database.prepare(`INSERT INTO service_tokens
+    (id, account_id, name, secret_hash, scopes, created_at_ms, expires_at_ms)
+    SELECT ?1, id, ?3, ?4, ?5, ?6, ?7 FROM accounts WHERE id = ?2 AND disabled_at_ms IS NULL`)
+  const find = database.prepare(`SELECT ${columns}, ${accountColumns}
+    FROM service_tokens JOIN accounts ON accounts.id = account_id WHERE secret_hash = ?`)
+  const isStale = database.prepare(`SELECT 1 FROM service_tokens
+    WHERE id = ? AND (last_used_at_ms IS NULL OR last_used_at_ms <= ?)`)
+  const touch = database.prepare('UPDATE service_tokens SET last_used_at_ms = ? WHERE id = ?')
+  const living = 'account_id = ? AND revoked_at_ms IS NULL AND expires_at_ms > ?'
+  const list = database.prepare(`SELECT ${columns} FROM service_tokens WHERE ${living}
+    ORDER BY created_at_ms DESC, id DESC`)
+  const count = database.prepare(`SELECT count(*) AS count FROM service_tokens WHERE ${living}`)
+  const revoke = database.prepare(`UPDATE service_tokens SET revoked_at_ms = ?1
+    WHERE account_id = ?2 AND id = ?3 AND revoked_at_ms IS NULL AND expires_at_ms > ?1`)
+
+  return {
+    createServiceToken: token =>
+      database.write('a service token was not created', () => {
+        const { id, accountId, name, secretHash, createdAtMs, expiresAtMs } = token
+        const scopes = JSON.stringify(token.scopes)
+        const values = [id, accountId, name, secretHash, scopes, createdAtMs, expiresAtMs] as const
+        return insert.run(...values).changes > 0
+      }),
+
+    findServiceToken: secretHash =>
+      database.read('a service token was not found', () => {
+        const row = find.get(secretHash)
+        return row === undefined ? null : { token: toToken(row), account: toAccount(row) }
+      }),
+
+    async touchServiceToken(id, nowMs) {
+      const what = 'the use of a service token was not noted'
+      // Asked first without a transaction, which would wait for other writers.
+      const stale = await database.read(what, () => isStale.get(id, nowMs - touchEveryMs))
+      if (stale !== undefined) await database.write(what, () => touch.run(nowMs, id))
+    },
+
+    listServiceTokens: (accountId, nowMs) =>
+      database.read('service tokens were not listed', () =>
+        list.all(accountId, nowMs).map(toToken),
+      ),
+
+    countServiceTokens: (accountId, nowMs) =>
+      database.read('service tokens were not counted', () =>
+        integer(count.get(accountId, nowMs) ?? {}, 'count'),
+      ),
+
+    revokeServiceToken: (accountId, id, nowMs) =>
+      database.write(
+        'a service token was not ended',
+        () => revoke.run(nowMs, accountId, id).changes > 0,
+      ),
+  }
+}

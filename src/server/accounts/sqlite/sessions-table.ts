@@ -1,0 +1,93 @@
+import type { AccountStore, NewSession, SessionRow } from '../account-store.ts'
+import { accountColumns, toAccount } from './accounts-table.ts'
+import type { Database } from './database.ts'
+import { type Row, integer, integerOrNull, text, textOrNull } from './row.ts'
+
+export type SessionMethods = Pick<
+  AccountStore,
+  | 'createSession'
+  | 'findSession'
+  | 'rotateSession'
+  | 'listSessions'
+  | 'revokeSession'
+  | 'revokeSessions'
+>
+
+const columns = `sessions.id, account_id, sessions.created_at_ms, expires_at_ms, address,
+  user_agent, counter, rotated_at_ms, revoked_at_ms, revoked_reason`
+
+function toSession(row: Row): SessionRow {
+  return {
+    id: text(row, 'id'),
+    accountId: text(row, 'account_id'),
+    createdAtMs: integer(row, 'created_at_ms'),
+    expiresAtMs: integer(row, 'expires_at_ms'),
+    address: textOrNull(row, 'address'),
+    userAgent: textOrNull(row, 'user_agent'),
+    counter: integer(row, 'counter'),
+    rotatedAtMs: integerOrNull(row, 'rotated_at_ms'),
+    revokedAtMs: integerOrNull(row, 'revoked_at_ms'),
+    revokedReason: textOrNull(row, 'revoked_reason'),
+  }
+}
+
+/** For a transaction of the caller: as it is, whatever the state of the account. */
+export function insertSession(database: Database): (session: NewSession) => void {
+  const insert = database.prepare(`INSERT INTO sessions (id, account_id, created_at_ms,
+    expires_at_ms, address, user_agent) VALUES (?, ?, ?, ?, ?, ?)`)
+  return ({ id, accountId, createdAtMs, expiresAtMs, address, userAgent }) => {
+    insert.run(id, accountId, createdAtMs, expiresAtMs, address, userAgent)
+  }
+}
+
+export function sessionsTable(database: Database): SessionMethods {
+  const insert = insertSession(database)
+  const mayBegin = database.prepare(`SELECT 1 FROM accounts
+    WHERE id = ?1 AND disabled_at_ms IS NULL AND (?2 IS NULL OR password_hash = ?2)`)
+  const find = database.prepare(`SELECT ${columns}, ${accountColumns}
+    FROM sessions JOIN accounts ON accounts.id = account_id WHERE sessions.id = ?`)
+  const rotate = database.prepare(`UPDATE sessions SET counter = counter + 1, rotated_at_ms = ?1
+    WHERE id = ?2 AND counter = ?3 AND revoked_at_ms IS NULL AND expires_at_ms > ?1`)
+  const list = database.prepare(`SELECT ${columns} FROM sessions
+    WHERE account_id = ? AND revoked_at_ms IS NULL AND expires_at_ms > ?
+    ORDER BY created_at_ms DESC, id DESC`)
+  const revoke = database.prepare(`UPDATE sessions SET revoked_at_ms = ?1, revoked_reason = ?2
+    WHERE account_id = ?3 AND id = ?4 AND revoked_at_ms IS NULL AND expires_at_ms > ?1`)
+  const revokeAll = database.prepare(`UPDATE sessions SET revoked_at_ms = ?1, revoked_reason = ?2
+    WHERE account_id = ?3 AND revoked_at_ms IS NULL AND expires_at_ms > ?1`)
+
+  return {
+    createSession: (session, { passwordHash } = {}) =>
+      database.write('a session was not created', () => {
+        if (mayBegin.get(session.accountId, passwordHash ?? null) === undefined) return false
+        insert(session)
+        return true
+      }),
+
+    findSession: id =>
+      database.read('a session was not found', () => {
+        const row = find.get(id)
+        return row === undefined ? null : { session: toSession(row), account: toAccount(row) }
+      }),
+
+    rotateSession: (id, counter, nowMs) =>
+      database.write(
+        'a session was not refreshed',
+        () => rotate.run(nowMs, id, counter).changes > 0,
+      ),
+
+    listSessions: (accountId, nowMs) =>
+      database.read('sessions were not listed', () => list.all(accountId, nowMs).map(toSession)),
+
+    revokeSession: (accountId, id, reason, nowMs) =>
+      database.write(
+        'a session was not ended',
+        () => revoke.run(nowMs, reason, accountId, id).changes > 0,
+      ),
+
+    revokeSessions: (accountId, reason, nowMs) =>
+      database.write('sessions were not ended', () =>
+        Number(revokeAll.run(nowMs, reason, accountId).changes),
+      ),
+  }
+}

@@ -1,0 +1,91 @@
+import type { DatabaseSync } from 'node:sqlite'
+import type { Clock } from '../../../lib/clock.ts'
+import { type Logger, silentLogger } from '../../../lib/logger.ts'
+import { defaultLimits } from '../../options.ts'
+import type { AccountStore } from '../account-store.ts'
+import { accountsTable } from './accounts-table.ts'
+import { auditTable } from './audit-table.ts'
+import { backupDatabase } from './backup.ts'
+import { codesTable } from './codes-table.ts'
+import { type Database, createDatabase } from './database.ts'
+import { failuresTable } from './failures-table.ts'
+import { openDatabase } from './open-database.ts'
+import { text } from './row.ts'
+import { migrations } from './schema.ts'
+import { serviceTokensTable } from './service-tokens-table.ts'
+import { sessionsTable } from './sessions-table.ts'
+import { sweeper } from './sweep.ts'
+
+export interface SqliteStoreOptions {
+  /** Its folder becomes private to this user. */
+  readonly file: string
+  readonly clock: Clock
+  readonly log?: Logger
+  /** Default `maxStoreWaitMs` of the limits. */
+  readonly busyMs?: number
+  /** Make the database when there is none. Default true. */
+  readonly create?: boolean
+}
+
+/**
+ * Opens the registry's database, which several processes may do at once. Throws
+ * `registry_dir_unsafe` for files that are not safely ours, `storage_failed`, naming the file and
+ * what to do, for what is damaged, foreign, cut, of a newer version or cannot be written;
+ * `storage_full`.
+ */
+export async function openSqliteStore(options: SqliteStoreOptions): Promise<AccountStore> {
+  const {
+    file,
+    clock,
+    log = silentLogger,
+    busyMs = defaultLimits.maxStoreWaitMs,
+    create = true,
+  } = options
+  const db = await openDatabase({ file, clock, log, busyMs, create, migrations })
+  try {
+    return createStore(db, createDatabase(db, file, busyMs), { file, log, busyMs })
+  } catch (error) {
+    db.close()
+    throw error
+  }
+}
+
+interface Context {
+  readonly file: string
+  readonly log: Logger
+  readonly busyMs: number
+}
+
+function createStore(db: DatabaseSync, database: Database, context: Context): AccountStore {
+  const { file, log, busyMs } = context
+  const ping = database.prepare('SELECT value FROM meta WHERE name = ?')
+  const registryId = text(ping.get('registry_id') ?? {}, 'value')
+
+  return {
+    registryId,
+    ...accountsTable(database),
+    ...sessionsTable(database),
+    ...serviceTokensTable(database),
+    ...codesTable(database),
+    ...failuresTable(database),
+    ...auditTable(database),
+    ...sweeper(database),
+
+    backup: target => backupDatabase(file, target, busyMs),
+
+    async ping() {
+      await database.read('it does not answer', () => ping.get('registry_id'))
+    },
+
+    async close() {
+      if (!db.isOpen) return
+      try {
+        db.exec('PRAGMA optimize')
+      } catch (error) {
+        // Only costs speed: a full disk must not keep anybody from closing.
+        log.debug({ err: error }, 'the database was not optimised')
+      }
+      db.close()
+    },
+  }
+}

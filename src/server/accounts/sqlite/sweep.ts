@@ -1,0 +1,45 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { AccountStore } from '../account-store.ts'
+import type { Database } from './database.ts'
+
+/** So many at a time: between them requests are answered. */
+const batch = 500
+
+/**
+ * One statement for each kind of row that is over. Failures of a name without an account would
+ * otherwise be kept for ever, one for each name that somebody cared to try.
+ */
+const sweeps: readonly string[] = [
+  `DELETE FROM sessions WHERE id IN (SELECT id FROM sessions WHERE expires_at_ms < ?1
+     UNION SELECT id FROM sessions WHERE revoked_at_ms < ?1 LIMIT ${batch})`,
+  `DELETE FROM service_tokens WHERE id IN (SELECT id FROM service_tokens
+     WHERE expires_at_ms < ?1 OR revoked_at_ms < ?1 LIMIT ${batch})`,
+  `DELETE FROM invites WHERE hash IN
+     (SELECT hash FROM invites WHERE expires_at_ms < ?1 LIMIT ${batch})`,
+  `DELETE FROM reset_codes WHERE account_id IN
+     (SELECT account_id FROM reset_codes WHERE expires_at_ms < ?1 LIMIT ${batch})`,
+  `DELETE FROM reserved_names WHERE username_key IN
+     (SELECT username_key FROM reserved_names WHERE until_ms < ?1 LIMIT ${batch})`,
+  `DELETE FROM login_failures WHERE key IN (SELECT key FROM login_failures WHERE last_ms < ?1
+     AND NOT EXISTS (SELECT 1 FROM accounts WHERE username_key = key OR email_key = key)
+     LIMIT ${batch})`,
+]
+
+export function sweeper(database: Database): Pick<AccountStore, 'sweep'> {
+  const statements = sweeps.map(sql => database.prepare(sql))
+  return {
+    async sweep(beforeMs) {
+      let swept = 0
+      for (const statement of statements) {
+        // Ends: each round but the last takes a whole batch away.
+        for (let gone = batch; gone === batch; swept += gone) {
+          gone = await database.write('what is over was not removed', () =>
+            Number(statement.run(beforeMs).changes),
+          )
+          await nextTurn()
+        }
+      }
+      return swept
+    },
+  }
+}

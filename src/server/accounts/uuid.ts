@@ -1,0 +1,17 @@
+import { randomBytes } from 'node:crypto'
+
+const form = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
+
+export function isUuid(text: string): boolean {
+  return form.test(text)
+}
+
+/** UUID version 7 (RFC 9562, section 5.7): sorted by the time it was made. */
+export function makeUuid(nowMs: number): string {
+  const bytes = randomBytes(16)
+  bytes.writeUIntBE(nowMs, 0, 6)
+  bytes[6] = 0x70 | (bytes.readUInt8(6) & 0x0f)
+  bytes[8] = 0x80 | (bytes.readUInt8(8) & 0x3f)
+  const hex = bytes.toString('hex')
+  return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
+}

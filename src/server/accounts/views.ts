@@ -1,0 +1,47 @@
+import type { z } from 'zod'
+import { toRfc3339 } from '../../lib/clock.ts'
+import {
+  type account as accountShape,
+  serviceScopes,
+  type ServiceTokenView,
+  type session as sessionShape,
+} from '../../lib/registry/wire.ts'
+import type { NewAccount, ServiceTokenRow, SessionRow } from './account-store.ts'
+
+/** Rows as the wire shows them: nothing of a hash, a key or a counter. */
+export function accountView({
+  id,
+  username,
+  email,
+  createdAtMs,
+}: NewAccount): z.infer<typeof accountShape> {
+  return { id, username, email, created_at: toRfc3339(createdAtMs) }
+}
+
+export function sessionView(
+  session: SessionRow,
+  currentId: string | null,
+): z.infer<typeof sessionShape> {
+  return {
+    id: session.id,
+    created_at: toRfc3339(session.createdAtMs),
+    expires_at: toRfc3339(session.expiresAtMs),
+    last_used_at: session.rotatedAtMs === null ? null : toRfc3339(session.rotatedAtMs),
+    user_agent: session.userAgent,
+    address: session.address,
+    current: session.id === currentId,
+  }
+}
+
+export function serviceTokenView(
+  token: Omit<ServiceTokenRow, 'accountId' | 'secretHash' | 'revokedAtMs'>,
+): ServiceTokenView {
+  return {
+    id: token.id,
+    name: token.name,
+    scopes: serviceScopes.filter(scope => token.scopes.includes(scope)),
+    created_at: toRfc3339(token.createdAtMs),
+    expires_at: toRfc3339(token.expiresAtMs),
+    last_used_at: token.lastUsedAtMs === null ? null : toRfc3339(token.lastUsedAtMs),
+  }
+}

@@ -1,0 +1,170 @@
+import { join } from 'node:path'
+import { isLoopback, isWildcard, localBase } from '../lib/address.ts'
+import { type Clock, systemClock } from '../lib/clock.ts'
+import type { Logger } from '../lib/logger.ts'
+import type { AccountStore } from './accounts/account-store.ts'
+import { createRegistryListener } from './accounts/app.ts'
+import { followKeys } from './accounts/keys/follow-keys.ts'
+import type { KeyStore } from './accounts/keys/key-store.ts'
+import { openKeyStore } from './accounts/keys/open-key-store.ts'
+import { type AccountLimits, resolveAccountLimits } from './accounts/limits.ts'
+import { type AccountServices, createAccountServices } from './accounts/services.ts'
+import { openSqliteStore } from './accounts/sqlite/sqlite-store.ts'
+import { createCors } from './http/cors.ts'
+import { answerClientError } from './http/client-error.ts'
+import { createGuard } from './http/guards.ts'
+import { listen } from './listen.ts'
+import { type Limits, resolveLimits } from './options.ts'
+import type { RegistryHandle, RegistryOptions } from './registry-options.ts'
+import { systemTimer, type Timer } from './resources/timer.ts'
+import { version } from './version.ts'
+
+/** Which files of the data folder hold what. */
+export function registryFiles(dataDir: string): { database: string; keys: string } {
+  return { database: join(dataDir, 'registry.db'), keys: join(dataDir, 'keys.json') }
+}
+
+/**
+ * The account registry: opens the database and the keys, made where there are none, and binds.
+ * Once `cancelled` is aborted, it does not bind any more: it rejects and leaves nothing open.
+ */
+export async function startRegistry(
+  options: RegistryOptions,
+  cancelled: Pick<AbortSignal, 'throwIfAborted'> = new AbortController().signal,
+): Promise<RegistryHandle> {
+  const { log, host } = options
+  const limits = resolveLimits(options.limits)
+  const accountLimits = resolveAccountLimits(options.accountLimits)
+  const clock = systemClock
+  const files = registryFiles(options.dataDir)
+
+  // Ended in reverse order: at the stop, or at once when a later step of the start fails.
+  await using opened = new AsyncDisposableStack()
+  const store = await openSqliteStore({
+    file: files.database,
+    clock,
+    log,
+    busyMs: limits.maxStoreWaitMs,
+  })
+  opened.defer(() => store.close())
+  cancelled.throwIfAborted()
+  const keys = await openKeys(files.keys, { limits, accountLimits, clock, log })
+  opened.defer(followKeys(keys, { timer: systemTimer, log, pollMs: limits.keyPollMs }))
+  opened.defer(sweepRegularly({ store, clock, timer: systemTimer, log, limits: accountLimits }))
+
+  const publicUrl = options.publicUrl?.replace(/\/+$/, '')
+  const local = isLocal(host, publicUrl)
+  const registration = options.registration ?? (local ? 'open' : 'invite')
+  const services = createAccountServices({
+    store,
+    keys,
+    issuer: publicUrl ?? `urn:service-cli:registry:${store.registryId}`,
+    registration,
+    local,
+    limits: accountLimits,
+    clock,
+    log,
+  })
+  cancelled.throwIfAborted()
+  const listening = await listen(
+    { host, port: options.port },
+    {
+      listener: createListener(options, publicUrl, services, limits),
+      onClientError: answerClientError,
+      limits,
+      log,
+    },
+  )
+  opened.defer(() => listening.stop(() => {}))
+
+  const running = opened.move()
+  const closed = Promise.withResolvers<void>()
+  let stopping: Promise<void> | null = null
+  return {
+    url: publicUrl ?? localBase(host, listening.address.port),
+    registration,
+    local,
+    closed: closed.promise,
+    stop() {
+      stopping ??= running.disposeAsync().then(closed.resolve, closed.reject)
+      return stopping
+    },
+  }
+}
+
+/** A proxy in front of a loopback address lets others in: then `--public-url` names theirs. */
+function isLocal(host: string, publicUrl: string | undefined): boolean {
+  if (!isLoopback(host)) return false
+  if (publicUrl === undefined) return true
+  return isLoopback(new URL(publicUrl).hostname.replace(/^\[(.*)\]$/, '$1'))
+}
+
+function createListener(
+  { host, allowedHosts, allowedOrigins, log, accessLog }: RegistryOptions,
+  publicUrl: string | undefined,
+  services: AccountServices,
+  limits: Limits,
+) {
+  const publicHost = publicUrl === undefined ? [] : [new URL(publicUrl).host]
+  return createRegistryListener({
+    services,
+    guard: createGuard({
+      own: [host, ...publicHost],
+      hosts: allowedHosts,
+      origins: allowedOrigins,
+    }),
+    cors: createCors(allowedOrigins),
+    boundToAll: isWildcard(host),
+    version,
+    limits,
+    log,
+    accessLog,
+  })
+}
+
+function openKeys(
+  file: string,
+  parts: { limits: Limits; accountLimits: AccountLimits; clock: Clock; log: Logger },
+): Promise<KeyStore> {
+  const { limits, accountLimits, clock, log } = parts
+  return openKeyStore({
+    file,
+    clock,
+    log,
+    lifetimes: accountLimits,
+    rotationMs: limits.keyRotationMs,
+    busyMs: limits.maxStoreWaitMs,
+  })
+}
+
+/** Removes what is over, for as long as the server runs. Returns the stop. */
+export function sweepRegularly(parts: {
+  readonly store: Pick<AccountStore, 'sweep'>
+  readonly clock: Clock
+  readonly timer: Timer
+  readonly log: Logger
+  readonly limits: Pick<AccountLimits, 'accountSweepMs' | 'accountKeepMs'>
+}): () => void {
+  const { store, clock, timer, log, limits } = parts
+  let cancel = () => {}
+  let stopped = false
+
+  async function sweep(): Promise<void> {
+    try {
+      await store.sweep(clock.now() - limits.accountKeepMs)
+    } catch (error) {
+      log.warn({ err: error }, 'what is over could not be removed; tried again later')
+    }
+    schedule()
+  }
+
+  function schedule(): void {
+    if (!stopped) cancel = timer.after(limits.accountSweepMs, () => void sweep())
+  }
+
+  schedule()
+  return () => {
+    stopped = true
+    cancel()
+  }
+}

@@ -1,0 +1,181 @@
+import { createSecretKey, randomBytes } from 'node:crypto'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { calculateJwkThumbprint, exportJWK, generateKeyPair } from 'jose'
+import type { AccessEntry } from '../../../src/lib/access-entry.ts'
+import type { Logger } from '../../../src/lib/logger.ts'
+import type { AccountStore, AuditRow } from '../../../src/server/accounts/account-store.ts'
+import { createRegistryListener } from '../../../src/server/accounts/app.ts'
+import type { KeySource } from '../../../src/server/accounts/key-source.ts'
+import type { KeySet } from '../../../src/server/accounts/keys/key-store.ts'
+import { type AccountLimits, resolveAccountLimits } from '../../../src/server/accounts/limits.ts'
+import type { Passwords } from '../../../src/server/accounts/passwords.ts'
+import type { RegistrationMode } from '../../../src/lib/registry/registration-mode.ts'
+import { createAccountServices } from '../../../src/server/accounts/services.ts'
+import { openSqliteStore } from '../../../src/server/accounts/sqlite/sqlite-store.ts'
+import { createCors } from '../../../src/server/http/cors.ts'
+import { createGuard } from '../../../src/server/http/guards.ts'
+import { type Limits, resolveLimits } from '../../../src/server/options.ts'
+import { listen } from '../../../src/server/listen.ts'
+import { type Answer, ask } from '../../helpers/mcp.ts'
+import { checkAnswer } from './openapi-check.ts'
+
+export const issuer = 'urn:service-cli:registry:test'
+
+export interface RegistrySettings {
+  registration?: RegistrationMode
+  /** Default true, as on loopback. */
+  local?: boolean
+  limits?: Partial<AccountLimits>
+  serverLimits?: Partial<Limits>
+  keys?: KeySource
+  passwords?: Passwords
+  /** The store as the server is to see it. */
+  wrap?: (store: AccountStore) => AccountStore
+  allowedOrigins?: string[]
+}
+
+export interface Registry {
+  readonly base: string
+  readonly store: AccountStore
+  readonly keys: KeySource
+  /** Set it to move time. */
+  readonly clock: { nowMs: number; now(): number }
+  readonly logged: { level: string; fields: any; message: string | undefined }[]
+  readonly accessed: AccessEntry[]
+  /** An object is sent as JSON; every answer is held against the OpenAPI document. */
+  call(method: string, path: string, options?: CallOptions): Promise<Answer>
+  /** A registered account with its tokens. */
+  register(username: string, password?: string): Promise<any>
+  audited(action?: string): Promise<AuditRow[]>
+}
+
+export interface CallOptions {
+  body?: unknown
+  token?: string
+  headers?: Record<string, string>
+}
+
+export const password = 'a long and honest phrase'
+
+/** Hashing that costs next to nothing: what it protects from is not what most tests are about. */
+export const cheapHashing = { passwordHashBytes: 8 * 1024, passwordHashPasses: 1 }
+
+/** A registry on a port of its own for the length of a check, on a database of its own. */
+export async function withRegistry(
+  check: (registry: Registry) => Promise<unknown>,
+  settings: RegistrySettings = {},
+): Promise<void> {
+  const folder = await mkdtemp(join(tmpdir(), 'registry-test-'))
+  await using opened = new AsyncDisposableStack()
+  opened.defer(() => rm(folder, { recursive: true, force: true }))
+  const clock = { nowMs: Date.UTC(2026, 0, 15, 12), now: () => clock.nowMs }
+  const { log, logged } = recordingLog()
+  const stored = await openSqliteStore({ file: join(folder, 'registry.db'), clock, log })
+  opened.defer(() => stored.close())
+  const store = settings.wrap?.(stored) ?? stored
+  const keys = settings.keys ?? (await makeKeys())
+  const accessed: AccessEntry[] = []
+  const { passwords } = settings
+  const services = createAccountServices({
+    store,
+    keys,
+    issuer,
+    registration: settings.registration ?? 'open',
+    local: settings.local ?? true,
+    limits: resolveAccountLimits({ ...cheapHashing, ...settings.limits }),
+    clock,
+    log,
+    ...(passwords === undefined ? {} : { passwords }),
+  })
+  const limits = resolveLimits(settings.serverLimits)
+  const origins = settings.allowedOrigins ?? []
+  const listener = createRegistryListener({
+    services,
+    guard: createGuard({ own: ['127.0.0.1'], hosts: [], origins }),
+    cors: createCors(origins),
+    boundToAll: false,
+    version: '0.0.0',
+    limits,
+    log,
+    accessLog: entry => accessed.push(entry),
+  })
+  const listening = await listen({ host: '127.0.0.1', port: 0 }, { listener, limits, log })
+  opened.defer(() => listening.stop(() => {}))
+  const base = `http://127.0.0.1:${listening.address.port}`
+
+  async function call(
+    method: string,
+    path: string,
+    { body, token, headers = {} }: CallOptions = {},
+  ): Promise<Answer> {
+    const answer = await ask(base + path, {
+      method,
+      headers: {
+        ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
+        ...(token === undefined ? {} : { Authorization: `Bearer ${token}` }),
+        ...headers,
+      },
+      ...(body === undefined ? {} : { body: asBody(body) }),
+    })
+    await checkAnswer(base, method, path, answer)
+    return answer
+  }
+
+  await check({
+    base,
+    store,
+    keys,
+    clock,
+    logged,
+    accessed,
+    call,
+    async register(username, secret = password) {
+      const body = { username, email: `${username}@studio.example`, password: secret }
+      const answer = await call('POST', '/api/v1/auth/register', { body })
+      if (answer.status !== 201) throw new Error(`register: HTTP ${answer.status} ${answer.text}`)
+      return answer.json
+    },
+    async audited(action) {
+      const rows = await stored.listAudit({ limit: 1000 })
+      return rows.filter(row => action === undefined || row.action === action)
+    },
+  })
+}
+
+function asBody(body: unknown): string | Buffer {
+  return typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body)
+}
+
+function recordingLog() {
+  const logged: Registry['logged'] = []
+  const at = (level: string) => (fields: object, message?: string) =>
+    void logged.push({ level, fields, message })
+  const log: Logger = { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
+  return { log, logged }
+}
+
+/** Keys in memory; what is added later is seen by the next request. */
+export async function makeKeys(): Promise<KeySource & { set: KeySet }> {
+  const { kid, privateKey, publicKey, jwk } = await makeSigningKey()
+  const refresh = { id: 1, key: createSecretKey(randomBytes(32)) }
+  const source = {
+    set: {
+      signing: { kid, alg: 'ES256' as const, key: privateKey },
+      verifying: new Map([[kid, publicKey]]),
+      jwks: { keys: [jwk] },
+      refresh,
+      refreshKeys: new Map([[refresh.id, refresh.key]]),
+    } as KeySet,
+    current: () => source.set,
+  }
+  return source
+}
+
+export async function makeSigningKey() {
+  const { privateKey, publicKey } = await generateKeyPair('ES256', { extractable: true })
+  const shown = await exportJWK(publicKey)
+  const kid = await calculateJwkThumbprint(shown)
+  return { kid, privateKey, publicKey, jwk: { ...shown, kid, alg: 'ES256', use: 'sig' } }
+}

@@ -1,0 +1,84 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type {
+  NewAccount,
+  NewServiceToken,
+  NewSession,
+} from '../../../src/server/accounts/account-store.ts'
+import { ServiceError } from '../../../src/lib/errors.ts'
+
+export const day = 24 * 60 * 60 * 1000
+export const startMs = Date.parse('2030-01-01T00:00:00Z')
+
+export function newAccount(name: string, change: Partial<NewAccount> = {}): NewAccount {
+  return {
+    id: `account-${name}`,
+    username: name,
+    usernameKey: name.toLowerCase(),
+    email: `${name}@studio.example`,
+    emailKey: `${name.toLowerCase()}@studio.example`,
+    passwordHash: `hash of ${name}`,
+    createdAtMs: startMs,
+    ...change,
+  }
+}
+
+export function newSession(
+  accountId: string,
+  id: string,
+  change: Partial<NewSession> = {},
+): NewSession {
+  const createdAtMs = startMs
+  const expiresAtMs = startMs + 30 * day
+  return {
+    id,
+    accountId,
+    createdAtMs,
+    expiresAtMs,
+    address: '127.0.0.1',
+    userAgent: null,
+    ...change,
+  }
+}
+
+export function newToken(
+  accountId: string,
+  id: string,
+  change: Partial<NewServiceToken> = {},
+): NewServiceToken {
+  return {
+    id,
+    accountId,
+    name: `token ${id}`,
+    secretHash: `secret of ${id}`,
+    scopes: ['read', 'publish'],
+    createdAtMs: startMs,
+    expiresAtMs: startMs + 90 * day,
+    ...change,
+  }
+}
+
+export async function withFolder<Value>(use: (path: string) => Promise<Value>): Promise<Value> {
+  const path = await mkdtemp(join(tmpdir(), 'accounts-'))
+  try {
+    return await use(path)
+  } finally {
+    await rm(path, { recursive: true, force: true })
+  }
+}
+
+export function settableClock(start = startMs) {
+  let time = start
+  return { now: () => time, advance: (ms: number) => void (time += ms) }
+}
+
+export async function failureOf(action: () => Promise<unknown>): Promise<ServiceError> {
+  try {
+    await action()
+  } catch (error) {
+    if (error instanceof ServiceError) return error
+    throw error
+  }
+  throw new Error('the action was expected to fail')
+}
