@@ -29,6 +29,7 @@ While SERVICE_TOKEN or SERVICE_TOKEN_FILE is set, it goes before the saved login
   ]
 
   static override args = {
+    // Else the parser would take the secret on stdin for the name.
     username: Args.string({ ignoreStdin: true, description: 'your user name, or email address' }),
   }
 
