@@ -16,6 +16,8 @@ export interface LiteralRegistry {
   tokenSeconds(seconds: number): void
   /** Every token stops working. */
   forgetTokens(): void
+  /** The next request is answered so, whatever it asks. */
+  refuseNext(status: number, headers?: Record<string, string>): void
   /** Answers of this path wait until the returned function is called; `begun` when one does. */
   hold(path: string): { readonly begun: Promise<void>; release(): void }
   close(): Promise<void>
@@ -34,6 +36,7 @@ export async function startLiteralRegistry(): Promise<LiteralRegistry> {
   const holds = new Map<string, Hold>()
   let lifetime = 86_400
   let made = 0
+  let refusal: { status: number; headers: Record<string, string> } | null = null
 
   function makeToken(username: string): string {
     const exp = Math.floor(Date.now() / 1000) + lifetime
@@ -84,6 +87,11 @@ export async function startLiteralRegistry(): Promise<LiteralRegistry> {
     const held = holds.get(req.url ?? '')
     held?.begin()
     await held?.released
+    if (refusal !== null) {
+      res.writeHead(refusal.status, refusal.headers).end()
+      refusal = null
+      return
+    }
     const bearer = (req.headers.authorization ?? '').replace(/^Bearer /, '')
     const { status, json } = answer(route, body, bearer)
     res.writeHead(status, json === undefined ? {} : { 'Content-Type': 'application/json' })
@@ -98,6 +106,7 @@ export async function startLiteralRegistry(): Promise<LiteralRegistry> {
     secrets,
     tokenSeconds: seconds => void (lifetime = seconds),
     forgetTokens: () => tokens.clear(),
+    refuseNext: (status, headers = {}) => void (refusal = { status, headers }),
     hold(path) {
       const { promise: begun, resolve: begin } = Promise.withResolvers<void>()
       const { promise: released, resolve } = Promise.withResolvers<void>()

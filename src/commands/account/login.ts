@@ -34,9 +34,18 @@ export async function login(
   })
   const password = await readPassword(flags, { output: context.output, place, isNew: false })
   const { client } = connect(context)
-  const tokens = await client.login({ username: who, password })
+  const tokens = await client.login({ username: who, password }).catch(explainRefusal)
   const me = await saveLogin(context, { client, tokens, typed: { username: who } })
   reportLogin(context, me, tokens)
+}
+
+function explainRefusal(error: unknown): never {
+  if (!(error instanceof ServiceError) || error.code !== 'auth_refused') throw error
+  const { code, message, data } = error
+  throw new ServiceError(code, message, {
+    hint: 'check the user name, the password and the registry; what was saved stays as it was',
+    ...(data === undefined ? {} : { data }),
+  })
 }
 
 async function loginWithToken(
