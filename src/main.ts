@@ -46,6 +46,8 @@ function wantsJson(argv: readonly string[]): boolean {
 
 /** Settles when the text, and all before it, has left; also when the reader has gone. */
 function written(stream: NodeJS.WriteStream, text: string): Promise<void> {
+  // Even nothing cannot be written to a full disk.
+  if (text === '' && stream.writableLength === 0) return Promise.resolve()
   return new Promise(resolve => {
     stream.once('error', () => resolve())
     stream.write(text, () => resolve())

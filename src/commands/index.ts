@@ -1,3 +1,5 @@
+import AdapterBlender from './adapter/blender.ts'
+import AdapterPython from './adapter/python.ts'
 import Login from './login.ts'
 import Logout from './logout.ts'
 import Publish from './publish.ts'
@@ -11,6 +13,8 @@ import Whoami from './whoami.ts'
 
 /** Every command of the program, by name. */
 export const COMMANDS = {
+  'adapter:blender': AdapterBlender,
+  'adapter:python': AdapterPython,
   login: Login,
   logout: Logout,
   publish: Publish,

@@ -20,6 +20,7 @@ export type ErrorCode =
   | 'port_in_use'
   | 'listen_failed'
   | 'registry_dir_unsafe'
+  | 'file_exists'
   | 'storage_failed'
   | 'storage_full'
   | 'resource_not_found'

@@ -1,10 +1,11 @@
 import { constants } from 'node:fs'
 import { access } from 'node:fs/promises'
-import { tmpdir, userInfo } from 'node:os'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import { errnoOf } from '../lib/errno.ts'
 import { ServiceError } from '../lib/errors.ts'
-import { ensurePrivateDirectory, ownUid } from '../lib/posix.ts'
+import { ensurePrivateDirectory } from '../lib/posix.ts'
+
+export { selectRegistryDir } from '../lib/registry-path.ts'
 
 export interface RegistryDir {
   readonly path: string
@@ -13,12 +14,6 @@ export interface RegistryDir {
 }
 
 const hint = 'name another folder with --registry-dir'
-
-/** Option, else `SERVICE_REGISTRY_DIR`, else a folder of this user below the temporary one. */
-export function selectRegistryDir(option: string | undefined, env: NodeJS.ProcessEnv): string {
-  const chosen = option || env.SERVICE_REGISTRY_DIR
-  return chosen ? resolve(chosen) : join(tmpdir(), `service-cli-${ownName()}`)
-}
 
 /**
  * Makes the registry folder and `instances/` in it, private to this user. Throws
@@ -44,10 +39,4 @@ async function openFolder(path: string): Promise<void> {
     const message = `the registry folder ${path} cannot be made or written (${reason})`
     throw new ServiceError('storage_failed', message, { cause: error, hint })
   }
-}
-
-/** The uid, or where there is none the user name, without what a file name cannot hold. */
-function ownName(): string {
-  const uid = ownUid()
-  return uid === null ? userInfo().username.replaceAll(/[^\w.-]/g, '_') : String(uid)
 }

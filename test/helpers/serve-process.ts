@@ -75,7 +75,8 @@ export async function runServe(args: string[], env: Record<string, string> = {})
 export async function startServeProcess(settings: ServeSettings = {}): Promise<ServeProcess> {
   const { flags = [], env = {} } = settings
   const registryDir = settings.registryDir ?? mkdtempSync(join(tmpdir(), 'serve-test-'))
-  const args = ['serve', '--port', '0', '--json', '--registry-dir', registryDir, ...flags]
+  const port = flags.includes('--port') ? [] : ['--port', '0']
+  const args = ['serve', ...port, '--json', '--registry-dir', registryDir, ...flags]
   const { child, output, exited } = launch(args, cleanEnv(registryDir, env))
   const line = await Promise.race([firstLine(child.stdout), exited])
   if (typeof line !== 'string') {

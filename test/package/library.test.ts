@@ -7,7 +7,9 @@ import { delimiter, dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { expect } from 'chai'
+import { unzipSync } from 'fflate'
 import { ask, RawSession } from '../helpers/mcp.ts'
+import { startServeProcess } from '../helpers/serve-process.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const document = readFileSync(join(root, 'docs', 'library.md'), 'utf8')
@@ -65,9 +67,13 @@ describe('the package, installed in an empty folder', function () {
   this.timeout(180_000)
   let folder: string
   let packed: string[]
+  const leftover = join(root, 'adapters', 'blender', 'service_cli_link', '__pycache__')
 
   before(async () => {
     folder = await mkdtemp(join(tmpdir(), 'library-'))
+    // As running the add-on from the checkout leaves it.
+    await mkdir(leftover, { recursive: true })
+    await writeFile(join(leftover, 'left-behind.cpython-311.pyc'), '')
     const [report] = JSON.parse(run('npm', ['pack', '--json', '--pack-destination', folder], root))
     packed = report.files.map((file: { path: string }) => file.path)
     await writeFile(join(folder, 'package.json'), '{"private":true,"type":"module"}')
@@ -75,10 +81,14 @@ describe('the package, installed in an empty folder', function () {
     run('npm', ['install', ...flags, `./${report.filename}`], folder)
     for (const [name, text] of programs) await writeFile(join(folder, name), text)
   })
-  after(() => rm(folder, { recursive: true, force: true }))
+  after(async () => {
+    await rm(join(leftover, 'left-behind.cpython-311.pyc'), { force: true })
+    await rm(folder, { recursive: true, force: true })
+  })
 
   describe('its files', () => {
-    const intended = /^(dist\/.+\.(js|d\.ts)|docs\/[a-z-]+\.md|adapters\/[a-z]+\/[\w./-]+)$/
+    const intended =
+      /^(dist\/.+\.(js|d\.ts)|docs\/[a-z-]+\.md|adapters\/(blender|python)\/[\w./-]+)$/
     const single = ['CHANGELOG.md', 'README.md', 'SECURITY.md', 'bin/run.js', 'package.json']
 
     it('are the program, its types, the documents, and nothing else', () => {
@@ -95,6 +105,17 @@ describe('the package, installed in an empty folder', function () {
       expect(packed).to.include.members(documents.map(name => `docs/${name}`))
     })
 
+    it('have the adapters, without what Python leaves beside them', async () => {
+      const adapters = packed.filter(path => path.startsWith('adapters/'))
+      expect(adapters).to.include.members([
+        'adapters/blender/service_cli_link/__init__.py',
+        'adapters/python/README.md',
+        'adapters/python/service_host_link.py',
+      ])
+      expect(adapters.filter(path => /__pycache__|\.py[co]$|\/tests?\/|\/\./.test(path))).to.be
+        .empty
+    })
+
     it('name no path of the machine that packed them', async () => {
       const installed = join(folder, 'node_modules', 'service-cli')
       for (const path of packed) {
@@ -109,6 +130,32 @@ describe('the package, installed in an empty folder', function () {
     const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
     const said = run('npx', ['--no-install', 'service-cli', '--version'], folder)
     expect(said).to.include(`service-cli/${version} `)
+  })
+
+  it('writes the adapters, whole', async () => {
+    const adapters = join(root, 'adapters')
+    const source = join(adapters, 'blender', 'service_cli_link')
+    const said = run('npx', ['--no-install', 'service-cli', 'adapter', 'blender'], folder)
+    const zip = /^wrote (service-cli-blender-\S+\.zip) /.exec(said)?.[1]
+    const entries = unzipSync(await readFile(join(folder, zip ?? 'no name')))
+    const expected = packed
+      .filter(path => path.startsWith('adapters/blender/service_cli_link/'))
+      .map(path => path.slice('adapters/blender/'.length))
+    const client = 'service_cli_link/service_host_link.py'
+    expect(Object.keys(entries)).to.deep.equal([...expected, client].toSorted())
+    for (const [path, bytes] of Object.entries(entries)) {
+      const [from, name] = path === client ? ['python', 'service_host_link.py'] : ['blender', path]
+      expect(await readFile(join(adapters, from, name)), path).to.deep.equal(Buffer.from(bytes))
+    }
+    // What the add-on is called there is what people are told to look for.
+    const init = await readFile(join(source, '__init__.py'), 'utf8')
+    const name = /"name": "([^"]+)"/.exec(init)?.[1]
+    expect(said).to.contain(`enable "${name}"`)
+
+    run('npx', ['--no-install', 'service-cli', 'adapter', 'python', '--out', 'link.py'], folder)
+    const written = await readFile(join(folder, 'link.py'))
+    const original = await readFile(join(adapters, 'python', 'service_host_link.py'))
+    expect(written).to.deep.equal(original)
   })
 
   it('has types that a strict program compiles against, libraries checked, too', async () => {
@@ -161,8 +208,8 @@ describe('the package, installed in an empty folder', function () {
     const file = (name: string) => join(folder, name)
 
     it('are all run here', () => {
-      const run = ['minimal.ts', 'state.ts', 'key.ts', 'policy.ts', 'embedded.ts', 'limits.ts']
-      expect([...programs.keys()]).to.deep.equal(run)
+      const servers = ['minimal.ts', 'state.ts', 'key.ts', 'policy.ts', 'embedded.ts']
+      expect([...programs.keys()]).to.deep.equal([...servers, 'host.ts', 'limits.ts'])
     })
 
     it('minimal.ts', () =>
@@ -231,6 +278,29 @@ describe('the package, installed in an empty folder', function () {
         const events = await session.listen()
         expect(events.ended).to.equal(false)
       }))
+
+    it('host.ts tells a running server, and answers for it', async () => {
+      const registryDir = join(folder, 'registry')
+      const serve = await startServeProcess({ registryDir })
+      try {
+        await running(file('host.ts'), { SERVICE_REGISTRY_DIR: registryDir }, async line => {
+          expect(line).to.include(`connected to ws://127.0.0.1:${serve.port}/host`)
+          const session = await RawSession.open(serve.url)
+          const { jobs } = await session.readJson('scene://current')
+          expect(jobs).to.deep.equal([{ id: '12', state: 'rendering', frame: 24 }])
+          expect(await session.readJson('job://12')).to.include({ frame: 24 })
+          const { events } = await session.readJson('events://session/job-12')
+          expect(events[0]).to.include({ message: 'frame 24 of 100' })
+          const { entries } = await session.readJson('audit://recent')
+          expect(entries.map(({ action }: any) => action)).to.include('job.submit')
+          const uri = /artefact:\S+/.exec(line)?.[0]
+          const artefact = await session.call('resources/read', { uri })
+          expect(atob(artefact.result.contents[0].blob)).to.equal('frame 24')
+        })
+      } finally {
+        await serve.stop()
+      }
+    })
 
     it('limits.ts', () => {
       const said = run(process.execPath, [file('limits.ts')], folder)

@@ -100,3 +100,20 @@ describe('the closing line of a CI run', () => {
     })
   })
 })
+
+describe('a CI run', () => {
+  const read = (name: string) => readFileSync(join(root, name), 'utf8')
+
+  it('runs every suite that npm test leaves out', () => {
+    const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> }
+    const { ignore } = JSON.parse(read('.mocharc.json')) as { ignore: string[] }
+    const suites = ignore.map(pattern => /^test\/(\w+)\/\*\*$/.exec(pattern)?.[1] ?? pattern)
+    const named = Object.keys(scripts).filter(name => name.startsWith('test:'))
+    expect(named.toSorted()).to.deep.equal(suites.map(suite => `test:${suite}`).toSorted())
+    const steps = Array.from(read('.ci/run').matchAll(/^ {2}step (\w+) npm run (\S+) /gm))
+    for (const suite of suites) {
+      const [, , script] = steps.find(([, step]) => step === suite) ?? []
+      expect(script, suite).to.equal(`test:${suite}`)
+    }
+  })
+})

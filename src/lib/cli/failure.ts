@@ -78,7 +78,7 @@ function meantHint(error: Error, commands: readonly string[]): string | undefine
   const meant =
     flag === undefined ? nearest(command ?? '', commands) : nearest(flag, knownFlags(error))
   if (meant === undefined) return undefined
-  return `did you mean ${flag === undefined ? '' : '--'}${meant}?`
+  return `did you mean ${flag === undefined ? meant.replaceAll(':', ' ') : `--${meant}`}?`
 }
 
 /** The parser's errors carry the flags of the command. */

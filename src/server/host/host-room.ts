@@ -7,14 +7,15 @@ import type { Limits } from '../options.ts'
 import { type Timer, systemTimer } from '../resources/timer.ts'
 import { EventBuffers } from './event-buffers.ts'
 import type { HostSink } from './host-sink.ts'
-import { AppLink, type AppLinkDeps } from './link/app-link.ts'
+import { AppLink } from './link/app-link.ts'
+import type { LinkDeps } from './link/link-deps.ts'
 import type { Presence } from './link/presence.ts'
 import { createLinkUpgrade, wantsLink } from './link/upgrade.ts'
 import { createHostRoutes, type HostRefused } from './routes.ts'
 
 export interface HostRoomDeps {
   readonly sink: HostSink
-  readonly registry: AppLinkDeps['registry']
+  readonly registry: LinkDeps['registry']
   readonly token: Secret
   readonly identity: { readonly name: string; readonly version: string }
   readonly limits: Limits

@@ -30,6 +30,7 @@ const table: Record<ErrorCode, Row> = {
   port_in_use: { status: 500, local: true },
   listen_failed: { status: 500, local: true },
   registry_dir_unsafe: { status: 500, local: true },
+  file_exists: { status: 500, local: true },
   storage_failed: { status: 500, local: true },
   storage_full: { status: 507, local: true },
   resource_not_found: { status: 404 },

@@ -13,6 +13,7 @@ export function refuseUpgrade(
     'Content-Type': 'application/problem+json',
     'Content-Length': String(Buffer.byteLength(body)),
     'Cache-Control': 'no-store',
+    'X-Content-Type-Options': 'nosniff',
     Connection: 'close',
     ...headers,
   }).map(([name, value]) => `${name}: ${value}\r\n`)

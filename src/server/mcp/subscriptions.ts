@@ -82,10 +82,13 @@ export class SubscriptionHub {
     this.#count++
   }
 
-  unsubscribe(subscriber: Subscriber, uri: string, canonical: string = uri): void {
+  /** False when there was no such subscription. */
+  unsubscribe(subscriber: Subscriber, uri: string, canonical: string = uri): boolean {
     const topic = this.#topics.get(withoutQuery(canonical))?.get(uri)
     const own = this.#byListener.get(subscriber)
-    if (topic !== undefined && own?.delete(topic)) this.#release(topic, subscriber)
+    if (topic === undefined || !own?.delete(topic)) return false
+    this.#release(topic, subscriber)
+    return true
   }
 
   /** Forgets the subscriber and all it subscribed to. */

@@ -11,7 +11,7 @@ import { Listeners, type ResourceListener } from './listeners.ts'
 import { type ListPage, Listing } from './listing.ts'
 import type { MaybePromise } from './maybe-promise.ts'
 import type { Content, PagedProducer, ResourceProducer, Template } from './producer.ts'
-import { createUriParser, isScheme, normaliseUri } from './resource-uri.ts'
+import { type ResourceUri, createUriParser, isScheme, normaliseUri } from './resource-uri.ts'
 import { ResourceRoutes } from './routes.ts'
 import { SceneProducer, sceneCurrentUri, sceneDeltaUri } from './scene.ts'
 import { SceneState } from './scene-state.ts'
@@ -180,9 +180,7 @@ export class ResourceRegistry {
    * other scheme, `ResourceUriInvalid` for what is no URI.
    */
   notifyUpdated(uri: string): void {
-    const parsed = this.#parseUri(uri)
-    if (!parsed.ok) throw new ResourceUriInvalid(parsed.failure)
-    const { scheme } = parsed.value
+    const { scheme } = this.#parsed(uri)
     if (isReservedScheme(scheme)) throw misuse(`updates of ${scheme}:// are the server's own`)
     if (!this.#routes.serves(scheme)) throw misuse(`no producer serves ${scheme}://`)
     this.#listeners.resourceUpdated(normaliseUri(uri))
@@ -212,17 +210,19 @@ export class ResourceRegistry {
 
   /** Throws (or rejects with) a `ServiceError` of a `resource_` code. */
   read(uri: unknown): MaybePromise<readonly Content[]> {
-    const parsed = this.#parseUri(uri)
-    if (!parsed.ok) throw new ResourceUriInvalid(parsed.failure)
-    return this.#routes.read(parsed.value)
+    return this.#routes.read(this.#parsed(uri))
   }
 
   /** Returns the one spelling under which updates of the URI are announced, or throws. */
   assertSubscribable(uri: unknown): string {
-    const parsed = this.#parseUri(uri)
-    if (!parsed.ok) throw new ResourceUriInvalid(parsed.failure)
-    this.#routes.assertServed(parsed.value)
-    return normaliseUri(parsed.value.text)
+    const parsed = this.#parsed(uri)
+    this.#routes.assertServed(parsed)
+    return normaliseUri(parsed.text)
+  }
+
+  /** The same for any URI, also of a scheme that went. Throws `ResourceUriInvalid` for no URI. */
+  canonical(uri: unknown): string {
+    return normaliseUri(this.#parsed(uri).text)
   }
 
   /** Do updates of the URI ever come? */
@@ -244,6 +244,12 @@ export class ResourceRegistry {
   /** Artefacts appeared or went. */
   artefactsChanged(): void {
     if (this.#routes.artefacts !== undefined) this.#listChanges.request()
+  }
+
+  #parsed(uri: unknown): ResourceUri {
+    const parsed = this.#parseUri(uri)
+    if (!parsed.ok) throw new ResourceUriInvalid(parsed.failure)
+    return parsed.value
   }
 
   #assertFree(scheme: string): void {

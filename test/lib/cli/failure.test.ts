@@ -78,16 +78,18 @@ describe('describeFailure', () => {
     expect(stderr).to.match(/^error: --port: expected x\nhint: /)
   })
 
+  const adapter = 'did you mean adapter blender?'
   const mistyped: [what: string, error: object, hint: string][] = [
     ['a flag', nonexistent('--prot'), 'did you mean --port?'],
     ['a flag switched off', nonexistent('--no-artifacts'), 'did you mean --no-artefacts?'],
     ['a flag like none', nonexistent('--something'), 'add --help'],
     ['a command', new Errors.CLIError('command sevre not found'), 'did you mean serve?'],
+    ['a command of a topic', new Errors.CLIError('command adapter:blendr not found'), adapter],
     ['a command like none', new Errors.CLIError('command paint not found'), 'add --help'],
   ]
   for (const [what, error, hint] of mistyped) {
     it(`hints at what was meant by ${what}`, () => {
-      const { exitCode, stderr } = describeFailure(error, false, ['serve'])
+      const { exitCode, stderr } = describeFailure(error, false, ['serve', 'adapter:blender'])
       expect(exitCode).to.equal(2)
       expect(stderr).to.contain(`\nhint: ${hint}`)
     })

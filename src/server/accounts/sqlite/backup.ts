@@ -37,9 +37,9 @@ export async function restoreBackup(
   file: string,
   options: { readonly nowMs: number; readonly busyMs: number; readonly log: Logger },
 ): Promise<BackupFacts> {
+  const facts = await verifyBackup(source)
   // Also what is left of an earlier database: SQLite would mix its log into this one.
   if (await checkFiles(file, options.log)) throw exists(file)
-  const facts = await verifyBackup(source)
   await makeCopy(source, file, options.busyMs, async temporary => {
     const db = connect(temporary, 'rw')
     try {

@@ -39,7 +39,7 @@ export function migrate(
   clock: Clock,
 ): Result<number, SchemaProblem> {
   // Nearly always there is nothing to do, and no other process to wait for.
-  const found = transact(db, 'BEGIN', () => checkSchema(db, migrations))
+  const found = inspect(db, migrations)
   if (!found.ok || found.value === migrations.length) return found
   return transact(db, 'BEGIN EXCLUSIVE', () => {
     const checked = checkSchema(db, migrations)
@@ -47,6 +47,14 @@ export function migrate(
     for (const migration of migrations.slice(checked.value)) apply(db, migration, clock.now())
     return ok(migrations.length)
   })
+}
+
+/** `checkSchema` on one state of a database that others may be bringing to a newer one. */
+export function inspect(
+  db: DatabaseSync,
+  migrations: readonly Migration[],
+): Result<number, SchemaProblem> {
+  return transact(db, 'BEGIN', () => checkSchema(db, migrations))
 }
 
 function transact<Value>(db: DatabaseSync, begin: string, action: () => Value): Value {

@@ -7,7 +7,7 @@ import type { Logger } from '../../../lib/logger.ts'
 import type { Result } from '../../../lib/result.ts'
 import { checkFiles } from './check-files.ts'
 import { untilFree } from './database.ts'
-import { createLedger, migrate, type SchemaProblem } from './migrate.ts'
+import { createLedger, inspect, migrate, type SchemaProblem } from './migrate.ts'
 import { publishFile } from './publish-file.ts'
 import type { Migration } from './schema.ts'
 import { toStoreError } from './sqlite-errors.ts'
@@ -38,8 +38,10 @@ export async function openDatabase(options: OpenOptions): Promise<DatabaseSync> 
     await checkWal(file)
     const db = connect(file, 'rw')
     try {
+      // Before anything is written: what is not ours is not touched.
+      accept(file, await untilFree(busyMs, () => inspect(db, migrations)))
+      await untilFree(busyMs, () => checkIntegrity(db, file, 'quick_check'))
       await configure(db, busyMs)
-      checkIntegrity(db, file, 'quick_check')
       accept(file, await untilFree(busyMs, () => migrate(db, migrations, clock)))
       return db
     } catch (error) {

@@ -12,11 +12,13 @@ export type AppReply =
   | { readonly type: 'ok'; readonly id: string; readonly [member: string]: unknown }
   | {
       readonly type: 'error'
-      readonly id?: string
+      readonly id: string
       /** One of `LinkErrorCode`, or of a later version of the protocol. */
       readonly code: string
       readonly message: string
     }
+
+type ErrorReply = Extract<AppReply, { type: 'error' }>
 
 export interface ReadFailure {
   /** For the reader. */
@@ -35,19 +37,31 @@ export function readOutcome(
     const contents = parseContents(reply['contents'])
     return contents === null ? failed('contents of the wrong form') : ok(contents)
   }
+  const message = shortMessage(reply, limits)
   switch (reply.code) {
     case 'not_found':
       return fail({ error: new ResourceNotFound(uri), trouble: null })
     case 'invalid': {
-      const message = reply.message.slice(0, limits.maxFieldChars).toWellFormed()
       const error = new ResourceUriInvalid(message || 'the application refuses the URI')
       return fail({ error, trouble: null })
     }
     case 'busy':
       return fail({ error: hostFailure('host_busy'), trouble: null })
     default:
-      return failed(`${reply.code}: ${reply.message}`.slice(0, limits.maxFieldChars))
+      return failed(describeError(reply, limits))
   }
+}
+
+/** For the log. */
+export function describeError(reply: ErrorReply, limits: Pick<Limits, 'maxFieldChars'>): string {
+  return `${reply.code.slice(0, limits.maxFieldChars)}: ${shortMessage(reply, limits)}`
+}
+
+function shortMessage(
+  { message }: ErrorReply,
+  { maxFieldChars }: Pick<Limits, 'maxFieldChars'>,
+): string {
+  return message.slice(0, maxFieldChars).toWellFormed()
 }
 
 function failed(trouble: string): Result<never, ReadFailure> {

@@ -1,35 +1,22 @@
 import { randomUUID } from 'node:crypto'
 import type { Socket } from 'node:net'
 import type { WebSocket } from 'ws'
-import type { Clock } from '../../../lib/clock.ts'
 import { closeCodes, protocolVersion, type Welcome } from '../../../lib/host-link/wire.ts'
-import type { Logger } from '../../../lib/logger.ts'
-import type { Limits } from '../../options.ts'
-import type { ResourceRegistry } from '../../resources/registry.ts'
-import type { Timer } from '../../resources/timer.ts'
-import type { EventBuffers } from '../event-buffers.ts'
-import type { HostSink } from '../host-sink.ts'
 import { Application } from './application.ts'
 import { Channel, type ChannelReader } from './channel.ts'
-import { parseFrame } from './incoming.ts'
+import { type IncomingFrame, parseFrame } from './incoming.ts'
+import type { LinkDeps } from './link-deps.ts'
 import type { HelloFacts } from './message-parsers.ts'
 import type { Presence } from './presence.ts'
 
-export interface AppLinkDeps {
-  readonly sink: HostSink
-  readonly buffers: EventBuffers
-  /** Where the schemes of the application hang. */
-  readonly registry: Pick<ResourceRegistry, 'attach' | 'schemeState' | 'notifyUpdated'>
+export interface AppLinkDeps extends LinkDeps {
+  /** The server's own, for the welcome. */
   readonly identity: { readonly name: string; readonly version: string }
-  readonly limits: Limits
-  readonly log: Logger
-  readonly clock: Clock
-  readonly ticks: Clock
-  readonly timer: Timer
   /** Told of every change of what is known of the application. */
   onPresence(presence: Presence): void
 }
 
+const noHello = 'the first message must be a hello'
 /** When the server stops, clients come back no sooner than this. */
 const reconnectAfterMs = 1000
 
@@ -51,19 +38,19 @@ export class AppLink {
 
   /** A WebSocket past the handshake: its first message must be a hello. */
   accept(ws: WebSocket, socket: Socket): void {
-    const { limits, ticks } = this.#deps
-    const late = setTimeout(() => {
+    const { limits, timer } = this.#deps
+    const stopWaiting = timer.after(limits.linkHelloMs, () => {
       channel.close(closeCodes.helloMissing, `no hello came within ${limits.linkHelloMs} ms`)
-    }, limits.linkHelloMs)
+    })
     const newcomer: ChannelReader = {
       text: text => {
-        clearTimeout(late)
+        stopWaiting()
         this.#greet(channel, text)
       },
-      bytes: () => channel.close(closeCodes.badMessage, 'the first message must be a hello'),
-      closed: () => clearTimeout(late),
+      bytes: () => channel.close(closeCodes.badMessage, noHello),
+      closed: stopWaiting,
     }
-    const channel = new Channel(ws, socket, { limits, ticks, reader: newcomer })
+    const channel = new Channel(ws, socket, { limits, reader: newcomer })
     this.#channels.add(channel)
     ws.once('close', () => this.#channels.delete(channel))
     if (this.#closed) channel.close(closeCodes.serverStops, 'the server stops')
@@ -84,8 +71,7 @@ export class AppLink {
     const { clock, limits, log } = this.#deps
     const frame = parseFrame(text, clock.now(), limits)
     if (frame.kind !== 'message' || frame.message.type !== 'hello') {
-      const why = frame.kind === 'refused' ? frame.message : 'the first message must be a hello'
-      return channel.close(closeCodes.badMessage, why)
+      return channel.close(closeCodes.badMessage, whyNoHello(frame))
     }
     const hello = frame.message
     if (!hello.protocol.includes(protocolVersion)) {
@@ -96,7 +82,8 @@ export class AppLink {
     if (this.#application?.isConnected && this.#application.instanceId !== instanceId) {
       const message = `another application is connected: ${this.#application.describe()}`
       log.warn({ dcc_type: app.dccType, pid: app.pid }, 'a second application was turned away')
-      channel.send({ type: 'error', code: 'host_taken', message, retryable: true })
+      const named = frame.id === undefined ? {} : { id: frame.id }
+      channel.send({ type: 'error', ...named, code: 'host_taken', message, retryable: true })
       return channel.close(closeCodes.hostTaken, 'another application is connected')
     }
     this.#seat(channel, hello)
@@ -136,4 +123,9 @@ export class AppLink {
       need_scene: !sink.hasScene(),
     }
   }
+}
+
+function whyNoHello(frame: IncomingFrame): string {
+  if (frame.kind === 'broken') return frame.reason
+  return frame.kind === 'refused' && frame.type === 'hello' ? frame.message : noHello
 }

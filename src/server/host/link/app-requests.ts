@@ -4,7 +4,7 @@ import { type Result, fail, ok } from '../../../lib/result.ts'
 import type { Limits } from '../../options.ts'
 import type { Content } from '../../resources/producer.ts'
 import type { Timer } from '../../resources/timer.ts'
-import { type AppReply, readOutcome } from './app-answer.ts'
+import { type AppReply, describeError, readOutcome } from './app-answer.ts'
 import { type HostReason, hostFailure } from './host-failure.ts'
 
 /** Questions to the application, as its schemes ask them. */
@@ -97,7 +97,8 @@ export class AppRequests implements AppQuestions {
     if (!this.#connected) return Promise.resolve(fail('host_disconnected'))
     const { promise, resolve } = Promise.withResolvers<Result<unknown, string>>()
     const message = (id: string) => ({ type: 'list', id, scheme, deadline_ms }) as const
-    const ask = () => this.#ask(message, deadline_ms, outcome => resolve(listOutcome(outcome)))
+    const ask = () =>
+      this.#ask(message, deadline_ms, outcome => resolve(listOutcome(outcome, this.#parts.limits)))
     if (this.#hasRoom()) ask()
     else if (this.#waitingLists.length >= maxLinkSchemes) resolve(fail('host_busy'))
     else this.#waitingLists.push({ ask, giveUp: () => resolve(fail('host_disconnected')) })
@@ -106,7 +107,7 @@ export class AppRequests implements AppQuestions {
 
   /** Takes an answer of the application; false when nobody waits for it (any more). */
   settle(reply: AppReply): boolean {
-    const question = reply.id === undefined ? undefined : this.#take(reply.id)
+    const question = this.#take(reply.id)
     if (question === undefined) {
       this.#ignored++
       return false
@@ -163,8 +164,11 @@ export class AppRequests implements AppQuestions {
   }
 }
 
-function listOutcome(outcome: Outcome): Result<unknown, string> {
+function listOutcome(
+  outcome: Outcome,
+  limits: Pick<Limits, 'maxFieldChars'>,
+): Result<unknown, string> {
   if (!outcome.ok) return outcome
   const reply = outcome.value
-  return reply.type === 'ok' ? ok(reply['resources']) : fail(`${reply.code}: ${reply.message}`)
+  return reply.type === 'ok' ? ok(reply['resources']) : fail(describeError(reply, limits))
 }

@@ -1,29 +1,22 @@
 import { setImmediate as nextTurn, clearImmediate } from 'node:timers'
-import type { Clock } from '../../../lib/clock.ts'
 import { ServiceError } from '../../../lib/errors.ts'
 import { type LinkErrorCode, closeCodes } from '../../../lib/host-link/wire.ts'
-import type { Logger } from '../../../lib/logger.ts'
 import { type Result, fail, ok } from '../../../lib/result.ts'
-import type { Limits } from '../../options.ts'
-import type { EventBuffers } from '../event-buffers.ts'
-import type { HostSink } from '../host-sink.ts'
+import type { AppReply } from './app-answer.ts'
 import { ArtefactIntake } from './artefact-intake.ts'
 import type { Channel, ChannelReader } from './channel.ts'
-import type { AppReply } from './app-answer.ts'
 import { parseFrame } from './incoming.ts'
+import type { LinkDeps } from './link-deps.ts'
 import type { Incoming } from './message-parsers.ts'
 import { isWorthTelling, sceneIntervalMs } from './pace.ts'
 import { LinkRefusal, isRetryable } from './refusal.ts'
 import { SceneSlot } from './scene-slot.ts'
 
-export interface AppSessionDeps {
+export interface AppSessionDeps extends Pick<
+  LinkDeps,
+  'sink' | 'buffers' | 'limits' | 'log' | 'clock' | 'ticks'
+> {
   readonly channel: Channel
-  readonly sink: HostSink
-  readonly buffers: EventBuffers
-  readonly limits: Limits
-  readonly log: Logger
-  readonly clock: Clock
-  readonly ticks: Clock
 }
 
 /** Messages about the application itself and what it offers. */
@@ -33,13 +26,15 @@ export interface SessionListener {
   /** Returns the members of the answer, or throws a `LinkRefusal`. */
   told(message: SideMessage): object
   answered(reply: AppReply): void
+  /** It said good-bye, and its answer is on its way. */
+  left(reason: string | undefined): void
+  /** The channel is closed. */
   ended(code: number): void
 }
 
 type SideType =
   | 'app.update'
   | 'heartbeat'
-  | 'bye'
   | 'producer.register'
   | 'producer.unregister'
   | 'producer.list_changed'
@@ -80,6 +75,7 @@ export class AppSession implements ChannelReader {
       case 'reply':
         return this.#listener.answered(frame.reply)
       case 'refused':
+        if (frame.announcedBytes !== undefined) this.#artefacts.passOver(frame.announcedBytes)
         return this.#refuse(frame.id, frame.code, frame.message)
       case 'broken':
         return channel.close(closeCodes.badMessage, frame.reason)
@@ -92,16 +88,28 @@ export class AppSession implements ChannelReader {
   }
 
   closed(code: number): void {
-    this.#flush()
+    this.end()
+    this.#listener.ended(code)
+  }
+
+  /**
+   * Nothing more is taken. Not left to the close of the channel, which may come late: by then a
+   * newer connection may have opened the same buffers.
+   */
+  end(): void {
     this.#artefacts.close()
     for (const sessionId of this.#openBuffers) this.#deps.buffers.end(sessionId)
-    this.#listener.ended(code)
+    this.#openBuffers.clear()
   }
 
   #message(id: string | undefined, message: Incoming): void {
     if (message.type === 'scene.set') return this.#scene(id, message.text)
     // What was said before it holds before it.
     if (message.type !== 'heartbeat') this.#flush()
+    if (message.type === 'bye') {
+      this.#answer(id, {})
+      return this.#listener.left(message.reason)
+    }
     try {
       const done = this.#handle(message)
       if (done instanceof Promise) {
@@ -115,7 +123,7 @@ export class AppSession implements ChannelReader {
     }
   }
 
-  #handle(message: Exclude<Incoming, { type: 'scene.set' }>): object | Promise<object> {
+  #handle(message: Exclude<Incoming, { type: 'scene.set' | 'bye' }>): object | Promise<object> {
     const { sink, buffers } = this.#deps
     switch (message.type) {
       case 'hello':
@@ -170,7 +178,7 @@ export class AppSession implements ChannelReader {
     try {
       return ok(sink.setSceneText(text))
     } catch (error) {
-      if (error instanceof TypeError) return fail(new LinkRefusal('invalid', error.message))
+      if (error instanceof TypeError) return fail(new LinkRefusal('invalid', `/${error.message}`))
       log.error({ err: error }, 'a scene could not be taken')
       return fail(new LinkRefusal('internal', 'the server failed to take the scene'))
     } finally {

@@ -1,17 +1,19 @@
-import { type AppFacts, type HelloFacts, type DocumentFacts } from './message-parsers.ts'
 import { closeCodes } from '../../../lib/host-link/wire.ts'
+import type { Result } from '../../../lib/result.ts'
 import { AppRequests } from './app-requests.ts'
 import { AppSession, type SideMessage } from './app-session.ts'
-import type { AppLinkDeps } from './app-link.ts'
 import type { Channel } from './channel.ts'
 import { isMainBusy, lateReason, type SeenHeartbeat } from './late-reason.ts'
+import type { LinkDeps } from './link-deps.ts'
 import { LinkedProducers } from './linked-producers.ts'
+import type { AppFacts, DocumentFacts, HelloFacts } from './message-parsers.ts'
 import type { Presence } from './presence.ts'
 import { LinkRefusal } from './refusal.ts'
 
 interface Connection {
   readonly channel: Channel
   readonly requests: AppRequests
+  readonly session: AppSession
 }
 
 /**
@@ -20,7 +22,7 @@ interface Connection {
  */
 export class Application {
   readonly instanceId: string
-  readonly #deps: AppLinkDeps
+  readonly #deps: LinkDeps
   readonly #onPresence: (presence: Presence, from: Application) => void
   readonly #producers: LinkedProducers
   #connection: Connection | null = null
@@ -30,7 +32,7 @@ export class Application {
 
   constructor(
     instanceId: string,
-    deps: AppLinkDeps,
+    deps: LinkDeps,
     onPresence: (presence: Presence, from: Application) => void,
   ) {
     this.instanceId = instanceId
@@ -65,15 +67,16 @@ export class Application {
       limits,
       log,
     })
-    this.#connection = { channel, requests }
     const session = new AppSession(
       { ...this.#deps, channel },
       {
         told: message => this.#told(message),
         answered: reply => requests.settle(reply),
+        left: reason => this.#left(reason),
         ended: code => this.#ended(channel, code),
       },
     )
+    this.#connection = { channel, requests, session }
     channel.handTo(session)
     this.#producers.connected(requests)
     const { dccType: dcc_type, version, mode, pid } = hello.app
@@ -103,12 +106,6 @@ export class Application {
         }
         this.#changed()
         return {}
-      case 'bye':
-        this.#deps.log.info({ reason: message.reason }, 'application said good-bye')
-        this.#release(closeCodes.bye, 'bye')
-        this.#producers.forget()
-        this.#changed()
-        return {}
       case 'producer.register':
         return taken(this.#producers.register(message.scheme, message.resources, message.templates))
       case 'producer.unregister':
@@ -118,6 +115,13 @@ export class Application {
       case 'resource.updated':
         return taken(this.#producers.updated(message.uri))
     }
+  }
+
+  #left(reason: string | undefined): void {
+    this.#deps.log.info({ reason }, 'application said good-bye')
+    this.#release(closeCodes.bye, 'bye')
+    this.#producers.forget()
+    this.#changed()
   }
 
   #ended(channel: Channel, code: number): void {
@@ -132,6 +136,7 @@ export class Application {
     if (connection === null) return
     this.#connection = null
     this.#producers.disconnected()
+    connection.session.end()
     connection.requests.disconnect()
     connection.channel.close(code, reason)
   }
@@ -148,7 +153,7 @@ export class Application {
   }
 }
 
-function taken(result: { ok: boolean; failure?: { code: string; message: string } }): object {
-  if (result.ok || result.failure === undefined) return {}
-  throw new LinkRefusal(result.failure.code as LinkRefusal['code'], result.failure.message)
+function taken(result: Result<null, Pick<LinkRefusal, 'code' | 'message'>>): object {
+  if (result.ok) return {}
+  throw new LinkRefusal(result.failure.code, result.failure.message)
 }

@@ -11,7 +11,7 @@ type ArtefactPut = Extract<Incoming, { type: 'artefact.put' }>
 
 export interface ArtefactIntakeParts {
   readonly store: HostSink['artefacts']
-  readonly limits: Pick<Limits, 'maxArtefactBytes' | 'bodyTimeoutMs'>
+  readonly limits: Pick<Limits, 'maxArtefactBytes' | 'maxUploads' | 'bodyTimeoutMs'>
   pause(): void
   resume(): void
 }
@@ -20,7 +20,9 @@ export interface ArtefactIntakeParts {
 export class ArtefactIntake {
   readonly #parts: ArtefactIntakeParts
   /** The one whose bytes are coming. */
-  #receiving: { readonly id: string; readonly upload: Upload } | null = null
+  #receiving: { readonly id: string | null; readonly upload: Upload } | null = null
+  /** Those that the store has not finished, whose bytes may all be here. */
+  #storing = 0
 
   constructor(parts: ArtefactIntakeParts) {
     this.#parts = parts
@@ -28,16 +30,10 @@ export class ArtefactIntake {
 
   /** Resolves with the members of the answer. A put before the bytes of the last one gives that up. */
   async put(message: ArtefactPut): Promise<object> {
-    const { store, limits, pause, resume } = this.#parts
+    const { store, limits } = this.#parts
     this.#giveUp('another artefact.put came before all of its bytes')
     const { sizeBytes, sha256 } = message
-    const upload = new Upload({
-      sizeBytes,
-      sha256,
-      timeoutMs: limits.bodyTimeoutMs,
-      pause,
-      resume,
-    })
+    const upload = this.#uploadOf(sizeBytes, sha256)
     if (!upload.isComplete) this.#receiving = { id: message.id, upload }
     try {
       if (store === null) {
@@ -47,12 +43,28 @@ export class ArtefactIntake {
         const most = `at most ${limits.maxArtefactBytes} bytes are taken`
         throw new LinkRefusal('limit', `the artefact has ${sizeBytes} bytes, ${most}`)
       }
-      const { ref, existed } = await store.put(upload.bytes(), message.options)
-      return { uri: ref.uri, sha256: ref.digest.replace(/^sha256:/, ''), existed }
+      if (this.#storing >= limits.maxUploads) {
+        throw new LinkRefusal('limit', `${limits.maxUploads} artefacts are being stored already`)
+      }
+      this.#storing++
+      try {
+        const { ref, existed } = await store.put(upload.bytes(), message.options)
+        return { uri: ref.uri, sha256: ref.digest.replace(/^sha256:/, ''), existed }
+      } finally {
+        this.#storing--
+      }
     } catch (error) {
       upload.refuse()
       throw asRefusal(error)
     }
+  }
+
+  /** A put that was no good: its bytes, if they come, are nobody's. */
+  passOver(sizeBytes: number): void {
+    this.#giveUp('another artefact.put came before all of its bytes')
+    const upload = this.#uploadOf(sizeBytes, undefined)
+    upload.refuse()
+    this.#receiving = { id: null, upload }
   }
 
   abort(id: string): object {
@@ -74,6 +86,11 @@ export class ArtefactIntake {
 
   close(): void {
     this.#giveUp('the link is closed')
+  }
+
+  #uploadOf(sizeBytes: number, sha256: string | undefined): Upload {
+    const { limits, pause, resume } = this.#parts
+    return new Upload({ sizeBytes, sha256, timeoutMs: limits.bodyTimeoutMs, pause, resume })
   }
 
   #giveUp(why: string): void {

@@ -1,7 +1,6 @@
 import type { Socket } from 'node:net'
 import type { RawData, WebSocket } from 'ws'
 import { closeCodes } from '../../../lib/host-link/wire.ts'
-import type { Clock } from '../../../lib/clock.ts'
 import type { Limits } from '../../options.ts'
 
 export type ChannelLimits = Pick<Limits, 'linkPingMs' | 'linkSilenceMs' | 'maxLinkBacklogBytes'>
@@ -14,7 +13,7 @@ export interface ChannelReader {
   closed(code: number): void
 }
 
-/** The close frame has room for so many bytes of reason. */
+/** What a close frame has room for (RFC 6455, section 5.5, less the code). */
 const maxReasonBytes = 123
 
 /**
@@ -25,27 +24,26 @@ export class Channel {
   readonly #ws: WebSocket
   readonly #socket: Socket
   readonly #limits: ChannelLimits
-  readonly #ticks: Clock
   readonly #pinging: NodeJS.Timeout
   #reader: ChannelReader
-  #lastArrivalMs: number
-  #lastBytesRead = 0
+  /** As seen at the last ping. */
+  #bytesRead = 0
+  /** Nothing arrived for at least so long. */
+  #silentMs = 0
 
   constructor(
     ws: WebSocket,
     socket: Socket,
-    { limits, ticks, reader }: { limits: ChannelLimits; ticks: Clock; reader: ChannelReader },
+    { limits, reader }: { limits: ChannelLimits; reader: ChannelReader },
   ) {
     this.#ws = ws
     this.#socket = socket
     this.#limits = limits
-    this.#ticks = ticks
     this.#reader = reader
-    this.#lastArrivalMs = ticks.now()
+    this.#bytesRead = socket.bytesRead
     this.#pinging = setInterval(() => this.#look(), limits.linkPingMs)
     this.#pinging.unref()
     ws.on('message', (data, isBinary) => this.#arrived(data, isBinary))
-    ws.on('pong', () => (this.#lastArrivalMs = ticks.now()))
     ws.once('close', code => {
       clearInterval(this.#pinging)
       this.#reader.closed(code)
@@ -63,7 +61,7 @@ export class Channel {
     return this.#ws.readyState === this.#ws.OPEN
   }
 
-  /** False when the channel is not open any more, or just had to be closed. */
+  /** False when the channel is not open any more, or had to be closed for what waits on it. */
   send(message: object): boolean {
     if (!this.isOpen) return false
     this.#ws.send(JSON.stringify(message))
@@ -76,22 +74,16 @@ export class Channel {
     this.#ws.close(code, fitting(reason))
   }
 
-  cut(): void {
-    this.#ws.terminate()
-  }
-
   /** Reads nothing more: what the peer sends then waits at the peer. */
   pause(): void {
     this.#ws.pause()
   }
 
   resume(): void {
-    this.#lastArrivalMs = this.#ticks.now()
     this.#ws.resume()
   }
 
   #arrived(data: RawData, isBinary: boolean): void {
-    this.#lastArrivalMs = this.#ticks.now()
     // Frames behind a close of ours are nobody's any more.
     if (!this.isOpen) return
     const bytes = data as Buffer
@@ -100,16 +92,19 @@ export class Channel {
   }
 
   #look(): void {
-    const nowMs = this.#ticks.now()
+    const { linkPingMs, linkSilenceMs } = this.#limits
     const { bytesRead } = this.#socket
-    // A large message on its way is a sign of life, too; so is one that we do not read.
-    if (bytesRead !== this.#lastBytesRead || this.#ws.isPaused) this.#lastArrivalMs = nowMs
-    this.#lastBytesRead = bytesRead
-    if (nowMs - this.#lastArrivalMs >= this.#limits.linkSilenceMs) this.cut()
+    // Any byte counts, also of a large message on its way; while nothing is read, none can come.
+    const isSilent = bytesRead === this.#bytesRead && !this.#ws.isPaused
+    this.#bytesRead = bytesRead
+    // Counted by pings, not by the clock: a machine that slept has not listened meanwhile.
+    this.#silentMs = isSilent ? this.#silentMs + linkPingMs : 0
+    if (this.#silentMs >= linkSilenceMs) this.#ws.terminate()
     else if (this.isOpen) this.#ws.ping()
   }
 }
 
+/** Cut at a character. */
 function fitting(reason: string): string {
   const bytes = Buffer.from(reason)
   if (bytes.length <= maxReasonBytes) return reason

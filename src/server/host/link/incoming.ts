@@ -21,6 +21,8 @@ export type IncomingFrame =
       readonly type: string
       readonly code: LinkErrorCode
       readonly message: string
+      /** Bytes that it said would follow, and that may be on their way. */
+      readonly announcedBytes?: number
     }
   /** An unknown type without an id: something newer than this server. */
   | { readonly kind: 'passed' }
@@ -48,7 +50,7 @@ export function parseFrame(text: string, nowMs: number, limits: LinkParseLimits)
   const wrongId = reader.firstFailure
   if (wrongId !== null) {
     const message = `${wrongId.pointer} ${wrongId.detail}`
-    return { kind: 'refused', id: undefined, type, code: 'invalid', message }
+    return { kind: 'refused', id: undefined, type, code: 'invalid', message, ...announced(value) }
   }
   if (type === 'ok' || type === 'error') {
     if (id === undefined) return { kind: 'passed' }
@@ -65,7 +67,13 @@ export function parseFrame(text: string, nowMs: number, limits: LinkParseLimits)
   const failure = reader.failure
   if (failure === null) return { kind: 'message', id, message }
   const detail = `${failure.pointer} ${failure.detail}`.trimStart()
-  return { kind: 'refused', id, type, code: 'invalid', message: detail }
+  return { kind: 'refused', id, type, code: 'invalid', message: detail, ...announced(value) }
+}
+
+/** Whoever sends a message that is refused may not wait for the answer before the bytes. */
+function announced({ type, size }: JsonObject): { readonly announcedBytes?: number } {
+  const announces = type === 'artefact.put' && Number.isSafeInteger(size) && Number(size) > 0
+  return announces ? { announcedBytes: Number(size) } : {}
 }
 
 /** An error of the application without code or text is an error all the same. */

@@ -40,7 +40,7 @@ export interface AppFacts {
 
 export interface HelloFacts {
   readonly type: 'hello'
-  readonly protocol: readonly unknown[]
+  readonly protocol: readonly number[]
   readonly client: { readonly name: string; readonly version: string }
   readonly app: AppFacts
   readonly instanceId: string
@@ -110,7 +110,7 @@ const maxDocumentChars = 4096
 const modes = ['gui', 'background'] as const
 const sessionIdForm = 'must be 1 to 128 of the characters A-Z a-z 0-9 . _ ~ : @ + -'
 
-/** By type. What a parser finds wrong it leaves with the reader; then its result counts for nothing. */
+/** By type. What one finds wrong it leaves with the reader; then its result counts for nothing. */
 export const parsers: Readonly<Record<string, (frame: MessageText) => Incoming>> = {
   hello,
   heartbeat: ({ reader, limits }) => {
@@ -184,8 +184,7 @@ export const parsers: Readonly<Record<string, (frame: MessageText) => Incoming>>
 }
 
 function hello({ reader, limits }: MessageText): HelloFacts {
-  const protocol = reader.any('protocol')
-  if (!Array.isArray(protocol)) reader.refuse('protocol', 'must be an array of versions')
+  const protocol = readVersions(reader)
   const client = new MemberReader(reader.any('client'), '/client', 'pass')
   const app = new MemberReader(reader.any('app'), '/app', 'pass')
   const name = (from: MemberReader, member: string) => from.name(member, limits.maxFieldChars)
@@ -195,7 +194,7 @@ function hello({ reader, limits }: MessageText): HelloFacts {
   }
   const facts: HelloFacts = {
     type: 'hello',
-    protocol: Array.isArray(protocol) ? protocol : [],
+    protocol,
     client: {
       name: requiredName(client, 'name', limits.maxFieldChars),
       version: requiredName(client, 'version', limits.maxFieldChars),
@@ -213,6 +212,13 @@ function hello({ reader, limits }: MessageText): HelloFacts {
   reader.inherit(client.failure)
   reader.inherit(app.failure)
   return facts
+}
+
+function readVersions(reader: MemberReader): readonly number[] {
+  const value = reader.any('protocol')
+  if (Array.isArray(value) && value.every(Number.isSafeInteger)) return value
+  reader.refuse('protocol', 'must be an array of whole numbers')
+  return []
 }
 
 function artefactPut({ id, reader, nowMs, limits }: MessageText): Incoming {

@@ -1,23 +1,17 @@
-import type { LinkErrorCode } from '../../../lib/host-link/wire.ts'
 import { type Result, fail, ok } from '../../../lib/result.ts'
 import type { Limits } from '../../options.ts'
 import type { Descriptor, Template } from '../../resources/producer.ts'
 import { isScheme, parseResourceUri } from '../../resources/resource-uri.ts'
 import { type MemberFailure, MemberReader, pointerTo } from '../member-reader.ts'
 import { present } from '../messages.ts'
-
-/** What the error answer to a message of the application says. */
-export interface LinkFailure {
-  readonly code: LinkErrorCode
-  readonly message: string
-}
+import { LinkRefusal } from './refusal.ts'
 
 export type OfferLimits = Pick<Limits, 'maxLinkResources' | 'maxUriChars'>
 
-export function parseScheme(value: unknown): Result<string, LinkFailure> {
+export function parseScheme(value: unknown): Result<string, LinkRefusal> {
   if (isScheme(value)) return ok(value)
   const form = 'a lower-case letter, then letters, digits, "+", "-" or ".", at most 64 characters'
-  return fail({ code: 'invalid', message: `/scheme must be ${form}` })
+  return fail(new LinkRefusal('invalid', `/scheme must be ${form}`))
 }
 
 /** The member `resources`; frozen. Of several with one URI the first counts. */
@@ -25,18 +19,18 @@ export function parseResources(
   value: unknown,
   scheme: string,
   limits: OfferLimits,
-): Result<readonly Descriptor[], LinkFailure> {
+): Result<readonly Descriptor[], LinkRefusal> {
   return parseList(value, '/resources', limits, 'uri', (item, pointer) =>
     parseDescriptor(item, pointer, scheme, limits),
   )
 }
 
-/** The member `templates`, likewise; absent means none. */
+/** The member `templates`, likewise. */
 export function parseTemplates(
   value: unknown,
   scheme: string,
   limits: OfferLimits,
-): Result<readonly Template[], LinkFailure> {
+): Result<readonly Template[], LinkRefusal> {
   return parseList(value, '/templates', limits, 'uriTemplate', (item, pointer) =>
     parseTemplate(item, pointer, scheme, limits),
   )
@@ -53,14 +47,9 @@ function parseDescriptor(
   const parsed = parseResourceUri(uri, limits.maxUriChars)
   if (!parsed.ok) reader.refuse('uri', parsed.failure.replace(/^uri /, ''))
   else if (parsed.value.scheme !== scheme) reader.refuse('uri', `must begin with ${scheme}:`)
-  const size = reader.any('size')
-  if (size !== undefined && !(Number.isSafeInteger(size) && Number(size) >= 0)) {
-    reader.refuse('size', 'must be a number of bytes, 0 or more')
-  }
+  const size = reader.integer('size', 0, Number.MAX_SAFE_INTEGER)
   const texts = readTexts(reader, limits)
-  return reader.finish<Descriptor>(
-    present({ uri: String(uri), ...texts, size: size as number | undefined }),
-  )
+  return reader.finish<Descriptor>(present({ uri: String(uri), ...texts, size }))
 }
 
 function parseTemplate(
@@ -103,21 +92,20 @@ function parseList<Key extends string, Item extends Readonly<Record<Key, string>
   { maxLinkResources }: OfferLimits,
   key: Key,
   parse: (item: unknown, pointer: string) => Result<Item, MemberFailure>,
-): Result<readonly Item[], LinkFailure> {
-  const list: unknown = value ?? []
-  if (!Array.isArray(list)) {
-    return fail({ code: 'invalid', message: `${pointer} must be an array` })
+): Result<readonly Item[], LinkRefusal> {
+  if (!Array.isArray(value)) {
+    return fail(new LinkRefusal('invalid', `${pointer} must be an array`))
   }
-  if (list.length > maxLinkResources) {
+  if (value.length > maxLinkResources) {
     const message = `${pointer} must not have more than ${maxLinkResources} entries (maxLinkResources)`
-    return fail({ code: 'limit', message })
+    return fail(new LinkRefusal('limit', message))
   }
   const items = new Map<string, Item>()
-  for (const [index, raw] of list.entries()) {
+  for (const [index, raw] of value.entries()) {
     const item = parse(raw, pointerTo(pointer, index))
     if (!item.ok) {
       const { pointer: where, detail } = item.failure
-      return fail({ code: 'invalid', message: `${where} ${detail}` })
+      return fail(new LinkRefusal('invalid', `${where} ${detail}`))
     }
     const name = item.value[key]
     if (!items.has(name)) items.set(name, Object.freeze(item.value))

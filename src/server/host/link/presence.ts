@@ -2,10 +2,10 @@ import type { Logger } from '../../../lib/logger.ts'
 import type { InstancePatch } from '../instance-record.ts'
 import type { AppFacts, DocumentFacts } from './message-parsers.ts'
 
-/** What is known of the application: null members when nobody is connected. */
+/** What is known of the application, or of the one that was connected last. */
 export interface Presence {
   readonly connected: boolean
-  /** The last one that was connected; null before the first. */
+  /** Null before the first one. */
   readonly app: AppFacts | null
   readonly document: DocumentFacts | null
   /** Its main thread is at work. */

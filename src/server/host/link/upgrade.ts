@@ -64,6 +64,12 @@ export function createLinkUpgrade(deps: LinkUpgradeDeps): LinkUpgrade {
       const detail = `the live link needs "Sec-WebSocket-Protocol: ${subprotocol}"`
       return refuseUpgrade(socket, makeProblem(400, 'body-invalid', detail))
     }
+    // The library would take an older draft as well.
+    if (req.headers['sec-websocket-version'] !== '13') {
+      const detail = 'no WebSocket handshake: the live link needs "Sec-WebSocket-Version: 13"'
+      const problem = makeProblem(400, 'body-invalid', detail)
+      return refuseUpgrade(socket, problem, { 'Sec-WebSocket-Version': '13' })
+    }
     if (deps.openLinks() >= limits.maxLinks) {
       const detail = `${limits.maxLinks} links are open already`
       const busy = toProblem(new ServiceError('limit_reached', detail))

@@ -1,8 +1,10 @@
 import { createHash } from 'node:crypto'
 import { LinkRefusal } from './refusal.ts'
 
-/** Bytes that wait for the store before the application is asked to wait. */
+/** What waits for the store before the application is asked to wait. */
 const maxWaitingBytes = 1024 * 1024
+/** Each piece costs more than its bytes. */
+const maxWaitingPieces = 1024
 
 export interface UploadParts {
   readonly sizeBytes: number
@@ -39,10 +41,11 @@ export class Upload {
   feed(bytes: Buffer): boolean {
     if (bytes.length > this.#missing) return false
     this.#missing -= bytes.length
-    if (this.#isRefused) return true
+    // An empty frame brings nothing: it must neither take room nor gain time.
+    if (this.#isRefused || bytes.length === 0) return true
     this.#waiting.push(bytes)
     this.#waitingBytes += bytes.length
-    if (this.#waitingBytes > maxWaitingBytes && !this.#paused) {
+    if (!this.#paused && this.#isFull(1)) {
       this.#paused = true
       this.#parts.pause()
     }
@@ -69,6 +72,7 @@ export class Upload {
     const { sha256 } = this.#parts
     const hash = sha256 === undefined ? null : createHash('sha256')
     for (;;) {
+      if (this.#failure !== null) throw this.#failure
       const piece = this.#waiting.shift()
       if (piece !== undefined) {
         this.#waitingBytes -= piece.length
@@ -78,7 +82,6 @@ export class Upload {
         continue
       }
       if (this.#missing === 0) break
-      if (this.#failure !== null) throw this.#failure
       await this.#more()
     }
     if (hash !== null && hash.digest('hex') !== sha256) {
@@ -87,9 +90,14 @@ export class Upload {
   }
 
   #flow(): void {
-    if (!this.#paused || this.#waitingBytes > maxWaitingBytes / 2) return
+    if (!this.#paused || this.#isFull(1 / 2)) return
     this.#paused = false
     this.#parts.resume()
+  }
+
+  #isFull(share: number): boolean {
+    if (this.#waiting.length > maxWaitingPieces * share) return true
+    return this.#waitingBytes > maxWaitingBytes * share
   }
 
   #more(): Promise<void> {

@@ -40,8 +40,11 @@ export function createMethods(parts: MethodParts | null): MethodTable {
     [
       'resources/unsubscribe',
       (params, session) => {
-        const canonical = registry.assertSubscribable(params.uri)
-        hub.unsubscribe(session, String(params.uri), canonical)
+        const canonical = registry.canonical(params.uri)
+        // A subscription can be given up also after its scheme went.
+        if (!hub.unsubscribe(session, String(params.uri), canonical)) {
+          registry.assertSubscribable(params.uri)
+        }
         session.stream?.forget(String(params.uri))
         return empty
       },

@@ -1,0 +1,65 @@
+"""Shows AI clients what is open in Blender, through a running `service-cli serve`."""
+
+bl_info = {
+    "name": "service-cli link",
+    "author": "service-cli",
+    "version": (0, 1, 0),
+    "blender": (2, 93, 0),
+    "location": "Preferences > Add-ons; 3D View > Sidebar > service-cli",
+    "description": "Shows AI clients the open scene, through a running service-cli serve",
+    "category": "System",
+}
+
+import os
+import sys
+
+if "bpy" in locals():
+    # Reload Scripts runs this file again and would keep the old modules: start from the files.
+    for _name in [name for name in sys.modules if name.startswith(__package__ + ".")]:
+        del sys.modules[_name]
+        globals().pop(_name.rpartition(".")[2], None)
+
+import bpy
+
+from . import operators, panels, preferences
+from .running import Running
+
+VERSION = ".".join(str(part) for part in bl_info["version"])
+CLASSES = (preferences.ServiceCliPreferences,) + operators.CLASSES + panels.CLASSES
+
+
+def pump():
+    """Background mode: call it in your script's own loop, and once after the last change."""
+    if preferences.RUNNING is not None:
+        preferences.RUNNING.pump()
+
+
+def flush(timeout=5.0):
+    """For scripts: pumps until the server has everything. False when it had not in time."""
+    return preferences.RUNNING is not None and preferences.RUNNING.flush(timeout)
+
+
+def register():
+    for each in CLASSES:
+        bpy.utils.register_class(each)
+    bpy.types.IMAGE_MT_image.append(panels.draw_image_menu)
+    preferences.RUNNING = Running(VERSION)
+    if _asked_for():
+        preferences.RUNNING.connect(preferences.settings_of(preferences.current()))
+
+
+def unregister():
+    running, preferences.RUNNING = preferences.RUNNING, None
+    if running is not None:
+        running.disconnect("the add-on was switched off")
+    bpy.types.IMAGE_MT_image.remove(panels.draw_image_menu)
+    for each in reversed(CLASSES):
+        bpy.utils.unregister_class(each)
+
+
+def _asked_for():
+    """Nothing starts unasked: by the check box, or by whoever set both variables for this run."""
+    if os.environ.get("SERVICE_HOST_URL") and os.environ.get("SERVICE_HOST_TOKEN"):
+        return True
+    chosen = preferences.current()
+    return chosen is not None and chosen.connect_on_startup

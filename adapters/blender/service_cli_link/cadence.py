@@ -1,0 +1,58 @@
+"""When to collect the scene: at once for the first change, then no more than the cost allows."""
+
+QUIET_SECONDS = 0.1
+FORCED_SECONDS = 0.5
+COST_RATIO = 10
+CHEAP_SECONDS = 0.02
+
+
+class Cadence:
+    """Decides, and does nothing itself. `clock` gives seconds that never go back.
+
+    The first change after a pause is collected inside the handler that reports it (leading edge),
+    when collecting was cheap so far. Later ones wait until nothing changed for a while, or until
+    the oldest has waited long enough (trailing edge). In any case collecting takes no more than
+    about a tenth of the time.
+    """
+
+    def __init__(self, clock):
+        self._clock = clock
+        self._first_change = None
+        self._last_change = None
+        self._last_collected = None
+        self._cost = 0.0
+        self.server_interval = 0.0
+
+    @property
+    def dirty(self):
+        return self._first_change is not None
+
+    @property
+    def interval(self):
+        return max(QUIET_SECONDS, COST_RATIO * self._cost, self.server_interval)
+
+    def changed(self):
+        """Something changed. True: collect it now."""
+        now = self._clock()
+        if self._first_change is None:
+            self._first_change = now
+        self._last_change = now
+        return self._cost <= CHEAP_SECONDS and self._rested(now)
+
+    def due(self):
+        """Asked by the timer. True: collect now."""
+        if self._first_change is None:
+            return False
+        now = self._clock()
+        quiet = now - self._last_change >= QUIET_SECONDS
+        forced = now - self._first_change >= FORCED_SECONDS
+        return (quiet or forced) and self._rested(now)
+
+    def collected(self, seconds):
+        self._cost = seconds
+        self._last_collected = self._clock()
+        self._first_change = None
+        self._last_change = None
+
+    def _rested(self, now):
+        return self._last_collected is None or now - self._last_collected >= self.interval

@@ -1,0 +1,83 @@
+"""Blender's own notices of what happened, as calls on one listener."""
+
+import threading
+from itertools import islice
+
+import bpy
+from bpy.app.handlers import persistent
+
+MAX_TOUCHED = 256
+
+
+class Changes:
+    """Installs handlers that survive the opening of another file, and takes every one back.
+
+    The listener has `changed(names)`, `happened(action)`, `render_began()` and `render_ended(action)`.
+    Handlers of a render, and those that fire while one runs, may be called on the render's own
+    thread, where Blender's data must not be touched: there only `mark()` and the render calls are made.
+    """
+
+    def __init__(self, listener):
+        self._listener = listener
+        self._installed = []
+
+    def install(self):
+        listener = self._listener
+
+        @persistent
+        def depsgraph_update_post(scene, depsgraph=None, *_):
+            if _on_main_thread():
+                listener.changed(_touched(depsgraph))
+            else:
+                listener.mark()
+
+        @persistent
+        def frame_change_post(*_):
+            if _on_main_thread():
+                listener.changed(())
+            else:
+                listener.mark()
+
+        self._add("depsgraph_update_post", depsgraph_update_post)
+        self._add("frame_change_post", frame_change_post)
+        for name, action in (
+            ("undo_post", "edit.undo"),
+            ("redo_post", "edit.redo"),
+            ("load_post", "file.load"),
+            ("save_post", "file.save"),
+        ):
+            self._add(name, _telling(listener.happened, action))
+        self._add("render_init", _telling(listener.render_began))
+        self._add("render_complete", _telling(listener.render_ended, "render.complete"))
+        self._add("render_cancel", _telling(listener.render_ended, "render.cancel"))
+
+    def remove(self):
+        for name, handler in self._installed:
+            handlers = getattr(bpy.app.handlers, name)
+            if handler in handlers:
+                handlers.remove(handler)
+        self._installed = []
+
+    def _add(self, name, handler):
+        getattr(bpy.app.handlers, name).append(handler)
+        self._installed.append((name, handler))
+
+
+def _telling(method, *known):
+    @persistent
+    def handler(*_):
+        method(*known)
+
+    return handler
+
+
+def _on_main_thread():
+    return threading.current_thread() is threading.main_thread()
+
+
+def _touched(depsgraph):
+    """Names of objects that changed: names, for a reference dies with the next undo."""
+    if depsgraph is None:
+        return ()
+    updates = islice(depsgraph.updates, MAX_TOUCHED)
+    return [each.id.name_full for each in updates if isinstance(each.id, bpy.types.Object)]

@@ -1,0 +1,96 @@
+"""Numbers and values as JSON can carry them: finite, six digits, bounded."""
+
+from math import floor, pi
+
+DIGITS = 6
+SCALE = 10.0**DIGITS
+DEGREE_SCALE = 10.0**4
+TURNS = 180.0 / pi * DEGREE_SCALE
+MAX_DEPTH = 4
+MAX_ITEMS = 64
+MAX_TEXT = 512
+
+
+class Cleaner:
+    """Rounds numbers and counts those that had to be left out."""
+
+    def __init__(self, is_secret=lambda name: False):
+        self._is_secret = is_secret
+        self.dropped = 0
+
+    def number(self, value):
+        result = self.numbers((value,))
+        return None if result is None else result[0]
+
+    def numbers(self, values):
+        """A list of finite numbers, or None: half a vector serves nobody.
+
+        Several times quicker than round(), and floor() itself refuses what is not finite.
+        """
+        try:
+            return [floor(value * SCALE + 0.5) / SCALE for value in values]
+        except (ValueError, OverflowError):
+            self.dropped += 1
+            return None
+
+    def degrees(self, radians):
+        """Four digits: a quarter turn in Blender's single precision is 90.000003 degrees."""
+        try:
+            return [floor(value * TURNS + 0.5) / DEGREE_SCALE for value in radians]
+        except (ValueError, OverflowError):
+            self.dropped += 1
+            return None
+
+    def value(self, value, depth=0):
+        """Any value as JSON, bounded; raises TypeError for what JSON has no form for."""
+        if value is None or isinstance(value, (bool, int)):
+            return value
+        if isinstance(value, float):
+            return self.number(value)
+        if isinstance(value, str):
+            return short_text(value)
+        if hasattr(value, "name_full"):
+            return {"id": short_text(value.name_full)}  # a data-block: its own properties are not ours
+        if hasattr(value, "to_list"):
+            value = value.to_list()  # Blender's arrays cannot be iterated over in every version
+        if depth >= MAX_DEPTH:
+            raise TypeError("too deep")
+        if hasattr(value, "items"):
+            return self._members(value, depth)
+        if isinstance(value, (bytes, bytearray)):
+            raise TypeError("no JSON form for bytes")
+        # Vectors and matrices have no __iter__ but can be gone through: iter() says, or raises.
+        return [self.value(item, depth + 1) for item in first(iter(value), MAX_ITEMS)]
+
+    def _members(self, value, depth):
+        members = {}
+        for name, member in first(value.items(), MAX_ITEMS):
+            if self._is_secret(str(name)):
+                members[str(name)] = "[redacted]"
+                continue
+            try:
+                members[str(name)] = self.value(member, depth + 1)
+            except TypeError:
+                continue  # what JSON has no form for is left out, the rest is told
+        return members
+
+
+def without_nothing(members):
+    """What is not known is not told."""
+    return {name: value for name, value in members.items() if value is not None}
+
+
+def first(values, limit):
+    result = []
+    for value in values:
+        if len(result) == limit:
+            break
+        result.append(value)
+    return result
+
+
+def short_text(text, limit=MAX_TEXT):
+    """Names in old files may hold bytes that are no UTF-8: Python shows them as lone surrogates."""
+    text = text.encode("utf-8", "replace").decode("utf-8")
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+

@@ -1,0 +1,289 @@
+"""One connection's worth of work: what changed in Blender goes out, what is asked is answered."""
+
+import os
+import time
+import traceback
+from contextlib import contextmanager
+
+import bpy
+
+from . import object_detail, object_uri, scene_facts, snapshot
+from .actions import OperatorWatch
+from .cadence import Cadence
+from .changes import Changes
+from .console_tee import ConsoleTee
+from .missing_files import MissingFiles
+from .service_host_link import Busy, HostLink, NotFound
+
+MAX_UPDATED = 100
+CONSOLE_LINES = 2000
+
+
+class LinkSession:
+    """From connect to disconnect. Everything but `mark` and the render calls: main thread only."""
+
+    def __init__(self, settings, version, clock=time.monotonic, make_link=HostLink):
+        self.settings = settings
+        self.rendering = False
+        self.failure = None
+        self.on_render_began = _nothing
+        self.on_rendered = _nothing
+        self._clock = clock
+        self._cadence = Cadence(clock)
+        self._marked = True  # the first look
+        self._touched = set()
+        self._names = None
+        self._document = None
+        self._key = None
+        self._revision = 0
+        self._collecting = False
+        self._unheard = False
+        self._loading = False
+        self._missing = MissingFiles(clock)
+        self._changes = Changes(self)
+        self._operators = OperatorWatch(self._act)
+        self._console = None
+        self.session_id = "blender-console-%d" % os.getpid()
+        self.link = make_link(
+            "blender",
+            app_version=bpy.app.version_string,
+            mode="background" if bpy.app.background else "gui",
+            display_name="Blender " + bpy.app.version_string,
+            url=settings.url or None,
+            token=settings.token or None,
+            registry_dir=settings.registry_dir or None,
+            on_read=self._read,
+            client_name="service-cli-blender",
+            client_version=version,
+        )
+
+    def start(self):
+        self._changes.install()
+        self._offer()
+        self.link.start()
+
+    def stop(self, reason):
+        self._changes.remove()
+        self._close_console()
+        self.link.stop(reason)
+        self.link.pump()  # what was cut off ends, so that files made for it go
+
+    def apply(self, settings):
+        """Switches of what is shared take effect at once, an address at the next connect."""
+        before, self.settings = self.settings, settings
+        if before.objects and not settings.objects:
+            self.link.unregister(object_uri.SCHEME)
+            self._names = None
+        if before.scene and not settings.scene:
+            self.link.set_scene(None)
+            self.link.set_document(None)
+            self._document = None
+        self._offer()
+        self._marked = True
+
+    def tick(self):
+        """What the timer does, and `service_cli_link.pump()` in background mode."""
+        self.link.pump()
+        if self.busy:
+            if _render_runs():
+                return
+            self.render_ended("render.end")  # one that never said how it ended
+        if bpy.app.background:
+            bpy.context.view_layer.update()  # until then Blender itself does not know
+        if self.settings.actions:
+            self._operators.look()
+        self._look()
+        if self._wanted and self._cadence.due():
+            self._publish()
+
+    @property
+    def busy(self):
+        """A render reads the scene on its own thread: leave it alone meanwhile."""
+        return self.rendering and not bpy.app.background
+
+    @property
+    def settled(self):
+        """Nothing is left to collect."""
+        return not self._marked and not self._cadence.dirty
+
+    @property
+    def _wanted(self):
+        """Nobody needs a scene while the one before is still on its way, or nobody is there."""
+        return self.link.connected and self.link.scene_settled
+
+    def changed(self, names):
+        if len(self._touched) < MAX_UPDATED:
+            self._touched.update(names)
+        if self.busy or self._collecting:
+            self._marked = True
+        elif self._cadence.changed() and self._wanted:
+            self._publish()
+
+    def mark(self):
+        """From any thread: the next tick has to look."""
+        self._marked = True
+
+    @contextmanager
+    def unheard(self):
+        """What the add-on does itself is nothing that was done in Blender."""
+        self._unheard = True
+        try:
+            yield
+        finally:
+            self._unheard = False
+
+    def happened(self, action):
+        if self._unheard:
+            return
+        if action == "file.load":
+            self._operators.start_over()
+            self._missing.forget()
+        elif action == "file.save":
+            self._missing.forget()
+        self._act(action, _path_of(action))
+        self._marked = True
+        if not self.busy:
+            self._loading = action == "file.load"
+            self._look()
+            self._loading = False
+
+    def render_began(self):
+        self.rendering = True
+        self.link.set_busy("rendering")
+        self._act("render.start", {})
+        self.on_render_began()
+
+    def render_ended(self, action):
+        self.rendering = False
+        self.link.set_busy(None)
+        self._act(action, {})
+        self._marked = True
+        if action == "render.complete":
+            self.on_rendered()
+
+    def _look(self):
+        """The few things that change without any notice of Blender's."""
+        self._cadence.server_interval = self.link.limits.get("scene_min_interval_ms", 0) / 1000.0
+        self._tell_document()
+        key = _cheap_key()
+        if key != self._key or self._marked:
+            self._key, self._marked = key, False
+            self.changed(())
+
+    def _tell_document(self):
+        if not self.settings.scene:
+            return
+        document = self._document_now()
+        if document != self._document:
+            self._document = document
+            self.link.set_document(document["path"], document["name"], document["modified"])
+
+    def _document_now(self):
+        return scene_facts.document(bpy, self._loading)
+
+    def _publish(self):
+        if self._collecting:
+            return
+        self._collecting = True
+        started = self._clock()
+        try:
+            self._tell_scene()
+            if self.settings.objects:
+                self._tell_objects()
+            self.failure = None
+        except Exception as error:
+            self._failed(error)
+        finally:
+            self._collecting = False
+            self._cadence.collected(self._clock() - started)
+
+    def _failed(self, error):
+        """Said once and not at each change; whatever Blender was doing goes on."""
+        failure = "the scene could not be read: %s: %s" % (type(error).__name__, error)
+        if failure != self.failure:
+            self.failure = failure
+            traceback.print_exc()
+
+    def _tell_scene(self):
+        if self.settings.scene:
+            self._revision += 1
+            warnings = self._missing.warnings(bpy)
+            document = self._document_now()
+            detail, limits = self.settings.detail, self.link.limits
+            self.link.set_scene(
+                snapshot.collect(detail, limits, self._revision, warnings, document)
+            )
+
+    def _tell_objects(self):
+        objects = bpy.context.scene.objects
+        names = [item.name_full for item in objects[: object_detail.MAX_LISTED]]
+        touched, self._touched = self._touched, set()
+        if names != self._names:
+            gone = set(self._names or ()) - set(names)
+            touched.update(sorted(gone)[:MAX_UPDATED])
+            self._names = names
+            self.link.list_changed(object_uri.SCHEME, object_detail.descriptors(names))
+        for name in sorted(touched)[:MAX_UPDATED]:
+            self.link.updated(object_uri.object_uri(name))
+
+    def _read(self, uri):
+        if self.busy:
+            raise Busy("Blender is rendering")
+        if bpy.app.background:
+            bpy.context.view_layer.update()
+        text = object_detail.read(uri)
+        if text is None:
+            raise NotFound(uri)
+        return [{"uri": uri, "mimeType": object_detail.MIME, "text": text}]
+
+    def _offer(self):
+        if self.settings.objects:
+            self.link.register(object_uri.SCHEME, [], object_detail.TEMPLATES)
+            self._names = None
+        if self.settings.console and self._console is None:
+            self.link.open_events(self.session_id, maxlen=CONSOLE_LINES)
+            self._console = ConsoleTee(self._say)
+            self._console.install()
+        elif not self.settings.console:
+            self._close_console()
+
+    def _close_console(self):
+        if self._console is not None:
+            self._console.remove()
+            self._console = None
+
+    def _say(self, stream, line):
+        level = "warning" if stream == "stderr" else "info"
+        self.link.log(line, self.session_id, source="blender", stream=stream, level=level)
+
+    def _act(self, action, params):
+        if self.settings.actions:
+            self.link.record(action, params=params)
+
+
+def _nothing():
+    return None
+
+
+def _render_runs():
+    """Before Blender 3.3 there is no asking: it runs until it says that it ended."""
+    is_running = getattr(bpy.app, "is_job_running", None)
+    return is_running is None or is_running("RENDER")
+
+
+def _path_of(action):
+    return {"path": bpy.data.filepath} if action.startswith("file.") else {}
+
+
+def _cheap_key():
+    context = bpy.context
+    windows = context.window_manager.windows
+    screen = windows[0].screen if len(windows) else None
+    return (
+        bpy.data.filepath,
+        bpy.data.is_dirty,
+        context.scene.name_full,
+        context.view_layer.name,
+        context.mode,
+        bool(screen is not None and screen.is_animation_playing),
+    )

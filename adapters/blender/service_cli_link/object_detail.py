@@ -1,0 +1,120 @@
+"""blender-object://<name>: all about one object, read when a client asks for it."""
+
+import json
+
+import bpy
+
+from . import finite, object_facts, object_uri
+from .sensitive import is_sensitive_name
+
+MIME = "application/json"
+MAX_LISTED = 2000
+TEMPLATES = [
+    {
+        "uriTemplate": object_uri.PREFIX + "{name}",
+        "name": "One object",
+        "description": "An object of the open document: transform, geometry, materials, modifiers, "
+        "constraints, custom properties. The name is percent-encoded.",
+        "mimeType": MIME,
+    }
+]
+
+
+def descriptors(names):
+    return [
+        {"uri": object_uri.object_uri(name), "name": name, "mimeType": MIME}
+        for name in names[:MAX_LISTED]
+    ]
+
+
+def read(uri):
+    """The JSON text of one object; None when there is no such object."""
+    name = object_uri.object_name(uri)
+    item = find(name) if name else None
+    return None if item is None else json.dumps(detail(item), allow_nan=False, ensure_ascii=False)
+
+
+def find(name):
+    item = bpy.data.objects.get(name)
+    if item is not None and item.name_full == name:
+        return item
+    # A linked one is called "Cube [library.blend]".
+    return next((each for each in bpy.data.objects if each.name_full == name), None)
+
+
+def detail(item):
+    cleaner = finite.Cleaner(is_sensitive_name)
+    layer = bpy.context.view_layer
+    name = item.name_full
+    selected = {name} if item.name in layer.objects and item.select_get() else ()
+    # One object may ask for its own collections; for thousands this would be slow.
+    mine = {name: [each.name_full for each in item.users_collection]}
+    facts = object_facts.object_facts(item, object_facts.FULL, cleaner, selected, mine)
+    facts["schema"] = "dcc-object/1"
+    facts["active"] = layer.objects.active == item
+    facts["data"] = _data(item)
+    facts["modifiers"] = [_modifier(each) for each in item.modifiers[:64]]
+    facts["constraints"] = [_constraint(each) for each in item.constraints[:64]]
+    facts["shape_keys"] = _shape_keys(item, cleaner)
+    facts["dimensions"] = cleaner.numbers(item.dimensions)
+    facts["custom_properties"] = _custom_properties(item, cleaner)
+    facts["library"] = item.library.filepath if item.library else None
+    if cleaner.dropped:
+        facts["warnings"] = [{"code": "number_not_finite", "count": cleaner.dropped}]
+    return dict(finite.without_nothing(facts), parent=facts["parent"])
+
+
+def _data(item):
+    data = item.data
+    if data is None:
+        return None
+    facts = {"name": data.name_full, "users": data.users}
+    if item.type == "MESH":
+        facts["uv_layers"] = [each.name for each in data.uv_layers]
+        facts["vertex_groups"] = [each.name for each in item.vertex_groups[:64]]
+    elif item.type == "CAMERA":
+        facts["lens"] = round(data.lens, finite.DIGITS)
+        facts["projection"] = data.type.lower()
+    elif item.type == "LIGHT":
+        facts["light"] = data.type.lower()
+        facts["energy"] = round(data.energy, finite.DIGITS)
+    elif item.type == "ARMATURE":
+        facts["bones"] = [bone.name for bone in data.bones[:200]]
+    return facts
+
+
+def _modifier(modifier):
+    return {
+        "name": modifier.name,
+        "type": modifier.type.lower(),
+        "viewport": modifier.show_viewport,
+        "render": modifier.show_render,
+    }
+
+
+def _constraint(constraint):
+    target = getattr(constraint, "target", None)
+    return finite.without_nothing(
+        {
+            "name": constraint.name,
+            "type": constraint.type.lower(),
+            "enabled": not constraint.mute,
+            "influence": round(constraint.influence, finite.DIGITS),
+            "target": target.name_full if target is not None else None,
+        }
+    )
+
+
+def _shape_keys(item, cleaner):
+    keys = getattr(item.data, "shape_keys", None)
+    if keys is None:
+        return None
+    return [
+        {"name": each.name, "value": cleaner.number(each.value)} for each in keys.key_blocks[:64]
+    ]
+
+
+def _custom_properties(item, cleaner):
+    # Blender's own add-ons keep theirs in here too, under names that begin with an underscore.
+    own = {name: item[name] for name in item.keys() if not name.startswith("_")}
+    return cleaner.value(own)

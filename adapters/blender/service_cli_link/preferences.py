@@ -1,0 +1,142 @@
+"""The add-on's page in Edit > Preferences > Add-ons."""
+
+import bpy
+from bpy.props import BoolProperty, EnumProperty, StringProperty
+
+from .settings import Settings
+
+PACKAGE = __package__
+RUNNING = None  # set while registered
+
+# The token lives here, in memory: a property of Blender's would be written to userpref.blend, in clear.
+_token = ""
+
+
+def _get_token(_):
+    return _token
+
+
+def _set_token(_, value):
+    global _token
+    _token = value
+
+
+def _changed(self, _context):
+    if RUNNING is not None:
+        RUNNING.apply(settings_of(self))
+
+
+class ServiceCliPreferences(bpy.types.AddonPreferences):
+    bl_idname = PACKAGE
+
+    connect_on_startup: BoolProperty(
+        name="Connect when Blender starts",
+        description="Look for a running service-cli serve at each start",
+        default=False,
+    )
+    url: StringProperty(
+        name="Server URL",
+        description="Host URL of service-cli serve; empty: found by itself",
+        default="",
+    )
+    token: StringProperty(
+        name="Token",
+        description="Host token; only with a URL of your own. It is not saved",
+        subtype="PASSWORD",
+        get=_get_token,
+        set=_set_token,
+    )
+    registry_dir: StringProperty(
+        name="Registry folder",
+        description="The --registry-dir of service-cli serve; empty: its default",
+        default="",
+    )
+    detail: EnumProperty(
+        name="Detail",
+        items=[
+            ("skeleton", "Skeleton", "Names, types, parents, visibility"),
+            ("standard", "Standard", "And location, rotation, scale"),
+            ("full", "Full", "And matrices, bounds, materials, modifiers, geometry counts"),
+        ],
+        default="standard",
+        update=_changed,
+    )
+    share_scene: BoolProperty(
+        name="Scene and document", description="scene://current", default=True, update=_changed
+    )
+    share_objects: BoolProperty(
+        name="Details of objects, when read",
+        description="blender-object://NAME",
+        default=True,
+        update=_changed,
+    )
+    share_actions: BoolProperty(
+        name="What was done",
+        description="Operators, undo, file and render events, in audit://recent",
+        default=True,
+        update=_changed,
+    )
+    share_console: BoolProperty(
+        name="What Python prints",
+        description="The console output of scripts and add-ons, in events://session/…",
+        default=True,
+        update=_changed,
+    )
+    share_renders: BoolProperty(
+        name="Every render when it finishes",
+        description="The rendered image files, as artefacts",
+        default=False,
+        update=_changed,
+    )
+
+    def draw(self, _context):
+        draw_status(self.layout)
+        column = self.layout.column()
+        column.prop(self, "connect_on_startup")
+        column.prop(self, "url")
+        column.prop(self, "token")
+        column.prop(self, "registry_dir")
+        column.prop(self, "detail")
+        box = self.layout.box()
+        box.label(text="Shared with AI clients while connected:")
+        for name in ("scene", "objects", "actions", "console", "renders"):
+            box.prop(self, "share_" + name)
+
+
+def draw_status(layout):
+    """Buttons and what the link is doing; the sidebar shows the same."""
+    session = RUNNING.session if RUNNING is not None else None
+    row = layout.row()
+    if session is None:
+        row.operator("service_cli.connect", icon="LINKED")
+        row.label(text="Not connected: nothing is shared")
+    else:
+        status = session.link.status()
+        row.operator("service_cli.disconnect", icon="UNLINKED")
+        row.label(text=status.text)
+        if status.last_error:
+            layout.label(text="Last error: " + str(status.last_error), icon="ERROR")
+        if session.failure:
+            layout.label(text=session.failure, icon="ERROR")
+    if RUNNING is not None and RUNNING.note:
+        layout.label(text=RUNNING.note)
+
+
+def settings_of(preferences):
+    return Settings(
+        url=preferences.url,
+        token=_token if preferences.url else "",  # of the server at that address alone
+        registry_dir=preferences.registry_dir,
+        detail=preferences.detail,
+        scene=preferences.share_scene,
+        objects=preferences.share_objects,
+        actions=preferences.share_actions,
+        console=preferences.share_console,
+        renders=preferences.share_renders,
+    )
+
+
+def current():
+    """The preferences; None while Blender has not made them yet."""
+    addon = bpy.context.preferences.addons.get(PACKAGE)
+    return addon.preferences if addon is not None else None

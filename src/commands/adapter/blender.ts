@@ -1,0 +1,66 @@
+import { resolve } from 'node:path'
+import { blenderModule, readBlenderAddon } from '../../lib/adapters/adapter-files.ts'
+import { BaseCommand } from '../../lib/cli/base-command.ts'
+import { quoteArgument } from '../../lib/cli/quote-argument.ts'
+import { checkOutput, outputFlags, writeProduct } from './output.ts'
+
+/** Writes the Blender add-on as the zip that Blender installs. */
+export default class AdapterBlender extends BaseCommand {
+  static override summary = 'write the Blender add-on as an installable zip'
+
+  static override usage = 'adapter blender [-o FILE] [-f]'
+
+  static override description = `The add-on connects Blender to \`service-cli serve\`: scene, \
+operators, console and renders appear as resources. It needs nothing beside Blender. The same \
+version of service-cli always writes the same bytes.`
+
+  static override examples = [
+    {
+      description: 'write service-cli-blender-<version>.zip into this folder',
+      command: '<%= config.bin %> adapter blender',
+    },
+    {
+      description: 'replace the file of an older version',
+      command: '<%= config.bin %> adapter blender --out ~/addons/service-cli.zip --force',
+    },
+    {
+      description: 'from a script: one JSON line with the path and the hash',
+      command: '<%= config.bin %> adapter blender --out addon.zip --force --json',
+    },
+  ]
+
+  static override flags = outputFlags
+
+  override async run(): Promise<void> {
+    const { flags } = await this.parse(AdapterBlender)
+    checkOutput(flags, { binary: true, terminal: process.stdout.isTTY })
+    // Loaded only now: the other commands need no archiver.
+    const { zipFolder } = await import('../../lib/adapters/zip-folder.ts')
+    const product = {
+      bytes: zipFolder(blenderModule, await readBlenderAddon()),
+      defaultName: `service-cli-blender-${this.config.version}.zip`,
+      nextSteps,
+    }
+    await writeProduct(product, flags)
+  }
+}
+
+/** One expression for every shell: the path comes behind `--`, so that it needs no second quoting. */
+const installScript = [
+  'import bpy, sys',
+  'bpy.ops.preferences.addon_install(filepath=sys.argv[-1])',
+  `bpy.ops.preferences.addon_enable(module='${blenderModule}')`,
+  'bpy.ops.wm.save_userpref()',
+].join('; ')
+
+function nextSteps(file: string): string {
+  const path = quoteArgument(resolve(file), process.platform)
+  return `Install it in Blender:
+  Edit > Preferences > Add-ons > Install… (from 4.2 on: the arrow at the top right,
+  Install from Disk…), choose the file, enable "service-cli link"
+or without a window:
+  blender --background --python-exit-code 1 --python-expr "${installScript}" -- ${path}
+
+Then start the server, and press Connect in the preferences of the add-on:
+  service-cli serve --dcc-type blender`
+}

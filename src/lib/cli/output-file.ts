@@ -1,0 +1,97 @@
+import { randomUUID } from 'node:crypto'
+import { link, open, realpath, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { errnoOf } from '../errno.ts'
+import { ServiceError } from '../errors.ts'
+
+/**
+ * Writes a file whole or not at all: a reader never sees half of it, and a failure leaves what
+ * was there. An existing file is replaced only with `force`; what is no file (a pipe, a device)
+ * is written to as it is.
+ *
+ * Throws `usage_invalid` for a folder, `file_exists`, or `storage_failed`.
+ */
+export async function writeOutputFile(
+  file: string,
+  bytes: Uint8Array,
+  { force }: { force: boolean },
+): Promise<void> {
+  try {
+    const found = await kindOf(file)
+    if (found === 'folder' || /[/\\]$/.test(file)) throw isFolder(file)
+    if (found === 'special') return await writeFile(file, bytes)
+    if (found === 'file' && !force) throw exists(file)
+    // A symbolic link stays one: the file it leads to is replaced.
+    const target = found === 'file' ? await realpath(file) : file
+    await replaceWhole(target, bytes, force)
+  } catch (error) {
+    throw error instanceof ServiceError ? error : explain(file, error)
+  }
+}
+
+async function kindOf(file: string): Promise<'nothing' | 'file' | 'folder' | 'special'> {
+  try {
+    const stats = await stat(file)
+    if (stats.isFile()) return 'file'
+    return stats.isDirectory() ? 'folder' : 'special'
+  } catch (error) {
+    if (errnoOf(error) === 'ENOENT') return 'nothing'
+    throw error
+  }
+}
+
+async function replaceWhole(target: string, bytes: Uint8Array, force: boolean): Promise<void> {
+  // Beside the target: a rename does not cross file systems.
+  const part = join(dirname(target), `.service-cli-${randomUUID()}.part`)
+  try {
+    const handle = await open(part, 'wx')
+    try {
+      await handle.writeFile(bytes)
+      await handle.sync()
+    } finally {
+      await handle.close()
+    }
+    if (force || !(await linked(part, target))) await rename(part, target)
+  } finally {
+    await rm(part, { force: true })
+  }
+}
+
+/** A link, unlike a rename, refuses to replace what came into being since the look. */
+async function linked(part: string, target: string): Promise<boolean> {
+  try {
+    await link(part, target)
+    return true
+  } catch (error) {
+    if (errnoOf(error) === 'EEXIST') throw exists(target)
+    // The file system knows no links.
+    return false
+  }
+}
+
+function exists(file: string): ServiceError {
+  return new ServiceError('file_exists', `${file} is already there`, {
+    hint: 'choose another --out, or add --force to replace it',
+  })
+}
+
+function isFolder(file: string): ServiceError {
+  return new ServiceError('usage_invalid', `--out ${file} is a folder`, {
+    hint: 'name the file, too',
+  })
+}
+
+const hints: Readonly<Record<string, string>> = {
+  ENOENT: 'the folder does not exist: create it, or choose another --out',
+  ENOTDIR: 'a part of the path is no folder: choose another --out',
+  ENOSPC: 'no room is left there: choose another --out',
+}
+
+function explain(file: string, error: unknown): ServiceError {
+  const code = errnoOf(error)
+  const why = code ?? (error instanceof Error ? error.message : String(error))
+  return new ServiceError('storage_failed', `cannot write ${file} (${why})`, {
+    cause: error,
+    hint: hints[code ?? ''] ?? 'choose a folder you may write in with --out',
+  })
+}

@@ -1,0 +1,71 @@
+import { retryDelay } from './retry-delay.ts'
+import { closeCodes } from './wire.ts'
+
+/** How a link, or the attempt to open one, came to its end. */
+export type Ending =
+  /** The handshake was answered with another status than 101. */
+  | { readonly kind: 'http'; readonly status: number }
+  /** A close frame of the server. */
+  | { readonly kind: 'closed'; readonly code: number; readonly reason: string }
+  /** No server, no answer, a broken connection: `text` says what. */
+  | { readonly kind: 'lost'; readonly text: string }
+  /** No running server was found. */
+  | { readonly kind: 'nowhere' }
+
+export interface Circumstances {
+  /** Attempts since the last stable link. */
+  readonly attempt: number
+  /** The token was given by the user or the environment: looking again brings no other one. */
+  readonly explicitToken: boolean
+  /** What the server asked for in `shutdown`; 0 when it did not. */
+  readonly reconnectAfterMs: number
+  readonly random: () => number
+}
+
+export type Next =
+  | { readonly retry: true; readonly delayMs: number; readonly text: string }
+  | { readonly retry: false; readonly text: string }
+
+/** Somebody else is connected: no use in asking often. */
+const takenMs = 10_000
+
+/** What to do after an ending, and a sentence for the status line. */
+export function afterEnding(ending: Ending, facts: Circumstances): Next {
+  const pause = Math.max(retryDelay(facts.attempt, facts.random), facts.reconnectAfterMs)
+  const again = (text: string, delayMs = pause): Next => ({ retry: true, delayMs, text })
+  const refused = (text: string): Next => ({ retry: false, text })
+  switch (ending.kind) {
+    case 'nowhere':
+      return again('no running service-cli serve was found: start one')
+    case 'lost':
+      return again(ending.text)
+    case 'http':
+      if (ending.status !== 401) return again(httpText(ending.status))
+      if (facts.explicitToken) return refused('the server does not accept the host token')
+      return again('the server does not accept the host token yet: it is read again')
+    case 'closed':
+      switch (ending.code) {
+        case closeCodes.versionUnknown:
+          return refused('the server speaks no common version of the link: update one of the two')
+        case closeCodes.replaced:
+          return refused('another connection of the same instance took over')
+        case closeCodes.hostTaken:
+          return again('another application is connected to the server', takenMs)
+        default:
+          return again(closeText(ending.code, ending.reason))
+      }
+  }
+}
+
+function httpText(status: number): string {
+  if (status === 403) return 'the server refuses requests from this address (HTTP 403)'
+  if (status === 404) return 'there is no host link at this address (HTTP 404)'
+  return `the server answered HTTP ${status} instead of opening the link`
+}
+
+function closeText(code: number, reason: string): string {
+  if (code === closeCodes.serverStops) return 'the server stopped'
+  if (code === closeCodes.tooBig) return 'the server closed the link: a message was too large'
+  if (code === closeCodes.overloaded) return 'the server closed the link: answers were not taken'
+  return `the server closed the link (${code}${reason === '' ? '' : `: ${reason}`})`
+}

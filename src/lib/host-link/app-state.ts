@@ -1,0 +1,147 @@
+import { type Feed, Pump } from './feed.ts'
+import { messageText } from './json-text.ts'
+import type { Link } from './link.ts'
+import type { AppIdentity, DocumentState, Mode } from './wire.ts'
+import { protocolVersion } from './wire.ts'
+
+/** Who the application is. */
+export interface HostApp {
+  /** Lower-case letters, digits, `_`, `-`: `blender`. */
+  readonly dccType: string
+  /** `gui` with a window, `background` without. */
+  readonly mode: Mode
+  readonly version?: string
+  /** The process whose window this is. Default: this process. */
+  readonly pid?: number
+  /** What people call it: `Blender 4.2`. */
+  readonly displayName?: string
+}
+
+export interface AppStateParts {
+  readonly app: HostApp
+  readonly instanceId: string
+  readonly document: DocumentState | null
+  readonly clientVersion: string
+  /** The text of a heartbeat, for a change of `busy` that does not wait for the next one. */
+  readonly heartbeat: () => string
+}
+
+const maxTextChars = 4096
+const nameForm = /^[^\p{Cc}]{1,255}$/u
+
+/** What the server shows of the application: told with the hello, and again at each change. */
+export class AppState implements Feed {
+  readonly #parts: AppStateParts
+  readonly #pump = new Pump(link => this.#turn(link))
+  #document: DocumentState | null
+  #mode: Mode
+  #busy: string | null = null
+  #changed = false
+  #busyChanged = false
+
+  constructor(parts: AppStateParts) {
+    const { app, instanceId, document } = parts
+    if (!/^[a-z0-9_-]{1,64}$/.test(app.dccType)) {
+      throw new TypeError('app.dccType must be of lower-case letters, digits, _ and -, at most 64')
+    }
+    if (app.pid !== undefined && !(Number.isSafeInteger(app.pid) && app.pid > 0)) {
+      throw new TypeError('app.pid must be a whole number above 0')
+    }
+    const names = { instanceId, version: app.version, displayName: app.displayName }
+    for (const [name, value] of Object.entries(names)) {
+      if (value === undefined || nameForm.test(value)) continue
+      throw new TypeError(`${name} must have 1 to 255 characters, none of them a control character`)
+    }
+    this.#parts = parts
+    this.#document = checkDocument(document)
+    this.#mode = checkMode(app.mode)
+  }
+
+  get busy(): string | null {
+    return this.#busy
+  }
+
+  setDocument(document: DocumentState | null): void {
+    this.#document = checkDocument(document)
+    this.#changed = true
+    this.#pump.wake()
+  }
+
+  setMode(mode: Mode): void {
+    this.#mode = checkMode(mode)
+    this.#changed = true
+    this.#pump.wake()
+  }
+
+  setBusy(busy: string | null): void {
+    if (busy !== null && !nameForm.test(busy)) {
+      throw new TypeError('busy must be null or have 1 to 255 characters, none a control character')
+    }
+    if (busy === this.#busy) return
+    this.#busy = busy
+    this.#busyChanged = true
+    this.#pump.wake()
+  }
+
+  /** The first message of a link; it says all there is to say. */
+  hello(): string {
+    const { app, instanceId, clientVersion } = this.#parts
+    const identity: AppIdentity = {
+      dcc_type: app.dccType,
+      mode: this.#mode,
+      pid: app.pid ?? process.pid,
+      ...(app.version === undefined ? {} : { version: app.version }),
+      ...(app.displayName === undefined ? {} : { display_name: app.displayName }),
+    }
+    this.#changed = false
+    return messageText('hello', {
+      protocol: JSON.stringify([protocolVersion]),
+      client: JSON.stringify({ name: 'service-cli/host-client', version: clientVersion }),
+      app: JSON.stringify(identity),
+      instance_id: JSON.stringify(instanceId),
+      document: JSON.stringify(this.#document),
+    })
+  }
+
+  attach(link: Link): void {
+    this.#busyChanged = this.#busy !== null
+    this.#pump.attach(link)
+  }
+
+  async #turn(link: Link): Promise<void> {
+    if (this.#changed) {
+      this.#changed = false
+      const document = JSON.stringify(this.#document)
+      // A refusal is impossible after the checks above; a lost link says hello anew.
+      await link.ask('app.update', { document, mode: JSON.stringify(this.#mode) })
+    }
+    if (this.#busyChanged) {
+      this.#busyChanged = false
+      link.send(this.#parts.heartbeat())
+    }
+  }
+}
+
+function checkMode(mode: Mode): Mode {
+  if (mode === 'gui' || mode === 'background') return mode
+  throw new TypeError('mode must be gui or background')
+}
+
+function checkDocument(document: DocumentState | null): DocumentState | null {
+  if (document === null) return null
+  const { path, name, modified } = document
+  for (const value of [path, name]) {
+    if (value === undefined) continue
+    if (typeof value !== 'string' || value.length > maxTextChars) {
+      throw new TypeError(`document path and name are texts of up to ${maxTextChars} characters`)
+    }
+  }
+  if (modified !== undefined && typeof modified !== 'boolean') {
+    throw new TypeError('document.modified must be true or false')
+  }
+  return {
+    ...(path === undefined ? {} : { path }),
+    ...(name === undefined ? {} : { name }),
+    ...(modified === undefined ? {} : { modified }),
+  }
+}

@@ -1,0 +1,90 @@
+import type { Timer } from '../timer.ts'
+import { BoundedQueue, type QueueItem } from './bounded-queue.ts'
+import type { ClientLimits } from './client-limits.ts'
+import { jsonObjectText } from './json-text.ts'
+import type { AskFailure, Link } from './link.ts'
+import { pauseOn } from './pause-on.ts'
+
+export interface BatchParts {
+  readonly limits: ClientLimits
+  readonly timer: Timer
+  /** Items were refused for good. */
+  readonly refused: (failure: AskFailure, items: number) => void
+}
+
+/** Room around the items in their message. */
+const envelopeBytes = 512
+
+/**
+ * Takes items from a bounded queue to the server, one batch in flight. What was in flight when
+ * the link was lost is sent again: an item may arrive twice, none vanishes unsaid.
+ */
+export class BatchSender {
+  readonly queue: BoundedQueue
+  readonly #parts: BatchParts
+  #attempts = 0
+  /** So many items go one by one: among them is one that the server does not take. */
+  #single = 0
+  #inFlight = 0
+
+  constructor(parts: BatchParts) {
+    this.#parts = parts
+    const { maxQueued, maxQueuedBytes } = parts.limits
+    this.queue = new BoundedQueue({ maxItems: maxQueued, maxBytes: maxQueuedBytes })
+  }
+
+  /** The text to push. Throws `TypeError` for what is no JSON object of a bearable size. */
+  prepare(item: object, what: string): string {
+    const text = jsonObjectText(item, what)
+    const { maxItemBytes } = this.#parts.limits
+    if (Buffer.byteLength(text) > maxItemBytes) {
+      throw new TypeError(`${what} has more than ${maxItemBytes} bytes of JSON`)
+    }
+    return text
+  }
+
+  /** Queued or under way. */
+  get waiting(): number {
+    return this.queue.length + this.#inFlight
+  }
+
+  /** Sends one batch: `members` makes a message of its group and the JSON array of its items. */
+  async sendBatch(
+    link: Link,
+    type: string,
+    members: (group: string, items: string) => Record<string, string>,
+  ): Promise<void> {
+    const { max_batch, max_message_bytes } = link.limits
+    const most = this.#single > 0 ? 1 : max_batch
+    const batch = this.queue.take(most, max_message_bytes - envelopeBytes)
+    const [first] = batch
+    if (first === undefined) return
+    this.#inFlight = batch.length
+    const items = `[${batch.map(({ text }) => text).join(',')}]`
+    const reply = await link.ask(type, members(first.group, items))
+    this.#inFlight = 0
+    if (reply.ok) {
+      this.#attempts = 0
+      this.#single = Math.max(0, this.#single - batch.length)
+    } else {
+      await this.#failed(link, batch, reply.failure)
+    }
+  }
+
+  async #failed(link: Link, batch: readonly QueueItem[], failure: AskFailure): Promise<void> {
+    if (failure.code === 'disconnected') return this.queue.giveBack(batch)
+    if (failure.code === 'invalid' && batch.length > 1) {
+      this.#single = batch.length
+      return this.queue.giveBack(batch)
+    }
+    const again = failure.retryable || failure.code === 'limit'
+    if (again && ++this.#attempts < this.#parts.limits.maxAttempts) {
+      this.queue.giveBack(batch)
+      return pauseOn(link, this.#parts.timer, this.#parts.limits.resendMs)
+    }
+    this.#attempts = 0
+    this.#single = Math.max(0, this.#single - batch.length)
+    this.queue.countDropped(batch.length)
+    this.#parts.refused(failure, batch.length)
+  }
+}

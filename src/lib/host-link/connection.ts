@@ -1,0 +1,183 @@
+import type { Clock } from '../clock.ts'
+import type { Logger } from '../logger.ts'
+import type { Timer } from '../timer.ts'
+import { type Ending, afterEnding } from './after-ending.ts'
+import type { ClientLimits } from './client-limits.ts'
+import type { HostAddress } from './host-address.ts'
+import { Link, type ServerWord } from './link.ts'
+
+export type HostState =
+  /** Not started, or stopped. */
+  | 'stopped'
+  /** Looks for a server, or opens the link. */
+  | 'connecting'
+  | 'connected'
+  /** Tries again after a pause. */
+  | 'waiting'
+  /** Given up: the server does not want this client. `start()` tries once more. */
+  | 'refused'
+
+export interface HostStatus {
+  readonly state: HostState
+  /** One sentence for people. */
+  readonly text: string
+  /** Where the server is, or was last; null before one was found. */
+  readonly url: string | null
+  /** The newest trouble; it stays when the link is well again. */
+  readonly lastError: string | null
+}
+
+export interface ConnectionParts {
+  readonly limits: ClientLimits
+  readonly timer: Timer
+  readonly clock: Clock
+  readonly random: () => number
+  readonly log: Logger
+  /** The server to try next; `known`: the one linked to before. */
+  readonly find: (known: string | null) => Promise<HostAddress | null>
+  readonly hello: () => string
+  readonly welcomed: (link: Link) => void
+  readonly heard: (message: ServerWord, link: Link) => void
+  readonly changed: (status: HostStatus) => void
+}
+
+/** Keeps a link to the server, for as long as it is wanted. */
+export class Connection {
+  readonly #parts: ConnectionParts
+  #status: HostStatus = { state: 'stopped', text: 'not started', url: null, lastError: null }
+  #link: Link | null = null
+  #stop: AbortController | null = null
+  #reconnectAfterMs = 0
+  #openedAt: number | null = null
+
+  constructor(parts: ConnectionParts) {
+    this.#parts = parts
+  }
+
+  get status(): HostStatus {
+    return this.#status
+  }
+
+  /** The one that is open now. */
+  get link(): Link | null {
+    return this.#link?.open ? this.#link : null
+  }
+
+  get running(): boolean {
+    return this.#stop !== null
+  }
+
+  start(): void {
+    if (this.#stop !== null) return
+    this.#stop = new AbortController()
+    void this.#run(this.#stop)
+  }
+
+  /** Resolves when nothing of the connection is left. */
+  async stop(reason: string): Promise<void> {
+    const link = this.#link
+    this.#stop?.abort()
+    this.#stop = null
+    if (link?.open) link.bye(reason)
+    else link?.cut('the client stopped')
+    await link?.ended
+    // Unless it was started again meanwhile.
+    if (this.#stop === null) this.#set('stopped', `stopped: ${reason}`)
+  }
+
+  /** A trouble that does not end the link. */
+  report(error: string): void {
+    this.#change({ ...this.#status, lastError: error })
+  }
+
+  async #run(stop: AbortController): Promise<void> {
+    const { signal } = stop
+    // Between two attempts nothing else would keep the process of a host that has only this.
+    const alive = setInterval(() => {}, 2 ** 31 - 1)
+    let attempt = 0
+    while (!signal.aborted) {
+      this.#reconnectAfterMs = 0
+      this.#openedAt = null
+      const [ending, explicitToken] = await this.#attempt(signal)
+      if (signal.aborted) break
+      if (this.#wasStable()) attempt = 0
+      const { random } = this.#parts
+      const reconnectAfterMs = this.#reconnectAfterMs
+      const next = afterEnding(ending, { attempt, explicitToken, reconnectAfterMs, random })
+      attempt++
+      if (!next.retry) {
+        this.#stop = null
+        this.#set('refused', next.text, next.text)
+        break
+      }
+      this.#set('waiting', `${next.text}; trying again`, next.text)
+      await this.#pause(next.delayMs, signal)
+    }
+    clearInterval(alive)
+  }
+
+  /** From the look for a server to the end of the link. */
+  async #attempt(signal: AbortSignal): Promise<[ending: Ending, explicitToken: boolean]> {
+    this.#set('connecting', 'looking for a server')
+    const found = await this.#find()
+    if ('kind' in found) return [found, false]
+    if (signal.aborted) return [{ kind: 'lost', text: 'stopped' }, false]
+    const { url, token, explicit } = found
+    this.#change({ ...this.#status, state: 'connecting', text: `connecting to ${url}`, url })
+    const { limits, timer, clock, hello, heard } = this.#parts
+    const options = { url, token, limits, timer, clock, hello: hello() }
+    const link = new Link({
+      ...options,
+      welcomed: opened => this.#welcomed(opened, url),
+      heard: (message, from) => {
+        if (message.type === 'shutdown') this.#reconnectAfterMs = message.reconnect_after_ms ?? 0
+        else heard(message, from)
+      },
+    })
+    this.#link = link
+    const ending = await link.ended
+    if (this.#link === link) this.#link = null
+    return [ending, explicit]
+  }
+
+  async #find(): Promise<HostAddress | Ending> {
+    try {
+      return (await this.#parts.find(this.#status.url)) ?? { kind: 'nowhere' }
+    } catch (error) {
+      return { kind: 'lost', text: error instanceof Error ? error.message : String(error) }
+    }
+  }
+
+  #welcomed(link: Link, url: string): void {
+    this.#openedAt = this.#parts.clock.now()
+    this.#parts.welcomed(link)
+    this.#set('connected', `connected to ${url}`)
+  }
+
+  /** A server that welcomes and at once hangs up must not be asked four times a second. */
+  #wasStable(): boolean {
+    const { clock, limits } = this.#parts
+    return this.#openedAt !== null && clock.now() - this.#openedAt >= limits.stableMs
+  }
+
+  #pause(delayMs: number, signal: AbortSignal): Promise<void> {
+    return new Promise(resolve => {
+      const cancel = this.#parts.timer.after(delayMs, done)
+      function done(): void {
+        cancel()
+        signal.removeEventListener('abort', done)
+        resolve()
+      }
+      signal.addEventListener('abort', done)
+    })
+  }
+
+  #set(state: HostState, text: string, lastError = this.#status.lastError): void {
+    this.#change({ ...this.#status, state, text, lastError })
+  }
+
+  #change(status: HostStatus): void {
+    this.#status = status
+    this.#parts.changed(status)
+  }
+}

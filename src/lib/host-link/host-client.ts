@@ -1,0 +1,294 @@
+import { randomUUID } from 'node:crypto'
+import { type Clock, monotonicClock } from '../clock.ts'
+import { silentLogger } from '../logger.ts'
+import { type Timer, systemTimer } from '../timer.ts'
+import { version } from '../version.ts'
+import { AppState, type HostApp } from './app-state.ts'
+import type { ArtefactFacts } from './artefact-facts.ts'
+import { type ArtefactInput, artefactSource } from './artefact-source.ts'
+import { AuditFeed } from './audit-feed.ts'
+import { type ClientLimits, defaultClientLimits } from './client-limits.ts'
+import { Connection, type HostStatus } from './connection.ts'
+import { HostLinkError } from './errors.ts'
+import type {
+  HostClientOptions,
+  HostClientServices,
+  ProducerHandle,
+} from './host-client-options.ts'
+import { type EventBufferOptions, EventFeed } from './event-feed.ts'
+import { findServe } from './find-serve.ts'
+import { startHeartbeat } from './heartbeat.ts'
+import { explicitAddress } from './host-address.ts'
+import { messageText } from './json-text.ts'
+import type { AskFailure, Link, ServerWord } from './link.ts'
+import { type HostProducer, Producers } from './producers.ts'
+import { Questions } from './questions.ts'
+import { SceneSlot } from './scene-slot.ts'
+import { StatusWatch, type WaitOptions } from './status-watch.ts'
+import { type PutArtefact, Uploads } from './uploads.ts'
+import type { DocumentState, LinkAuditRecord, LinkEvent, Mode } from './wire.ts'
+
+export type { HostApp } from './app-state.ts'
+export type { ArtefactInput } from './artefact-source.ts'
+export { type ClientLimits, defaultClientLimits } from './client-limits.ts'
+export type { HostState, HostStatus } from './connection.ts'
+export type {
+  HostClientOptions,
+  HostClientServices,
+  ProducerHandle,
+} from './host-client-options.ts'
+export { HostBusy, HostLinkError, type HostLinkErrorCode, ResourceNotFound } from './errors.ts'
+export type { EventBufferOptions } from './event-feed.ts'
+export { findServe, type FindServeOptions } from './find-serve.ts'
+export type { HostAddress } from './host-address.ts'
+export type { HostContent, HostProducer } from './producers.ts'
+export type { WaitOptions } from './status-watch.ts'
+export type { ArtefactFacts } from './artefact-facts.ts'
+export type { PutArtefact } from './uploads.ts'
+export type {
+  DocumentState,
+  LinkAuditRecord,
+  LinkDescriptor,
+  LinkEvent,
+  LinkTemplate,
+  Mode,
+} from './wire.ts'
+export type { Logger } from '../logger.ts'
+export { Secret } from '../secret.ts'
+
+/**
+ * The application's end of the live link (docs/host-link.md). Everything that is told before a
+ * server is connected waits, within bounds, and is told again to a server that is started anew.
+ * A started client keeps the process alive until `stop()`, or until it is refused.
+ *
+ * @example
+ * const host = HostClient.find({ dccType: 'pipeline', mode: 'background' })
+ * host.start()
+ * host.setScene({ name: 'shot 010' })
+ */
+export class HostClient {
+  readonly #watch: StatusWatch
+  readonly #app: AppState
+  readonly #scene: SceneSlot
+  readonly #audit: AuditFeed
+  readonly #events: EventFeed
+  readonly #producers: Producers
+  readonly #questions: Questions
+  readonly #uploads: Uploads
+  readonly #connection: Connection
+  readonly #clock: Clock
+  readonly #timer: Timer
+  readonly #limits: ClientLimits
+
+  /** A client of whichever server is found; members of `app` beside the other options. */
+  static find(options: HostApp & Omit<HostClientOptions, 'app' | 'url' | 'token'>): HostClient {
+    const { dccType, mode, version, pid, displayName, ...rest } = options
+    const app = {
+      ...(version === undefined ? {} : { version }),
+      ...(pid === undefined ? {} : { pid }),
+      ...(displayName === undefined ? {} : { displayName }),
+    }
+    return new HostClient({ ...rest, app: { dccType, mode, ...app } })
+  }
+
+  /** Throws `TypeError` for a member of the wrong form, and for a url without a token. */
+  constructor(options: HostClientOptions, services: HostClientServices = {}) {
+    const { app, url, token, registryDir, log = silentLogger, document = null } = options
+    const { timer = systemTimer, clock = monotonicClock, random = Math.random, env } = services
+    if ((url === undefined) !== (token === undefined)) {
+      throw new TypeError('url and token belong together: give both, or neither')
+    }
+    const address = url === undefined || token === undefined ? null : explicitAddress(url, token)
+    const limits = { ...defaultClientLimits, ...options.limits }
+    const report = (what: string) => (failure: AskFailure) => {
+      const error = `${what} was refused: ${failure.message} (${failure.code})`
+      log.warn({ code: failure.code }, error)
+      this.#connection.report(error)
+    }
+    this.#clock = clock
+    this.#timer = timer
+    this.#limits = limits
+    const instanceId = options.instanceId ?? randomUUID()
+    const heartbeat = () => this.#heartbeat(0)
+    this.#app = new AppState({ app, instanceId, document, clientVersion: version, heartbeat })
+    const now = () => clock.now()
+    this.#scene = new SceneSlot({ limits, timer, now, refused: report('the scene') })
+    this.#audit = new AuditFeed({ limits, timer, refused: report('an audit record') })
+    this.#events = new EventFeed({ limits, timer, refused: report('a session event or buffer') })
+    this.#producers = new Producers({
+      limits,
+      timer,
+      log,
+      refused: (scheme, failure) => report(`the producer of ${scheme}`)(failure),
+    })
+    this.#questions = new Questions({ find: scheme => this.#producers.find(scheme), timer, log })
+    this.#uploads = new Uploads(limits, () => this.#connection.link)
+    this.#watch = new StatusWatch({ log, timer, onStatus: options.onStatus })
+    const find = async (known: string | null) =>
+      address ??
+      findServe({ dccType: app.dccType, registryDir, env, log, known: known ?? undefined })
+    this.#connection = new Connection({
+      ...{ limits, timer, clock, random, log, find },
+      hello: () => this.#app.hello(),
+      welcomed: link => this.#welcomed(link),
+      heard: (message, link) => this.#heard(message, link),
+      changed: status => this.#watch.changed(status),
+    })
+  }
+
+  /** How the link is doing, with a sentence for people. */
+  get status(): HostStatus {
+    return this.#connection.status
+  }
+
+  /** Begins to connect, and goes on until `stop()`. Does nothing when it has begun already. */
+  start(): void {
+    this.#connection.start()
+  }
+
+  /**
+   * Delivers what is queued, if the server takes it within a second, and says goodbye. Promises
+   * that still wait are rejected with `stopped`. Never rejects.
+   */
+  async stop(reason = 'quit'): Promise<void> {
+    await this.#flushed()
+    await this.#connection.stop(reason.slice(0, 255))
+    this.#scene.giveUp(new HostLinkError('stopped', 'the client was stopped'))
+  }
+
+  /**
+   * Resolves when the link is open. Rejects with a `HostLinkError`: `refused` or `stopped` when
+   * it will not open, `timeout` after `timeoutMs` milliseconds, `stopped` by `signal`.
+   */
+  connected(options: WaitOptions = {}): Promise<void> {
+    return this.#watch.connected(() => this.status, options)
+  }
+
+  /**
+   * The scene from now on; null clears it. It is turned into JSON at once, and the newest wins:
+   * those in between are never sent. Throws `TypeError`, and the old scene stays, for what is no
+   * JSON object (NaN, a cycle, deeper than 62 levels) or larger than the server takes (8 MiB).
+   */
+  setScene(scene: object | null): void {
+    this.#scene.set(scene)
+  }
+
+  /**
+   * Resolves with the server's revision when the scene of now, or a later one, was taken (null
+   * when none was set). Rejects with a `HostLinkError` when it was refused or the client stopped.
+   */
+  sceneSettled(): Promise<number | null> {
+    return handled(this.#scene.settled())
+  }
+
+  /** What is open in the application. Throws `TypeError` for a member of the wrong form. */
+  setDocument(document: DocumentState | null): void {
+    this.#app.setDocument(document)
+  }
+
+  setMode(mode: Mode): void {
+    this.#app.setMode(mode)
+  }
+
+  /** What keeps the application from answering (1 to 255 characters), null when nothing does. */
+  setBusy(busy: string | null): void {
+    this.#app.setBusy(busy)
+  }
+
+  /**
+   * Adds to the audit log. Up to 1000 records wait for the server, then the oldest is dropped and
+   * counted. Throws `TypeError` for what is no JSON object or has more than 1 MiB.
+   */
+  record(records: LinkAuditRecord | readonly LinkAuditRecord[]): void {
+    this.#audit.add(Array.isArray(records) ? records : [records])
+  }
+
+  /** Adds an event to a session's buffer; bounds and errors as with `record`. */
+  log(sessionId: string, event: LinkEvent): void {
+    this.#events.add(sessionId, event)
+  }
+
+  /**
+   * Makes a buffer of events with bounds of its own; without it `log` makes one with the
+   * defaults. Throws `TypeError` for a wrong argument, `HostLinkError` `limit` beyond 100.
+   */
+  openEvents(sessionId: string, options: EventBufferOptions = {}): void {
+    this.#events.open(sessionId, options)
+  }
+
+  /** Nothing more is coming; what is there can still be read. */
+  closeEvents(sessionId: string): void {
+    this.#events.close(sessionId)
+  }
+
+  /** Offers resources of a scheme of its own. Throws `TypeError` for a bad or used scheme. */
+  addProducer(producer: HostProducer): ProducerHandle {
+    const entry = this.#producers.add(producer)
+    return {
+      listChanged: () => this.#producers.listChanged(entry),
+      updated: uri => this.#producers.updated(entry, uri),
+      remove: () => this.#producers.remove(entry),
+    }
+  }
+
+  /**
+   * Sends bytes, a file (its path) or a stream of known `size` to the server's store, no faster
+   * than the server takes them. Rejects with a `HostLinkError` (`disconnected` when no server is
+   * connected or the link is lost on the way, `stopped` by `signal`, else the server's reason),
+   * with what the source threw, an error of the file system, or a `TypeError` for facts of the
+   * wrong form. Nothing of it stays then.
+   */
+  putArtefact(
+    input: ArtefactInput,
+    facts: ArtefactFacts,
+    { signal }: { signal?: AbortSignal } = {},
+  ): Promise<PutArtefact> {
+    return handled(artefactSource(input).then(source => this.#uploads.put(source, facts, signal)))
+  }
+
+  #welcomed(link: Link): void {
+    for (const feed of [this.#app, this.#events, this.#producers, this.#scene, this.#audit]) {
+      feed.attach(link)
+    }
+    startHeartbeat(link, this.#clock, idleMs => this.#heartbeat(idleMs))
+  }
+
+  #heard(message: ServerWord, link: Link): void {
+    switch (message.type) {
+      case 'read':
+      case 'list':
+        return void this.#questions.answer(link, message)
+      case 'cancel':
+        return this.#questions.cancel(message.id)
+      case 'throttle':
+        return this.#scene.throttle(message.scene_min_interval_ms)
+    }
+  }
+
+  #heartbeat(idleMs: number): string {
+    const { busy } = this.#app
+    const [audit, events] = [this.#audit.sender, this.#events.sender]
+    return messageText('heartbeat', {
+      main_idle_ms: String(idleMs),
+      queue_depth: String(audit.waiting + events.waiting + Number(this.#scene.waiting)),
+      dropped: JSON.stringify({ audit: audit.queue.dropped, events: events.queue.dropped }),
+      busy: busy === null ? undefined : JSON.stringify(busy),
+    })
+  }
+
+  /** Looked at now and then: a stop is no place where a fraction of a second counts. */
+  async #flushed(): Promise<void> {
+    const untilMs = this.#clock.now() + this.#limits.stopGraceMs
+    const waiting = () =>
+      this.#audit.sender.waiting + this.#events.waiting > 0 || this.#scene.waiting
+    while (this.#connection.link !== null && waiting() && this.#clock.now() < untilMs) {
+      await new Promise<void>(resolve => this.#timer.after(10, resolve))
+    }
+  }
+}
+
+/** Who does not look at the promise is not to lose his process over it. */
+function handled<Value>(promise: Promise<Value>): Promise<Value> {
+  promise.catch(() => {})
+  return promise
+}

@@ -1,0 +1,297 @@
+import { WebSocket } from 'ws'
+import type { Clock } from '../clock.ts'
+import type { JsonObject } from '../json.ts'
+import { type Result, fail, ok } from '../result.ts'
+import type { Secret } from '../secret.ts'
+import type { Timer } from '../timer.ts'
+import type { Ending } from './after-ending.ts'
+import type { ClientLimits } from './client-limits.ts'
+import type { HostLinkErrorCode } from './errors.ts'
+import { type RawMembers, messageText } from './json-text.ts'
+import { type FromServer, type ServerReply, parseServerMessage } from './server-messages.ts'
+import {
+  type LinkLimits,
+  type ServerMessage,
+  type Welcome,
+  closeCodes,
+  subprotocol,
+} from './wire.ts'
+
+export interface AskFailure {
+  readonly code: HostLinkErrorCode
+  readonly message: string
+  readonly retryable: boolean
+}
+
+/** What the server says of its own accord once it is connected. */
+export type ServerWord = Exclude<ServerMessage, Welcome>
+
+export interface LinkOptions {
+  /** `ws://…/host` */
+  readonly url: string
+  readonly token: Secret
+  /** The text of the first message. */
+  readonly hello: string
+  readonly limits: ClientLimits
+  readonly timer: Timer
+  readonly clock: Clock
+  readonly welcomed: (link: Link) => void
+  readonly heard: (message: ServerWord, link: Link) => void
+}
+
+/** Larger ones are none of this protocol: the server only asks and answers. */
+const maxPayload = 8 * 1024 * 1024
+const lost: AskFailure = { code: 'disconnected', message: 'the link was lost', retryable: true }
+
+/** One WebSocket, from the handshake to its end. Nothing here throws or rejects. */
+export class Link {
+  /** Resolves once, whatever happens. */
+  readonly ended: Promise<Ending>
+  readonly #options: LinkOptions
+  readonly #socket: WebSocket
+  readonly #over = new AbortController()
+  readonly #pending = new Map<string, (reply: Result<JsonObject, AskFailure>) => void>()
+  readonly #resolveEnded: (ending: Ending) => void
+  #waiters: (() => void)[] = []
+  #welcome: Welcome | null = null
+  #asked = 0
+  #heardAt: number
+
+  constructor(options: LinkOptions) {
+    this.#options = options
+    const { promise, resolve } = Promise.withResolvers<Ending>()
+    this.ended = promise
+    this.#resolveEnded = resolve
+    this.#heardAt = options.clock.now()
+    this.#socket = new WebSocket(options.url, subprotocol, {
+      headers: { Authorization: `Bearer ${options.token.reveal()}` },
+      handshakeTimeout: options.limits.openTimeoutMs,
+      perMessageDeflate: false,
+      maxPayload,
+    })
+    this.#listen()
+    const cancel = options.timer.after(options.limits.openTimeoutMs, () => {
+      if (this.#welcome === null) this.cut('the server did not answer in time')
+    })
+    this.signal.addEventListener('abort', cancel)
+    this.#watchSilence()
+  }
+
+  /** Aborted when the link has ended. */
+  get signal(): AbortSignal {
+    return this.#over.signal
+  }
+
+  /** Said hello, was welcomed, has not ended. */
+  get open(): boolean {
+    return this.#welcome !== null && !this.signal.aborted
+  }
+
+  /** Call it on a welcomed link only. */
+  get welcome(): Welcome {
+    if (this.#welcome === null) throw new Error('the link is not open yet')
+    return this.#welcome
+  }
+
+  get limits(): LinkLimits {
+    return this.welcome.limits
+  }
+
+  /** Does the socket hold little enough to write on? */
+  get writable(): boolean {
+    return this.#socket.bufferedAmount <= this.#options.limits.highWaterBytes
+  }
+
+  /** Runs something later; returns the cancel. */
+  later(delayMs: number, run: () => void): () => void {
+    return this.#options.timer.after(delayMs, run)
+  }
+
+  /** Sends a text or a binary frame; passed over when the link has ended. */
+  send(data: string | Uint8Array): void {
+    if (this.signal.aborted || this.#socket.readyState !== WebSocket.OPEN) return
+    this.#socket.send(data, () => this.#wake())
+  }
+
+  /** Sends a message with an id and waits for its answer. */
+  ask(
+    type: string,
+    members: RawMembers,
+    timeoutMs: number | null = this.#options.limits.answerTimeoutMs,
+  ): Promise<Result<JsonObject, AskFailure>> {
+    return this.askAs(this.nextId(), type, members, timeoutMs)
+  }
+
+  nextId(): string {
+    return `c${++this.#asked}`
+  }
+
+  /** As `ask`; with null for the time the answer is waited for until the link ends. */
+  askAs(
+    id: string,
+    type: string,
+    members: RawMembers,
+    timeoutMs: number | null,
+  ): Promise<Result<JsonObject, AskFailure>> {
+    if (!this.open) return Promise.resolve(fail(lost))
+    const { promise, resolve } = Promise.withResolvers<Result<JsonObject, AskFailure>>()
+    const settle = (reply: Result<JsonObject, AskFailure>) => {
+      cancel()
+      this.#pending.delete(id)
+      resolve(reply)
+    }
+    const late = { code: 'timeout', message: `no answer to ${type}`, retryable: true } as const
+    const cancel =
+      timeoutMs === null ? () => {} : this.#options.timer.after(timeoutMs, () => settle(fail(late)))
+    this.#pending.set(id, settle)
+    this.send(messageText(type, { id: JSON.stringify(id), ...members }))
+    return promise
+  }
+
+  /** Resolves when the link is writable, or has ended. */
+  async drained(): Promise<void> {
+    while (!this.signal.aborted && !this.writable) {
+      await new Promise<void>(resolve => this.#waiters.push(resolve))
+    }
+  }
+
+  /** Says that the application leaves; the server closes, else the connection is cut. */
+  bye(reason: string): void {
+    this.send(messageText('bye', { reason: JSON.stringify(reason) }))
+    this.#cutLater('the client stopped')
+  }
+
+  /** Ends the link at once. */
+  cut(text: string): void {
+    this.#finish({ kind: 'lost', text })
+    this.#socket.terminate()
+  }
+
+  #listen(): void {
+    const socket = this.#socket
+    const heard = () => (this.#heardAt = this.#options.clock.now())
+    socket.on('ping', heard)
+    socket.on('pong', heard)
+    socket.on('open', () => this.send(this.#options.hello))
+    socket.on('message', (data, binary) => {
+      heard()
+      if (this.signal.aborted) return
+      if (binary) this.#break('a binary frame')
+      else this.#take(String(data))
+    })
+    socket.on('unexpected-response', (_request, response) => {
+      this.#finish({ kind: 'http', status: response.statusCode ?? 0 })
+      socket.terminate()
+    })
+    // An `error` without a listener would end the process; `close` follows it.
+    socket.on('error', error => {
+      if (socket.readyState !== WebSocket.OPEN) {
+        this.#finish({ kind: 'lost', text: `the server cannot be reached (${error.message})` })
+      }
+    })
+    socket.on('close', (code, reason) => {
+      const gone: Ending = { kind: 'lost', text: 'the connection was lost' }
+      // 1005 and 1006 stand for a close without a code, and for none at all.
+      const said: Ending = { kind: 'closed', code, reason: String(reason) }
+      this.#finish(code === 1005 || code === 1006 ? gone : said)
+    })
+  }
+
+  #take(frame: string): void {
+    const parsed = parseServerMessage(frame)
+    if (parsed.ok) {
+      this.#handle(parsed.value)
+      return
+    }
+    const { failure } = parsed
+    if (failure.kind === 'broken') return this.#break(failure.message)
+    if (failure.kind === 'invalid' && failure.type === 'welcome')
+      return this.#break(failure.message)
+    if (failure.kind === 'invalid' && ['ok', 'error'].includes(failure.type)) return
+    if (failure.kind === 'unknown' && failure.id === undefined) return
+    const [code, message] =
+      failure.kind === 'invalid'
+        ? ['invalid', failure.message]
+        : ['unknown_type', `there is no message "${failure.type.slice(0, 64)}"`]
+    this.send(errorText(failure.id, { code, message, retryable: false }))
+  }
+
+  #handle(message: FromServer): void {
+    switch (message.type) {
+      case 'ok':
+        return this.#pending.get(message.id)?.(ok(message.body))
+      case 'error':
+        return this.#fail(message)
+      case 'welcome':
+        if (this.#welcome !== null) return
+        this.#welcome = message
+        return this.#options.welcomed(this)
+      default:
+        if (this.#welcome === null) return this.#break(`${message.type} before welcome`)
+        return this.#options.heard(message, this)
+    }
+  }
+
+  /** A late or second answer finds nobody who waits for it. */
+  #fail(reply: Extract<ServerReply, { type: 'error' }>): void {
+    const { id, code, message, retryable } = reply
+    if (id !== undefined) this.#pending.get(id)?.(fail({ code, message, retryable }))
+  }
+
+  #break(what: string): void {
+    this.#socket.close(closeCodes.badMessage, what.slice(0, 100))
+    this.#finish({ kind: 'lost', text: `the server sent what is no message (${what})` })
+    this.#cutLater('')
+  }
+
+  /** A peer that does not answer the close frame must not keep the socket. */
+  #cutLater(text: string): void {
+    const cancel = this.#options.timer.after(this.#options.limits.stopGraceMs, () => this.cut(text))
+    this.#socket.once('close', cancel)
+  }
+
+  /** Looked at a second time before it counts: after a pause of this process the news are queued. */
+  #watchSilence(doubted = false): void {
+    const { timer, clock, limits } = this.#options
+    const silentMs = clock.now() - this.#heardAt
+    if (silentMs >= limits.silenceMs) {
+      if (doubted) return this.cut('nothing was heard of the server any more')
+      doubted = true
+    } else {
+      doubted = false
+    }
+    const waitMs = doubted ? limits.silenceMs / 30 : limits.silenceMs - silentMs
+    const cancel = timer.after(waitMs, () => {
+      this.signal.removeEventListener('abort', cancel)
+      if (!this.signal.aborted) this.#watchSilence(doubted)
+    })
+    this.signal.addEventListener('abort', cancel)
+  }
+
+  #wake(): void {
+    const waiters = this.#waiters
+    this.#waiters = []
+    for (const wake of waiters) wake()
+  }
+
+  #finish(ending: Ending): void {
+    if (this.signal.aborted) return
+    this.#over.abort()
+    for (const settle of [...this.#pending.values()]) settle(fail(lost))
+    this.#wake()
+    this.#resolveEnded(ending)
+  }
+}
+
+/** The error to a question, or to a message that is not taken. */
+export function errorText(
+  id: string | undefined,
+  { code, message, retryable }: { code: string; message: string; retryable: boolean },
+): string {
+  return messageText('error', {
+    id: id === undefined ? undefined : JSON.stringify(id),
+    code: JSON.stringify(code),
+    message: JSON.stringify(message.slice(0, 1000)),
+    retryable: String(retryable),
+  })
+}

@@ -1,0 +1,164 @@
+import type { Logger } from '../logger.ts'
+import type { Timer } from '../timer.ts'
+import type { ClientLimits } from './client-limits.ts'
+import { type Feed, Pump } from './feed.ts'
+import { jsonText, messageText } from './json-text.ts'
+import type { AskFailure, Link } from './link.ts'
+import { pauseOn } from './pause-on.ts'
+import type { LinkDescriptor, LinkTemplate } from './wire.ts'
+
+/** One entry of what `read` returns: exactly one of `text` and `blob`. */
+export interface HostContent {
+  /** As it was asked for, query included. */
+  readonly uri: string
+  readonly mimeType?: string
+  readonly text?: string
+  /** Bytes, or padded base64. */
+  readonly blob?: Uint8Array | string
+}
+
+/** Resources of the application under a URI scheme of its own. */
+export interface HostProducer {
+  /** Without `://`: a letter, then letters, digits, `+`, `-`, `.`; lower case. */
+  readonly scheme: string
+  /** All resources there are now, at most 2000. Asked at every welcome and every `listChanged`. */
+  list(): readonly LinkDescriptor[] | Promise<readonly LinkDescriptor[]>
+  /**
+   * The contents under a URI. Throws `ResourceNotFound` or `HostBusy`; of anything else the
+   * reader learns only that it failed. `signal` fires when nobody waits for the answer any more.
+   */
+  read(uri: string, signal: AbortSignal): readonly HostContent[] | Promise<readonly HostContent[]>
+  /** Forms of URIs that `list` does not enumerate. */
+  templates?(): readonly LinkTemplate[]
+}
+
+export interface ProducersParts {
+  readonly limits: ClientLimits
+  readonly timer: Timer
+  readonly log: Logger
+  readonly refused: (scheme: string, failure: AskFailure) => void
+}
+
+/** One registration; for the handle that the caller gets. */
+export interface Entry {
+  readonly producer: HostProducer
+  state: 'new' | 'changed' | 'told' | 'removed'
+  readonly updates: Set<string>
+}
+
+const schemeForm = /^[a-z][a-z0-9+.-]{0,63}$/
+
+/** The producers of the application: offered after every welcome, kept up to date, read from. */
+export class Producers implements Feed {
+  readonly #parts: ProducersParts
+  readonly #entries = new Map<string, Entry>()
+  /** Schemes that the server still has to forget. */
+  readonly #gone = new Set<string>()
+  readonly #pump = new Pump(link => this.#turn(link))
+
+  constructor(parts: ProducersParts) {
+    this.#parts = parts
+  }
+
+  add(producer: HostProducer): Entry {
+    const { scheme } = producer
+    if (!schemeForm.test(scheme)) {
+      throw new TypeError(`"${scheme}" is no URI scheme: lower-case letters, digits, + - .`)
+    }
+    if (this.#entries.has(scheme))
+      throw new TypeError(`the scheme ${scheme} has a producer already`)
+    const entry: Entry = { producer, state: 'new', updates: new Set() }
+    this.#entries.set(scheme, entry)
+    this.#gone.delete(scheme)
+    this.#pump.wake()
+    return entry
+  }
+
+  listChanged(entry: Entry): void {
+    if (entry.state === 'told') entry.state = 'changed'
+    this.#pump.wake()
+  }
+
+  updated(entry: Entry, uri: string): void {
+    if (entry.state === 'removed') return
+    const { updates } = entry
+    updates.add(uri)
+    if (updates.size > this.#parts.limits.maxPendingUpdates) {
+      const [oldest = uri] = updates
+      updates.delete(oldest)
+    }
+    this.#pump.wake()
+  }
+
+  remove(entry: Entry): void {
+    if (entry.state === 'removed') return
+    entry.state = 'removed'
+    this.#entries.delete(entry.producer.scheme)
+    this.#gone.add(entry.producer.scheme)
+    this.#pump.wake()
+  }
+
+  attach(link: Link): void {
+    this.#gone.clear()
+    for (const entry of this.#entries.values()) entry.state = 'new'
+    this.#pump.attach(link)
+  }
+
+  find(scheme: string): HostProducer | undefined {
+    return this.#entries.get(scheme)?.producer
+  }
+
+  async #turn(link: Link): Promise<void> {
+    for (const scheme of this.#gone) {
+      this.#gone.delete(scheme)
+      await link.ask('producer.unregister', { scheme: JSON.stringify(scheme) })
+    }
+    for (const entry of [...this.#entries.values()]) {
+      if (!link.open) return
+      await this.#tellList(link, entry)
+      for (const uri of entry.updates) {
+        await link.drained()
+        if (!link.open) return
+        entry.updates.delete(uri)
+        link.send(messageText('resource.updated', { uri: JSON.stringify(uri) }))
+      }
+    }
+  }
+
+  async #tellList(link: Link, entry: Entry): Promise<void> {
+    const { state, producer } = entry
+    if (state !== 'new' && state !== 'changed') return
+    // Before the list is made: what changes meanwhile is told in the next turn.
+    entry.state = 'told'
+    const { scheme } = producer
+    try {
+      const resources = jsonText(await this.#list(link, producer), `the list of ${scheme}`)
+      const templates =
+        state === 'new' && producer.templates !== undefined
+          ? jsonText(producer.templates(), `the templates of ${scheme}`)
+          : undefined
+      if (this.#entries.get(scheme) !== entry) return
+      const type = state === 'new' ? 'producer.register' : 'producer.list_changed'
+      const members = { scheme: JSON.stringify(scheme), resources, templates }
+      const bytes = Buffer.byteLength(messageText(type, members)) + 128
+      if (bytes > link.limits.max_message_bytes) {
+        throw new TypeError(`the list of ${scheme} has more bytes than the server takes`)
+      }
+      const reply = await link.ask(type, members)
+      if (!reply.ok && link.open) this.#parts.refused(scheme, reply.failure)
+    } catch (error) {
+      this.#parts.log.warn({ scheme, err: error }, 'a producer failed to list its resources')
+      // Its reads may work all the same.
+      if (state === 'new') await link.ask('producer.register', { scheme: JSON.stringify(scheme) })
+    }
+  }
+  /** One that hangs must not keep the others from being told. */
+  async #list(link: Link, producer: HostProducer): Promise<readonly LinkDescriptor[]> {
+    const { timer, limits } = this.#parts
+    const listed = Promise.resolve(producer.list())
+    const given = await Promise.race([listed, pauseOn(link, timer, limits.listTimeoutMs)])
+    if (given !== undefined) return given
+    listed.catch(() => {})
+    throw new TypeError(`list() of ${producer.scheme} did not answer in ${limits.listTimeoutMs} ms`)
+  }
+}

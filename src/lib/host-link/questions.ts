@@ -1,0 +1,107 @@
+import { asBuffer } from '../base64.ts'
+import type { Logger } from '../logger.ts'
+import type { Timer } from '../timer.ts'
+import { HostBusy, ResourceNotFound, answerFailure } from './errors.ts'
+import { jsonText, messageText } from './json-text.ts'
+import { type Link, type ServerWord, errorText } from './link.ts'
+import type { HostContent, HostProducer } from './producers.ts'
+
+export interface QuestionsParts {
+  readonly find: (scheme: string) => HostProducer | undefined
+  readonly timer: Timer
+  readonly log: Logger
+}
+
+type Question = Extract<ServerWord, { type: 'read' | 'list' }>
+
+/** Answers given up by the server may still run: so many times `max_in_flight` in all. */
+const runningFactor = 4
+
+/** What the server asks of the producers. Every question is answered once, or given up by it. */
+export class Questions {
+  readonly #parts: QuestionsParts
+  readonly #open = new Map<string, AbortController>()
+  #running = 0
+
+  constructor(parts: QuestionsParts) {
+    this.#parts = parts
+  }
+
+  cancel(id: string): void {
+    this.#open.get(id)?.abort()
+  }
+
+  /** Answers in its own time; never rejects. */
+  async answer(link: Link, question: Question): Promise<void> {
+    const { id } = question
+    const given = new AbortController()
+    const giveUp = () => given.abort()
+    const cancelTimer = this.#parts.timer.after(question.deadline_ms, giveUp)
+    link.signal.addEventListener('abort', giveUp)
+    this.#open.get(id)?.abort()
+    this.#open.set(id, given)
+    this.#running++
+    const text = await this.#answerText(link, question, given.signal)
+    this.#running--
+    cancelTimer()
+    link.signal.removeEventListener('abort', giveUp)
+    if (this.#open.get(id) === given) this.#open.delete(id)
+    if (given.signal.aborted) return
+    await link.drained()
+    link.send(text)
+  }
+
+  async #answerText(link: Link, question: Question, signal: AbortSignal): Promise<string> {
+    const { id } = question
+    try {
+      const message = messageText('ok', {
+        id: JSON.stringify(id),
+        ...(await this.#answerMembers(link, question, signal)),
+      })
+      const most = link.limits.max_message_bytes
+      if (Buffer.byteLength(message) <= most) return message
+      const said = `the answer has more than the ${most} bytes of one message`
+      return errorText(id, { code: 'limit', message: said, retryable: false })
+    } catch (error) {
+      const failure = answerFailure(error)
+      if (failure.code === 'internal' && !signal.aborted) {
+        this.#parts.log.warn({ err: error }, 'a producer failed to answer')
+      }
+      return errorText(id, failure)
+    }
+  }
+
+  async #answerMembers(
+    link: Link,
+    question: Question,
+    signal: AbortSignal,
+  ): Promise<Record<string, string>> {
+    if (this.#running > link.limits.max_in_flight * runningFactor) {
+      throw new HostBusy('too many questions are open')
+    }
+    if (question.type === 'list') {
+      const producer = this.#parts.find(question.scheme)
+      if (producer === undefined) throw new ResourceNotFound(`${question.scheme}://`)
+      return { resources: jsonText(await producer.list(), 'the list') }
+    }
+    const { uri } = question
+    const producer = this.#parts.find(uri.slice(0, Math.max(0, uri.indexOf(':'))).toLowerCase())
+    if (producer === undefined) throw new ResourceNotFound(uri)
+    return { contents: contentsText(await producer.read(uri, signal)) }
+  }
+}
+
+/** The contents as JSON text, bytes as base64. Throws `TypeError` for anything else. */
+export function contentsText(contents: unknown): string {
+  if (!Array.isArray(contents)) throw new TypeError('read must return an array of contents')
+  const plain = contents.map((content: HostContent) => {
+    const { uri, mimeType, text, blob } = content
+    if (typeof uri !== 'string' || (text === undefined) === (blob === undefined)) {
+      throw new TypeError('each of the contents needs a uri, and either text or blob')
+    }
+    if (text !== undefined && typeof text !== 'string') throw new TypeError('text must be a string')
+    const encoded = blob instanceof Uint8Array ? asBuffer(blob).toString('base64') : blob
+    return { uri, mimeType, text, blob: encoded }
+  })
+  return jsonText(plain, 'the contents')
+}

@@ -1,0 +1,139 @@
+import { fail } from '../result.ts'
+import type { Timer } from '../timer.ts'
+import type { ClientLimits } from './client-limits.ts'
+import { HostLinkError } from './errors.ts'
+import { type Feed, Pump } from './feed.ts'
+import { jsonObjectText } from './json-text.ts'
+import type { AskFailure, Link } from './link.ts'
+import { pauseOn } from './pause-on.ts'
+
+export interface SceneSlotParts {
+  readonly limits: ClientLimits
+  readonly timer: Timer
+  readonly now: () => number
+  /** A scene was refused for good. */
+  readonly refused: (failure: AskFailure) => void
+}
+
+interface Waiter {
+  readonly version: number
+  readonly resolve: (revision: number | null) => void
+  readonly reject: (error: HostLinkError) => void
+}
+
+/** Room around the scene in its message. */
+const envelopeBytes = 128
+
+/**
+ * The newest scene and, at most, the one in flight: however slow the server, nothing else is kept.
+ */
+export class SceneSlot implements Feed {
+  readonly #parts: SceneSlotParts
+  readonly #pump = new Pump(link => this.#send(link))
+  #text: string | null = null
+  /** Counts the scenes that were set; 0: none yet. */
+  #version = 0
+  /** The version that this link has taken or refused. */
+  #settled = 0
+  #revision: number | null = null
+  #maxBytes = 8 * 1024 * 1024
+  #intervalMs = 0
+  #sentAt = Number.NEGATIVE_INFINITY
+  #waiters: Waiter[] = []
+
+  constructor(parts: SceneSlotParts) {
+    this.#parts = parts
+  }
+
+  /** Throws `TypeError` and keeps the old scene when it is no JSON object or too large. */
+  set(scene: object | null): void {
+    const text = scene === null ? 'null' : jsonObjectText(scene, 'the scene')
+    const bytes = Buffer.byteLength(text)
+    if (bytes + envelopeBytes > this.#maxBytes) {
+      throw new TypeError(
+        `the scene has ${bytes} bytes of JSON, the server takes ${this.#maxBytes}`,
+      )
+    }
+    this.#text = text
+    this.#version++
+    this.#pump.wake()
+  }
+
+  /** Resolves with the revision once the scene that is newest now, or a later one, was taken. */
+  settled(): Promise<number | null> {
+    if (this.#settled === this.#version) return Promise.resolve(this.#revision)
+    const { promise, resolve, reject } = Promise.withResolvers<number | null>()
+    this.#waiters.push({ version: this.#version, resolve, reject })
+    return promise
+  }
+
+  attach(link: Link): void {
+    this.#maxBytes = link.limits.max_message_bytes
+    this.#intervalMs = link.limits.scene_min_interval_ms
+    // The server may have been started anew: it is told again.
+    this.#settled = 0
+    this.#pump.attach(link)
+  }
+
+  throttle(intervalMs: number): void {
+    this.#intervalMs = intervalMs
+  }
+
+  get waiting(): boolean {
+    return this.#settled !== this.#version
+  }
+
+  /** Nothing will be sent any more. */
+  giveUp(error: HostLinkError): void {
+    for (const { reject } of this.#waiters.splice(0)) reject(error)
+  }
+
+  async #send(link: Link): Promise<void> {
+    if (this.#text === null || !this.waiting) return
+    await this.#waitForTurn(link)
+    if (!link.open) return
+    const version = this.#version
+    this.#sentAt = this.#parts.now()
+    // It may be another server than the one whose bound it was held against.
+    const message = this.#tooLarge(this.#text)
+    const reply =
+      message === null
+        ? await link.ask('scene.set', { scene: this.#text })
+        : fail<AskFailure>({ code: 'limit', message, retryable: false })
+    if (reply.ok) {
+      const { revision } = reply.value
+      this.#revision = Number.isSafeInteger(revision) ? Number(revision) : null
+      this.#settle(version, waiter => waiter.resolve(this.#revision))
+    } else if (reply.failure.retryable) {
+      if (link.open) await this.#pause(link, this.#parts.limits.resendMs)
+    } else {
+      const { code, message } = reply.failure
+      this.#parts.refused(reply.failure)
+      this.#settle(version, waiter => waiter.reject(new HostLinkError(code, message)))
+    }
+    if (this.waiting) this.#pump.wake()
+  }
+
+  /** In a loop: the interval may be prolonged meanwhile. */
+  async #waitForTurn(link: Link): Promise<void> {
+    const restMs = () => this.#sentAt + this.#intervalMs - this.#parts.now()
+    while (link.open && restMs() > 0) await this.#pause(link, restMs())
+  }
+
+  #tooLarge(text: string): string | null {
+    const bytes = Buffer.byteLength(text)
+    if (bytes + envelopeBytes <= this.#maxBytes) return null
+    return `the scene has ${bytes} bytes of JSON, the server takes ${this.#maxBytes}`
+  }
+
+  #settle(version: number, tell: (waiter: Waiter) => void): void {
+    this.#settled = version
+    const done = this.#waiters.filter(waiter => waiter.version <= version)
+    this.#waiters = this.#waiters.filter(waiter => waiter.version > version)
+    for (const waiter of done) tell(waiter)
+  }
+
+  #pause(link: Link, delayMs: number): Promise<void> {
+    return pauseOn(link, this.#parts.timer, delayMs)
+  }
+}

@@ -1,0 +1,22 @@
+import type { Clock } from '../../../lib/clock.ts'
+import type { Logger } from '../../../lib/logger.ts'
+import type { Limits } from '../../options.ts'
+import type { ResourceRegistry } from '../../resources/registry.ts'
+import type { Timer } from '../../resources/timer.ts'
+import type { EventBuffers } from '../event-buffers.ts'
+import type { HostSink } from '../host-sink.ts'
+
+/** What the live link works with, whichever application has it. */
+export interface LinkDeps {
+  readonly sink: HostSink
+  readonly buffers: EventBuffers
+  /** Where the schemes of the application hang. */
+  readonly registry: Pick<ResourceRegistry, 'attach' | 'schemeState' | 'notifyUpdated'>
+  readonly limits: Limits
+  readonly log: Logger
+  /** The time of day. */
+  readonly clock: Clock
+  /** For durations: never set back. */
+  readonly ticks: Clock
+  readonly timer: Timer
+}

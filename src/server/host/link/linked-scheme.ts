@@ -1,0 +1,85 @@
+import { isDeepStrictEqual } from 'node:util'
+import type { Content, Descriptor, Template } from '../../resources/producer.ts'
+import type { SchemeSource } from '../../resources/scheme-source.ts'
+import type { AppQuestions } from './app-requests.ts'
+import { hostFailure } from './host-failure.ts'
+
+/** What a scheme offers, parsed and frozen. */
+export interface Offer {
+  readonly resources: readonly Descriptor[]
+  readonly templates: readonly Template[]
+}
+
+/**
+ * One scheme of the application as clients see it: the lists are what it said last, a read is a
+ * question to it.
+ */
+export class LinkedScheme implements SchemeSource {
+  readonly scheme: string
+  #offer: Offer
+  /** Null when the application that offered it is not connected. */
+  #questions: AppQuestions | null
+  #asking = false
+  #askAgain = false
+
+  constructor(scheme: string, offer: Offer, questions: AppQuestions) {
+    this.scheme = scheme
+    this.#offer = offer
+    this.#questions = questions
+  }
+
+  get isConnected(): boolean {
+    return this.#questions !== null
+  }
+
+  list(): readonly Descriptor[] {
+    return this.#offer.resources
+  }
+
+  templates(): readonly Template[] {
+    return this.#offer.templates
+  }
+
+  read(uri: string): Promise<readonly Content[]> {
+    if (this.#questions === null) return Promise.reject(hostFailure('host_disconnected'))
+    return this.#questions.read(uri)
+  }
+
+  connect(questions: AppQuestions): void {
+    this.#questions = questions
+  }
+
+  disconnect(): void {
+    this.#questions = null
+  }
+
+  /** False when it says the same as before: then the arrays stay the identical ones. */
+  replace(offer: Offer): boolean {
+    if (isDeepStrictEqual(offer, this.#offer)) return false
+    this.#offer = offer
+    return true
+  }
+
+  /**
+   * Asks the application for its list. One question at a time; one more when it was told to
+   * meanwhile, for the answer on its way may be older than that. Never rejects.
+   */
+  async refresh(
+    take: (resources: unknown) => void,
+    failed: (trouble: string) => void,
+  ): Promise<void> {
+    this.#askAgain = true
+    if (this.#asking) return
+    this.#asking = true
+    while (this.#askAgain && this.#questions !== null) {
+      this.#askAgain = false
+      const questions = this.#questions
+      const answer = await questions.list(this.scheme)
+      // What an earlier connection said, or failed to say, is of no interest to this one.
+      if (questions !== this.#questions) continue
+      if (answer.ok) take(answer.value)
+      else failed(answer.failure)
+    }
+    this.#asking = false
+  }
+}

@@ -1,0 +1,370 @@
+"""A session notices what happens in Blender and says it once."""
+
+import json
+import os
+import sys
+import unittest
+
+import bpy
+from mathutils import Vector
+
+sys.path.insert(0, os.path.dirname(__file__))
+import harness
+
+harness.enable()
+FOLDER = sys.argv[sys.argv.index("--") + 1]
+
+
+class Seen(unittest.TestCase):
+    def setUp(self):
+        harness.empty_scene()
+        self.clock = harness.Clock()
+        self.session = harness.session(self.clock)
+        self.link = self.session.link
+        self.addCleanup(self.session.stop, "test")
+        self.tick()
+
+    def tick(self):
+        """Time enough for a trailing edge."""
+        self.clock.now += 1.0
+        self.session.tick()
+
+    def names(self):
+        return [each["name"] for each in self.link.scenes()[-1]["objects"]]
+
+    def test_begins_with_a_scene_and_says_nothing_while_nothing_happens(self):
+        self.assertEqual(len(self.link.scenes()), 1)
+        for _ in range(20):
+            self.tick()
+        self.assertEqual(len(self.link.scenes()), 1)
+
+    def test_an_operator_in_its_own_handler(self):
+        before = len(self.link.scenes())
+        self.clock.now += 1.0
+        bpy.ops.object.empty_add(location=(1, 2, 3))
+        self.assertGreater(len(self.link.scenes()), before)
+        self.assertEqual(self.names(), ["Empty"])
+
+    def test_many_changes_in_a_row_are_two_scenes(self):
+        item = harness.add("Mover")
+        self.tick()
+        before = len(self.link.scenes())
+        self.clock.now += 1.0
+        for step in range(50):
+            item.location.x = step
+            bpy.context.view_layer.update()
+        self.tick()
+        self.tick()
+        self.assertEqual(len(self.link.scenes()) - before, 2)
+        self.assertEqual(self.link.scenes()[-1]["objects"][0]["translate"], [49, 0, 0])
+
+    def test_silent_changes_are_found_by_the_pump(self):
+        item = harness.add("Old")
+        self.tick()
+        self.assertEqual(self.names(), ["Old"])
+        item.name = "New"
+        self.tick()
+        self.assertEqual(self.names(), ["New"])
+        item.select_set(True)
+        self.tick()
+        self.assertEqual(self.link.scenes()[-1]["selection"]["ids"], ["New"])
+        bpy.data.objects.remove(item)
+        self.tick()
+        self.assertEqual(self.names(), [])
+
+    def test_what_is_renamed_or_removed_changes_the_list_and_its_address(self):
+        item = harness.add("Old")
+        self.tick()
+        del self.link.said[:]
+        item.name = "New"
+        self.tick()
+        listed = self.link.of("list_changed")[-1]
+        self.assertEqual(listed[0], "blender-object")
+        self.assertEqual([each["uri"] for each in listed[1]], ["blender-object://New"])
+        updated = [args[0] for args in self.link.of("updated")]
+        self.assertIn("blender-object://Old", updated)
+
+    def test_a_moved_object_is_told_by_its_address_and_others_are_not(self):
+        moved, _ = harness.add("Moved"), harness.add("Still")
+        self.tick()
+        del self.link.said[:]
+        moved.location.x = 5
+        bpy.context.scene.frame_end = 77  # a change of the scene, which is no object
+        self.tick()
+        self.assertEqual(self.link.of("updated"), [("blender-object://Moved",)])
+        self.assertEqual(self.link.of("list_changed"), [])
+
+    def test_undo_and_redo(self):
+        harness.add("Kept")
+        bpy.ops.ed.undo_push(message="start")
+        bpy.ops.object.empty_add()
+        bpy.ops.ed.undo_push(message="added")
+        self.tick()
+        self.assertEqual(sorted(self.names()), ["Empty", "Kept"])
+        bpy.ops.ed.undo()
+        self.tick()
+        self.assertEqual(self.names(), ["Kept"])
+        bpy.ops.ed.redo()
+        self.tick()
+        self.assertEqual(sorted(self.names()), ["Empty", "Kept"])
+        actions = [args[0] for args in self.link.of("record")]
+        self.assertEqual([a for a in actions if a.startswith("edit.")], ["edit.undo", "edit.redo"])
+
+    def test_save_and_load_and_goes_on_afterwards(self):
+        path = os.path.join(FOLDER, "saved.blend")
+        harness.add("Saved")
+        bpy.ops.wm.save_as_mainfile(filepath=path)
+        self.tick()
+        self.assertEqual(self.link.of("set_document")[-1], (path, "saved.blend", False))
+        bpy.ops.wm.read_homefile(use_empty=True)
+        self.tick()
+        self.assertEqual(self.names(), [])
+        self.assertEqual(self.link.of("set_document")[-1][:2], (None, None))
+        bpy.ops.wm.open_mainfile(filepath=path)
+        self.tick()
+        self.assertEqual(self.names(), ["Saved"])
+        self.assertEqual(self.link.scenes()[-1]["document"]["path"], path)
+        records = [args for args in self.link.of("record") if args[0].startswith("file.")]
+        self.assertEqual(
+            records,
+            [
+                ("file.save", {"path": path}),
+                ("file.load", {"path": ""}),
+                ("file.load", {"path": path}),
+            ],
+        )
+        bpy.ops.object.empty_add()
+        self.tick()
+        self.assertEqual(sorted(self.names()), ["Empty", "Saved"])
+
+    def test_that_the_document_was_modified_of_which_blender_gives_no_notice(self):
+        self.assertFalse(self.link.scenes()[-1]["document"]["modified"])
+        bpy.ops.ed.undo_push(message="something")
+        self.tick()
+        self.assertTrue(self.link.scenes()[-1]["document"]["modified"])
+        self.assertEqual(self.link.of("set_document")[-1], (None, None, True))
+
+    def test_another_frame_and_another_scene(self):
+        bpy.context.scene.frame_set(12)
+        self.tick()
+        self.assertEqual(self.link.scenes()[-1]["time"]["frame"], 12)
+        bpy.ops.scene.new(type="EMPTY")
+        self.tick()
+        self.assertEqual(self.link.scenes()[-1]["scene"]["name"], bpy.context.scene.name)
+        self.assertEqual(len(self.link.scenes()[-1]["scene"]["scenes"]), 2)
+
+    def test_nothing_is_collected_for_a_server_that_is_not_there(self):
+        before = len(self.link.scenes())
+        self.link.connected = False
+        bpy.ops.object.empty_add()
+        self.tick()
+        self.assertEqual(len(self.link.scenes()), before)
+        self.link.connected = True
+        self.tick()
+        self.assertEqual(self.names(), ["Empty"])
+
+    def test_nothing_is_collected_while_the_last_scene_is_on_its_way(self):
+        self.link.scene_settled = False
+        before = len(self.link.scenes())
+        bpy.ops.object.empty_add()
+        self.tick()
+        self.assertEqual(len(self.link.scenes()), before)
+        self.link.scene_settled = True
+        self.tick()
+        self.assertEqual(len(self.link.scenes()), before + 1)
+
+    def test_what_cannot_be_read_is_said_once_and_does_not_stop_the_rest(self):
+        from contextlib import redirect_stderr
+        from io import StringIO
+        from unittest import mock
+
+        from service_cli_link import snapshot
+
+        said = StringIO()
+        with redirect_stderr(said), mock.patch.object(snapshot, "collect", side_effect=KeyError("x")):
+            for _ in range(3):
+                bpy.ops.object.empty_add()
+                self.tick()
+        self.assertEqual(said.getvalue().count("Traceback"), 1)
+        self.assertIn("KeyError", self.session.failure)
+        bpy.ops.object.empty_add()
+        self.tick()
+        self.assertIsNone(self.session.failure)
+        self.assertEqual(len(self.names()), 4)
+
+    def test_a_call_from_another_thread_touches_nothing(self):
+        import threading
+
+        before = len(self.link.said)
+        self.clock.now += 1.0
+        handlers = bpy.app.handlers.frame_change_post[:]
+        thread = threading.Thread(target=lambda: [each(None) for each in handlers])
+        thread.start()
+        thread.join()
+        self.assertEqual(len(self.link.said), before)
+        self.tick()
+        self.assertEqual(len(self.link.scenes()), 2)
+
+    def test_a_render_is_recorded_and_shows_as_busy(self):
+        scene = bpy.context.scene
+        scene.camera = harness.add("Cam", bpy.data.cameras.new("C"))
+        render_small(scene)
+        busy = [args[0] for args in self.link.of("set_busy")]
+        self.assertEqual(busy, ["rendering", None])
+        actions = [args[0] for args in self.link.of("record")]
+        self.assertEqual([a for a in actions if a.startswith("render.")],
+                         ["render.start", "render.complete"])
+
+
+class Objects(unittest.TestCase):
+    def setUp(self):
+        harness.empty_scene()
+        self.session = harness.session()
+        self.addCleanup(self.session.stop, "test")
+
+    def read(self, uri):
+        from service_cli_link.service_host_link import NotFound
+
+        try:
+            [content] = self.session.link.on_read(uri)
+        except NotFound:
+            return None
+        self.assertEqual(content["uri"], uri)
+        return json.loads(content["text"])
+
+    def test_are_read_with_everything_that_has_a_json_form(self):
+        mesh = bpy.data.meshes.new("M")
+        mesh.from_pydata([(0, 0, 0), (1, 0, 0), (0, 1, 0)], [], [(0, 1, 2)])
+        item = harness.add("Über 1/2", mesh)
+        target = harness.add("Target")
+        item.modifiers.new("Bevel", "BEVEL")
+        constraint = item.constraints.new("COPY_LOCATION")
+        constraint.target = target
+        item["shot"] = "010"
+        item["weights"] = [1.0, 2.0]
+        item["nested"] = {"deep": 1, "api_key": "x"}
+        item["bad"] = float("nan")
+        item["pointer"] = target
+        item["direction"] = Vector((0, 0, 1))
+        mesh.materials.append(bpy.data.materials.new("Red"))
+        said = self.read("blender-object://%C3%9Cber%201%2F2")
+        self.assertEqual(said["name"], "Über 1/2")
+        self.assertEqual(said["geometry"], {"vertices": 3, "edges": 3, "polygons": 1})
+        self.assertEqual(said["materials"], ["Red"])
+        self.assertEqual(said["modifiers"][0]["type"], "bevel")
+        self.assertEqual(said["constraints"][0]["target"], "Target")
+        self.assertEqual(
+            said["custom_properties"],
+            {
+                "shot": "010",
+                "weights": [1.0, 2.0],
+                "nested": {"deep": 1, "api_key": "[redacted]"},
+                "bad": None,
+                "pointer": {"id": "Target"},
+                "direction": [0.0, 0.0, 1.0],
+            },
+        )
+        self.assertEqual(said["warnings"], [{"code": "number_not_finite", "count": 1}])
+
+    def test_of_every_type_can_be_read(self):
+        kinds = [
+            bpy.ops.object.camera_add,
+            bpy.ops.object.light_add,
+            bpy.ops.object.text_add,
+            bpy.ops.object.armature_add,
+            bpy.ops.curve.primitive_bezier_curve_add,
+            bpy.ops.surface.primitive_nurbs_surface_sphere_add,
+            bpy.ops.object.metaball_add,
+            bpy.ops.object.speaker_add,
+            bpy.ops.object.gpencil_add,
+            bpy.ops.object.volume_add,
+            bpy.ops.object.lightprobe_add,
+        ]
+        for add in kinds:
+            add()
+        bpy.ops.object.add(type="LATTICE")
+        self.assertEqual(len(bpy.context.scene.objects), len(kinds) + 1)
+        from service_cli_link.object_uri import object_uri
+
+        for item in bpy.context.scene.objects:
+            said = self.read(object_uri(item.name))
+            self.assertEqual(said["id"], item.name)
+
+    def test_of_a_library_have_their_full_name(self):
+        path = os.path.join(FOLDER, "library.blend")
+        harness.add("Prop")
+        bpy.ops.wm.save_as_mainfile(filepath=path)
+        harness.empty_scene()
+        with bpy.data.libraries.load(path, link=True) as (_, into):
+            into.objects = ["Prop"]
+        bpy.context.scene.collection.objects.link(into.objects[0])
+        self.assertIsNone(self.read("blender-object://Prop"))
+        local = harness.add("Prop")
+        local["mine"] = 1
+        bpy.context.view_layer.update()
+        self.assertEqual(self.read("blender-object://Prop")["custom_properties"], {"mine": 1})
+        said = self.read("blender-object://Prop%20%5Blibrary.blend%5D")
+        self.assertEqual(said["id"], "Prop [library.blend]")
+
+    def test_that_do_not_exist_are_not_found(self):
+        for uri in ("blender-object://Nobody", "blender-object://", "blender-object://%ff"):
+            self.assertIsNone(self.read(uri))
+
+
+class Switches(unittest.TestCase):
+    def setUp(self):
+        harness.empty_scene()
+
+    def test_that_are_off_say_nothing(self):
+        session = harness.session(scene=False, objects=False, actions=False, console=False)
+        self.addCleanup(session.stop, "test")
+        stdout = sys.stdout
+        bpy.ops.object.empty_add()
+        session.tick()
+        bpy.ops.wm.save_as_mainfile(filepath=os.path.join(FOLDER, "off.blend"))
+        print("not told")
+        session.tick()
+        self.assertIs(sys.stdout, stdout)
+        said = {name for name, _ in session.link.said}
+        self.assertLessEqual(said, {"start", "pump", "stop"})
+
+    def test_can_be_turned_while_connected(self):
+        session = harness.session()
+        self.addCleanup(session.stop, "test")
+        session.tick()
+        settings = session.settings
+        session.apply(settings._replace(scene=False, objects=False, console=False))
+        self.assertEqual(session.link.scenes()[-1], None)
+        self.assertEqual(session.link.of("unregister"), [("blender-object",)])
+        print("not told")
+        self.assertEqual(session.link.of("log"), [])
+        session.apply(settings)
+        session._clock.now += 1
+        session.tick()
+        self.assertIsNotNone(session.link.scenes()[-1])
+
+    def test_let_the_console_through(self):
+        session = harness.session()
+        self.addCleanup(session.stop, "test")
+        print("hello")
+        print("oh", file=sys.stderr)
+        own = "blender-console-%d" % os.getpid()
+        self.assertEqual(
+            session.link.of("log"),
+            [("hello", "stdout", "info", own), ("oh", "stderr", "warning", own)],
+        )
+
+
+def render_small(scene, path=""):
+    scene.render.engine = "CYCLES"
+    scene.cycles.samples = 1
+    scene.cycles.use_denoising = False
+    scene.render.resolution_x = 32
+    scene.render.resolution_y = 24
+    scene.render.resolution_percentage = 100
+    scene.render.image_settings.file_format = "PNG"
+    scene.render.filepath = path
+    bpy.ops.render.render(write_still=bool(path))
+
+
+harness.main(__name__)

@@ -1,0 +1,145 @@
+"""The installed add-on comes, connects only when asked, and leaves nothing behind."""
+
+import os
+import sys
+import threading
+import unittest
+
+import addon_utils
+import bpy
+
+sys.path.insert(0, os.path.dirname(__file__))
+import harness
+
+
+def traces():
+    """All that an add-on can leave in Blender."""
+    lists = [name for name in dir(bpy.app.handlers) if name.endswith(("_post", "_pre", "_init"))]
+    lists += ["render_complete", "render_cancel", "render_write", "render_stats"]
+    return {
+        "handlers": {name: list(getattr(bpy.app.handlers, name)) for name in lists},
+        "stdout": sys.stdout,
+        "stderr": sys.stderr,
+        "threads": sorted(each.name for each in threading.enumerate()),
+        "operators": [name for name in dir(bpy.ops.service_cli)],
+        "panels": [name for name in dir(bpy.types) if "service_cli" in name.lower()],
+        "menu": [each.__name__ for each in bpy.types.IMAGE_MT_image._dyn_ui_initialize()],
+    }
+
+
+def running():
+    return sys.modules["service_cli_link.preferences"].RUNNING
+
+
+class Lifecycle(unittest.TestCase):
+    def setUp(self):
+        self.clean = traces()
+
+    def tearDown(self):
+        addon_utils.disable(harness.ADDON, default_set=True)
+        for name in ("SERVICE_HOST_URL", "SERVICE_HOST_TOKEN"):
+            os.environ.pop(name, None)
+
+    def test_it_was_installed_with_its_link_beside_it(self):
+        module = harness.enable()
+        self.assertIn("service_host_link.py", os.listdir(os.path.dirname(module.__file__)))
+        self.assertEqual(module.bl_info["name"], "service-cli link")
+        self.assertTrue(module.__file__.startswith(os.environ["BLENDER_USER_SCRIPTS"]))
+
+    def test_it_does_not_connect_unasked(self):
+        harness.enable()
+        self.assertIsNone(running().session)
+        self.assertEqual(traces()["threads"], self.clean["threads"])
+        self.assertEqual(traces()["handlers"], self.clean["handlers"])
+
+    def test_switched_off_it_leaves_nothing_behind(self):
+        for _ in range(2):
+            harness.enable()
+            bpy.ops.service_cli.connect()
+            self.assertNotEqual(traces()["handlers"], self.clean["handlers"])
+            self.assertIsNot(sys.stdout, self.clean["stdout"])
+            self.assertIsNotNone(running().session)
+            addon_utils.disable(harness.ADDON, default_set=True)
+            self.assertEqual(traces(), self.clean)
+
+    def test_disconnected_it_listens_to_nothing(self):
+        harness.enable()
+        bpy.ops.service_cli.connect()
+        bpy.ops.service_cli.disconnect()
+        self.assertIsNone(running().session)
+        for name in ("handlers", "stdout", "stderr", "threads"):
+            self.assertEqual(traces()[name], self.clean[name], name)
+
+    def test_connected_twice_it_is_connected_once(self):
+        harness.enable()
+        bpy.ops.service_cli.connect()
+        once = traces()
+        bpy.ops.service_cli.connect()
+        twice = traces()
+        for name, handlers in once["handlers"].items():
+            self.assertEqual(len(twice["handlers"][name]), len(handlers), name)
+        self.assertEqual(twice["threads"], once["threads"])
+
+    def test_registered_anew_from_changed_files_it_works(self):
+        import importlib
+
+        module = harness.enable()
+        bpy.ops.service_cli.connect()
+        module.unregister()
+        old = sys.modules["service_cli_link.link_session"]
+        importlib.reload(module)
+        module.register()
+        self.assertIsNot(sys.modules["service_cli_link.link_session"], old)
+        bpy.ops.service_cli.connect()
+        self.assertIsNotNone(running().session)
+
+    def test_a_server_in_the_environment_is_a_request_to_connect(self):
+        os.environ["SERVICE_HOST_URL"] = "http://127.0.0.1:9/host"
+        os.environ["SERVICE_HOST_TOKEN"] = "x" * 43
+        harness.enable()
+        self.assertIsNotNone(running().session)
+
+    def test_the_check_box_connects_at_the_next_start(self):
+        harness.enable()
+        bpy.context.preferences.addons[harness.ADDON].preferences.connect_on_startup = True
+        addon_utils.disable(harness.ADDON)  # as at the end of Blender: the preferences stay
+        harness.enable()
+        self.assertIsNotNone(running().session)
+
+    def test_the_token_is_not_kept_in_the_preferences(self):
+        harness.enable()
+        chosen = bpy.context.preferences.addons[harness.ADDON].preferences
+        chosen.url = "http://127.0.0.1:9/host"
+        self.addCleanup(setattr, chosen, "url", "")
+        chosen.token = "a-token-that-nobody-may-find"
+        self.assertEqual(chosen.token, "a-token-that-nobody-may-find")
+        bpy.ops.wm.save_userpref()
+        path = os.path.join(bpy.utils.user_resource("CONFIG"), "userpref.blend")
+        with open(path, "rb") as file:
+            saved = file.read()
+        # Written without compression: the address is found, so the token would be.
+        self.assertIn(b"http://127.0.0.1:9/host", saved)
+        self.assertNotIn(b"a-token-that-nobody-may-find", saved)
+
+    def test_without_a_server_it_says_what_it_waits_for(self):
+        harness.enable()
+        bpy.ops.service_cli.connect()
+        self.assertFalse(running().flush(0.3))
+        status = running().session.link.status()
+        self.assertIn(status.state, ("searching", "connecting", "waiting"))
+        self.assertTrue(status.text)
+
+    def test_saved_and_opened_files_leave_it_in_place(self):
+        harness.enable()
+        bpy.ops.service_cli.connect()
+        session = running().session
+        handlers = traces()["handlers"]
+        bpy.ops.wm.read_homefile(use_empty=True)
+        self.assertIs(running().session, session)
+        for name, before in handlers.items():
+            kept = [each for each in before if each.__module__.startswith(harness.ADDON)]
+            now = getattr(bpy.app.handlers, name)
+            self.assertEqual([each for each in kept if each not in now], [], name)
+
+
+harness.main(__name__)

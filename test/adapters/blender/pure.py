@@ -1,0 +1,308 @@
+"""What needs no Blender: numbers, addresses, rhythm, lists of operators, names of secrets."""
+
+import ast
+import io
+import os
+import sys
+import threading
+import unittest
+
+sys.path.insert(0, os.path.dirname(__file__))
+import harness
+
+harness.enable()
+import service_cli_link
+from service_cli_link import cadence, finite, fitting, missing_files, object_uri, operator_log
+from service_cli_link.console_tee import ConsoleTee, Tee
+from service_cli_link.sensitive import is_sensitive_name
+
+FOLDER = os.path.dirname(service_cli_link.__file__)
+ALLOWED = set(
+    "atexit base64 binascii bpy collections contextlib datetime errno functools hashlib hmac itertools json"
+    " math mathutils mimetypes os queue random re select shutil socket ssl stat string struct sys"
+    " tempfile threading time traceback urllib uuid logging heapq".split()
+)
+
+
+class Sources(unittest.TestCase):
+    def test_are_python_3_7_and_import_nothing_from_outside(self):
+        files = [name for name in os.listdir(FOLDER) if name.endswith(".py")]
+        self.assertIn("service_host_link.py", files)
+        for name in files:
+            with open(os.path.join(FOLDER, name), encoding="utf-8") as file:
+                tree = ast.parse(file.read(), name, feature_version=(3, 7))
+            for node in ast.walk(tree):
+                if isinstance(node, ast.Import):
+                    roots = [each.name.split(".")[0] for each in node.names]
+                elif isinstance(node, ast.ImportFrom) and node.level == 0:
+                    roots = [node.module.split(".")[0]]
+                else:
+                    continue
+                self.assertLessEqual(set(roots), ALLOWED, name)
+
+    def test_ask_no_object_for_what_costs_the_whole_scene(self):
+        for name in ("object_facts.py", "scene_facts.py", "snapshot.py"):
+            with open(os.path.join(FOLDER, name), encoding="utf-8") as file:
+                tree = ast.parse(file.read())
+            asked = {n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute)}
+            self.assertNotIn("users_collection", asked, name)
+            if name == "object_facts.py":
+                self.assertNotIn("children", asked, name)
+
+
+class Numbers(unittest.TestCase):
+    def test_are_rounded_to_six_digits(self):
+        table = [
+            (0.1234564, 0.123456),
+            (0.1234566, 0.123457),
+            (-0.1234566, -0.123457),
+            (1e20, 1e20),
+            (123456.5, 123456.5),
+        ]
+        for given, expected in table:
+            self.assertEqual(finite.Cleaner().number(given), expected)
+
+    def test_have_no_negative_zero(self):
+        self.assertEqual(str(finite.Cleaner().number(-0.0)), "0.0")
+        self.assertEqual(str(finite.Cleaner().number(-1e-9)), "0.0")
+
+    def test_that_are_not_finite_are_left_out_and_counted(self):
+        cleaner = finite.Cleaner()
+        for bad in (float("nan"), float("inf"), float("-inf")):
+            self.assertIsNone(cleaner.numbers([1.0, bad, 2.0]))
+        self.assertEqual(cleaner.dropped, 3)
+
+
+class Values(unittest.TestCase):
+    def test_keep_what_json_has_a_form_for(self):
+        cleaner = finite.Cleaner()
+        given = {"a": [1, 2.5, True, None, "x"], "b": object(), "c": b"raw", "n": float("nan")}
+        self.assertEqual(cleaner.value(given), {"a": [1, 2.5, True, None, "x"], "n": None})
+        self.assertEqual(cleaner.dropped, 1)
+
+    def test_of_blender_are_lists_of_numbers(self):
+        from mathutils import Matrix, Vector
+
+        value = finite.Cleaner().value({"v": Vector((1, 2, 3)), "m": Matrix.Identity(2)})
+        self.assertEqual(value, {"v": [1, 2, 3], "m": [[1, 0], [0, 1]]})
+
+    def test_are_bounded(self):
+        value = finite.Cleaner().value({"long": "x" * 5000, "many": list(range(5000))})
+        self.assertEqual(len(value["long"]), finite.MAX_TEXT)
+        self.assertEqual(len(value["many"]), finite.MAX_ITEMS)
+
+    def test_in_a_circle_end(self):
+        circle = {}
+        circle["self"] = circle
+        finite.Cleaner().value(circle)
+
+    def test_with_lone_surrogates_become_text(self):
+        self.assertEqual(finite.short_text("a\udcff"), "a?")
+
+    def test_named_like_a_secret_are_redacted(self):
+        cleaner = finite.Cleaner(is_sensitive_name)
+        value = cleaner.value({"apiKey": "x", "keyframe": 3, "deep": {"password": "y"}})
+        self.assertEqual(
+            value, {"apiKey": "[redacted]", "keyframe": 3, "deep": {"password": "[redacted]"}}
+        )
+
+
+class SecretNames(unittest.TestCase):
+    def test_are_told_from_others(self):
+        for name in "apiKey api_key X-Api-Key key token accessToken password api_keys".split():
+            self.assertTrue(is_sensitive_name(name), name)
+        for name in "keyframe key_frame monkey keys author passes tokenizer_size".split():
+            self.assertFalse(is_sensitive_name(name), name)
+
+
+class Addresses(unittest.TestCase):
+    def test_come_back_as_the_name_they_were_made_of(self):
+        for name in ("Cube", "Cube.001", "a b/c?d#e%", "Würfel", "立方", "Cube [lib.blend]", "~-_"):
+            uri = object_uri.object_uri(name)
+            self.assertRegex(uri, r"^blender-object://[A-Za-z0-9._~%-]+$")
+            self.assertEqual(object_uri.object_name(uri), name)
+
+    def test_may_carry_a_query_and_an_upper_case_scheme(self):
+        self.assertEqual(object_uri.object_name("BLENDER-object://Cube?x=1#y"), "Cube")
+
+    def test_of_others_or_of_nothing_are_none_of_ours(self):
+        for uri in ("scene://Cube", "blender-object:Cube", "blender-object://", "blender-object://%ff"):
+            self.assertIsNone(object_uri.object_name(uri), uri)
+
+
+class Rhythm(unittest.TestCase):
+    def setUp(self):
+        self.clock = harness.Clock()
+        self.cadence = cadence.Cadence(self.clock)
+
+    def test_takes_the_first_change_at_once(self):
+        self.assertTrue(self.cadence.changed())
+
+    def test_waits_with_the_second_until_it_is_quiet(self):
+        self.cadence.changed()
+        self.cadence.collected(0.001)
+        self.clock.now += 0.05
+        self.assertFalse(self.cadence.changed())
+        self.assertFalse(self.cadence.due())
+        self.clock.now += 0.09
+        self.assertFalse(self.cadence.due())
+        self.clock.now += 0.011
+        self.assertTrue(self.cadence.due())
+
+    def test_is_forced_when_it_never_gets_quiet(self):
+        self.cadence.changed()
+        self.cadence.collected(0.03)
+        waited = 0.0
+        while not self.cadence.due():
+            self.cadence.changed()
+            self.clock.now += 0.02
+            waited += 0.02
+            self.assertLess(waited, 0.6)
+        self.assertGreaterEqual(waited, cadence.FORCED_SECONDS)
+
+    def test_leaves_ten_times_what_collecting_took(self):
+        self.cadence.changed()
+        self.cadence.collected(0.3)
+        self.cadence.changed()
+        self.clock.now += 2.99
+        self.assertFalse(self.cadence.due())
+        self.clock.now += 0.02
+        self.assertTrue(self.cadence.due())
+
+    def test_does_not_collect_in_a_handler_what_is_dear(self):
+        self.cadence.changed()
+        self.cadence.collected(0.021)
+        self.clock.now += 60
+        self.assertFalse(self.cadence.changed())
+        self.clock.now += cadence.QUIET_SECONDS + 0.001
+        self.assertTrue(self.cadence.due())
+
+    def test_obeys_the_interval_of_the_server(self):
+        self.cadence.server_interval = 2.0
+        self.cadence.changed()
+        self.cadence.collected(0.001)
+        self.cadence.changed()
+        self.clock.now += 1.9
+        self.assertFalse(self.cadence.due())
+        self.clock.now += 0.2
+        self.assertTrue(self.cadence.due())
+
+    def test_has_nothing_to_do_without_a_change(self):
+        self.clock.now += 60
+        self.assertFalse(self.cadence.due())
+
+
+class OperatorLists(unittest.TestCase):
+    def test_tell_what_was_appended(self):
+        table = [
+            ([], [1], [1]),
+            ([1, 2], [1, 2], []),
+            ([1, 2], [1, 2, 3], [3]),
+            ([1, 2, 3], [2, 3, 4, 5], [4, 5]),
+            ([1, 2, 3], [], []),
+            ([1, 2, 3], [7, 8], [7, 8]),
+            ([1, 2, 3], [1, 2], []),
+        ]
+        for before, now, expected in table:
+            self.assertEqual(operator_log.new_entries(before, now), expected, (before, now))
+
+    def test_name_operators_as_python_does(self):
+        self.assertEqual(operator_log.action_name("OBJECT_OT_delete"), "object.delete")
+        self.assertEqual(operator_log.action_name("odd"), "odd")
+
+
+class Fitting(unittest.TestCase):
+    def test_keeps_all_that_have_room_and_no_more(self):
+        objects = [{"name": "x" * 90} for _ in range(1000)]
+        self.assertEqual(fitting.fitting(objects, 10**9), 1000)
+        kept = fitting.fitting(objects, 10000)
+        self.assertGreater(kept, 80)
+        self.assertLess(kept, 101)
+        self.assertEqual(fitting.fitting([], 10), 0)
+
+
+class Console(unittest.TestCase):
+    def setUp(self):
+        self.told = []
+        self.original = io.StringIO()
+        self.tee = Tee(self.original, "stdout", lambda *said: self.told.append(said))
+
+    def test_passes_everything_on_and_tells_whole_lines(self):
+        self.tee.write("a")
+        self.tee.write("b\nc\n\n")
+        self.assertEqual(self.original.getvalue(), "ab\nc\n\n")
+        self.assertEqual(self.told, [("stdout", "ab"), ("stdout", "c")])
+
+    def test_cuts_a_line_that_never_ends(self):
+        for _ in range(100):
+            self.tee.write("x" * 1000)
+        self.assertGreater(len(self.told), 10)
+        self.assertTrue(all(len(line) <= 4000 for _, line in self.told))
+
+    def test_survives_a_teller_that_prints_or_fails(self):
+        tee = None
+
+        def tell(*_):
+            print("again", file=tee)
+            raise RuntimeError("no")
+
+        tee = Tee(self.original, "stdout", tell)
+        tee.write("x\n")
+        self.assertEqual(self.original.getvalue(), "x\nagain\n")
+
+    def test_loses_no_line_of_several_threads(self):
+        def write():
+            for _ in range(200):
+                self.tee.write("line\n")
+
+        threads = [threading.Thread(target=write) for _ in range(4)]
+        for each in threads:
+            each.start()
+        for each in threads:
+            each.join()
+        self.assertEqual(len(self.told), 800)
+
+    def test_gives_the_streams_back_or_goes_silent_behind_another(self):
+        before = sys.stdout
+        console = ConsoleTee(lambda *said: self.told.append(said))
+        console.install()
+        console.remove()
+        self.assertIs(sys.stdout, before)
+
+        console.install()
+        ours = sys.stdout
+        wrapper = Tee(ours, "stdout", None)
+        sys.stdout = wrapper
+        try:
+            console.remove()
+            self.assertIs(sys.stdout, wrapper)
+            print("still printed", flush=True)
+            self.assertEqual(self.told, [])
+        finally:
+            sys.stdout = before
+
+
+class Warnings(unittest.TestCase):
+    def test_of_missing_files_ask_the_disk_rarely(self):
+        import bpy
+
+        clock, asked = harness.Clock(), []
+
+        def exists(path):
+            asked.append(path)
+            return False
+
+        image = bpy.data.images.new("Gone", 4, 4)
+        image.source = "FILE"
+        image.filepath = "/nowhere/gone.png"
+        missing = missing_files.MissingFiles(clock, exists)
+        expected = [{"code": "file_missing", "kind": "image", "name": "Gone"}]
+        self.assertEqual(missing.warnings(bpy), expected)
+        self.assertEqual(missing.warnings(bpy), expected)
+        self.assertEqual(asked, ["/nowhere/gone.png"])
+        clock.now += missing_files.KEEP_SECONDS
+        missing.warnings(bpy)
+        self.assertEqual(len(asked), 2)
+
+
+harness.main(__name__)

@@ -1,0 +1,161 @@
+"""Does in Blender what it is told on standard input, one word a line, and says when.
+
+With a window the add-on's own timer keeps the link going; in background mode the loop here does.
+"""
+
+import json
+import os
+import queue
+import sys
+import threading
+import time
+
+import bpy
+
+sys.path.insert(0, os.path.dirname(__file__))
+import harness
+
+service_cli_link = harness.enable()
+FOLDER = sys.argv[sys.argv.index("--") + 1]
+PATH = os.path.join(FOLDER, "shot.blend")
+lines = queue.Queue()
+
+
+def connect():
+    bpy.ops.service_cli.connect()
+
+
+def move():
+    bpy.data.objects["Cube"].location.x += 1.0
+
+
+def rename():
+    bpy.data.objects["Cube"].name = "Hero"
+
+
+def delete():
+    bpy.data.objects.remove(bpy.data.objects["Light"])
+
+
+def add():
+    bpy.ops.ed.undo_push(message="before")
+    bpy.ops.object.empty_add(location=(0, 0, 5))
+    bpy.ops.ed.undo_push(message="added")
+
+
+def undo():
+    bpy.ops.ed.undo()
+
+
+def save():
+    bpy.ops.wm.save_as_mainfile(filepath=PATH)
+
+
+def new():
+    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=False)
+
+
+def load():
+    bpy.ops.wm.open_mainfile(filepath=PATH)
+
+
+def operate():
+    """As a person does it in the 3D view: such operators get into the history."""
+    window = bpy.context.window_manager.windows[0]
+    area = next(each for each in window.screen.areas if each.type == "VIEW_3D")
+    region = next(each for each in area.regions if each.type == "WINDOW")
+    with bpy.context.temp_override(window=window, area=area, region=region):
+        bpy.ops.object.select_all("EXEC_DEFAULT", True, action="SELECT")
+        bpy.ops.transform.translate("EXEC_DEFAULT", True, value=(0, 0, 2))
+
+
+def render_job():
+    """On a thread of its own, as from the menu; with the frames shared when it is done."""
+    bpy.context.preferences.addons[harness.ADDON].preferences.share_renders = True
+    scene = bpy.context.scene
+    scene.frame_end = 3
+    scene.render.filepath = os.path.join(FOLDER, "job_")
+    bpy.context.preferences.view.render_display_type = "NONE"
+    bpy.ops.render.render("INVOKE_DEFAULT", animation=True)
+
+
+def render():
+    scene = bpy.context.scene
+    scene.render.engine = "CYCLES"
+    scene.cycles.samples = 1
+    scene.cycles.use_denoising = False
+    scene.render.resolution_x = 32
+    scene.render.resolution_y = 24
+    scene.render.resolution_percentage = 100
+    scene.render.filepath = os.path.join(FOLDER, "still.png")
+    bpy.ops.render.render(write_still=True)
+
+
+def share():
+    bpy.ops.service_cli.share_render()
+
+
+def talk():
+    print("a line of a script")
+
+
+def many():
+    """Ten thousand objects in all."""
+    mesh = bpy.data.meshes.new("Many")
+    for index in range(10000 - len(bpy.context.scene.objects)):
+        harness.add("Object%05d" % index, mesh)
+
+
+def freeze():
+    time.sleep(8.0)
+
+
+def disconnect():
+    bpy.ops.service_cli.disconnect()
+
+
+def say(**members):
+    print("@" + json.dumps(members), file=sys.__stdout__, flush=True)
+
+
+def obey():
+    """False when it is time to go."""
+    while True:
+        try:
+            word = lines.get_nowait()
+        except queue.Empty:
+            return True
+        if word == "quit":
+            return False
+        began = time.time()
+        globals()[word]()
+        say(did=word, at=began * 1000)
+
+
+def listen():
+    for line in sys.stdin:
+        lines.put(line.strip())
+    lines.put("quit")
+
+
+def tick():
+    try:
+        if obey():
+            return 0.01
+    except Exception:
+        import traceback
+
+        traceback.print_exc(file=sys.__stderr__)
+        say(failed=True)
+    bpy.ops.wm.quit_blender()
+    return None
+
+
+threading.Thread(target=listen, daemon=True).start()
+say(ready=True)
+if bpy.app.background:
+    while obey():
+        service_cli_link.pump()
+        time.sleep(0.005)
+else:
+    bpy.app.timers.register(tick, persistent=True)

@@ -1,0 +1,155 @@
+"""Images, renders and documents are sent when somebody asks, and files made for it go."""
+
+import os
+import sys
+import unittest
+
+import bpy
+
+sys.path.insert(0, os.path.dirname(__file__))
+import harness
+
+harness.enable()
+from service_cli_link import preferences, share
+
+FOLDER = sys.argv[sys.argv.index("--") + 1]
+
+
+class Upload:
+    uri = "artefact://sha256/00"
+    error = None
+
+
+class Sharing(unittest.TestCase):
+    def setUp(self):
+        harness.empty_scene()
+        self.running = preferences.RUNNING = fresh_running()
+        self.session = self.running.session = harness.session()
+        self.session.on_render_began = self.running._began_render
+        self.session.on_rendered = self.running._finished_render
+        self.addCleanup(self.running.disconnect)
+        self.link = self.session.link
+
+    def sent(self):
+        return [args[0] for args in self.link.of("put_artefact")]
+
+    def assert_sent_and_gone(self, mime, begins):
+        [members] = self.sent()
+        self.assertEqual(members["mime"], mime)
+        with open(members["path"], "rb") as file:
+            self.assertEqual(file.read(len(begins)), begins)
+        members["on_done"](Upload)
+        self.assertFalse(os.path.exists(os.path.dirname(members["path"])))
+        self.assertEqual(self.running.note, "shared as artefact://sha256/00")
+
+    def test_the_document_as_it_is_now_without_saving_it(self):
+        harness.add("Unsaved")
+        records = len(self.link.of("record"))
+        self.assertEqual(bpy.ops.service_cli.share_document(), {"FINISHED"})
+        self.assertEqual(bpy.data.filepath, "")
+        self.assertEqual(len(self.link.of("record")), records)
+        self.assert_sent_and_gone("application/x-blender", b"BLENDER")
+
+    def test_the_saved_document_as_the_file_that_it_is(self):
+        path = os.path.join(FOLDER, "as-it-is.blend")
+        bpy.ops.wm.save_as_mainfile(filepath=path)
+        bpy.ops.service_cli.share_document()
+        [members] = self.sent()
+        self.assertEqual(members["path"], path)
+        members["on_done"](Upload)
+        self.assertTrue(os.path.exists(path))
+
+    def test_a_painted_image_as_png_in_whatever_format_renders_are(self):
+        bpy.context.scene.render.image_settings.file_format = "JPEG"
+        bpy.data.images.new("Painted", 4, 4)
+        bpy.ops.service_cli.share_image(image="Painted")
+        self.assertEqual(bpy.context.scene.render.image_settings.file_format, "JPEG")
+        self.assert_sent_and_gone("image/png", b"\x89PNG")
+
+    def test_an_image_that_is_a_file_as_that_file(self):
+        path = os.path.join(FOLDER, "tile.png")
+        made = bpy.data.images.new("Made", 4, 4)
+        made.filepath_raw = path
+        made.file_format = "PNG"
+        made.save()
+        loaded = bpy.data.images.load(path, check_existing=False)
+        bpy.ops.service_cli.share_image(image=loaded.name)
+        self.assertEqual(self.sent()[0]["path"], path)
+
+    def test_what_does_not_exist_is_refused_with_a_reason(self):
+        for call, words in (
+            (lambda: bpy.ops.service_cli.share_render(), "nothing was rendered"),
+            (lambda: bpy.ops.service_cli.share_image(image="None"), "there is no image None"),
+        ):
+            # A warning of an operator is printed by Blender and ends in CANCELLED.
+            self.assertEqual(call(), {"CANCELLED"}, words)
+        self.assertEqual(self.sent(), [])
+
+    def test_the_render_when_asked(self):
+        render()
+        self.assertEqual(self.sent(), [])
+        self.assertEqual(bpy.ops.service_cli.share_render(), {"FINISHED"})
+        self.assertEqual(self.sent()[0]["metadata"]["frame"], 1)
+        self.assert_sent_and_gone("image/png", b"\x89PNG")
+
+    def test_every_frame_that_was_written_when_that_is_switched_on(self):
+        self.session.apply(self.session.settings._replace(renders=True))
+        scene = bpy.context.scene
+        scene.frame_end = 6
+        render(os.path.join(FOLDER, "anim_"), animation=True)
+        self.running.pump()
+        self.assertEqual(len(self.sent()), 4)  # no more at once
+        while self.running._sending or self.running._files:
+            self.sent()[-self.running._sending]["on_done"](Upload)
+            self.running.pump()
+        names = [os.path.basename(each["path"]) for each in self.sent()]
+        self.assertEqual(names, ["anim_%04d.png" % frame for frame in range(1, 7)])
+
+    def test_a_render_that_wrote_no_file_is_shared_as_its_result(self):
+        self.session.apply(self.session.settings._replace(renders=True))
+        render()
+        self.running.pump()
+        self.assert_sent_and_gone("image/png", b"\x89PNG")
+
+
+class Files(unittest.TestCase):
+    def test_written_before_the_render_are_not_of_it(self):
+        old, new = (os.path.join(FOLDER, name) for name in ("old.png", "new.png"))
+        for path, time in ((old, 1000), (new, 2000)):
+            with open(path, "wb"):
+                pass
+            os.utime(path, (time, time))
+        self.assertEqual(share.written_since([old, new, new, "/nowhere"], 1990), [new])
+
+    def test_have_a_type_by_their_name(self):
+        for name, mime in (
+            ("a.PNG", "image/png"),
+            ("a.exr", "image/x-exr"),
+            ("a.blend", "application/x-blender"),
+            ("a.unheard-of", "application/octet-stream"),
+        ):
+            self.assertEqual(share.mime_of(name), mime)
+
+
+def fresh_running():
+    from service_cli_link.running import Running
+
+    return Running("0.1.0")
+
+
+def render(path="", animation=False):
+    scene = bpy.context.scene
+    if scene.camera is None:
+        scene.camera = harness.add("Cam", bpy.data.cameras.new("C"))
+    scene.render.engine = "CYCLES"
+    scene.cycles.samples = 1
+    scene.cycles.use_denoising = False
+    scene.render.resolution_x = 32
+    scene.render.resolution_y = 24
+    scene.render.resolution_percentage = 100
+    scene.render.image_settings.file_format = "PNG"
+    scene.render.filepath = path
+    bpy.ops.render.render(write_still=bool(path), animation=animation)
+
+
+harness.main(__name__)

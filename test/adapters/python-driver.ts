@@ -1,0 +1,123 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import { createInterface } from 'node:readline'
+import { until } from '../e2e/until.ts'
+import { skipBecause } from '../helpers/skip.ts'
+
+const program = fileURLToPath(new URL('python/driver.py', import.meta.url))
+
+/** For a `before` hook. */
+export function needPython(context: Mocha.Context): void {
+  if (spawnSync('python3', ['--version']).error !== undefined) {
+    skipBecause(context, 'python3 is not installed (Debian: apt-get install python3)')
+  }
+}
+
+interface Reply {
+  id: number
+  result?: any
+  error?: string
+  ms: number
+}
+
+export interface LinkOptions {
+  /** Of the module, by name: shorter times. */
+  constants?: Record<string, number>
+  /** Whether it answers questions. */
+  reads?: boolean
+  start?: boolean
+}
+
+export interface LinkStatus {
+  state: string
+  text: string
+  url: string | null
+  lastError: string | null
+}
+
+/** A Python application with a link, told what to do. */
+export class PythonApp {
+  readonly child: ChildProcess
+  readonly exited: Promise<number | null>
+  readonly #waiting = new Map<number, (reply: Reply) => void>()
+  #lastId = 0
+  /** All it has written, for what must never be in it. */
+  output = ''
+
+  constructor(env: Record<string, string> = {}) {
+    this.child = spawn('python3', ['-B', program], {
+      env: { PATH: process.env.PATH ?? '', PYTHONDONTWRITEBYTECODE: '1', ...env },
+      stdio: ['pipe', 'pipe', 'pipe'],
+    })
+    this.exited = once(this.child, 'close').then(([code]) => code)
+    this.child.stdin?.on('error', () => {})
+    this.child.stderr?.setEncoding('utf8').on('data', text => (this.output += text))
+    createInterface({ input: this.child.stdout! }).on('line', line => {
+      this.output += line
+      const reply: Reply = JSON.parse(line)
+      this.#waiting.get(reply.id)?.(reply)
+      this.#waiting.delete(reply.id)
+    })
+  }
+
+  async tell(command: object): Promise<Reply> {
+    const id = ++this.#lastId
+    const reply = new Promise<Reply>(resolve => this.#waiting.set(id, resolve))
+    this.child.stdin?.write(`${JSON.stringify({ id, ...command })}\n`)
+    const ended = this.exited.then(code => {
+      throw new Error(`python ended with ${code}: ${this.output}`)
+    })
+    const answer = await Promise.race([reply, ended])
+    if (answer.error !== undefined) throw new Error(answer.error)
+    return answer
+  }
+
+  /** A new link, started unless told otherwise. */
+  async link(
+    args: object,
+    { constants = {}, reads = true, start = true }: LinkOptions = {},
+  ): Promise<void> {
+    await this.tell({ new: { dcc_type: 'workshop', ...args }, constants, reads })
+    if (start) await this.call('start')
+  }
+
+  async call(method: string, ...args: unknown[]): Promise<Reply> {
+    return this.tell({ call: method, args })
+  }
+
+  async named(method: string, kwargs: object): Promise<Reply> {
+    return this.tell({ call: method, kwargs })
+  }
+
+  async get(name: string): Promise<any> {
+    return (await this.tell({ get: name })).result
+  }
+
+  async status(): Promise<LinkStatus> {
+    const [state, text, url, lastError] = (await this.call('status')).result
+    return { state, text, url, lastError }
+  }
+
+  async untilState(state: string, deadlineMs?: number): Promise<LinkStatus> {
+    let now = await this.status()
+    await until(async () => (now = await this.status()).state === state, state, deadlineMs)
+    return now
+  }
+
+  async untilError(words: string): Promise<void> {
+    const says = async () => (await this.status()).lastError?.includes(words) === true
+    await until(says, `last_error with "${words}"`)
+  }
+
+  /** Its input ends, and with it the program. */
+  async end(): Promise<number | null> {
+    this.child.stdin?.end()
+    return this.exited
+  }
+
+  async kill(): Promise<void> {
+    if (this.child.exitCode === null && this.child.signalCode === null) this.child.kill('SIGKILL')
+    await this.exited
+  }
+}

@@ -1,0 +1,263 @@
+import { expect } from 'chai'
+import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import type { IncomingMessage } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { until } from '../e2e/until.ts'
+import { needPython, PythonApp } from './python-driver.ts'
+import { type Script, ScriptedServer, token, welcome } from './scripted-server.ts'
+
+describe('the Python link: what goes wrong', () => {
+  let server: ScriptedServer
+  let app: PythonApp
+
+  before(function () {
+    needPython(this)
+  })
+  afterEach(async () => {
+    await app.kill()
+    await server.stop()
+    expect(app.output).not.to.contain(token)
+    expect(app.output).not.to.contain('Traceback')
+  })
+
+  async function begin(script: Script = {}, options: object = {}) {
+    server = await ScriptedServer.start(script)
+    app = new PythonApp()
+    await app.link({ url: server.url, token }, options)
+  }
+
+  it('gives up on a wrong token that was given, and says so', async () => {
+    await begin({ refuse: () => 401 })
+    const { text } = await app.untilState('refused')
+    expect(text).to.equal(
+      `Not linked to ${server.url}: it does not accept the host token from the settings.`,
+    )
+    await delay(600)
+    expect(server.attempts).to.have.length(1)
+    server.script = {}
+    await app.call('start')
+    await app.untilState('connected')
+  })
+
+  it('reads the token of a record again after a 401', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'python-link-'))
+    const instances = join(folder, 'instances')
+    await mkdir(instances, { mode: 0o700 })
+    const file = join(instances, 'one.token')
+    const good = ({ headers }: IncomingMessage) =>
+      headers.authorization === `Bearer ${token}` ? null : 401
+    server = await ScriptedServer.start({ refuse: good })
+    await writeFile(file, 'of-an-earlier-run', { mode: 0o600 })
+    const record = { dcc_type: 'unknown', host_url: server.url, host_token_file: file, host: {} }
+    await writeFile(join(instances, 'one.json'), JSON.stringify(record), { mode: 0o600 })
+    app = new PythonApp()
+    await app.link({ registry_dir: folder })
+    const { text } = await app.untilState('waiting')
+    expect(text).to.match(/does not accept the token in .*one\.token, which is read again\. Trying/)
+    await writeFile(file, `${token}\n`)
+    await app.untilState('connected')
+    await chmod(instances, 0o777)
+    server.peers[0]?.ws.terminate()
+    const unsafe = await app.untilState('searching')
+    expect(unsafe.text).to.contain('can be written by other users')
+    await rm(folder, { recursive: true })
+  })
+
+  const finals = [
+    { code: 4406, says: 'no common version' },
+    { code: 4409, says: 'a newer link of this application took its place' },
+  ]
+  for (const { code, says } of finals) {
+    it(`does not come back after ${code}`, async () => {
+      await begin({ welcome: null, connected: peer => peer.ws.close(code, 'reason') })
+      expect((await app.untilState('refused')).text).to.contain(says)
+      await delay(600)
+      expect(server.peers).to.have.length(1)
+      expect(server.peers[0]?.closeCode).to.equal(code)
+    })
+  }
+
+  it('waits 10 seconds when another application is linked there', async () => {
+    await begin({ welcome: null, connected: peer => peer.ws.close(4423) })
+    const { text } = await app.untilState('waiting')
+    expect(text).to.match(/another application is linked there\. Trying again in 10\.0 s/)
+  })
+
+  it('sends its scene again to a server that another application was linked to', async () => {
+    await begin({}, { constants: { TAKEN_SECONDS: 0.2 } })
+    await app.call('set_scene', { frame: 1 })
+    const first = await server.peer()
+    await until(() => app.get('scene_settled'), 'scene settled')
+    server.script = { welcome: null, connected: peer => peer.ws.close(4423) }
+    first.ws.terminate()
+    await server.peer(2)
+    server.script = {}
+    const peer = await server.peer(server.peers.length + 1)
+    expect(await peer.nth('scene.set')).to.deep.include({ scene: { frame: 1 } })
+  })
+
+  it('sends its scene to another server, though that one has a scene', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'python-link-'))
+    const instances = join(folder, 'instances')
+    await mkdir(instances, { mode: 0o700 })
+    const other = await ScriptedServer.start()
+    const write = async (url: string) => {
+      const record = { dcc_type: 'unknown', host_url: url, host_token_file: null, host: {} }
+      await writeFile(join(instances, 'one.json'), JSON.stringify(record), { mode: 0o600 })
+    }
+    try {
+      server = await ScriptedServer.start()
+      await write(server.url)
+      app = new PythonApp({ SERVICE_HOST_TOKEN: token })
+      await app.link({ registry_dir: folder })
+      await app.call('set_scene', { frame: 1 })
+      const first = await server.peer()
+      await until(() => app.get('scene_settled'), 'scene settled')
+      await write(other.url)
+      first.ws.terminate()
+      expect(await (await other.peer()).nth('scene.set')).to.deep.include({ scene: { frame: 1 } })
+    } finally {
+      await app.kill()
+      await other.stop()
+      await rm(folder, { recursive: true })
+    }
+  })
+
+  it('comes back after a shutdown, but no sooner than the server says', async () => {
+    await begin()
+    const first = await server.peer()
+    await app.untilState('connected')
+    first.send({ type: 'shutdown', reason: 'update', reconnect_after_ms: 1200 })
+    first.ws.close(1001)
+    await first.closed()
+    const closedMs = performance.now()
+    const second = await server.peer(2)
+    expect(second.atMs - closedMs).to.be.within(1100, 4000)
+    const ids = server.peers.map(peer => peer.of('hello')[0]?.['instance_id'])
+    expect(ids[0]).to.equal(ids[1])
+  })
+
+  it('waits longer after each failure, and not after a connection that was good', async () => {
+    await begin({ refuse: () => 503 })
+    await until(() => server.attempts.length >= 4, '4 attempts')
+    const waits = server.attempts.slice(1).map((at, i) => at - server.attempts[i]!)
+    expect(waits[0]).to.be.within(190, 600)
+    expect(waits[1]).to.be.within(390, 1000)
+    expect(waits[2]).to.be.within(790, 1800)
+    const { lastError } = await app.status()
+    expect(lastError).to.equal('it answered HTTP 503 (said by the server)')
+    server.script = {}
+    const peer = await server.peer()
+    await app.untilState('connected')
+    const lostMs = performance.now()
+    peer.ws.terminate()
+    expect((await server.peer(2)).atMs - lostMs).to.be.lessThan(1000)
+  })
+
+  const breaches = [
+    { name: 'a masked frame', bytes: [0x81, 0x82, 1, 2, 3, 4, 5, 6], code: 1002 },
+    { name: 'an unknown opcode', bytes: [0x83, 0], code: 1002 },
+    { name: 'a reserved bit', bytes: [0xc1, 0], code: 1002 },
+    { name: 'a fragment of nothing', bytes: [0x80, 0], code: 1002 },
+    { name: 'a split ping', bytes: [0x09, 0], code: 1002 },
+    { name: 'a text that is not UTF-8', bytes: [0x81, 1, 0xff], code: 1007 },
+    { name: '9 MiB', bytes: [0x81, 127, 0, 0, 0, 0, 0, 0x90, 0, 0], code: 1009 },
+    { name: 'bytes', bytes: [0x82, 1, 0], code: 1003 },
+    { name: 'no JSON', bytes: [0x81, 1, 0x7b], code: 4400 },
+    { name: 'no object', bytes: [0x81, 1, 0x31], code: 4400 },
+  ]
+  it('closes with the right code when the server breaks the rules, and comes back', async () => {
+    await begin({}, { constants: { SEARCH_SECONDS: 0.1 } })
+    for (const [index, { name, bytes, code }] of breaches.slice(0, 4).entries()) {
+      const peer = await server.peer(index + 1)
+      await peer.nth('heartbeat')
+      peer.socket.write(Buffer.from(bytes))
+      expect(await peer.closed(), name).to.equal(code)
+    }
+  })
+  for (const { name, bytes, code } of breaches.slice(4)) {
+    it(`closes with ${code} on ${name}`, async () => {
+      await begin()
+      const peer = await server.peer()
+      await peer.nth('heartbeat')
+      peer.socket.write(Buffer.from(bytes))
+      expect(await peer.closed()).to.equal(code)
+      expect((await app.untilState('waiting')).text).to.contain('the server broke the protocol')
+    })
+  }
+
+  it('comes back when the connection is cut in the middle of a frame', async () => {
+    await begin()
+    const peer = await server.peer()
+    await peer.nth('heartbeat')
+    peer.socket.end(Buffer.from([0x81, 126, 1, 0, 0x7b]))
+    await server.peer(2)
+    await app.untilState('connected')
+  })
+
+  it('takes silence for the end of the server', async () => {
+    await begin({}, { constants: { SILENCE_SECONDS: 1.0 } })
+    await server.peer()
+    await server.peer(2)
+    expect((await app.status()).state).to.be.oneOf(['connecting', 'connected'])
+  })
+
+  it('takes an answer that never comes for the end of the server', async () => {
+    const connected: Script['connected'] = peer => peer.answers.delete('scene.set')
+    await begin({ connected }, { constants: { ANSWER_SECONDS: 0.5 } })
+    await app.call('set_scene', { frame: 1 })
+    await (await server.peer()).nth('scene.set')
+    server.script = {}
+    const second = await server.peer(2)
+    expect(await second.nth('scene.set')).to.deep.include({ scene: { frame: 1 } })
+  })
+
+  it('does not send a scene again that may have closed the link', async () => {
+    await begin({ connected: peer => peer.answers.delete('scene.set') })
+    await app.call('set_scene', { frame: 1 })
+    const first = await server.peer()
+    await first.nth('scene.set')
+    server.script = { welcome: { ...welcome, need_scene: true } }
+    first.ws.close(4400, 'deeper than 64 levels')
+    const second = await server.peer(2)
+    await second.nth('heartbeat')
+    await app.untilError('the scene was given up')
+    expect(second.of('scene.set')).to.have.length(0)
+    expect(await app.get('need_scene')).to.equal(true)
+  })
+
+  it('never blocks on a server that does not read, nor at its own end', async () => {
+    await begin({ connected: peer => peer.socket.pause() })
+    await app.untilState('connected')
+    for (let n = 0; n < 5; n++) {
+      const { ms } = await app.call('set_scene', { frame: n, text: 'x'.repeat(4_000_000) })
+      expect(ms).to.be.lessThan(300) // the text is parsed within that, too
+    }
+    expect((await app.tell({ call: 'record', kwargs: { action: 'a' } })).ms).to.be.lessThan(100)
+    expect((await app.call('stop', 'quit', 0.5)).ms).to.be.lessThan(1500)
+    expect((await app.status()).state).to.equal('off')
+  })
+
+  it('says bye when it is stopped, after what was still waiting', async () => {
+    await begin()
+    const peer = await server.peer()
+    await app.untilState('connected')
+    await app.call('set_scene', { frame: 1 })
+    expect((await app.call('stop', 'done')).ms).to.be.lessThan(900)
+    expect(await peer.closed()).to.equal(1000)
+    expect(peer.messages.slice(-2).map(({ type }) => type)).to.deep.equal(['scene.set', 'bye'])
+    expect(await peer.nth('bye')).to.include({ reason: 'done' })
+    await app.call('start')
+    await server.peer(2)
+  })
+
+  it('says bye when the interpreter ends without stop', async () => {
+    await begin()
+    const peer = await server.peer()
+    await app.untilState('connected')
+    expect(await app.end()).to.equal(0)
+    expect(await peer.nth('bye')).to.include({ reason: 'quit' })
+  })
+})

@@ -1,0 +1,171 @@
+import { expect } from 'chai'
+import { setTimeout as delay } from 'node:timers/promises'
+import { until } from '../e2e/until.ts'
+import { needPython, PythonApp } from './python-driver.ts'
+import { type Peer, type Script, ScriptedServer, token, welcome } from './scripted-server.ts'
+
+describe('the Python link: what the server asks', () => {
+  let server: ScriptedServer
+  let app: PythonApp
+  let peer: Peer
+
+  before(function () {
+    needPython(this)
+  })
+  afterEach(async () => {
+    await app.kill()
+    await server.stop()
+    expect(app.output).not.to.contain('Traceback')
+  })
+
+  async function begin(script: Script = {}, options: object = {}) {
+    server = await ScriptedServer.start(script)
+    app = new PythonApp()
+    await app.link({ url: server.url, token }, options)
+    await app.untilState('connected')
+    peer = await server.peer()
+  }
+
+  const read = (id: string, name: string, deadlineMs = 5000) =>
+    peer.send({ type: 'read', id, uri: `thing://${name}`, deadline_ms: deadlineMs })
+
+  it('answers reads and lists from the main thread', async () => {
+    await begin()
+    read('s1', 'one?a=b')
+    expect(await peer.answerTo('s1')).to.deep.include({
+      type: 'ok',
+      contents: [{ uri: 'thing://one?a=b', mimeType: 'text/plain', text: 'read one?a=b' }],
+    })
+    read('s2', 'bytes')
+    expect((await peer.answerTo('s2'))['contents']).to.deep.equal([
+      { uri: 'thing://bytes', blob: 'AP8=' },
+    ])
+    peer.send({ type: 'list', id: 's3', scheme: 'thing', deadline_ms: 2000 })
+    expect((await peer.answerTo('s3'))['resources']).to.deep.equal([
+      { uri: 'thing://listed', name: 'listed' },
+    ])
+  })
+
+  const failures = [
+    { name: 'missing', code: 'not_found', message: 'there is no missing thing', retryable: false },
+    { name: 'modal', code: 'busy', message: 'a dialog is open', retryable: true },
+    { name: 'broken', code: 'internal', message: 'on_read failed: KeyError', retryable: true },
+    {
+      name: 'wrong',
+      code: 'internal',
+      message: 'on_read returned no contents: it is not JSON (TypeError)',
+      retryable: true,
+    },
+    {
+      name: 'size/20000',
+      code: 'limit',
+      message: 'the answer is larger than 10000 bytes',
+      retryable: false,
+    },
+  ]
+  it('answers with an error that tells no more than it should', async () => {
+    const limits = { ...welcome.limits, max_message_bytes: 10_000 }
+    await begin({ welcome: { ...welcome, limits } })
+    for (const { name, ...error } of failures) {
+      read(name, name)
+      expect(await peer.answerTo(name)).to.deep.include({ type: 'error', ...error })
+    }
+    expect(JSON.stringify(peer.messages)).not.to.contain('a secret of the application')
+    expect(app.output).not.to.contain('a secret of the application')
+  })
+
+  it('says that an application without on_read does not do that', async () => {
+    await begin({}, { reads: false })
+    read('s1', 'one')
+    expect(await peer.answerTo('s1')).to.include({ type: 'error', code: 'unsupported' })
+  })
+
+  it('answers what it does not know, and passes over what wants no answer', async () => {
+    await begin()
+    peer.send({ type: 'of.a.later.version' })
+    peer.send({ type: 'of.a.later.version', id: 'x' })
+    expect(await peer.answerTo('x')).to.include({ code: 'unknown_type' })
+    peer.send({ type: 'ok', id: 'nobody asked' })
+    peer.send({ type: 'read', id: 'y', uri: 7 })
+    expect(await peer.answerTo('y')).to.include({ code: 'invalid' })
+    expect(peer.closeCode).to.equal(null)
+  })
+
+  it('keeps questions while the main thread is away, at most as many as it said', async () => {
+    await begin()
+    await app.tell({ pumping: false })
+    for (let n = 1; n <= 9; n++) read(`s${n}`, `${n}`)
+    expect(await peer.answerTo('s9')).to.include({ type: 'error', code: 'busy' })
+    expect(peer.of('ok')).to.have.length(0)
+    await app.tell({ pumping: true })
+    for (let n = 1; n <= 8; n++) expect(await peer.answerTo(`s${n}`)).to.include({ type: 'ok' })
+  })
+
+  it('drops a question that is cancelled or whose deadline has passed', async () => {
+    await begin()
+    await app.tell({ pumping: false })
+    read('s1', 'cancelled')
+    read('s2', 'late', 100)
+    read('s3', 'asked')
+    peer.send({ type: 'cancel', id: 's1' })
+    await delay(300)
+    await app.tell({ pumping: true })
+    await peer.answerTo('s3')
+    expect(await app.get('asked')).to.deep.equal(['thing://asked'])
+    expect(peer.messages.filter(({ id }) => id === 's1' || id === 's2')).to.have.length(0)
+  })
+
+  it('does not answer a question of a connection that was lost', async () => {
+    await begin()
+    await app.tell({ pumping: false })
+    read('s1', 'old')
+    await until(async () => (await app.call('status')).result !== null, 'it is there')
+    peer.ws.terminate()
+    const second = await server.peer(2)
+    await app.tell({ pumping: true })
+    peer = second
+    read('s2', 'new')
+    await second.answerTo('s2')
+    expect(second.messages.filter(({ id }) => id === 's1')).to.have.length(0)
+  })
+
+  it('understands a question in fragments, with a ping between them', async () => {
+    await begin()
+    const text = JSON.stringify({ type: 'read', id: 's1', uri: 'thing://ü', deadline_ms: 5000 })
+    const bytes = Buffer.from(text)
+    const half = bytes.indexOf('ü') + 1
+    let pong: Buffer | undefined
+    peer.ws.once('pong', data => (pong = data))
+    peer.ws.send(bytes.subarray(0, half), { binary: false, fin: false })
+    peer.ws.ping('between')
+    for (const byte of bytes.subarray(half, -1)) {
+      peer.ws.send(Buffer.of(byte), { binary: false, fin: false })
+    }
+    peer.ws.send(bytes.subarray(-1), { binary: false, fin: true })
+    expect((await peer.answerTo('s1'))['contents'][0].text).to.equal('read ü')
+    expect(String(pong)).to.equal('between')
+  })
+
+  it('sends heartbeats while the main thread is blocked, and says so soon', async () => {
+    await begin({ welcome: { ...welcome, heartbeat_ms: 5000 } })
+    const blocked = app.tell({ block: 3 })
+    const away = () => peer.of('heartbeat').find(({ main_idle_ms: idle }) => idle > 2000)
+    await until(() => away() !== undefined, 'a heartbeat of a blocked application')
+    expect(away()?.['main_idle_ms']).to.be.lessThan(2500)
+    await blocked
+    const last = () => peer.of('heartbeat').at(-1)?.['main_idle_ms']
+    await until(() => last() < 100, 'a heartbeat of one that is back', 1500)
+  })
+
+  it('sends heartbeats as often as it is told, with what keeps it busy at once', async () => {
+    await begin({ welcome: { ...welcome, heartbeat_ms: 300 } })
+    const first = await peer.nth('heartbeat')
+    const fourth = await peer.nth('heartbeat', 4)
+    expect(fourth.atMs - first.atMs).to.be.within(800, 2000)
+    await app.call('set_busy', 'rendering')
+    const busy = () => peer.of('heartbeat').some(({ busy }) => busy === 'rendering')
+    await until(busy, 'a busy heartbeat')
+    await app.call('set_busy', null)
+    await until(() => peer.of('heartbeat').at(-1)?.['busy'] === undefined, 'it is free again')
+  })
+})

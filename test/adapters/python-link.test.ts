@@ -1,0 +1,298 @@
+import { expect } from 'chai'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { until } from '../e2e/until.ts'
+import { needPython, PythonApp } from './python-driver.ts'
+import { type Script, ScriptedServer, token, welcome } from './scripted-server.ts'
+
+describe('the Python link: what the application tells', () => {
+  let server: ScriptedServer
+  let app: PythonApp
+
+  before(function () {
+    needPython(this)
+  })
+  afterEach(async () => {
+    await app.kill()
+    await server.stop()
+    expect(app.output).not.to.contain(token)
+    expect(app.output).not.to.contain('Traceback')
+  })
+
+  async function begin(script: Script = {}, args: object = {}, options: object = {}) {
+    server = await ScriptedServer.start(script)
+    app = new PythonApp()
+    await app.link({ url: server.url, token, ...args }, options)
+  }
+
+  it('opens with the sub-protocol, the token and a hello, and shows as connected', async () => {
+    const args = { app_version: '1.2', display_name: 'Work\nshop', mode: 'background' }
+    await begin({}, args, { start: false })
+    await app.named('set_document', { path: '/a/b.blend', modified: true })
+    await app.call('start')
+    const peer = await server.peer()
+    const { headers, url } = peer.request
+    expect(url).to.equal('/host')
+    expect(headers).to.include({
+      host: new URL(server.url).host,
+      authorization: `Bearer ${token}`,
+      'sec-websocket-protocol': 'dcc-host.v1',
+    })
+    expect(headers).not.to.have.any.keys('origin', 'sec-websocket-extensions')
+    const { app: said, document, protocol, instance_id: id } = await peer.nth('hello')
+    expect(protocol).to.deep.equal([1])
+    expect(id).to.match(/^[0-9a-f]{32}$/)
+    expect(document).to.deep.equal({ path: '/a/b.blend', modified: true })
+    expect(said).to.deep.equal({
+      dcc_type: 'workshop',
+      version: '1.2',
+      display_name: 'Work shop',
+      mode: 'background',
+      pid: app.child.pid,
+    })
+    const { text, url: shown } = await app.untilState('connected')
+    expect(text).to.equal(`Connected to service-cli 0.1.0 at ${server.url}.`)
+    expect(shown).to.equal(server.url)
+  })
+
+  it('does nothing before start', async () => {
+    await begin({}, {}, { start: false })
+    await app.call('set_scene', { frame: 1 })
+    await delay(300)
+    expect(server.attempts).to.have.length(0)
+    expect((await app.status()).state).to.equal('off')
+  })
+
+  it('sends one scene at a time, and the newest of those that came meanwhile', async () => {
+    await begin({ connected: peer => peer.answers.delete('scene.set') })
+    for (let frame = 1; frame <= 5; frame++) {
+      await app.call('set_scene', { frame })
+      if (frame === 1) await (await server.peer()).nth('scene.set')
+    }
+    const peer = await server.peer()
+    expect(await app.get('scene_settled')).to.equal(false)
+    peer.ok(await peer.nth('scene.set'), { revision: 1 })
+    peer.ok(await peer.nth('scene.set', 2), { revision: 2 })
+    await until(() => app.get('scene_settled'), 'scene settled')
+    expect(peer.of('scene.set').map(({ scene }) => scene)).to.deep.equal([
+      { frame: 1 },
+      { frame: 5 },
+    ])
+    await app.call('set_scene', null)
+    expect(await peer.nth('scene.set', 3)).to.include({ scene: null })
+  })
+
+  it('leaves the time between scenes that the server asks for', async () => {
+    await begin({
+      connected: peer => peer.send({ type: 'throttle', scene_min_interval_ms: 400 }),
+    })
+    await app.untilState('connected')
+    await until(async () => (await app.get('limits')).scene_min_interval_ms === 400, 'throttle')
+    await app.call('set_scene', { frame: 1 })
+    const peer = await server.peer()
+    const first = await peer.nth('scene.set')
+    await app.call('set_scene', { frame: 2 })
+    const second = await peer.nth('scene.set', 2)
+    expect(second.atMs - first.atMs).to.be.greaterThan(350)
+  })
+
+  it('sends the scene again only to a server that has none or not the newest', async () => {
+    await begin()
+    await app.call('set_scene', { frame: 1 })
+    const first = await server.peer()
+    await first.nth('scene.set')
+    await until(() => app.get('scene_settled'), 'scene settled')
+    first.ws.terminate()
+    const second = await server.peer(2)
+    await second.nth('heartbeat')
+    await delay(100)
+    expect(second.of('scene.set')).to.have.length(0)
+    server.script = { welcome: { ...welcome, need_scene: true } }
+    second.ws.terminate()
+    const third = await server.peer(3)
+    expect(await third.nth('scene.set')).to.deep.include({ scene: { frame: 1 } })
+    server.script = { connected: peer => peer.answers.delete('scene.set') }
+    third.ws.terminate()
+    const fourth = await server.peer(4)
+    await app.call('set_scene', { frame: 2 })
+    await fourth.nth('scene.set')
+    fourth.ws.terminate()
+    const fifth = await server.peer(5)
+    expect(await fifth.nth('scene.set')).to.deep.include({ scene: { frame: 2 } })
+  })
+
+  it('says that a scene is wanted as long as none is on its way', async () => {
+    await begin({ welcome: { ...welcome, need_scene: true } })
+    await app.untilState('connected')
+    expect(await app.get('need_scene')).to.equal(true)
+    await app.call('set_scene', {})
+    await (await server.peer()).nth('scene.set')
+    expect(await app.get('need_scene')).to.equal(false)
+  })
+
+  it('sends null for numbers that JSON has not, and not what is no JSON or too large', async () => {
+    const limits = { ...welcome.limits, max_message_bytes: 10_000 }
+    await begin({ welcome: { ...welcome, limits } })
+    await app.untilState('connected')
+    const peer = await server.peer()
+    // 1e999 is Infinity for Python, as NaN would be.
+    const id = 99
+    app.child.stdin?.write(`{"id":${id},"call":"set_scene","args":[{"a":[1e999,1]}]}\n`)
+    expect((await peer.nth('scene.set')).scene).to.deep.equal({ a: [null, 1] })
+    await app.untilError('1 numbers of the scene are not finite')
+    await app.call('set_scene', { a: '<object>' })
+    await app.untilError('the scene was not sent: it is not JSON (TypeError)')
+    await app.call('set_scene', { a: 'x'.repeat(10_000) })
+    await app.untilError('the server takes 10000')
+    const deep = JSON.parse(`${'{"a":'.repeat(61)}1${'}'.repeat(61)}`)
+    await app.call('set_scene', deep)
+    await app.untilError('deeper than 60 levels')
+    await app.call('set_scene', { a: 'fine' })
+    expect((await peer.nth('scene.set', 2)).scene).to.deep.equal({ a: 'fine' })
+    expect((await app.status()).lastError).to.equal(null)
+  })
+
+  it('keeps the newest 1000 records without a server, and tells how many are lost', async () => {
+    await begin({}, {}, { start: false })
+    const many = { call: 'many', method: 'record', times: 1100, kwargs: { action: 'step {n}' } }
+    await app.tell(many)
+    await app.call('start')
+    const peer = await server.peer()
+    const batches = () => peer.of('audit.record')
+    const count = () => batches().flatMap(({ records }) => records).length
+    await until(() => count() === 1000, '1000 records')
+    const actions = batches().flatMap(({ records }) => records.map((one: any) => one.action))
+    expect(actions).to.deep.equal(Array.from({ length: 1000 }, (_, i) => `step ${i + 100}`))
+    expect(Math.max(...batches().map(({ records }) => records.length))).to.equal(100)
+    expect(peer.of('heartbeat').at(-1)?.dropped).to.deep.equal({ audit: 100, events: 0 })
+  })
+
+  it('sends a batch again whose answer was lost with the connection', async () => {
+    await begin({ connected: peer => peer.answers.delete('audit.record') })
+    await app.call('record', 'file.save')
+    const first = await server.peer()
+    await first.nth('audit.record')
+    server.script = {}
+    first.ws.terminate()
+    const second = await server.peer(2)
+    const { records } = await second.nth('audit.record')
+    expect(records[0]).to.include({ action: 'file.save', outcome: 'success' })
+    expect(await app.call('flush', 2)).to.include({ result: true })
+  })
+
+  it('drops the one record that the server finds wrong, and sends the others again', async () => {
+    await begin({ connected: peer => peer.answers.delete('audit.record') })
+    const many = { call: 'many', method: 'record', times: 3, kwargs: { action: 'step {n}' } }
+    const peer = await server.peer()
+    await app.tell({ pumping: false })
+    await app.tell({ call: 'record', kwargs: { action: 'hold' } })
+    const hold = await peer.nth('audit.record')
+    await app.tell(many)
+    peer.ok(hold)
+    const { id } = await peer.nth('audit.record', 2)
+    const message = '/records/1/action must be nicer'
+    peer.send({ type: 'error', id, code: 'invalid', message, retryable: false })
+    const { records } = await peer.nth('audit.record', 3)
+    expect(records.map((one: any) => one.action)).to.deep.equal(['step 0', 'step 2'])
+    await app.untilError(message)
+  })
+
+  it('keeps each session of events in order, opens it first and closes it last', async () => {
+    await begin({}, {}, { start: false })
+    await app.named('open_events', { session_id: 'a', maxlen: 7 })
+    for (const session_id of ['a', 'b', 'a', 'b']) {
+      await app.named('log', { message: `to ${session_id}`, session_id, source: 'test' })
+    }
+    await app.call('close_events', 'a')
+    await app.call('start')
+    const peer = await server.peer()
+    await peer.nth('events.close')
+    const told = peer.messages.filter(({ type, session_id: of }) => of === 'a' && type !== 'ok')
+    const kinds = told.map(({ type }) => type)
+    expect(kinds.indexOf('events.append')).to.be.greaterThan(kinds.indexOf('events.open'))
+    expect(kinds.at(-1)).to.equal('events.close')
+    expect(told[0]).to.deep.include({ type: 'events.open', maxlen: 7 })
+    await until(() => peer.of('events.append').length === 2, 'both sessions')
+    const events = peer.of('events.append').map(({ session_id: of, events }) => [of, events.length])
+    expect(events).to.deep.equal([
+      ['a', 2],
+      ['b', 2],
+    ])
+  })
+
+  it('tells documents, mode and producers as they change, and again after a reconnect', async () => {
+    await begin()
+    const first = await server.peer()
+    await app.untilState('connected')
+    await app.named('set_document', { name: 'b', modified: false })
+    expect(await first.nth('app.update')).to.deep.include({
+      document: { name: 'b', modified: false },
+      mode: 'gui',
+    })
+    await app.call('register', 'thing', [{ uri: 'thing://1', name: '1' }])
+    await first.nth('producer.register')
+    await app.call('list_changed', 'thing', [{ uri: 'thing://2', name: '2' }])
+    await app.call('updated', 'thing://2')
+    expect(await first.nth('resource.updated')).to.include({ uri: 'thing://2' })
+    await first.nth('producer.list_changed')
+    first.ws.terminate()
+    const second = await server.peer(2)
+    expect((await second.nth('hello')).document).to.deep.equal({ name: 'b', modified: false })
+    const again = await second.nth('producer.register')
+    expect(again['resources']).to.deep.equal([{ uri: 'thing://2', name: '2' }])
+    second.answers.delete('producer.unregister')
+    await app.call('unregister', 'thing')
+    expect(await second.nth('producer.unregister')).to.include({ scheme: 'thing' })
+    second.ws.terminate()
+    const third = await server.peer(3)
+    expect(await third.nth('producer.unregister')).to.include({ scheme: 'thing' })
+    expect(third.of('producer.register')).to.have.length(0)
+  })
+
+  it('sends artefacts in frames, files too, and tells on the main thread how it went', async () => {
+    await begin()
+    const folder = await mkdtemp(join(tmpdir(), 'python-link-'))
+    const path = join(folder, 'still.png')
+    await writeFile(path, Buffer.alloc(700_000, 'p'))
+    const peer = await server.peer()
+    await app.named('put_artefact', { path, mime: 'image/png', metadata: { frame: 1 } })
+    const put = await peer.nth('artefact.put')
+    expect(put).to.deep.include({
+      mime: 'image/png',
+      size: 700_000,
+      display_name: 'still.png',
+      metadata: { frame: 1 },
+    })
+    await until(() => Buffer.concat(peer.binary).length === 700_000, 'all bytes')
+    expect(peer.binary.map(({ length }) => length)).to.deep.equal([262_144, 262_144, 175_712])
+    peer.ok(put, { uri: 'artefact://sha256/x', sha256: 'x', existed: false })
+    await until(async () => (await app.get('uploads'))[0].done, 'upload done')
+    await until(async () => (await app.get('asked'))[0] === 'on_done MainThread', 'on_done')
+
+    await app.named('put_artefact', { path: join(folder, 'none') })
+    await until(async () => (await app.get('uploads'))[1].done, 'upload refused')
+    expect((await app.get('uploads'))[1].error).to.equal(
+      'the file cannot be read (No such file or directory)',
+    )
+    await rm(folder, { recursive: true })
+  })
+
+  it('starts an artefact anew on the next connection, and gives up one that is refused', async () => {
+    await begin()
+    const first = await server.peer()
+    await app.named('put_artefact', { data_size: 100, mime: 'text/plain' })
+    await first.nth('artefact.put')
+    first.ws.terminate()
+    const second = await server.peer(2)
+    const { id } = await second.nth('artefact.put')
+    await until(() => second.binary.length === 1, 'its bytes')
+    expect(second.binary[0]?.subarray(0, 3)).to.deep.equal(Buffer.from([0, 1, 2]))
+    second.send({ type: 'error', id, code: 'limit', message: 'no room', retryable: false })
+    await until(async () => (await app.get('uploads'))[0].done, 'upload done')
+    expect((await app.get('uploads'))[0].error).to.equal(
+      'the server refused the artefact: no room (limit)',
+    )
+  })
+})

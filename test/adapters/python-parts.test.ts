@@ -1,0 +1,20 @@
+import { expect } from 'chai'
+import { spawnSync } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { needPython } from './python-driver.ts'
+
+const folder = fileURLToPath(new URL('python/', import.meta.url))
+
+describe('the Python link: its parts', () => {
+  before(function () {
+    needPython(this)
+  })
+
+  it('passes its own tests', function () {
+    this.timeout(60_000)
+    const args = ['-B', '-W', 'error', '-m', 'unittest', 'discover', '-s', folder]
+    const { status, stderr } = spawnSync('python3', args, { cwd: folder, encoding: 'utf8' })
+    expect(status, stderr).to.equal(0)
+    expect(stderr).to.match(/Ran [4-9]\d tests/)
+  })
+})

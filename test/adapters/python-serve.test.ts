@@ -1,0 +1,203 @@
+import { expect } from 'chai'
+import { spawn } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { until } from '../e2e/until.ts'
+import { RawSession } from '../helpers/mcp.ts'
+import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
+import { needPython, PythonApp } from './python-driver.ts'
+
+describe('the Python link beside a real serve', () => {
+  let registryDir: string
+  let server: ServeProcess
+  let app: PythonApp
+
+  before(function () {
+    needPython(this)
+  })
+  beforeEach(async () => {
+    registryDir = await mkdtemp(join(tmpdir(), 'python-serve-'))
+    server = await startServeProcess({ registryDir })
+    app = new PythonApp()
+    await app.link({ registry_dir: registryDir })
+    await app.untilState('connected')
+  })
+  afterEach(async () => {
+    await app.kill()
+    await server.stop()
+    await rm(registryDir, { recursive: true, force: true })
+    expect(app.output).not.to.contain('Traceback')
+  })
+
+  it('brings scene, audit, events and artefact to the readers', async () => {
+    await app.call('set_scene', { frame: 24 })
+    const outcome = { error: { message: 'disk full' } }
+    const record = { action: 'file.save', outcome, params: { path: '/a' }, duration_ms: 1.5 }
+    await app.named('record', record)
+    await app.named('open_events', { session_id: 'console', maxlen: 2, max_message_bytes: 64 })
+    for (const message of ['one', 'two', 'three']) {
+      const beside = { job_id: 'j1', metadata: { n: 1 } }
+      await app.named('log', { message, session_id: 'console', source: 'test', ...beside })
+    }
+    await app.named('put_artefact', {
+      data_size: 3_000_000,
+      mime: 'image/png',
+      display_name: 'still.png',
+      metadata: { frame: 24 },
+      expires_at: Date.now() / 1000 + 3600,
+    })
+    expect((await app.call('flush', 5)).result).to.equal(true)
+    expect((await app.status()).lastError).to.equal(null)
+    const scene = await read('scene://current')
+    expect(JSON.stringify(scene)).to.contain('"frame":24')
+    const [entry] = (await read('audit://recent')).entries
+    expect(entry).to.deep.include(record)
+    const { events } = await read('events://session/console?cursor=0')
+    expect(events.map((event: any) => event.message)).to.deep.equal(['two', 'three'])
+    const bytes = Buffer.from(Array.from({ length: 3_000_000 }, (_, i) => i % 251))
+    const hash = createHash('sha256').update(bytes).digest('hex')
+    const [upload] = await app.get('uploads')
+    expect(upload).to.deep.equal({ done: true, uri: `artefact://sha256/${hash}`, error: null })
+    await app.call('close_events', 'console')
+    expect((await app.call('flush', 5)).result).to.equal(true)
+    expect((await app.status()).lastError).to.equal(null)
+  })
+
+  it('answers the readers of its own scheme, and says what goes wrong', async () => {
+    await app.call('register', 'thing', [{ uri: 'thing://one', name: 'one' }])
+    await app.call('flush', 5)
+    const listed = (await ask('resources/list')).result.resources
+    expect(listed.map((each: any) => each.uri)).to.include('thing://one')
+    const { contents } = (await ask('resources/read', { uri: 'thing://one' })).result
+    expect(contents[0]).to.deep.include({ uri: 'thing://one', text: 'read one' })
+    const error = async (uri: string) => (await ask('resources/read', { uri })).error
+    expect((await error('thing://missing')).code).to.equal(-32002)
+    expect((await error('thing://modal')).data.reason).to.equal('host_busy')
+    expect((await error('thing://broken')).data.reason).to.equal('host_failed')
+    await app.call('list_changed', 'thing')
+    await until(async () => {
+      const { resources } = (await ask('resources/list')).result
+      return resources.some((each: any) => each.uri === 'thing://listed')
+    }, 'the list that on_list gave')
+    await app.call('unregister', 'thing')
+    await app.call('flush', 5)
+    expect(JSON.stringify(await ask('resources/list'))).not.to.contain('thing://')
+  })
+
+  it('lets readers know that it is busy while its main thread is blocked', async () => {
+    await app.call('register', 'thing', [])
+    await app.call('flush', 5)
+    const blocked = app.tell({ block: 6 })
+    const { error } = await ask('resources/read', { uri: 'thing://one' })
+    expect(error.data.reason).to.equal('host_busy')
+    await blocked
+    await app.untilState('connected')
+    const { result } = await ask('resources/read', { uri: 'thing://one' })
+    expect(result.contents[0].text).to.equal('read one')
+    expect((await app.get('asked')).length).to.equal(1)
+  }).timeout(20_000)
+
+  it('comes back to a server that was killed and started anew, with all it has', async () => {
+    await app.call('set_scene', { frame: 7 })
+    await app.call('register', 'thing', [{ uri: 'thing://one', name: 'one' }])
+    await app.call('flush', 5)
+    server.signal('SIGKILL')
+    await server.exited
+    await app.untilState('waiting')
+    await app.named('record', { action: 'while.away' })
+    server = await startServeProcess({ registryDir })
+    await app.untilState('connected', 20_000)
+    expect((await app.call('flush', 5)).result).to.equal(true)
+    expect(JSON.stringify(await read('scene://current'))).to.contain('"frame":7')
+    expect((await read('audit://recent')).entries[0].action).to.equal('while.away')
+    const { contents } = (await ask('resources/read', { uri: 'thing://one' })).result
+    expect(contents[0].text).to.equal('read one')
+  }).timeout(40_000)
+
+  it('comes back when its server is stopped and another one starts', async () => {
+    await server.stop()
+    server = await startServeProcess({ registryDir })
+    await app.untilState('connected', 20_000)
+  }).timeout(40_000)
+
+  it('never blocks on a server that is frozen, and the newest scene arrives after it', async () => {
+    server.signal('SIGSTOP')
+    try {
+      for (let frame = 1; frame <= 20; frame++) {
+        const { ms } = await app.call('set_scene', { frame, text: 'x'.repeat(100_000) })
+        expect(ms).to.be.lessThan(200)
+      }
+    } finally {
+      server.signal('SIGCONT')
+    }
+    expect((await app.call('flush', 5)).result).to.equal(true)
+    const scene = await read('scene://current')
+    expect(JSON.stringify(scene)).to.contain('"frame":20')
+  })
+
+  it('is refused with a wrong token that was given', async () => {
+    const other = new PythonApp({
+      SERVICE_HOST_URL: server.hostUrl,
+      SERVICE_HOST_TOKEN: 'wrong-token',
+    })
+    try {
+      await other.link({})
+      expect((await other.untilState('refused')).text).to.contain('from the environment')
+      expect(other.output).not.to.contain('wrong-token')
+    } finally {
+      await other.kill()
+    }
+  })
+
+  it('waits while another application is linked, and takes its place later', async () => {
+    const other = new PythonApp()
+    try {
+      const constants = { TAKEN_SECONDS: 0.5 }
+      await other.link({ url: server.hostUrl, token: server.token }, { constants })
+      const { text } = await other.untilState('waiting')
+      expect(text).to.contain('another application is linked there')
+      await app.call('stop')
+      await other.untilState('connected', 15_000)
+    } finally {
+      await other.kill()
+    }
+  }).timeout(25_000)
+
+  it('runs the example of its README', async () => {
+    const readme = new URL('../../adapters/python/README.md', import.meta.url)
+    const code = /```python\n([^]*?)```/.exec(await readFile(readme, 'utf8'))?.[1] ?? ''
+    expect(code.split('\n').length).to.be.lessThan(30)
+    await app.call('stop')
+    const adapters = new URL('../../adapters/python/', import.meta.url).pathname
+    const script = join(registryDir, 'example.py')
+    await writeFile(script, code)
+    const env = {
+      PATH: process.env.PATH ?? '',
+      PYTHONPATH: adapters,
+      PYTHONDONTWRITEBYTECODE: '1',
+      SERVICE_HOST_URL: server.hostUrl,
+      SERVICE_HOST_TOKEN: server.token,
+    }
+    const child = spawn('python3', [script], { env, stdio: 'inherit' })
+    try {
+      await until(async () => {
+        const { result } = await ask('resources/read', { uri: 'tool://hammer' })
+        return result?.contents[0].text === '{"weight": 0.8}'
+      }, 'the answer of the example')
+      expect(JSON.stringify(await read('scene://current'))).to.contain('hammer')
+    } finally {
+      child.kill('SIGKILL')
+    }
+  })
+
+  /** Each time anew: servers are killed here. */
+  async function ask(method: string, params: object = {}): Promise<any> {
+    return (await RawSession.open(server.url)).call(method, params)
+  }
+
+  async function read(uri: string): Promise<any> {
+    return (await RawSession.open(server.url)).readJson(uri)
+  }
+})

@@ -1,0 +1,136 @@
+"""An application for tests: does with its HostLink what the lines on standard input say.
+
+    {"id": 1, "call": "set_scene", "args": [...], "kwargs": {...}}   -> {"id": 1, "result": ..., "ms": ...}
+    {"id": 2, "get": "need_scene"}
+    {"id": 3, "new": {...}, "constants": {"SILENCE_SECONDS": 1}}     a HostLink with these arguments
+    {"id": 4, "block": 3}                                            keeps the main thread for seconds
+    {"id": 5, "pumping": false}
+
+Pumps in between, as the timer of an application would. Ends without stop() when its input ends.
+"""
+
+import json
+import os
+import queue
+import sys
+import threading
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "..", "..", "adapters", "python"))
+import service_host_link as module  # noqa: E402
+
+link = None
+uploads = []
+asked = []
+statuses = []
+
+
+def on_read(uri):
+    asked.append(uri)
+    name = uri.partition("://")[2]
+    if name == "missing":
+        raise module.NotFound("there is no missing thing")
+    if name == "modal":
+        raise module.Busy("a dialog is open")
+    if name == "broken":
+        raise KeyError("a secret of the application")
+    if name == "wrong":
+        return [{"uri": uri, "text": object()}]
+    if name == "bytes":
+        return b"\x00\xff"
+    if name.startswith("size/"):
+        return "x" * int(name[5:])
+    return [{"uri": uri, "mimeType": "text/plain", "text": "read " + name}]
+
+
+def on_list(scheme):
+    return [{"uri": scheme + "://listed", "name": "listed"}]
+
+
+def value_of(text):
+    """JSON with words for what JSON has not."""
+    if text == "<object>":
+        return object()
+    if isinstance(text, list):
+        return [value_of(item) for item in text]
+    if isinstance(text, dict):
+        return {name: value_of(member) for name, member in text.items()}
+    return text
+
+
+def upload_state(upload):
+    return {"done": upload.done, "uri": upload.uri, "error": upload.error}
+
+
+def run(command):
+    global link
+    if "new" in command:
+        for name, value in command.get("constants", {}).items():
+            assert hasattr(module, name), name
+            setattr(module, name, value)
+        if command.get("reads", True):
+            command["new"].update(on_read=on_read, on_list=on_list)
+        link = module.HostLink(on_status=statuses.append, **command["new"])
+        return repr(link)
+    if "block" in command:
+        time.sleep(command["block"])
+        return None
+    if "get" in command:
+        if command["get"] in ("asked", "statuses", "uploads"):
+            found = {"asked": asked, "statuses": [list(each) for each in statuses],
+                     "uploads": [upload_state(each) for each in uploads]}
+            return found[command["get"]]
+        return getattr(link, command["get"])
+    args = [value_of(arg) for arg in command.get("args", [])]
+    kwargs = value_of(command.get("kwargs", {}))
+    if command["call"] == "put_artefact":
+        if "data_size" in kwargs:
+            kwargs["data"] = bytes(bytearray(i % 251 for i in range(kwargs.pop("data_size"))))
+        upload = link.put_artefact(
+            on_done=lambda done: asked.append("on_done %s" % threading.current_thread().name),
+            **kwargs)
+        uploads.append(upload)
+        return None
+    if command["call"] == "many":  # the same call many times, with {n} in its texts
+        for n in range(command["times"]):
+            getattr(link, command["method"])(
+                **{name: value.replace("{n}", str(n)) for name, value in kwargs.items()})
+        return None
+    return getattr(link, command["call"])(*args, **kwargs)
+
+
+def main():
+    lines = queue.Queue()
+
+    def read_lines():
+        for line in sys.stdin:
+            lines.put(line)
+        lines.put(None)
+
+    threading.Thread(target=read_lines, daemon=True).start()
+    pumping = True
+    while True:
+        try:
+            line = lines.get(timeout=0.01)
+        except queue.Empty:
+            if pumping and link is not None:
+                link.pump()
+            continue
+        if line is None:
+            return
+        command = json.loads(line)
+        started = time.monotonic()
+        answer = {"id": command["id"]}
+        if "pumping" in command:
+            pumping = command["pumping"]
+        else:
+            try:
+                answer["result"] = run(command)
+            except Exception as error:
+                answer["error"] = "%s: %s" % (type(error).__name__, error)
+        answer["ms"] = (time.monotonic() - started) * 1000
+        sys.stdout.write(json.dumps(answer) + "\n")
+        sys.stdout.flush()
+
+
+main()

@@ -1,0 +1,45 @@
+import { expect } from 'chai'
+import { mkdtemp } from 'node:fs/promises'
+import { join } from 'node:path'
+import {
+  background,
+  hasPrograms,
+  insideBlender,
+  installAddon,
+  type InstalledAddon,
+} from '../helpers/blender-addon.ts'
+import { buildIfStale } from '../helpers/program.ts'
+import { skipBecause } from '../helpers/skip.ts'
+
+/** Each is a file of Python tests that runs inside Blender, with the add-on as it is installed. */
+const suites: readonly [file: string, about: string, atLeast: number][] = [
+  ['pure.py', 'rounds, names, waits and cuts as its decisions say', 30],
+  ['lifecycle.py', 'connects only when asked and leaves nothing behind', 11],
+  ['snapshot_facts.py', 'says what is in the scene, also when there is too much of it', 13],
+  ['changes_seen.py', 'notices what happens, once', 20],
+  ['sharing.py', 'sends files when somebody asks', 10],
+]
+
+describe('the Blender add-on, installed from its zip', function () {
+  this.timeout(120_000)
+  let addon: InstalledAddon
+
+  before(async function () {
+    if (!hasPrograms('blender')) {
+      skipBecause(this, 'blender is not installed (Debian: apt-get install blender)')
+    }
+    buildIfStale()
+    addon = await installAddon()
+  })
+  after(async () => addon?.remove())
+
+  for (const [file, about, atLeast] of suites) {
+    it(`${about} (${file})`, async () => {
+      const folder = await mkdtemp(join(addon.folder, 'files-'))
+      const run = addon.run([...background, '--python', join(insideBlender, file), '--', folder])
+      expect(await run.exited, run.output()).to.equal(0)
+      const [, ran] = /^Ran (\d+) tests? in/m.exec(run.output()) ?? []
+      expect(Number(ran)).to.be.at.least(atLeast)
+    })
+  }
+})

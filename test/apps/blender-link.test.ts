@@ -1,0 +1,239 @@
+import { Client } from '@modelcontextprotocol/sdk/client/index.js'
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+import { expect } from 'chai'
+import { mkdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type SdkClient, Updates } from '../clients/client-face.ts'
+import { readJson } from '../clients/scenario.ts'
+import { type Serving, startServe } from '../clients/serve.ts'
+import { tapFetch } from '../clients/wire.ts'
+import { hasPrograms, installAddon, type InstalledAddon } from '../helpers/blender-addon.ts'
+import { blenderModes } from '../helpers/blender-modes.ts'
+import { type Remote, startRemote } from '../helpers/blender-remote.ts'
+import { buildIfStale } from '../helpers/program.ts'
+import { skipBecause } from '../helpers/skip.ts'
+
+interface SceneObject {
+  name: string
+  translate: number[]
+}
+
+interface Scene {
+  objects?: SceneObject[]
+  document: { path?: string; name?: string; modified: boolean }
+  counts: { objects: number }
+  truncated: { objects: boolean; total: number; limit: number }
+}
+
+for (const { mode, needs, args, command } of blenderModes) {
+  describe(`a subscribed client beside Blender (${mode})`, function () {
+    this.timeout(120_000)
+    let addon: InstalledAddon
+    let serving: Serving
+    let client: SdkClient
+    let updates: Updates
+    let blender: Remote
+
+    before(async function () {
+      if (!hasPrograms(...needs)) skipBecause(this, `one of ${needs.join(', ')} is not installed`)
+      buildIfStale()
+      addon = await installAddon()
+      const registryDir = join(addon.folder, 'registry')
+      await mkdir(registryDir, { mode: 0o700 })
+      serving = await startServe(registryDir)
+      const wire = tapFetch(serving.url)
+      const connecting = new Client({ name: 'watcher', version: '1' }) as unknown as SdkClient
+      updates = new Updates(connecting)
+      await connecting.connect(new StreamableHTTPClientTransport(new URL(serving.url)))
+      client = connecting
+      await wire.streamOpen()
+      wire.release()
+      await client.subscribeResource({ uri: 'scene://current' })
+      const env = { SERVICE_REGISTRY_DIR: registryDir, LIBGL_ALWAYS_SOFTWARE: '1' }
+      blender = await startRemote(addon, { args, env, command: [...command] })
+    })
+    after(async () => {
+      const left = await blender?.quit()
+      await client?.close()
+      await serving?.stop()
+      await addon?.remove()
+      if (blender !== undefined) expect(left, blender.run.output()).to.equal(0)
+    })
+
+    const scene = async () => (await readJson(client, 'scene://current')) as unknown as Scene
+    const names = async () => ((await scene()).objects ?? []).map(({ name }) => name)
+
+    /** Reads again at each update until what is read is so. */
+    async function comes<T>(read: () => Promise<T>, isSo: (value: T) => boolean): Promise<T> {
+      const expires = Date.now() + 20_000
+      let value = await read()
+      while (!isSo(value)) {
+        if (Date.now() > expires) {
+          throw new Error(`it did not come, but ${JSON.stringify(value)?.slice(0, 500)}`)
+        }
+        const seen = updates.count('scene://current')
+        await updates.until('scene://current', seen + 1, 1000).catch(() => {})
+        value = await read()
+      }
+      return value
+    }
+
+    async function record(): Promise<Record<string, unknown>> {
+      const file = join(addon.folder, 'registry', 'instances', `${serving.instance_id}.json`)
+      return JSON.parse(await readFile(file, 'utf8'))
+    }
+
+    it('sees nothing before somebody asks for the link', async () => {
+      expect(updates.count('scene://current')).to.equal(0)
+      expect(await readJson(client, 'scene://current')).to.include({ status: 'no_snapshot' })
+    })
+
+    it('sees the scene as soon as the add-on, which found the server itself, is connected', async () => {
+      await blender.tell('connect')
+      expect(await comes(names, found => found.length === 3)).to.have.members([
+        'Cube',
+        'Light',
+        'Camera',
+      ])
+      expect(await record()).to.deep.include({ dcc_type: 'blender' })
+    })
+
+    it('is told of a move', async () => {
+      await blender.tell('move')
+      const moved = (found: Scene) =>
+        found.objects?.find(({ name }) => name === 'Cube')?.translate[0] === 1
+      await comes(scene, moved)
+    })
+
+    it('is told of what is added, and of its undoing', async () => {
+      await blender.tell('add')
+      await comes(names, found => found.includes('Empty'))
+      await blender.tell('undo')
+      await comes(names, found => !found.includes('Empty'))
+    })
+
+    it('is told of another name, and finds the object under it alone', async () => {
+      await blender.tell('rename')
+      await comes(names, found => found.includes('Hero') && !found.includes('Cube'))
+      const hero = await readJson(client, 'blender-object://Hero')
+      expect(hero).to.deep.include({ id: 'Hero', translate: [1, 0, 0] })
+      expect(await refusal(client, 'blender-object://Cube')).to.include({ code: -32002 })
+      const listed = (await client.listResources()).resources.map(({ uri }) => uri)
+      expect(listed).to.include('blender-object://Hero')
+      expect(listed).not.to.include('blender-object://Cube')
+    })
+
+    it('is told of a deletion', async () => {
+      await blender.tell('delete')
+      await comes(names, found => !found.includes('Light'))
+    })
+
+    it('is told which document is open, across saving, a new file and loading', async () => {
+      const path = join(addon.folder, 'shot.blend')
+      await blender.tell('save')
+      const saved = await comes(scene, found => found.document.path === path)
+      expect(saved.document).to.include({ name: 'shot.blend' })
+      await blender.tell('new')
+      const fresh = await comes(scene, found => found.document.path === undefined)
+      expect(fresh.objects).to.deep.equal([])
+      await blender.tell('load')
+      const loaded = await comes(scene, found => found.document.path === path)
+      expect(loaded.objects?.map(({ name }) => name)).to.have.members(['Hero', 'Camera'])
+      // Without a window Blender itself says that an undo step of before is a change of this file.
+      if (mode === 'gui') expect(loaded.document.modified).to.equal(false)
+    })
+
+    it('gets the render that was shared, and no other', async () => {
+      await blender.tell('render')
+      const images = async () =>
+        (await client.listResources()).resources.filter(({ uri }) => uri.startsWith('artefact:'))
+      await comes(actions, found => found.includes('render.complete'))
+      expect(await images()).to.deep.equal([])
+      await blender.tell('share')
+      const [image] = await comes(images, found => found.length > 0)
+      expect(image).to.include({ mimeType: 'image/png', name: 'render_0001.png' })
+      const [content] = (await client.readResource({ uri: image?.uri ?? '' })).contents
+      expect(
+        Buffer.from(content?.blob ?? '', 'base64')
+          .subarray(1, 4)
+          .toString(),
+      ).to.equal('PNG')
+    })
+
+    const actions = async () => {
+      const { entries } = await readJson(client, 'audit://recent?limit=100')
+      return (entries as { action: string }[]).map(({ action }) => action)
+    }
+
+    if (mode === 'gui') {
+      it('finds in the audit the operators that a person ran, with what was set', async () => {
+        await blender.tell('operate')
+        await comes(actions, found => found.includes('transform.translate'))
+        const { entries } = await readJson(client, 'audit://recent?limit=5')
+        const moved = (entries as { action: string; params: unknown }[]).find(
+          ({ action }) => action === 'transform.translate',
+        )
+        expect(moved?.params).to.deep.include({ value: [0, 0, 2] })
+      })
+
+      it('gets every frame of a render that ran as a job, when that is switched on', async () => {
+        await blender.tell('render_job')
+        const frames = async () =>
+          (await client.listResources()).resources.map(({ name }) => name).toSorted()
+        await comes(frames, found =>
+          ['job_0001.png', 'job_0002.png', 'job_0003.png'].every(name => found.includes(name)),
+        )
+      })
+    }
+
+    it('says that Blender is busy when its main thread is', async () => {
+      const frozen = blender.tell('freeze')
+      const began = Date.now()
+      const failed = await refusal(client, 'blender-object://Hero')
+      expect(failed).to.deep.include({ code: -32603 })
+      expect(failed?.data).to.deep.include({ reason: 'host_busy' })
+      expect(Date.now() - began).to.be.below(8000)
+      await frozen
+      expect(await readJson(client, 'blender-object://Hero')).to.include({ id: 'Hero' })
+    })
+
+    it('finds in the audit what was done', async () => {
+      const done = ['edit.undo', 'file.save', 'file.load', 'render.start', 'render.complete']
+      expect(await actions()).to.include.members(done)
+    })
+
+    it('finds what a script printed', async () => {
+      await blender.tell('talk')
+      const listed = (await client.listResources()).resources
+      const uri = listed.find(each => each.uri.startsWith('events://session/blender-console-'))?.uri
+      expect(uri).to.be.a('string')
+      const printed = async () =>
+        (await readJson(client, uri ?? '')).events.map(({ message }) => message)
+      await comes(printed, found => found.includes('a line of a script'))
+    })
+
+    it('sees ten thousand objects counted, and the first ones shown', async () => {
+      await blender.tell('many')
+      const found = await comes(scene, ({ counts }) => counts.objects === 10_000)
+      expect(found.objects).to.have.length(2000)
+      expect(found.truncated).to.deep.equal({ objects: true, total: 10_000, limit: 2000 })
+    })
+
+    it('still reads the last scene when the add-on was disconnected', async () => {
+      await blender.tell('disconnect')
+      expect((await scene()).counts.objects).to.equal(10_000)
+      const failed = await refusal(client, 'blender-object://Hero')
+      expect(failed?.code).to.be.oneOf([-32002, -32603])
+    })
+  })
+}
+
+async function refusal(
+  client: SdkClient,
+  uri: string,
+): Promise<{ code: number; data?: unknown } | undefined> {
+  return client.readResource({ uri }).then(
+    () => undefined,
+    error => error,
+  )
+}

@@ -1,0 +1,108 @@
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { LinkClient } from '../helpers/link.ts'
+import { RawSession } from '../helpers/mcp.ts'
+import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
+import { expectHealthy, recordOf } from './host-link-health.ts'
+import { until } from './until.ts'
+
+describe('a server that is killed and started again', () => {
+  let registryDir: string
+  let serve: ServeProcess
+
+  beforeEach(async () => {
+    registryDir = await mkdtemp(join(tmpdir(), 'link-restart-'))
+    serve = await startServeProcess({ registryDir })
+  })
+
+  afterEach(async () => {
+    serve.signal('SIGKILL')
+    await serve.exited
+    await rm(registryDir, { recursive: true, force: true })
+  })
+
+  /** As an application does: by the newest record, again and again. */
+  async function reconnect(): Promise<LinkClient> {
+    const found: LinkClient[] = []
+    await until(async () => {
+      const address = await findServe(registryDir).catch(() => null)
+      if (address === null) return false
+      const client = await LinkClient.connect(address).catch(() => null)
+      if (client !== null) found.push(client)
+      return client !== null
+    }, 'the application is connected again')
+    return found[0] as LinkClient
+  }
+
+  async function tellAll(app: LinkClient): Promise<void> {
+    if (app.welcome.need_scene) await app.done({ type: 'scene.set', scene: { kept: 'by the app' } })
+    const resources = [{ uri: 'restart://a', name: 'a' }]
+    await app.done({ type: 'producer.register', scheme: 'restart', resources })
+    app.answer = ({ uri }) => ({ contents: [{ uri, text: '"asked"' }] })
+  }
+
+  for (const wherever of ['the same port', 'another port']) {
+    it(`on ${wherever} is told everything anew, and the old record is gone`, async () => {
+      const app = await LinkClient.connect(serve)
+      expect(app.welcome.need_scene).to.equal(true)
+      await tellAll(app)
+      await until(async () => (await recordOf(serve)).host.connected, 'the record says so')
+      const old = serve
+      serve.signal('SIGKILL')
+      expect(await app.closed).to.include({ code: 1006 })
+      expect(await readdir(join(registryDir, 'instances'))).to.include(`${old.instanceId}.json`)
+
+      const again = reconnect()
+      const port = wherever === 'the same port' ? ['--port', String(old.port)] : []
+      serve = await startServeProcess({ registryDir, flags: port })
+      if (port.length > 0) expect(serve.port).to.equal(old.port)
+      const newer = await again
+      expect(newer.welcome).to.include({ need_scene: true })
+      expect(newer.welcome.session).not.to.equal(app.welcome.session)
+      await tellAll(newer)
+      const files = await readdir(join(registryDir, 'instances'))
+      // One that is just being written may stand beside them.
+      const kept = files.filter(file => !file.endsWith('.tmp'))
+      expect(kept.sort()).to.deep.equal([`${serve.instanceId}.json`, `${serve.instanceId}.token`])
+      const session = await RawSession.open(serve.url)
+      expect(await session.readJson('scene://current')).to.deep.equal({ kept: 'by the app' })
+      expect(await session.readJson('restart://a')).to.equal('asked')
+      await newer.bye()
+      await expectHealthy(serve)
+    })
+  }
+
+  it('lets nobody in with the token of the run before', async () => {
+    const { token } = serve
+    serve.signal('SIGKILL')
+    await serve.exited
+    serve = await startServeProcess({ registryDir, flags: ['--port', String(serve.port)] })
+    const refused = await LinkClient.connect({ hostUrl: serve.hostUrl, token }).catch(String)
+    expect(refused).to.contain('401')
+    await expectHealthy(serve)
+  })
+
+  it('has nothing to say that is needed when it knows the scene', async () => {
+    const app = await LinkClient.connect(serve)
+    await tellAll(app)
+    app.cut()
+    const again = await reconnect()
+    expect(again.welcome.need_scene).to.equal(false)
+    await again.bye()
+  })
+})
+
+/** The first record whose server answers for itself; `docs/host-link.md`, "Address and token". */
+async function findServe(registryDir: string): Promise<{ hostUrl: string; token: string }> {
+  const folder = join(registryDir, 'instances')
+  for (const file of await readdir(folder)) {
+    if (!file.endsWith('.json')) continue
+    const record = JSON.parse(await readFile(join(folder, file), 'utf8'))
+    if (record.host.connected) continue
+    const token = await readFile(record.host_token_file, 'utf8')
+    return { hostUrl: record.host_url, token }
+  }
+  throw new Error('no server is running')
+}

@@ -1,0 +1,150 @@
+import { randomBytes } from 'node:crypto'
+import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { LinkClient } from '../helpers/link.ts'
+import { frameOf, opcodes, RawLink } from '../helpers/raw-link.ts'
+import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
+import { expectHealthy } from './host-link-health.ts'
+import { RawSession } from '../helpers/mcp.ts'
+import { until } from './until.ts'
+
+const KiB = 1024
+/** So long that no test passes because of the cut at its end. */
+const longMs = 60_000
+
+describe('stopping the real program with an application connected', () => {
+  let serve: ServeProcess
+  let registryDir: string
+
+  beforeEach(async () => {
+    registryDir = await mkdtemp(join(tmpdir(), 'link-stop-'))
+  })
+
+  const start = (graceMs: number) =>
+    startServeProcess({ registryDir, flags: [`--limit=stopGraceMs=${graceMs}`] })
+
+  afterEach(async () => {
+    serve.signal('SIGKILL')
+    await serve.exited
+    await rm(registryDir, { recursive: true, force: true })
+  })
+
+  async function expectClean(): Promise<void> {
+    const { code, signal, stderr } = await serve.exited
+    expect({ code, signal }, stderr).to.deep.equal({ code: 0, signal: null })
+    expect(await readdir(join(registryDir, 'instances'))).to.deep.equal([])
+    expect(stderr).not.to.match(/"level":"error"|\n\s+at /)
+  }
+
+  const uploads = () => serve.openFiles().filter(path => path.includes('dcc-mcp-artefacts'))
+
+  it('leaves all to the next start, which works', async () => {
+    serve = await start(longMs)
+    const app = await LinkClient.connect(serve)
+    app.say({ type: 'artefact.put', id: 'a', mime: 'image/png', size: 1024 * KiB })
+    app.ws.send(randomBytes(64 * KiB))
+    await until(() => uploads().length > 0, 'the upload has begun')
+    serve.signal('SIGTERM')
+    await expectClean()
+    serve = await startServeProcess({ registryDir })
+    await expectHealthy(serve)
+  })
+
+  it('says so, and closes with 1001', async () => {
+    serve = await start(longMs)
+    const app = await LinkClient.connect(serve)
+    const silent = await LinkClient.open(serve)
+    serve.signal('SIGTERM')
+    expect(await app.closed).to.include({ code: 1001 })
+    expect(app.ofType('shutdown')).to.deep.equal([
+      { type: 'shutdown', reason: 'the server stops', reconnect_after_ms: 1000 },
+    ])
+    expect(await silent.closed).to.include({ code: 1001 })
+    await expectClean()
+  })
+
+  it('answers the reads that wait for the application', async () => {
+    serve = await start(longMs)
+    const app = await LinkClient.connect(serve)
+    await app.done({ type: 'producer.register', scheme: 'app' })
+    const session = await RawSession.open(serve.url)
+    const answer = session.call('resources/read', { uri: 'app://a' })
+    await app.until(() => app.ofType('read').length > 0, 'the question')
+    serve.signal('SIGTERM')
+    const { error } = await answer
+    expect(error.data.reason).to.equal('host_disconnected')
+    await expectClean()
+  })
+
+  it('gives an artefact up whose bytes are still coming', async () => {
+    serve = await start(longMs)
+    const app = await LinkClient.connect(serve)
+    const size = 1024 * KiB
+    const put = app.ask({ type: 'artefact.put', mime: 'image/png', size }).catch(String)
+    app.ws.send(randomBytes(256 * KiB))
+    await until(() => uploads().length > 0, 'the upload has begun')
+    serve.signal('SIGTERM')
+    expect(await app.closed).to.include({ code: 1001 })
+    expect(await put).to.not.include({ type: 'ok' })
+    await expectClean()
+    await expectNoArtefact()
+  })
+
+  it('does the same when the application sends faster than the disk takes it', async () => {
+    serve = await start(longMs)
+    const app = await LinkClient.connect(serve)
+    const size = 64 * 1024 * KiB
+    const piece = randomBytes(256 * KiB)
+    app.say({ type: 'artefact.put', id: 'large', mime: 'image/png', size })
+    for (let sent = 0; sent < size - piece.length; sent += piece.length) app.ws.send(piece)
+    await until(() => uploads().length > 0, 'the upload has begun')
+    serve.signal('SIGTERM')
+    const { code } = await app.closed
+    expect([1001, 1006]).to.include(code)
+    await expectClean()
+    await expectNoArtefact()
+  })
+
+  for (const [name, hang] of Object.entries({
+    'never answers the close': async () => {
+      const link = await RawLink.connect(serve)
+      await link.until(() => link.messages.length > 0, 'welcome')
+      return link
+    },
+    'reads nothing any more': async () => {
+      const link = await RawLink.connect(serve)
+      link.socket.pause()
+      return link
+    },
+    'stands in the middle of an artefact and is silent': async () => {
+      const link = await RawLink.connect(serve)
+      link.text({ type: 'artefact.put', id: 'a', mime: 'image/png', size: 1024 * KiB })
+      link.write(frameOf(randomBytes(64 * KiB), { opcode: opcodes.binary }))
+      await until(() => uploads().length > 0, 'the upload has begun')
+      return link
+    },
+    'stands in the middle of a frame': async () => {
+      const link = await RawLink.connect(serve)
+      link.write(frameOf('{"type":"bye"}').subarray(0, 5))
+      return link
+    },
+  })) {
+    it(`ends within its grace time with a peer that ${name}`, async () => {
+      serve = await start(500)
+      const link = await hang()
+      serve.signal('SIGTERM')
+      await expectClean()
+      link.reset()
+      await expectNoArtefact()
+    })
+  }
+
+  async function expectNoArtefact(): Promise<void> {
+    const root = join(registryDir, 'dcc-mcp-artefacts')
+    const found = await readdir(root, { recursive: true, withFileTypes: true }).catch(() => [])
+    const large = found.filter(entry => entry.isFile()).map(({ name }) => name)
+    expect(large.filter(name => /^[0-9a-f]{64}|te?mp/.test(name))).to.deep.equal([])
+  }
+})

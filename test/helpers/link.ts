@@ -1,0 +1,166 @@
+import { once } from 'node:events'
+import { WebSocket } from 'ws'
+import { subprotocol } from '../../src/lib/host-link/wire.ts'
+
+export interface LinkAddress {
+  readonly hostUrl: string
+  readonly token: string
+}
+
+export interface Closed {
+  readonly code: number
+  readonly reason: string
+}
+
+/** What the application answers to a `read` or `list`; undefined: nothing. */
+export type Answering = (question: any) => object | undefined | Promise<object | undefined>
+
+export const instanceId = 'the-run-of-the-test'
+
+/** A whole `hello`, with other members where a test wants them. */
+export function helloOf(members: Record<string, unknown> = {}) {
+  return {
+    type: 'hello',
+    protocol: [1],
+    client: { name: 'test', version: '1' },
+    app: { dcc_type: 'blender', version: '3.4.1', pid: 4711, mode: 'gui' },
+    instance_id: instanceId,
+    ...members,
+  }
+}
+
+/** An application on the live link that says what a test makes it say. */
+export class LinkClient {
+  readonly ws: WebSocket
+  /** All messages that came, replies included. */
+  readonly messages: any[] = []
+  readonly closed: Promise<Closed>
+  welcome: any = undefined
+  /** Told of every message, in place of `messages` when it returns true: for floods. */
+  drain: (message: any) => boolean = () => false
+  answer: Answering = () => undefined
+  #lastId = 0
+  readonly #asked = new Map<string, (reply: any) => void>()
+  #waiting: (() => void)[] = []
+  #isClosed = false
+
+  private constructor(ws: WebSocket) {
+    this.ws = ws
+    ws.on('message', data => this.#arrived(JSON.parse(String(data))))
+    ws.on('error', () => {})
+    this.closed = once(ws, 'close').then(([code, reason]) => {
+      this.#isClosed = true
+      this.#wake()
+      return { code, reason: String(reason) }
+    })
+  }
+
+  /** A WebSocket past the handshake; no hello yet. Rejects with the HTTP answer when refused. */
+  static async open({ hostUrl, token }: LinkAddress): Promise<LinkClient> {
+    const headers = { Authorization: `Bearer ${token}` }
+    const ws = new WebSocket(hostUrl.replace('http', 'ws'), subprotocol, {
+      headers,
+      perMessageDeflate: false,
+    })
+    const client = new LinkClient(ws)
+    await once(ws, 'open')
+    return client
+  }
+
+  /** Open, with hello and welcome exchanged. */
+  static async connect(
+    serve: LinkAddress,
+    members: Record<string, unknown> = {},
+  ): Promise<LinkClient> {
+    const client = await LinkClient.open(serve)
+    client.say(helloOf(members))
+    await client.until(() => client.messages.length > 0, 'welcome')
+    client.welcome = client.messages[0]
+    if (client.welcome.type !== 'welcome') {
+      throw Object.assign(new Error(client.welcome.message), { code: client.welcome.code })
+    }
+    return client
+  }
+
+  say(message: object | string): void {
+    this.ws.send(typeof message === 'string' ? message : JSON.stringify(message))
+  }
+
+  /** Sends with an id; resolves with the reply, `ok` or `error`. */
+  ask(message: object): Promise<any> {
+    const id = `t${++this.#lastId}`
+    const { promise, resolve, reject } = Promise.withResolvers<any>()
+    this.#asked.set(id, resolve)
+    void this.closed.then(({ code }) => reject(new Error(`closed with ${code} before the reply`)))
+    this.say({ ...message, id })
+    return promise
+  }
+
+  /** The same; fails when the reply is an error. */
+  async done(message: object): Promise<any> {
+    const reply = await this.ask(message)
+    if (reply.type !== 'ok') throw new Error(`${JSON.stringify(message)}: ${reply.message}`)
+    return reply
+  }
+
+  ofType(type: string): any[] {
+    return this.messages.filter(message => message.type === type)
+  }
+
+  /** Resolves when the condition holds; it is looked at with every message. */
+  async until(condition: () => boolean, what: string, deadlineMs = 8000): Promise<void> {
+    let late = false
+    const timer = setTimeout(() => {
+      late = true
+      this.#wake()
+    }, deadlineMs)
+    try {
+      while (!condition()) {
+        if (late) throw new Error(`not within ${deadlineMs} ms: ${what}`)
+        if (this.#isClosed) throw new Error(`the link closed before: ${what}`)
+        await new Promise<void>(resolve => this.#waiting.push(resolve))
+      }
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  /** Resolves when all that was sent left this process. */
+  async flushed(): Promise<void> {
+    while (this.ws.bufferedAmount > 0) {
+      await new Promise<void>(resolve => setImmediate(resolve))
+    }
+  }
+
+  /** As an application that quits. */
+  async bye(): Promise<Closed> {
+    this.say({ type: 'bye', reason: 'quit' })
+    return this.closed
+  }
+
+  /** As one that crashes: no close frame. */
+  cut(): void {
+    this.ws.terminate()
+  }
+
+  #arrived(message: any): void {
+    if (!this.drain(message)) this.messages.push(message)
+    if (message.type === 'ok' || message.type === 'error') {
+      this.#asked.get(message.id)?.(message)
+      this.#asked.delete(message.id)
+    } else if (message.type === 'read' || message.type === 'list') {
+      void this.#reply(message)
+    }
+    this.#wake()
+  }
+
+  async #reply(question: any): Promise<void> {
+    const reply = await this.answer(question)
+    if (reply === undefined) return
+    this.say({ type: 'code' in reply ? 'error' : 'ok', id: question.id, ...reply })
+  }
+
+  #wake(): void {
+    for (const wake of this.#waiting.splice(0)) wake()
+  }
+}

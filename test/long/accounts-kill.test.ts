@@ -1,0 +1,11 @@
+import { killRounds } from '../server/accounts/kill-rounds.ts'
+import { withFolder } from '../server/accounts/support.ts'
+
+const rounds = Number(process.env['KILL_ROUNDS'] ?? 10)
+
+describe('account store under kill -9, at length', () => {
+  it(`keeps everything acknowledged through ${rounds} kills`, function () {
+    this.timeout(rounds * 10_000)
+    return withFolder(folder => killRounds(folder, rounds))
+  })
+})

@@ -1,0 +1,49 @@
+import { expect } from 'chai'
+import { spawn } from 'node:child_process'
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { openSqliteStore } from '../../../src/server/accounts/sqlite/sqlite-store.ts'
+import { newAccount, newSession, settableClock, withFolder } from './support.ts'
+
+const script = join(import.meta.dirname, 'scripts', 'register-names.ts')
+
+function start(file: string, worker: number, count: number) {
+  const args = [script, file, String(worker), String(count)]
+  const child = spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'inherit'] })
+  const lines = createInterface(child.stdout)[Symbol.asyncIterator]()
+  return {
+    opened: async () => expect((await lines.next()).value).to.equal('open'),
+    go: () => void child.stdin.write('go\n'),
+    result: async () => JSON.parse((await lines.next()).value ?? 'null'),
+  }
+}
+
+describe('account store shared by processes', () => {
+  it('is made once, and each name of it is taken once, whoever comes first', function () {
+    this.timeout(120_000)
+    return withFolder(async folder => {
+      const file = join(folder, 'data', 'registry.db')
+      // On no file at all: they race for making it, too.
+      const workers = [0, 1, 2, 3].map(worker => start(file, worker, 25))
+      await Promise.all(workers.map(worker => worker.opened()))
+      const watching = await openSqliteStore({ file, clock: settableClock() })
+      const session = newSession('account-shared', 'shared')
+      await watching.createAccount(newAccount('shared'), { session })
+      for (const worker of workers) worker.go()
+      const results = await Promise.all(workers.map(worker => worker.result()))
+
+      const sum = (outcome: string) =>
+        results.reduce((total, { outcomes }) => total + (outcomes[outcome] ?? 0), 0)
+      expect(sum('created')).to.equal(25)
+      expect(sum('taken')).to.equal(75)
+      expect(await watching.countAccounts()).to.equal(26)
+      // Every step of the counter was made by exactly one of them.
+      expect((await watching.findSession('shared'))?.session.counter).to.equal(sum('rotated'))
+      expect((await watching.findFailures('shared'))?.consecutive).to.equal(100)
+      expect(new Set(results.map(({ id }) => id))).to.deep.equal(new Set([watching.registryId]))
+      await watching.close()
+      expect(readdirSync(join(folder, 'data'))).to.deep.equal(['registry.db'])
+    })
+  })
+})

@@ -1,0 +1,9 @@
+// Rotates the keys so many times. Arguments: file, count.
+import { openKeyStore } from '../../../../src/server/accounts/keys/open-key-store.ts'
+import { day, settableClock } from '../support.ts'
+
+const [file = '', count = ''] = process.argv.slice(2)
+const lifetimes = { accessTokenMs: day, refreshTokenMs: 30 * day }
+const options = { file, clock: settableClock(), lifetimes, rotationMs: 90 * day, busyMs: 50_000 }
+const keys = await openKeyStore(options)
+for (let round = 0; round < Number(count); round++) await keys.rotate()

@@ -1,0 +1,233 @@
+import { expect } from 'chai'
+import { LinkServer, type Message, type Peer, until } from './link-server.ts'
+
+const scene = (value: unknown, id?: string): Message => ({ type: 'scene.set', id, scene: value })
+const audit: Message = { type: 'audit.record', records: [{ action: 'file.save' }] }
+
+describe('what an application tells', () => {
+  let server: LinkServer
+  let peer: Peer
+  let journal: string[]
+  beforeEach(async () => {
+    server = await LinkServer.start()
+    peer = await server.join()
+    journal = []
+    const { sink } = server
+    const [setSceneText, record] = [sink.setSceneText.bind(sink), sink.audit.record]
+    sink.setSceneText = json => {
+      const revision = setSceneText(json)
+      journal.push(`scene ${json}`)
+      return revision
+    }
+    sink.audit.record = one => {
+      journal.push(`audit ${one.action}`)
+      return record(one)
+    }
+  })
+  afterEach(() => server.stop())
+
+  /** All at once, so that they arrive in one piece. */
+  function sendTogether(...messages: Message[]): void {
+    const { _socket: socket } = peer.ws as unknown as { _socket: { cork(): void; uncork(): void } }
+    socket.cork()
+    for (const message of messages) peer.send(message)
+    socket.uncork()
+  }
+
+  const answers: [message: Message, answer: Message][] = [
+    [scene({ a: 1 }), { type: 'ok', revision: 1 }],
+    [scene(null), { type: 'ok', revision: 1 }],
+    [audit, { type: 'ok', count: 1 }],
+    [
+      { type: 'audit.record', records: [] },
+      { type: 'ok', count: 0 },
+    ],
+    [
+      { type: 'events.open', session_id: 'c' },
+      { type: 'ok', next_cursor: 0 },
+    ],
+    [{ type: 'heartbeat', main_idle_ms: 3, dropped: { audit: 1 } }, { type: 'ok' }],
+  ]
+  for (const [message, answer] of answers) {
+    it(`is answered ${JSON.stringify(answer)} for ${JSON.stringify(message).slice(0, 50)}`, async () => {
+      expect(await peer.ask(message)).to.deep.equal(answer)
+    })
+  }
+
+  const internal = 'the server failed to take the scene'
+  const refusals: [message: Message, code: string, retryable: boolean, said: string][] = [
+    [scene(5), 'invalid', false, '/scene must be a JSON object, or null to clear it'],
+    [scene('explode'), 'internal', true, internal],
+    [{ type: 'events.close', session_id: 'x' }, 'not_found', false, 'no such session'],
+    [{ type: 'artefact.abort', upload: 'x' }, 'not_found', false, 'no such artefact'],
+    [{ type: 'new' }, 'unknown_type', false, 'there is no message "new"'],
+    [{ ...audit, extra: 1 }, 'invalid', false, '/extra is not known here'],
+  ]
+  for (const [message, code, retryable, said] of refusals) {
+    it(`is refused as ${code} for ${JSON.stringify(message).slice(0, 50)}`, async () => {
+      const answer = await peer.ask(message)
+      expect(answer).to.include({ type: 'error', code, retryable })
+      expect(answer.message).to.contain(said)
+    })
+  }
+
+  it('is not answered without an id, except by an error', async () => {
+    sendTogether(audit, { ...audit, extra: 1 }, { type: 'new' }, { type: 'ok', id: 's9' })
+    await peer.settled()
+    const [, error, settled] = peer.received
+    expect(error).to.include({ type: 'error', code: 'invalid' }).and.not.to.have.property('id')
+    expect(settled).to.have.property('type', 'ok')
+  })
+
+  it('changes nothing when one of many records is wrong', async () => {
+    const records = [{ action: 'a' }, { action: 5 }]
+    const answer = await peer.ask({ type: 'audit.record', records })
+    expect(answer.message).to.equal('/records/1/action must be a string')
+    expect(journal).to.deep.equal([])
+  })
+
+  it('is taken in the order of its arrival, a scene before the record behind it', async () => {
+    sendTogether(scene({ a: 1 }), audit, scene({ a: 2 }), audit)
+    await peer.settled()
+    expect(journal).to.deep.equal([
+      'scene {"a":1}',
+      'audit file.save',
+      'scene {"a":2}',
+      'audit file.save',
+    ])
+  })
+
+  it('is the newest of the scenes that come together', async () => {
+    sendTogether(scene({ a: 1 }, '1'), scene({ a: 2 }, '2'), scene(5, '3'), scene({ a: 3 }, '4'))
+    const got = [await peer.next(), await peer.next(), await peer.next(), await peer.next()]
+    expect(journal).to.deep.equal(['scene {"a":3}'])
+    expect(got).to.deep.equal([
+      { type: 'ok', id: '1', revision: 1, superseded: true },
+      { type: 'ok', id: '2', revision: 1, superseded: true },
+      { type: 'ok', id: '3', revision: 1, superseded: true },
+      { type: 'ok', id: '4', revision: 1 },
+    ])
+  })
+
+  it('is taken as a scene also when the link breaks behind it', async () => {
+    sendTogether(scene({ a: 1 }))
+    peer.ws.close()
+    await until(() => journal.length === 1)
+  })
+
+  it('closes the link when it is no message, and when it is a frame nobody announced', async () => {
+    peer.send('{"type":5}')
+    expect(await peer.closed).to.deep.equal({ code: 4400, reason: 'a message has no type' })
+    await until(() => server.presence?.connected === false)
+    const next = await server.join()
+    next.send(Buffer.from('x'))
+    expect((await next.closed).reason).to.contain('without an artefact.put')
+  })
+
+  it('is an artefact, with other messages between its bytes', async () => {
+    peer.send({ type: 'artefact.put', id: 'a', mime: 'text/plain', size: 4, display_name: 'x' })
+    peer.send(Buffer.from('ab'))
+    expect(await peer.ask(audit)).to.deep.equal({ type: 'ok', count: 1 })
+    peer.send(Buffer.from('cd'))
+    const { uri, ...rest } = await peer.next()
+    expect(uri).to.match(/^artefact:\/\/sha256\/88d4266f/)
+    expect(rest).to.include({ type: 'ok', id: 'a', existed: false })
+    const [stored] = server.sink.memory.stored.values()
+    expect(stored?.bytes.toString()).to.equal('abcd')
+    expect(stored?.options).to.deep.equal({ mime: 'text/plain', displayName: 'x' })
+  })
+
+  for (const wrong of [{ id: 5 }, { id: undefined }, { mime: 'png' }, { more: 1 }]) {
+    it(`is refused as an artefact with ${JSON.stringify(wrong)}, and its bytes are nobody's`, async () => {
+      peer.send({ type: 'artefact.put', id: 'a', mime: 'text/plain', size: 4, ...wrong })
+      peer.send(Buffer.from('abcd'))
+      expect(await peer.next()).to.include({ type: 'error', code: 'invalid' })
+      await peer.settled()
+      expect(server.sink.memory.stored.size).to.equal(0)
+    })
+  }
+
+  it('is given up as an artefact when the link is lost', async () => {
+    peer.send({ type: 'artefact.put', id: 'a', mime: 'text/plain', size: 4 })
+    peer.send(Buffer.from('ab'))
+    await peer.settled()
+    peer.ws.terminate()
+    await until(() => server.sink.memory.broken === 1)
+    expect(server.sink.memory.stored.size).to.equal(0)
+  })
+})
+
+describe('the session events of a link', () => {
+  let server: LinkServer
+  beforeEach(async () => (server = await LinkServer.start({ limits: { maxEventBuffers: 1 } })))
+  afterEach(() => server.stop())
+
+  const event = { source: 's', stream: 'stdout', message: 'saved' }
+  const open = (id: string): Message => ({ type: 'events.open', session_id: id })
+  const append = (id: string): Message => ({
+    ...{ type: 'events.append', session_id: id, events: [event, event] },
+  })
+
+  it('are appended to the buffer that was opened, in its form', async () => {
+    const peer = await server.join()
+    await peer.ask({ ...open('c'), maxlen: 1 })
+    expect(await peer.ask(append('c'))).to.deep.equal({ type: 'ok', next_cursor: 2, dropped: 1 })
+    expect(await peer.ask(open('c'))).to.deep.equal({ type: 'ok', next_cursor: 2 })
+  })
+
+  it('meet the bound while the others are open', async () => {
+    const peer = await server.join()
+    await peer.ask(append('a'))
+    expect(await peer.ask(open('b'))).to.include({ code: 'limit', retryable: true })
+    await peer.ask({ type: 'events.close', session_id: 'a' })
+    expect(await peer.ask(open('b'))).to.have.property('type', 'ok')
+  })
+
+  it('make room when their application is gone', async () => {
+    const peer = await server.join()
+    await peer.ask(append('a'))
+    peer.ws.terminate()
+    await until(() => server.presence?.connected === false)
+    expect([...server.sink.buffers.keys()]).to.deep.equal(['a'])
+    expect(await (await server.join()).ask(open('b'))).to.have.property('type', 'ok')
+  })
+
+  it('stay open when a newer link of the instance opened them, however late the older closes', async () => {
+    const older = await server.join()
+    await older.ask(append('a'))
+    older.ws.pause()
+    const newer = await server.join()
+    await newer.ask(append('a'))
+    older.ws.resume()
+    expect((await older.closed).code).to.equal(4409)
+    await newer.settled()
+    expect(await newer.ask(open('b'))).to.include({ type: 'error', code: 'limit' })
+  })
+})
+
+describe('scenes that cost the server much', () => {
+  it('are asked for less often, and again as often when they no longer do', async () => {
+    let nowMs = 1_000_000
+    let costMs = 50
+    const server = await LinkServer.start({ clock: { now: () => nowMs } })
+    try {
+      server.sink.setSceneText = () => {
+        nowMs += costMs
+        return 1
+      }
+      const peer = await server.join()
+      const asked = () =>
+        peer.received
+          .filter(({ type }) => type === 'throttle')
+          .map(message => message.scene_min_interval_ms)
+      for (let sent = 0; sent < 12; sent++) await peer.ask(scene({}))
+      expect(asked()).to.deep.equal([300, 657])
+      costMs = 0
+      for (let sent = 0; sent < 30; sent++) await peer.ask(scene({}))
+      expect(asked().at(-1)).to.equal(0)
+      expect(asked().length).to.be.below(12)
+    } finally {
+      await server.stop()
+    }
+  })
+})

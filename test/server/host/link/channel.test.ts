@@ -1,0 +1,187 @@
+import { expect } from 'chai'
+import { randomBytes } from 'node:crypto'
+import { bearer } from '../harness.ts'
+import { LinkServer, hello, until } from './link-server.ts'
+
+const key = randomBytes(16).toString('base64')
+const opening = [
+  'GET /host HTTP/1.1',
+  'Host: localhost',
+  'Upgrade: websocket',
+  'Connection: Upgrade',
+  'Sec-WebSocket-Version: 13',
+  `Sec-WebSocket-Key: ${key}`,
+  'Sec-WebSocket-Protocol: dcc-host.v1',
+  `Authorization: ${bearer.Authorization}`,
+].join('\r\n')
+
+/** A masked frame, the mask all zeros. */
+function frame(opcode: number, payload: Buffer, { fin = true } = {}): Buffer {
+  const head = Buffer.from([opcode | (fin ? 0x80 : 0), 0x80 | 127, ...Array(12).fill(0)])
+  head.writeBigUInt64BE(BigInt(payload.length), 2)
+  return Buffer.concat([head, payload])
+}
+
+const textFrame = (message: object) => frame(1, Buffer.from(JSON.stringify(message)))
+
+describe('a link on which nothing arrives', () => {
+  let server: LinkServer
+  beforeEach(async () => {
+    server = await LinkServer.start({ limits: { linkPingMs: 40, linkSilenceMs: 120 } })
+  })
+  afterEach(() => server.stop())
+
+  /** Past the hello; answers no ping. */
+  async function deaf() {
+    const connection = await server.raw()
+    connection.socket.write(`${opening}\r\n\r\n`)
+    connection.socket.write(textFrame(hello()))
+    await connection.until('"welcome"')
+    return connection
+  }
+
+  it('is cut', async () => {
+    const connection = await deaf()
+    await connection.closed
+    await until(() => server.presence?.connected === false)
+    expect(server.log.lines.map(line => line.text)).to.include(
+      'application disconnected {"close_code":1006}',
+    )
+  })
+
+  it('is not cut while pings are answered', async () => {
+    const peer = await server.join()
+    await until(() => peer.pings >= 8)
+    await peer.settled()
+  })
+
+  it('is not cut while a large message comes slowly', async () => {
+    const connection = await deaf()
+    const scene = textFrame({ type: 'scene.set', scene: { name: 'x'.repeat(200) } })
+    for (const byte of scene.subarray(0, 60)) {
+      connection.socket.write(Buffer.from([byte]))
+      await new Promise(resolve => setTimeout(resolve, 10))
+    }
+    connection.socket.write(scene.subarray(60))
+    await until(() => server.sink.scenes.length === 1)
+  })
+
+  it('is not cut because the server itself did not listen', async () => {
+    const peer = await server.join()
+    await until(() => peer.pings >= 2)
+    const end = performance.now() + 400
+    while (performance.now() < end);
+    await until(() => peer.pings >= 4)
+    await peer.settled()
+  })
+})
+
+describe('a message of the live link', () => {
+  let server: LinkServer
+  beforeEach(async () => (server = await LinkServer.start({ limits: { maxMessageBytes: 5000 } })))
+  afterEach(() => server.stop())
+
+  it('may come in fragments', async () => {
+    const connection = await server.raw()
+    connection.socket.write(`${opening}\r\n\r\n`)
+    connection.socket.write(textFrame(hello()))
+    const scene = Buffer.from('{"type":"scene.set","scene":{"name":"Würfel"}}')
+    for (const [at] of scene.entries()) {
+      const last = at === scene.length - 1
+      connection.socket.write(frame(at === 0 ? 1 : 0, scene.subarray(at, at + 1), { fin: last }))
+    }
+    await until(() => server.sink.scenes.length === 1)
+    expect(server.sink.scenes).to.deep.equal([{ name: 'Würfel' }])
+  })
+
+  const large = 'x'.repeat(5000)
+  const tooLarge: [what: string, bytes: Buffer[]][] = [
+    ['a frame', [frame(1, Buffer.from(`{"type":"new","x":"${large}"}`))]],
+    ['the length a frame announces', [frame(1, Buffer.alloc(5001)).subarray(0, 14)]],
+    ['a binary frame', [frame(2, Buffer.alloc(5001))]],
+    [
+      'what fragments add up to',
+      [
+        frame(1, Buffer.from('{"type":"new","x":"'), { fin: false }),
+        ...Array.from({ length: 5 }, () => frame(0, Buffer.alloc(1000, 'x'), { fin: false })),
+      ],
+    ],
+  ]
+  for (const [what, bytes] of tooLarge) {
+    it(`closes with 1009 when ${what} is too large`, async () => {
+      const connection = await server.raw()
+      connection.socket.write(`${opening}\r\n\r\n`)
+      connection.socket.write(textFrame(hello()))
+      for (const piece of bytes) connection.socket.write(piece)
+      await connection.until('\x88\x02\x03\xf1')
+      await connection.until('"welcome"')
+    })
+  }
+
+  const broken: [what: string, bytes: Buffer, code: number][] = [
+    ['text that is no UTF-8', frame(1, Buffer.from([0x22, 0xff, 0x22])), 1007],
+    ['a frame of an unknown kind', frame(3, Buffer.alloc(1)), 1002],
+    ['a frame that is not masked', Buffer.from([0x81, 0x01, 0x30]), 1002],
+  ]
+  for (const [what, bytes, code] of broken) {
+    it(`closes with ${code} for ${what}`, async () => {
+      const connection = await server.raw()
+      connection.socket.write(`${opening}\r\n\r\n`)
+      connection.socket.write(textFrame(hello()))
+      connection.socket.write(bytes)
+      await connection.until(`\x88\x02\x03${String.fromCharCode(code - 768)}`)
+    })
+  }
+
+  it('may be as large as that', async () => {
+    const peer = await server.join()
+    const message = `{"type":"scene.set","scene":{"x":""}}`
+    const scene = message.replace('""', `"${'x'.repeat(5000 - message.length)}"`)
+    peer.send(scene)
+    await peer.settled()
+    expect(server.sink.scenes).to.have.length(1)
+  })
+
+  it('is cut at a character in the reason of a close', async () => {
+    const peer = await server.join()
+    peer.ws.terminate()
+    const next = await server.open()
+    const wrong = 'ü'.repeat(64)
+    next.send(hello('a', { app: { [wrong]: 1, mode: 'gui', dcc_type: 5 } }))
+    expect((await next.closed).reason).to.equal('/app/dcc_type must be a string')
+    const long = await server.open()
+    long.send(hello('a', { document: { [`a${wrong}`]: 1 } }))
+    const { code, reason } = await long.closed
+    expect(code).to.equal(4400)
+    expect(reason).to.match(/^\/document\/aü+…$/)
+    expect(Buffer.byteLength(reason)).to.be.within(121, 123)
+  })
+})
+
+describe('an application that does not take the answers', () => {
+  /** More than the system keeps for both ends of a connection. */
+  const answers = 60_000
+  const wrong = JSON.stringify({ type: 'bye', id: 'i'.repeat(64), ['x'.repeat(64)]: 1 })
+
+  for (const reads of [true, false]) {
+    it(`is ${reads ? 'closed with 1013 when it reads at last' : 'cut when it never reads'}`, async () => {
+      const limits = { maxLinkBacklogBytes: 65_536, stopGraceMs: reads ? 60_000 : 50 }
+      const server = await LinkServer.start({ limits })
+      try {
+        const peer = await server.join()
+        peer.ws.pause()
+        for (let sent = 0; sent < answers; sent++) peer.ws.send(wrong)
+        if (reads) {
+          await until(() => peer.ws.bufferedAmount === 0)
+          peer.ws.resume()
+          const reason = 'the answers are not taken'
+          expect(await peer.closed).to.deep.equal({ code: 1013, reason })
+        }
+        await until(() => server.presence?.connected === false)
+        expect(peer.received.length).to.be.below(answers)
+      } finally {
+        await server.stop()
+      }
+    })
+  }
+})

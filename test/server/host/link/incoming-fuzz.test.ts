@@ -1,0 +1,3 @@
+import { describeIncoming } from './incoming-suite.ts'
+
+describeIncoming(Number(process.env.FUZZ_CASES ?? 200))

@@ -1,0 +1,177 @@
+import { once } from 'node:events'
+import { type Socket, connect } from 'node:net'
+import { WebSocket, type ClientOptions } from 'ws'
+import { type Clock, systemClock } from '../../../../src/lib/clock.ts'
+import { Secret } from '../../../../src/lib/secret.ts'
+import { createHostRoom } from '../../../../src/server/host/host-room.ts'
+import type { Presence } from '../../../../src/server/host/link/presence.ts'
+import type { RefusedRequest } from '../../../../src/server/http/refusals.ts'
+import { McpHttpServer } from '../../../../src/server/mcp-http-server.ts'
+import { type Limits, resolveLimits } from '../../../../src/server/options.ts'
+import { recordingLog } from '../../artefacts/support.ts'
+import { RawConnection, bearer, token } from '../harness.ts'
+import { MemorySink } from '../memory-sink.ts'
+
+export type Message = Record<string, unknown>
+
+export interface LinkServerOptions {
+  readonly limits?: Partial<Limits>
+  readonly allowedOrigins?: readonly string[]
+  /** Default: the system's. */
+  readonly clock?: Clock
+}
+
+/** The whole server on port 0, with a sink that remembers what arrived. */
+export class LinkServer {
+  readonly sink = new MemorySink()
+  readonly presences: Presence[] = []
+  readonly refused: RefusedRequest[] = []
+  readonly log = recordingLog()
+  readonly #server: McpHttpServer
+  readonly #clients: { terminate(): void }[] = []
+  port = 0
+
+  static async start(options: LinkServerOptions = {}): Promise<LinkServer> {
+    const server = new LinkServer(options)
+    server.port = (await server.#server.start()).port
+    return server
+  }
+
+  private constructor({ limits = {}, allowedOrigins = [], clock }: LinkServerOptions) {
+    const services = {
+      log: this.log,
+      accessLog: () => {},
+      host: ({ registry }: { registry: ReturnType<McpHttpServer['resources']> }) =>
+        createHostRoom({
+          ...{ sink: this.sink, registry, token: new Secret(token), log: this.log },
+          identity: { name: 'service-cli', version: '0' },
+          limits: resolveLimits(limits),
+          ...(clock === undefined ? {} : { clock }),
+          onPresence: presence => void this.presences.push(presence),
+          onRefused: refused => void this.refused.push(refused),
+        }),
+    }
+    this.#server = new McpHttpServer({ limits, allowedOrigins }, services)
+  }
+
+  get presence(): Presence | undefined {
+    return this.presences.at(-1)
+  }
+
+  /** A WebSocket past the handshake that has said nothing yet. */
+  async open(options: ClientOptions = {}): Promise<Peer> {
+    const ws = new WebSocket(`ws://127.0.0.1:${this.port}/host`, 'dcc-host.v1', {
+      headers: bearer,
+      ...options,
+    })
+    const peer = new Peer(ws)
+    this.#clients.push(ws)
+    await once(ws, 'open')
+    return peer
+  }
+
+  /** One that said hello and was welcomed. */
+  async join(instanceId = 'run-1', members: Message = {}): Promise<Peer> {
+    const peer = await this.open()
+    peer.send(hello(instanceId, members))
+    peer.welcome = await peer.next()
+    return peer
+  }
+
+  /** A connection for what no client library would send. */
+  async raw(): Promise<RawConnection> {
+    const socket: Socket = connect(this.port, '127.0.0.1')
+    this.#clients.push({ terminate: () => socket.destroy() })
+    await once(socket, 'connect')
+    return new RawConnection(socket)
+  }
+
+  /** The server alone: clients are left as they are. */
+  stopServer(): Promise<void> {
+    return this.#server.stop()
+  }
+
+  async stop(): Promise<void> {
+    for (const client of this.#clients) client.terminate()
+    await this.#server.stop()
+  }
+}
+
+export function hello(instanceId = 'run-1', members: Message = {}): Message {
+  return {
+    type: 'hello',
+    protocol: [1],
+    client: { name: 'test', version: '1' },
+    app: { dcc_type: 'blender', mode: 'gui', version: '3.4.1', pid: 4711 },
+    instance_id: instanceId,
+    ...members,
+  }
+}
+
+/** The application's end of a link. */
+export class Peer {
+  readonly ws: WebSocket
+  readonly closed: Promise<{ code: number; reason: string }>
+  /** As it arrived. */
+  readonly received: Message[] = []
+  welcome: Message = {}
+  pings = 0
+  #taken = 0
+  #arrived = () => {}
+
+  constructor(ws: WebSocket) {
+    this.ws = ws
+    ws.on('message', data => {
+      this.received.push(JSON.parse(String(data)))
+      this.#arrived()
+    })
+    ws.on('ping', () => this.pings++)
+    ws.on('error', () => {})
+    this.closed = new Promise(resolve => {
+      ws.once('close', (code, reason) => {
+        this.#arrived()
+        resolve({ code, reason: reason.toString() })
+      })
+    })
+  }
+
+  send(message: Message | string | Buffer): void {
+    const isData = typeof message === 'string' || Buffer.isBuffer(message)
+    this.ws.send(isData ? message : JSON.stringify(message))
+  }
+
+  /** The next message that was not looked at yet. */
+  async next(): Promise<Message> {
+    while (this.#taken >= this.received.length) {
+      if (this.ws.readyState === WebSocket.CLOSED) throw new Error('the link is closed')
+      await new Promise<void>(resolve => (this.#arrived = resolve))
+    }
+    return this.received[this.#taken++] ?? {}
+  }
+
+  /** Sends with an id and resolves with the answer to it, whatever comes before. */
+  async ask(message: Message): Promise<Message> {
+    const id = `q${Math.random()}`
+    this.send({ ...message, id })
+    for (;;) {
+      const answer = await this.next()
+      if (answer.id !== id) continue
+      const { id: _, ...rest } = answer
+      return rest
+    }
+  }
+
+  /** Resolves once the server has handled all that was sent before. */
+  async settled(): Promise<void> {
+    await this.ask({ type: 'app.update' })
+  }
+}
+
+/** Waits, turn by turn, for what nobody tells. */
+export async function until(holds: () => boolean, withinMs = 10_000): Promise<void> {
+  const end = systemClock.now() + withinMs
+  while (!holds()) {
+    if (systemClock.now() > end) throw new Error(`not within ${withinMs} ms: ${holds}`)
+    await new Promise(resolve => setTimeout(resolve, 5))
+  }
+}
