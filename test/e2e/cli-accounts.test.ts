@@ -3,12 +3,8 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { type AccountHome, createAccountHome } from '../helpers/account-home.ts'
 import { buildIfStale } from '../helpers/program.ts'
-import {
-  type Passage,
-  type RegistryProcess,
-  openPassage,
-  startRegistryProcess,
-} from '../helpers/registry-process.ts'
+import { type Passage, openPassage } from '../helpers/passage.ts'
+import { type RegistryProcess, startRegistryProcess } from '../helpers/registry-process.ts'
 
 const password = 'correct horse 41'
 
@@ -193,7 +189,7 @@ describe('service-cli against its own registry', function () {
     expect(tokens).to.have.length.greaterThan(4)
     const secrets = [password, ...tokens]
     expect(home.leaks(secrets)).to.deep.equal([])
-    expect(secrets.filter(secret => registry.output().includes(secret))).to.deep.equal([])
+    expect(secrets.filter(secret => registry.stderr().includes(secret))).to.deep.equal([])
   })
 })
 

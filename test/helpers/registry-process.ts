@@ -1,74 +1,64 @@
-import { type ChildProcess, spawn } from 'node:child_process'
-import { rmSync } from 'node:fs'
-import { mkdtempSync } from 'node:fs'
-import { type IncomingMessage, createServer, request } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { type ChildProcess } from 'node:child_process'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { cleanEnv, exitOf, firstLine, root } from './program.ts'
+import { once } from 'node:events'
+import { cleanEnv, firstLine, startProgram } from './program.ts'
 
-/** `service-cli registry` on a free port, with all that it wrote. */
+/** The program running `registry`, as its user would start it. */
 export interface RegistryProcess {
+  readonly child: ChildProcess
+  readonly pid: number
   readonly url: string
-  output(): string
+  readonly port: number
+  /** The whole line. */
+  readonly said: Record<string, unknown>
+  readonly dataDir: string
+  /** All it has written to stderr so far. */
+  stderr(): string
+  /** SIGTERM; resolves with the exit code. */
   stop(): Promise<number | null>
 }
 
-export async function startRegistryProcess(flags: string[] = []): Promise<RegistryProcess> {
-  const dataDir = mkdtempSync(join(tmpdir(), 'registry-'))
-  const args = ['bin/run.js', 'registry', '--port', '0', '--json', '--data-dir', dataDir, ...flags]
-  const child: ChildProcess = spawn(process.execPath, args, {
-    cwd: root,
-    env: cleanEnv({ HOME: dataDir }),
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
-  let output = ''
-  for (const stream of [child.stdout, child.stderr]) {
-    stream?.on('data', chunk => (output += String(chunk)))
-  }
+export interface RegistryProcessSettings {
+  flags?: readonly string[]
+  /** Kept at the end when given. */
+  dataDir?: string
+}
+
+/** Starts the built program and waits for its line. Rejects with its stderr when it ends instead. */
+export async function startRegistryProcess(
+  settings: RegistryProcessSettings = {},
+): Promise<RegistryProcess> {
+  const home = await mkdtemp(join(tmpdir(), 'registry-home-'))
+  const dataDir = settings.dataDir ?? join(home, 'data')
+  const args = ['registry', '--port', '0', '--json', '--data-dir', dataDir]
+  const env = cleanEnv({ HOME: home })
+  const child = startProgram([...args, ...(settings.flags ?? [])], { env })
+  let written = ''
+  child.stderr?.setEncoding('utf8').on('data', text => (written += text))
+  // With the last of what it wrote, unlike 'exit'.
+  const exited = once(child, 'close').then(([code]): number | null => code)
   const line = await firstLine(child.stdout)
-  if (line === '') throw new Error(`the registry did not start: ${output}`)
+  if (line === '') {
+    await exited
+    await rm(home, { recursive: true, force: true })
+    throw new Error(`registry ended: ${written}`)
+  }
+  const said = JSON.parse(line)
   return {
-    url: JSON.parse(line).url,
-    output: () => output,
+    child,
+    pid: said.pid,
+    url: said.url,
+    port: Number(new URL(said.url).port),
+    said,
+    dataDir,
+    stderr: () => written,
     async stop() {
       child.kill('SIGTERM')
-      const code = await exitOf(child)
-      rmSync(dataDir, { recursive: true, force: true })
+      const code = await exited
+      await rm(home, { recursive: true, force: true })
       return code
-    },
-  }
-}
-
-/** Passes every request on to `target`, and remembers them. */
-export interface Passage {
-  readonly url: string
-  readonly asked: readonly string[]
-  close(): Promise<void>
-}
-
-export async function openPassage(target: string): Promise<Passage> {
-  const asked: string[] = []
-  const server = createServer((incoming, outgoing) => {
-    asked.push(`${incoming.method} ${incoming.url}`)
-    const { method, headers } = incoming
-    const host = new URL(target).host
-    const onward = request(target + incoming.url, { method, headers: { ...headers, host } })
-    onward.on('response', (answer: IncomingMessage) => {
-      outgoing.writeHead(answer.statusCode ?? 500, answer.headers)
-      answer.pipe(outgoing)
-    })
-    onward.on('error', () => outgoing.destroy())
-    incoming.pipe(onward)
-  })
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
-  return {
-    url: `http://127.0.0.1:${port}`,
-    asked,
-    async close() {
-      server.closeAllConnections()
-      await new Promise(resolve => server.close(resolve))
     },
   }
 }
