@@ -10,7 +10,7 @@ import { connect } from './connect.ts'
 import { type AccountContext, type AccountFlags, openContext } from './context.ts'
 import { timeOf } from './identity.ts'
 import { type PasswordFlags, checkPasswordFlags, readPassword, readText } from './password.ts'
-import { reportLogin, saveLogin } from './save-login.ts'
+import { reportLogin, saveLogin, saveTokens } from './save-login.ts'
 
 export interface LoginFlags extends AccountFlags, PasswordFlags {
   readonly 'token-stdin'?: boolean | undefined
@@ -70,7 +70,7 @@ async function loginWithToken(
     refreshExpiresAtMs: undefined,
     scope: me.scopes?.join(' '),
   }
-  await saveLogin(context, { client, tokens, typed: null })
+  await saveTokens(context, me, tokens)
   reportLogin(context, me, tokens)
 }
 
