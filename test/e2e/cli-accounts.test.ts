@@ -185,6 +185,18 @@ describe('service-cli against its own registry', function () {
     }
   })
 
+  it('ends the session again when it cannot be saved', async () => {
+    const broken = createAccountHome(passage.url)
+    try {
+      mkdirSync(join(dirname(broken.configPath), 'config.lock'), { recursive: true, mode: 0o700 })
+      const ended = await broken.run(['login', 'alice', '--password-stdin'], { input: password })
+      expect(ended.code).to.equal(2)
+      expect(passage.asked.at(-1)).to.equal('POST /api/v1/auth/logout')
+    } finally {
+      broken.remove()
+    }
+  })
+
   it('has shown no password and no token, and neither has the registry', () => {
     expect(tokens).to.have.length.greaterThan(4)
     const secrets = [password, ...tokens]

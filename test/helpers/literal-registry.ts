@@ -18,6 +18,8 @@ export interface LiteralRegistry {
   forgetTokens(): void
   /** The next request is answered so, whatever it asks. */
   refuseNext(status: number, headers?: Record<string, string>): void
+  /** From now on this path is one that it does not know. */
+  withhold(path: string): void
   /** Answers of this path wait until the returned function is called; `begun` when one does. */
   hold(path: string): { readonly begun: Promise<void>; release(): void }
   close(): Promise<void>
@@ -35,6 +37,7 @@ export async function startLiteralRegistry(): Promise<LiteralRegistry> {
   const secrets: string[] = []
   const holds = new Map<string, Hold>()
   let lifetime = 86_400
+  const withheld = new Set<string>()
   let made = 0
   let refusal: { status: number; headers: Record<string, string> } | null = null
 
@@ -93,7 +96,8 @@ export async function startLiteralRegistry(): Promise<LiteralRegistry> {
       return
     }
     const bearer = (req.headers.authorization ?? '').replace(/^Bearer /, '')
-    const { status, json } = answer(route, body, bearer)
+    const known = !withheld.has(req.url ?? '')
+    const { status, json } = known ? answer(route, body, bearer) : { status: 404 }
     res.writeHead(status, json === undefined ? {} : { 'Content-Type': 'application/json' })
     res.end(json === undefined ? undefined : JSON.stringify(json))
   })
@@ -107,6 +111,7 @@ export async function startLiteralRegistry(): Promise<LiteralRegistry> {
     tokenSeconds: seconds => void (lifetime = seconds),
     forgetTokens: () => tokens.clear(),
     refuseNext: (status, headers = {}) => void (refusal = { status, headers }),
+    withhold: path => void withheld.add(path),
     hold(path) {
       const { promise: begun, resolve: begin } = Promise.withResolvers<void>()
       const { promise: released, resolve } = Promise.withResolvers<void>()
