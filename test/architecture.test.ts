@@ -17,6 +17,8 @@ const zones = [
   'server/serve-options.ts',
   'server/registry-options.ts',
   'server/accounts/limits.ts',
+  'server/accounts/admin-limits.ts',
+  'server/accounts/admin/',
   'server/accounts/sqlite/',
   'server/accounts/',
   'server/artefacts/',
@@ -50,6 +52,7 @@ const allowed: Readonly<Record<Zone, readonly Zone[]>> = {
     'server/serve-options.ts',
     'server/registry-options.ts',
     'server/accounts/limits.ts',
+    'server/accounts/admin-limits.ts',
   ],
   'lib/cli/': ['lib/', 'lib/config/', 'lib/registry/'],
   'lib/config/': ['lib/', 'lib/registry/'],
@@ -101,6 +104,15 @@ const allowed: Readonly<Record<Zone, readonly Zone[]>> = {
     'server/accounts/limits.ts',
   ],
   'server/accounts/limits.ts': [],
+  'server/accounts/admin-limits.ts': [],
+  'server/accounts/admin/': [
+    'lib/',
+    'server/options.ts',
+    'server/accounts/limits.ts',
+    'server/accounts/admin-limits.ts',
+    'server/accounts/sqlite/',
+    'server/accounts/',
+  ],
   'server/accounts/': [
     'lib/',
     'lib/registry/',
@@ -114,7 +126,7 @@ const allowed: Readonly<Record<Zone, readonly Zone[]>> = {
 
 /** `import()` instead of `import`: the server loads only when it is about to run. */
 const allowedLate: Partial<Record<Zone, readonly Zone[]>> = {
-  'commands/': ['server/'],
+  'commands/': ['server/', 'server/accounts/admin/'],
 }
 
 /** What can be read and where it is kept must not depend on how it is asked for. */
@@ -208,6 +220,10 @@ describe('architecture', () => {
     ['server/host/a.ts', `type X = import('../mcp/b.ts').X`, true],
     ['commands/a.ts', `const x = await import('../server/serve.ts')`, false],
     ['commands/a.ts', `import { x } from '../server/serve.ts'`, true],
+    ['commands/a.ts', `const x = await import('../server/accounts/admin/users.ts')`, false],
+    ['commands/a.ts', `const x = await import('../server/accounts/services.ts')`, true],
+    ['commands/a.ts', `import { x } from '../server/accounts/admin/users.ts'`, true],
+    ['server/accounts/a.ts', `import { x } from './admin/users.ts'`, true],
     ['commands/a.ts', `import { x } from 'left-pad'`, true],
     ['elsewhere/a.ts', `const x = 1`, true],
     ['commands/a.ts', `// import { x } from '../server/serve.ts'`, false],

@@ -1,15 +1,14 @@
-import { join } from 'node:path'
 import { isLoopback, isWildcard, localBase } from '../lib/address.ts'
 import { type Clock, systemClock } from '../lib/clock.ts'
 import type { Logger } from '../lib/logger.ts'
 import type { AccountStore } from './accounts/account-store.ts'
 import { corsMethods, createRegistryListener } from './accounts/app.ts'
+import { openRegistryStore, registryFiles } from './accounts/data-folder.ts'
 import { followKeys } from './accounts/keys/follow-keys.ts'
 import type { KeyStore } from './accounts/keys/key-store.ts'
 import { openKeyStore } from './accounts/keys/open-key-store.ts'
 import { type AccountLimits, resolveAccountLimits } from './accounts/limits.ts'
 import { type AccountServices, createAccountServices } from './accounts/services.ts'
-import { openSqliteStore } from './accounts/sqlite/sqlite-store.ts'
 import { createCors } from './http/cors.ts'
 import { answerClientError } from './http/client-error.ts'
 import { createGuard } from './http/guards.ts'
@@ -18,11 +17,6 @@ import { type Limits, resolveLimits } from './options.ts'
 import type { RegistryHandle, RegistryOptions } from './registry-options.ts'
 import { systemTimer, type Timer } from './resources/timer.ts'
 import { version } from './version.ts'
-
-/** Which files of the data folder hold what. */
-export function registryFiles(dataDir: string): { database: string; keys: string } {
-  return { database: join(dataDir, 'registry.db'), keys: join(dataDir, 'keys.json') }
-}
 
 /**
  * The account registry: opens the database and the keys, made where there are none, and binds.
@@ -40,8 +34,8 @@ export async function startRegistry(
 
   // Ended in reverse order: at the stop, or at once when a later step of the start fails.
   await using opened = new AsyncDisposableStack()
-  const store = await openSqliteStore({
-    file: files.database,
+  const store = await openRegistryStore({
+    dataDir: options.dataDir,
     clock,
     log,
     busyMs: limits.maxStoreWaitMs,

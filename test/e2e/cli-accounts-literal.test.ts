@@ -187,6 +187,16 @@ describe('service-cli against a registry that answers literally as the specifica
     expect((await home.run(['logout'])).stderr).to.contain('nobody was logged in')
   })
 
+  it('logs in where nobody can be asked who it is, by the name that was typed', async () => {
+    registry.withhold('/api/v1/auth/me')
+    const { code } = await home.run(['login', 'alice', '--password-stdin'], { input: password })
+    expect(code).to.equal(0)
+    expect((await home.run(['whoami', '--offline'])).stdout).to.contain('username: alice')
+    const asked = await home.run(['whoami'])
+    expect(asked.code).to.equal(3)
+    expect(asked.stderr).to.contain('does not offer')
+  })
+
   it('has shown no password and no token', () => {
     expect(registry.secrets).to.include(password)
     expect(home.leaks(registry.secrets)).to.deep.equal([])

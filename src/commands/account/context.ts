@@ -1,4 +1,4 @@
-import type { Output } from '../../lib/cli/output.ts'
+import { type Output, warningsTo } from '../../lib/cli/output.ts'
 import { type Config, type RegistryEntry } from '../../lib/config/config-file.ts'
 import { type ConfigStore, createConfigStore } from '../../lib/config/config-store.ts'
 import { configPath } from '../../lib/config/paths.ts'
@@ -60,12 +60,4 @@ export async function openContext(
   }
   const choice = selectTokenSource(places)
   return { registry, store, config, entry, places, choice, env, output, log }
-}
-
-/** A command has no log: what must be known is a warning, the rest is dropped. */
-function warningsTo(output: Output): Logger {
-  const warn = (_fields: object, message?: string): void => {
-    if (message !== undefined) output.warn(message)
-  }
-  return { debug: () => {}, info: () => {}, warn, error: warn }
 }

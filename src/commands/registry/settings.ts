@@ -1,5 +1,3 @@
-import { homedir } from 'node:os'
-import { isAbsolute, join, resolve } from 'node:path'
 import type { RegistrationMode } from '../../lib/registry/registration-mode.ts'
 import {
   type AccountLimits,
@@ -13,9 +11,9 @@ import {
   checkAllowedOrigin,
   checkHost,
   checkPublicUrl,
-  usage,
 } from '../address-flags.ts'
 import { readLimitFlags } from '../limit-flag.ts'
+import { selectDataDir } from './data-dir.ts'
 
 /** The flags of `registry` as the parser returns them. */
 export interface RegistryFlags {
@@ -64,16 +62,6 @@ export function readRegistrySettings(
     ...(publicUrl !== null && { publicUrl }),
     ...(flags.registration !== undefined && { registration: flags.registration }),
   }
-}
-
-/** `--data-dir`, else the folder of this program among the user's data (XDG). */
-export function selectDataDir(flag: string | undefined, env: NodeJS.ProcessEnv): string {
-  if (flag === '') throw usage('--data-dir is empty', 'a variable in your shell may be unset')
-  if (flag !== undefined) return resolve(flag)
-  const xdg = env.XDG_DATA_HOME
-  // XDG Base Directory: a path that is not absolute is to be ignored.
-  const data = xdg !== undefined && isAbsolute(xdg) ? xdg : join(homedir(), '.local', 'share')
-  return join(data, 'service-cli', 'registry')
 }
 
 function readLimits(words: readonly string[]): {

@@ -1,3 +1,5 @@
+import type { Logger } from '../logger.ts'
+
 /** What a command says: results on stdout, everything else on stderr. */
 export interface Output {
   /** The one result: its text, or with `--json` the object as one line. */
@@ -30,4 +32,12 @@ export function createOutput({ json, quiet, stdout, stderr }: OutputParts): Outp
       stderr.write(`warning: ${text}\n`)
     },
   }
+}
+
+/** A command has no log: what must be known is a warning, the rest is dropped. */
+export function warningsTo(output: Output): Logger {
+  const warn = (_fields: object, message?: string): void => {
+    if (message !== undefined) output.warn(message)
+  }
+  return { debug: () => {}, info: () => {}, warn, error: warn }
 }

@@ -29,18 +29,24 @@ export async function backupDatabase(file: string, target: string, busyMs: numbe
 }
 
 /**
- * Puts a checked copy of a backup where there is no database. Every session in it is ended: some
- * of them may have been ended, and all may have been refreshed, after the backup was taken.
+ * Puts a checked copy of a backup where there is no database. Every session in it is ended, unless
+ * they are to be kept: some of them may have been ended after the backup was taken.
  */
 export async function restoreBackup(
   source: string,
   file: string,
-  options: { readonly nowMs: number; readonly busyMs: number; readonly log: Logger },
+  options: {
+    readonly nowMs: number
+    readonly busyMs: number
+    readonly log: Logger
+    readonly keepSessions?: boolean
+  },
 ): Promise<BackupFacts> {
   const facts = await verifyBackup(source)
   // Also what is left of an earlier database: SQLite would mix its log into this one.
   if (await checkFiles(file, options.log)) throw exists(file)
   await makeCopy(source, file, options.busyMs, async temporary => {
+    if (options.keepSessions === true) return
     const db = connect(temporary, 'rw')
     try {
       const end = db.prepare(`UPDATE sessions SET revoked_at_ms = ?, revoked_reason = 'restored'

@@ -18,7 +18,7 @@ const companions = ['-wal', '-shm', '-journal'] as const
  * holds on it (POSIX). Nobody else can exchange what is in the folder.
  */
 export async function checkFiles(file: string, log: Logger): Promise<boolean> {
-  await openFolder(dirname(file), log)
+  await openDataFolder(dirname(file), log)
   const exists = await checkFile(file, log)
   for (const suffix of companions) {
     const found = await checkFile(file + suffix, log)
@@ -31,7 +31,8 @@ export async function checkFiles(file: string, log: Logger): Promise<boolean> {
   return exists
 }
 
-async function openFolder(path: string, log: Logger): Promise<void> {
+/** Makes the folder where there is none. Throws `registry_dir_unsafe`, `storage_failed`. */
+export async function openDataFolder(path: string, log: Logger): Promise<void> {
   try {
     await ensurePrivateDirectory(path, log)
     await access(path, constants.W_OK | constants.X_OK)

@@ -1,4 +1,5 @@
 import { closeSync, lstatSync, openSync } from 'node:fs'
+import type { DatabaseSync } from 'node:sqlite'
 import { errnoOf } from '../../../lib/errno.ts'
 import { ServiceError } from '../../../lib/errors.ts'
 import { untilFree } from './database.ts'
@@ -15,22 +16,44 @@ export async function withProcessLock<Value>(
   busyMs: number,
   action: () => Promise<Value>,
 ): Promise<Value> {
-  const db = await guarded(file, async () => {
+  const db = await lock(file, busyMs, db => db.exec('BEGIN EXCLUSIVE'))
+  try {
+    return await action()
+  } finally {
+    db.close()
+  }
+}
+
+/**
+ * Keeps every `withProcessLock` on the file out until the returned function is called; any number
+ * of processes may do so at the same time.
+ */
+export async function shareProcessLock(file: string, busyMs: number): Promise<() => void> {
+  const db = await lock(file, busyMs, db => {
+    if (!db.isTransaction) db.exec('BEGIN')
+    db.prepare('SELECT 1 FROM sqlite_schema').get()
+  })
+  return () => {
+    if (db.isOpen) db.close()
+  }
+}
+
+function lock(
+  file: string,
+  busyMs: number,
+  take: (db: DatabaseSync) => void,
+): Promise<DatabaseSync> {
+  return guarded(file, async () => {
     makeFile(file)
     const db = connect(file, 'rw')
     try {
-      await untilFree(busyMs, () => db.exec('BEGIN EXCLUSIVE'))
+      await untilFree(busyMs, () => take(db))
       return db
     } catch (error) {
       db.close()
       throw error
     }
   })
-  try {
-    return await action()
-  } finally {
-    db.close()
-  }
 }
 
 /** At once: closing a descriptor later would drop a lock that this process got meanwhile (POSIX). */

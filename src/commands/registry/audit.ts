@@ -1,0 +1,38 @@
+import { Args } from '@oclif/core'
+import { columns } from '../../lib/cli/columns.ts'
+import { AdminCommand, adminPlace, administer, limitFlag } from './admin-command.ts'
+
+/** Shows what was done to accounts. */
+export default class RegistryAudit extends AdminCommand {
+  static override summary = 'show what was done to accounts, newest first'
+
+  static override examples = [
+    { description: 'of everybody', command: '<%= config.bin %> registry audit --limit 50' },
+    { description: 'of one account', command: '<%= config.bin %> registry audit alice --json' },
+  ]
+
+  static override args = {
+    user: Args.string({ description: 'user name, email address, or id of an account' }),
+  }
+
+  static override flags = {
+    limit: limitFlag,
+  }
+
+  override async run(): Promise<void> {
+    const { args, flags } = await this.parse(RegistryAudit)
+    const place = adminPlace(flags)
+    const list = await administer(place, async admin => {
+      const { readAudit } = await import('../../server/accounts/admin/audit.ts')
+      return readAudit(admin, { name: args.user, limit: flags.limit })
+    })
+    const rows = list.entries.map(entry => [
+      entry.timestamp,
+      entry.action,
+      entry.username ?? entry.account_id ?? '',
+      entry.address ?? '',
+      JSON.stringify(entry.details),
+    ])
+    place.output.result(columns(['TIME', 'ACTION', 'USER', 'ADDRESS', 'DETAILS'], rows), list)
+  }
+}

@@ -1,0 +1,43 @@
+import { Flags } from '@oclif/core'
+import { resolve } from 'node:path'
+import { counted } from '../../lib/cli/columns.ts'
+import { AdminCommand, adminPlace, administer } from './admin-command.ts'
+
+/** Writes a backup of a registry. */
+export default class RegistryBackup extends AdminCommand {
+  static override summary = 'write accounts and keys into a folder'
+
+  static override description = `The registry may run meanwhile. The folder holds the keys and \
+the hashes of all passwords: keep it as you would keep them. It is verified before this says \
+that it is done.`
+
+  static override examples = [
+    {
+      description: 'into a folder of the day',
+      command: '<%= config.bin %> registry backup --out /backups/registry-$(date +%F)',
+    },
+  ]
+
+  static override flags = {
+    out: Flags.string({
+      char: 'o',
+      description: 'folder to make',
+      helpValue: 'DIR',
+      required: true,
+    }),
+  }
+
+  override async run(): Promise<void> {
+    const { flags } = await this.parse(RegistryBackup)
+    const place = adminPlace(flags)
+    const made = await administer(place, async admin => {
+      const { backUp } = await import('../../server/accounts/admin/backup.ts')
+      return backUp(admin, resolve(flags.out))
+    })
+    place.output.result('', made)
+    const { accounts, sessions, folder } = made
+    place.output.note(
+      `wrote ${counted(accounts, 'account')}, ${counted(sessions, 'session')} and the keys to ${folder}`,
+    )
+  }
+}

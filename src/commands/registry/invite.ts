@@ -1,0 +1,36 @@
+import { Flags } from '@oclif/core'
+import { adminLimits } from '../../server/accounts/admin-limits.ts'
+import { AdminCommand, adminPlace, administer, bounds } from './admin-command.ts'
+
+/** Makes an invitation for one new account. */
+export default class RegistryInvite extends AdminCommand {
+  static override summary = 'make an invitation for one new account'
+
+  static override description = `Prints the code, alone, on stdout: \`service-cli register \
+--invite CODE\` takes it, once. It is asked for where registration is by invitation.`
+
+  static override examples = [
+    { description: 'for a week', command: '<%= config.bin %> registry invite' },
+    { description: 'for a day', command: '<%= config.bin %> registry invite --days 1' },
+  ]
+
+  static override flags = {
+    days: Flags.integer({
+      description: 'how long it is good',
+      helpValue: 'DAYS',
+      ...bounds(adminLimits.inviteDays),
+    }),
+  }
+
+  override async run(): Promise<void> {
+    const { flags } = await this.parse(RegistryInvite)
+    const place = adminPlace(flags)
+    const { code, ...made } = await administer(place, async admin => {
+      const { makeInvite } = await import('../../server/accounts/admin/codes.ts')
+      return makeInvite(admin, flags.days)
+    })
+    place.output.note(`invitation, good once until ${made.expires_at}; shown this once`)
+    // Opened here alone: this is what the command is for.
+    place.output.result(code.reveal(), { ...made, code: code.reveal() })
+  }
+}

@@ -1,0 +1,59 @@
+import { Flags } from '@oclif/core'
+import { resolve } from 'node:path'
+import { counted } from '../../lib/cli/columns.ts'
+import { AdminCommand, adminPlace } from './admin-command.ts'
+
+/** Brings a backup back. */
+export default class RegistryRestore extends AdminCommand {
+  static override summary = 'bring accounts and keys of a backup back'
+
+  static override description = `Everything is as it was when the backup was made: what was \
+disabled, revoked or changed since is not. So all sessions end, unless --keep-sessions is given. \
+Stop the registry first.`
+
+  static override examples = [
+    {
+      description: 'into a new folder',
+      command:
+        '<%= config.bin %> registry restore --from /backups/registry-2026-01-15 --data-dir /srv/registry',
+    },
+    {
+      description: 'in place of what is there, which is put aside',
+      command: '<%= config.bin %> registry restore --from /backups/registry-2026-01-15 --force',
+    },
+  ]
+
+  static override flags = {
+    from: Flags.string({ description: 'folder of the backup', helpValue: 'DIR', required: true }),
+    force: Flags.boolean({ char: 'f', description: 'put a registry that is there aside' }),
+    'without-keys': Flags.boolean({
+      description: 'go without the keys of the backup: new ones are made, every session ends',
+    }),
+    'keep-sessions': Flags.boolean({
+      description: 'logins of the backup go on, also those that were ended since',
+    }),
+  }
+
+  override async run(): Promise<void> {
+    const { flags } = await this.parse(RegistryRestore)
+    const place = adminPlace(flags)
+    const { restore } = await import('../../server/accounts/admin/restore.ts')
+    const done = await restore({
+      from: resolve(flags.from),
+      dataDir: place.dataDir,
+      log: place.log,
+      force: flags.force,
+      withoutKeys: flags['without-keys'],
+      keepSessions: flags['keep-sessions'],
+    })
+    place.output.result('', done)
+    const { accounts, data_dir: folder, backup_created_at: time, replaced } = done
+    place.output.note(`${folder} has ${counted(accounts, 'account')}, as of ${time}`)
+    if (replaced !== null) place.output.note(`what was there is in ${replaced}`)
+    place.output.note(
+      flags['keep-sessions']
+        ? 'sessions go on; passwords, tokens and sessions changed since then are as they were'
+        : `ended ${counted(done.sessions_ended, 'session')}; passwords and tokens changed since then are as they were`,
+    )
+  }
+}

@@ -1,0 +1,32 @@
+import { columns } from '../../../lib/cli/columns.ts'
+import { AdminCommand, adminPlace, administer } from '../admin-command.ts'
+
+/** Lists the keys that tokens are made with. */
+export default class RegistrySigningKeysList extends AdminCommand {
+  static override summary = 'list the keys that tokens are signed with'
+
+  static override description = `Shows use, id, state and age. \`next\` is published and not \
+used yet, \`active\` is in use, \`retired\` is kept until its last token has expired. No secret \
+is shown.`
+
+  static override examples = [
+    { description: 'all of them', command: '<%= config.bin %> registry signing-keys list' },
+  ]
+
+  override async run(): Promise<void> {
+    const { flags } = await this.parse(RegistrySigningKeysList)
+    const place = adminPlace(flags)
+    const list = await administer(place, async admin => {
+      const { listKeys } = await import('../../../server/accounts/admin/signing-keys.ts')
+      return listKeys(admin)
+    })
+    const rows = list.keys.map(key => [
+      key.use,
+      key.id,
+      key.state,
+      key.created_at,
+      key.retired_at ?? '',
+    ])
+    place.output.result(columns(['USE', 'ID', 'STATE', 'CREATED', 'RETIRED'], rows), list)
+  }
+}

@@ -1,0 +1,41 @@
+import { Flags } from '@oclif/core'
+import { AdminCommand, adminPlace, administer } from '../admin-command.ts'
+
+/** Puts the next keys into use. */
+export default class RegistrySigningKeysRotate extends AdminCommand {
+  static override summary = 'put the next keys into use'
+
+  static override description = `Tokens of the replaced keys stay valid until they expire. Keys \
+are also rotated by themselves, every 90 days. A running registry follows within a second.`
+
+  static override examples = [
+    {
+      description: 'as a matter of routine',
+      command: '<%= config.bin %> registry signing-keys rotate',
+    },
+    {
+      description: 'after the key file was seen by somebody else',
+      command: '<%= config.bin %> registry signing-keys rotate --compromised',
+    },
+  ]
+
+  static override flags = {
+    compromised: Flags.boolean({
+      description: 'trust no old key any more: every login is over, service tokens go on',
+    }),
+  }
+
+  override async run(): Promise<void> {
+    const { flags } = await this.parse(RegistrySigningKeysRotate)
+    const place = adminPlace(flags)
+    const done = await administer(place, async admin => {
+      const { rotateKeys } = await import('../../../server/accounts/admin/signing-keys.ts')
+      return rotateKeys(admin, flags)
+    })
+    place.output.result('', done)
+    const fate = flags.compromised ? 'void' : 'valid until they expire'
+    place.output.note(
+      `the keys are rotated; tokens of the old ones are ${fate}. A running registry follows within a second`,
+    )
+  }
+}

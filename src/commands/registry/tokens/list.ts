@@ -1,0 +1,44 @@
+import { Args } from '@oclif/core'
+import { columns } from '../../../lib/cli/columns.ts'
+import { AdminCommand, adminPlace, administer, limitFlag } from '../admin-command.ts'
+
+/** Lists service tokens. */
+export default class RegistryTokensList extends AdminCommand {
+  static override summary = 'list the service tokens of an account, or of all'
+
+  static override description = `Shows whose they are, id, name, scopes, expiry and last use. \
+The tokens themselves are kept nowhere.`
+
+  static override examples = [
+    { description: 'of all accounts', command: '<%= config.bin %> registry tokens list' },
+    { description: 'of one', command: '<%= config.bin %> registry tokens list alice' },
+  ]
+
+  static override args = {
+    user: Args.string({ description: 'user name or email address' }),
+  }
+
+  static override flags = {
+    limit: limitFlag,
+  }
+
+  override async run(): Promise<void> {
+    const { args, flags } = await this.parse(RegistryTokensList)
+    const place = adminPlace(flags)
+    const list = await administer(place, async admin => {
+      const { listTokens } = await import('../../../server/accounts/admin/tokens.ts')
+      return listTokens(admin, { name: args.user, limit: flags.limit })
+    })
+    const rows = list.tokens.map(token => [
+      token.username,
+      token.id,
+      token.name,
+      token.scopes.join(' '),
+      token.expires_at,
+      token.last_used_at ?? '',
+    ])
+    const names = ['USER', 'ID', 'NAME', 'SCOPES', 'EXPIRES', 'LAST USED']
+    place.output.result(columns(names, rows), list)
+    if (list.more) place.output.note('there are more: see --limit')
+  }
+}

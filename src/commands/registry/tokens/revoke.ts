@@ -1,0 +1,31 @@
+import { Args } from '@oclif/core'
+import { AdminCommand, adminPlace, administer } from '../admin-command.ts'
+
+/** Ends a service token. */
+export default class RegistryTokensRevoke extends AdminCommand {
+  static override summary = 'end a service token'
+
+  static override description = 'It is refused from its next request on.'
+
+  static override examples = [
+    {
+      description: 'by its id',
+      command: '<%= config.bin %> registry tokens revoke 019aa3c4-77d1-7c0e-9d1b-3f1f4a3c2b10',
+    },
+  ]
+
+  static override args = {
+    id: Args.string({ description: 'id of the token', required: true }),
+  }
+
+  override async run(): Promise<void> {
+    const { args, flags } = await this.parse(RegistryTokensRevoke)
+    const place = adminPlace(flags)
+    const done = await administer(place, async admin => {
+      const { revokeToken } = await import('../../../server/accounts/admin/tokens.ts')
+      return revokeToken(admin, args.id)
+    })
+    place.output.result('', done)
+    place.output.note(`token "${done.name}" of "${done.username}" is revoked`)
+  }
+}

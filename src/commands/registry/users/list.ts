@@ -1,0 +1,44 @@
+import { Flags } from '@oclif/core'
+import { columns } from '../../../lib/cli/columns.ts'
+import { AdminCommand, adminPlace, administer, limitFlag } from '../admin-command.ts'
+
+/** Lists the accounts. */
+export default class RegistryUsersList extends AdminCommand {
+  static override summary = 'list the accounts'
+
+  static override description = `Shows name, email address, state and age of each, in the order \
+of the names.`
+
+  static override examples = [
+    { description: 'all of them', command: '<%= config.bin %> registry users list' },
+    {
+      description: 'of another folder, for a script',
+      command: '<%= config.bin %> registry users list --data-dir /srv/registry --json',
+    },
+  ]
+
+  static override flags = {
+    limit: limitFlag,
+    after: Flags.string({ description: 'begin behind this name', helpValue: 'NAME' }),
+  }
+
+  override async run(): Promise<void> {
+    const { flags } = await this.parse(RegistryUsersList)
+    const place = adminPlace(flags)
+    const list = await administer(place, async admin => {
+      const { listUsers } = await import('../../../server/accounts/admin/users.ts')
+      return listUsers(admin, flags)
+    })
+    const rows = list.users.map(user => [
+      user.username,
+      user.email,
+      user.disabled_at === null ? user.login : 'disabled',
+      user.created_at,
+    ])
+    place.output.result(columns(['NAME', 'EMAIL', 'LOGIN', 'CREATED'], rows), list)
+    const last = list.users.at(-1)
+    if (list.more && last !== undefined) {
+      place.output.note(`there are more: --after ${last.username}`)
+    }
+  }
+}

@@ -1,0 +1,55 @@
+import { Args } from '@oclif/core'
+import { columns } from '../../../lib/cli/columns.ts'
+import { AdminCommand, adminPlace, administer } from '../admin-command.ts'
+
+/** Shows one account. */
+export default class RegistryUsersShow extends AdminCommand {
+  static override summary = 'show an account with its sessions and tokens'
+
+  static override examples = [
+    { description: 'by name', command: '<%= config.bin %> registry users show alice' },
+    {
+      description: 'by email address',
+      command: '<%= config.bin %> registry users show alice@studio.example',
+    },
+  ]
+
+  static override args = {
+    user: Args.string({ description: 'user name or email address', required: true }),
+  }
+
+  override async run(): Promise<void> {
+    const { args, flags } = await this.parse(RegistryUsersShow)
+    const place = adminPlace(flags)
+    const user = await administer(place, async admin => {
+      const { showUser } = await import('../../../server/accounts/admin/users.ts')
+      return showUser(admin, args.user)
+    })
+    const { sessions, tokens, ...facts } = user
+    const rows = Object.entries(facts).map(([name, value]) => [name, String(value ?? '-')])
+    const text = [
+      columns(['account', ''], rows),
+      columns(
+        ['session', 'created', 'expires', 'address', 'client'],
+        sessions.map(session => [
+          session.id,
+          session.created_at,
+          session.expires_at,
+          session.address ?? '',
+          session.user_agent ?? '',
+        ]),
+      ),
+      columns(
+        ['token', 'name', 'scopes', 'expires', 'last used'],
+        tokens.map(token => [
+          token.id,
+          token.name,
+          token.scopes.join(' '),
+          token.expires_at,
+          token.last_used_at ?? '',
+        ]),
+      ),
+    ]
+    place.output.result(text.join('\n\n'), user)
+  }
+}

@@ -1,0 +1,31 @@
+import { Args } from '@oclif/core'
+import { counted } from '../../../lib/cli/columns.ts'
+import { AdminCommand, adminPlace, administer } from '../admin-command.ts'
+
+/** Forgets the failed logins of an account. */
+export default class RegistryUsersUnlock extends AdminCommand {
+  static override summary = 'let an account try its password again'
+
+  static override description = `After too many failed logins an account takes no password. \
+This forgets them. Failed logins of an address are counted apart, and forgotten within minutes.`
+
+  static override examples = [
+    { description: 'by name', command: '<%= config.bin %> registry users unlock alice' },
+  ]
+
+  static override args = {
+    user: Args.string({ description: 'user name or email address', required: true }),
+  }
+
+  override async run(): Promise<void> {
+    const { args, flags } = await this.parse(RegistryUsersUnlock)
+    const place = adminPlace(flags)
+    const done = await administer(place, async admin => {
+      const { unlockUser } = await import('../../../server/accounts/admin/users.ts')
+      return unlockUser(admin, args.user)
+    })
+    place.output.result('', done)
+    const { username, failed_logins: count } = done
+    place.output.note(`forgot ${counted(count, 'failed login')} of "${username}"`)
+  }
+}

@@ -1,0 +1,45 @@
+import { toRfc3339 } from '../../../lib/clock.ts'
+import type { AuditRow } from '../account-store.ts'
+import { isUuid } from '../uuid.ts'
+import { findAccount } from './find-account.ts'
+import type { Admin } from './open-admin.ts'
+
+export interface AuditView {
+  readonly timestamp: string
+  readonly action: string
+  readonly account_id: string | null
+  /** Null also when the account is gone. */
+  readonly username: string | null
+  readonly address: string | null
+  readonly details: AuditRow['details']
+}
+
+/** Newest first. `name` may be the id of an account that is gone. */
+export async function readAudit(
+  admin: Admin,
+  { name, limit }: { readonly name?: string | undefined; readonly limit: number },
+): Promise<{ readonly entries: readonly AuditView[] }> {
+  const { store } = admin
+  const accountId = name === undefined ? undefined : await accountIdOf(admin, name)
+  const rows = await store.listAudit({ limit, ...(accountId === undefined ? {} : { accountId }) })
+  const names = new Map<string, string | null>()
+  const entries: AuditView[] = []
+  for (const { atMs, action, accountId, address, details } of rows) {
+    if (accountId !== null && !names.has(accountId)) {
+      names.set(accountId, (await store.getAccount(accountId))?.username ?? null)
+    }
+    entries.push({
+      timestamp: toRfc3339(atMs),
+      action,
+      account_id: accountId,
+      username: accountId === null ? null : (names.get(accountId) ?? null),
+      address,
+      details,
+    })
+  }
+  return { entries }
+}
+
+async function accountIdOf(admin: Admin, name: string): Promise<string> {
+  return isUuid(name) ? name : (await findAccount(admin, name)).id
+}

@@ -1,0 +1,51 @@
+import { randomBytes } from 'node:crypto'
+import { toRfc3339 } from '../../../lib/clock.ts'
+import { ServiceError } from '../../../lib/errors.ts'
+import { Secret } from '../../../lib/secret.ts'
+import { hashOfSecret } from '../service-tokens.ts'
+import { findAccount } from './find-account.ts'
+import type { Admin } from './open-admin.ts'
+
+/** 160 bits: nobody guesses one while it is good. */
+const codeBytes = 20
+const minuteMs = 60_000
+const dayMs = 24 * 60 * minuteMs
+
+/** For an account that lost its password; replaces an earlier code. Only the hash is kept. */
+export async function makeResetCode(admin: Admin, name: string, minutes: number) {
+  const { id, username, disabledAtMs } = await findAccount(admin, name)
+  if (disabledAtMs !== null) throw disabled(username)
+  const code = makeCode('rst_')
+  const expiresAtMs = admin.clock.now() + minutes * minuteMs
+  const made = await admin.store.createResetCode({
+    accountId: id,
+    hash: hashOfSecret(code.reveal()),
+    expiresAtMs,
+  })
+  if (!made) throw new ServiceError('request_refused', `the account "${username}" was deleted`)
+  const expires_at = toRfc3339(expiresAtMs)
+  await admin.record('reset_code.created', id, { expires_at })
+  return { id, username, expires_at, code }
+}
+
+/** For one new account. */
+export async function makeInvite(admin: Admin, days: number) {
+  const code = makeCode('inv_')
+  const createdAtMs = admin.clock.now()
+  const expiresAtMs = createdAtMs + days * dayMs
+  const hash = hashOfSecret(code.reveal())
+  await admin.store.createInvite({ hash, createdAtMs, expiresAtMs })
+  const expires_at = toRfc3339(expiresAtMs)
+  await admin.record('invite.created', null, { expires_at })
+  return { expires_at, code }
+}
+
+function makeCode(prefix: string): Secret {
+  return new Secret(prefix + randomBytes(codeBytes).toString('base64url'))
+}
+
+function disabled(username: string): ServiceError {
+  return new ServiceError('request_refused', `the account "${username}" is disabled`, {
+    hint: `service-cli registry users enable ${username}`,
+  })
+}

@@ -1,0 +1,58 @@
+import { type Clock, systemClock } from '../../../lib/clock.ts'
+import type { Logger } from '../../../lib/logger.ts'
+import { defaultLimits } from '../../options.ts'
+import type { AccountStore, AuditRow } from '../account-store.ts'
+import { type DataFiles, openRegistryStore, registryFiles } from '../data-folder.ts'
+
+/** The registry of a folder in the hands of the owner of its files, running or not. */
+export interface Admin extends AsyncDisposable {
+  readonly store: AccountStore
+  readonly files: DataFiles
+  readonly clock: Clock
+  readonly log: Logger
+  /** Writes down what was done: who has the files needs no account, and leaves a trace. */
+  record(
+    action: AdminAction,
+    accountId: string | null,
+    details?: AuditRow['details'],
+  ): Promise<void>
+}
+
+export type AdminAction =
+  | 'account.deleted'
+  | 'account.disabled'
+  | 'account.enabled'
+  | 'account.unlocked'
+  | 'invite.created'
+  | 'keys.rotated'
+  | 'registry.backed_up'
+  | 'registry.restored'
+  | 'reset_code.created'
+  | 'sessions.ended'
+  | 'token.revoked'
+
+export interface AdminOptions {
+  readonly dataDir: string
+  readonly log: Logger
+  readonly clock?: Clock
+}
+
+/** Makes nothing. Throws `storage_failed` when there is no registry, `registry_dir_unsafe`. */
+export async function openAdmin(options: AdminOptions): Promise<Admin> {
+  const { dataDir, log, clock = systemClock } = options
+  const busyMs = defaultLimits.maxStoreWaitMs
+  const store = await openRegistryStore({ dataDir, clock, log, busyMs, create: false })
+  return {
+    store,
+    files: registryFiles(dataDir),
+    clock,
+    log,
+    async record(action, accountId, details = {}) {
+      const row = { atMs: clock.now(), action, accountId, address: null }
+      // How many rows are kept is for the server to say: nothing is removed from here.
+      const entry = { ...row, details: { by: 'owner', ...details } }
+      await store.audit(entry, Number.MAX_SAFE_INTEGER)
+    },
+    [Symbol.asyncDispose]: () => store.close(),
+  }
+}

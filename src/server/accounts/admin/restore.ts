@@ -1,0 +1,157 @@
+import { mkdir, open, readdir, rename, rm, rmdir } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
+import { type Clock, systemClock, toRfc3339 } from '../../../lib/clock.ts'
+import { ServiceError } from '../../../lib/errors.ts'
+import type { Logger } from '../../../lib/logger.ts'
+import { fsyncDirectory } from '../../../lib/posix.ts'
+import { defaultLimits } from '../../options.ts'
+import { adminLimits } from '../admin-limits.ts'
+import { type DataFiles, isThere, registryFiles, withFolderAlone } from '../data-folder.ts'
+import { readKeyText, writeKeyText } from '../keys/copy-key-file.ts'
+import { restoreBackup, verifyBackup } from '../sqlite/backup.ts'
+import {
+  type BackupManifest,
+  backupFiles,
+  factsOfFile,
+  notABackup,
+  readManifest,
+} from './backup-manifest.ts'
+import { openAdmin } from './open-admin.ts'
+
+export interface RestoreOptions {
+  readonly from: string
+  readonly dataDir: string
+  /** Put what is there aside instead of refusing. */
+  readonly force: boolean
+  readonly withoutKeys: boolean
+  /** Sessions of the backup go on; else they end. */
+  readonly keepSessions: boolean
+  readonly log: Logger
+  readonly clock?: Clock
+}
+
+/** Nothing is touched before the backup is known to be whole and nothing uses the folder. */
+export async function restore(options: RestoreOptions) {
+  const { from, dataDir, force, withoutKeys, keepSessions, log, clock = systemClock } = options
+  if (withoutKeys && keepSessions) {
+    throw new ServiceError('usage_invalid', '--keep-sessions needs the keys: no --without-keys')
+  }
+  const manifest = await readManifest(from)
+  const keys = withoutKeys ? null : await readKeys(from, manifest, log)
+  const source = join(from, backupFiles.database)
+  await check(from, backupFiles.database, manifest.database)
+  await verifyBackup(source)
+
+  const files = registryFiles(dataDir)
+  // Refused before the folder is made or locked, and again when nobody else can change it.
+  await refuseOver(files, force)
+  const alone = { dataDir, log, busyMs: adminLimits.restoreWaitMs }
+  const done = await withFolderAlone(alone, async () => {
+    await refuseOver(files, force)
+    await mark(files.unfinished)
+    const nowMs = clock.now()
+    const aside = await putAside(files, join(dataDir, `replaced-${fileTime(nowMs)}`))
+    try {
+      const busyMs = defaultLimits.maxStoreWaitMs
+      const how = { nowMs, busyMs, log, keepSessions }
+      const facts = await restoreBackup(source, files.database, how)
+      if (keys !== null) await writeKeyText(files.keys, keys, log)
+      await unmark(files, dataDir)
+      return { facts, aside }
+    } catch (error) {
+      // A full disk, say: what was there goes on as if nothing had been asked.
+      await putBack(files, aside)
+      await unmark(files, dataDir)
+      throw error
+    }
+  })
+  await note(options, manifest)
+  return {
+    data_dir: dataDir,
+    from,
+    backup_created_at: manifest.created_at,
+    registry_id: done.facts.registryId,
+    accounts: done.facts.accounts,
+    keys: keys !== null,
+    sessions_ended: keepSessions ? 0 : done.facts.sessions,
+    sessions_kept: keepSessions ? done.facts.sessions : 0,
+    replaced: done.aside,
+  }
+}
+
+async function readKeys(from: string, manifest: BackupManifest, log: Logger): Promise<string> {
+  const file = join(from, backupFiles.keys)
+  const text = await readKeyText(file, log)
+  if (text === null) {
+    throw new ServiceError('storage_failed', `the backup has no keys: ${file} is not there`, {
+      hint: 'put it back; or give --without-keys: new keys are made, and everybody logs in again',
+    })
+  }
+  await check(from, backupFiles.keys, manifest.keys)
+  return text
+}
+
+async function check(from: string, name: string, expected: BackupManifest['keys']): Promise<void> {
+  const found = await factsOfFile(join(from, name))
+  if (found === null) throw notABackup(from, `it has no ${name}`)
+  if (found.sha256 !== expected.sha256) throw notABackup(from, `${name} was changed or damaged`)
+}
+
+async function refuseOver(files: DataFiles, force: boolean): Promise<void> {
+  if (force) return
+  for (const path of [files.database, files.keys]) {
+    if (!(await isThere(path))) continue
+    throw new ServiceError('file_exists', `there is a registry already: ${path}`, {
+      hint: 'name another --data-dir, or give --force, which puts the old one aside',
+    })
+  }
+}
+
+async function mark(path: string): Promise<void> {
+  const handle = await open(path, 'w', 0o600)
+  try {
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+}
+
+async function unmark({ unfinished }: DataFiles, dataDir: string): Promise<void> {
+  await fsyncDirectory(dataDir)
+  await rm(unfinished)
+  await fsyncDirectory(dataDir)
+}
+
+/** Also of a damaged one, as it is: log and all. Null when there was nothing. */
+async function putAside(files: DataFiles, folder: string): Promise<string | null> {
+  const there = []
+  for (const path of replaced(files)) if (await isThere(path)) there.push(path)
+  if (there.length === 0) return null
+  await mkdir(folder, { mode: 0o700 })
+  for (const path of there) await rename(path, join(folder, basename(path)))
+  await fsyncDirectory(folder)
+  return folder
+}
+
+async function putBack(files: DataFiles, folder: string | null): Promise<void> {
+  for (const path of replaced(files)) await rm(path, { force: true })
+  if (folder === null) return
+  for (const name of await readdir(folder)) {
+    await rename(join(folder, name), join(dirname(files.database), name))
+  }
+  await rmdir(folder)
+}
+
+function replaced({ database, keys }: DataFiles): string[] {
+  return [keys, database, `${database}-wal`, `${database}-shm`, `${database}-journal`]
+}
+
+/** Makes the name of a folder that sorts by time: no colons, which some systems refuse. */
+function fileTime(timeMs: number): string {
+  return toRfc3339(timeMs).replace(/[:.]/g, '-')
+}
+
+async function note({ dataDir, log, clock = systemClock }: RestoreOptions, made: BackupManifest) {
+  await using admin = await openAdmin({ dataDir, log, clock })
+  await admin.record('registry.restored', null, { backup_created_at: made.created_at })
+}

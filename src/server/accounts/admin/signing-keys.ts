@@ -1,0 +1,55 @@
+import { toRfc3339 } from '../../../lib/clock.ts'
+import { ServiceError } from '../../../lib/errors.ts'
+import { defaultLimits } from '../../options.ts'
+import { openKeyStore } from '../keys/open-key-store.ts'
+import type { KeyFacts, KeyStore } from '../keys/key-store.ts'
+import type { Admin } from './open-admin.ts'
+
+export async function listKeys(admin: Admin) {
+  const keys = await openKeys(admin)
+  return { keys: keys.list().map(keyView) }
+}
+
+/** A running registry takes it over within `keyPollMs`. */
+export async function rotateKeys(
+  admin: Admin,
+  { compromised = false }: { readonly compromised?: boolean },
+) {
+  const keys = await openKeys(admin)
+  try {
+    await keys.rotate({ compromised })
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error
+    throw new ServiceError('request_refused', 'there are as many keys as there may be', {
+      cause: error,
+      hint: 'a running registry removes keys whose tokens have all expired',
+    })
+  }
+  await admin.record('keys.rotated', null, { compromised })
+  return { compromised, keys: keys.list().map(keyView) }
+}
+
+function openKeys({ files, clock, log }: Admin): Promise<KeyStore> {
+  return openKeyStore({
+    file: files.keys,
+    clock,
+    log,
+    // How long tokens live is for the server to say: no key is forgotten from here.
+    lifetimes: { accessTokenMs: never, refreshTokenMs: never },
+    rotationMs: defaultLimits.keyRotationMs,
+    busyMs: defaultLimits.maxStoreWaitMs,
+    create: false,
+  })
+}
+
+const never = Number.MAX_SAFE_INTEGER / 2
+
+function keyView({ use, id, state, createdAtMs, retiredAtMs }: KeyFacts) {
+  return {
+    use,
+    id,
+    state,
+    created_at: toRfc3339(createdAtMs),
+    retired_at: retiredAtMs === null ? null : toRfc3339(retiredAtMs),
+  }
+}

@@ -1,0 +1,50 @@
+import { cleanText } from '../../../lib/clean-text.ts'
+import { ServiceError } from '../../../lib/errors.ts'
+import { isServiceToken, serviceTokenPrefix } from '../service-tokens.ts'
+import { serviceTokenView } from '../views.ts'
+import { everyAccount, findAccount } from './find-account.ts'
+import type { Admin } from './open-admin.ts'
+
+/** The service tokens that live: of one account, or of all by the names of the accounts. */
+export async function listTokens(
+  admin: Admin,
+  { name, limit }: { readonly name?: string | undefined; readonly limit: number },
+) {
+  const tokens = []
+  for await (const found of livingTokens(admin, name)) {
+    if (tokens.length === limit) return { tokens, more: true }
+    tokens.push({ username: found.username, ...serviceTokenView(found.token) })
+  }
+  return { tokens, more: false }
+}
+
+/** Throws `request_refused` unless there is a living one of this id. */
+export async function revokeToken(admin: Admin, id: string) {
+  if (id.startsWith(serviceTokenPrefix)) throw isSecret(id)
+  for await (const { token, username } of livingTokens(admin)) {
+    if (token.id !== id) continue
+    await admin.store.revokeServiceToken(token.accountId, id, admin.clock.now())
+    await admin.record('token.revoked', token.accountId, { token_id: id })
+    return { id, name: token.name, username, revoked: true }
+  }
+  const message = `there is no living service token with the id "${cleanText(id, 100)}"`
+  throw new ServiceError('request_refused', message, {
+    hint: 'service-cli registry tokens list shows them',
+  })
+}
+
+async function* livingTokens(admin: Admin, name?: string) {
+  const accounts = name === undefined ? everyAccount(admin) : [await findAccount(admin, name)]
+  for await (const { id, username } of accounts) {
+    const tokens = await admin.store.listServiceTokens(id, admin.clock.now())
+    for (const token of tokens) yield { token, username }
+  }
+}
+
+/** Not repeated. */
+function isSecret(text: string): ServiceError {
+  const what = isServiceToken(text) ? 'this is a token itself' : 'this looks like a token itself'
+  return new ServiceError('usage_invalid', `${what}, not its id`, {
+    hint: 'service-cli registry tokens list shows the ids',
+  })
+}

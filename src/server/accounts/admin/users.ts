@@ -1,0 +1,81 @@
+import { defaultAccountLimits } from '../limits.ts'
+import { adminLimits } from '../admin-limits.ts'
+import { serviceTokenView, sessionView } from '../views.ts'
+import { everyAccount, findAccount } from './find-account.ts'
+import type { Admin } from './open-admin.ts'
+import { type UserView, userView } from './user-view.ts'
+
+export interface UserList {
+  readonly users: readonly UserView[]
+  /** There are further ones after the last. */
+  readonly more: boolean
+}
+
+/** By name; `after` is the name of the last one seen. */
+export async function listUsers(
+  admin: Admin,
+  { after = '', limit }: { readonly after?: string | undefined; readonly limit: number },
+): Promise<UserList> {
+  const users: UserView[] = []
+  for await (const account of everyAccount(admin, after.toLowerCase())) {
+    if (users.length === limit) return { users, more: true }
+    const failures = await admin.store.findFailures(account.usernameKey)
+    users.push(userView(account, failures, { nowMs: admin.clock.now(), limits }))
+  }
+  return { users, more: false }
+}
+
+/** With the sessions and tokens that live. */
+export async function showUser(admin: Admin, name: string) {
+  const { store, clock } = admin
+  const account = await findAccount(admin, name)
+  const nowMs = clock.now()
+  const failures = await store.findFailures(account.usernameKey)
+  const sessions = await store.listSessions(account.id, nowMs)
+  const tokens = await store.listServiceTokens(account.id, nowMs)
+  return {
+    ...userView(account, failures, { nowMs, limits }),
+    sessions: sessions.map(session => {
+      const { current: _, ...view } = sessionView(session, null)
+      return view
+    }),
+    tokens: tokens.map(serviceTokenView),
+  }
+}
+
+/** `changed` is false when it was so before. The next request of the account meets it. */
+export async function setUserDisabled(admin: Admin, name: string, disabled: boolean) {
+  const { store, clock } = admin
+  const { id, username, disabledAtMs } = await findAccount(admin, name)
+  const changed = (disabledAtMs !== null) !== disabled
+  if (changed) {
+    await store.setDisabled(id, disabled ? clock.now() : null)
+    await admin.record(disabled ? 'account.disabled' : 'account.enabled', id)
+  }
+  return { id, username, disabled, changed }
+}
+
+/** Forgets its failed logins. `failed_logins`: how many there were. */
+export async function unlockUser(admin: Admin, name: string) {
+  const { id, username, usernameKey, emailKey } = await findAccount(admin, name)
+  const failures = await admin.store.findFailures(usernameKey)
+  // Tries by an address that had no account yet are under the address.
+  for (const key of [usernameKey, emailKey]) await admin.store.clearFailures(key)
+  const failed_logins = failures?.consecutive ?? 0
+  await admin.record('account.unlocked', id, { failed_logins })
+  return { id, username, failed_logins }
+}
+
+/** With its sessions, tokens and codes; the audit entries stay, and the name for some time. */
+export async function deleteUser(admin: Admin, name: string) {
+  const { id, username } = await findAccount(admin, name)
+  const deleted = await admin.store.deleteAccount(
+    id,
+    admin.clock.now() + adminLimits.nameReservedMs,
+  )
+  // Else somebody else was first, which is as good.
+  if (deleted) await admin.record('account.deleted', id, { username })
+  return { id, username, deleted: true }
+}
+
+const limits = defaultAccountLimits

@@ -1,0 +1,110 @@
+import { lstat } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Clock } from '../../lib/clock.ts'
+import { errnoOf } from '../../lib/errno.ts'
+import { ServiceError } from '../../lib/errors.ts'
+import type { Logger } from '../../lib/logger.ts'
+import type { AccountStore } from './account-store.ts'
+import { openDataFolder } from './sqlite/check-files.ts'
+import { shareProcessLock, withProcessLock } from './sqlite/process-lock.ts'
+import { isBusy } from './sqlite/sqlite-errors.ts'
+import { openSqliteStore } from './sqlite/sqlite-store.ts'
+
+export interface DataFiles {
+  readonly database: string
+  readonly keys: string
+  /** Shared by everything that has the database open; a restore has it alone. */
+  readonly lock: string
+  /** There while a restore is under way: of one that was killed, database and keys may not match. */
+  readonly unfinished: string
+}
+
+/** Which files of the data folder hold what. */
+export function registryFiles(dataDir: string): DataFiles {
+  return {
+    database: join(dataDir, 'registry.db'),
+    keys: join(dataDir, 'keys.json'),
+    lock: join(dataDir, 'registry.lock'),
+    unfinished: join(dataDir, 'restore-unfinished'),
+  }
+}
+
+export interface DataFolderOptions {
+  readonly dataDir: string
+  readonly clock: Clock
+  readonly log: Logger
+  readonly busyMs: number
+  /** Make folder and database when there are none. Default true. */
+  readonly create?: boolean
+}
+
+/** The accounts of the folder, which is not replaced by a restore until they are closed. */
+export async function openRegistryStore(options: DataFolderOptions): Promise<AccountStore> {
+  const { dataDir, clock, log, busyMs, create = true } = options
+  const files = registryFiles(dataDir)
+  if (!create && !(await isThere(files.database))) throw absent(dataDir)
+  await openDataFolder(dataDir, log)
+  const release = await shareProcessLock(files.lock, busyMs).catch(error => {
+    throw locked(error, `${dataDir} is being restored`, 'try again when the restore has ended')
+  })
+  try {
+    if (await isThere(files.unfinished)) throw unfinished(dataDir)
+    const store = await openSqliteStore({ file: files.database, clock, log, busyMs, create })
+    return {
+      ...store,
+      async close() {
+        await store.close().finally(release)
+      },
+    }
+  } catch (error) {
+    release()
+    throw error
+  }
+}
+
+/** Runs `action` while nothing has the database open. Throws `storage_failed` when something has. */
+export async function withFolderAlone<Value>(
+  { dataDir, log, busyMs }: Pick<DataFolderOptions, 'dataDir' | 'log' | 'busyMs'>,
+  action: () => Promise<Value>,
+): Promise<Value> {
+  await openDataFolder(dataDir, log)
+  let entered = false
+  try {
+    return await withProcessLock(registryFiles(dataDir).lock, busyMs, () => {
+      entered = true
+      return action()
+    })
+  } catch (error) {
+    if (entered) throw error
+    throw locked(error, `a registry is running on ${dataDir}`, 'stop it, and repeat the command')
+  }
+}
+
+export async function isThere(path: string): Promise<boolean> {
+  try {
+    await lstat(path)
+    return true
+  } catch (error) {
+    const errno = errnoOf(error)
+    if (errno === 'ENOENT' || errno === 'ENOTDIR') return false
+    throw new ServiceError('storage_failed', `${path} cannot be looked at (${errno})`, {
+      cause: error,
+      hint: 'run this as the user that the registry runs as',
+    })
+  }
+}
+
+function locked(error: unknown, message: string, hint: string): unknown {
+  if (!(error instanceof ServiceError) || !isBusy(error.cause)) return error
+  return new ServiceError('storage_failed', message, { cause: error, hint })
+}
+
+function absent(dataDir: string): ServiceError {
+  const hint = 'name the folder of the registry with --data-dir; service-cli registry makes one'
+  return new ServiceError('storage_failed', `there is no registry in ${dataDir}`, { hint })
+}
+
+function unfinished(dataDir: string): ServiceError {
+  const hint = 'repeat service-cli registry restore with --force'
+  return new ServiceError('storage_failed', `a restore of ${dataDir} did not end`, { hint })
+}

@@ -1,0 +1,46 @@
+import { join } from 'node:path'
+import { silentLogger } from '../../../../src/lib/logger.ts'
+import { openAdmin } from '../../../../src/server/accounts/admin/open-admin.ts'
+import type { Admin } from '../../../../src/server/accounts/admin/open-admin.ts'
+import { openRegistryStore, registryFiles } from '../../../../src/server/accounts/data-folder.ts'
+import { openKeyStore } from '../../../../src/server/accounts/keys/open-key-store.ts'
+import { day, newAccount, newSession, newToken, settableClock, withFolder } from '../support.ts'
+
+export interface Scene {
+  readonly admin: Admin
+  readonly clock: ReturnType<typeof settableClock>
+  readonly folder: string
+  readonly dataDir: string
+}
+
+/** The registry of Alice and Bob, as a server leaves it, in the hands of its owner. */
+export function withAdmin(use: (scene: Scene) => Promise<void>): Promise<void> {
+  return withFolder(async folder => {
+    const dataDir = join(folder, 'data')
+    const clock = settableClock()
+    await makeRegistry(dataDir, clock)
+    await using admin = await openAdmin({ dataDir, log: silentLogger, clock })
+    await use({ admin, clock, folder, dataDir })
+  })
+}
+
+export async function makeRegistry(
+  dataDir: string,
+  clock: ReturnType<typeof settableClock>,
+): Promise<void> {
+  const common = { clock, log: silentLogger, busyMs: 5000 }
+  const store = await openRegistryStore({ dataDir, ...common })
+  for (const name of ['Bob', 'Alice']) {
+    const id = `account-${name}`
+    await store.createAccount(newAccount(name), { session: newSession(id, `first of ${name}`) })
+    await store.createSession(newSession(id, `second of ${name}`))
+    await store.createServiceToken(newToken(id, `token of ${name}`))
+  }
+  await store.close()
+  await openKeyStore({
+    ...common,
+    file: registryFiles(dataDir).keys,
+    lifetimes: { accessTokenMs: day, refreshTokenMs: 30 * day },
+    rotationMs: 90 * day,
+  })
+}

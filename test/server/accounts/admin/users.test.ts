@@ -1,0 +1,203 @@
+import { expect } from 'chai'
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { silentLogger } from '../../../../src/lib/logger.ts'
+import { readAudit } from '../../../../src/server/accounts/admin/audit.ts'
+import { makeInvite, makeResetCode } from '../../../../src/server/accounts/admin/codes.ts'
+import { openAdmin } from '../../../../src/server/accounts/admin/open-admin.ts'
+import { endSessions } from '../../../../src/server/accounts/admin/sessions.ts'
+import { listTokens, revokeToken } from '../../../../src/server/accounts/admin/tokens.ts'
+import {
+  deleteUser,
+  listUsers,
+  setUserDisabled,
+  showUser,
+  unlockUser,
+} from '../../../../src/server/accounts/admin/users.ts'
+import { defaultAccountLimits } from '../../../../src/server/accounts/limits.ts'
+import { hashOfSecret, makeServiceToken } from '../../../../src/server/accounts/service-tokens.ts'
+import { day, failureOf, newAccount, newSession, startMs, withFolder } from '../support.ts'
+import { type Scene, withAdmin } from './support.ts'
+
+const minute = 60_000
+
+describe('administration of accounts', () => {
+  it('makes no registry where there is none', () =>
+    withFolder(async folder => {
+      const dataDir = join(folder, 'data')
+      const failure = await failureOf(() => openAdmin({ dataDir, log: silentLogger }))
+      expect(failure.code).to.equal('storage_failed')
+      expect(failure.message).to.equal(`there is no registry in ${dataDir}`)
+      expect(existsSync(dataDir)).to.equal(false)
+    }))
+
+  it('lists accounts by name, so many at once, and says when there are more', () =>
+    withAdmin(async ({ admin }) => {
+      const first = await listUsers(admin, { limit: 1 })
+      expect(first.users.map(user => user.username)).to.deep.equal(['Alice'])
+      expect(first.more).to.equal(true)
+      const rest = await listUsers(admin, { after: 'Alice', limit: 1 })
+      expect(rest.users.map(user => user.username)).to.deep.equal(['Bob'])
+      expect(rest.more).to.equal(false)
+    }))
+
+  it('lists more accounts than are read at once', () =>
+    withAdmin(async ({ admin }) => {
+      for (let at = 0; at < 210; at++) {
+        const account = newAccount(`c${String(at).padStart(3, '0')}`)
+        await admin.store.createAccount(account, { session: newSession(account.id, `s${at}`) })
+      }
+      const { users } = await listUsers(admin, { limit: 1000 })
+      expect(users).to.have.length(212)
+      expect(new Set(users.map(user => user.id)).size).to.equal(212)
+    }))
+
+  it('shows what belongs to an account by name or address, and no hash', () =>
+    withAdmin(async ({ admin }) => {
+      const shown = await showUser(admin, 'ALICE@studio.example')
+      expect(shown).to.deep.include({ username: 'Alice', disabled_at: null, login: 'open' })
+      expect(shown.sessions).to.have.length(2)
+      expect(shown.tokens.map(token => token.name)).to.deep.equal(['token token of Alice'])
+      expect(JSON.stringify(shown)).not.to.contain('hash of').and.not.to.contain('secret of')
+      const failure = await failureOf(() => showUser(admin, 'Carol\u001b[2J'))
+      expect(failure.code).to.equal('request_refused')
+      expect(failure.message).to.equal('there is no account "Carol"')
+    }))
+
+  it('disables and enables, and says when nothing changed', () =>
+    withAdmin(async ({ admin }) => {
+      expect(await setUserDisabled(admin, 'alice', true)).to.include({ changed: true })
+      expect((await admin.store.findSession('first of Alice'))?.account.disabledAtMs).to.equal(
+        startMs,
+      )
+      expect(await setUserDisabled(admin, 'alice', true)).to.include({ changed: false })
+      expect(await setUserDisabled(admin, 'alice', false)).to.include({ changed: true })
+      expect((await showUser(admin, 'alice')).disabled_at).to.equal(null)
+      expect(await actions(admin)).to.deep.equal(['account.enabled', 'account.disabled'])
+    }))
+
+  it('unlocks an account that takes no password', () =>
+    withAdmin(async ({ admin }) => {
+      for (let at = 0; at < defaultAccountLimits.maxConsecutiveFailures; at++) {
+        await admin.store.addFailure('alice', startMs, minute)
+      }
+      expect(await showUser(admin, 'alice')).to.include({ login: 'locked', failed_logins: 100 })
+      expect(await unlockUser(admin, 'alice')).to.include({ failed_logins: 100 })
+      expect(await showUser(admin, 'alice')).to.include({ login: 'open', failed_logins: 0 })
+    }))
+
+  it('makes a reset code that is good once, for its time, and kept as a hash alone', () =>
+    withAdmin(async ({ admin, clock, dataDir }) => {
+      const first = await makeResetCode(admin, 'alice', 10)
+      const second = await makeResetCode(admin, 'alice', 10)
+      const use = ({ code }: typeof first) =>
+        admin.store.useResetCode(first.id, hashOfSecret(code.reveal()), clock.now())
+      expect(await use(first)).to.equal(false)
+      expect(await use(second)).to.equal(true)
+      expect(await use(second)).to.equal(false)
+
+      const third = await makeResetCode(admin, 'alice', 10)
+      clock.advance(10 * minute)
+      expect(await use(third)).to.equal(false)
+      const kept = ['registry.db', 'registry.db-wal'].map(name =>
+        readFileSync(join(dataDir, name), 'latin1'),
+      )
+      expect(kept.join('')).to.contain(hashOfSecret(third.code.reveal()))
+      expect(kept.join('')).not.to.contain(third.code.reveal())
+      expect(JSON.stringify([third, await readAudit(admin, { limit: 9 })])).not.to.contain(
+        third.code.reveal(),
+      )
+    }))
+
+  it('makes no reset code for a disabled account', () =>
+    withAdmin(async ({ admin }) => {
+      await setUserDisabled(admin, 'alice', true)
+      const failure = await failureOf(() => makeResetCode(admin, 'alice', 10))
+      expect(failure.hint).to.contain('users enable Alice')
+    }))
+
+  it('makes an invitation for one account, for its days', () =>
+    withAdmin(async ({ admin, clock }) => {
+      const { code } = await makeInvite(admin, 2)
+      const inviteHash = hashOfSecret(code.reveal())
+      const join = (name: string) =>
+        admin.store.createAccount(newAccount(name, { createdAtMs: clock.now() }), {
+          inviteHash,
+          session: newSession(`account-${name}`, name),
+        })
+      expect(await join('Carol')).to.equal('created')
+      expect(await join('Dave')).to.equal('invite_invalid')
+      const late = hashOfSecret((await makeInvite(admin, 2)).code.reveal())
+      clock.advance(2 * day)
+      const account = newAccount('Erin', { createdAtMs: clock.now() })
+      const session = newSession(account.id, 'Erin')
+      expect(await admin.store.createAccount(account, { inviteHash: late, session })).to.equal(
+        'invite_invalid',
+      )
+    }))
+
+  it('lists service tokens of all or of one, and ends one by its id', () =>
+    withAdmin(async ({ admin }) => {
+      const all = await listTokens(admin, { limit: 10 })
+      expect(all.tokens.map(token => token.username)).to.deep.equal(['Alice', 'Bob'])
+      expect((await listTokens(admin, { limit: 1 })).more).to.equal(true)
+      expect((await listTokens(admin, { name: 'bob', limit: 10 })).tokens).to.have.length(1)
+      expect(await revokeToken(admin, 'token of Bob')).to.include({ username: 'Bob' })
+      expect((await listTokens(admin, { name: 'bob', limit: 10 })).tokens).to.deep.equal([])
+      const again = await failureOf(() => revokeToken(admin, 'token of Bob'))
+      expect(again.code).to.equal('request_refused')
+    }))
+
+  it('does not repeat a token that was given in place of its id', () =>
+    withAdmin(async ({ admin }) => {
+      const token = makeServiceToken()
+      const failure = await failureOf(() => revokeToken(admin, token))
+      expect(failure.code).to.equal('usage_invalid')
+      expect(failure.message + failure.hint).not.to.contain(token)
+    }))
+
+  it('ends every session of an account and no token', () =>
+    withAdmin(async ({ admin }) => {
+      expect(await endSessions(admin, 'alice')).to.include({ ended: 2 })
+      const shown = await showUser(admin, 'alice')
+      expect(shown.sessions).to.deep.equal([])
+      expect(shown.tokens).to.have.length(1)
+      expect((await showUser(admin, 'bob')).sessions).to.have.length(2)
+    }))
+
+  it('deletes an account, keeps its name from others for a time, and its audit', () =>
+    withAdmin(async ({ admin, clock }) => {
+      const { id } = await deleteUser(admin, 'alice')
+      expect(await admin.store.findSession('first of Alice')).to.equal(null)
+      const attempt = () =>
+        admin.store.createAccount(
+          newAccount('ALICE', { id: 'another', createdAtMs: clock.now() }),
+          { session: newSession('another', 'another') },
+        )
+      clock.advance(90 * day - 1)
+      expect(await attempt()).to.equal('taken')
+      clock.advance(2)
+      expect(await attempt()).to.equal('created')
+      const { entries } = await readAudit(admin, { limit: 10 })
+      expect(entries[0]).to.deep.include({
+        action: 'account.deleted',
+        account_id: id,
+        username: null,
+        details: { by: 'owner', username: 'Alice' },
+      })
+    }))
+
+  it('removes no entry of the audit, however few a server keeps', () =>
+    withAdmin(async ({ admin }) => {
+      const entry = { atMs: startMs, accountId: null, address: null, details: {} }
+      for (let at = 0; at < 5; at++) await admin.store.audit({ ...entry, action: 'x' }, 5)
+      await unlockUser(admin, 'alice')
+      expect((await readAudit(admin, { limit: 100 })).entries).to.have.length(6)
+      const ofAlice = await readAudit(admin, { name: 'alice', limit: 100 })
+      expect(ofAlice.entries.map(({ action }) => action)).to.deep.equal(['account.unlocked'])
+    }))
+})
+
+async function actions(admin: Scene['admin']): Promise<string[]> {
+  return (await readAudit(admin, { limit: 100 })).entries.map(({ action }) => action)
+}
