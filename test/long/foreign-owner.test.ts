@@ -3,6 +3,9 @@ import * as fs from 'node:fs'
 import { join } from 'node:path'
 import { createFsStore } from '../../src/server/artefacts/fs-store.ts'
 import { failureOf, withFolder } from '../server/artefacts/support.ts'
+import { buildIfStale } from '../helpers/program.ts'
+import { createRegistryOwner } from '../helpers/registry-owner.ts'
+import { startRegistryProcess } from '../helpers/registry-process.ts'
 import { skipBecause } from '../helpers/skip.ts'
 
 describe('artefact folder of another user', () => {
@@ -21,4 +24,24 @@ describe('artefact folder of another user', () => {
       expect(fs.readdirSync(root)).to.deep.equal([])
     })
   })
+})
+
+describe('data folder of a registry', () => {
+  for (const part of ['', 'registry.db', 'keys.json']) {
+    it(`is refused when ${part === '' ? 'it' : part} belongs to another user`, function () {
+      return withFolder(async folder => {
+        if (process.geteuid?.() !== 0) skipBecause(this, 'needs Linux and root')
+        buildIfStale()
+        const dataDir = join(folder, 'data')
+        await (await startRegistryProcess({ dataDir })).stop()
+        fs.chownSync(join(dataDir, part), 65_534, 65_534)
+        const words = ['signing-keys', 'rotate']
+        const { code, stderr } = await createRegistryOwner(dataDir).run(words)
+        expect(code, stderr).to.equal(2)
+        expect(stderr).to.contain('belongs to another user').and.contain(join(dataDir, part))
+        const started = await startRegistryProcess({ dataDir }).catch(error => error.message)
+        expect(started).to.be.a('string').that.contains('belongs to another user')
+      })
+    })
+  }
 })

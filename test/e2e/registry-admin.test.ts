@@ -1,0 +1,214 @@
+import { expect } from 'chai'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { buildIfStale, cleanEnv } from '../helpers/program.ts'
+import { runOnTerminal, whyNoTerminal } from '../helpers/pseudo-terminal.ts'
+import { createCaller, password, quickLimits } from '../helpers/registry-caller.ts'
+import { type RegistryOwner, createRegistryOwner } from '../helpers/registry-owner.ts'
+import { type RegistryProcess, startRegistryProcess } from '../helpers/registry-process.ts'
+import { skipBecause } from '../helpers/skip.ts'
+import { until } from './until.ts'
+
+describe('administration of a registry that runs', function () {
+  this.timeout(60_000)
+  let registry: RegistryProcess
+  let owner: RegistryOwner
+  let caller: ReturnType<typeof createCaller>
+  const secrets: string[] = [password]
+
+  before(async () => {
+    buildIfStale()
+    registry = await startRegistryProcess({ flags: quickLimits })
+    owner = createRegistryOwner(registry.dataDir)
+    caller = createCaller(registry.url)
+  })
+
+  after(() => registry.stop())
+
+  async function member(username: string) {
+    const { access_token: access, refresh_token: refresh } = await caller.register(username)
+    const token = await caller.makeToken(access)
+    secrets.push(access, refresh, token)
+    return { access, refresh, token }
+  }
+
+  it('disables an account for its next request, however it comes, and enables it again', async () => {
+    const alice = await member('alice')
+    expect(await caller.me(alice.access)).to.equal('200')
+    expect(await owner.ask(['users', 'disable', 'Alice@studio.example'])).to.include({
+      username: 'alice',
+      changed: true,
+    })
+    expect(await caller.me(alice.access)).to.equal('401 token-revoked')
+    expect(await caller.me(alice.token)).to.equal('401 token-revoked')
+    expect((await caller.refresh(alice.refresh)).status).to.equal(401)
+    expect((await caller.login('alice')).json.code).to.equal('account-disabled')
+    expect(await owner.ask(['users', 'enable', 'alice'])).to.include({ changed: true })
+    expect(await caller.me(alice.access)).to.equal('200')
+    expect(await caller.me(alice.token)).to.equal('200')
+  })
+
+  it('ends the sessions of an account, or one of its tokens, for the next request', async () => {
+    const bob = await member('bob')
+    expect(await owner.ask(['sessions', 'end', 'bob'])).to.include({ ended: 1 })
+    expect(await caller.me(bob.access)).to.equal('401 token-revoked')
+    expect(await caller.me(bob.token)).to.equal('200')
+    const { tokens } = await owner.ask(['tokens', 'list', 'bob'])
+    expect(tokens).to.have.length(1)
+    await owner.ask(['tokens', 'revoke', tokens[0].id])
+    expect(await caller.me(bob.token)).to.equal('401 token-revoked')
+  })
+
+  it('makes a code that sets a new password once, and not when it is too old', async () => {
+    const { access } = await member('carol')
+    const reset = (code: string, new_password: string) =>
+      caller.call('POST', '/reset', undefined, { username: 'carol', code, new_password })
+    const made = await owner.run(['users', 'reset-code', 'carol'])
+    const code = made.stdout.trimEnd()
+    expect(code).to.match(/^rst_[\w-]{27}$/)
+    expect(made.stderr).not.to.contain(code)
+    secrets.push(code, 'another honest phrase', 'a third honest phrase')
+    expect((await reset(code, 'another honest phrase')).status).to.equal(204)
+    expect((await reset(code, 'a third honest phrase')).status).to.equal(401)
+    expect((await caller.login('carol', 'another honest phrase')).status).to.equal(200)
+    expect((await caller.login('carol')).status).to.equal(401)
+    expect(await caller.me(access)).to.equal('401 token-revoked')
+
+    const late = await owner.ask(['users', 'reset-code', 'carol', '--minutes', '10'])
+    expect(Date.parse(late.expires_at) - Date.now()).to.be.within(500_000, 600_000)
+    const db = new DatabaseSync(join(registry.dataDir, 'registry.db'))
+    db.prepare('UPDATE reset_codes SET expires_at_ms = ?').run(Date.now() - 1)
+    db.close()
+    expect((await reset(late.code, 'a third honest phrase')).status).to.equal(401)
+  })
+
+  it('unlocks an account that takes no password any more', async () => {
+    await member('dave')
+    for (let at = 0; at < 3; at++) await caller.login('dave', 'not the password')
+    expect((await caller.login('dave')).status).to.equal(429)
+    expect(await owner.ask(['users', 'unlock', 'dave'])).to.include({ failed_logins: 3 })
+    expect((await caller.login('dave')).status).to.equal(200)
+  })
+
+  it('rotates the keys while requests flow, and none of them is refused', async () => {
+    const { access } = await member('erin')
+    const before = kidOf(access)
+    const answers: string[] = []
+    let flowing = true
+    const flow = Array.from({ length: 4 }, async () => {
+      while (flowing) answers.push(await caller.me(access))
+    })
+    await owner.ask(['signing-keys', 'rotate'])
+    const kid = async () => kidOf((await caller.login('erin')).json.access_token)
+    await until(async () => (await kid()) !== before, 'the server signs with the next key')
+    await owner.ask(['signing-keys', 'rotate'])
+    flowing = false
+    await Promise.all(flow)
+    expect(answers.length).to.be.greaterThan(20)
+    expect(new Set(answers)).to.deep.equal(new Set(['200']))
+    const { keys } = await owner.ask(['signing-keys', 'list'])
+    expect(keys.find(({ id }: { id: string }) => id === before)).to.include({ state: 'retired' })
+  })
+
+  it('voids every login, and no service token, when the keys are compromised', async () => {
+    const { access, refresh, token } = await member('frank')
+    await owner.ask(['signing-keys', 'rotate', '--compromised'])
+    await until(
+      async () => (await caller.me(access)) === '401 token-invalid',
+      'the old key is gone',
+    )
+    expect((await caller.refresh(refresh)).status).to.equal(401)
+    expect(await caller.me(token)).to.equal('200')
+    expect((await caller.login('frank')).status).to.equal(200)
+  })
+
+  it('deletes an account after a question on the terminal, or with --yes', async function () {
+    const { access } = await member('grace')
+    const unasked = await owner.run(['users', 'delete', 'grace'])
+    expect(unasked.code).to.equal(2)
+    expect(unasked.stderr).to.contain('--yes')
+    const why = whyNoTerminal()
+    if (why !== null) skipBecause(this, why)
+    const answer = (text: string) =>
+      runOnTerminal(['registry', 'users', 'delete', 'grace', '--data-dir', registry.dataDir], {
+        env: cleanEnv(),
+        steps: [{ await: 'Type the name', send: `${text}\r` }],
+      })
+    expect((await answer('grac')).code).to.equal(2)
+    expect(await caller.me(access)).to.equal('200')
+    const done = await answer('grace')
+    expect(done.stdout).to.contain('1 session and 1 token')
+    expect(done.code).to.equal(0)
+    expect(await caller.me(access)).to.equal('401 token-revoked')
+    await member('heidi')
+    await owner.ask(['users', 'delete', 'heidi', '--yes'])
+    expect((await caller.login('heidi')).status).to.equal(401)
+  })
+
+  it('shows in the audit what was done, by whom, and names what is not there', async () => {
+    const { entries } = await owner.ask(['audit', 'alice', '--limit', '2'])
+    expect(entries.map(({ action }: { action: string }) => action)).to.deep.equal([
+      'account.enabled',
+      'login.disabled',
+    ])
+    expect(entries[0].details).to.deep.equal({ by: 'owner' })
+    const unknown = await owner.run(['users', 'show', 'nobody', '--json'])
+    expect(unknown.code).to.equal(3)
+    expect(JSON.parse(unknown.stdout).error.code).to.equal('request_refused')
+    const { users } = await owner.ask(['users', 'list', '--limit', '1'])
+    expect(users).to.have.length(1)
+  })
+
+  it('has shown no password, token, key or hash, and codes only where they are asked for', async () => {
+    for (const words of [
+      ['users', 'list'],
+      ['users', 'show', 'alice'],
+      ['tokens', 'list'],
+    ]) {
+      expect((await owner.run(words)).code).to.equal(0)
+    }
+    const keys = readFileSync(join(registry.dataDir, 'keys.json'), 'utf8')
+    const private_ = Array.from(keys.matchAll(/"(?:d|secret)": "([\w-]+)"/g), ([, text]) => text)
+    expect(private_).not.to.deep.equal([])
+    const said = owner.said() + registry.stderr()
+    for (const secret of [...secrets, ...private_, '$argon2id$']) {
+      expect(said.includes(String(secret))).to.equal(false)
+    }
+  })
+})
+
+describe('tokens of a retired key', function () {
+  this.timeout(60_000)
+
+  it('are good until they expire, and no longer', async () => {
+    buildIfStale()
+    const limits = ['--limit', 'accessTokenMs=6000', '--limit', 'clockToleranceMs=0']
+    const registry = await startRegistryProcess({ flags: [...quickLimits, ...limits] })
+    try {
+      const caller = createCaller(registry.url)
+      const { access_token: access } = await caller.register('alice')
+      const { exp } = JSON.parse(Buffer.from(access.split('.')[1], 'base64url').toString())
+      await createRegistryOwner(registry.dataDir).ask(['signing-keys', 'rotate'])
+      let last = ''
+      await until(
+        async () => {
+          const askedMs = Date.now()
+          last = await caller.me(access)
+          if (last === '200') expect(askedMs).to.be.lessThan(exp * 1000 + 1000)
+          else expect(Date.now()).to.be.at.least(exp * 1000)
+          return last !== '200'
+        },
+        'the token is refused',
+        15_000,
+      )
+      expect(last).to.equal('401 token-expired')
+    } finally {
+      await registry.stop()
+    }
+  })
+})
+
+function kidOf(token: string): string {
+  return JSON.parse(Buffer.from(token.split('.')[0] ?? '', 'base64url').toString()).kid
+}

@@ -1,0 +1,225 @@
+import { expect } from 'chai'
+import { spawn } from 'node:child_process'
+import * as fs from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { buildIfStale, cleanEnv, exitOf, root, textOf } from '../helpers/program.ts'
+import { createCaller, quickLimits } from '../helpers/registry-caller.ts'
+import { type RegistryOwner, createRegistryOwner } from '../helpers/registry-owner.ts'
+import { type RegistryProcess, startRegistryProcess } from '../helpers/registry-process.ts'
+import { until } from './until.ts'
+
+describe('backup of a registry that runs', function () {
+  this.timeout(60_000)
+  let folder: string
+  let dataDir: string
+  let backup: string
+  let registry: RegistryProcess
+  let owner: RegistryOwner
+  let alice: { access_token: string; refresh_token: string }
+  let refreshed: { access_token: string; refresh_token: string }
+  let token: string
+  let acknowledged: readonly string[]
+
+  before(async () => {
+    buildIfStale()
+    folder = fs.mkdtempSync(join(tmpdir(), 'registry-backup-'))
+    dataDir = join(folder, 'data')
+    backup = join(folder, 'backup')
+    registry = await startRegistryProcess({ dataDir, flags: quickLimits })
+    owner = createRegistryOwner(dataDir)
+    const caller = createCaller(registry.url)
+    alice = await caller.register('alice')
+    token = await caller.makeToken(alice.access_token)
+    const bob = await caller.register('bob')
+
+    const made: string[] = []
+    let writing = true
+    const writers = [0, 1, 2].map(async lane => {
+      for (let at = 0; writing; at++) {
+        await caller.register(`w${lane}n${at}`)
+        made.push(`w${lane}n${at}`)
+      }
+    })
+    await until(() => made.length >= 10, 'accounts are being made')
+    acknowledged = [...made]
+    const written = await owner.ask(['backup', '--out', backup])
+    writing = false
+    await Promise.all(writers)
+    expect(made.length).to.be.greaterThan(acknowledged.length)
+    expect(written.accounts).to.be.within(2, made.length + 2)
+    refreshed = (await caller.refresh(bob.refresh_token)).json
+  })
+
+  after(async () => {
+    await registry.stop()
+    fs.rmSync(folder, { recursive: true, force: true })
+  })
+
+  /** The backup in a folder of its own, served. */
+  async function served(
+    flags: readonly string[],
+    check: (caller: ReturnType<typeof createCaller>, done: any, dir: string) => Promise<void>,
+  ): Promise<void> {
+    const dir = fs.mkdtempSync(join(folder, 'restored-'))
+    const from = flags.includes('--from') ? [] : ['--from', backup]
+    const done = await owner.ask(['restore', ...from, ...flags], dir)
+    const restored = await startRegistryProcess({ dataDir: dir, flags: quickLimits })
+    try {
+      await check(createCaller(restored.url), done, dir)
+    } finally {
+      await restored.stop()
+    }
+  }
+
+  it('comes back whole: every account with its session, none half', () =>
+    served([], async (caller, done, dir) => {
+      const { users } = await owner.ask(['users', 'list', '--limit', '100000'], dir)
+      expect(users).to.have.length(done.accounts)
+      expect(done.sessions_ended).to.equal(done.accounts)
+      const names = users.map(({ username }: { username: string }) => username)
+      expect(names).to.include.members(['alice', 'bob', ...acknowledged])
+      const db = new DatabaseSync(join(dir, 'registry.db'), { readOnly: true })
+      expect(db.prepare('PRAGMA integrity_check').get()).to.deep.include({ integrity_check: 'ok' })
+      expect(db.prepare('PRAGMA foreign_key_check').all()).to.deep.equal([])
+      db.close()
+      expect((await caller.login(names.at(-1))).status).to.equal(200)
+    }))
+
+  it('brings service tokens and passwords back, and ends every session', () =>
+    served([], async caller => {
+      expect(await caller.me(alice.access_token)).to.equal('401 token-revoked')
+      expect((await caller.refresh(alice.refresh_token)).status).to.equal(401)
+      expect(await caller.me(token)).to.equal('200')
+      expect((await caller.login('alice')).status).to.equal(200)
+    }))
+
+  it('brings sessions back when asked to, but for one that was refreshed since', () =>
+    served(['--keep-sessions'], async caller => {
+      expect(await caller.me(alice.access_token)).to.equal('200')
+      expect((await caller.refresh(alice.refresh_token)).status).to.equal(200)
+      expect((await caller.refresh(refreshed.refresh_token)).status).to.equal(401)
+    }))
+
+  it('goes without the keys only when told to, and then every login is void', async () => {
+    const keyless = join(folder, 'keyless')
+    fs.cpSync(backup, keyless, { recursive: true })
+    fs.rmSync(join(keyless, 'keys.json'))
+    const dir = join(folder, 'without-keys')
+    const refused = await owner.run(['restore', '--from', keyless], dir)
+    expect(refused.code).to.equal(1)
+    expect(refused.stderr).to.contain('the backup has no keys').and.contain('--without-keys')
+    expect(fs.existsSync(dir)).to.equal(false)
+    await served(['--from', keyless, '--without-keys'], async caller => {
+      expect(await caller.me(alice.access_token)).to.equal('401 token-invalid')
+      expect(await caller.me(token)).to.equal('200')
+    })
+  })
+
+  it('refuses a damaged and a newer one by name, and makes nothing', async () => {
+    const damaged = join(folder, 'damaged')
+    const newer = join(folder, 'newer')
+    for (const copy of [damaged, newer]) fs.cpSync(backup, copy, { recursive: true })
+    fs.truncateSync(join(damaged, 'registry.db'), 8192)
+    const list = join(newer, 'backup.json')
+    fs.writeFileSync(list, fs.readFileSync(list, 'utf8').replace('"version": 1', '"version": 2'))
+    const dir = join(folder, 'nothing')
+    for (const [from, what] of [
+      [damaged, 'damaged'],
+      [newer, 'newer version'],
+    ] as const) {
+      const refused = await owner.run(['restore', '--from', from, '--json'], dir)
+      expect(refused.code).to.equal(1)
+      const { error } = JSON.parse(refused.stdout)
+      expect(error.code).to.equal('storage_failed')
+      expect(error.message).to.contain(from).and.contain(what)
+    }
+    expect(fs.existsSync(dir)).to.equal(false)
+  })
+
+  it('writes over nothing, and not over a registry that runs', async () => {
+    const again = await owner.run(['backup', '--out', backup])
+    expect(again.code).to.equal(1)
+    expect(again.stderr).to.contain('not empty')
+    const over = await owner.run(['restore', '--from', backup])
+    expect(over.stderr).to.contain('there is a registry already').and.contain('--force')
+    const running = await owner.run(['restore', '--from', backup, '--force'])
+    expect(running.code).to.equal(1)
+    expect(running.stderr).to.contain('a registry is running').and.contain('stop it')
+    expect(await createCaller(registry.url).me(alice.access_token)).to.equal('200')
+  })
+
+  it('leaves what was there as it was when the disk does not take the restored one', async () => {
+    const dir = fs.mkdtempSync(join(folder, 'small-'))
+    await owner.ask(['restore', '--from', backup], dir)
+    const before = contents(dir)
+    const args = ['registry', 'restore', '--from', backup, '--force', '--data-dir', dir]
+    // A file of more than 40 blocks cannot be written.
+    const words = ['-c', 'ulimit -f 40; exec "$@"', 'sh', process.execPath, 'bin/run.js', ...args]
+    const child = spawn('sh', words, { cwd: root, env: cleanEnv(), stdio: ['ignore', 1, 'pipe'] })
+    const [stderr, code] = await Promise.all([textOf(child.stderr), exitOf(child)])
+    expect(code, stderr).to.equal(1)
+    expect(stderr).to.contain('error: ')
+    expect(contents(dir)).to.deep.equal(before)
+    const { users } = await owner.ask(['users', 'list'], dir)
+    expect(users[0].username).to.equal('alice')
+  })
+
+  it('puts what was there aside when forced, and says where', async () => {
+    const dir = fs.mkdtempSync(join(folder, 'forced-'))
+    await owner.ask(['restore', '--from', backup], dir)
+    await owner.ask(['users', 'delete', 'alice', '--yes'], dir)
+    const { replaced } = await owner.ask(['restore', '--from', backup, '--force'], dir)
+    expect(fs.readdirSync(replaced).toSorted()).to.deep.equal(['keys.json', 'registry.db'])
+    expect((await owner.run(['users', 'show', 'alice'], dir)).code).to.equal(0)
+    expect((await owner.run(['users', 'show', 'alice'], replaced)).code).to.equal(3)
+  })
+})
+
+describe('the data folder of a registry', function () {
+  this.timeout(60_000)
+  let folder: string
+
+  before(() => {
+    buildIfStale()
+    folder = fs.mkdtempSync(join(tmpdir(), 'registry-folder-'))
+  })
+
+  after(() => fs.rmSync(folder, { recursive: true, force: true }))
+
+  it('is not made by its administration', async () => {
+    const dataDir = join(folder, 'none')
+    const { code, stderr } = await createRegistryOwner(dataDir).run(['users', 'list'])
+    expect(code).to.equal(1)
+    expect(stderr).to.contain(`there is no registry in ${dataDir}`).and.contain('--data-dir')
+    expect(fs.existsSync(dataDir)).to.equal(false)
+  })
+
+  it('is refused as a symbolic link, and so is a file of it', async () => {
+    const dataDir = join(folder, 'data')
+    const owner = createRegistryOwner(dataDir)
+    await (await startRegistryProcess({ dataDir })).stop()
+    fs.symlinkSync(dataDir, join(folder, 'link'))
+    const linked = await owner.run(['users', 'list'], join(folder, 'link'))
+    expect(linked.code).to.equal(2)
+    expect(linked.stderr).to.contain('is a symbolic link')
+    for (const name of ['registry.db', 'keys.json']) {
+      const file = join(dataDir, name)
+      fs.renameSync(file, join(folder, name))
+      fs.symlinkSync(join(folder, name), file)
+      const { code, stderr } = await owner.run(['signing-keys', 'rotate'])
+      expect(code, stderr).to.equal(2)
+      expect(stderr).to.contain(`${file} is a symbolic link`)
+      fs.renameSync(join(folder, name), file)
+    }
+    expect((await owner.run(['signing-keys', 'list'])).code).to.equal(0)
+  })
+})
+
+function contents(dir: string): [string, string][] {
+  return fs
+    .readdirSync(dir)
+    .toSorted()
+    .map(name => [name, fs.readFileSync(join(dir, name), 'latin1')])
+}
