@@ -33,8 +33,8 @@ describe('errors of the account commands as programs', function () {
   })
 
   after(async () => {
-    await registry.close()
-    home.remove()
+    await registry?.close()
+    home?.remove()
   })
 
   for (const { args, input, code, says } of cases) {
@@ -113,7 +113,7 @@ describe('start of the account commands', function () {
     home = createAccountHome(closed)
   })
 
-  after(() => home.remove())
+  after(() => home?.remove())
 
   const loaded = async (args: readonly string[]) =>
     (await home.run(args, { env: { NODE_DEBUG: 'esm' } })).stderr

@@ -31,8 +31,8 @@ describe('service-cli against a registry that answers literally as the specifica
   })
 
   after(async () => {
-    await registry.close()
-    home.remove()
+    await registry?.close()
+    home?.remove()
   })
 
   it('registers, logs in, and saves the token for its owner alone', () => {

@@ -57,7 +57,11 @@ describe('service-cli on a terminal', function () {
   it('asks for the password without echo; no key shows it', async () => {
     const { code, screen } = await type(
       ['login', 'alice'],
-      [{ await: 'Password:', send: `${password}${ctrlT}\r` }],
+      [
+        { await: 'Password:', send: `${password}${ctrlT}` },
+        // Written again after each key.
+        { await: 'masked', send: '\r' },
+      ],
     )
     expect(code, screen).to.equal(0)
     for (const part of [password, 'typed', '93', '****']) expect(screen).not.to.contain(part)
