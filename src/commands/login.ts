@@ -29,7 +29,8 @@ While SERVICE_TOKEN or SERVICE_TOKEN_FILE is set, it goes before the saved login
   ]
 
   static override args = {
-    username: Args.string({ description: 'your user name, or email address' }),
+    // Else the parser would take the secret on stdin for the name.
+    username: Args.string({ ignoreStdin: true, description: 'your user name, or email address' }),
   }
 
   static override flags = {

@@ -27,7 +27,7 @@ ask for more.`
   ]
 
   static override args = {
-    username: Args.string({ description: 'the name of the account' }),
+    username: Args.string({ ignoreStdin: true, description: 'the name of the account' }),
   }
 
   static override flags = {

@@ -2,7 +2,7 @@ import { isLoopback, isWildcard, localBase } from '../lib/address.ts'
 import { type Clock, systemClock } from '../lib/clock.ts'
 import type { Logger } from '../lib/logger.ts'
 import type { AccountStore } from './accounts/account-store.ts'
-import { createRegistryListener } from './accounts/app.ts'
+import { corsMethods, createRegistryListener } from './accounts/app.ts'
 import { openRegistryStore, registryFiles } from './accounts/data-folder.ts'
 import { followKeys } from './accounts/keys/follow-keys.ts'
 import type { KeyStore } from './accounts/keys/key-store.ts'
@@ -107,7 +107,7 @@ function createListener(
       hosts: allowedHosts,
       origins: allowedOrigins,
     }),
-    cors: createCors(allowedOrigins),
+    cors: createCors(allowedOrigins, corsMethods),
     boundToAll: isWildcard(host),
     version,
     limits,

@@ -5,22 +5,6 @@ export interface LaterFact {
 
 export const later: readonly LaterFact[] = [
   {
-    section: 'Registry account API: accounts',
-    facts: [
-      'registration takes username, email and password; username has at least 3 characters',
-      'a password has at least 8 characters',
-    ],
-  },
-  {
-    section: 'Registry account API: tokens',
-    facts: [
-      'POST /api/v1/auth/login takes username and password and answers access_token, a JWT',
-      'an access token lives 24 hours by default, a refresh token 30 days',
-      'POST /api/v1/auth/refresh takes the current token as Bearer and answers a fresh one',
-      'tokens are presented as Authorization: Bearer',
-    ],
-  },
-  {
     section: 'Command-line client',
     facts: [
       'register <username> --email --password creates the account and logs in',

@@ -31,8 +31,8 @@ describe('service-cli against a registry that answers literally as the specifica
   })
 
   after(async () => {
-    await registry.close()
-    home.remove()
+    await registry?.close()
+    home?.remove()
   })
 
   it('registers, logs in, and saves the token for its owner alone', () => {
@@ -185,6 +185,16 @@ describe('service-cli against a registry that answers literally as the specifica
     expect(stderr).to.contain('has no logout')
     expect((await home.run(['whoami'])).code).to.equal(4)
     expect((await home.run(['logout'])).stderr).to.contain('nobody was logged in')
+  })
+
+  it('logs in where nobody can be asked who it is, by the name that was typed', async () => {
+    registry.withhold('/api/v1/auth/me')
+    const { code } = await home.run(['login', 'alice', '--password-stdin'], { input: password })
+    expect(code).to.equal(0)
+    expect((await home.run(['whoami', '--offline'])).stdout).to.contain('username: alice')
+    const asked = await home.run(['whoami'])
+    expect(asked.code).to.equal(3)
+    expect(asked.stderr).to.contain('does not offer')
   })
 
   it('has shown no password and no token', () => {

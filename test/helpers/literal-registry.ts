@@ -16,6 +16,10 @@ export interface LiteralRegistry {
   tokenSeconds(seconds: number): void
   /** Every token stops working. */
   forgetTokens(): void
+  /** The next request is answered so, whatever it asks. */
+  refuseNext(status: number, headers?: Record<string, string>): void
+  /** From now on this path is one that it does not know. */
+  withhold(path: string): void
   /** Answers of this path wait until the returned function is called; `begun` when one does. */
   hold(path: string): { readonly begun: Promise<void>; release(): void }
   close(): Promise<void>
@@ -33,7 +37,9 @@ export async function startLiteralRegistry(): Promise<LiteralRegistry> {
   const secrets: string[] = []
   const holds = new Map<string, Hold>()
   let lifetime = 86_400
+  const withheld = new Set<string>()
   let made = 0
+  let refusal: { status: number; headers: Record<string, string> } | null = null
 
   function makeToken(username: string): string {
     const exp = Math.floor(Date.now() / 1000) + lifetime
@@ -84,8 +90,14 @@ export async function startLiteralRegistry(): Promise<LiteralRegistry> {
     const held = holds.get(req.url ?? '')
     held?.begin()
     await held?.released
+    if (refusal !== null) {
+      res.writeHead(refusal.status, refusal.headers).end()
+      refusal = null
+      return
+    }
     const bearer = (req.headers.authorization ?? '').replace(/^Bearer /, '')
-    const { status, json } = answer(route, body, bearer)
+    const known = !withheld.has(req.url ?? '')
+    const { status, json } = known ? answer(route, body, bearer) : { status: 404 }
     res.writeHead(status, json === undefined ? {} : { 'Content-Type': 'application/json' })
     res.end(json === undefined ? undefined : JSON.stringify(json))
   })
@@ -98,6 +110,8 @@ export async function startLiteralRegistry(): Promise<LiteralRegistry> {
     secrets,
     tokenSeconds: seconds => void (lifetime = seconds),
     forgetTokens: () => tokens.clear(),
+    refuseNext: (status, headers = {}) => void (refusal = { status, headers }),
+    withhold: path => void withheld.add(path),
     hold(path) {
       const { promise: begun, resolve: begin } = Promise.withResolvers<void>()
       const { promise: released, resolve } = Promise.withResolvers<void>()

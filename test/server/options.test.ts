@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { expect } from 'chai'
 import { readServeSettings, type ServeFlags } from '../../src/commands/serve-settings.ts'
+import { defaultAccountLimits } from '../../src/server/accounts/limits.ts'
 import { McpHttpServer } from '../../src/server/mcp-http-server.ts'
 import { defaultLimits, type Limits, resolveLimits } from '../../src/server/options.ts'
 
@@ -17,6 +18,9 @@ const units: Readonly<Record<string, number>> = {
   days: 86_400_000,
 }
 
+/** Of the servers, and of the registry: no name is in both. */
+const all: Readonly<Record<string, number>> = { ...defaultLimits, ...defaultAccountLimits }
+
 /** Name → what the document says: `| \`name\` | 8 MiB | … |`. */
 function documented(): [name: string, text: string][] {
   const rows = document.matchAll(/^\| `(\w+)` \| (\d[^|]*?) \| [^|]{10,}\|$/gm)
@@ -30,14 +34,21 @@ function valueOf(text: string): number {
 }
 
 describe('docs/limits.md', () => {
+  it('has every name for one bound only', () => {
+    const twice = Object.keys(defaultLimits).filter(name =>
+      Object.hasOwn(defaultAccountLimits, name),
+    )
+    expect(twice).to.deep.equal([])
+  })
+
   it('has exactly one row for every option', () => {
     const names = documented().map(([name]) => name)
-    expect(names.toSorted()).to.deep.equal(Object.keys(defaultLimits).toSorted())
+    expect(names.toSorted()).to.deep.equal(Object.keys(all).toSorted())
   })
 
   for (const [name, text] of documented()) {
     it(`states the default of ${name}: ${text}`, () => {
-      expect(valueOf(text)).to.equal(defaultLimits[name as keyof Limits])
+      expect(valueOf(text)).to.equal(all[name])
     })
   }
 

@@ -10,7 +10,7 @@ import { connect } from './connect.ts'
 import { type AccountContext, type AccountFlags, openContext } from './context.ts'
 import { timeOf } from './identity.ts'
 import { type PasswordFlags, checkPasswordFlags, readPassword, readText } from './password.ts'
-import { reportLogin, saveLogin } from './save-login.ts'
+import { reportLogin, saveLogin, saveTokens } from './save-login.ts'
 
 export interface LoginFlags extends AccountFlags, PasswordFlags {
   readonly 'token-stdin'?: boolean | undefined
@@ -34,9 +34,18 @@ export async function login(
   })
   const password = await readPassword(flags, { output: context.output, place, isNew: false })
   const { client } = connect(context)
-  const tokens = await client.login({ username: who, password })
+  const tokens = await client.login({ username: who, password }).catch(explainRefusal)
   const me = await saveLogin(context, { client, tokens, typed: { username: who } })
   reportLogin(context, me, tokens)
+}
+
+function explainRefusal(error: unknown): never {
+  if (!(error instanceof ServiceError) || error.code !== 'auth_refused') throw error
+  const { code, message, data } = error
+  throw new ServiceError(code, message, {
+    hint: 'check the user name, the password and the registry; what was saved stays as it was',
+    ...(data === undefined ? {} : { data }),
+  })
 }
 
 async function loginWithToken(
@@ -61,7 +70,7 @@ async function loginWithToken(
     refreshExpiresAtMs: undefined,
     scope: me.scopes?.join(' '),
   }
-  await saveLogin(context, { client, tokens, typed: null })
+  await saveTokens(context, me, tokens)
   reportLogin(context, me, tokens)
 }
 

@@ -18,7 +18,9 @@ export const passwordWays =
 export function checkPasswordFlags(flags: PasswordFlags): void {
   if (flags.password === undefined) return
   if (flags['password-stdin'] === true) {
-    throw new ServiceError('usage_invalid', 'give --password or --password-stdin, not both')
+    throw new ServiceError('usage_invalid', 'give --password or --password-stdin, not both', {
+      hint: 'the pipe is the one that leaves no trace',
+    })
   }
   if (flags.password === '') {
     throw new ServiceError('usage_invalid', '--password is empty', {

@@ -14,27 +14,32 @@ export interface Who {
 export interface Login {
   readonly client: RegistryClient
   readonly tokens: Tokens
-  /** What was typed: who it is when the registry cannot be asked. */
-  readonly typed: Who | null
+  /** Who logged in by a password: this is who it is where the registry cannot be asked. */
+  readonly typed: Who
 }
 
 /**
  * Asks the registry who the new token belongs to, and only then saves it. A session that could not
- * be saved is ended again. Returns who is logged in.
+ * be saved is ended again: it would live on unseen. Returns who is logged in.
  */
 export async function saveLogin(context: AccountContext, login: Login): Promise<Who> {
-  const { client, tokens, typed } = login
-  const { store, registry } = context
+  const { client, tokens } = login
   try {
-    const me = await whoIs(login)
-    const who = { username: me.username, email: me.email }
-    await store.update(config => withLogin(config, registry.url, who, tokens))
-    return me
+    const who = await whoIs(login)
+    await saveTokens(context, who, tokens)
+    return who
   } catch (error) {
-    // A token that somebody brought is theirs; a session of ours would live on unseen.
-    if (typed !== null) await client.logout(tokens.accessToken).catch(() => {})
+    await client.logout(tokens.accessToken).catch(() => {})
     throw error
   }
+}
+
+export async function saveTokens(
+  { store, registry }: AccountContext,
+  { username, email }: Who,
+  tokens: Tokens,
+): Promise<void> {
+  await store.update(config => withLogin(config, registry.url, { username, email }, tokens))
 }
 
 /** A registry may offer no more than the login; then the name is as it was typed. */
@@ -42,8 +47,8 @@ async function whoIs({ client, tokens, typed }: Login): Promise<Who> {
   try {
     return await client.me(tokens.accessToken)
   } catch (error) {
-    if (typed === null || !isNotOffered(error)) throw error
-    return { username: typed.username, email: typed.email }
+    if (isNotOffered(error)) return typed
+    throw error
   }
 }
 

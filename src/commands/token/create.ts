@@ -21,7 +21,7 @@ this once. Needs a login with a password: a service token makes no tokens.`
   ]
 
   static override args = {
-    name: Args.string({ description: 'what the token is for', required: true }),
+    name: Args.string({ ignoreStdin: true, description: 'what the token is for', required: true }),
   }
 
   static override flags = {

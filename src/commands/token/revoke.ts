@@ -13,7 +13,11 @@ export default class TokenRevoke extends AccountCommand {
   ]
 
   static override args = {
-    token: Args.string({ description: 'id or name of the token', required: true }),
+    token: Args.string({
+      ignoreStdin: true,
+      description: 'id or name of the token',
+      required: true,
+    }),
   }
 
   override async run(): Promise<void> {

@@ -35,33 +35,39 @@ export function requireQuestioner(place: PromptPlace, what: string, otherWays: s
 const questioner: Questioner = {
   async askText(question) {
     const { input } = await import('@inquirer/prompts')
-    const text = await uncancelled(
-      input({ message: question, required: true }, { output: process.stderr }),
-    )
+    const text = await asked(context => input({ message: question, required: true }, context))
     return text.trim()
   },
   async askSecret(question, check = () => true) {
     const { password } = await import('@inquirer/prompts')
     const validate = (text: string) => (text === '' ? 'Nothing was typed' : check(text))
-    const text = await uncancelled(
-      password(
-        // Without `toggleMask: false`, Ctrl-T shows the password.
-        { message: question, mask: false, toggleMask: false, validate },
-        { output: process.stderr },
-      ),
+    const text = await asked(context =>
+      // Without `toggleMask: false`, Ctrl-T shows the password.
+      password({ message: question, mask: false, toggleMask: false, validate }, context),
     )
     return new Secret(text)
   },
 }
 
-async function uncancelled<T>(asked: Promise<T>): Promise<T> {
+interface PromptContext {
+  readonly output: NodeJS.WriteStream
+  readonly signal: AbortSignal
+}
+
+async function asked<T>(ask: (context: PromptContext) => Promise<T>): Promise<T> {
+  const abort = new AbortController()
+  // On Ctrl-D the prompt lets go of stdin and is never settled: the program would end with 0.
+  const onPause = (): void => void setImmediate(() => abort.abort())
+  process.stdin.once('pause', onPause)
   try {
-    return await asked
+    return await ask({ output: process.stderr, signal: abort.signal })
   } catch (error) {
     if (error instanceof Error && cancelled.has(error.name)) {
       throw new ServiceError('cancelled', 'cancelled at the prompt: nothing was saved')
     }
     throw error
+  } finally {
+    process.stdin.removeListener('pause', onPause)
   }
 }
 

@@ -48,6 +48,8 @@ function tryLock(openDatabase: () => Database, path: string): (() => void) | nul
   let database: Database | null = null
   try {
     database = openDatabase()
+    // Nothing is ever written: no file for a journal, which would need room on a full disk.
+    database.exec('PRAGMA journal_mode = MEMORY')
     database.exec('BEGIN EXCLUSIVE')
     return () => database?.close()
   } catch (error) {

@@ -17,7 +17,8 @@ export function withLogin(
   tokens: SavedTokens,
 ): Config {
   const { caFile, others } = config.registries.get(url) ?? {}
-  const entry: RegistryEntry = { ...who, ...pick(tokens), caFile, others }
+  const { username, email } = who
+  const entry: RegistryEntry = { username, email, ...pick(tokens), caFile, others }
   return { ...withEntry(config, url, entry), defaultRegistry: config.defaultRegistry ?? url }
 }
 

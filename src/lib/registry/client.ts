@@ -147,7 +147,8 @@ export function createRegistryClient(parts: {
       return askForTokens({ ...call, body, secrets: [refreshToken] })
     },
 
-    me: bearer => askFor({ method: 'GET', path: '/me', action: 'current user', bearer }, parseMe),
+    me: bearer =>
+      askFor({ method: 'GET', path: '/me', action: 'look-up of the account', bearer }, parseMe),
 
     async logout(bearer, { all = false } = {}) {
       await ask({ path: '/logout', action: 'logout', bearer, body: () => (all ? { all } : {}) })
@@ -166,7 +167,7 @@ export function createRegistryClient(parts: {
 
     async resetPassword({ username, code, password }) {
       await ask({
-        path: '/password/reset',
+        path: '/reset',
         action: 'reset of the password',
         body: () => ({ username, code: code.reveal(), new_password: password.reveal() }),
         secrets: [code, password],

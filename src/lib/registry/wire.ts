@@ -39,6 +39,8 @@ const password = z
     text => codePoints(text) <= passwordChars.most,
     `has at most ${passwordChars.most} characters`,
   )
+  // For the document: lengths are those in code points after NFC, which no JSON Schema counts.
+  .meta({ format: 'password', minLength: passwordChars.least, maxLength: passwordChars.most })
 
 function codePoints(text: string): number {
   return Array.from(text.normalize('NFC')).length

@@ -44,6 +44,9 @@ const slugOfRefusal: Record<Refusal['reason'], ProblemSlug> = {
   origin_not_allowed: 'origin-not-allowed',
 }
 
+/** What the routes of the registry answer, for pages that are allowed to ask. */
+export const corsMethods = 'GET, POST, PUT, DELETE'
+
 /** One request of the registry from first byte to last: guards, then its route. */
 export function createRegistryListener(parts: RegistryAppParts): RequestListener {
   const { services, cors, log } = parts

@@ -45,7 +45,8 @@ export function createAuthenticator(parts: {
     const { token, account } = state
     if (token.revokedAtMs !== null || account.disabledAtMs !== null) throw revoked()
     if (clock.now() >= token.expiresAtMs) throw expiredToken()
-    await store.touchServiceToken(token.id, clock.now())
+    // A full disk must not end pipelines: a use that cannot be noted is still a use.
+    await store.touchServiceToken(token.id, clock.now()).catch(() => {})
     const allowed = scopes.filter(scope => scope !== 'account' && token.scopes.includes(scope))
     return { account, token, session: null, scopes: allowed }
   }

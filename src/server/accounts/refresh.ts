@@ -49,7 +49,7 @@ export function createRefresher(parts: {
     return sessions.again(session)
   }
 
-  /** B and C: one step of the session. */
+  /** B and C: one step of the session. The store alone decides who makes it. */
   async function rotate(call: Call, claims: RefreshClaims): Promise<TokenResponse> {
     for (let look = 0; look < maxLooks; look++) {
       const nowMs = clock.now()

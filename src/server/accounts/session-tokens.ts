@@ -79,7 +79,7 @@ export function createSessionTokens(parts: {
       return {
         ...answer,
         refresh_token: refreshTokens.issue(step),
-        refresh_expires_in: Math.floor((session.expiresAtMs - clock.now()) / 1000),
+        refresh_expires_in: Math.ceil((session.expiresAtMs - clock.now()) / 1000),
       }
     },
     again: session => access(session, randomBytes(16).toString('base64url'), clock.now()),

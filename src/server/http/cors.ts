@@ -35,7 +35,7 @@ const requestHeaders = [
 ].join(', ')
 
 /** Cross-origin access for the pages named by `--allowed-origin`, and for nobody else. */
-export function createCors(allowedOrigins: readonly string[]): Cors {
+export function createCors(allowedOrigins: readonly string[], methods = 'GET, POST, DELETE'): Cors {
   const origins = new Set(allowedOrigins.map(origin => parseOrigin(origin) ?? origin.toLowerCase()))
   const isAllowed = (origin: string | undefined) =>
     origin !== undefined && origins.has(origin.toLowerCase())
@@ -55,7 +55,7 @@ export function createCors(allowedOrigins: readonly string[]): Cors {
       if (req.method !== 'OPTIONS' || asked === undefined) return false
       if (!isAllowed(req.headers.origin)) return false
       res.writeHead(204, {
-        'Access-Control-Allow-Methods': 'GET, POST, DELETE',
+        'Access-Control-Allow-Methods': methods,
         'Access-Control-Allow-Headers': requestHeaders,
         'Access-Control-Max-Age': '600',
       })

@@ -27,9 +27,28 @@ describe('describeFailure', () => {
     })
   }
 
-  it('has an exit code from 1 to 6 for every error code', () => {
-    for (const exit of Object.values(exitCodeOf)) expect(exit).to.be.within(1, 6)
+  it('has an exit code from 1 to 6 for every error code but a cancelled prompt', () => {
+    const { cancelled, ...others } = exitCodeOf
+    expect(cancelled).to.equal(130)
+    for (const exit of Object.values(others)) expect(exit).to.be.within(1, 6)
   })
+
+  it('ends the line of the question when it was cancelled, and no more', () => {
+    const error = new ServiceError('cancelled', 'cancelled')
+    expect(describeFailure(error, false)).to.deep.equal({ exitCode: 130, stdout: '', stderr: '\n' })
+    expect(JSON.parse(describeFailure(error, true).stdout).error.code).to.equal('cancelled')
+  })
+
+  for (const [flags, named] of [
+    ['--tokn=s3cret', '--tokn'],
+    ['-ps3cret', '-p'],
+    ['--one=s3cret\ns3cret, -xs3cret', '--one, -x'],
+  ]) {
+    it(`names unknown flags without what follows them: ${named}`, () => {
+      const { stderr } = describeFailure(nonexistent(flags ?? ''), false)
+      expect(stderr).to.contain(`nonexistent flag: ${named}\n`).and.not.contain('s3cret')
+    })
+  }
 
   it('writes message and hint to stderr', () => {
     const error = new ServiceError('port_in_use', 'port 1 is taken', { hint: 'take another' })

@@ -6,7 +6,7 @@ import { calculateJwkThumbprint, exportJWK, generateKeyPair } from 'jose'
 import type { AccessEntry } from '../../../src/lib/access-entry.ts'
 import type { Logger } from '../../../src/lib/logger.ts'
 import type { AccountStore, AuditRow } from '../../../src/server/accounts/account-store.ts'
-import { createRegistryListener } from '../../../src/server/accounts/app.ts'
+import { corsMethods, createRegistryListener } from '../../../src/server/accounts/app.ts'
 import type { KeySource } from '../../../src/server/accounts/key-source.ts'
 import type { KeySet } from '../../../src/server/accounts/keys/key-store.ts'
 import { type AccountLimits, resolveAccountLimits } from '../../../src/server/accounts/limits.ts'
@@ -14,6 +14,7 @@ import type { Passwords } from '../../../src/server/accounts/passwords.ts'
 import type { RegistrationMode } from '../../../src/lib/registry/registration-mode.ts'
 import { createAccountServices } from '../../../src/server/accounts/services.ts'
 import { openSqliteStore } from '../../../src/server/accounts/sqlite/sqlite-store.ts'
+import { answerClientError } from '../../../src/server/http/client-error.ts'
 import { createCors } from '../../../src/server/http/cors.ts'
 import { createGuard } from '../../../src/server/http/guards.ts'
 import { type Limits, resolveLimits } from '../../../src/server/options.ts'
@@ -94,14 +95,17 @@ export async function withRegistry(
   const listener = createRegistryListener({
     services,
     guard: createGuard({ own: ['127.0.0.1'], hosts: [], origins }),
-    cors: createCors(origins),
+    cors: createCors(origins, corsMethods),
     boundToAll: false,
     version: '0.0.0',
     limits,
     log,
     accessLog: entry => accessed.push(entry),
   })
-  const listening = await listen({ host: '127.0.0.1', port: 0 }, { listener, limits, log })
+  const listening = await listen(
+    { host: '127.0.0.1', port: 0 },
+    { listener, onClientError: answerClientError, limits, log },
+  )
   opened.defer(() => listening.stop(() => {}))
   const base = `http://127.0.0.1:${listening.address.port}`
 

@@ -22,7 +22,8 @@ export function loginRoutes(services: AccountServices): Route[] {
     const account = await store.findAccount(key)
     const passwordHash = await credentials.check({ key, account, password, call })
     if (passwordHash === null || account === null) {
-      await audit.record('login.failed', call, account?.id ?? null, { name: key })
+      // Not the name: what people type there by mistake is the password.
+      await audit.record('login.failed', call, account?.id ?? null)
       throw wrongCredentials()
     }
     call.principal = account.id

@@ -1,0 +1,40 @@
+import { expect } from 'chai'
+import { COMMANDS } from '../../src/commands/index.ts'
+import { AccountCommand } from '../../src/lib/cli/account-command.ts'
+
+const ofAccounts = Object.entries(COMMANDS).filter(([, command]) =>
+  AccountCommand.prototype.isPrototypeOf(command.prototype),
+)
+
+describe('commands of a person with an account', () => {
+  it('are these', () => {
+    expect(ofAccounts.map(([name]) => name)).to.deep.equal([
+      'login',
+      'logout',
+      'publish',
+      'register',
+      'token:create',
+      'token:list',
+      'token:revoke',
+      'whoami',
+    ])
+  })
+
+  for (const [name, command] of ofAccounts) {
+    it(`${name} takes --registry, --token, --no-input, --json and --quiet`, () => {
+      expect(command.baseFlags).to.have.all.keys('registry', 'token', 'no-input', 'json', 'quiet')
+    })
+
+    it(`${name} takes no word from stdin, where secrets come in`, () => {
+      for (const arg of Object.values(command.args)) expect(arg.ignoreStdin).to.equal(true)
+    })
+
+    it(`${name} shows examples, none with a secret on the command line`, () => {
+      const examples = command.examples as { command: string }[]
+      expect(examples).to.not.be.empty
+      for (const { command } of examples) {
+        expect(command).not.to.match(/--password[ =](?!-)|--token[ =]/)
+      }
+    })
+  }
+})

@@ -1,0 +1,109 @@
+import { expect } from 'chai'
+import { readdirSync } from 'node:fs'
+import { type AccountHome, createAccountHome } from '../helpers/account-home.ts'
+import { failureOf } from '../helpers/in-process.ts'
+import { type LiteralRegistry, startLiteralRegistry } from '../helpers/literal-registry.ts'
+
+const secret = 'hunter22-hunter22'
+const closed = 'http://127.0.0.1:1'
+
+interface Case {
+  readonly args: readonly string[]
+  readonly env?: NodeJS.ProcessEnv
+  readonly code: number
+  readonly says: string
+}
+
+const cases: Case[] = [
+  { args: ['login', 'bob', secret], code: 2, says: 'more words than it takes' },
+  { args: ['login', 'bob', `-p${secret}`], code: 2, says: 'nonexistent flag: -p' },
+  { args: ['login', 'bob', `--pasword=${secret}`], code: 2, says: 'did you mean --password?' },
+  { args: ['login', 'bob', '--password', ''], code: 2, says: '--password is empty' },
+  {
+    args: ['login', 'bob', `--password=${secret}`, '--password-stdin'],
+    code: 2,
+    says: 'not both',
+  },
+  { args: ['login', 'bob', '--no-input'], code: 2, says: '--password-stdin' },
+  { args: ['login', '--no-input'], code: 2, says: 'username is missing' },
+  { args: ['login', 'bob', '--token-stdin'], code: 2, says: 'without user name' },
+  { args: ['--token', secret, 'login', 'bob'], code: 2, says: '--token-stdin' },
+  { args: ['register', 'bob', '--token', secret], code: 2, says: 'takes no --token' },
+  { args: ['logout', '--token', secret], code: 2, says: 'takes no --token' },
+  { args: ['register', 'bob', '--no-input'], code: 2, says: 'email is missing' },
+  { args: ['register', 'bob', '--invite', ''], code: 2, says: '--invite is empty' },
+  { args: ['token', 'create', 'ci', '--days', '366'], code: 2, says: '--days' },
+  { args: ['token', 'create', 'ci', '--scope', 'account'], code: 2, says: 'read, publish' },
+  { args: ['token', 'create'], code: 2, says: 'missing 1 required arg' },
+  { args: ['whoami', '--registry', 'http://studio.example'], code: 2, says: 'plain http' },
+  { args: ['whoami', '--registry', `http://bob:${secret}@127.0.0.1`], code: 2, says: 'password' },
+  { args: ['whoami'], env: { SERVICE_REGISTRY: 'nonsense' }, code: 2, says: 'SERVICE_REGISTRY' },
+  { args: ['whoami'], env: { SERVICE_TOKEN: `a\n${secret}` }, code: 2, says: 'SERVICE_TOKEN' },
+  { args: ['whoami'], env: { SERVICE_TOKEN_FILE: '/none' }, code: 2, says: 'SERVICE_TOKEN_FILE' },
+  { args: ['whoami'], env: { SERVICE_TIMEOUT: 'x', SERVICE_TOKEN: 'y' }, code: 2, says: 'TIMEOUT' },
+  { args: ['whoami', '--offline', '--token', secret], code: 2, says: '--offline' },
+  { args: ['whoami'], code: 4, says: 'service-cli login' },
+  { args: ['whoami', '--offline'], code: 4, says: 'service-cli login' },
+  { args: ['token', 'list'], code: 4, says: 'SERVICE_TOKEN' },
+  { args: ['publish'], code: 4, says: 'nobody is logged in' },
+  { args: ['publish', '--token', secret], code: 3, says: 'offers no publishing' },
+  { args: ['token', 'revoke', secret, '--token', 'x'], code: 3, says: 'does not offer' },
+  { args: ['whoami', '--token', secret], code: 4, says: '--token' },
+  { args: ['login', 'bob', '--password', secret], code: 4, says: 'refused the login' },
+  {
+    args: ['login', 'bob', '--password', secret, '--registry', closed],
+    code: 5,
+    says: 'ECONNREFUSED',
+  },
+]
+
+describe('errors of the account commands', () => {
+  let registry: LiteralRegistry
+  let home: AccountHome
+
+  before(async () => {
+    registry = await startLiteralRegistry()
+    home = createAccountHome(registry.url)
+  })
+
+  after(async () => {
+    await registry.close()
+    home.remove()
+  })
+
+  for (const { args, code, says, env } of cases) {
+    const name = [...Object.keys(env ?? {}), ...args].join(' ').replaceAll(secret, 'SECRET')
+    it(`end with ${code} for ${name}, saying "${says}" as text and as JSON`, async () => {
+      const failed = await failureOf(args, home.env(env))
+      const { text, json } = failed ?? expect.fail('it did not fail')
+      expect(text.exitCode, text.stderr).to.equal(code)
+      expect(json.exitCode).to.equal(code)
+      expect(text.stdout).to.equal('')
+      expect(text.stderr)
+        .to.match(/^error: .+\n(hint: .+\n)?$/)
+        .and.contain(says)
+      expect(json.stderr).to.equal('')
+      const { error } = JSON.parse(json.stdout)
+      expect(error.code).to.match(/^[a-z_]+$/)
+      expect(`${error.message} ${error.hint}`).to.contain(says)
+      expect(text.stderr + json.stdout).not.to.contain(secret)
+    })
+  }
+
+  it('end with 6 and the time to wait when there were too many tries', async () => {
+    registry.refuseNext(429, { 'Retry-After': '7' })
+    const failed = await failureOf(['login', 'bob', '--password', secret], home.env())
+    expect(failed?.text.exitCode).to.equal(6)
+    expect(failed?.text.stderr).to.contain('7 s')
+  })
+
+  it('end with 1 when the registry fails', async () => {
+    registry.refuseNext(500)
+    const failed = await failureOf(['login', 'bob', '--password', secret], home.env())
+    expect(failed?.text.exitCode).to.equal(1)
+  })
+
+  it('leave nothing behind', () => {
+    expect(readdirSync(home.folder, { recursive: true })).to.deep.equal([])
+  })
+})

@@ -1,0 +1,113 @@
+import { expect } from 'chai'
+import { type AccountHome, createAccountHome } from '../helpers/account-home.ts'
+import { type LiteralRegistry, startLiteralRegistry } from '../helpers/literal-registry.ts'
+import { buildIfStale } from '../helpers/program.ts'
+import {
+  type Step,
+  ctrlC,
+  ctrlD,
+  ctrlT,
+  runOnTerminal,
+  whyNoTerminal,
+} from '../helpers/pseudo-terminal.ts'
+import { skipBecause } from '../helpers/skip.ts'
+
+const password = 'typed Password 93'
+
+describe('service-cli on a terminal', function () {
+  this.timeout(60_000)
+  let registry: LiteralRegistry
+  let home: AccountHome
+
+  before(async function () {
+    const why = whyNoTerminal()
+    if (why !== null) skipBecause(this, why)
+    buildIfStale()
+    registry = await startLiteralRegistry()
+    home = createAccountHome(registry.url)
+  })
+
+  after(async () => {
+    await registry?.close()
+    home?.remove()
+  })
+
+  async function type(args: readonly string[], steps: readonly Step[], extra = {}) {
+    const ended = await runOnTerminal(args, { env: home.env(extra), steps })
+    home.remember({ args, ...ended })
+    return { code: ended.code, screen: ended.stdout, failure: ended.stderr }
+  }
+
+  it('asks for all that registration needs, the password twice, and shows nothing of it', async () => {
+    const { code, screen } = await type(
+      ['register'],
+      [
+        { await: 'Username:', send: 'alice\r' },
+        { await: 'Email:', send: 'alice@studio.example\r' },
+        { await: 'New password:', send: 'short\r' },
+        { await: 'at least 8', send: `${'\u007f'.repeat(5)}${password}\r` },
+        { await: 'again:', send: `${password}\r` },
+      ],
+    )
+    expect(code, screen).to.equal(0)
+    expect(screen).to.contain('registered alice').and.contain('logged in')
+    expect(screen).not.to.contain('short').and.not.contain(password)
+  })
+
+  it('asks for the password without echo; no key shows it', async () => {
+    const { code, screen } = await type(
+      ['login', 'alice'],
+      [
+        { await: 'Password:', send: `${password}${ctrlT}` },
+        // Written again after each key.
+        { await: 'masked', send: '\r' },
+      ],
+    )
+    expect(code, screen).to.equal(0)
+    for (const part of [password, 'typed', '93', '****']) expect(screen).not.to.contain(part)
+  })
+
+  for (const [name, key] of [
+    ['Ctrl-C', ctrlC],
+    ['Ctrl-D', ctrlD],
+  ] as const) {
+    it(`ends with 130 on ${name} at the prompt, with nothing saved, sent or shown`, async () => {
+      const before = home.config()
+      const asked = registry.asked.length
+      const { code, screen } = await type(
+        ['login', 'alice'],
+        // On an empty line, where Ctrl-D is the end of the input.
+        [{ await: 'Password:', send: key === ctrlC ? `half of it${key}` : key }],
+      )
+      expect(code, screen).to.equal(130)
+      expect(screen).not.to.match(/half of it|error|Error|\s+at .*:\d+:\d+/)
+      // The cursor is shown again.
+      expect(screen.lastIndexOf('\u001b[?25h')).to.be.greaterThan(screen.lastIndexOf('\u001b[?25l'))
+      expect(home.config()).to.equal(before)
+      expect(registry.asked).to.have.length(asked)
+    })
+  }
+
+  it('says at once that --password-stdin needs a pipe', async () => {
+    const { code, screen } = await type(['login', 'alice', '--password-stdin'], [])
+    expect(code).to.equal(2)
+    expect(screen).to.contain('stdin is a terminal')
+  })
+
+  it('warns once that --password stays in the shell history', async () => {
+    const { code, screen } = await type(['login', 'alice', '--password', password], [])
+    expect(code, screen).to.equal(0)
+    expect(screen.match(/shell history/g)).to.have.length(1)
+  })
+
+  it('asks nothing with --no-input', async () => {
+    const { code, screen } = await type(['login', 'alice', '--no-input'], [])
+    expect(code).to.equal(2)
+    expect(screen).to.contain('--no-input').and.contain('--password-stdin')
+  })
+
+  it('has shown no password and no token', () => {
+    expect(registry.secrets).to.include(password)
+    expect(home.leaks([...registry.secrets, 'half of it'])).to.deep.equal([])
+  })
+})

@@ -1,0 +1,37 @@
+import { expect } from 'chai'
+import { durationText, expiryText } from '../../../src/lib/cli/duration-text.ts'
+
+const minute = 60_000
+const hour = 60 * minute
+const day = 24 * hour
+
+describe('durationText', () => {
+  const cases: [durationMs: number, text: string][] = [
+    [-5, '0 s'],
+    [59_999, '59 s'],
+    [minute, '1 min'],
+    [hour - 1, '59 min'],
+    [3 * hour + 12 * minute + 59_000, '3 h 12 min'],
+    [5 * hour, '5 h'],
+    [day, '1 day'],
+    [29 * day + 4 * hour + 30 * minute, '29 days 4 h'],
+  ]
+  for (const [durationMs, text] of cases) {
+    it(`says ${text} for ${durationMs} ms`, () => expect(durationText(durationMs)).to.equal(text))
+  }
+})
+
+describe('expiryText', () => {
+  it('says how long is left', () => {
+    expect(expiryText(3 * hour + 12 * minute, 0)).to.equal('expires in 3 h 12 min')
+  })
+
+  it('says how long ago it was', () => {
+    expect(expiryText(0, 2 * day)).to.equal('expired 2 days ago')
+    expect(expiryText(0, 2 * day, 'end')).to.equal('ended 2 days ago')
+  })
+
+  it('is over at the very time', () => {
+    expect(expiryText(1000, 1000)).to.equal('expired 0 s ago')
+  })
+})

@@ -1,0 +1,42 @@
+import { expect } from 'chai'
+import { createOutput } from '../../../src/lib/cli/output.ts'
+
+function say(json: boolean, quiet: boolean): { stdout: string; stderr: string } {
+  const said = { stdout: '', stderr: '' }
+  const stdout = { write: (text: string) => void (said.stdout += text) }
+  const stderr = { write: (text: string) => void (said.stderr += text) }
+  const output = createOutput({ json, quiet, stdout, stderr })
+  output.note('done')
+  output.warn('careful')
+  output.warn('careful')
+  output.result('text', { a: 1 })
+  return said
+}
+
+describe('createOutput', () => {
+  it('puts the result on stdout, notes and each warning once on stderr', () => {
+    expect(say(false, false)).to.deep.equal({
+      stdout: 'text\n',
+      stderr: 'done\nwarning: careful\n',
+    })
+  })
+
+  it('puts one line of JSON on stdout, and still warns', () => {
+    expect(say(true, false)).to.deep.equal({
+      stdout: '{"a":1}\n',
+      stderr: 'warning: careful\n',
+    })
+  })
+
+  it('leaves out notes when quiet', () => {
+    expect(say(false, true)).to.deep.equal({ stdout: 'text\n', stderr: 'warning: careful\n' })
+  })
+
+  it('writes nothing on stdout for a result without text', () => {
+    let stdout = ''
+    const write = (text: string) => void (stdout += text)
+    const parts = { json: false, quiet: false, stdout: { write }, stderr: { write } }
+    createOutput(parts).result('', {})
+    expect(stdout).to.equal('')
+  })
+})

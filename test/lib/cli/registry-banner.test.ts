@@ -1,0 +1,42 @@
+import { expect } from 'chai'
+import {
+  type RegistryBannerFacts,
+  renderRegistryBanner,
+} from '../../../src/lib/cli/registry-banner.ts'
+
+const facts: RegistryBannerFacts = {
+  url: 'http://127.0.0.1:8780',
+  registration: 'open',
+  local: true,
+  dataDir: '/home/a/.local/share/service-cli/registry',
+  colour: false,
+}
+
+describe('renderRegistryBanner', () => {
+  it('fits 80 columns in every mode', () => {
+    for (const registration of ['open', 'invite', 'closed'] as const) {
+      for (const local of [true, false]) {
+        const text = renderRegistryBanner({ ...facts, registration, local })
+        for (const line of text.split('\n')) expect(line.length, line).to.be.at.most(80)
+      }
+    }
+  })
+
+  it('says where it is, where its data are, and who may make an account', () => {
+    const text = renderRegistryBanner({ ...facts, registration: 'invite' })
+    expect(text).to.include(facts.url).and.include(facts.dataDir).and.include('by invitation')
+  })
+
+  it('warns of passwords in the clear, unless it is this machine or behind TLS', () => {
+    const warns = (changes: object) =>
+      renderRegistryBanner({ ...facts, ...changes }).includes('unencrypted')
+    expect(warns({})).to.equal(false)
+    expect(warns({ local: false })).to.equal(true)
+    expect(warns({ local: false, url: 'https://r.example' })).to.equal(false)
+  })
+
+  it('has no colour codes without a colour terminal', () => {
+    expect(renderRegistryBanner(facts)).not.to.include('\u001b')
+    expect(renderRegistryBanner({ ...facts, colour: true })).to.include('\u001b[1m')
+  })
+})

@@ -1,0 +1,81 @@
+import { expect } from 'chai'
+import { Readable } from 'node:stream'
+import { maxSecretInputBytes, readSecretFromStdin } from '../../../src/lib/cli/secret-input.ts'
+import { ServiceError } from '../../../src/lib/errors.ts'
+
+async function read(chunks: readonly (string | Uint8Array)[]): Promise<string> {
+  const secret = await readSecretFromStdin(
+    Readable.from(chunks.map(chunk => Buffer.from(chunk))),
+    '--password-stdin',
+  )
+  return secret.reveal()
+}
+
+async function refusal(chunks: readonly (string | Uint8Array)[]): Promise<string> {
+  try {
+    await read(chunks)
+  } catch (error) {
+    if (error instanceof ServiceError) return `${error.code}: ${error.message}`
+  }
+  return 'accepted'
+}
+
+describe('readSecretFromStdin', () => {
+  const accepted: [chunks: string[], secret: string][] = [
+    [['word\n'], 'word'],
+    [['word\r\n'], 'word'],
+    [['word'], 'word'],
+    [['word\n\n'], 'word\n'],
+    [['word\r'], 'word\r'],
+    [['  two words \n'], '  two words '],
+    [['wo', 'rd', '\n'], 'word'],
+    [['\ufeffword\n'], '\ufeffword'],
+  ]
+  for (const [chunks, secret] of accepted) {
+    it(`reads ${JSON.stringify(secret)} from ${JSON.stringify(chunks)}`, async () => {
+      expect(await read(chunks)).to.equal(secret)
+    })
+  }
+
+  it('joins a letter that arrives in two pieces', async () => {
+    const bytes = Buffer.from('pässword')
+    expect(await read([bytes.subarray(0, 2), bytes.subarray(2)])).to.equal('pässword')
+  })
+
+  for (const nothing of [[], [''], ['\n'], ['\r\n']]) {
+    it(`refuses ${JSON.stringify(nothing)} as nothing`, async () => {
+      expect(await refusal(nothing)).to.equal(
+        'usage_invalid: --password-stdin got nothing from stdin',
+      )
+    })
+  }
+
+  it('refuses bytes that are no text, without repeating them', async () => {
+    expect(await refusal([Buffer.from([0x73, 0xff, 0x65])])).to.match(/^usage_invalid: .*no UTF-8/)
+  })
+
+  it('stops reading what has no end', async () => {
+    let given = 0
+    const endless = async function* () {
+      for (;;) {
+        given += 4096
+        yield Buffer.alloc(4096, 'a')
+      }
+    }
+    const error = await readSecretFromStdin(endless(), '--token-stdin').catch(error => error)
+    expect(error).to.include({ code: 'usage_invalid' })
+    expect(given).to.be.at.most(maxSecretInputBytes + 2 * 4096)
+  })
+
+  it('refuses a terminal at once instead of waiting', async () => {
+    const terminal = {
+      isTTY: true,
+      [Symbol.asyncIterator]: () => {
+        throw new Error('was read')
+      },
+    }
+    const error = await readSecretFromStdin(terminal, '--password-stdin').catch(error => error)
+    expect(error).to.include({ code: 'usage_invalid' })
+    expect(error.message).to.contain('--password-stdin').and.contain('terminal')
+  })
+})

@@ -1,0 +1,195 @@
+import { expect } from 'chai'
+import fc from 'fast-check'
+import { inspect } from 'node:util'
+import { formatConfig, parseConfig } from '../../../src/lib/config/config-file.ts'
+import { Secret } from '../../../src/lib/secret.ts'
+
+const studio = 'https://registry.studio.example'
+
+function parsed(text: string) {
+  const result = parseConfig(text)
+  if (!result.ok) throw new Error(result.failure.what)
+  return result.value
+}
+
+describe('configuration file', () => {
+  it('reads every key of a registry', () => {
+    const config = parsed(`
+      version = 1
+      default_registry = "${studio}"
+      [registries."${studio}"]
+      username = "alice"
+      email = "alice@studio.example"
+      access_token = "abc"
+      access_expires_at = "2026-11-22T10:00:00Z"
+      refresh_token = "srt_1"
+      refresh_expires_at = "2026-12-21T10:00:00+01:00"
+      ca_file = "studio.pem"`)
+    expect(config.defaultRegistry).to.equal(studio)
+    const entry = config.registries.get(studio)
+    expect(entry).to.deep.include({
+      username: 'alice',
+      email: 'alice@studio.example',
+      accessExpiresAtMs: Date.UTC(2026, 10, 22, 10),
+      refreshExpiresAtMs: Date.UTC(2026, 11, 21, 9),
+      caFile: 'studio.pem',
+    })
+    expect(entry?.accessToken?.reveal()).to.equal('abc')
+    expect(entry?.refreshToken?.reveal()).to.equal('srt_1')
+  })
+
+  it('takes the dates of TOML for times', () => {
+    const config = parsed(`[registries."${studio}"]\naccess_expires_at = 2026-11-22T10:00:00Z`)
+    const entry = config.registries.get(studio)
+    expect(entry?.accessExpiresAtMs).to.equal(Date.UTC(2026, 10, 22, 10))
+  })
+
+  it('writes times as texts and several registries side by side', () => {
+    const registries = new Map([
+      [studio, { accessToken: new Secret('one'), accessExpiresAtMs: Date.UTC(2026, 10, 22) }],
+      ['http://127.0.0.1:8780', { accessToken: new Secret('two') }],
+    ])
+    const text = formatConfig({ defaultRegistry: studio, registries })
+    expect(text).to.include('version = 1\n')
+    expect(text).to.include(`default_registry = "${studio}"`)
+    expect(text).to.include('access_expires_at = "2026-11-22T00:00:00.000Z"')
+    const again = parsed(text).registries
+    expect([...again.keys()]).to.deep.equal([studio, 'http://127.0.0.1:8780'])
+    expect(again.get('http://127.0.0.1:8780')?.accessToken?.reveal()).to.equal('two')
+  })
+
+  it('keeps unknown keys with their types, at the top and in an entry', () => {
+    const text = `
+      whole = 1
+      float = 1.0
+      huge = 9007199254740993
+      when = 2026-11-22T10:00:00Z
+      day = 2026-11-22
+      list = [ 1, "two", [ true ] ]
+      [ui]
+      colour = "red"
+      [registries."${studio}"]
+      nickname = "st"
+      [registries."${studio}".deep]
+      answer = 42
+      [[plugins]]
+      name = "a"
+      [[plugins]]
+      name = "b"`
+    const written = formatConfig(parsed(text))
+    for (const line of [
+      'whole = 1\n',
+      'float = 1.0\n',
+      'huge = 9007199254740993\n',
+      'when = 2026-11-22T10:00:00.000Z\n',
+      'day = 2026-11-22\n',
+      'list = [ 1, "two", [ true ] ]\n',
+      '[ui]\ncolour = "red"\n',
+      'nickname = "st"\n',
+      'answer = 42\n',
+      '[[plugins]]\nname = "b"\n',
+    ]) {
+      expect(written).to.include(line)
+    }
+    expect(formatConfig(parsed(written))).to.equal(written)
+  })
+
+  it('finds an entry whatever the spelling of its address', () => {
+    const config = parsed('[registries."HTTPS://Registry.Studio.Example:443/"]\nusername = "a"')
+    expect([...config.registries.keys()]).to.deep.equal([studio])
+  })
+
+  it('counts empty texts as absent', () => {
+    const config = parsed(`default_registry = ""\n[registries."${studio}"]\naccess_token = ""`)
+    expect(config.defaultRegistry).to.equal(undefined)
+    expect(config.registries.get(studio)?.accessToken).to.equal(undefined)
+  })
+
+  const token = 'svc_SECRETSECRETSECRET'
+  const broken: [why: string, text: string, what: string, line?: number, column?: number][] = [
+    ['a quote is missing', `a = 1\nb = "${token}`, 'is not valid TOML', 2, 5],
+    ['a token stands bare', `access_token = ${token}`, 'is not valid TOML', 1, 16],
+    ['a key is there twice', `a = "${token}"\na = "${token}"`, 'is not valid TOML', 2, 1],
+    ['__proto__ is a key', `[__proto__]\nx = "${token}"`, 'is not valid TOML', 1, 2],
+    ['constructor is a key', `constructor.prototype.x = "${token}"`, 'is not valid TOML', 1, 1],
+    ['it is newer', 'version = 2', 'was written by a newer service-cli (version 2, known is 1)'],
+    ['the version is a text', 'version = "1"', 'has a version that is no whole number'],
+    ['registries is a text', 'registries = "x"', 'has something else than a table as registries'],
+    [
+      'an entry is a text',
+      `registries."${studio}" = "${token}"`,
+      `has something else than a table as registries."${studio}"`,
+    ],
+    [
+      'an address holds a password',
+      `[registries."https://user:${token}@x.example"]`,
+      'has an entry of registries whose name is no registry address',
+    ],
+    [
+      'one registry is there twice',
+      `[registries."${studio}"]\n[registries."${studio}/"]`,
+      `has registries."${studio}" twice, in two spellings`,
+    ],
+    [
+      'a token holds a line break',
+      `[registries."${studio}"]\naccess_token = "${token}\\n"`,
+      `has spaces or characters that are in no token as registries."${studio}".access_token`,
+    ],
+    [
+      'a token is a number',
+      `[registries."${studio}"]\nrefresh_token = 5`,
+      `has something else than a text as registries."${studio}".refresh_token`,
+    ],
+    [
+      'a time has no zone',
+      `[registries."${studio}"]\naccess_expires_at = 2026-11-22T10:00:00`,
+      `has no RFC 3339 time as registries."${studio}".access_expires_at`,
+    ],
+    [
+      'a time is none',
+      `[registries."${studio}"]\naccess_expires_at = "${token}"`,
+      `has no RFC 3339 time as registries."${studio}".access_expires_at`,
+    ],
+  ]
+  for (const [why, text, what, line, column] of broken) {
+    it(`says what is wrong without quoting it when ${why}`, () => {
+      const result = parseConfig(text)
+      const place = line === undefined ? {} : { line, column }
+      expect(result).to.deep.equal({ ok: false, failure: { what, ...place } })
+      expect(inspect(result)).to.not.include(token)
+    })
+  }
+
+  it('refuses a nesting that is too deep', () => {
+    expect(parseConfig(`a = ${'['.repeat(5000)}${']'.repeat(5000)}`).ok).to.equal(false)
+  })
+
+  it('never throws, whatever the text', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary' }), text => {
+        parseConfig(text)
+      }),
+      { numRuns: 500 },
+    )
+  })
+
+  it('gives back every name and token that it wrote', () => {
+    const name = fc.string({ unit: 'grapheme', minLength: 1 }).map(text => text.toWellFormed())
+    const token = fc.stringMatching(/^[\x21-\x7e]+$/)
+    fc.assert(
+      fc.property(name, token, (username, text) => {
+        const entry = { username, accessToken: new Secret(text) }
+        const again = parsed(formatConfig({ registries: new Map([[studio, entry]]) }))
+        expect(again.registries.get(studio)?.username).to.equal(username)
+        expect(again.registries.get(studio)?.accessToken?.reveal()).to.equal(text)
+      }),
+      { numRuns: 200 },
+    )
+  })
+
+  it('does not show a token when it is printed', () => {
+    const config = parsed(`[registries."${studio}"]\naccess_token = "${token}"`)
+    expect(inspect(config, { depth: 9 })).to.not.include(token)
+    expect(JSON.stringify([...config.registries])).to.not.include(token)
+  })
+})

@@ -1,0 +1,110 @@
+import { expect } from 'chai'
+import type { Config } from '../../../src/lib/config/config-file.ts'
+import {
+  isSameToken,
+  withLogin,
+  withTokens,
+  withoutLogin,
+  withoutTokens,
+} from '../../../src/lib/config/registry-entries.ts'
+import { Secret } from '../../../src/lib/secret.ts'
+
+const url = 'https://registry.example'
+const other = 'https://other.example'
+const before: Config = {
+  defaultRegistry: url,
+  registries: new Map([
+    [
+      url,
+      {
+        username: 'alice',
+        email: 'alice@x.example',
+        accessToken: new Secret('old'),
+        accessExpiresAtMs: 1000,
+        refreshToken: new Secret('srt_old'),
+        refreshExpiresAtMs: 2000,
+        caFile: 'ca.pem',
+        others: { colour: 'red' },
+      },
+    ],
+    [other, { username: 'bob', accessToken: new Secret('bobs') }],
+  ]),
+}
+
+describe('entries of the configuration', () => {
+  it('keeps nothing of the login before at a login, but what was set by hand', () => {
+    const tokens = { accessToken: new Secret('new') }
+    const entry = withLogin(before, url, { username: 'carol' }, tokens).registries.get(url)
+    expect(entry).to.include({ username: 'carol', caFile: 'ca.pem' })
+    expect(entry?.email).to.equal(undefined)
+    expect(entry?.accessExpiresAtMs).to.equal(undefined)
+    expect(entry?.refreshToken).to.equal(undefined)
+    expect(entry?.others).to.deep.equal({ colour: 'red' })
+    expect(entry?.accessToken?.reveal()).to.equal('new')
+  })
+
+  it('makes the first registry the default, and no later one', () => {
+    const tokens = { accessToken: new Secret('t') }
+    const first = withLogin({ registries: new Map() }, other, {}, tokens)
+    expect(first.defaultRegistry).to.equal(other)
+    expect(withLogin(first, url, {}, tokens).defaultRegistry).to.equal(other)
+  })
+
+  it('keeps the refresh token when no new one came', () => {
+    const tokens = { accessToken: new Secret('new'), accessExpiresAtMs: 5000 }
+    const entry = withTokens(before, url, tokens).registries.get(url)
+    expect(entry?.refreshToken?.reveal()).to.equal('srt_old')
+    expect(entry).to.include({ accessExpiresAtMs: 5000, refreshExpiresAtMs: 2000 })
+  })
+
+  it('replaces both tokens when both came', () => {
+    const tokens = { accessToken: new Secret('new'), refreshToken: new Secret('srt_new') }
+    const entry = withTokens(before, url, tokens).registries.get(url)
+    expect(entry?.refreshToken?.reveal()).to.equal('srt_new')
+    expect(entry?.refreshExpiresAtMs).to.equal(undefined)
+    expect(entry?.accessExpiresAtMs).to.equal(undefined)
+  })
+
+  it('clears tokens alone, of one registry alone', () => {
+    const after = withoutTokens(before, url)
+    expect(after.registries.get(url)).to.deep.equal({
+      username: 'alice',
+      email: 'alice@x.example',
+      caFile: 'ca.pem',
+      others: { colour: 'red' },
+    })
+    expect(after.registries.get(other)?.accessToken?.reveal()).to.equal('bobs')
+  })
+
+  it('leaves what was set by hand at a logout', () => {
+    const after = withoutLogin(before, url)
+    const left = { caFile: 'ca.pem', others: { colour: 'red' } }
+    expect(after.registries.get(url)).to.deep.equal(left)
+    expect(after.defaultRegistry).to.equal(url)
+  })
+
+  it('removes an entry that holds a login alone, and the default with it', () => {
+    const after = withoutLogin({ ...before, defaultRegistry: other }, other)
+    expect(after.registries.has(other)).to.equal(false)
+    expect(after.defaultRegistry).to.equal(undefined)
+  })
+
+  it('returns the same object when there is nothing to change', () => {
+    expect(withoutLogin(before, 'https://unknown.example')).to.equal(before)
+    expect(withoutTokens(before, 'https://unknown.example')).to.equal(before)
+  })
+
+  const same: [one: string | undefined, two: string | undefined, equal: boolean][] = [
+    ['a', 'a', true],
+    ['a', 'b', false],
+    ['a', undefined, false],
+    [undefined, 'a', false],
+    [undefined, undefined, true],
+  ]
+  for (const [one, two, equal] of same) {
+    it(`says ${equal} for the tokens ${one} and ${two}`, () => {
+      const secret = (text: string | undefined) => (text === undefined ? text : new Secret(text))
+      expect(isSameToken(secret(one), secret(two))).to.equal(equal)
+    })
+  }
+})

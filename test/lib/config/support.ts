@@ -1,0 +1,78 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { ServiceError } from '../../../src/lib/errors.ts'
+import type { Logger } from '../../../src/lib/logger.ts'
+
+/** A folder of its own for each run, gone afterwards. */
+export async function withFolder<T>(run: (folder: string) => Promise<T> | T): Promise<T> {
+  const folder = mkdtempSync(join(tmpdir(), 'service-cli-config-'))
+  try {
+    return await run(folder)
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+export async function failureOf(run: () => unknown): Promise<ServiceError> {
+  try {
+    await run()
+  } catch (error) {
+    if (error instanceof ServiceError) return error
+    throw error
+  }
+  throw new Error('it did not fail')
+}
+
+export interface Line {
+  readonly level: string
+  readonly text: string
+}
+
+/** A log that keeps its lines, fields included. */
+export function listLog(): { readonly log: Logger; readonly lines: Line[] } {
+  const lines: Line[] = []
+  const keep = (level: string) => (fields: object, message?: string) =>
+    lines.push({ level, text: `${message ?? ''} ${JSON.stringify(fields)}` })
+  const log = {
+    debug: keep('debug'),
+    info: keep('info'),
+    warn: keep('warn'),
+    error: keep('error'),
+  }
+  return { log, lines }
+}
+
+/** Runs one of the scripts beside these tests. */
+export function startScript(script: string, args: readonly string[]): ChildProcess {
+  return spawn(process.execPath, [script, ...args], { stdio: ['pipe', 'pipe', 'inherit'] })
+}
+
+export async function exitOf(child: ChildProcess): Promise<number | null> {
+  if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
+  return child.exitCode
+}
+
+/** Kills the script when `now` says so after it wrote `count` lines; tells what it wrote. */
+export async function killAfterLines(
+  child: ChildProcess,
+  count: number,
+  now: () => boolean,
+): Promise<string[]> {
+  const { stdout } = child
+  if (stdout === null) throw new Error('the script has no output')
+  stdout.setEncoding('utf8')
+  let text = ''
+  for await (const chunk of stdout) {
+    text += chunk
+    if (text.split('\n').length <= count || child.killed) continue
+    // Without a turn of the event loop: what is looked for lasts less than one.
+    const deadline = performance.now() + 5000
+    while (!now() && performance.now() < deadline) continue
+    child.kill('SIGKILL')
+  }
+  await exitOf(child)
+  return text.split('\n').slice(0, -1)
+}

@@ -1,0 +1,15 @@
+import { expect } from 'chai'
+import { join } from 'node:path'
+import { killRounds } from '../lib/config/kill-rounds.ts'
+import { withFolder } from '../lib/config/support.ts'
+
+describe('configuration under many kills', () => {
+  it('leaves the old file or the new one', function () {
+    this.timeout(300_000)
+    const rounds = Number(process.env['KILL_ROUNDS'] ?? 100)
+    return withFolder(async folder => {
+      // Otherwise no kill hit a save, and nothing was shown.
+      expect(await killRounds(join(folder, 'config.toml'), rounds)).to.be.greaterThan(0)
+    })
+  })
+})

@@ -1,0 +1,184 @@
+import { expect } from 'chai'
+import type { LoginFailures, SessionState } from '../../../src/server/accounts/account-store.ts'
+import { addressKey } from '../../../src/server/accounts/client-address.ts'
+import { createCountedWindows } from '../../../src/server/accounts/counted-windows.ts'
+import { defaultAccountLimits } from '../../../src/server/accounts/limits.ts'
+import { loggedPath } from '../../../src/server/accounts/logged-path.ts'
+import { judgeLogin } from '../../../src/server/accounts/login-limits.ts'
+import {
+  foldEmail,
+  foldLogin,
+  isMailable,
+  isReservedName,
+} from '../../../src/server/accounts/names.ts'
+import { findPasswordFlaw } from '../../../src/server/accounts/password-policy.ts'
+import { decideRefresh } from '../../../src/server/accounts/refresh-decision.ts'
+
+const minute = 60_000
+
+describe('judgeLogin', () => {
+  const failed = (consecutive: number, agoMs = 0): LoginFailures => ({
+    count: consecutive,
+    windowStartedMs: 0,
+    consecutive,
+    lastMs: 1000 * minute - agoMs,
+  })
+  const cases: [what: string, failures: LoginFailures | null, waitMs: number][] = [
+    ['nothing failed', null, 0],
+    ['nine failed', failed(9), 0],
+    ['ten failed', failed(10), 30_000],
+    ['ten failed, a moment before the wait is over', failed(10, 29_999), 1],
+    ['ten failed, the wait is over', failed(10, 30_000), 0],
+    ['eleven failed', failed(11), 60_000],
+    ['fourteen failed', failed(14), 8 * minute],
+    ['fifteen failed: the longest wait', failed(15), 15 * minute],
+    ['ninety-nine failed', failed(99), 15 * minute],
+    ['ninety-nine failed, long ago', failed(99, 15 * minute), 0],
+    ['the clock was set back', failed(10, -minute), 30_000 + minute],
+  ]
+  for (const [what, failures, waitMs] of cases) {
+    it(`${waitMs === 0 ? 'lets in' : `asks for ${waitMs} ms`} when ${what}`, () => {
+      const verdict = judgeLogin(failures, 1000 * minute, defaultAccountLimits)
+      expect(verdict.allowed ? 0 : verdict.retryAfterMs).to.equal(waitMs)
+    })
+  }
+
+  it('locks after a hundred in a row, however long ago', () => {
+    const verdict = judgeLogin(failed(100, 900 * minute), 1000 * minute, defaultAccountLimits)
+    expect(verdict).to.include({ allowed: false, reason: 'locked' })
+  })
+})
+
+describe('createCountedWindows', () => {
+  const windows = () => createCountedWindows({ windowMs: 1000, most: 2, maxKeys: 2 })
+
+  it('says how long to wait when a key has its most, and only for that key', () => {
+    const counted = windows()
+    counted.add('a', 100)
+    expect(counted.waitMs('a', 100)).to.equal(0)
+    counted.add('a', 300)
+    expect(counted.waitMs('a', 300)).to.equal(800)
+    expect(counted.waitMs('b', 300)).to.equal(0)
+  })
+
+  it('begins anew when the window is over, or the clock was set back', () => {
+    for (const later of [1100, 50]) {
+      const counted = windows()
+      counted.add('a', 100)
+      counted.add('a', 100)
+      expect(counted.waitMs('a', later)).to.equal(0)
+    }
+  })
+
+  it('forgets the longest known key when there are too many', () => {
+    const counted = windows()
+    for (const key of ['a', 'a', 'b', 'b', 'c', 'c']) counted.add(key, 0)
+    expect(['a', 'b', 'c'].map(key => counted.waitMs(key, 0))).to.deep.equal([0, 1000, 1000])
+  })
+})
+
+describe('addressKey', () => {
+  const cases: [address: string | undefined, key: string][] = [
+    ['192.0.2.7', '192.0.2.7'],
+    ['::ffff:192.0.2.7', '192.0.2.7'],
+    ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
+    ['2001:DB8:0001:2::9', '2001:db8:1:2::/64'],
+    ['2001:db8::1', '2001:db8:0:0::/64'],
+    ['::1', '0:0:0:0::/64'],
+    ['fe80::1%eth0', 'fe80:0:0:0::/64'],
+    ['64:ff9b::192.0.2.7', '64:ff9b:0:0::/64'],
+    [undefined, 'unknown'],
+  ]
+  for (const [address, key] of cases) {
+    it(`counts ${address} as ${key}`, () => expect(addressKey(address)).to.equal(key))
+  }
+})
+
+describe('decideRefresh', () => {
+  const now = 10_000_000
+  const state = (changes: object, disabledAtMs: number | null = null) =>
+    ({
+      session: {
+        counter: 5,
+        rotatedAtMs: now - 10_000,
+        revokedAtMs: null,
+        expiresAtMs: now + 1,
+        ...changes,
+      },
+      account: { disabledAtMs },
+    }) as unknown as SessionState
+  const cases: [what: string, counter: number, state: SessionState | null, decision: string][] = [
+    ['the current one', 5, state({}), 'rotate'],
+    ['the one before, 10 s later', 4, state({}), 'repeat'],
+    ['the one before, 59.999 s later', 4, state({ rotatedAtMs: now - 59_999 }), 'repeat'],
+    ['the one before, 60 s later', 4, state({ rotatedAtMs: now - 60_000 }), 'reused'],
+    ['two before, at once', 3, state({ rotatedAtMs: now }), 'reused'],
+    ['one of a time after the backup', 6, state({}), 'reused'],
+    ['the current one of a revoked session', 5, state({ revokedAtMs: 1 }), 'ended'],
+    ['the one before of a revoked session', 4, state({ revokedAtMs: 1 }), 'ended'],
+    ['the current one at the end of the session', 5, state({ expiresAtMs: now }), 'ended'],
+    ['the current one of a disabled account', 5, state({}, 1), 'ended'],
+    ['one of no session', 5, null, 'ended'],
+  ]
+  for (const [what, counter, found, decision] of cases) {
+    it(`${decision}: ${what}`, () => {
+      expect(decideRefresh(counter, found, now, 60_000)).to.equal(decision)
+    })
+  }
+})
+
+describe('names', () => {
+  it('folds user names and addresses, each in its way', () => {
+    expect(foldLogin('Alice')).to.equal('alice')
+    expect(foldLogin('A.B@Studio.Example')).to.equal('a.b@studio.example')
+    expect(foldEmail('e\u0301@x.example')).to.equal('\u00e9@x.example')
+  })
+
+  for (const name of ['admin', 'ROOT', 'Me', 'null', 'api', 'anonymous', 'service', 'undefined']) {
+    it(`reserves ${name}`, () => expect(isReservedName(name)).to.equal(true))
+  }
+
+  it('takes at most 64 characters before the @', () => {
+    expect(isMailable(`${'a'.repeat(64)}@x.example`)).to.equal(true)
+    expect(isMailable(`${'a'.repeat(65)}@x.example`)).to.equal(false)
+  })
+})
+
+describe('findPasswordFlaw', () => {
+  const of = { username: 'Al.Green', email: 'Al@Studio.Example' }
+  const cases: [password: string, flaw: string | null][] = [
+    ['password', 'common'],
+    ['PassWord123', 'common'],
+    ['qwertyuiop', 'common'],
+    ['iloveyou', 'common'],
+    ['aaaaaaaa', 'common'],
+    ['abcabcabc', 'common'],
+    ['12345678', 'common'],
+    ['hgfedcba', 'common'],
+    ['AL.GREEN', 'is_username'],
+    ['al@studio.example', 'is_email'],
+    ['a long and honest phrase', null],
+    ['Tr0ub4dor&3', null],
+    ['пароль-длинный', null],
+  ]
+  for (const [password, flaw] of cases) {
+    it(`${flaw ?? 'nothing'} against ${password}`, () => {
+      expect(findPasswordFlaw(password, of)).to.equal(flaw)
+    })
+  }
+
+  it('knows the first part of the address', () => {
+    const email = 'grace.hopper@studio.example'
+    expect(findPasswordFlaw('Grace.Hopper', { username: 'gh', email })).to.equal('is_email')
+  })
+})
+
+describe('loggedPath', () => {
+  it('hides what looks like a token, wherever it is', () => {
+    const hidden = ['svc_abcdefgh12345678', 'srt_abcdefgh12345678', 'eyJhbGciOiJFUzI1NiJ9.x.y']
+    for (const secret of hidden) {
+      expect(loggedPath(`/a/${secret}/b`)).to.equal('/a/[redacted]/b')
+    }
+    expect(loggedPath('/api/v1/auth/me')).to.equal('/api/v1/auth/me')
+  })
+})

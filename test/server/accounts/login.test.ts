@@ -1,0 +1,227 @@
+import { expect } from 'chai'
+import { createPasswords } from '../../../src/server/accounts/passwords.ts'
+import { cheapHashing, password, type Registry, withRegistry } from './harness.ts'
+
+const auth = '/api/v1/auth'
+const minute = 60_000
+
+const logIn = ({ call }: Registry, username: unknown, secret: unknown = password, headers = {}) =>
+  call('POST', `${auth}/login`, { body: { username, password: secret }, headers })
+
+describe('login', () => {
+  it('takes the user name in any case, or the address', () =>
+    withRegistry(async registry => {
+      await registry.register('Alice')
+      for (const name of ['Alice', 'aLICE', 'alice@STUDIO.example']) {
+        expect((await logIn(registry, name)).status).to.equal(200)
+      }
+      expect(await registry.audited('login.ok')).to.have.length(3)
+    }))
+
+  it('answers byte for byte the same for an unknown name, a wrong password and a disabled account', () =>
+    withRegistry(async registry => {
+      const { account } = await registry.register('alice')
+      await registry.register('bob')
+      await registry.store.setDisabled(account.id, 1)
+      const answers = [
+        await logIn(registry, 'nobody', 'wrong'),
+        await logIn(registry, 'bob', 'wrong'),
+        await logIn(registry, 'alice', 'wrong'),
+        await logIn(registry, "' OR 1=1--", 'wrong'),
+        await logIn(registry, 'nobody', "' OR '1'='1"),
+      ].map(({ status, headers: { date: _, ...headers }, text }) => ({
+        status,
+        headers,
+        text: text.replace(/urn:uuid:[0-9a-f-]{36}/, ''),
+      }))
+      for (const answer of answers) expect(answer).to.deep.equal(answers[0])
+      expect(answers[0]?.status).to.equal(401)
+      expect(await registry.audited('login.failed')).to.have.length(5)
+    }))
+
+  it('says that the account is disabled only to whoever knows the password', () =>
+    withRegistry(async registry => {
+      const { account } = await registry.register('alice')
+      await registry.store.setDisabled(account.id, 1)
+      const answer = await logIn(registry, 'alice')
+      expect([answer.status, answer.json.code]).to.deep.equal([403, 'account-disabled'])
+      expect(await registry.audited('login.disabled')).to.have.length(1)
+    }))
+
+  it('does the same work for an unknown name as for a wrong password', async () => {
+    const real = createPasswords(cheapHashing)
+    let verified = 0
+    const passwords = {
+      ...real,
+      verify: (secret: string, hash: string | null) => {
+        verified++
+        return real.verify(secret, hash)
+      },
+    }
+    await withRegistry(
+      async registry => {
+        await registry.register('alice')
+        for (const name of ['alice', 'nobody']) {
+          verified = 0
+          await logIn(registry, name, 'wrong')
+          expect(verified, name).to.equal(1)
+        }
+      },
+      { passwords },
+    )
+  })
+
+  it('makes a better hash of the password when the parameters have changed', async () => {
+    let better = false
+    const [old, fresh] = [
+      createPasswords(cheapHashing),
+      createPasswords({ ...cheapHashing, passwordHashPasses: 2 }),
+    ]
+    const passwords = {
+      hash: (secret: string) => (better ? fresh : old).hash(secret),
+      verify: old.verify,
+      isOutdated: (hash: string) => (better ? fresh : old).isOutdated(hash),
+    }
+    await withRegistry(
+      async registry => {
+        await registry.register('alice')
+        better = true
+        const hashOf = async () => (await registry.store.findAccount('alice'))?.passwordHash
+        expect(await hashOf()).to.include('t=1')
+        expect((await logIn(registry, 'alice', 'wrong')).status).to.equal(401)
+        expect(await hashOf()).to.include('t=1')
+        expect((await logIn(registry, 'alice')).status).to.equal(200)
+        expect(await hashOf()).to.include('t=2')
+        expect((await logIn(registry, 'alice')).status).to.equal(200)
+      },
+      { passwords },
+    )
+  })
+
+  it('makes the eleventh try wait, the right password too, and leaves sessions alone', () =>
+    withRegistry(async registry => {
+      const { access_token } = await registry.register('alice')
+      for (let count = 0; count < 10; count++) {
+        // By name or by address, it is one account.
+        const name = count % 2 === 0 ? 'alice' : 'alice@studio.example'
+        expect((await logIn(registry, name, 'wrong')).status).to.equal(401)
+      }
+      const refused = await logIn(registry, 'alice')
+      expect([refused.status, refused.json.code]).to.deep.equal([429, 'rate-limited'])
+      expect(refused.headers['retry-after']).to.equal('30')
+      expect(refused.json.retry_after).to.equal(30)
+      expect((await registry.call('GET', `${auth}/me`, { token: access_token })).status).to.equal(
+        200,
+      )
+      registry.clock.nowMs += 30_000
+      expect((await logIn(registry, 'alice')).status).to.equal(200)
+      expect((await logIn(registry, 'alice', 'wrong')).status).to.equal(401)
+    }))
+
+  it('lets no more tries through when many come at once', () =>
+    withRegistry(
+      async registry => {
+        await registry.register('alice')
+        const all = await Promise.all(
+          Array.from({ length: 40 }, () => logIn(registry, 'alice', 'wrong')),
+        )
+        expect(all.filter(({ status }) => status === 401)).to.have.length(10)
+        expect(all.filter(({ status }) => status === 429)).to.have.length(30)
+      },
+      { limits: { maxHashes: 1 } },
+    ))
+
+  it('counts the failures of an address over all accounts, whatever the headers say of it', () =>
+    withRegistry(async registry => {
+      await registry.register('alice')
+      for (let count = 0; count < 30; count++) {
+        const headers = {
+          'X-Forwarded-For': `192.0.2.${count}`,
+          Forwarded: `for=192.0.2.${count}`,
+          'X-Real-IP': `192.0.2.${count}`,
+        }
+        expect((await logIn(registry, `nobody${count}`, 'wrong', headers)).status).to.equal(401)
+      }
+      const refused = await logIn(registry, 'alice', password, { 'X-Forwarded-For': '192.0.2.99' })
+      expect([refused.status, refused.headers['retry-after']]).to.deep.equal([429, '300'])
+      registry.clock.nowMs += 5 * minute
+      expect((await logIn(registry, 'alice')).status).to.equal(200)
+    }))
+
+  it('counts no success', () =>
+    withRegistry(async registry => {
+      await registry.register('alice')
+      for (let count = 0; count < 35; count++) {
+        expect((await logIn(registry, 'alice')).status).to.equal(200)
+      }
+    }))
+
+  it('answers 503 when too many wait for their turn', () =>
+    withRegistry(
+      async registry => {
+        await registry.register('alice')
+        const all = await Promise.all(Array.from({ length: 20 }, () => logIn(registry, 'alice')))
+        const refused = all.filter(({ status }) => status === 503)
+        expect(refused).not.to.have.length(0)
+        for (const { json, headers } of refused) {
+          expect(json.code).to.equal('overloaded')
+          expect(headers['retry-after']).to.equal('1')
+        }
+        expect(all.filter(({ status }) => status === 200)).not.to.have.length(0)
+      },
+      { limits: { maxHashes: 1, maxHashQueue: 1, passwordHashBytes: 19_922_944 } },
+    ))
+
+  it('knows nobody by what means something to a database', () =>
+    withRegistry(async registry => {
+      await registry.register('alice')
+      const names = ["alice' --", 'al%', 'al_ce', 'alice"; DROP TABLE accounts; --', 'a*', '%']
+      for (const name of names) expect((await logIn(registry, name)).status).to.equal(401)
+      expect(await registry.store.countAccounts()).to.equal(1)
+    }))
+})
+
+describe('a store that fails', () => {
+  it('is a 503 to the client and its reason to the log, and nothing ends', () =>
+    withRegistry(
+      async registry => {
+        const { access_token: token } = await registry.register('alice')
+        failing.now = true
+        const answers = [
+          await registry.call('GET', `${auth}/me`, { token }),
+          await logIn(registry, 'alice'),
+          await registry.call('GET', '/readyz'),
+        ]
+        for (const answer of answers) {
+          expect([answer.status, answer.json.code]).to.deep.equal([503, 'storage-unavailable'])
+          expect(answer.headers['retry-after']).to.equal('5')
+          expect(answer.text).not.to.include('/secret/path')
+        }
+        expect((await registry.call('GET', '/healthz')).json).to.deep.equal({ status: 'ok' })
+        failing.now = false
+        expect((await registry.call('GET', `${auth}/me`, { token })).status).to.equal(200)
+        const [line] = registry.logged.filter(({ level }) => level === 'error')
+        expect(line?.fields.err.message).to.include('/secret/path')
+        expect(line?.fields.request_id).to.equal(
+          answers[0]?.json.instance.slice('urn:uuid:'.length),
+        )
+      },
+      { wrap: failing.wrap },
+    ))
+})
+
+const failing = {
+  now: false,
+  wrap: <Store extends object>(store: Store): Store =>
+    new Proxy(store, {
+      get(target, name) {
+        const member: unknown = Reflect.get(target, name)
+        if (typeof member !== 'function') return member
+        return async (...args: unknown[]) => {
+          const { ServiceError } = await import('../../../src/lib/errors.ts')
+          if (failing.now) throw new ServiceError('storage_full', '/secret/path is full')
+          return member.apply(target, args)
+        }
+      },
+    }),
+}

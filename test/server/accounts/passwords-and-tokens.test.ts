@@ -1,0 +1,144 @@
+import { expect } from 'chai'
+import { password, type Registry, withRegistry } from './harness.ts'
+
+const auth = '/api/v1/auth'
+const day = 86_400_000
+
+async function login({ call }: Registry, username = 'alice', secret = password) {
+  const answer = await call('POST', `${auth}/login`, { body: { username, password: secret } })
+  expect(answer.status, answer.text).to.equal(200)
+  return answer.json
+}
+
+async function meCode({ call }: Registry, token: string): Promise<string> {
+  const answer = await call('GET', `${auth}/me`, { token })
+  return answer.status === 200 ? 'ok' : answer.json.code
+}
+
+const refresh = ({ call }: Registry, token: string, body?: unknown) =>
+  call('POST', `${auth}/refresh`, { token, ...(body === undefined ? {} : { body }) })
+
+describe('password', () => {
+  const better = 'another honest phrase'
+  const change = ({ call }: Registry, token: string, current: string, next = better) =>
+    call('PUT', `${auth}/password`, {
+      token,
+      body: { current_password: current, new_password: next },
+    })
+
+  it('changes, and every other session ends', () =>
+    withRegistry(async registry => {
+      const [here, there] = [await registry.register('alice'), await login(registry)]
+      expect((await change(registry, here.access_token, password)).status).to.equal(204)
+      expect(await meCode(registry, here.access_token)).to.equal('ok')
+      expect(await meCode(registry, there.access_token)).to.equal('token-revoked')
+      await login(registry, 'alice', better)
+      expect(await registry.audited('password.changed')).to.have.length(1)
+    }))
+
+  it('stays when the current one is wrong, and tries are counted with those of logins', () =>
+    withRegistry(async registry => {
+      const { access_token } = await registry.register('alice')
+      for (let count = 0; count < 10; count++) {
+        const answer = await change(registry, access_token, 'wrong')
+        expect([answer.status, answer.json.code]).to.deep.equal([401, 'invalid-credentials'])
+      }
+      expect((await change(registry, access_token, password)).status).to.equal(429)
+      const body = { username: 'alice', password }
+      expect((await registry.call('POST', `${auth}/login`, { body })).status).to.equal(429)
+    }))
+
+  it('is set anew with a reset code, once, and every session ends', () =>
+    withRegistry(async registry => {
+      const { access_token, account } = await registry.register('alice')
+      const { hashOfSecret } = await import('../../../src/server/accounts/service-tokens.ts')
+      const expiresAtMs = registry.clock.nowMs + 60_000
+      const hash = hashOfSecret('rst_code')
+      await registry.store.createResetCode({ accountId: account.id, hash, expiresAtMs })
+      const reset = (code: string, username = 'alice') =>
+        registry.call('POST', `${auth}/reset`, { body: { username, code, new_password: better } })
+      for (const answer of [await reset('rst_wrong'), await reset('rst_code', 'nobody')]) {
+        expect([answer.status, answer.json.code]).to.deep.equal([401, 'invalid-credentials'])
+      }
+      expect((await reset('rst_code')).status).to.equal(204)
+      expect(await meCode(registry, access_token)).to.equal('token-revoked')
+      await login(registry, 'alice', better)
+      expect((await reset('rst_code')).status).to.equal(401)
+      expect(await registry.audited('password.reset_failed')).to.have.length(3)
+    }))
+})
+
+describe('service tokens', () => {
+  const make = ({ call }: Registry, token: string, body: object = { name: 'ci' }) =>
+    call('POST', `${auth}/tokens`, { token, body })
+
+  it('are shown once, and say whose they are', () =>
+    withRegistry(async registry => {
+      const { access_token } = await registry.register('alice')
+      const made = await make(registry, access_token, { name: 'ci', scopes: ['publish'] })
+      expect(made.status).to.equal(201)
+      expect(made.json.token).to.match(/^svc_/)
+      expect(Date.parse(made.json.expires_at) - registry.clock.nowMs).to.equal(90 * day)
+      const listed = await registry.call('GET', `${auth}/tokens`, { token: access_token })
+      expect(listed.text).not.to.include('svc_')
+      const me = await registry.call('GET', `${auth}/me`, { token: made.json.token })
+      expect(me.json).to.deep.include({ username: 'alice', scopes: ['publish'], session: null })
+      expect(me.json.token).to.include({ id: made.json.id, name: 'ci' })
+    }))
+
+  it('cannot refresh, manage the account, or make tokens', () =>
+    withRegistry(async registry => {
+      const { access_token, refresh_token } = await registry.register('alice')
+      const { token } = (await make(registry, access_token)).json
+      const body = { current_password: password, new_password: 'another honest phrase' }
+      const tried: [method: string, path: string, body?: object][] = [
+        ['PUT', 'password', body],
+        ['POST', 'tokens', { name: 'more' }],
+        ['GET', 'tokens'],
+        ['GET', 'sessions'],
+        ['POST', 'logout', { all: true }],
+      ]
+      for (const [method, path, sent] of tried) {
+        const options = { token, ...(sent === undefined ? {} : { body: sent }) }
+        const answer = await registry.call(method, `${auth}/${path}`, options)
+        expect([answer.status, answer.json.code], path).to.deep.equal([403, 'insufficient-scope'])
+        expect(answer.headers['www-authenticate']).to.include('scope="account"')
+      }
+      for (const sent of [undefined, { refresh_token }]) {
+        const answer = await refresh(registry, token, sent)
+        expect([answer.status, answer.json.code]).to.deep.equal([401, 'token-invalid'])
+      }
+    }))
+
+  it('end by time, by hand, and with the account', () =>
+    withRegistry(async registry => {
+      const { access_token, account } = await registry.register('alice')
+      const short = (await make(registry, access_token, { name: 'a', expires_in_days: 1 })).json
+      const long = (await make(registry, access_token, { name: 'b', expires_in_days: 365 })).json
+      registry.clock.nowMs += day - 1
+      expect(await meCode(registry, short.token)).to.equal('ok')
+      registry.clock.nowMs += 1
+      expect(await meCode(registry, short.token)).to.equal('token-expired')
+      await registry.store.setDisabled(account.id, 1)
+      expect(await meCode(registry, long.token)).to.equal('token-revoked')
+      await registry.store.setDisabled(account.id, null)
+      const { access_token: token } = await login(registry)
+      const path = `${auth}/tokens/${long.id}`
+      expect((await registry.call('DELETE', path, { token })).status).to.equal(204)
+      expect(await meCode(registry, long.token)).to.equal('token-revoked')
+      expect((await registry.call('DELETE', path, { token })).status).to.equal(404)
+      const actions = (await registry.audited()).map(({ action }) => action)
+      expect(actions).to.include.members(['token.created', 'token.revoked'])
+    }))
+
+  it('are as many as the bound allows', () =>
+    withRegistry(
+      async registry => {
+        const { access_token } = await registry.register('alice')
+        expect((await make(registry, access_token)).status).to.equal(201)
+        const answer = await make(registry, access_token)
+        expect([answer.status, answer.json.code]).to.deep.equal([409, 'too-many-tokens'])
+      },
+      { limits: { maxServiceTokens: 1 } },
+    ))
+})

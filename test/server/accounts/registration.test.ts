@@ -1,0 +1,226 @@
+import { expect } from 'chai'
+import fc from 'fast-check'
+import { usernamePattern } from '../../../src/lib/registry/wire.ts'
+import { hashOfSecret } from '../../../src/server/accounts/service-tokens.ts'
+import { password, type Registry, withRegistry } from './harness.ts'
+
+const auth = '/api/v1/auth'
+const minute = 60_000
+
+const signUp = ({ call }: Registry, username: unknown, more: object = {}) =>
+  call('POST', `${auth}/register`, {
+    body: { username, email: 'someone@studio.example', password, ...more },
+  })
+
+describe('registration', () => {
+  it('answers with tokens, the account, and where to ask for it', () =>
+    withRegistry(async registry => {
+      const answer = await signUp(registry, 'Alice')
+      expect(answer.status).to.equal(201)
+      expect(answer.headers).to.include({ location: `${auth}/me`, 'cache-control': 'no-store' })
+      expect(answer.json).to.include({ expires_in: 86_400, refresh_expires_in: 30 * 86_400 })
+      expect(answer.json.account.id).to.match(/^[0-9a-f]{8}-[0-9a-f]{4}-7/)
+      expect(await registry.audited('account.registered')).to.have.length(1)
+    }))
+
+  it('makes one account when many ask for one name at the same time', () =>
+    withRegistry(async registry => {
+      const names = ['alice', 'ALICE', 'Alice', 'aLiCe']
+      const all = await Promise.all(
+        Array.from({ length: 40 }, (_, at) => {
+          const email = `a${at}@studio.example`
+          return signUp(registry, names[at % names.length], { email })
+        }),
+      )
+      const statuses = all.map(({ status }) => status).toSorted()
+      expect(statuses).to.deep.equal([201, ...Array.from({ length: 39 }, () => 409)])
+      expect(await registry.store.countAccounts()).to.equal(1)
+    }))
+
+  it('says the same of a name and of an address that are taken', () =>
+    withRegistry(async registry => {
+      await signUp(registry, 'alice')
+      const name = await signUp(registry, 'ALICE', { email: 'other@studio.example' })
+      const email = await signUp(registry, 'bob', { email: 'Someone@Studio.Example' })
+      expect([name.status, name.json.code]).to.deep.equal([409, 'account-exists'])
+      const { instance: _, ...first } = name.json
+      const { instance: __, ...second } = email.json
+      expect(first).to.deep.equal(second)
+    }))
+
+  const wrongNames = [
+    'ab',
+    'a'.repeat(65),
+    '\u0430lice',
+    '\uff21lice',
+    'ali\u200bce',
+    'ali\u202ece',
+    'e\u0301ric',
+    '\u0130stanbul',
+    'a\u0000b',
+    'a\ud800b',
+    ' alice',
+    'alice ',
+    'al ice',
+    'alice\n',
+    '-alice',
+    'alice.',
+    'al..ice',
+    "' OR 1=1--",
+    '"; DROP TABLE accounts',
+    'al%ice',
+    '<script>',
+    '\u001b[31mred',
+    'admin',
+    'Root',
+    null,
+    7,
+    ['alice'],
+    { $ne: null },
+  ]
+  it('refuses names that are none, that look like others, or that are ours', () =>
+    withRegistry(async registry => {
+      for (const name of wrongNames) {
+        const answer = await signUp(registry, name)
+        expect([answer.status, answer.json.code], String(name)).to.deep.equal([
+          422,
+          'validation-failed',
+        ])
+        expect(answer.json.errors[0].pointer).to.equal('/username')
+      }
+      expect(await registry.store.countAccounts()).to.equal(0)
+    }))
+
+  it('never fails on any name', () =>
+    withRegistry(async registry => {
+      const strange = fc.string({ unit: 'binary', maxLength: 80 })
+      await fc.assert(
+        fc.asyncProperty(strange, async name => {
+          fc.pre(!usernamePattern.test(name))
+          expect((await signUp(registry, name)).status).to.equal(422)
+        }),
+        { numRuns: 60 },
+      )
+    }))
+
+  const wrongEmails = [
+    '',
+    'a@b',
+    'a@localhost',
+    'a..b@x.example',
+    'a b@x.example',
+    'a@x.example\r\nBcc: b@x.example',
+    `${'a'.repeat(65)}@x.example`,
+    `a@${'x'.repeat(250)}.example`,
+    '\u00e4@x.example',
+    null,
+  ]
+  it('refuses addresses that are none', () =>
+    withRegistry(async registry => {
+      for (const email of wrongEmails) {
+        const answer = await signUp(registry, 'alice', { email })
+        expect(answer.status, String(email)).to.equal(422)
+        expect(answer.json.errors[0].pointer).to.equal('/email')
+      }
+    }))
+
+  const wrongPasswords = ['', 'seven77', 'a'.repeat(1025), 'lone \ud800 surrogate', null, 12345678]
+  it('refuses passwords too short or too long, and shows none back', () =>
+    withRegistry(async registry => {
+      for (const secret of wrongPasswords) {
+        const answer = await signUp(registry, 'alice', { password: secret })
+        expect(answer.status).to.equal(422)
+        expect(answer.json.errors[0].pointer).to.equal('/password')
+        if (typeof secret === 'string' && secret !== '') expect(answer.text).not.to.include(secret)
+      }
+    }))
+
+  const assigned = ['is_admin', 'id', 'kind', 'email_verified', '__proto__', 'constructor', 'role']
+  for (const name of assigned) {
+    it(`refuses the member ${name}`, () =>
+      withRegistry(async registry => {
+        const body = `{"username":"alice","email":"a@x.example","password":"${password}","${name}":{"admin":true}}`
+        const answer = await registry.call('POST', `${auth}/register`, { body })
+        expect([answer.status, answer.json.code]).to.deep.equal([422, 'validation-failed'])
+        expect(answer.json.errors[0].detail).to.include(name)
+        expect(({} as Record<string, unknown>).admin).to.equal(undefined)
+        expect(await registry.store.countAccounts()).to.equal(0)
+      }))
+  }
+
+  it('warns of a bad password where only this machine is, refuses it elsewhere', async () => {
+    const bad: [secret: string, more?: object][] = [
+      ['password123'],
+      ['alice-alice', { username: 'alice-alice' }],
+      ['someone@studio.example'],
+    ]
+    await withRegistry(async registry => {
+      expect((await signUp(registry, 'alice', { password: 'password123' })).status).to.equal(201)
+      const [warning] = registry.logged.filter(({ level }) => level === 'warn')
+      expect(warning?.fields).to.deep.equal({ username: 'alice', flaw: 'common' })
+    })
+    await withRegistry(
+      async registry => {
+        for (const [secret, more] of bad) {
+          const answer = await signUp(registry, 'alice', { password: secret, ...more })
+          expect([answer.status, answer.json.code]).to.deep.equal([422, 'password-blocked'])
+          expect(answer.json.errors[0].pointer).to.equal('/password')
+        }
+        expect((await signUp(registry, 'alice')).status).to.equal(201)
+      },
+      { local: false },
+    )
+  })
+
+  it('is by invitation, each good for one account', () =>
+    withRegistry(
+      async registry => {
+        const hash = hashOfSecret('inv_one')
+        const { nowMs } = registry.clock
+        const expiresAtMs = nowMs + minute
+        await registry.store.createInvite({ hash, createdAtMs: nowMs, expiresAtMs })
+        for (const more of [{}, { invite: 'inv_two' }]) {
+          const answer = await signUp(registry, 'alice', more)
+          expect([answer.status, answer.json.code]).to.deep.equal([403, 'registration-closed'])
+        }
+        expect((await signUp(registry, 'alice', { invite: 'inv_one' })).status).to.equal(201)
+        const again = { invite: 'inv_one', email: 'bob@studio.example' }
+        expect((await signUp(registry, 'bob', again)).status).to.equal(403)
+        expect(await registry.audited('registration.refused')).to.have.length(2)
+      },
+      { registration: 'invite' },
+    ))
+
+  it('is closed when it is closed', () =>
+    withRegistry(
+      async registry => {
+        const answer = await signUp(registry, 'alice', { invite: 'inv_one' })
+        expect([answer.status, answer.json.code]).to.deep.equal([403, 'registration-closed'])
+      },
+      { registration: 'closed' },
+    ))
+
+  it('is counted by address where others reach the registry, and not on loopback', async () => {
+    const many = async (registry: Registry) => {
+      const statuses = []
+      for (let at = 0; at < 4; at++) {
+        const more = { email: `a${at}@studio.example` }
+        statuses.push((await signUp(registry, `alice${at}`, more)).status)
+      }
+      return statuses
+    }
+    const limits = { maxRegistrations: 3 }
+    await withRegistry(
+      async registry => {
+        expect(await many(registry)).to.deep.equal([201, 201, 201, 429])
+        registry.clock.nowMs += 60 * minute
+        expect((await signUp(registry, 'late')).status).to.equal(201)
+      },
+      { local: false, limits },
+    )
+    await withRegistry(
+      async registry => expect(await many(registry)).to.deep.equal([201, 201, 201, 201]),
+      { limits },
+    )
+  })
+})

@@ -1,0 +1,100 @@
+import { expect } from 'chai'
+import { decodeJwt } from 'jose'
+import { password, type Registry, withRegistry } from './harness.ts'
+
+const auth = '/api/v1/auth'
+
+async function login({ call }: Registry, username = 'alice', secret = password) {
+  const answer = await call('POST', `${auth}/login`, { body: { username, password: secret } })
+  expect(answer.status, answer.text).to.equal(200)
+  return answer.json
+}
+
+async function meCode({ call }: Registry, token: string): Promise<string> {
+  const answer = await call('GET', `${auth}/me`, { token })
+  return answer.status === 200 ? 'ok' : answer.json.code
+}
+
+const refresh = ({ call }: Registry, token: string, body?: unknown) =>
+  call('POST', `${auth}/refresh`, { token, ...(body === undefined ? {} : { body }) })
+
+describe('sessions', () => {
+  it('are listed and ended one by one', () =>
+    withRegistry(async registry => {
+      const first = await registry.register('alice')
+      registry.clock.nowMs += 1000
+      const headers = { 'User-Agent': 'laptop\u00e9' }
+      const body = { username: 'alice', password }
+      const second = (await registry.call('POST', `${auth}/login`, { body, headers })).json
+      const { json } = await registry.call('GET', `${auth}/sessions`, { token: first.access_token })
+      expect(json.sessions.map((row: any) => row.current)).to.deep.equal([false, true])
+      expect(json.sessions[0]).to.include({ address: '127.0.0.1', user_agent: 'laptop??' })
+      const path = `${auth}/sessions/${json.sessions[0].id}`
+      const token = first.access_token
+      expect((await registry.call('DELETE', path, { token })).status).to.equal(204)
+      expect(await meCode(registry, second.access_token)).to.equal('token-revoked')
+      expect((await registry.call('DELETE', path, { token })).status).to.equal(404)
+    }))
+
+  it('of somebody else cannot be ended', () =>
+    withRegistry(async registry => {
+      const [alice, bob] = [await registry.register('alice'), await registry.register('bob')]
+      const { sid } = decodeJwt(alice.access_token)
+      const ids = [sid, "' OR 1=1--", '%00', '..%2f..', '*']
+      for (const id of ids) {
+        const path = `${auth}/sessions/${encodeURIComponent(String(id))}`
+        const answer = await registry.call('DELETE', path, { token: bob.access_token })
+        expect(answer.status, path).to.equal(404)
+      }
+      expect(await meCode(registry, alice.access_token)).to.equal('ok')
+    }))
+
+  it('end with logout, this one or all of them', () =>
+    withRegistry(async registry => {
+      const [first, second] = [await registry.register('alice'), await login(registry)]
+      const out = (token: string, body?: object) =>
+        registry.call('POST', `${auth}/logout`, { token, ...(body === undefined ? {} : { body }) })
+      expect((await out(first.access_token)).status).to.equal(204)
+      expect(await meCode(registry, first.access_token)).to.equal('token-revoked')
+      expect(await meCode(registry, second.access_token)).to.equal('ok')
+      const third = await login(registry)
+      expect((await out(second.access_token, { all: true })).status).to.equal(204)
+      for (const { access_token, refresh_token } of [second, third]) {
+        expect(await meCode(registry, access_token)).to.equal('token-revoked')
+        expect((await refresh(registry, refresh_token)).json.code).to.equal('token-revoked')
+      }
+    }))
+
+  it('are out at once when the account is disabled, and in again when it is not', () =>
+    withRegistry(async registry => {
+      const { access_token, refresh_token, account } = await registry.register('alice')
+      await registry.store.setDisabled(account.id, registry.clock.nowMs)
+      expect(await meCode(registry, access_token)).to.equal('token-revoked')
+      expect((await refresh(registry, refresh_token)).json.code).to.equal('token-revoked')
+      await registry.store.setDisabled(account.id, null)
+      expect(await meCode(registry, access_token)).to.equal('ok')
+    }))
+
+  it('are out at once when the account is deleted', () =>
+    withRegistry(async registry => {
+      const { access_token, account } = await registry.register('alice')
+      await registry.store.deleteAccount(account.id, 0)
+      expect(await meCode(registry, access_token)).to.equal('token-revoked')
+    }))
+
+  it('beyond the bound end, the oldest first', () =>
+    withRegistry(
+      async registry => {
+        const tokens = [await registry.register('alice')]
+        for (let count = 0; count < 2; count++) {
+          registry.clock.nowMs += 1000
+          tokens.push(await login(registry))
+        }
+        const codes = await Promise.all(
+          tokens.map(({ access_token }) => meCode(registry, access_token)),
+        )
+        expect(codes).to.deep.equal(['token-revoked', 'ok', 'ok'])
+      },
+      { limits: { maxAccountSessions: 2 } },
+    ))
+})
