@@ -72,6 +72,17 @@ describe('PresenceNews', () => {
     news.follow(() => expect.fail('nobody was there'))
   })
 
+  it('logs each new mode once', () => {
+    const log = recordingLog()
+    const news = new PresenceNews(log)
+    const app = { dccType: 'blender', mode: 'background' } as const
+    const quiet = { ...linked, document: null }
+    for (const next of [quiet, { ...quiet, app }, { ...quiet, app, busy: true }]) news.next(next)
+    expect(log.lines.map(({ text }) => text)).to.deep.equal([
+      'the application has another mode {"mode":"background"}',
+    ])
+  })
+
   it('logs each new document once', () => {
     const log = recordingLog()
     const news = new PresenceNews(log)
