@@ -1,6 +1,7 @@
 /**
  * `node bench/blender.ts [MOVES]`: how soon a subscribed client hears of a move in Blender, and what
- * a snapshot costs Blender's main thread. Needs Blender; with a window also Xvfb and openbox.
+ * that costs Blender: its main thread per snapshot, its CPU time per publish. Needs Blender; with a
+ * window also Xvfb and openbox.
  */
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
@@ -17,20 +18,33 @@ import {
   type InstalledAddon,
 } from '../test/helpers/blender-addon.ts'
 import { blenderModes } from '../test/helpers/blender-modes.ts'
-import { startRemote } from '../test/helpers/blender-remote.ts'
+import { type Remote, startRemote } from '../test/helpers/blender-remote.ts'
 import { describeMachine } from './machine.ts'
+import { quantile } from './stats.ts'
+import { formatNumber } from './table.ts'
 
 const moves = Number(process.argv[2] ?? 30)
 /** Longer than any throttle here: each move is a first change after a pause. */
 const pauseMs = 1500
 const scene = 'scene://current'
+const scenes = [
+  ['3 objects', []],
+  ['10,000 objects', ['many']],
+] as const
+const columns = ['p50 ms', 'p95 ms', 'max ms', 'CPU ms per publish', 'of it without the link']
 
-/** From the change in Blender to the client's notice, in ms, sorted. */
-async function latencies(
+interface Linked {
+  readonly blender: Remote
+  readonly updates: Updates
+}
+
+/** A Blender with its scene prepared and told, and a client that listens; all of it ends after. */
+async function whileLinked<Found>(
   addon: InstalledAddon,
   { args, command }: (typeof blenderModes)[number],
   prepare: readonly string[],
-): Promise<number[]> {
+  measure: (linked: Linked) => Promise<Found>,
+): Promise<Found> {
   const registryDir = await mkdtemp(join(addon.folder, 'registry-'))
   const serving = await startServe(registryDir)
   const client = new Client({ name: 'bench', version: '1' }) as unknown as SdkClient
@@ -45,17 +59,7 @@ async function latencies(
       await updates.until(scene, 1, 60_000)
       await sleep(3 * pauseMs)
     }
-    const found: number[] = []
-    for (let move = 0; move < moves; move += 1) {
-      const before = updates.count(scene)
-      const told = updates
-        .until(scene, before + 1, 60_000)
-        .then(() => performance.timeOrigin + performance.now())
-      const at = await blender.tell('move')
-      found.push((await told) - at)
-      await sleep(pauseMs)
-    }
-    return found.toSorted((a, b) => a - b)
+    return await measure({ blender, updates })
   } finally {
     await blender.quit()
     await client.close()
@@ -63,31 +67,71 @@ async function latencies(
   }
 }
 
-function quantile(sorted: readonly number[], share: number): string {
-  return (sorted[Math.floor(share * (sorted.length - 1))] ?? NaN).toFixed(1)
+/** The figures of `columns`. */
+async function measureMoves({ blender, updates }: Linked): Promise<readonly number[]> {
+  const latencies: number[] = []
+  const published = updates.count(scene)
+  const linked = await cpuOf(blender, async () => {
+    for (let move = 0; move < moves; move += 1) {
+      const told = updates
+        .until(scene, updates.count(scene) + 1, 60_000)
+        .then(() => performance.timeOrigin + performance.now())
+      const at = await blender.tell('move')
+      latencies.push((await told) - at)
+      await sleep(pauseMs)
+    }
+  })
+  const publishes = updates.count(scene) - published
+  const idle = await cpuOf(blender, () => sleep(linked.tookMs))
+  // A window is drawn again after each move, whoever listens.
+  await blender.tell('disconnect')
+  const alone = await cpuOf(blender, async () => {
+    for (let move = 0; move < moves; move += 1) {
+      await blender.tell('move')
+      await sleep(linked.tookMs / moves)
+    }
+  })
+  const aloneIdle = await cpuOf(blender, () => sleep(alone.tookMs))
+  return [
+    ...[0.5, 0.95, 1].map(share => quantile(latencies, share)),
+    (linked.cpuMs - idle.cpuMs) / publishes,
+    (alone.cpuMs - aloneIdle.cpuMs) / moves,
+  ]
 }
 
-const addon = await installAddon()
-try {
-  console.log(describeMachine())
+async function cpuOf(
+  blender: Remote,
+  run: () => Promise<unknown>,
+): Promise<{ cpuMs: number; tookMs: number }> {
+  const [cpuBefore, began] = [await blender.cpuMs(), performance.now()]
+  await run()
+  return { cpuMs: (await blender.cpuMs()) - cpuBefore, tookMs: performance.now() - began }
+}
+
+/** Main thread per snapshot, measured inside Blender. */
+async function printSnapshotCost(addon: InstalledAddon): Promise<void> {
   const folder = join(addon.folder, 'files')
   await mkdir(folder)
   const script = join(insideBlender, 'snapshot_facts.py')
   const cost = addon.run([...background, '--python', script, '--', folder])
   await cost.exited
   for (const [line] of cost.output().matchAll(/\d+ objects, .* ms/g)) console.log(line)
+}
+
+// Each run, its two controls, and as much again for a slow machine.
+const addon = await installAddon(120_000 + moves * pauseMs * 8)
+try {
+  console.log(describeMachine())
+  await printSnapshotCost(addon)
+  console.log(`| | ${columns.join(' | ')} |\n|---|${'---:|'.repeat(columns.length)}`)
   for (const mode of blenderModes) {
     if (!hasPrograms(...mode.needs)) {
       console.log(`${mode.mode}: one of ${mode.needs.join(', ')} is not installed`)
       continue
     }
-    for (const [about, prepare] of [
-      ['3 objects', []],
-      ['10000 objects', ['many']],
-    ] as const) {
-      const found = await latencies(addon, mode, prepare)
-      const [middle, late, worst] = [0.5, 0.95, 1].map(share => quantile(found, share))
-      console.log(`${mode.mode}, ${about}: p50 ${middle} ms, p95 ${late} ms, max ${worst} ms`)
+    for (const [about, prepare] of scenes) {
+      const found = await whileLinked(addon, mode, prepare, measureMoves)
+      console.log(`| ${mode.mode}, ${about} | ${found.map(formatNumber).join(' | ')} |`)
     }
   }
 } finally {

@@ -10,8 +10,6 @@ import { runProgram } from './program.ts'
 /** Where the Python files are that run inside Blender. */
 export const insideBlender = fileURLToPath(new URL('../adapters/blender/', import.meta.url))
 
-const blenderDeadlineMs = 100_000
-
 export interface BlenderRun {
   readonly child: ChildProcess
   readonly pid: number
@@ -33,21 +31,24 @@ export function hasPrograms(...names: string[]): boolean {
   return names.every(name => spawnSync('which', [name]).status === 0)
 }
 
-export async function installAddon(): Promise<InstalledAddon> {
+/** A Blender that runs for longer than `deadlineMs` is ended. */
+export async function installAddon(deadlineMs = 100_000): Promise<InstalledAddon> {
   const folder = await mkdtemp(join(tmpdir(), 'service-cli-addon-'))
   const [scripts, config, zip] = ['scripts', 'config', 'addon.zip'].map(name => join(folder, name))
   await Promise.all([mkdir(scripts ?? ''), mkdir(config ?? '')])
   const installed: InstalledAddon = {
     folder,
-    run: (args, env = {}, command = ['blender']) =>
-      start([...command, ...args], {
+    run: (args, env = {}, command = ['blender']) => {
+      const ownEnv = {
         ...cleanEnvironment(folder),
         // Where Blender leaves the session it had when it quits.
         TMPDIR: folder,
         BLENDER_USER_SCRIPTS: scripts,
         BLENDER_USER_CONFIG: config,
         ...env,
-      }),
+      }
+      return start([...command, ...args], ownEnv, deadlineMs)
+    },
     remove: () => rm(folder, { recursive: true, force: true, maxRetries: 3 }),
   }
   const written = await runProgram(['adapter', 'blender', '--out', zip ?? ''])
@@ -61,12 +62,12 @@ export async function installAddon(): Promise<InstalledAddon> {
 /** Without the settings of whoever runs the tests; an uncaught error is exit code 7. */
 export const background = ['-b', '--factory-startup', '--python-exit-code', '7']
 
-function start([program = '', ...args]: readonly string[], env: NodeJS.ProcessEnv): BlenderRun {
-  const child = spawn(program, args, {
-    env,
-    stdio: ['pipe', 'pipe', 'pipe'],
-    timeout: blenderDeadlineMs,
-  })
+function start(
+  [program = '', ...args]: readonly string[],
+  env: NodeJS.ProcessEnv,
+  timeout: number,
+): BlenderRun {
+  const child = spawn(program, args, { env, stdio: ['pipe', 'pipe', 'pipe'], timeout })
   let output = ''
   for (const stream of [child.stdout, child.stderr]) {
     stream.setEncoding('utf8').on('data', (text: string) => (output += text))

@@ -7,6 +7,7 @@ interface Said {
   failed?: true
   did?: string
   at?: number
+  found?: number | null
 }
 
 /** A Blender with the add-on that does what it is told. */
@@ -14,6 +15,8 @@ export interface Remote {
   readonly run: BlenderRun
   /** Resolves with the wall-clock time, in ms, at which Blender began to do it. */
   tell(word: string): Promise<number>
+  /** CPU time that Blender has used so far, user and system. */
+  cpuMs(): Promise<number>
   quit(): Promise<number | null>
 }
 
@@ -39,15 +42,17 @@ export async function startRemote(
     const coming = said ?? new Promise<Said>(resolve => waiting.push(resolve))
     return Promise.race([coming, run.failed])
   }
+  const ask = async (word: string): Promise<Said> => {
+    run.child.stdin?.write(`${word}\n`)
+    const said = await next()
+    if (said.did !== word) throw new Error(`${word} failed in Blender\n${run.output()}`)
+    return said
+  }
   await next()
   return {
     run,
-    async tell(word) {
-      run.child.stdin?.write(`${word}\n`)
-      const said = await next()
-      if (said.did !== word) throw new Error(`${word} failed in Blender\n${run.output()}`)
-      return said.at ?? 0
-    },
+    tell: async word => (await ask(word)).at ?? 0,
+    cpuMs: async () => (await ask('cpu')).found ?? 0,
     async quit() {
       run.child.stdin?.write('quit\n')
       return run.exited

@@ -2,6 +2,7 @@
 
 import os
 import time
+import traceback
 from contextlib import contextmanager
 
 import bpy
@@ -24,6 +25,7 @@ class LinkSession:
     def __init__(self, settings, version, clock=time.monotonic, make_link=HostLink):
         self.settings = settings
         self.rendering = False
+        self.failure = None
         self.on_render_began = _nothing
         self.on_rendered = _nothing
         self._clock = clock
@@ -83,7 +85,9 @@ class LinkSession:
         """What the timer does, and `service_cli_link.pump()` in background mode."""
         self.link.pump()
         if self.busy:
-            return
+            if _render_runs():
+                return
+            self.render_ended("render.end")  # one that never said how it ended
         if bpy.app.background:
             bpy.context.view_layer.update()  # until then Blender itself does not know
         if self.settings.actions:
@@ -183,21 +187,32 @@ class LinkSession:
         self._collecting = True
         started = self._clock()
         try:
-            if self.settings.scene:
-                self._revision += 1
-                scene = snapshot.collect(
-                    self.settings.detail,
-                    self.link.limits,
-                    self._revision,
-                    self._missing.warnings(bpy),
-                    self._document_now(),
-                )
-                self.link.set_scene(scene)
+            self._tell_scene()
             if self.settings.objects:
                 self._tell_objects()
+            self.failure = None
+        except Exception as error:
+            self._failed(error)
         finally:
             self._collecting = False
             self._cadence.collected(self._clock() - started)
+
+    def _failed(self, error):
+        """Said once and not at each change; whatever Blender was doing goes on."""
+        failure = "the scene could not be read: %s: %s" % (type(error).__name__, error)
+        if failure != self.failure:
+            self.failure = failure
+            traceback.print_exc()
+
+    def _tell_scene(self):
+        if self.settings.scene:
+            self._revision += 1
+            warnings = self._missing.warnings(bpy)
+            document = self._document_now()
+            detail, limits = self.settings.detail, self.link.limits
+            self.link.set_scene(
+                snapshot.collect(detail, limits, self._revision, warnings, document)
+            )
 
     def _tell_objects(self):
         objects = bpy.context.scene.objects
@@ -248,6 +263,12 @@ class LinkSession:
 
 def _nothing():
     return None
+
+
+def _render_runs():
+    """Before Blender 3.3 there is no asking: it runs until it says that it ended."""
+    is_running = getattr(bpy.app, "is_job_running", None)
+    return is_running is None or is_running("RENDER")
 
 
 def _path_of(action):

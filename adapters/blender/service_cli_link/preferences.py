@@ -116,6 +116,8 @@ def draw_status(layout):
         row.label(text=status.text)
         if status.last_error:
             layout.label(text="Last error: " + str(status.last_error), icon="ERROR")
+        if session.failure:
+            layout.label(text=session.failure, icon="ERROR")
     if RUNNING is not None and RUNNING.note:
         layout.label(text=RUNNING.note)
 

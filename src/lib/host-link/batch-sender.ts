@@ -3,7 +3,7 @@ import { BoundedQueue, type QueueItem } from './bounded-queue.ts'
 import type { ClientLimits } from './client-limits.ts'
 import { jsonObjectText } from './json-text.ts'
 import type { AskFailure, Link } from './link.ts'
-import { pauseOn } from './pause-on.ts'
+import { pause } from './pause.ts'
 
 export interface BatchParts {
   readonly limits: ClientLimits
@@ -80,7 +80,7 @@ export class BatchSender {
     const again = failure.retryable || failure.code === 'limit'
     if (again && ++this.#attempts < this.#parts.limits.maxAttempts) {
       this.queue.giveBack(batch)
-      return pauseOn(link, this.#parts.timer, this.#parts.limits.resendMs)
+      return pause(this.#parts.timer, this.#parts.limits.resendMs, link.signal)
     }
     this.#attempts = 0
     this.#single = Math.max(0, this.#single - batch.length)

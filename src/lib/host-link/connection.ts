@@ -5,6 +5,7 @@ import { type Ending, afterEnding } from './after-ending.ts'
 import type { ClientLimits } from './client-limits.ts'
 import type { HostAddress } from './host-address.ts'
 import { Link, type ServerWord } from './link.ts'
+import { pause } from './pause.ts'
 
 export type HostState =
   /** Not started, or stopped. */
@@ -111,7 +112,7 @@ export class Connection {
         break
       }
       this.#set('waiting', `${next.text}; trying again`, next.text)
-      await this.#pause(next.delayMs, signal)
+      await pause(this.#parts.timer, next.delayMs, signal)
     }
     clearInterval(alive)
   }
@@ -158,18 +159,6 @@ export class Connection {
   #wasStable(): boolean {
     const { clock, limits } = this.#parts
     return this.#openedAt !== null && clock.now() - this.#openedAt >= limits.stableMs
-  }
-
-  #pause(delayMs: number, signal: AbortSignal): Promise<void> {
-    return new Promise(resolve => {
-      const cancel = this.#parts.timer.after(delayMs, done)
-      function done(): void {
-        cancel()
-        signal.removeEventListener('abort', done)
-        resolve()
-      }
-      signal.addEventListener('abort', done)
-    })
   }
 
   #set(state: HostState, text: string, lastError = this.#status.lastError): void {

@@ -1,3 +1,4 @@
+import { isSessionId, sessionIdForm } from '../session-id.ts'
 import { BatchSender, type BatchParts } from './batch-sender.ts'
 import { HostLinkError } from './errors.ts'
 import { type Feed, Pump } from './feed.ts'
@@ -11,8 +12,6 @@ export interface EventBufferOptions {
   /** Bytes of one message beyond which it is cut: 1 to 65536. Default 4096. */
   readonly maxMessageBytes?: number
 }
-
-const sessionIdForm = /^[A-Za-z0-9._~:@+-]{1,128}$/
 
 /** Session events on their way to the server, with the buffers they go to. */
 export class EventFeed implements Feed {
@@ -110,8 +109,7 @@ function openMembers(sessionId: string, { maxlen, maxMessageBytes }: EventBuffer
 }
 
 function checkSessionId(sessionId: string): void {
-  if (sessionIdForm.test(sessionId) && sessionId !== '.' && sessionId !== '..') return
-  throw new TypeError('a session id has 1 to 128 of the characters A-Z a-z 0-9 . _ ~ : @ + -')
+  if (!isSessionId(sessionId)) throw new TypeError(`a session id must be ${sessionIdForm}`)
 }
 
 function checkRange(name: string, value: number | undefined, most: number): void {

@@ -23,7 +23,7 @@ import { messageText } from './json-text.ts'
 import type { AskFailure, Link, ServerWord } from './link.ts'
 import { type HostProducer, Producers } from './producers.ts'
 import { Questions } from './questions.ts'
-import { SceneSlot } from './scene-slot.ts'
+import { SceneFeed } from './scene-feed.ts'
 import { StatusWatch, type WaitOptions } from './status-watch.ts'
 import { type PutArtefact, Uploads } from './uploads.ts'
 import type { DocumentState, LinkAuditRecord, LinkEvent, Mode } from './wire.ts'
@@ -69,7 +69,7 @@ export { Secret } from '../secret.ts'
 export class HostClient {
   readonly #watch: StatusWatch
   readonly #app: AppState
-  readonly #scene: SceneSlot
+  readonly #scene: SceneFeed
   readonly #audit: AuditFeed
   readonly #events: EventFeed
   readonly #producers: Producers
@@ -112,7 +112,7 @@ export class HostClient {
     const heartbeat = () => this.#heartbeat(0)
     this.#app = new AppState({ app, instanceId, document, clientVersion: version, heartbeat })
     const now = () => clock.now()
-    this.#scene = new SceneSlot({ limits, timer, now, refused: report('the scene') })
+    this.#scene = new SceneFeed({ limits, timer, now, refused: report('the scene') })
     this.#audit = new AuditFeed({ limits, timer, refused: report('an audit record') })
     this.#events = new EventFeed({ limits, timer, refused: report('a session event or buffer') })
     this.#producers = new Producers({

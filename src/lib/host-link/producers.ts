@@ -1,10 +1,11 @@
 import type { Logger } from '../logger.ts'
 import type { Timer } from '../timer.ts'
+import { isScheme } from '../uri-scheme.ts'
 import type { ClientLimits } from './client-limits.ts'
 import { type Feed, Pump } from './feed.ts'
 import { jsonText, messageText } from './json-text.ts'
 import type { AskFailure, Link } from './link.ts'
-import { pauseOn } from './pause-on.ts'
+import { pause } from './pause.ts'
 import type { LinkDescriptor, LinkTemplate } from './wire.ts'
 
 /** One entry of what `read` returns: exactly one of `text` and `blob`. */
@@ -46,8 +47,6 @@ export interface Entry {
   readonly updates: Set<string>
 }
 
-const schemeForm = /^[a-z][a-z0-9+.-]{0,63}$/
-
 /** The producers of the application: offered after every welcome, kept up to date, read from. */
 export class Producers implements Feed {
   readonly #parts: ProducersParts
@@ -62,7 +61,7 @@ export class Producers implements Feed {
 
   add(producer: HostProducer): Entry {
     const { scheme } = producer
-    if (!schemeForm.test(scheme)) {
+    if (!isScheme(scheme)) {
       throw new TypeError(`"${scheme}" is no URI scheme: lower-case letters, digits, + - .`)
     }
     if (this.#entries.has(scheme))
@@ -156,7 +155,7 @@ export class Producers implements Feed {
   async #list(link: Link, producer: HostProducer): Promise<readonly LinkDescriptor[]> {
     const { timer, limits } = this.#parts
     const listed = Promise.resolve(producer.list())
-    const given = await Promise.race([listed, pauseOn(link, timer, limits.listTimeoutMs)])
+    const given = await Promise.race([listed, pause(timer, limits.listTimeoutMs, link.signal)])
     if (given !== undefined) return given
     listed.catch(() => {})
     throw new TypeError(`list() of ${producer.scheme} did not answer in ${limits.listTimeoutMs} ms`)

@@ -1,7 +1,7 @@
 import { escapePointer } from '../json-pointer.ts'
 import { type JsonObject, isJsonObject, parseJson } from '../json.ts'
 import { type Result, fail, ok } from '../result.ts'
-import type { LinkErrorCode, ServerMessage } from './wire.ts'
+import { type LinkErrorCode, linkErrorCodes, type ServerMessage } from './wire.ts'
 
 /** An answer of the server; the further members of an `ok` depend on what was asked. */
 export type ServerReply =
@@ -98,20 +98,6 @@ const shapes: Readonly<Record<string, Shape>> = {
   },
 }
 
-const codes: ReadonlySet<string> = new Set<LinkErrorCode>([
-  'invalid',
-  'unknown_type',
-  'not_found',
-  'scheme_taken',
-  'scheme_reserved',
-  'unsupported',
-  'limit',
-  'busy',
-  'mismatch',
-  'internal',
-  'host_taken',
-])
-
 /** Reads one text frame of the server. Never throws. */
 export function parseServerMessage(frame: string): Result<FromServer, ServerMessageProblem> {
   const broken = (message: string) => fail({ kind: 'broken', message } as const)
@@ -138,7 +124,7 @@ function typed(type: string, value: JsonObject, id: string | undefined): FromSer
   if (type === 'error') {
     const { code, message, retryable } = value
     // A newer server may know more codes.
-    const known = codes.has(String(code)) ? (code as LinkErrorCode) : 'internal'
+    const known = linkErrorCodes.find(each => each === code) ?? 'internal'
     return { type, id, code: known, message: String(message), retryable: retryable === true }
   }
   // Each member was checked against its shape above.

@@ -19,18 +19,21 @@ export const closeCodes = {
   hostTaken: 4423,
 } as const
 
-export type LinkErrorCode =
-  | 'invalid'
-  | 'unknown_type'
-  | 'not_found'
-  | 'scheme_taken'
-  | 'scheme_reserved'
-  | 'unsupported'
-  | 'limit'
-  | 'busy'
-  | 'mismatch'
-  | 'internal'
-  | 'host_taken'
+export const linkErrorCodes = [
+  'invalid',
+  'unknown_type',
+  'not_found',
+  'scheme_taken',
+  'scheme_reserved',
+  'unsupported',
+  'limit',
+  'busy',
+  'mismatch',
+  'internal',
+  'host_taken',
+] as const
+
+export type LinkErrorCode = (typeof linkErrorCodes)[number]
 
 export type Mode = 'gui' | 'background'
 

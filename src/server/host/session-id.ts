@@ -1,18 +1,15 @@
 import { type Result, fail, ok } from '../../lib/result.ts'
+import { isSessionId, sessionIdForm } from '../../lib/session-id.ts'
 
 /**
- * Characters that may stand unescaped in the path of a URI (RFC 3986, `pchar`), so that an id reads
- * the same in `events://session/<id>`, in a path and in a log. Encoders that escape `:`, `@` and `+`
- * all the same are understood. No slash, so nothing to climb with.
+ * A session id as it stands in a path, percent-decoded once: encoders that escape `:`, `@` and `+`
+ * all the same are understood.
  */
-const form = /^[A-Za-z0-9._~:@+-]{1,128}$/
-
-/** A session id as it stands in a path, percent-decoded once. */
 export function parseSessionId(segment: string): Result<string, string> {
-  const detail = 'must be 1 to 128 of the characters A-Z a-z 0-9 . _ ~ : @ + -'
+  const detail = `must be ${sessionIdForm}`
   try {
     const id = decodeURIComponent(segment)
-    return form.test(id) && id !== '.' && id !== '..' ? ok(id) : fail(detail)
+    return isSessionId(id) ? ok(id) : fail(detail)
   } catch {
     return fail(detail)
   }

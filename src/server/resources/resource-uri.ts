@@ -1,5 +1,7 @@
 import { type Result, fail, ok } from '../../lib/result.ts'
 
+export { isScheme } from '../../lib/uri-scheme.ts'
+
 /** A URI that passed the syntax of RFC 3986, taken apart. */
 export interface ResourceUri {
   /** As it was asked for: contents echo it. */
@@ -73,10 +75,6 @@ export function normaliseUri(text: string): string {
     return /[A-Za-z0-9\-._~]/.test(char) ? char : escape.toUpperCase()
   })
   return text.slice(0, colon).toLowerCase() + rest
-}
-
-export function isScheme(value: unknown): value is string {
-  return typeof value === 'string' && /^[a-z][a-z0-9+.-]{0,63}$/.test(value)
 }
 
 function parseQuery(text: string): ReadonlyMap<string, string> | 'escape' | 'repeated' {

@@ -75,6 +75,7 @@ class Seen(unittest.TestCase):
     def test_what_is_renamed_or_removed_changes_the_list_and_its_address(self):
         item = harness.add("Old")
         self.tick()
+        del self.link.said[:]
         item.name = "New"
         self.tick()
         listed = self.link.of("list_changed")[-1]
@@ -88,6 +89,7 @@ class Seen(unittest.TestCase):
         self.tick()
         del self.link.said[:]
         moved.location.x = 5
+        bpy.context.scene.frame_end = 77  # a change of the scene, which is no object
         self.tick()
         self.assertEqual(self.link.of("updated"), [("blender-object://Moved",)])
         self.assertEqual(self.link.of("list_changed"), [])
@@ -135,6 +137,13 @@ class Seen(unittest.TestCase):
         self.tick()
         self.assertEqual(sorted(self.names()), ["Empty", "Saved"])
 
+    def test_that_the_document_was_modified_of_which_blender_gives_no_notice(self):
+        self.assertFalse(self.link.scenes()[-1]["document"]["modified"])
+        bpy.ops.ed.undo_push(message="something")
+        self.tick()
+        self.assertTrue(self.link.scenes()[-1]["document"]["modified"])
+        self.assertEqual(self.link.of("set_document")[-1], (None, None, True))
+
     def test_another_frame_and_another_scene(self):
         bpy.context.scene.frame_set(12)
         self.tick()
@@ -163,6 +172,25 @@ class Seen(unittest.TestCase):
         self.link.scene_settled = True
         self.tick()
         self.assertEqual(len(self.link.scenes()), before + 1)
+
+    def test_what_cannot_be_read_is_said_once_and_does_not_stop_the_rest(self):
+        from contextlib import redirect_stderr
+        from io import StringIO
+        from unittest import mock
+
+        from service_cli_link import snapshot
+
+        said = StringIO()
+        with redirect_stderr(said), mock.patch.object(snapshot, "collect", side_effect=KeyError("x")):
+            for _ in range(3):
+                bpy.ops.object.empty_add()
+                self.tick()
+        self.assertEqual(said.getvalue().count("Traceback"), 1)
+        self.assertIn("KeyError", self.session.failure)
+        bpy.ops.object.empty_add()
+        self.tick()
+        self.assertIsNone(self.session.failure)
+        self.assertEqual(len(self.names()), 4)
 
     def test_a_call_from_another_thread_touches_nothing(self):
         import threading
@@ -270,6 +298,7 @@ class Objects(unittest.TestCase):
         with bpy.data.libraries.load(path, link=True) as (_, into):
             into.objects = ["Prop"]
         bpy.context.scene.collection.objects.link(into.objects[0])
+        self.assertIsNone(self.read("blender-object://Prop"))
         local = harness.add("Prop")
         local["mine"] = 1
         bpy.context.view_layer.update()

@@ -114,6 +114,11 @@ def disconnect():
     bpy.ops.service_cli.disconnect()
 
 
+def cpu():
+    """Milliseconds of all threads of this Blender, user and system."""
+    return time.process_time() * 1000
+
+
 def say(**members):
     print("@" + json.dumps(members), file=sys.__stdout__, flush=True)
 
@@ -128,8 +133,8 @@ def obey():
         if word == "quit":
             return False
         began = time.time()
-        globals()[word]()
-        say(did=word, at=began * 1000)
+        found = globals()[word]()
+        say(did=word, at=began * 1000, found=found)
 
 
 def listen():

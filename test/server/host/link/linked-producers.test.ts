@@ -1,75 +1,10 @@
 import { expect } from 'chai'
 import { type Result, fail, ok } from '../../../../src/lib/result.ts'
-import type { AppQuestions } from '../../../../src/server/host/link/app-requests.ts'
-import { LinkedProducers, type Told } from '../../../../src/server/host/link/linked-producers.ts'
-import { type Limits, resolveLimits } from '../../../../src/server/options.ts'
-import type { Content } from '../../../../src/server/resources/producer.ts'
-import { ResourceRegistry } from '../../../../src/server/resources/registry.ts'
-import { ManualTime } from '../../resources/manual-time.ts'
-
-/** An application that answers reads at once, and lists when told to. */
-class Application implements AppQuestions {
-  readonly lists: { scheme: string; answer: (result: Result<unknown, string>) => void }[] = []
-
-  async read(uri: string): Promise<readonly Content[]> {
-    return [{ uri, text: 'live' }]
-  }
-
-  list(scheme: string): Promise<Result<unknown, string>> {
-    const { promise, resolve } = Promise.withResolvers<Result<unknown, string>>()
-    this.lists.push({ scheme, answer: resolve })
-    return promise
-  }
-
-  async answerList(at: number, result: Result<unknown, string>): Promise<void> {
-    this.lists[at]?.answer(result)
-    await new Promise(setImmediate)
-  }
-}
-
-const graceMs = 60_000
-
-function linked(limits: Partial<Limits> = {}) {
-  const time = new ManualTime()
-  const all = resolveLimits({ listChangedIntervalMs: 0, linkGraceMs: graceMs, ...limits })
-  const registry = new ResourceRegistry({
-    limits: all,
-    clock: time,
-    timer: time,
-    enableArtefactResources: false,
-  })
-  registry.addProducer({ scheme: 'docs', list: () => [], read: () => [] })
-  registry.freeze()
-  const heard = { lists: 0, updates: [] as string[] }
-  registry.listen({
-    listChanged: () => heard.lists++,
-    resourceUpdated: uri => heard.updates.push(uri),
-  })
-  const logged: object[] = []
-  const note = (fields: object) => void logged.push(fields)
-  const log = { debug: note, info: note, warn: note, error: note }
-  const producers = new LinkedProducers({ registry, timer: time, limits: all, log })
-  const app = new Application()
-  producers.connected(app)
-  const listed = async () =>
-    (await registry.page(undefined)).descriptors.map(({ uri }) => uri).slice(3)
-  const reading = async (uri: string): Promise<unknown> => {
-    try {
-      return (await registry.read(uri))[0]
-    } catch (error) {
-      const { code, data } = error as { code: string; data?: { reason?: string } }
-      return data?.reason ?? code
-    }
-  }
-  return { producers, registry, app, time, heard, logged, listed, reading }
-}
-
-const named = (...names: string[]) => names.map(name => ({ uri: `app://${name}`, name }))
-const codeOf = (told: Told) => (told.ok ? 'ok' : told.failure.code)
+import { Application, codeOf, linkedApplication, named } from './linked-application.ts'
 
 describe('the schemes of an application', () => {
   it('are listed, read and templated once registered, until unregistered', async () => {
-    const { producers, registry, heard, listed, reading } = linked()
+    const { producers, registry, heard, listed, reading } = linkedApplication()
     const templates = [{ uriTemplate: 'app://{name}', name: 'One' }]
     expect(producers.register('app', named('a', 'b'), templates)).to.deep.equal(ok(null))
     expect(await listed()).to.deep.equal(['app://a', 'app://b'])
@@ -84,7 +19,7 @@ describe('the schemes of an application', () => {
   })
 
   it('are registered again with other lists, announced only when they differ', async () => {
-    const { producers, registry, heard, listed } = linked()
+    const { producers, registry, heard, listed } = linkedApplication()
     producers.register('app', named('a'), null)
     const page = await registry.page(undefined)
     producers.register('app', named('a'), undefined)
@@ -113,7 +48,10 @@ describe('the schemes of an application', () => {
     ]
   for (const [what, scheme, resources, code, says] of refused) {
     it(`are not registered with ${what}: ${code}; the old ones stay`, async () => {
-      const { producers, heard, listed } = linked({ maxLinkSchemes: 2, maxLinkResources: 3 })
+      const { producers, heard, listed } = linkedApplication({
+        maxLinkSchemes: 2,
+        maxLinkResources: 3,
+      })
       producers.register('app', named('a'), null)
       producers.register('second', [], null)
       const told = producers.register(scheme, resources, null)
@@ -125,13 +63,13 @@ describe('the schemes of an application', () => {
   }
 
   it('are not registered with wrong templates', () => {
-    const { producers } = linked()
+    const { producers } = linkedApplication()
     const told = producers.register('app', [], [{ uriTemplate: 'app://{a}' }])
     expect(!told.ok && told.failure.message).to.equal('/templates/0/name is required')
   })
 
   it('announce updates of their own URIs only', () => {
-    const { producers, heard } = linked()
+    const { producers, heard } = linkedApplication()
     producers.register('app', [], null)
     const cases: [uri: unknown, code: string][] = [
       ['app://a', 'ok'],
@@ -152,7 +90,7 @@ describe('the schemes of an application', () => {
 
 describe('a changed list', () => {
   it('is taken from the message', async () => {
-    const { producers, app, heard, listed } = linked()
+    const { producers, app, heard, listed } = linkedApplication()
     producers.register('app', named('a'), null)
     expect(codeOf(producers.listChanged('app', named('b')))).to.equal('ok')
     expect(await listed()).to.deep.equal(['app://b'])
@@ -166,7 +104,7 @@ describe('a changed list', () => {
   })
 
   it('is asked for when it is not in the message; the old one stays until then', async () => {
-    const { producers, app, heard, listed } = linked()
+    const { producers, app, heard, listed } = linkedApplication()
     producers.register('app', named('a'), null)
     expect(codeOf(producers.listChanged('app', undefined))).to.equal('ok')
     expect(app.lists.map(({ scheme }) => scheme)).to.deep.equal(['app'])
@@ -178,7 +116,7 @@ describe('a changed list', () => {
   })
 
   it('is asked for once at a time, and once more when it changed meanwhile', async () => {
-    const { producers, app, listed } = linked()
+    const { producers, app, listed } = linkedApplication()
     producers.register('app', [], null)
     for (let times = 0; times < 5; times++) producers.listChanged('app', null)
     expect(app.lists).to.have.length(1)
@@ -198,7 +136,7 @@ describe('a changed list', () => {
   ]
   for (const [what, answer] of failures) {
     it(`leaves the old one when ${what}, and can be asked for again`, async () => {
-      const { producers, app, heard, listed, logged } = linked()
+      const { producers, app, heard, listed, logged } = linkedApplication()
       producers.register('app', named('a'), null)
       producers.listChanged('app', null)
       await app.answerList(0, answer)
@@ -212,7 +150,7 @@ describe('a changed list', () => {
   }
 
   it('is not taken from an answer that comes after the end of its connection', async () => {
-    const { producers, app, listed, logged } = linked()
+    const { producers, app, listed, logged } = linkedApplication()
     producers.register('app', named('a'), null)
     producers.listChanged('app', null)
     producers.disconnected()
@@ -228,7 +166,7 @@ describe('a changed list', () => {
   })
 
   it('of a scheme that went meanwhile interests nobody, nor does its failure', async () => {
-    const { producers, app, listed, heard, logged } = linked()
+    const { producers, app, listed, heard, logged } = linkedApplication()
     for (const [at, answer] of [ok(named('b')), ok('wrong'), fail('host_timeout')].entries()) {
       producers.register('app', named('a'), null)
       producers.listChanged('app', null)
@@ -240,97 +178,5 @@ describe('a changed list', () => {
     expect(app.lists).to.have.length(3)
     expect(heard.lists).to.equal(6)
     expect(logged).to.have.length(0)
-  })
-})
-
-describe('an application that is disconnected', () => {
-  it('stays listed for the grace, with reads that say so, and then goes', async () => {
-    const { producers, time, heard, listed, reading } = linked()
-    producers.register('app', named('a'), null)
-    producers.disconnected()
-    expect(await reading('app://a')).to.equal('host_disconnected')
-    time.advance(graceMs - 1)
-    expect(await listed()).to.deep.equal(['app://a'])
-    expect(heard.lists).to.equal(1)
-    time.advance(1)
-    expect(await listed()).to.deep.equal([])
-    expect(heard.lists).to.equal(2)
-    expect(await reading('app://a')).to.equal('resource_not_found')
-    expect(time.waiting).to.equal(0)
-  })
-
-  it('takes its schemes over when it is back, without a flicker of the list', async () => {
-    const { producers, registry, time, heard, listed, reading } = linked()
-    producers.register('app', named('a'), null)
-    producers.register('gone', [{ uri: 'gone://a', name: 'a' }], null)
-    const { descriptors } = await registry.page(undefined)
-    producers.disconnected()
-    time.advance(graceMs / 2)
-    const next = new Application()
-    producers.connected(next)
-    expect(await reading('app://a')).to.equal('host_disconnected')
-    expect(codeOf(producers.listChanged('app', []))).to.equal('not_found')
-    expect(codeOf(producers.updated('app://a'))).to.equal('not_found')
-    expect(codeOf(producers.register('app', named('a'), null))).to.equal('ok')
-    expect(await reading('app://a')).to.deep.equal({ uri: 'app://a', text: 'live' })
-    expect((await registry.page(undefined)).descriptors).to.deep.equal(descriptors)
-    expect(heard.lists).to.equal(2)
-    time.advance(graceMs / 2)
-    expect(await listed()).to.deep.equal(['app://a'])
-    expect(heard.lists).to.equal(3)
-    expect(time.waiting).to.equal(0)
-  })
-
-  it('does not earn a new grace for what it did not register again', async () => {
-    const { producers, time, listed } = linked()
-    producers.register('app', named('a'), null)
-    producers.disconnected()
-    time.advance(graceMs / 2)
-    const next = new Application()
-    producers.connected(next)
-    producers.disconnected()
-    time.advance(graceMs / 2)
-    expect(await listed()).to.deep.equal([])
-  })
-
-  it('may be connected anew before the loss of the old connection is noticed', async () => {
-    const { producers, time, reading } = linked()
-    producers.register('app', named('a'), null)
-    producers.connected(new Application())
-    expect(await reading('app://a')).to.equal('host_disconnected')
-    producers.register('app', named('a'), null)
-    expect(await reading('app://a')).to.deep.equal({ uri: 'app://a', text: 'live' })
-    expect(time.waiting).to.equal(0)
-  })
-
-  it('makes room, the oldest first, for other schemes when it is back', async () => {
-    const { producers, listed } = linked({ maxLinkSchemes: 2 })
-    for (const scheme of ['one', 'two']) {
-      producers.register(scheme, [{ uri: `${scheme}://a`, name: 'a' }], null)
-    }
-    producers.disconnected()
-    producers.connected(new Application())
-    producers.register('three', [{ uri: 'three://a', name: 'a' }], null)
-    expect(await listed()).to.deep.equal(['two://a', 'three://a'])
-    producers.register('two', [{ uri: 'two://a', name: 'a' }], null)
-    expect(codeOf(producers.register('four', [], null))).to.equal('limit')
-  })
-
-  it('can register nothing', () => {
-    const { producers } = linked()
-    producers.disconnected()
-    expect(codeOf(producers.register('app', [], null))).to.equal('internal')
-  })
-
-  it('is forgotten at once when told so, with its timers', async () => {
-    const { producers, time, registry, listed, heard } = linked()
-    producers.register('app', named('a'), null)
-    producers.register('more', [], null)
-    producers.disconnected()
-    producers.forget()
-    expect(await listed()).to.deep.equal([])
-    expect(registry.schemeState('app')).to.equal('free')
-    expect(time.waiting).to.equal(0)
-    expect(heard.lists).to.equal(4)
   })
 })

@@ -72,14 +72,13 @@ describe('PresenceNews', () => {
     news.follow(() => expect.fail('nobody was there'))
   })
 
-  it('logs each new mode once', () => {
+  it('logs another mode of the same application', () => {
     const log = recordingLog()
     const news = new PresenceNews(log)
-    const app = { dccType: 'blender', mode: 'background' } as const
-    const quiet = { ...linked, document: null }
-    for (const next of [quiet, { ...quiet, app }, { ...quiet, app, busy: true }]) news.next(next)
+    news.next({ ...linked, document: null })
+    news.next({ ...linked, document: null, app: { ...app, mode: 'background' } })
     expect(log.lines.map(({ text }) => text)).to.deep.equal([
-      'the application has another mode {"mode":"background"}',
+      'application runs in another mode {"mode":"background"}',
     ])
   })
 

@@ -5,9 +5,9 @@ import { HostLinkError } from './errors.ts'
 import { type Feed, Pump } from './feed.ts'
 import { jsonObjectText } from './json-text.ts'
 import type { AskFailure, Link } from './link.ts'
-import { pauseOn } from './pause-on.ts'
+import { pause } from './pause.ts'
 
-export interface SceneSlotParts {
+export interface SceneFeedParts {
   readonly limits: ClientLimits
   readonly timer: Timer
   readonly now: () => number
@@ -27,8 +27,8 @@ const envelopeBytes = 128
 /**
  * The newest scene and, at most, the one in flight: however slow the server, nothing else is kept.
  */
-export class SceneSlot implements Feed {
-  readonly #parts: SceneSlotParts
+export class SceneFeed implements Feed {
+  readonly #parts: SceneFeedParts
   readonly #pump = new Pump(link => this.#send(link))
   #text: string | null = null
   /** Counts the scenes that were set; 0: none yet. */
@@ -41,7 +41,7 @@ export class SceneSlot implements Feed {
   #sentAt = Number.NEGATIVE_INFINITY
   #waiters: Waiter[] = []
 
-  constructor(parts: SceneSlotParts) {
+  constructor(parts: SceneFeedParts) {
     this.#parts = parts
   }
 
@@ -134,6 +134,6 @@ export class SceneSlot implements Feed {
   }
 
   #pause(link: Link, delayMs: number): Promise<void> {
-    return pauseOn(link, this.#parts.timer, delayMs)
+    return pause(this.#parts.timer, delayMs, link.signal)
   }
 }
