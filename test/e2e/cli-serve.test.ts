@@ -65,7 +65,7 @@ describe('service-cli serve', () => {
     const child = serveOnTerminal([])
     const banner = await readUntil(child.stdout, 'Ctrl-C stops.')
     expect(banner).to.contain('MCP endpoint').and.not.contain('\x1b')
-    const [, lines = ''] = banner.replaceAll('\r', '').split('Post a scene\n')
+    const [, lines = ''] = banner.replaceAll('\r', '').split('Or post a scene\n')
     const command = lines.split('\n\n')[0] ?? ''
     const curl = spawn('/bin/sh', ['-c', command], { env: cleanEnv() })
     expect(await textOf(curl.stdout)).to.match(/"ok": ?true/)

@@ -27,7 +27,8 @@ export interface AppStateParts {
 }
 
 const maxTextChars = 4096
-const nameForm = /^[^\p{Cc}]{1,255}$/u
+/** Counted as the server counts: in UTF-16 units. */
+const nameForm = /^[^\x00-\x1f\x7f]{1,255}$/
 
 /** What the server shows of the application: told with the hello, and again at each change. */
 export class AppState implements Feed {
@@ -41,8 +42,9 @@ export class AppState implements Feed {
 
   constructor(parts: AppStateParts) {
     const { app, instanceId, document } = parts
-    if (!/^[a-z0-9_-]{1,64}$/.test(app.dccType)) {
-      throw new TypeError('app.dccType must be of lower-case letters, digits, _ and -, at most 64')
+    if (!/^[a-z0-9][a-z0-9_-]{0,63}$/.test(app.dccType)) {
+      const form = 'lower-case letters, digits, _ and -, at most 64, the first a letter or digit'
+      throw new TypeError(`app.dccType must be of ${form}`)
     }
     if (app.pid !== undefined && !(Number.isSafeInteger(app.pid) && app.pid > 0)) {
       throw new TypeError('app.pid must be a whole number above 0')
@@ -104,7 +106,8 @@ export class AppState implements Feed {
   }
 
   attach(link: Link): void {
-    this.#busyChanged = this.#busy !== null
+    // The first heartbeat of a link says it.
+    this.#busyChanged = false
     this.#pump.attach(link)
   }
 

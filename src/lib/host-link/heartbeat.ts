@@ -2,8 +2,8 @@ import type { Clock } from '../clock.ts'
 import type { Link } from './link.ts'
 
 /**
- * Sends `text(idleMs)` every `heartbeat_ms` of the welcome while the link is open. `idleMs` is how
- * late the beat is: so long the event loop of this process was kept busy.
+ * Sends `text(idleMs)` at once and every `heartbeat_ms` of the welcome while the link is open.
+ * `idleMs` is how late the beat is: so long the event loop of this process was kept busy.
  */
 export function startHeartbeat(link: Link, clock: Clock, text: (idleMs: number) => string): void {
   const periodMs = link.welcome.heartbeat_ms
@@ -18,5 +18,6 @@ export function startHeartbeat(link: Link, clock: Clock, text: (idleMs: number) 
     })
     link.signal.addEventListener('abort', cancel)
   }
+  link.send(text(0))
   plan()
 }

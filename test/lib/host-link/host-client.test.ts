@@ -134,7 +134,12 @@ describe('HostClient', () => {
       const { host, peer } = await bench.linked({ hello: welcomeAndClose })
       host.record({ action: 'file.save' })
       await host.stop('the file was closed')
-      expect(peer.messages.map(({ type }) => type)).to.deep.equal(['hello', 'audit.record', 'bye'])
+      expect(peer.messages.map(({ type }) => type)).to.deep.equal([
+        'hello',
+        'heartbeat',
+        'audit.record',
+        'bye',
+      ])
       expect(peer.messages.at(-1)).to.include({ reason: 'the file was closed' })
       expect(await peer.closed).to.equal(1000)
     })
@@ -206,14 +211,24 @@ describe('HostClient', () => {
     })
 
     it('is busy from the next moment on, with what was dropped', async () => {
-      const { host, peer } = await bench.linked({ welcome: { ...welcome, heartbeat_ms: 100 } })
+      const { host, peer } = await bench.linked()
+      expect(await peer.next('heartbeat')).not.to.have.property('busy')
       host.setBusy('rendering')
-      expect(await peer.next('heartbeat')).to.deep.equal({
+      expect(await peer.next('heartbeat', 2)).to.deep.equal({
         ...{ type: 'heartbeat', main_idle_ms: 0, queue_depth: 0, busy: 'rendering' },
         dropped: { audit: 0, events: 0 },
       })
       host.setBusy(null)
-      expect(await peer.next('heartbeat', 2)).not.to.have.property('busy')
+      expect(await peer.next('heartbeat', 3)).not.to.have.property('busy')
+    })
+
+    it('says behind the welcome what keeps it', async () => {
+      const server = await bench.serve()
+      const host = bench.client(server.url)
+      host.setBusy('rendering')
+      host.start()
+      const peer = await server.peer()
+      expect(await peer.next('heartbeat')).to.have.property('busy', 'rendering')
     })
 
     it('shows in its heartbeats how long the event loop was kept', async () => {
@@ -226,6 +241,8 @@ describe('HostClient', () => {
 
     const wrong: [name: string, options: object][] = [
       ['an upper-case kind', { app: { dccType: 'Maya', mode: 'gui' } }],
+      ['a kind that begins with a dash', { app: { dccType: '-x', mode: 'gui' } }],
+      ['a name longer than the server takes', { instanceId: '😀'.repeat(128) }],
       ['an unknown mode', { app: { dccType: 'maya', mode: 'window' } }],
       ['a pid of 0', { app: { dccType: 'maya', mode: 'gui', pid: 0 } }],
       ['an empty instance id', { instanceId: '' }],

@@ -199,7 +199,7 @@ describe('HostClient, telling the server', () => {
         'a251',
         'a1250',
       ])
-      expect((await peer.next('heartbeat')).dropped).to.deep.equal({ audit: 250, events: 0 })
+      expect((await peer.next('heartbeat', 2)).dropped).to.deep.equal({ audit: 250, events: 0 })
     })
 
     it('in flight when the link was lost are sent again', async () => {

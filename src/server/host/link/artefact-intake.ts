@@ -23,6 +23,8 @@ export class ArtefactIntake {
   #receiving: { readonly id: string | null; readonly upload: Upload } | null = null
   /** Those that the store has not finished, whose bytes may all be here. */
   #storing = 0
+  /** Those that have no room for more bytes: several at once, when a piece holds several. */
+  #full = 0
 
   constructor(parts: ArtefactIntakeParts) {
     this.#parts = parts
@@ -90,7 +92,15 @@ export class ArtefactIntake {
 
   #uploadOf(sizeBytes: number, sha256: string | undefined): Upload {
     const { limits, pause, resume } = this.#parts
-    return new Upload({ sizeBytes, sha256, timeoutMs: limits.bodyTimeoutMs, pause, resume })
+    return new Upload({
+      ...{ sizeBytes, sha256, timeoutMs: limits.bodyTimeoutMs },
+      pause: () => {
+        if (++this.#full === 1) pause()
+      },
+      resume: () => {
+        if (--this.#full === 0) resume()
+      },
+    })
   }
 
   #giveUp(why: string): void {

@@ -2,6 +2,7 @@ import type { Socket } from 'node:net'
 import type { RawData, WebSocket } from 'ws'
 import { closeCodes } from '../../../lib/host-link/wire.ts'
 import type { Limits } from '../../options.ts'
+import { fittingReason } from './close-reason.ts'
 
 export type ChannelLimits = Pick<Limits, 'linkPingMs' | 'linkSilenceMs' | 'maxLinkBacklogBytes'>
 
@@ -12,9 +13,6 @@ export interface ChannelReader {
   /** Once, however the channel ended. `code` is the WebSocket close code, 1006 for a cut. */
   closed(code: number): void
 }
-
-/** What a close frame has room for (RFC 6455, section 5.5, less the code). */
-const maxReasonBytes = 123
 
 /**
  * One WebSocket with a life of its own: pings, cuts what fell silent, closes towards a peer that
@@ -71,7 +69,7 @@ export class Channel {
   }
 
   close(code: number, reason: string): void {
-    this.#ws.close(code, fitting(reason))
+    this.#ws.close(code, fittingReason(reason))
   }
 
   /** Reads nothing more: what the peer sends then waits at the peer. */
@@ -102,14 +100,4 @@ export class Channel {
     if (this.#silentMs >= linkSilenceMs) this.#ws.terminate()
     else if (this.isOpen) this.#ws.ping()
   }
-}
-
-/** Cut at a character. */
-function fitting(reason: string): string {
-  const bytes = Buffer.from(reason)
-  if (bytes.length <= maxReasonBytes) return reason
-  return `${bytes
-    .subarray(0, maxReasonBytes - 3)
-    .toString('utf8')
-    .replace(/\ufffd+$/, '')}…`
 }

@@ -127,7 +127,7 @@ export const parsers: Readonly<Record<string, (frame: MessageText) => Incoming>>
     return { type: 'scene.set', text: scene ?? 'null' }
   },
   'app.update': ({ value, reader }) => {
-    const document = readDocument(reader)
+    const document = readDocument(reader, 'refuse')
     const given = Object.hasOwn(value, 'document')
     return {
       type: 'app.update',
@@ -207,7 +207,7 @@ function hello({ reader, limits }: MessageText): HelloFacts {
       displayName: name(app, 'display_name'),
     }),
     instanceId: requiredName(reader, 'instance_id', limits.maxFieldChars),
-    document: readDocument(reader),
+    document: readDocument(reader, 'pass'),
   }
   reader.inherit(client.failure)
   reader.inherit(app.failure)
@@ -241,17 +241,24 @@ function artefactPut({ id, reader, nowMs, limits }: MessageText): Incoming {
   }
 }
 
-function readDocument(reader: MemberReader): DocumentFacts | null {
+function readDocument(reader: MemberReader, others: 'refuse' | 'pass'): DocumentFacts | null {
   const value = reader.any('document')
   if (value === undefined) return null
-  const document = new MemberReader(value, '/document')
+  const document = new MemberReader(value, '/document', others)
   const facts = present({
-    path: document.name('path', maxDocumentChars),
-    name: document.name('name', maxDocumentChars),
+    path: documentText(document, 'path'),
+    name: documentText(document, 'name'),
     modified: document.flag('modified'),
   })
   reader.inherit(document.failure)
   return facts
+}
+
+/** File names may hold anything. One of no characters says as little as none. */
+function documentText(document: MemberReader, member: 'path' | 'name'): string | undefined {
+  const text = document.text(member)
+  if (text === undefined || text.length <= maxDocumentChars) return text || undefined
+  return document.refuse(member, `must not be longer than ${maxDocumentChars} characters`)
 }
 
 /** Not in a path here: it stands as it is. */

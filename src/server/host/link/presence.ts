@@ -15,8 +15,8 @@ export interface Presence {
 const nobody: Presence = { connected: false, app: null, document: null, busy: false }
 
 /**
- * Passes on what is known of the application, and logs a new document. An application may be
- * there before anybody follows.
+ * Passes on what is known of the application, and logs a new document or mode; its coming and going
+ * is logged where it happens. An application may be there before anybody follows.
  */
 export class PresenceNews {
   readonly #log: Logger
@@ -31,6 +31,11 @@ export class PresenceNews {
     const document = documentOf(presence)
     if (document !== null && document !== documentOf(this.#presence)) {
       this.#log.info({ document }, 'document open in the application')
+    }
+    const { mode } = presence.app ?? {}
+    const wasLinked = this.#presence.connected && presence.connected
+    if (wasLinked && mode !== this.#presence.app?.mode) {
+      this.#log.info({ mode }, 'application runs in another mode')
     }
     this.#presence = presence
     this.#follower(presence)

@@ -175,6 +175,41 @@ describe('ArtefactIntake', () => {
     for (let sent = 0; sent < 4; sent++) intake.feed(Buffer.alloc(1024 * 1024))
   })
 
+  it('holds the application up until every artefact has room again', async () => {
+    const reads = new Map<string, () => Promise<unknown>>()
+    const byHand: HostSink['artefacts'] = {
+      put: (source, { mime = '' } = {}) => {
+        const pieces = (source as AsyncIterable<Uint8Array>)[Symbol.asyncIterator]()
+        reads.set(mime, () => pieces.next())
+        return new Promise(() => {})
+      },
+    }
+    const news: string[] = []
+    const intake = new ArtefactIntake({
+      store: byHand,
+      limits: { maxArtefactBytes: 0, maxUploads: 4, bodyTimeoutMs: 60_000 },
+      pause: () => void news.push('pause'),
+      resume: () => void news.push('resume'),
+    })
+    const size = 4 * 1024 * 1024
+    for (const mime of ['a/a', 'b/b']) {
+      // What was read together with the end of the first one is handled, although it pauses.
+      void intake.put({
+        ...{ type: 'artefact.put', id: mime, sizeBytes: size, sha256: undefined },
+        options: { mime },
+      })
+      intake.feed(Buffer.alloc(size / 2))
+      intake.feed(Buffer.alloc(size / 2))
+    }
+    expect(news).to.deep.equal(['pause'])
+    for (const mime of ['a/a', 'b/b']) {
+      expect(news).to.deep.equal(['pause'])
+      await reads.get(mime)?.()
+      await reads.get(mime)?.()
+    }
+    expect(news).to.deep.equal(['pause', 'resume'])
+  })
+
   it('takes any length when there is no bound', async () => {
     const intake = create(store, { maxArtefactBytes: 0 })
     const answer = put(intake, '1', 9)

@@ -100,6 +100,7 @@ describe('parseFrame', () => {
     [',"document":null', null],
     [',"document":{}', {}],
     [',"document":{"path":null,"modified":false}', { modified: false }],
+    [',"document":{"path":"","name":"a\\nb"}', { name: 'a\nb' }],
   ]
   for (const [members, document] of documents) {
     it(`keeps apart what app.update says of the document with ${members || 'nothing'}`, () => {

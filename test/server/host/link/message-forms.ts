@@ -46,20 +46,21 @@ const mode: MemberForm = {
   bad: [...wrongTypes, [''], ['GUI'], ['batch']],
   taken: 'mode',
 }
-const documentForm: MemberForm = {
-  good: fc.record(
-    { path: name(4096), name: name(4096), modified: fc.boolean() },
-    { requiredKeys: [] },
-  ),
+/** A file name may hold any character. */
+const fileName = fc.string({ unit: 'binary', minLength: 1, maxLength: 2000 })
+const greetingDocument: MemberForm = {
+  good: fc.record({ path: fileName, name: fileName, modified: fc.boolean() }, { requiredKeys: [] }),
   bad: [
     ...[5, 'x', true, []].map(value => [value] as const),
     [{ path: 5 }, '/document/path'],
-    [{ path: '' }, '/document/path'],
     [{ name: long(4096) }, '/document/name'],
     [{ modified: 'no' }, '/document/modified'],
-    [{ Path: '/x' }, '/document/Path'],
   ],
   taken: 'document',
+}
+const documentForm: MemberForm = {
+  ...greetingDocument,
+  bad: [...greetingDocument.bad, [{ Path: '/x' }, '/document/Path']],
 }
 const batch = (member: string, item: object, wrong: string): MemberForm => ({
   good: fc.array(fc.constant(item), { maxLength: maxHostBatch }),
@@ -187,7 +188,7 @@ export const tolerantForms: Readonly<Record<string, MessageForm>> = {
       required: true,
     },
     instance_id: required(nameForm('instanceId')),
-    document: documentForm,
+    document: greetingDocument,
   },
   heartbeat: {
     main_idle_ms: {

@@ -72,6 +72,16 @@ describe('PresenceNews', () => {
     news.follow(() => expect.fail('nobody was there'))
   })
 
+  it('logs another mode of the same application', () => {
+    const log = recordingLog()
+    const news = new PresenceNews(log)
+    news.next({ ...linked, document: null })
+    news.next({ ...linked, document: null, app: { ...app, mode: 'background' } })
+    expect(log.lines.map(({ text }) => text)).to.deep.equal([
+      'application runs in another mode {"mode":"background"}',
+    ])
+  })
+
   it('logs each new document once', () => {
     const log = recordingLog()
     const news = new PresenceNews(log)
