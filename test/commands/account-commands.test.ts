@@ -1,8 +1,8 @@
 import { expect } from 'chai'
-import { COMMANDS } from '../../src/commands/index.ts'
+import { commandNames, loadCommands } from '../../src/commands/index.ts'
 import { AccountCommand } from '../../src/lib/cli/account-command.ts'
 
-const ofAccounts = Object.entries(COMMANDS).filter(([, command]) =>
+const ofAccounts = Object.entries(await loadCommands(commandNames)).filter(([, command]) =>
   AccountCommand.prototype.isPrototypeOf(command.prototype),
 )
 
