@@ -2,7 +2,8 @@ import { expect } from 'chai'
 import { commandNames, loadCommands } from '../../src/commands/index.ts'
 import { AccountCommand } from '../../src/lib/cli/account-command.ts'
 
-const ofAccounts = Object.entries(await loadCommands(commandNames)).filter(([, command]) =>
+const commands = Object.entries(await loadCommands(commandNames))
+const ofAccounts = commands.filter(([, command]) =>
   AccountCommand.prototype.isPrototypeOf(command.prototype),
 )
 
@@ -38,7 +39,7 @@ describe('commands of a person with an account', () => {
 describe('commands', () => {
   // The parser would else read a word that is missing from stdin: a secret, or the rest of a list
   // that a script goes through.
-  for (const [name, command] of Object.entries(COMMANDS)) {
+  for (const [name, command] of commands) {
     it(`${name} takes no word from stdin`, () => {
       for (const arg of Object.values(command.args)) expect(arg.ignoreStdin).to.equal(true)
     })
