@@ -68,6 +68,12 @@ export class Bench {
     return target
   }
 
+  /** Ends with the row. */
+  adopt(child: Child): Child {
+    this.#running.add(child)
+    return child
+  }
+
   /** A load generator that nothing has warmed or filled before. */
   startLoad(): Load {
     const child = new Child({

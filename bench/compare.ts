@@ -47,7 +47,7 @@ export async function compare(entries: readonly Entry[], count: number): Promise
 
 /** Runs `work` and adds the CPU time the server took for it. */
 export async function withServerCpu<T extends object>(
-  target: Target,
+  target: Pick<Target, 'cpuMs'>,
   work: () => Promise<T>,
 ): Promise<T & { serverCpuMs: number }> {
   const before = await target.cpuMs()

@@ -5,15 +5,16 @@ import { fileURLToPath } from 'node:url'
 import { parseBenchArguments, type BenchArguments } from './arguments.ts'
 import { Bench } from './bench.ts'
 import { describeMachine } from './machine.ts'
+import { measureLogin, measureSessionLookUp } from './rows/accounts.ts'
 import { measureGet, measurePut } from './rows/artefacts.ts'
 import { measureBlob } from './rows/blob.ts'
 import { measureFanOut } from './rows/fan-out.ts'
 import { measureList } from './rows/list.ts'
 import { measureMemory } from './rows/memory.ts'
-
 import { measureRead } from './rows/read.ts'
 import { measureStartUp } from './rows/start-up.ts'
 import { measurePage, measureStorePut } from './rows/store.ts'
+import { measureWhoami } from './rows/whoami.ts'
 import { renderMarkdown, renderText, type Measured } from './table.ts'
 
 const rows: Readonly<Record<string, (bench: Bench) => Promise<Measured>>> = {
@@ -42,6 +43,9 @@ const rows: Readonly<Record<string, (bench: Bench) => Promise<Measured>>> = {
   'store-put': measureStorePut,
   page: measurePage,
   startup: measureStartUp,
+  whoami: measureWhoami,
+  'session-lookup': measureSessionLookUp,
+  login: measureLogin,
 }
 
 const help = `usage: npm run bench -- [row…] [--quick] [--markdown] [--json FILE]

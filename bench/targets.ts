@@ -87,7 +87,7 @@ function commandOf(options: StartOptions, own: string): string[] {
 }
 
 /** Keys and folders of whoever runs the benchmark stay out of it. */
-function cleanEnvironment(): NodeJS.ProcessEnv {
+export function cleanEnvironment(): NodeJS.ProcessEnv {
   const entries = Object.entries(process.env)
   return Object.fromEntries(entries.filter(([name]) => !name.startsWith('SERVICE_')))
 }

@@ -191,6 +191,9 @@ describe('architecture', () => {
     ['server/resources/a.ts', `const x = await import(name)`, true],
     ['server/resources/a.ts', `const x = await import(/* late */ '../mcp/b.ts')`, true],
     ['server/resources/a.ts', `const x = process.getBuiltinModule('node:http')`, true],
+    ['server/resources/a.ts', `const x = process.getBuiltinModule('node:' + name)`, true],
+    ['server/resources/a.ts', `const { getBuiltinModule } = process`, true],
+    ['lib/registry/a.ts', `const x = process.getBuiltinModule('node:http')`, false],
     ['server/resources/a.ts', `import { createRequire } from 'node:module'`, true],
     ['server/resources/a.ts', `import * as module from 'node:module'`, true],
     ['server/resources/a.ts', `import { x } from 'node:crypto'`, false],
@@ -260,9 +263,10 @@ function zoneOf(file: string): Zone | undefined {
 function importsOf(text: string): Import[] {
   const code = text.replace(/^\s*(\/\/|\/?\*).*$/gm, '')
   const early = /(?:^|;)\s*(?:import|export)\b(?:[^'"();]*?\bfrom\s*)?\s*['"]([^'"]+)['"]/gm
-  const late = /\bimport\(\s*(['"`])([^'"`$]+)\1\s*[,)]/g
-  // What is loaded by a name made at run time, or past the import lines, cannot be judged.
-  const hidden = /\bimport\((?!\s*(['"`])[^'"`$]+\1\s*[,)])|\bgetBuiltinModule\b/g
+  const late = /\b(?:import|getBuiltinModule)\(\s*(['"`])([^'"`$]+)\1\s*[,)]/g
+  // What is loaded by a name made at run time cannot be judged.
+  const hidden =
+    /\b(?:import|getBuiltinModule)\((?!\s*(['"`])[^'"`$]+\1\s*[,)])|\bgetBuiltinModule\b(?!\()/g
   return [
     ...Array.from(code.matchAll(early), ([, target = '']) => ({ target, late: false })),
     ...Array.from(code.matchAll(late), ([, , target = '']) => ({ target, late: true })),

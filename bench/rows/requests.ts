@@ -39,7 +39,7 @@ export function openSessions(load: Load, target: Target, count: number): Promise
 /** Keeps `sessions.length` connections busy for the time given. */
 export async function underLoad(
   load: Load,
-  target: Target,
+  target: Pick<Target, 'port' | 'cpuMs'>,
   texts: readonly string[],
   sessions: readonly string[],
   milliseconds: number,

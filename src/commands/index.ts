@@ -1,62 +1,65 @@
-import AdapterBlender from './adapter/blender.ts'
-import AdapterPython from './adapter/python.ts'
-import Login from './login.ts'
-import Logout from './logout.ts'
-import Password from './password.ts'
-import Publish from './publish.ts'
-import Register from './register.ts'
-import Registry from './registry/index.ts'
-import RegistryAudit from './registry/audit.ts'
-import RegistryBackup from './registry/backup.ts'
-import RegistryInvite from './registry/invite.ts'
-import RegistryRestore from './registry/restore.ts'
-import RegistrySessionsEnd from './registry/sessions/end.ts'
-import RegistrySigningKeysList from './registry/signing-keys/list.ts'
-import RegistrySigningKeysRotate from './registry/signing-keys/rotate.ts'
-import RegistryTokensList from './registry/tokens/list.ts'
-import RegistryTokensRevoke from './registry/tokens/revoke.ts'
-import RegistryUsersDelete from './registry/users/delete.ts'
-import RegistryUsersDisable from './registry/users/disable.ts'
-import RegistryUsersEnable from './registry/users/enable.ts'
-import RegistryUsersList from './registry/users/list.ts'
-import RegistryUsersResetCode from './registry/users/reset-code.ts'
-import RegistryUsersShow from './registry/users/show.ts'
-import RegistryUsersUnlock from './registry/users/unlock.ts'
-import Serve from './serve.ts'
-import TokenCreate from './token/create.ts'
-import TokenList from './token/list.ts'
-import TokenRevoke from './token/revoke.ts'
-import Whoami from './whoami.ts'
+import type { Command } from '@oclif/core'
 
 /** Every command of the program, by name. */
-export const COMMANDS = {
-  'adapter:blender': AdapterBlender,
-  'adapter:python': AdapterPython,
-  login: Login,
-  logout: Logout,
-  password: Password,
-  publish: Publish,
-  register: Register,
-  registry: Registry,
-  'registry:audit': RegistryAudit,
-  'registry:backup': RegistryBackup,
-  'registry:invite': RegistryInvite,
-  'registry:restore': RegistryRestore,
-  'registry:sessions:end': RegistrySessionsEnd,
-  'registry:signing-keys:list': RegistrySigningKeysList,
-  'registry:signing-keys:rotate': RegistrySigningKeysRotate,
-  'registry:tokens:list': RegistryTokensList,
-  'registry:tokens:revoke': RegistryTokensRevoke,
-  'registry:users:delete': RegistryUsersDelete,
-  'registry:users:disable': RegistryUsersDisable,
-  'registry:users:enable': RegistryUsersEnable,
-  'registry:users:list': RegistryUsersList,
-  'registry:users:reset-code': RegistryUsersResetCode,
-  'registry:users:show': RegistryUsersShow,
-  'registry:users:unlock': RegistryUsersUnlock,
-  serve: Serve,
-  'token:create': TokenCreate,
-  'token:list': TokenList,
-  'token:revoke': TokenRevoke,
-  whoami: Whoami,
+const loaders = {
+  'adapter:blender': () => import('./adapter/blender.ts'),
+  'adapter:python': () => import('./adapter/python.ts'),
+  login: () => import('./login.ts'),
+  logout: () => import('./logout.ts'),
+  password: () => import('./password.ts'),
+  publish: () => import('./publish.ts'),
+  register: () => import('./register.ts'),
+  registry: () => import('./registry/index.ts'),
+  'registry:audit': () => import('./registry/audit.ts'),
+  'registry:backup': () => import('./registry/backup.ts'),
+  'registry:invite': () => import('./registry/invite.ts'),
+  'registry:restore': () => import('./registry/restore.ts'),
+  'registry:sessions:end': () => import('./registry/sessions/end.ts'),
+  'registry:signing-keys:list': () => import('./registry/signing-keys/list.ts'),
+  'registry:signing-keys:rotate': () => import('./registry/signing-keys/rotate.ts'),
+  'registry:tokens:list': () => import('./registry/tokens/list.ts'),
+  'registry:tokens:revoke': () => import('./registry/tokens/revoke.ts'),
+  'registry:users:delete': () => import('./registry/users/delete.ts'),
+  'registry:users:disable': () => import('./registry/users/disable.ts'),
+  'registry:users:enable': () => import('./registry/users/enable.ts'),
+  'registry:users:list': () => import('./registry/users/list.ts'),
+  'registry:users:reset-code': () => import('./registry/users/reset-code.ts'),
+  'registry:users:show': () => import('./registry/users/show.ts'),
+  'registry:users:unlock': () => import('./registry/users/unlock.ts'),
+  serve: () => import('./serve.ts'),
+  'token:create': () => import('./token/create.ts'),
+  'token:list': () => import('./token/list.ts'),
+  'token:revoke': () => import('./token/revoke.ts'),
+  whoami: () => import('./whoami.ts'),
+} satisfies Record<string, () => Promise<{ default: Command.Class }>>
+
+type Name = keyof typeof loaders
+
+export const commandNames = Object.keys(loaders) as readonly Name[]
+
+/** The commands that were loaded: what oclif, which reads this member, knows of. */
+export const COMMANDS: Record<string, Command.Class> = {}
+
+export async function loadCommands(names: readonly Name[]): Promise<typeof COMMANDS> {
+  await Promise.all(
+    names.map(async name => {
+      COMMANDS[name] = (await loaders[name]()).default
+    }),
+  )
+  return COMMANDS
+}
+
+/**
+ * The command that the first words name, and those below it, or null when they name none. To load
+ * all of them would be a fifth of the time of a short one.
+ */
+export function selectCommands(words: readonly string[]): readonly Name[] | null {
+  const end = words.findIndex(word => word.startsWith('-'))
+  const leading = end === -1 ? words : words.slice(0, end)
+  for (let count = leading.length; count > 0; count--) {
+    const id = leading.slice(0, count).join(':')
+    const found = commandNames.filter(name => name === id || name.startsWith(`${id}:`))
+    if (found.length > 0) return found
+  }
+  return null
 }

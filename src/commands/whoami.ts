@@ -1,4 +1,4 @@
-import { Flags } from '@oclif/core'
+import * as Flags from '@oclif/core/flags'
 import { AccountCommand } from '../lib/cli/account-command.ts'
 
 /** Says who the token belongs to. */

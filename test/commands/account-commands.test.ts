@@ -1,8 +1,9 @@
 import { expect } from 'chai'
-import { COMMANDS } from '../../src/commands/index.ts'
+import { commandNames, loadCommands } from '../../src/commands/index.ts'
 import { AccountCommand } from '../../src/lib/cli/account-command.ts'
 
-const ofAccounts = Object.entries(COMMANDS).filter(([, command]) =>
+const commands = Object.entries(await loadCommands(commandNames))
+const ofAccounts = commands.filter(([, command]) =>
   AccountCommand.prototype.isPrototypeOf(command.prototype),
 )
 
@@ -39,7 +40,7 @@ describe('commands of a person with an account', () => {
 describe('commands', () => {
   // The parser would else read a word that is missing from stdin: a secret, or the rest of a list
   // that a script goes through.
-  for (const [name, command] of Object.entries(COMMANDS)) {
+  for (const [name, command] of commands) {
     it(`${name} takes no word from stdin`, () => {
       for (const arg of Object.values(command.args)) expect(arg.ignoreStdin).to.equal(true)
     })

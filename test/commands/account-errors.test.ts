@@ -1,5 +1,6 @@
 import { expect } from 'chai'
-import { readdirSync } from 'node:fs'
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { type AccountHome, createAccountHome } from '../helpers/account-home.ts'
 import { failureOf } from '../helpers/in-process.ts'
 import { type LiteralRegistry, startLiteralRegistry } from '../helpers/literal-registry.ts'
@@ -118,6 +119,20 @@ describe('errors of the account commands', () => {
     registry.refuseNext(500)
     const failed = await failureOf(['login', 'bob', '--password', secret], home.env())
     expect(failed?.text.exitCode).to.equal(1)
+  })
+
+  it('take a ca_file as relative to the configuration file', async () => {
+    const other = createAccountHome(registry.url)
+    try {
+      mkdirSync(dirname(other.configPath), { recursive: true, mode: 0o700 })
+      const text = `[registries."${registry.url}"]\nca_file = "studio.pem"\n`
+      writeFileSync(other.configPath, text, { mode: 0o600 })
+      const failed = await failureOf(['whoami', '--token', secret], other.env())
+      const path = join(dirname(other.configPath), 'studio.pem')
+      expect(failed?.text.stderr).to.contain(`ca_file ${path} cannot be read (ENOENT)`)
+    } finally {
+      other.remove()
+    }
   })
 
   it('leave nothing behind', () => {

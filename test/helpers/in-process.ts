@@ -2,6 +2,7 @@ import { run } from '@oclif/core'
 import { settings } from '@oclif/core/settings'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { commandNames, loadCommands } from '../../src/commands/index.ts'
 import { leadingFlags } from '../../src/lib/cli/account-flags.ts'
 import { hoistGlobalFlags } from '../../src/lib/cli/argv.ts'
 import { type Failure, describeFailure } from '../../src/lib/cli/failure.ts'
@@ -25,6 +26,7 @@ export async function failureOf(
   const before = process.env
   process.env = env
   try {
+    await loadCommands(commandNames)
     await run(hoistGlobalFlags(argv, leadingFlags), { root, pjson })
     return null
   } catch (error) {

@@ -32,9 +32,11 @@ export async function startRegistryProcess(
 ): Promise<RegistryProcess> {
   const home = await mkdtemp(join(tmpdir(), 'registry-home-'))
   const dataDir = settings.dataDir ?? join(home, 'data')
-  const args = ['registry', '--port', '0', '--json', '--data-dir', dataDir]
+  const { flags = [] } = settings
+  const port = flags.includes('--port') ? [] : ['--port', '0']
+  const args = ['registry', ...port, '--json', '--data-dir', dataDir]
   const env = cleanEnv({ HOME: home })
-  const child = startProgram([...args, ...(settings.flags ?? [])], { env })
+  const child = startProgram([...args, ...flags], { env })
   let written = ''
   child.stderr?.setEncoding('utf8').on('data', text => (written += text))
   // With the last of what it wrote, unlike 'exit'.

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { resolve } from 'node:path'
-import { Flags } from '@oclif/core'
+import * as Flags from '@oclif/core/flags'
 import { ServiceError } from '../../lib/errors.ts'
 import { writeOutputFile } from '../../lib/cli/output-file.ts'
 import { writeStdout } from '../../lib/cli/write-stdout.ts'

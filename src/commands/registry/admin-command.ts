@@ -1,4 +1,4 @@
-import { Flags } from '@oclif/core'
+import * as Flags from '@oclif/core/flags'
 import { accountFlags } from '../../lib/cli/account-flags.ts'
 import { BaseCommand } from '../../lib/cli/base-command.ts'
 import { globalFlags } from '../../lib/cli/global-flags.ts'

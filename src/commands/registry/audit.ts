@@ -1,4 +1,4 @@
-import { Args } from '@oclif/core'
+import * as Args from '@oclif/core/args'
 import { columns } from '../../lib/cli/columns.ts'
 import { AdminCommand, adminPlace, administer, limitFlag } from './admin-command.ts'
 

@@ -1,4 +1,4 @@
-import { Flags } from '@oclif/core'
+import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../../lib/cli/base-command.ts'
 import { type LogLevel, logLevels } from '../../lib/cli/log-level.ts'
 import { registrationModes } from '../../lib/registry/registration-mode.ts'

@@ -1,4 +1,4 @@
-import { Flags } from '@oclif/core'
+import * as Flags from '@oclif/core/flags'
 import { adminLimits } from '../../server/accounts/admin-limits.ts'
 import { AdminCommand, adminPlace, administer, bounds } from './admin-command.ts'
 

@@ -1,4 +1,4 @@
-import { Flags } from '@oclif/core'
+import * as Flags from '@oclif/core/flags'
 import { resolve } from 'node:path'
 import { counted } from '../../lib/cli/columns.ts'
 import { AdminCommand, adminPlace } from './admin-command.ts'

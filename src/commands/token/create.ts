@@ -1,4 +1,5 @@
-import { Args, Flags } from '@oclif/core'
+import * as Args from '@oclif/core/args'
+import * as Flags from '@oclif/core/flags'
 import { AccountCommand } from '../../lib/cli/account-command.ts'
 
 /** Makes a service token for a pipeline. */

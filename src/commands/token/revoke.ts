@@ -1,4 +1,4 @@
-import { Args } from '@oclif/core'
+import * as Args from '@oclif/core/args'
 import { AccountCommand } from '../../lib/cli/account-command.ts'
 
 /** Ends a service token. */

@@ -1,4 +1,4 @@
-import { Flags } from '@oclif/core'
+import * as Flags from '@oclif/core/flags'
 import { globalFlags } from './global-flags.ts'
 
 /** Flags of every command of a person with an account; they may also stand before it. */

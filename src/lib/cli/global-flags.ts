@@ -1,4 +1,4 @@
-import { Flags } from '@oclif/core'
+import * as Flags from '@oclif/core/flags'
 
 /** Flags of every command; they may also stand before it (`service-cli --json serve`). */
 export const globalFlags = {

@@ -31,4 +31,22 @@ describe('modules of the registry client', () => {
   it('are seen by this test', () => {
     expect(packagesLoadedBy(['registry/wire.ts'])).to.deep.equal(['zod'])
   })
+
+  it('leave undici where it is, and node:http as it was', () => {
+    const script = `
+      const http = process.getBuiltinModule('node:http')
+      const before = JSON.stringify(Object.keys(http))
+      await import('${new URL('registry/transport.ts', src)}')
+      const { http: got } = await import('${new URL('registry/node-http.ts', src)}')
+      await import('got')
+      console.log(JSON.stringify({
+        undici: process.moduleLoadList.some(name => name.endsWith('undici/undici')),
+        same: got === http && before === JSON.stringify(Object.keys(http)),
+        socket: typeof http.WebSocket,
+      }))`
+    const args = ['--input-type=module', '--eval', script]
+    const cwd = new URL('.', import.meta.url)
+    const { stdout } = spawnSync(process.execPath, args, { encoding: 'utf8', cwd })
+    expect(JSON.parse(stdout)).to.deep.equal({ undici: false, same: true, socket: 'function' })
+  })
 })

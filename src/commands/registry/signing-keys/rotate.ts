@@ -1,4 +1,4 @@
-import { Flags } from '@oclif/core'
+import * as Flags from '@oclif/core/flags'
 import { AdminCommand, adminPlace, administer } from '../admin-command.ts'
 
 /** Puts the next keys into use. */

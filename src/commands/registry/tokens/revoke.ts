@@ -1,4 +1,4 @@
-import { Args } from '@oclif/core'
+import * as Args from '@oclif/core/args'
 import { AdminCommand, adminPlace, administer } from '../admin-command.ts'
 
 /** Ends a service token. */

@@ -1,4 +1,4 @@
-import { Flags } from '@oclif/core'
+import * as Flags from '@oclif/core/flags'
 import { columns } from '../../../lib/cli/columns.ts'
 import { AdminCommand, adminPlace, administer, limitFlag } from '../admin-command.ts'
 

@@ -1,4 +1,5 @@
-import { Args, Flags } from '@oclif/core'
+import * as Args from '@oclif/core/args'
+import * as Flags from '@oclif/core/flags'
 import type { Secret } from '../../../lib/secret.ts'
 import { adminLimits } from '../../../server/accounts/admin-limits.ts'
 import { AdminCommand, adminPlace, administer, bounds } from '../admin-command.ts'

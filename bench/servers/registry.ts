@@ -1,0 +1,70 @@
+/**
+ * The registry as `server/registry.ts` composes it, without its access log. With `memory` as its
+ * argument a session is looked up once and kept: what is left out is the look-up in the database,
+ * and nothing else.
+ */
+import { systemClock } from '../../src/lib/clock.ts'
+import type { AccountStore, SessionState } from '../../src/server/accounts/account-store.ts'
+import { corsMethods, createRegistryListener } from '../../src/server/accounts/app.ts'
+import { openRegistryStore, registryFiles } from '../../src/server/accounts/data-folder.ts'
+import { openKeyStore } from '../../src/server/accounts/keys/open-key-store.ts'
+import { defaultAccountLimits } from '../../src/server/accounts/limits.ts'
+import { createAccountServices } from '../../src/server/accounts/services.ts'
+import { createCors } from '../../src/server/http/cors.ts'
+import { createGuard } from '../../src/server/http/guards.ts'
+import { defaultLimits } from '../../src/server/options.ts'
+import { createServer } from 'node:http'
+import { announce } from './announce.ts'
+import type { AddressInfo } from 'node:net'
+
+const [, , dataDir = '', lookUp = 'database'] = process.argv
+const ignore = () => {}
+const log = { debug: ignore, info: ignore, warn: ignore, error: ignore }
+const limits = defaultLimits
+
+const clock = systemClock
+const store = await openRegistryStore({ dataDir, clock, log, busyMs: limits.maxStoreWaitMs })
+const keys = await openKeyStore({
+  file: registryFiles(dataDir).keys,
+  clock,
+  log,
+  lifetimes: defaultAccountLimits,
+  rotationMs: limits.keyRotationMs,
+  busyMs: limits.maxStoreWaitMs,
+})
+const services = createAccountServices({
+  store: lookUp === 'memory' ? withKeptSessions(store) : store,
+  keys,
+  issuer: `urn:service-cli:registry:${store.registryId}`,
+  registration: 'open',
+  local: true,
+  limits: defaultAccountLimits,
+  clock,
+  log,
+})
+const listener = createRegistryListener({
+  services,
+  guard: createGuard({ own: ['127.0.0.1'], hosts: [], origins: [] }),
+  cors: createCors([], corsMethods),
+  boundToAll: false,
+  version: '0.0.0',
+  limits,
+  log,
+  accessLog: ignore,
+})
+const server = createServer({ noDelay: true, keepAlive: true }, listener)
+server.listen(0, '127.0.0.1', 4096, () => announce(server.address() as AddressInfo))
+
+function withKeptSessions(inner: AccountStore): AccountStore {
+  const kept = new Map<string, SessionState>()
+  return {
+    ...inner,
+    async findSession(id) {
+      const known = kept.get(id)
+      if (known !== undefined) return known
+      const found = await inner.findSession(id)
+      if (found !== null) kept.set(id, found)
+      return found
+    },
+  }
+}
