@@ -170,6 +170,15 @@ describe('access tokens', () => {
       for (const token of wrong) expect(await codeOf(registry, token)).to.equal('token-invalid')
     }))
 
+  it('are not looked at when they are too long', () =>
+    withRegistry(
+      async registry => {
+        const { access_token } = await registry.register('alice')
+        expect(await codeOf(registry, access_token)).to.equal('token-invalid')
+      },
+      { limits: { maxTokenChars: 200 } },
+    ))
+
   it('are out with their session in every spelling of the signature', () =>
     withRegistry(async registry => {
       const { access_token } = await registry.register('alice')
