@@ -25,6 +25,8 @@ function start(fs, pjson) {
     return
   }
   process.title = 'service-cli'
+  // The command parser would print all arguments, and a token may be among them.
+  delete process.env.DEBUG
   process.getBuiltinModule('node:module').enableCompileCache()
   const root = new URL('..', import.meta.url).href
   // No top-level await: with a closed pipe Node would end with 13 and a warning.

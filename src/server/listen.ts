@@ -1,7 +1,15 @@
-import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http'
+import {
+  createServer,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerResponse,
+} from 'node:http'
 import { type AddressInfo, Server as NetServer, type Socket } from 'node:net'
 import { ServiceError } from '../lib/errors.ts'
 import type { Logger } from '../lib/logger.ts'
+import { makeProblem } from './http/problem.ts'
+import { refuseUpgrade } from './http/refused-upgrade.ts'
 import type { Limits } from './options.ts'
 import { rarely } from './rarely.ts'
 
@@ -47,6 +55,8 @@ export async function listen(
     // What may wait on a stream before `write` reports it full.
     highWaterMark: limits.maxStreamBufferBytes,
     shouldUpgradeCallback: req => upgrades?.wants(req) ?? false,
+    // The guards see to it, with an answer that says what is wrong.
+    requireHostHeader: false,
   })
   server.maxConnections = limits.maxConnections
   // A reader of a large answer that takes nothing any more would hold its file open for ever.
@@ -54,11 +64,12 @@ export async function listen(
   const connections = new Connections(server)
   server.on('request', listener)
   server.on('upgrade', (req, socket, head) => upgrades?.handle(req, socket as Socket, head))
+  server.on('connect', (_req, socket) => refuseTunnel(socket as Socket))
   if (onClientError !== undefined) {
     server.on('clientError', (error, socket) => {
       // In the middle of an answer there is no way to tell.
-      if (connections.isAnswering(socket as Socket)) socket.destroy()
-      else onClientError(error, socket as Socket)
+      if (connections.mayAnswer(socket as Socket)) onClientError(error, socket as Socket)
+      else socket.destroy()
     })
   }
   await bind(server, where)
@@ -73,6 +84,17 @@ export async function listen(
     address: server.address() as AddressInfo,
     stop: endStreams => stop(server, connections, endStreams, limits.stopGraceMs),
   }
+}
+
+/** CONNECT: nobody gets anywhere from here. */
+function refuseTunnel(socket: Socket): void {
+  const problem = makeProblem(
+    405,
+    'method-not-allowed',
+    'CONNECT is not answered: this is no proxy',
+  )
+  // No method is allowed on what it names.
+  refuseUpgrade(socket, problem, { Allow: '' })
 }
 
 function bind(server: Server, { host, port }: { host: string; port: number }): Promise<void> {
@@ -117,43 +139,59 @@ async function stop(
   clearTimeout(cut)
 }
 
-/** Every connection, with the number of its answers that have not left yet. */
+/** What of a connection has not been answered. */
+interface Unanswered {
+  /** Answers that have not left yet. */
+  count: number
+  newest: ServerResponse | null
+}
+
+/** Every connection, with its answers that have not left yet. */
 class Connections {
-  readonly #answers = new Map<Socket, number>()
+  readonly #unanswered = new Map<Socket, Unanswered>()
   #closing = false
 
   constructor(server: Server) {
     server.on('connection', socket => {
-      this.#answers.set(socket, 0)
-      socket.once('close', () => this.#answers.delete(socket))
+      this.#unanswered.set(socket, { count: 0, newest: null })
+      socket.once('close', () => this.#unanswered.delete(socket))
     })
     server.on('request', ({ socket }, res) => {
-      this.#count(socket, 1)
+      const open = this.#unanswered.get(socket)
+      if (open === undefined) return
+      open.count++
+      open.newest = res
       // After the last byte was handed to the system, or with the connection.
-      res.once('close', () => this.#count(socket, -1))
+      res.once('close', () => this.#left(socket, open))
     })
     // It closes itself, properly, or is cut.
-    server.on('upgrade', ({ socket }) => this.#count(socket, 1))
+    server.on('upgrade', ({ socket }) => {
+      const open = this.#unanswered.get(socket)
+      if (open !== undefined) open.count++
+    })
   }
 
   /** Idle ones now (also those opened ahead of need, as browsers do), the others when they are. */
   closeWhenAnswered(): void {
     this.#closing = true
-    for (const [socket, open] of this.#answers) if (open === 0) socket.destroy()
+    for (const [socket, { count }] of this.#unanswered) if (count === 0) socket.destroy()
   }
 
-  isAnswering(socket: Socket): boolean {
-    return (this.#answers.get(socket) ?? 0) > 0
+  /** The next bytes on the connection would be taken for the answer to what could not be read. */
+  mayAnswer(socket: Socket): boolean {
+    const { count, newest } = this.#unanswered.get(socket) ?? { count: 1, newest: null }
+    if (count === 0) return true
+    // The broken one itself, in its body.
+    return count === 1 && newest !== null && !newest.headersSent && !newest.req.complete
   }
 
   cut(): void {
-    for (const socket of this.#answers.keys()) socket.destroy()
+    for (const socket of this.#unanswered.keys()) socket.destroy()
   }
 
-  #count(socket: Socket, change: 1 | -1): void {
-    const open = this.#answers.get(socket)
-    if (open === undefined) return
-    this.#answers.set(socket, open + change)
-    if (this.#closing && open + change === 0) socket.destroySoon()
+  #left(socket: Socket, open: Unanswered): void {
+    open.count--
+    if (open.count === 0) open.newest = null
+    if (this.#closing && open.count === 0) socket.destroySoon()
   }
 }

@@ -1,4 +1,5 @@
 import { type ErrorCode, ServiceError } from '../errors.ts'
+import { hideTokens } from '../hide-tokens.ts'
 import { isJsonObject } from '../json.ts'
 import { exitCodeOf, exitCodes } from './exit-codes.ts'
 import { nearest } from './nearest.ts'
@@ -19,9 +20,11 @@ export function describeFailure(
   json: boolean,
   commands: readonly string[] = [],
 ): Failure {
-  const { exitCode, code, message, hint } = readError(error, commands)
+  const { exitCode, code, hint, ...facts } = readError(error, commands)
   // A command that ended itself (help, version) has already said what it had to say.
-  if (message === undefined) return { exitCode, stdout: '', stderr: '' }
+  if (facts.message === undefined) return { exitCode, stdout: '', stderr: '' }
+  // A word in the wrong place is named, and may be a token that was meant for a flag.
+  const message = hideTokens(facts.message)
   if (json) {
     const body = { error: { code, message, hint } }
     return { exitCode, stdout: `${JSON.stringify(body)}\n`, stderr: '' }
@@ -57,7 +60,7 @@ function readError(error: unknown, commands: readonly string[]): ErrorFacts {
   return {
     exitCode: exit,
     code: 'usage_invalid',
-    message: parserMessage(error.message),
+    message: parserMessage(error.message, commands),
     hint: meantHint(error, commands) ?? 'add --help to see the commands and flags',
   }
 }
@@ -94,7 +97,15 @@ function knownFlags(error: Error & { parse?: unknown }): string[] {
 /** Of flags that do not exist only the names: what follows may be a secret, as in `-psecret`. */
 const unknownFlags = /^(Nonexistent flags?: )([^]+)$/
 
-function parserMessage(message: string): string {
+/** What stands behind a whole command is not shown: it may be a password. */
+function unknownCommand(words: string, commands: readonly string[]): string {
+  const isTopic = (id: string) => commands.some(other => other.startsWith(`${id}:`))
+  const known = commands.find(id => words.startsWith(`${id}:`) && !isTopic(id))
+  if (known === undefined) return `command ${words.replaceAll(':', ' ')} not found`
+  return `${known.replaceAll(':', ' ')} takes no further word`
+}
+
+function parserMessage(message: string, commands: readonly string[]): string {
   return message
     .replace(unknownFlags, (_, start: string, flags: string) => {
       const names = flags.match(/(?<=^|, )(--[\w-]+|-\w)/g) ?? []
@@ -102,7 +113,7 @@ function parserMessage(message: string): string {
     })
     .replaceAll('See more help with --help', '')
     .replace(/^Parsing (--\S+)\s+/, '$1: ')
-    .replace(/^command (\S+) not found$/, words => words.replaceAll(':', ' '))
+    .replace(/^command (\S+) not found$/, (_, words: string) => unknownCommand(words, commands))
     .replace(/\s+/g, ' ')
     .replace(/(?<=^|: )[A-Z](?=[a-z])/, first => first.toLowerCase())
     .trim()

@@ -1,8 +1,10 @@
+import { createHmac } from 'node:crypto'
 import type { Clock } from '../../lib/clock.ts'
 import type { AccountRow, AccountStore } from './account-store.ts'
 import type { Call } from './call.ts'
 import type { CountedWindows } from './counted-windows.ts'
 import type { HashQueue } from './hash-queue.ts'
+import type { KeySource } from './key-source.ts'
 import type { AccountLimits } from './limits.ts'
 import { judgeLogin } from './login-limits.ts'
 import type { Passwords } from './passwords.ts'
@@ -32,13 +34,21 @@ export interface Credentials {
 
 export function createCredentials(parts: {
   readonly store: AccountStore
+  readonly keys: KeySource
   readonly passwords: Passwords
   readonly queue: HashQueue
   readonly addressFailures: CountedWindows
   readonly clock: Clock
   readonly limits: AccountLimits
 }): Credentials {
-  const { store, passwords, queue, addressFailures, clock, limits } = parts
+  const { store, keys, passwords, queue, addressFailures, clock, limits } = parts
+
+  /** A name of nobody is not kept as it is: what people type there by mistake is the password. */
+  function keyOfNobody(typed: string): string {
+    const mac = createHmac('sha256', keys.current().refresh.key).update('name').update(typed)
+    // No user name and no address has this form.
+    return `?${mac.digest('base64url')}`
+  }
 
   function admitAddress({ addressKey }: Call): void {
     const waitMs = addressFailures.waitMs(addressKey, clock.now())
@@ -66,7 +76,7 @@ export function createCredentials(parts: {
   return {
     async check({ key: typed, account, password, call }) {
       // By name or by address, it is one account.
-      const key = account?.usernameKey ?? typed
+      const key = account?.usernameKey ?? keyOfNobody(typed)
       await admit(key, call)
       return queue.run(async () => {
         // Again, and counted before the next has its turn: many at once are no way around it.

@@ -68,7 +68,15 @@ export function createAccountServices(parts: AccountParts): AccountServices {
     authenticator,
     sessions,
     audit,
-    credentials: createCredentials({ store, passwords, queue, addressFailures, clock, limits }),
+    credentials: createCredentials({
+      store,
+      keys,
+      passwords,
+      queue,
+      addressFailures,
+      clock,
+      limits,
+    }),
     refresher: createRefresher({
       store,
       accessTokens,

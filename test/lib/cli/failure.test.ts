@@ -50,6 +50,31 @@ describe('describeFailure', () => {
     })
   }
 
+  it('does not show the word behind a whole command, which may be a password', () => {
+    const commands = ['whoami', 'registry', 'registry:users:list']
+    const said = (words: string) =>
+      describeFailure(new Errors.CLIError(`command ${words} not found`), false, commands).stderr
+    expect(said('whoami:s3cret'))
+      .to.contain('error: whoami takes no further word\n')
+      .and.not.contain('s3cret')
+    expect(said('registry:usres')).to.contain('error: command registry usres not found\n')
+  })
+
+  it('hides what looks like a token, wherever a message has it', () => {
+    for (const token of ['svc_abcdefgh12345678', 'eyJhbGciOiJFUzI1NiJ9.x.y']) {
+      for (const error of [
+        new Errors.CLIError(`command ${token} not found`),
+        new Errors.CLIError(`Expected --scope=${token} to be one of: read, publish`),
+        new ServiceError('request_refused', `no "${token}"`),
+      ]) {
+        const { stderr, stdout } = describeFailure(error, true)
+        expect(stderr + stdout)
+          .to.contain('[redacted]')
+          .and.not.contain(token)
+      }
+    }
+  })
+
   it('writes message and hint to stderr', () => {
     const error = new ServiceError('port_in_use', 'port 1 is taken', { hint: 'take another' })
     expect(describeFailure(error, false)).to.deep.equal({

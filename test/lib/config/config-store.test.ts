@@ -62,6 +62,19 @@ describe('configuration store', () => {
       }))
   }
 
+  it('makes 0600 also under a umask that takes the bits of the owner', () =>
+    withStore(async ({ path, save }) => {
+      await save()
+      fs.rmSync(path)
+      const before = process.umask(0o277)
+      try {
+        await save()
+      } finally {
+        process.umask(before)
+      }
+      expect(modeOf(path)).to.equal(0o600)
+    }))
+
   it('tightens a wider file and folder, with one warning each', () =>
     withStore(async ({ store, path, folder, lines, save }) => {
       await save('token-nobody-may-see')

@@ -170,6 +170,15 @@ describe('access tokens', () => {
       for (const token of wrong) expect(await codeOf(registry, token)).to.equal('token-invalid')
     }))
 
+  it('are not looked at when they are too long', () =>
+    withRegistry(
+      async registry => {
+        const { access_token } = await registry.register('alice')
+        expect(await codeOf(registry, access_token)).to.equal('token-invalid')
+      },
+      { limits: { maxTokenChars: 200 } },
+    ))
+
   it('are out with their session in every spelling of the signature', () =>
     withRegistry(async registry => {
       const { access_token } = await registry.register('alice')
@@ -231,7 +240,9 @@ describe('access tokens', () => {
           expect(await codeOf(registry, token), JSON.stringify(header)).to.equal('token-invalid')
         }
         const header = { ...decodeProtectedHeader(access_token), crit: ['x'], x: 1 }
-        const critical = unsigned(header, decodeJwt(access_token), access_token.split('.')[2])
+        const critical = await new SignJWT(decodeJwt(access_token))
+          .setProtectedHeader({ ...header, alg: 'ES256' })
+          .sign(registry.keys.current().signing.key, { crit: { x: true } })
         expect(await codeOf(registry, critical)).to.equal('token-invalid')
       })
       expect(asked).to.equal(0)

@@ -1,5 +1,7 @@
 import { expect } from 'chai'
+import { request } from 'node:http'
 import { createPasswords } from '../../../src/server/accounts/passwords.ts'
+import { skipBecause } from '../../helpers/skip.ts'
 import { cheapHashing, password, type Registry, withRegistry } from './harness.ts'
 
 const auth = '/api/v1/auth'
@@ -7,6 +9,19 @@ const minute = 60_000
 
 const logIn = ({ call }: Registry, username: unknown, secret: unknown = password, headers = {}) =>
   call('POST', `${auth}/login`, { body: { username, password: secret }, headers })
+
+/** The status, for a login from an address of our choice. */
+function logInFrom(base: string, localAddress: string, body: object): Promise<number | undefined> {
+  return new Promise((resolve, reject) => {
+    const headers = { 'Content-Type': 'application/json' }
+    const asked = request(`${base}${auth}/login`, { method: 'POST', localAddress, headers })
+    asked.on('error', reject).on('response', answer => {
+      answer.resume()
+      resolve(answer.statusCode)
+    })
+    asked.end(JSON.stringify(body))
+  })
+}
 
 describe('login', () => {
   it('takes the user name in any case, or the address', () =>
@@ -147,6 +162,23 @@ describe('login', () => {
       registry.clock.nowMs += 5 * minute
       expect((await logIn(registry, 'alice')).status).to.equal(200)
     }))
+
+  it('counts the failures of an account over all addresses', function () {
+    // Others have one loopback address alone.
+    if (process.platform !== 'linux') skipBecause(this, 'needs 127.0.0.2 and its like')
+    return withRegistry(async registry => {
+      await registry.register('alice')
+      const from = (localAddress: string, secret: string) =>
+        logInFrom(registry.base, localAddress, { username: 'alice', password: secret })
+      for (let count = 0; count < 10; count++) {
+        expect(await from(`127.0.0.${2 + count}`, 'wrong')).to.equal(401)
+      }
+      expect(await from('127.0.0.20', password)).to.equal(429)
+      expect((await registry.audited('login.failed')).map(({ address }) => address)).to.include(
+        '127.0.0.11',
+      )
+    })
+  })
 
   it('counts no success', () =>
     withRegistry(async registry => {

@@ -45,6 +45,30 @@ describe('logs and audit', () => {
       expect(shown).to.deep.equal([])
     }))
 
+  it('are not all: no name of nobody is kept, which may be a password', () => {
+    const keys: string[] = []
+    return withRegistry(
+      async ({ call, register }) => {
+        await register('alice')
+        for (const username of [password, 'alice', password, 'nobody@studio.example']) {
+          await call('POST', `${auth}/login`, { body: { username, password: 'wrong' } })
+        }
+        expect(keys[0]).to.match(/^\?[\w-]{43}$/)
+        expect(keys).to.deep.equal([keys[0], 'alice', keys[0], keys[3]])
+        expect(keys[3]).not.to.include('nobody')
+      },
+      {
+        wrap: store => ({
+          ...store,
+          addFailure(key, nowMs, windowMs) {
+            keys.push(key)
+            return store.addFailure(key, nowMs, windowMs)
+          },
+        }),
+      },
+    )
+  })
+
   it('have one line for each request, with nothing in it that a terminal acts upon', () =>
     withRegistry(async ({ call, accessed, audited }) => {
       const strange = 'x\u001b[31m","admin":true,"y":"\r\nfake'

@@ -1,0 +1,84 @@
+import { expect } from 'chai'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { verifyBackup } from '../../src/server/accounts/sqlite/backup.ts'
+import { buildIfStale } from '../helpers/program.ts'
+import { createCaller, quickLimits } from '../helpers/registry-caller.ts'
+import { startRegistryProcess } from '../helpers/registry-process.ts'
+import { until } from './until.ts'
+
+interface Acknowledged {
+  readonly username: string
+  access: string
+  refresh: string
+}
+
+/** A kill between the write and its answer costs the client a retry, not its session. */
+const flags = [...quickLimits, '--limit', 'refreshGraceMs=600000']
+
+/**
+ * Kills a registry that registers and refreshes, `rounds` times on one folder: every account and
+ * every refresh that was answered is there afterwards, and the database is whole.
+ */
+export function testKilledRegistry(rounds: number): void {
+  describe('a registry under kill -9', function () {
+    this.timeout(30_000 + rounds * 15_000)
+
+    it(`keeps every registration and every refresh that it answered, ${rounds} times`, async () => {
+      buildIfStale()
+      const folder = mkdtempSync(join(tmpdir(), 'registry-kill-'))
+      const dataDir = join(folder, 'data')
+      const all: Acknowledged[] = []
+      try {
+        for (let round = 0; round < rounds; round++) {
+          const made = await untilKilled(dataDir, round)
+          expect(made.length, `round ${round}`).to.be.greaterThan(0)
+          all.push(...made)
+        }
+        const registry = await startRegistryProcess({ dataDir, flags })
+        try {
+          const caller = createCaller(registry.url)
+          for (const { username, access, refresh } of all) {
+            expect(await caller.me(access), username).to.equal('200')
+            expect((await caller.refresh(refresh)).status, username).to.equal(200)
+          }
+        } finally {
+          await registry.stop()
+        }
+        const facts = await verifyBackup(join(dataDir, 'registry.db'))
+        expect(facts.accounts).to.be.at.least(all.length)
+        expect(facts.sessions).to.equal(facts.accounts)
+      } finally {
+        rmSync(folder, { recursive: true, force: true })
+      }
+    })
+  })
+}
+
+async function untilKilled(dataDir: string, round: number): Promise<Acknowledged[]> {
+  const registry = await startRegistryProcess({ dataDir, flags })
+  const caller = createCaller(registry.url)
+  const made: Acknowledged[] = []
+  let alive = true
+  const lanes = [0, 1, 2].map(async lane => {
+    try {
+      for (let at = 0; alive && at < 1000; at++) {
+        const username = `r${round}l${lane}n${at}`
+        const { access_token: access, refresh_token: refresh } = await caller.register(username)
+        const account = { username, access, refresh }
+        made.push(account)
+        const { status, json } = await caller.refresh(refresh)
+        if (status === 200) account.refresh = json.refresh_token
+      }
+    } catch {
+      // Cut by the kill.
+    }
+  })
+  await until(() => made.length > (round * 7) % 23, 'accounts are being made')
+  registry.child.kill('SIGKILL')
+  await new Promise(resolve => registry.child.once('close', resolve))
+  alive = false
+  await Promise.all(lanes)
+  return made
+}

@@ -1,0 +1,3 @@
+import { testKilledRegistry } from './registry-kill-suite.ts'
+
+testKilledRegistry(3)

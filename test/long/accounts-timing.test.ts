@@ -1,0 +1,58 @@
+import { expect } from 'chai'
+import { buildIfStale } from '../helpers/program.ts'
+import { createCaller } from '../helpers/registry-caller.ts'
+import { startRegistryProcess } from '../helpers/registry-process.ts'
+
+const samples = 200
+const attempts = 4
+/** Nothing waits or is refused; the hash costs what it costs everywhere. */
+const flags = ['maxLoginFailures', 'maxConsecutiveFailures', 'maxAddressFailures'].flatMap(name => [
+  '--limit',
+  `${name}=1000000`,
+])
+
+describe('the time that a refused login takes', () => {
+  it('is the same for an unknown name and for a wrong password', async function () {
+    this.timeout(300_000)
+    buildIfStale()
+    const registry = await startRegistryProcess({ flags })
+    try {
+      const caller = createCaller(registry.url)
+      await caller.register('alice')
+      const timed = async (username: string) => {
+        const startedMs = performance.now()
+        const { status } = await caller.login(username, 'not the password')
+        expect(status).to.equal(401)
+        return performance.now() - startedMs
+      }
+      const ratios: number[] = []
+      for (let attempt = 0; attempt < attempts; attempt++) {
+        const known: number[] = []
+        const unknown: number[] = []
+        for (let at = 0; at < samples; at++) {
+          // In turns, and each first as often: what the machine does meanwhile hits both.
+          const turns = [
+            async () => known.push(await timed('alice')),
+            async () => unknown.push(await timed('nobody')),
+          ]
+          for (const turn of at % 2 === 0 ? turns : turns.toReversed()) await turn()
+        }
+        ratios.push(median(known) / median(unknown))
+        if (isClose(ratios.at(-1) ?? 0)) break
+      }
+      expect(ratios.some(isClose), `medians of known to unknown: ${ratios.join(', ')}`).to.equal(
+        true,
+      )
+    } finally {
+      await registry.stop()
+    }
+  })
+})
+
+function isClose(ratio: number): boolean {
+  return ratio > 1 / 1.1 && ratio < 1.1
+}
+
+function median(values: readonly number[]): number {
+  return values.toSorted((one, other) => one - other)[Math.floor(values.length / 2)] ?? 0
+}

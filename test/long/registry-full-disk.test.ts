@@ -1,0 +1,97 @@
+import { expect } from 'chai'
+import { spawnSync } from 'node:child_process'
+import { closeSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { ask } from '../helpers/mcp.ts'
+import { buildIfStale } from '../helpers/program.ts'
+import { createCaller, password, quickLimits } from '../helpers/registry-caller.ts'
+import { createRegistryOwner } from '../helpers/registry-owner.ts'
+import { startRegistryProcess } from '../helpers/registry-process.ts'
+import { skipBecause } from '../helpers/skip.ts'
+
+describe('a registry on a full disk', () => {
+  it('says 503, goes on with what needs no room, and with all of it when there is room', async function () {
+    this.timeout(120_000)
+    buildIfStale()
+    const folder = mkdtempSync(join(tmpdir(), 'registry-full-'))
+    const mounted = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=2m,mode=700', 'tmpfs', folder])
+    if (mounted.status !== 0) {
+      rmSync(folder, { recursive: true })
+      skipBecause(this, 'mounting a tmpfs needs Linux and root')
+    }
+    const dataDir = join(folder, 'data')
+    const filler = join(folder, 'filler')
+    try {
+      const registry = await startRegistryProcess({ dataDir, flags: quickLimits })
+      try {
+        const caller = createCaller(registry.url)
+        const alice = await caller.register('alice')
+        const token = await caller.makeToken(alice.access_token)
+        fill(filler)
+        const signUp = (username: string) =>
+          caller.call('POST', '/register', undefined, {
+            username,
+            email: `${username}@studio.example`,
+            password,
+          })
+        // What is left in the file of the log may still take some.
+        const made: string[] = []
+        let refused = await signUp('first')
+        for (let at = 0; refused.status === 201 && at < 2000; at++) {
+          made.push(refused.json.access_token)
+          refused = await signUp(`name${at}`)
+        }
+        expect([refused.status, refused.json.code]).to.deep.equal([503, 'storage-unavailable'])
+        expect(refused.headers['retry-after']).to.match(/^\d+$/)
+        expect(refused.text).not.to.include(folder)
+        for (const answer of [
+          await caller.refresh(alice.refresh_token),
+          await caller.login('alice'),
+          await caller.call('POST', '/tokens', alice.access_token, { name: 'more' }),
+        ]) {
+          expect([answer.status, answer.json?.code]).to.deep.equal([503, 'storage-unavailable'])
+        }
+        // Reading needs no room.
+        for (const good of [alice.access_token, token, ...made]) {
+          expect(await caller.me(good)).to.equal('200')
+        }
+        expect((await ask(`${registry.url}/healthz`)).status).to.equal(200)
+
+        rmSync(filler)
+        expect((await signUp('late')).status).to.equal(201)
+        expect((await caller.refresh(alice.refresh_token)).status).to.equal(200)
+        expect((await caller.login('alice')).status).to.equal(200)
+        const { users } = await createRegistryOwner(dataDir).ask([
+          'users',
+          'list',
+          '--limit',
+          '9999',
+        ])
+        expect(users).to.have.length(made.length + 2)
+        expect(registry.stderr()).to.include('"level":"error"')
+      } finally {
+        expect(await registry.stop()).to.equal(0)
+      }
+    } finally {
+      spawnSync('umount', [folder])
+      rmSync(folder, { recursive: true, force: true })
+    }
+  })
+})
+
+/** To the last byte. */
+function fill(path: string): void {
+  const file = openSync(path, 'w')
+  try {
+    for (let piece = 65_536; piece >= 1;) {
+      try {
+        writeSync(file, Buffer.alloc(piece))
+      } catch {
+        piece = Math.floor(piece / 2)
+      }
+    }
+  } finally {
+    closeSync(file)
+  }
+}
