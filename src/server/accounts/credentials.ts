@@ -7,6 +7,7 @@ import type { AccountLimits } from './limits.ts'
 import { judgeLogin } from './login-limits.ts'
 import type { Passwords } from './passwords.ts'
 import { RegistryProblem } from './problems.ts'
+import { hashOfSecret } from './service-tokens.ts'
 
 export interface PasswordTrial {
   /** The folded name that was given. */
@@ -65,8 +66,9 @@ export function createCredentials(parts: {
 
   return {
     async check({ key: typed, account, password, call }) {
-      // By name or by address, it is one account.
-      const key = account?.usernameKey ?? typed
+      // By name or by address, it is one account. What is typed for a name may be the password: of
+      // a name that nobody has, no more is kept than what tells it from others.
+      const key = account?.usernameKey ?? hashOfSecret(typed)
       await admit(key, call)
       return queue.run(async () => {
         // Again, and counted before the next has its turn: many at once are no way around it.
