@@ -1,9 +1,9 @@
 import { ServiceError } from '../../lib/errors.ts'
-import { type RegistryClient, createRegistryClient } from '../../lib/registry/client.ts'
-import { type ClientLimits, clientLimits } from '../../lib/registry/client-limits.ts'
+import type { RegistryClient } from '../../lib/registry/client.ts'
+import { clientLimits } from '../../lib/registry/client-limits.ts'
+import { connectRegistry } from '../../lib/registry/connect.ts'
 import { withGivenToken, withSavedToken } from '../../lib/registry/session.ts'
 import { readChosenToken } from '../../lib/registry/token-source.ts'
-import { createTransport } from '../../lib/registry/transport.ts'
 import type { Secret } from '../../lib/secret.ts'
 import type { AccountContext } from './context.ts'
 
@@ -21,10 +21,9 @@ export interface Connection {
 
 export function connect(context: AccountContext): Connection {
   const { registry, entry, choice, places, env, store, log } = context
-  const limits: ClientLimits = clientLimits(env.SERVICE_TIMEOUT)
-  const transport = createTransport({ registry, limits, env, caFile: entry?.caFile })
-  const client = createRegistryClient({ transport })
-  const parts = { client, store, log, refreshMarginMs: limits.refreshMarginMs }
+  const client = connectRegistry({ registry, entry, configPath: store.path, env })
+  const { refreshMarginMs } = clientLimits(env.SERVICE_TIMEOUT)
+  const parts = { client, store, log, refreshMarginMs }
   return {
     client,
     async withToken(call) {
