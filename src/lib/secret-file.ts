@@ -29,12 +29,16 @@ export async function readSecretFile(path: string, flag: string): Promise<string
 }
 
 /** Returns the secret; throws `config_invalid`, naming only where it came from. */
-export function checkSecretText(secret: string, source: string): string {
+export function checkSecretText(
+  secret: string,
+  source: string,
+  hint = 'use printable ASCII without spaces, 32 or more random characters',
+): string {
   if (headerText.test(secret)) return secret
   throw new ServiceError(
     'config_invalid',
     `${source} holds spaces, line breaks or characters that a header cannot carry`,
-    { hint: 'use printable ASCII without spaces, 32 or more random characters' },
+    { hint },
   )
 }
 
