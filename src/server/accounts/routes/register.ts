@@ -22,7 +22,7 @@ export function registerRoutes(services: AccountServices): Route[] {
       throw new RegistryProblem('registration-closed', 'this registry takes no new accounts')
     }
     if (invite !== undefined) return hashOfSecret(invite)
-    const message = 'this registry takes new accounts by invitation: send the member "invite"'
+    const message = 'this registry takes new accounts by invitation alone (member "invite")'
     throw new RegistryProblem('registration-closed', message)
   }
 
