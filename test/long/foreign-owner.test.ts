@@ -1,9 +1,10 @@
 import { expect } from 'chai'
+import { spawnSync } from 'node:child_process'
 import * as fs from 'node:fs'
 import { join } from 'node:path'
 import { createFsStore } from '../../src/server/artefacts/fs-store.ts'
 import { failureOf, withFolder } from '../server/artefacts/support.ts'
-import { buildIfStale } from '../helpers/program.ts'
+import { buildIfStale, root } from '../helpers/program.ts'
 import { createRegistryOwner } from '../helpers/registry-owner.ts'
 import { startRegistryProcess } from '../helpers/registry-process.ts'
 import { skipBecause } from '../helpers/skip.ts'
@@ -39,8 +40,10 @@ describe('data folder of a registry', () => {
         const { code, stderr } = await createRegistryOwner(dataDir).run(words)
         expect(code, stderr).to.equal(2)
         expect(stderr).to.contain('belongs to another user').and.contain(join(dataDir, part))
-        const started = await startRegistryProcess({ dataDir }).catch(error => error.message)
-        expect(started).to.be.a('string').that.contains('belongs to another user')
+        const args = ['bin/run.js', 'registry', '--port', '0', '--data-dir', dataDir]
+        const start = spawnSync(process.execPath, args, { cwd: root, timeout: 20_000 })
+        expect(start.status).to.equal(2)
+        expect(String(start.stderr)).to.contain('belongs to another user')
       })
     })
   }
