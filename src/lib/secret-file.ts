@@ -48,7 +48,11 @@ async function readPrivateFile(path: string, refuse: Refuse): Promise<string> {
   try {
     const found = await file.stat()
     const problem = describeUnsafeFile(found, ownUid())
-    if (problem !== null) throw refuse(problem, `name a file of your own, with chmod 600 ${path}`)
+    if (problem !== null) {
+      // Whoever follows this for a folder locks others, and maybe the system, out of it.
+      const mode = found.isFile() ? `, with chmod 600 ${path}` : ''
+      throw refuse(problem, `name a file of your own${mode}`)
+    }
     if (found.size > maxSecretBytes) throw refuse(`is larger than ${maxSecretBytes} bytes`)
     return await file.readFile('utf8')
   } finally {
