@@ -116,6 +116,15 @@ describe('service tokens', () => {
       expect(me.json.token).to.include({ id: made.json.id, name: 'ci' })
     }))
 
+  it('need a name that can be seen', () =>
+    withRegistry(async registry => {
+      const { access_token } = await registry.register('alice')
+      for (const name of ['', '  ', '\u2003', 'a\u001b[31m']) {
+        const answer = await make(registry, access_token, { name })
+        expect([answer.status, answer.json.errors[0].pointer]).to.deep.equal([422, '/name'])
+      }
+    }))
+
   it('cannot refresh, manage the account, or make tokens', () =>
     withRegistry(async registry => {
       const { access_token, refresh_token } = await registry.register('alice')
@@ -138,6 +147,7 @@ describe('service tokens', () => {
         const answer = await refresh(registry, token, sent)
         expect([answer.status, answer.json.code]).to.deep.equal([401, 'token-invalid'])
       }
+      expect((await refresh(registry, token)).json.detail).to.include('is not refreshed')
     }))
 
   it('end by time, by hand, and with the account', () =>
