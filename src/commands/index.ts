@@ -2,6 +2,7 @@ import AdapterBlender from './adapter/blender.ts'
 import AdapterPython from './adapter/python.ts'
 import Login from './login.ts'
 import Logout from './logout.ts'
+import Password from './password.ts'
 import Publish from './publish.ts'
 import Register from './register.ts'
 import Registry from './registry/index.ts'
@@ -33,6 +34,7 @@ export const COMMANDS = {
   'adapter:python': AdapterPython,
   login: Login,
   logout: Logout,
+  password: Password,
   publish: Publish,
   register: Register,
   registry: Registry,

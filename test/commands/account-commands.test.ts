@@ -11,6 +11,7 @@ describe('commands of a person with an account', () => {
     expect(ofAccounts.map(([name]) => name)).to.deep.equal([
       'login',
       'logout',
+      'password',
       'publish',
       'register',
       'token:create',

@@ -1,6 +1,6 @@
 import type { Output } from '../../lib/cli/output.ts'
-import { type PromptPlace, requireQuestioner } from '../../lib/cli/prompt.ts'
-import { readSecretFromStdin } from '../../lib/cli/secret-input.ts'
+import { type PromptPlace, type Questioner, requireQuestioner } from '../../lib/cli/prompt.ts'
+import { readSecretFromStdin, readTwoSecretsFromStdin } from '../../lib/cli/secret-input.ts'
 import { ServiceError } from '../../lib/errors.ts'
 import { passwordChars } from '../../lib/registry/wire.ts'
 import { Secret } from '../../lib/secret.ts'
@@ -46,7 +46,31 @@ export async function readPassword(
     return new Secret(flags.password)
   }
   const ask = requireQuestioner(place, 'the password', passwordWays)
-  if (!isNew) return ask.askSecret('Password:')
+  return isNew ? askNewPassword(ask) : ask.askSecret('Password:')
+}
+
+export interface PasswordChange {
+  readonly current: Secret
+  readonly next: Secret
+}
+
+/** The current password and a new one: two lines of stdin, or three questions. */
+export async function readPasswordChange(
+  flags: PasswordFlags,
+  place: PromptPlace,
+): Promise<PasswordChange> {
+  if (flags['password-stdin'] === true) {
+    const names = ['current password', 'new password'] as const
+    const [current, next] = await readTwoSecretsFromStdin(process.stdin, '--password-stdin', names)
+    return { current, next }
+  }
+  const otherWays = 'pipe both in with --password-stdin: the current one, then the new, a line each'
+  const ask = requireQuestioner(place, 'the password', otherWays)
+  const current = await ask.askSecret('Current password:')
+  return { current, next: await askNewPassword(ask) }
+}
+
+async function askNewPassword(ask: Questioner): Promise<Secret> {
   const { least } = passwordChars
   const first = await ask.askSecret('New password:', text =>
     Array.from(text).length >= least ? true : `It has at least ${least} characters`,

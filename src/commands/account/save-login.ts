@@ -1,9 +1,11 @@
+import type { RegistryEntry } from '../../lib/config/config-file.ts'
 import { withLogin } from '../../lib/config/registry-entries.ts'
 import { expiryText } from '../../lib/cli/duration-text.ts'
 import { ServiceError } from '../../lib/errors.ts'
 import type { Tokens } from '../../lib/registry/answers.ts'
 import type { RegistryClient } from '../../lib/registry/client.ts'
 import type { AccountContext } from './context.ts'
+import { endReplaced } from './end-replaced.ts'
 import { timeOrNull } from './identity.ts'
 
 export interface Who {
@@ -24,22 +26,31 @@ export interface Login {
  */
 export async function saveLogin(context: AccountContext, login: Login): Promise<Who> {
   const { client, tokens } = login
+  let who: Who
+  let replaced: RegistryEntry | undefined
   try {
-    const who = await whoIs(login)
-    await saveTokens(context, who, tokens)
-    return who
+    who = await whoIs(login)
+    replaced = await saveTokens(context, who, tokens)
   } catch (error) {
     await client.logout(tokens.accessToken).catch(() => {})
     throw error
   }
+  await endReplaced(client, replaced)
+  return who
 }
 
+/** Returns what was saved of the registry before. */
 export async function saveTokens(
   { store, registry }: AccountContext,
   { username, email }: Who,
   tokens: Tokens,
-): Promise<void> {
-  await store.update(config => withLogin(config, registry.url, { username, email }, tokens))
+): Promise<RegistryEntry | undefined> {
+  let replaced: RegistryEntry | undefined
+  await store.update(config => {
+    replaced = config.registries.get(registry.url)
+    return withLogin(config, registry.url, { username, email }, tokens)
+  })
+  return replaced
 }
 
 /** A registry may offer no more than the login; then the name is as it was typed. */

@@ -15,13 +15,24 @@ export const maxSecretInputBytes = 64 * 1024
  * is a terminal (where it would wait without a word), is empty, too long, or no text.
  */
 export async function readSecretFromStdin(stdin: SecretStream, flag: string): Promise<Secret> {
-  if (stdin.isTTY === true) {
-    throw new ServiceError('usage_invalid', `${flag} reads from a pipe, and stdin is a terminal`, {
-      hint: `write it as in: pass show registry | service-cli … ${flag}, or leave ${flag} out to be asked`,
-    })
-  }
   const text = parseSecretInput(await readAll(stdin, flag), flag)
   return new Secret(text)
+}
+
+/** Two secrets, a line each, in the order of `names`. Throws `usage_invalid` for anything else. */
+export async function readTwoSecretsFromStdin(
+  stdin: SecretStream,
+  flag: string,
+  names: readonly [string, string],
+): Promise<[Secret, Secret]> {
+  const text = parseSecretInput(await readAll(stdin, flag), flag)
+  const [first = '', second = '', ...more] = text.split(/\r?\n/)
+  if (first !== '' && second !== '' && more.length === 0) {
+    return [new Secret(first), new Secret(second)]
+  }
+  throw new ServiceError('usage_invalid', `${flag} did not get two lines from stdin`, {
+    hint: `the first line is the ${names[0]}, the second the ${names[1]}`,
+  })
 }
 
 /** Throws `usage_invalid`; the text itself is never repeated. */
@@ -40,6 +51,11 @@ export function parseSecretInput(bytes: Uint8Array, flag: string): string {
 }
 
 async function readAll(stdin: SecretStream, flag: string): Promise<Uint8Array> {
+  if (stdin.isTTY === true) {
+    throw new ServiceError('usage_invalid', `${flag} reads from a pipe, and stdin is a terminal`, {
+      hint: `write it as in: pass show registry | service-cli … ${flag}, or leave ${flag} out to be asked`,
+    })
+  }
   const chunks: Uint8Array[] = []
   let bytes = 0
   for await (const chunk of stdin) {

@@ -30,7 +30,7 @@ export async function withGivenToken<T>(
   try {
     return await call(token)
   } catch (error) {
-    if (!isUnauthorised(error)) throw error
+    if (!isTokenRefused(error)) throw error
     throw new ServiceError('auth_refused', `${error.message} (the token of ${choice.name})`, {
       hint: `give another token, or take ${choice.name} away to use the saved login`,
       ...(error.data === undefined ? {} : { data: error.data }),
@@ -56,7 +56,7 @@ export async function withSavedToken<T>(
   try {
     return await call(token)
   } catch (error) {
-    if (!isUnauthorised(error)) throw error
+    if (!isTokenRefused(error)) throw error
     const other = await refreshRefused(parts, token, error)
     return await call(other)
   }
@@ -194,6 +194,14 @@ async function clear(parts: SessionParts, held: HeldConfig, refused: Secret): Pr
 
 function isUnauthorised(error: unknown): error is ServiceError {
   return error instanceof ServiceError && error.code === 'auth_refused'
+}
+
+/**
+ * A wrong password beside the token is a 401 too: no other token helps, and the same again would
+ * count as one more failure.
+ */
+function isTokenRefused(error: unknown): error is ServiceError {
+  return isUnauthorised(error) && error.data?.reason !== 'invalid-credentials'
 }
 
 /** Of this machine, not of the registry: nothing that another token would help against. */

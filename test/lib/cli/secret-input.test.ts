@@ -1,6 +1,10 @@
 import { expect } from 'chai'
 import { Readable } from 'node:stream'
-import { maxSecretInputBytes, readSecretFromStdin } from '../../../src/lib/cli/secret-input.ts'
+import {
+  maxSecretInputBytes,
+  readSecretFromStdin,
+  readTwoSecretsFromStdin,
+} from '../../../src/lib/cli/secret-input.ts'
 import { ServiceError } from '../../../src/lib/errors.ts'
 
 async function read(chunks: readonly (string | Uint8Array)[]): Promise<string> {
@@ -78,4 +82,32 @@ describe('readSecretFromStdin', () => {
     expect(error).to.include({ code: 'usage_invalid' })
     expect(error.message).to.contain('--password-stdin').and.contain('terminal')
   })
+})
+
+describe('readTwoSecretsFromStdin', () => {
+  const names = ['current password', 'new password'] as const
+  const readBoth = (chunks: readonly string[]) =>
+    readTwoSecretsFromStdin(Readable.from(chunks), '--password-stdin', names)
+
+  const accepted: [chunks: string[], first: string, second: string][] = [
+    [['old\nnew\n'], 'old', 'new'],
+    [['old\nnew'], 'old', 'new'],
+    [['old\r\nnew\r\n'], 'old', 'new'],
+    [[' old \n', ' new \n'], ' old ', ' new '],
+  ]
+  for (const [chunks, first, second] of accepted) {
+    it(`reads "${first}" and "${second}" from ${JSON.stringify(chunks)}`, async () => {
+      const both = await readBoth(chunks)
+      expect(both.map(secret => secret.reveal())).to.deep.equal([first, second])
+    })
+  }
+
+  for (const text of ['old', 'old\n', 'old\n\n', '\nnew\n', 'old\nnew\n\n', 'old\nnew\nnew\n']) {
+    it(`refuses ${JSON.stringify(text)}, naming both lines and repeating neither`, async () => {
+      const error = await readBoth([text]).catch(error => error)
+      expect(error).to.include({ code: 'usage_invalid' })
+      expect(error.hint).to.contain('first line is the current').and.contain('second the new')
+      expect(error.message).not.to.match(/\bold\b|\bnew\b/)
+    })
+  }
 })

@@ -1,4 +1,5 @@
 import { Args, Flags } from '@oclif/core'
+import type { Secret } from '../../../lib/secret.ts'
 import { adminLimits } from '../../../server/accounts/admin-limits.ts'
 import { AdminCommand, adminPlace, administer, bounds } from '../admin-command.ts'
 
@@ -7,8 +8,8 @@ export default class RegistryUsersResetCode extends AdminCommand {
   static override summary = 'make a code for a lost password'
 
   static override description = `Prints the code, alone, on stdout: give it to the person it is \
-for. With it, once, a new password is set: POST /api/v1/auth/reset with username, code and \
-new_password. An earlier code of the account stops working.`
+for. With it, once, they set a new password: service-cli password NAME --reset-code CODE. An \
+earlier code of the account stops working.`
 
   static override examples = [
     { description: 'for an hour', command: '<%= config.bin %> registry users reset-code alice' },
@@ -43,7 +44,16 @@ new_password. An earlier code of the account stops working.`
     })
     const { username, expires_at: end } = made
     place.output.note(`reset code of "${username}", good once until ${end}; shown this once`)
+    place.output.note(
+      `to be run by them: service-cli password ${username} --reset-code ${onScreen(code)}`,
+    )
     // Opened here alone: this is what the command is for.
     place.output.result(code.reveal(), { ...made, code: code.reveal() })
   }
+}
+
+/** The code itself where it appears anyway: a stderr that goes to a log must not have it. */
+function onScreen(code: Secret): string {
+  const { stdout, stderr } = process
+  return stdout.isTTY === true && stderr.isTTY === true ? code.reveal() : 'CODE'
 }

@@ -1,0 +1,100 @@
+import { ServiceError } from '../../lib/errors.ts'
+import { Secret } from '../../lib/secret.ts'
+import { connect, notLoggedIn } from './connect.ts'
+import type { AccountFlags } from './context.ts'
+import { openHere, promptPlace, refuseToken } from './login.ts'
+import { type PasswordFlags, readPassword, readPasswordChange, readText } from './password.ts'
+import { reportLogin, saveLogin } from './save-login.ts'
+
+export interface ChangePasswordFlags extends AccountFlags, PasswordFlags {
+  readonly 'reset-code'?: string | undefined
+}
+
+/** Changes the password of whoever is logged in, or sets a new one with a code and logs in. */
+export async function changePassword(
+  username: string | undefined,
+  { 'reset-code': code, ...flags }: ChangePasswordFlags,
+  env: NodeJS.ProcessEnv,
+): Promise<void> {
+  if (code !== undefined) return resetPassword(username, code, flags, env)
+  if (username !== undefined) {
+    throw new ServiceError('usage_invalid', 'a user name goes with --reset-code alone', {
+      hint: 'without a code it is the password of whoever is logged in: service-cli whoami',
+    })
+  }
+  const context = await openHere(flags, env)
+  // Before anybody types two passwords.
+  if (context.choice === null) throw notLoggedIn(context)
+  const { current, next } = await readPasswordChange(flags, promptPlace(flags))
+  const { client, withToken } = connect(context)
+  await withToken(token => client.changePassword(token, { current, next })).catch(explainWrong)
+  const { output, registry, choice } = context
+  const { source, name } = choice
+  output.result('', { registry: registry.url, changed: true, source, source_name: name })
+  output.note(`the password at ${registry.url} is changed; every other login has ended`)
+}
+
+async function resetPassword(
+  username: string | undefined,
+  text: string,
+  flags: AccountFlags & PasswordFlags,
+  env: NodeJS.ProcessEnv,
+): Promise<void> {
+  refuseToken(flags, 'password --reset-code')
+  if (text.trim() === '') {
+    throw new ServiceError('usage_invalid', '--reset-code is empty', {
+      hint: 'a variable in your shell may be unset',
+    })
+  }
+  const code = new Secret(text.trim())
+  const context = await openHere(flags, env)
+  const place = promptPlace(flags)
+  const who = await readText(username, {
+    place,
+    what: 'username',
+    otherWays: 'write it as in service-cli password alice --reset-code CODE --password-stdin',
+  })
+  const { output } = context
+  const password = await readPassword(flags, { output, place, isNew: true })
+  const { client } = connect(context)
+  await client.resetPassword({ username: who, code, password }).catch(explainCode)
+  const login = { username: who, password }
+  try {
+    const tokens = await client.login(login)
+    const me = await saveLogin(context, { client, tokens, typed: { username: who } })
+    output.note(`the password of ${me.username} is set; every earlier login has ended`)
+    reportLogin(context, me, tokens)
+  } catch (error) {
+    throw setButNotLoggedIn(error, who)
+  }
+}
+
+function explainWrong(error: unknown): never {
+  throw isCredentials(error)
+    ? withHint(
+        error,
+        'nothing has changed; for a lost password, ask the owner of the registry for a reset code',
+      )
+    : error
+}
+
+function explainCode(error: unknown): never {
+  throw isCredentials(error)
+    ? withHint(error, 'nothing has changed; the owner of the registry makes a new code')
+    : error
+}
+
+/** The code is used up: without this, the same command would be tried again. */
+function setButNotLoggedIn(error: unknown, username: string): unknown {
+  if (!(error instanceof ServiceError)) return error
+  const message = `the new password is set, but you are not logged in: ${error.message}`
+  return withHint(error, `log in with service-cli login ${username}`, message)
+}
+
+function isCredentials(error: unknown): error is ServiceError {
+  return error instanceof ServiceError && error.data?.reason === 'invalid-credentials'
+}
+
+function withHint({ code, message, data }: ServiceError, hint: string, words = message): Error {
+  return new ServiceError(code, words, { hint, ...(data === undefined ? {} : { data }) })
+}
