@@ -29,12 +29,16 @@ export async function readSecretFile(path: string, flag: string): Promise<string
 }
 
 /** Returns the secret; throws `config_invalid`, naming only where it came from. */
-export function checkSecretText(secret: string, source: string): string {
+export function checkSecretText(
+  secret: string,
+  source: string,
+  hint = 'use printable ASCII without spaces, 32 or more random characters',
+): string {
   if (headerText.test(secret)) return secret
   throw new ServiceError(
     'config_invalid',
     `${source} holds spaces, line breaks or characters that a header cannot carry`,
-    { hint: 'use printable ASCII without spaces, 32 or more random characters' },
+    { hint },
   )
 }
 
@@ -44,7 +48,11 @@ async function readPrivateFile(path: string, refuse: Refuse): Promise<string> {
   try {
     const found = await file.stat()
     const problem = describeUnsafeFile(found, ownUid())
-    if (problem !== null) throw refuse(problem, `name a file of your own, with chmod 600 ${path}`)
+    if (problem !== null) {
+      // Whoever follows this for a folder locks others, and maybe the system, out of it.
+      const mode = found.isFile() ? `, with chmod 600 ${path}` : ''
+      throw refuse(problem, `name a file of your own${mode}`)
+    }
     if (found.size > maxSecretBytes) throw refuse(`is larger than ${maxSecretBytes} bytes`)
     return await file.readFile('utf8')
   } finally {

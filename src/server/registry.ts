@@ -47,7 +47,7 @@ export async function startRegistry(
   opened.defer(sweepRegularly({ store, clock, timer: systemTimer, log, limits: accountLimits }))
 
   const publicUrl = options.publicUrl?.replace(/\/+$/, '')
-  const local = isLocal(host, publicUrl)
+  const local = isLocal({ host, publicUrl, allowedHosts: options.allowedHosts })
   const registration = options.registration ?? (local ? 'open' : 'invite')
   const services = createAccountServices({
     store,
@@ -86,11 +86,19 @@ export async function startRegistry(
   }
 }
 
-/** A proxy in front of a loopback address lets others in: then `--public-url` names theirs. */
-function isLocal(host: string, publicUrl: string | undefined): boolean {
-  if (!isLoopback(host)) return false
-  if (publicUrl === undefined) return true
-  return isLoopback(new URL(publicUrl).hostname.replace(/^\[(.*)\]$/, '$1'))
+/**
+ * Does this machine alone reach the registry? A proxy in front of a loopback address lets others
+ * in: then `--public-url`, or `--allowed-host`, names the address that they use.
+ */
+export function isLocal(where: {
+  readonly host: string
+  readonly publicUrl: string | undefined
+  readonly allowedHosts: readonly string[]
+}): boolean {
+  const { host, publicUrl, allowedHosts } = where
+  const named = publicUrl === undefined ? allowedHosts : [...allowedHosts, new URL(publicUrl).host]
+  const names = named.map(name => name.replace(/:\d+$/, '').replace(/^\[(.*)\]$/, '$1'))
+  return [host, ...names].every(isLoopback)
 }
 
 function createListener(

@@ -55,6 +55,7 @@ const cases: Case[] = [
   { args: ['token', 'create'], code: 2, says: 'missing 1 required arg' },
   { args: ['whoami', '--registry', 'http://studio.example'], code: 2, says: 'plain http' },
   { args: ['whoami', '--registry', `http://bob:${secret}@127.0.0.1`], code: 2, says: 'password' },
+  { args: ['whoami', '--token', `${secret} `], code: 2, says: 'copy the token again' },
   { args: ['whoami'], env: { SERVICE_REGISTRY: 'nonsense' }, code: 2, says: 'SERVICE_REGISTRY' },
   { args: ['whoami'], env: { SERVICE_TOKEN: `a\n${secret}` }, code: 2, says: 'SERVICE_TOKEN' },
   { args: ['whoami'], env: { SERVICE_TOKEN_FILE: '/none' }, code: 2, says: 'SERVICE_TOKEN_FILE' },

@@ -4,7 +4,7 @@ import { readSecretFromStdin } from '../../lib/cli/secret-input.ts'
 import { ServiceError } from '../../lib/errors.ts'
 import type { Tokens } from '../../lib/registry/answers.ts'
 import { readJwtExpiry } from '../../lib/registry/jwt-expiry.ts'
-import { checkSecretText } from '../../lib/secret-file.ts'
+import { checkTokenText } from '../../lib/registry/token-source.ts'
 import { Secret } from '../../lib/secret.ts'
 import { connect } from './connect.ts'
 import { type AccountContext, type AccountFlags, openContext } from './context.ts'
@@ -59,7 +59,7 @@ async function loginWithToken(
     })
   }
   const read = await readSecretFromStdin(process.stdin, '--token-stdin')
-  const accessToken = new Secret(checkSecretText(read.reveal(), '--token-stdin'))
+  const accessToken = new Secret(checkTokenText(read.reveal(), '--token-stdin'))
   const { client } = connect(context)
   const me = await client.me(accessToken)
   const tokens: Tokens = {

@@ -32,8 +32,18 @@ export async function register(
   const password = await readPassword(flags, { output: context.output, place, isNew: true })
   const { client } = connect(context)
   const invite = flags.invite === undefined ? undefined : new Secret(flags.invite)
-  const tokens = await client.register({ username: who, email, password, invite })
+  const account = { username: who, email, password, invite }
+  const tokens = await client.register(account).catch(explainClosed)
   const me = await saveLogin(context, { client, tokens, typed: { username: who, email } })
   context.output.note(`registered ${me.username}`)
   reportLogin(context, me, tokens)
+}
+
+/** The registry speaks of its own interface; here the invitation is a flag. */
+function explainClosed(error: unknown): never {
+  if (!(error instanceof ServiceError) || error.data?.reason !== 'registration-closed') throw error
+  throw new ServiceError(error.code, error.message, {
+    hint: 'ask the owner of the registry for an invitation, and give its code with --invite',
+    data: error.data,
+  })
 }

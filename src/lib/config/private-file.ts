@@ -62,7 +62,7 @@ export async function writePrivateFile(file: PrivateFile, text: string): Promise
   const folder = dirname(path)
   await makePrivateFolder(file)
   await removeLeftovers(path)
-  const temp = join(folder, `${tempPrefix(path)}${randomBytes(8).toString('hex')}.tmp`)
+  const temp = tempPath(path)
   try {
     await writeNew(temp, text)
     await refuseLink(path)
@@ -71,6 +71,21 @@ export async function writePrivateFile(file: PrivateFile, text: string): Promise
   } catch (error) {
     await unlink(temp).catch(() => {})
     throw error instanceof ServiceError ? error : unwritable(path, error)
+  }
+}
+
+/** Throws as `writePrivateFile` where a text of so many bytes could not be written. Changes nothing. */
+export async function tryPrivateFile(file: PrivateFile, bytes: number): Promise<void> {
+  const { path } = file
+  await makePrivateFolder(file)
+  await refuseLink(path)
+  const temp = tempPath(path)
+  try {
+    await writeNew(temp, '\n'.repeat(bytes))
+  } catch (error) {
+    throw unwritable(path, error)
+  } finally {
+    await unlink(temp).catch(() => {})
   }
 }
 
@@ -103,6 +118,10 @@ async function removeLeftovers(path: string): Promise<void> {
   const names = await readdir(folder).catch(() => [])
   const left = names.filter(name => name.startsWith(tempPrefix(path)) && name.endsWith('.tmp'))
   for (const name of left) await unlink(join(folder, name)).catch(() => {})
+}
+
+function tempPath(path: string): string {
+  return join(dirname(path), `${tempPrefix(path)}${randomBytes(8).toString('hex')}.tmp`)
 }
 
 function tempPrefix(path: string): string {
@@ -146,7 +165,11 @@ async function refuseLink(path: string): Promise<void> {
 function refuseForeign(path: string, found: Stats): void {
   const uid = ownUid()
   if (uid === null || found.uid === uid) return
-  throw refused(path, `belongs to another user (uid ${found.uid})`, 'have its owner remove it')
+  throw refused(
+    path,
+    `belongs to another user (uid ${found.uid})`,
+    'have its owner remove it, or name a folder of yours with XDG_CONFIG_HOME',
+  )
 }
 
 function isWide(found: Stats): boolean {
@@ -163,7 +186,11 @@ function refused(path: string, what: string, hint: string): ServiceError {
 
 function unreadable(path: string, error: unknown): ServiceError {
   const code = errnoOf(error) ?? 'unknown error'
-  return refused(path, `cannot be read (${code})`, 'make it readable for you, or remove it')
+  return refused(
+    path,
+    `cannot be read (${code})`,
+    'make it readable for you, or name another folder with XDG_CONFIG_HOME',
+  )
 }
 
 function unwritable(path: string, error: unknown): ServiceError {

@@ -126,7 +126,7 @@ export function createRegistryClient(parts: {
       try {
         return await client.login({ username, password })
       } catch (error) {
-        throw madeButNotLoggedIn(error, username)
+        throw madeButNotLoggedIn(error, `${username} --registry ${registry.url}`)
       }
     },
 
@@ -214,10 +214,10 @@ function segment(id: string, what: string): string {
   })
 }
 
-function madeButNotLoggedIn(error: unknown, username: string): unknown {
+function madeButNotLoggedIn(error: unknown, whoAndWhere: string): unknown {
   if (!(error instanceof ServiceError)) return error
   return new ServiceError(error.code, `the account was made, but not logged in: ${error.message}`, {
-    hint: `log in with service-cli login ${username}`,
+    hint: `log in with service-cli login ${whoAndWhere}`,
     ...(error.data === undefined ? {} : { data: error.data }),
   })
 }

@@ -14,7 +14,9 @@ export function proxyEnv(env: Env): Record<string, string> {
   return kept
 }
 
+/** The proxy that a variable names; `used` is false for one that is no http or https address. */
 export interface ProxyInUse {
+  readonly used: boolean
   /** `HTTPS_PROXY` */
   readonly variable: string
   /** `http://proxy.example:3128`, without the user name and password it may hold. */
@@ -34,9 +36,12 @@ export function proxyOf({ url, loopback }: RegistryUrl, env: Env): ProxyInUse | 
   for (const variable of [base, base.toUpperCase()]) {
     const value = env[variable]
     if (value === undefined || value === '') continue
-    if (!URL.canParse(value)) return { variable, address: variable, hostname: '', port: '' }
+    // The agent passes over these without a word, SOCKS proxies included.
+    if (!/^https?:\/\//i.test(value) || !URL.canParse(value)) {
+      return { used: false, variable, address: variable, hostname: '', port: '' }
+    }
     const { protocol, host, hostname, port } = new URL(value)
-    return { variable, address: `${protocol}//${host}`, hostname, port }
+    return { used: true, variable, address: `${protocol}//${host}`, hostname, port }
   }
   return null
 }

@@ -54,5 +54,10 @@ export async function readChosenToken(
     return new Secret(await readSecretFile(places.tokenFile ?? '', 'SERVICE_TOKEN_FILE'))
   }
   const text = (source === 'option' ? places.option : places.variable) ?? ''
-  return new Secret(checkSecretText(text.replace(/\r?\n$/, ''), name))
+  return new Secret(checkTokenText(text.replace(/\r?\n$/, ''), name))
+}
+
+/** Returns the token; throws `config_invalid`, naming only the place, for what no header can carry. */
+export function checkTokenText(token: string, place: string): string {
+  return checkSecretText(token, place, 'copy the token again, whole and alone: it has no spaces')
 }

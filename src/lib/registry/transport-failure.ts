@@ -72,7 +72,7 @@ export function describeTransportFailure(
 ): ServiceError {
   const kind = classifyFailure(facts, proxy)
   const reason = reasons[facts.code] ?? facts.code
-  const through = proxy === null ? '' : `; ${proxy.variable} (${proxy.address}) is in use`
+  const through = proxy === null ? '' : `; ${describeProxy(proxy)}`
   const data = { registry: url, reason: facts.code }
   switch (kind) {
     case 'proxy_failed':
@@ -99,6 +99,12 @@ export function describeTransportFailure(
         data,
       })
   }
+}
+
+function describeProxy({ used, variable, address }: ProxyInUse): string {
+  return used
+    ? `${variable} (${address}) is in use`
+    : `${variable} is no address that begins with http:// or https://, so no proxy was used`
 }
 
 const reasons: Readonly<Record<string, string>> = {

@@ -83,7 +83,9 @@ export const resetRequest = z.strictObject({
 })
 
 export const tokenRequest = z.strictObject({
-  name: plainText(100).min(1),
+  name: plainText(100)
+    .min(1)
+    .refine(text => text.trim() !== '', 'is empty'),
   scopes: z.array(z.enum(serviceScopes)).min(1).optional(),
   /** Default 90, at most 365. */
   expires_in_days: z.int().min(1).max(365).optional(),

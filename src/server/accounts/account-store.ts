@@ -79,6 +79,8 @@ export interface AccountStore {
     readonly hash: string
     readonly expiresAtMs: number
   }): Promise<boolean>
+  /** Would `useResetCode` use it up? */
+  hasResetCode(accountId: string, hash: string, nowMs: number): Promise<boolean>
   /** Uses the code up; false when it is not the account's, used or expired. */
   useResetCode(accountId: string, hash: string, nowMs: number): Promise<boolean>
 

@@ -31,6 +31,8 @@ export function judgeLogin(
   if (failures.consecutive >= limits.maxConsecutiveFailures) {
     return { allowed: false, retryAfterMs: limits.maxLoginDelayMs, reason: 'locked' }
   }
+  // Of a clock that was set back: how long ago it was cannot be known, and to wait until then is no bound.
+  if (nowMs < failures.lastMs) return allowed
   const doublings = Math.min(failures.consecutive - limits.maxLoginFailures, 40)
   const delayMs = Math.min(limits.maxLoginDelayMs, limits.loginDelayMs * 2 ** doublings)
   const retryAfterMs = failures.lastMs + delayMs - nowMs

@@ -98,6 +98,7 @@ export function createRefresher(parts: {
     async refresh(call, bodyToken) {
       if (bodyToken === undefined) {
         const token = presentedToken(call)
+        if (token.startsWith(serviceTokenPrefix)) throw notRefreshed()
         return token.startsWith(refreshTokenPrefix)
           ? rotate(call, parsed(token))
           : reissue(call, token)
@@ -114,4 +115,9 @@ export function createRefresher(parts: {
       return rotate(call, claims)
     },
   }
+}
+
+function notRefreshed(): RegistryProblem {
+  const message = 'a service token is not refreshed: it works until it expires, then make another'
+  return new RegistryProblem('token-invalid', message)
 }

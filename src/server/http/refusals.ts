@@ -22,7 +22,8 @@ export function createRefusalLog(
   return refused => {
     const now = clock.now()
     const last = lastMs.get(refused.peer)
-    if (last !== undefined && now - last < 1000) return
+    // A clock that was set back must not hide what comes from now on.
+    if (last !== undefined && Math.abs(now - last) < 1000) return
     if (lastMs.size >= maxPeers) lastMs.clear()
     lastMs.set(refused.peer, now)
     record(refused)

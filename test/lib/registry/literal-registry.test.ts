@@ -77,7 +77,7 @@ describe('registry client and a registry that keeps to the letter of the specifi
       ])
       expect(failure.code).to.equal('auth_refused')
       expect(failure.message).to.include('the account was made, but not logged in')
-      expect(failure.hint).to.equal('log in with service-cli login alice')
+      expect(failure.hint).to.equal(`log in with service-cli login alice --registry ${url}`)
     })
   })
 

@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import * as fs from 'node:fs'
 import { join } from 'node:path'
+import { createConfigStore } from '../../../src/lib/config/config-store.ts'
 import { takeFileLock } from '../../../src/lib/config/file-lock.ts'
 import { withGivenToken, withSavedToken } from '../../../src/lib/registry/session.ts'
 import { Secret } from '../../../src/lib/secret.ts'
@@ -162,7 +163,7 @@ describe('saved login', function () {
             // The first look finds the old login, the next one that of carol.
             const read = () => (reads++ === 0 ? Promise.resolve(before) : held.read())
             await held.write({ ...before, registries })
-            return run({ read, write: held.write })
+            return run({ ...held, read })
           }),
       })
       expectNoLeak(await thrownBy(whoami), [registry.access])
@@ -200,6 +201,29 @@ describe('saved login', function () {
       expect((await saved())?.refreshToken?.reveal()).to.equal('srt_first')
     }))
 
+  it('is not refreshed where new tokens could not be saved, which would end it', () =>
+    withCase(async ({ registry, save, path: usual }) => {
+      await save(login(registry, 4 * minuteMs))
+      // The name of a new file beside it would be too long: also root cannot make one.
+      const path = join(usual, '..', 'c'.repeat(250))
+      fs.renameSync(usual, path)
+      const text = fs.readFileSync(path, 'utf8')
+      const { log } = listLog()
+      const client = clientOf(registry.url)
+      const parts = { client, log, refreshMarginMs: 5 * minuteMs }
+      const store = createConfigStore({ path, log })
+      const whoami = async () =>
+        (await withSavedToken({ ...parts, store }, token => client.me(token))).username
+      expect(await whoami()).to.equal('alice')
+      expect(registry.calls).to.deep.equal(['me'])
+      registry.access = 'something-else'
+      const failure = expectNoLeak(await thrownBy(whoami), [registry.refresh, 'srt_first'])
+      expect(failure.code).to.equal('storage_failed')
+      expect(failure.message).to.include('cannot be written')
+      expect(registry.calls).to.deep.equal(['me', 'me'])
+      expect(fs.readFileSync(path, 'utf8')).to.equal(text)
+    }))
+
   it('is loud when new tokens could not be saved', () =>
     withCase(async ({ registry, save, whoami, path, store }) => {
       await save(login(registry, 4 * minuteMs))
@@ -209,7 +233,7 @@ describe('saved login', function () {
         locked: (run: Parameters<typeof locked>[0]) =>
           locked(held =>
             run({
-              read: held.read,
+              ...held,
               write(config) {
                 fs.rmSync(path)
                 fs.symlinkSync('/nowhere', path)

@@ -174,9 +174,12 @@ describe('registry client, certificates and proxies', function () {
     expect(unknown.code).to.equal('proxy_failed')
   })
 
-  it('says what is wrong with a proxy variable that is no URL', async () => {
-    const env = { HTTPS_PROXY: 'hunter2 is no proxy' }
-    const failure = await failureOfMe('https://registry.invalid', { env })
-    expect(failure.hint).to.include('HTTPS_PROXY')
-  })
+  for (const value of ['hunter2 is no proxy', 'hunter2', 'socks5://x:hunter2@127.0.0.1:1']) {
+    it(`says that ${value.replace('hunter2', '…')} is no proxy, and that none was used`, async () => {
+      const env = { HTTPS_PROXY: value }
+      const failure = await failureOfMe('https://registry.invalid', { env })
+      expect(failure.code).to.equal('network_failed')
+      expect(failure.hint).to.include('HTTPS_PROXY is no address').and.include('no proxy was used')
+    })
+  }
 })

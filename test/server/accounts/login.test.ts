@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { request } from 'node:http'
+import type { AccountStore } from '../../../src/server/accounts/account-store.ts'
 import { createPasswords } from '../../../src/server/accounts/passwords.ts'
 import { skipBecause } from '../../helpers/skip.ts'
 import { cheapHashing, password, type Registry, withRegistry } from './harness.ts'
@@ -53,6 +54,24 @@ describe('login', () => {
       expect(answers[0]?.status).to.equal(401)
       expect(await registry.audited('login.failed')).to.have.length(5)
     }))
+
+  it('keeps nothing readable of a name that nobody has: it may be the password', async () => {
+    const keys: string[] = []
+    const wrap = (store: AccountStore): AccountStore => ({
+      ...store,
+      addFailure: (key, ...rest) => (keys.push(key), store.addFailure(key, ...rest)),
+    })
+    await withRegistry(
+      async registry => {
+        await registry.register('alice')
+        for (const name of ['hunter22', 'hunter22', 'alice']) await logIn(registry, name, 'wrong')
+      },
+      { wrap },
+    )
+    expect(keys).to.have.length(3)
+    expect(keys[0]).to.equal(keys[1]).and.not.include('hunter22')
+    expect(keys[2]).to.equal('alice')
+  })
 
   it('says that the account is disabled only to whoever knows the password', () =>
     withRegistry(async registry => {

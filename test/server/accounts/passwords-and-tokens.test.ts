@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { hashOfSecret } from '../../../src/server/accounts/service-tokens.ts'
 import { password, type Registry, withRegistry } from './harness.ts'
 
 const auth = '/api/v1/auth'
@@ -48,10 +49,39 @@ describe('password', () => {
       expect((await registry.call('POST', `${auth}/login`, { body })).status).to.equal(429)
     }))
 
+  it('tells nobody without a reset code what a name and an address are', () =>
+    withRegistry(
+      async registry => {
+        await registry.register('alice-smith')
+        const reset = async (username: string, new_password: string, code = 'rst_wrong') => {
+          const body = { username, code, new_password }
+          const { status, json } = await registry.call('POST', `${auth}/reset`, { body })
+          return [status, json?.code]
+        }
+        const refused = [401, 'invalid-credentials']
+        for (const guess of ['alice-smith', 'alice-smith@studio.example']) {
+          expect(await reset('alice-smith', guess)).to.deep.equal(refused)
+          expect(await reset('alice-smith@studio.example', guess)).to.deep.equal(refused)
+          expect(await reset('nobody-else', guess)).to.deep.equal(refused)
+        }
+        const account = await registry.store.findAccount('alice-smith')
+        const accountId = account?.id ?? ''
+        const expiresAtMs = registry.clock.nowMs + 60_000
+        await registry.store.createResetCode({
+          accountId,
+          hash: hashOfSecret('rst_code'),
+          expiresAtMs,
+        })
+        const blocked = [422, 'password-blocked']
+        expect(await reset('alice-smith', 'alice-smith', 'rst_code')).to.deep.equal(blocked)
+        expect((await reset('alice-smith', 'a new honest phrase', 'rst_code'))[0]).to.equal(204)
+      },
+      { local: false },
+    ))
+
   it('is set anew with a reset code, once, and every session ends', () =>
     withRegistry(async registry => {
       const { access_token, account } = await registry.register('alice')
-      const { hashOfSecret } = await import('../../../src/server/accounts/service-tokens.ts')
       const expiresAtMs = registry.clock.nowMs + 60_000
       const hash = hashOfSecret('rst_code')
       await registry.store.createResetCode({ accountId: account.id, hash, expiresAtMs })
@@ -86,6 +116,15 @@ describe('service tokens', () => {
       expect(me.json.token).to.include({ id: made.json.id, name: 'ci' })
     }))
 
+  it('need a name that can be seen', () =>
+    withRegistry(async registry => {
+      const { access_token } = await registry.register('alice')
+      for (const name of ['', '  ', '\u2003', 'a\u001b[31m']) {
+        const answer = await make(registry, access_token, { name })
+        expect([answer.status, answer.json.errors[0].pointer]).to.deep.equal([422, '/name'])
+      }
+    }))
+
   it('cannot refresh, manage the account, or make tokens', () =>
     withRegistry(async registry => {
       const { access_token, refresh_token } = await registry.register('alice')
@@ -108,6 +147,7 @@ describe('service tokens', () => {
         const answer = await refresh(registry, token, sent)
         expect([answer.status, answer.json.code]).to.deep.equal([401, 'token-invalid'])
       }
+      expect((await refresh(registry, token)).json.detail).to.include('is not refreshed')
     }))
 
   it('end by time, by hand, and with the account', () =>

@@ -191,6 +191,25 @@ describe('registration', () => {
       { registration: 'invite' },
     ))
 
+  it('tells nobody without an invitation which names are taken', () =>
+    withRegistry(
+      async registry => {
+        const { nowMs } = registry.clock
+        const invite = { createdAtMs: nowMs, expiresAtMs: nowMs + minute }
+        for (const code of ['inv_one', 'inv_two']) {
+          await registry.store.createInvite({ ...invite, hash: hashOfSecret(code) })
+        }
+        expect((await signUp(registry, 'alice', { invite: 'inv_one' })).status).to.equal(201)
+        const guessed = await signUp(registry, 'alice', { invite: 'inv_guessed' })
+        expect([guessed.status, guessed.json.code]).to.deep.equal([403, 'registration-closed'])
+        const invited = await signUp(registry, 'alice', { invite: 'inv_two' })
+        expect(invited.json.code).to.equal('account-exists')
+        const other = { invite: 'inv_two', email: 'bob@studio.example' }
+        expect((await signUp(registry, 'bob', other)).status).to.equal(201)
+      },
+      { registration: 'invite' },
+    ))
+
   it('is closed when it is closed', () =>
     withRegistry(
       async registry => {

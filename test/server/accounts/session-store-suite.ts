@@ -158,10 +158,16 @@ export function describeSessions({ store: current, again, add, now }: Context): 
       const expiresAtMs = now + day
       await store.createResetCode({ accountId, hash: 'old', expiresAtMs })
       expect(await store.createResetCode({ accountId, hash: 'new', expiresAtMs })).to.equal(true)
+      const has = (id: string, code: string, at: number) => store.hasResetCode(id, code, at)
+      expect(await has(accountId, 'old', now)).to.equal(false)
+      expect(await has('account-bob', 'new', now)).to.equal(false)
+      expect(await has(accountId, 'new', expiresAtMs)).to.equal(false)
+      expect(await has(accountId, 'new', now)).to.equal(true)
       expect(await store.useResetCode(accountId, 'old', now)).to.equal(false)
       expect(await store.useResetCode('account-bob', 'new', now)).to.equal(false)
       expect(await store.useResetCode(accountId, 'new', expiresAtMs)).to.equal(false)
       expect(await store.useResetCode(accountId, 'new', now)).to.equal(true)
+      expect(await has(accountId, 'new', now)).to.equal(false)
       expect(await store.useResetCode(accountId, 'new', now)).to.equal(false)
       const nobody = { accountId: 'another', hash: 'x', expiresAtMs }
       expect(await store.createResetCode(nobody)).to.equal(false)

@@ -1,5 +1,6 @@
 import { apiPrefix, passwordRequest, resetRequest } from '../../../lib/registry/wire.ts'
 import type { PasswordRequest, ResetRequest } from '../../../lib/registry/wire.ts'
+import type { AccountRow } from '../account-store.ts'
 import { admitPassword } from '../admit-password.ts'
 import type { Principal } from '../authenticate.ts'
 import type { Call } from '../call.ts'
@@ -35,27 +36,29 @@ export function passwordRoutes(services: AccountServices): Route[] {
     await audit.record('password.changed', call, account.id)
   }
 
+  async function refusedReset(call: Call, account: AccountRow | null): Promise<RegistryProblem> {
+    credentials.failAddress(call)
+    await audit.record('password.reset_failed', call, account?.id ?? null)
+    const message = 'the user name or the reset code is wrong, or the code was used or is too old'
+    return new RegistryProblem('invalid-credentials', message)
+  }
+
   async function reset({ username, code, new_password }: ResetRequest, call: Call): Promise<void> {
     credentials.admitAddress(call)
     const account = await store.findAccount(foldLogin(username))
-    admitPassword(services, '/new_password', new_password, {
-      username: account?.username ?? username,
-      email: account?.email ?? username,
-    })
-    // Before the code is used up: a server too busy to hash must not cost it.
-    const newHash = await credentials.hash(new_password)
-    const nowMs = clock.now()
-    const right =
+    const codeHash = hashOfSecret(code)
+    const mayReset =
       account !== null &&
       account.disabledAtMs === null &&
-      (await store.useResetCode(account.id, hashOfSecret(code), nowMs))
-    if (!right) {
-      credentials.failAddress(call)
-      await audit.record('password.reset_failed', call, account?.id ?? null)
-      const message = 'the user name or the reset code is wrong, or the code was used or is too old'
-      throw new RegistryProblem('invalid-credentials', message)
-    }
+      (await store.hasResetCode(account.id, codeHash, clock.now()))
+    if (!mayReset) throw await refusedReset(call, account)
+    // To nobody else: what is wrong with a password tells of the name and the address.
+    admitPassword(services, '/new_password', new_password, account)
+    // Before the code is used up: a server too busy to hash must not cost it.
+    const newHash = await credentials.hash(new_password)
     const { id } = account
+    const nowMs = clock.now()
+    if (!(await store.useResetCode(id, codeHash, nowMs))) throw await refusedReset(call, account)
     await store.changePassword({ id, oldHash: null, newHash, keepSessionId: null, nowMs })
     call.principal = id
     await audit.record('password.reset', call, id)

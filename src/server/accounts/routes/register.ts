@@ -22,7 +22,7 @@ export function registerRoutes(services: AccountServices): Route[] {
       throw new RegistryProblem('registration-closed', 'this registry takes no new accounts')
     }
     if (invite !== undefined) return hashOfSecret(invite)
-    const message = 'this registry takes new accounts by invitation: send the member "invite"'
+    const message = 'this registry takes new accounts by invitation alone (member "invite")'
     throw new RegistryProblem('registration-closed', message)
   }
 
@@ -33,6 +33,11 @@ export function registerRoutes(services: AccountServices): Route[] {
     registrations.add(addressKey, clock.now())
   }
 
+  async function isTaken(...keys: string[]): Promise<boolean> {
+    const found = await Promise.all(keys.map(key => store.findAccount(key)))
+    return found.some(account => account !== null)
+  }
+
   async function register(body: RegisterRequest, call: Call) {
     const inviteHash = admittance(body)
     checkNames(body)
@@ -40,8 +45,10 @@ export function registerRoutes(services: AccountServices): Route[] {
     countRegistration(call)
     const usernameKey = foldUsername(body.username)
     const emailKey = foldEmail(body.email)
-    // The store decides again; this spares the hash of a name that is taken already.
-    if ((await store.findAccount(usernameKey)) ?? (await store.findAccount(emailKey))) throw taken()
+    // The store decides again; this spares the hash of a name that is taken already. Where an
+    // invitation is needed the store looks at that first: nobody learns names without one.
+    const mayAsk = inviteHash === undefined
+    if (mayAsk && (await isTaken(usernameKey, emailKey))) throw taken()
     const passwordHash = await credentials.hash(body.password)
     const nowMs = clock.now()
     const account = {

@@ -1,7 +1,10 @@
 import type { AccountStore } from '../account-store.ts'
 import type { Database } from './database.ts'
 
-export type CodeMethods = Pick<AccountStore, 'createInvite' | 'createResetCode' | 'useResetCode'>
+export type CodeMethods = Pick<
+  AccountStore,
+  'createInvite' | 'createResetCode' | 'hasResetCode' | 'useResetCode'
+>
 
 /** Invitations (used up where accounts are created) and codes for a lost password. */
 export function codesTable(database: Database): CodeMethods {
@@ -11,9 +14,9 @@ export function codesTable(database: Database): CodeMethods {
   const reset = database.prepare(`INSERT INTO reset_codes (account_id, hash, expires_at_ms)
     SELECT id, ?2, ?3 FROM accounts WHERE id = ?1
     ON CONFLICT DO UPDATE SET hash = excluded.hash, expires_at_ms = excluded.expires_at_ms`)
-  const use = database.prepare(
-    'DELETE FROM reset_codes WHERE account_id = ? AND hash = ? AND expires_at_ms > ?',
-  )
+  const usable = 'FROM reset_codes WHERE account_id = ? AND hash = ? AND expires_at_ms > ?'
+  const has = database.prepare(`SELECT 1 ${usable}`)
+  const use = database.prepare(`DELETE ${usable}`)
 
   return {
     createInvite: ({ hash, createdAtMs, expiresAtMs }) =>
@@ -25,6 +28,12 @@ export function codesTable(database: Database): CodeMethods {
       database.write(
         'a reset code was not created',
         () => reset.run(accountId, hash, expiresAtMs).changes > 0,
+      ),
+
+    hasResetCode: (accountId, hash, nowMs) =>
+      database.read(
+        'a reset code was not found',
+        () => has.get(accountId, hash, nowMs) !== undefined,
       ),
 
     useResetCode: (accountId, hash, nowMs) =>
