@@ -7,15 +7,15 @@ from contextlib import contextmanager
 
 import bpy
 
-from . import object_detail, object_uri, scene_facts, snapshot
+from . import object_detail, scene_facts, snapshot
 from .actions import OperatorWatch
 from .cadence import Cadence
 from .changes import Changes
 from .console_tee import ConsoleTee
 from .missing_files import MissingFiles
+from .offered_objects import OfferedObjects
 from .service_host_link import Busy, HostLink, NotFound
 
-MAX_UPDATED = 100
 CONSOLE_LINES = 2000
 
 
@@ -31,8 +31,7 @@ class LinkSession:
         self._clock = clock
         self._cadence = Cadence(clock)
         self._marked = True  # the first look
-        self._touched = set()
-        self._names = None
+        self._objects = OfferedObjects()
         self._document = None
         self._key = None
         self._revision = 0
@@ -72,8 +71,7 @@ class LinkSession:
         """Switches of what is shared take effect at once, an address at the next connect."""
         before, self.settings = self.settings, settings
         if before.objects and not settings.objects:
-            self.link.unregister(object_uri.SCHEME)
-            self._names = None
+            self._objects.withdraw(self.link)
         if before.scene and not settings.scene:
             self.link.set_scene(None)
             self.link.set_document(None)
@@ -112,8 +110,7 @@ class LinkSession:
         return self.link.connected and self.link.scene_settled
 
     def changed(self, names):
-        if len(self._touched) < MAX_UPDATED:
-            self._touched.update(names)
+        self._objects.touch(names)
         if self.busy or self._collecting:
             self._marked = True
         elif self._cadence.changed() and self._wanted:
@@ -189,7 +186,7 @@ class LinkSession:
         try:
             self._tell_scene()
             if self.settings.objects:
-                self._tell_objects()
+                self._objects.tell(self.link)
             self.failure = None
         except Exception as error:
             self._failed(error)
@@ -214,18 +211,6 @@ class LinkSession:
                 snapshot.collect(detail, limits, self._revision, warnings, document)
             )
 
-    def _tell_objects(self):
-        objects = bpy.context.scene.objects
-        names = [item.name_full for item in objects[: object_detail.MAX_LISTED]]
-        touched, self._touched = self._touched, set()
-        if names != self._names:
-            gone = set(self._names or ()) - set(names)
-            touched.update(sorted(gone)[:MAX_UPDATED])
-            self._names = names
-            self.link.list_changed(object_uri.SCHEME, object_detail.descriptors(names))
-        for name in sorted(touched)[:MAX_UPDATED]:
-            self.link.updated(object_uri.object_uri(name))
-
     def _read(self, uri):
         if self.busy:
             raise Busy("Blender is rendering")
@@ -238,8 +223,7 @@ class LinkSession:
 
     def _offer(self):
         if self.settings.objects:
-            self.link.register(object_uri.SCHEME, [], object_detail.TEMPLATES)
-            self._names = None
+            self._objects.offer(self.link)
         if self.settings.console and self._console is None:
             self.link.open_events(self.session_id, maxlen=CONSOLE_LINES)
             self._console = ConsoleTee(self._say)
