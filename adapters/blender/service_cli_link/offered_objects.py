@@ -10,17 +10,20 @@ MAX_UPDATED = 100
 
 class OfferedObjects:
     def __init__(self):
+        self._offered = False
         self._touched = set()
         self._listed = None  # the names that the server has; None: it has no list
 
     def offer(self, link):
         """Without a list at first: `tell` brings it."""
-        link.register(object_uri.SCHEME, [], object_detail.TEMPLATES)
-        self._listed = None
+        if not self._offered:
+            link.register(object_uri.SCHEME, [], object_detail.TEMPLATES)
+            self._offered = True
+            self._listed = None
 
     def withdraw(self, link):
         link.unregister(object_uri.SCHEME)
-        self._listed = None
+        self._offered = False
 
     def touch(self, names):
         if len(self._touched) < MAX_UPDATED:
