@@ -14,6 +14,7 @@ from .changes import Changes
 from .console_tee import ConsoleTee
 from .missing_files import MissingFiles
 from .offered_objects import OfferedObjects
+from .operator_turns import OperatorTurns
 from .service_host_link import Busy, HostLink, NotFound
 
 CONSOLE_LINES = 2000
@@ -42,6 +43,7 @@ class LinkSession:
         self._changes = Changes(self)
         self._operators = OperatorWatch(self._act)
         self._console = None
+        self._turns = OperatorTurns()
         self.session_id = "blender-console-%d" % os.getpid()
         self.link = make_link(
             "blender",
@@ -52,16 +54,19 @@ class LinkSession:
             token=settings.token or None,
             registry_dir=settings.registry_dir or None,
             on_read=self._read,
+            turns=self._turns,
             client_name="service-cli-blender",
             client_version=version,
         )
 
     def start(self):
+        self._turns.install()
         self._changes.install()
         self._offer()
         self.link.start()
 
     def stop(self, reason):
+        self._turns.remove()
         self._changes.remove()
         self._close_console()
         self.link.stop(reason)
