@@ -6,7 +6,7 @@ taking the lock, as long as some other thread holds it: it crashes. Operators th
 have no such context.
 """
 
-import importlib
+import sys
 
 from .service_host_link import Turns
 
@@ -39,4 +39,4 @@ class OperatorTurns(Turns):
 
 
 def _operators():
-    return importlib.import_module("bpy.ops")
+    return sys.modules["bpy.ops"]
