@@ -43,7 +43,7 @@ import uuid
 
 __version__ = "0.1.0"
 __all__ = [
-    "HostLink", "LinkStatus", "Upload", "ReadError", "NotFound", "Busy", "Invalid", "Unsupported",
+    "HostLink", "LinkStatus", "Turns", "Upload", "ReadError", "NotFound", "Busy", "Invalid", "Unsupported",
     "find_server",
 ]
 
@@ -797,6 +797,103 @@ class Question(object):
         self.dropped = False
 
 
+# --- Turns of the link thread -------------------------------------------------------------------
+
+
+class Turns(object):
+    """Says when the link thread may run, for applications where another Python thread is a danger.
+
+    Blender up to 4.0 and its like call Python without holding its lock while an operator runs
+    for a script under another context, as long as any other thread holds it: the process
+    crashes. So the thread waits for a turn, and the main thread hands out none inside of
+    `with turns:`. A main thread that hands out none for long is at work elsewhere: then the thread
+    runs unasked, about once a second, so that the server knows it for busy and not for dead."""
+
+    UNASKED_SECONDS = 1.0
+    PATIENCE_SECONDS = 1.0  # the main thread waits no longer for a turn to end
+
+    def __init__(self):
+        self._turn = threading.Lock()  # free: a turn is granted that did not begin
+        self._turn.acquire()
+        self._state = threading.Lock()  # guards the rest; held for moments
+        self._granted = False  # from the grant of a turn to its end
+        self._again = False  # granted once more meanwhile
+        self._depth = 0
+        self._closed = False
+
+    def grant(self):
+        """The thread may run once. From any thread; inside of `with` it takes effect behind it."""
+        with self._state:
+            if self._granted or (self._depth and not self._closed):
+                self._again = True
+            else:
+                self._begin()
+
+    def __enter__(self):
+        with self._state:
+            self._depth += 1
+            outermost = self._depth == 1
+        if outermost:
+            self._take_back()
+        return self
+
+    def __exit__(self, *_):
+        with self._state:
+            self._depth -= 1
+            if self._depth == 0 and self._again and not self._granted:
+                self._begin()
+
+    def lend(self, seconds):
+        """The main thread, which waits anyway, lets the thread run meanwhile."""
+        with self._state:
+            depth, self._depth = self._depth, 0
+        self.grant()
+        time.sleep(seconds)
+        with self._state:
+            self._depth = depth
+        if depth:
+            self._take_back()
+
+    def close(self):
+        """The thread is to end: it need not ask any more."""
+        with self._state:
+            self._closed = True
+            if not self._granted:
+                self._begin()
+
+    @property
+    def called_back(self):
+        """LINK THREAD: the main thread waits for the end of the turn."""
+        return self._depth > 0 and not self._closed
+
+    def rest(self, seconds):
+        """LINK THREAD: the turn is over; comes back with the next one, or after a long time."""
+        with self._state:
+            if self._again and not self.called_back:
+                self._again = False
+                self._granted = True
+                return
+            self._granted = False
+        if self._turn.acquire(True, max(seconds, self.UNASKED_SECONDS)):
+            return
+        with self._state:  # nobody granted one: the main thread is away
+            if self._granted:
+                self._turn.acquire(False)  # until a moment ago
+            self._granted = True
+
+    def _begin(self):
+        self._granted, self._again = True, False
+        self._turn.release()
+
+    def _take_back(self):
+        deadline = time.monotonic() + self.PATIENCE_SECONDS
+        with self._state:
+            if self._granted and self._turn.acquire(False):
+                self._granted, self._again = False, True
+        while self._granted and time.monotonic() < deadline:
+            time.sleep(0.0005)
+
+
 # --- The face -----------------------------------------------------------------------------------
 
 
@@ -806,12 +903,14 @@ class HostLink(object):
     def __init__(self, dcc_type, app_version=None, mode="gui", display_name=None, pid=None,
                  url=None, token=None, registry_dir=None, on_read=None, on_list=None,
                  on_status=None, client_name="service-host-link", client_version=__version__,
-                 env=os.environ):
+                 env=os.environ, turns=None):
         """url and token given: only those. Else the environment, else the instance records.
 
         on_read(uri) -> contents: a list of {"uri", "mimeType", "text" or "blob"}; also one of
         them, a text, or bytes. on_list(scheme) -> descriptors. Both may raise NotFound, Busy,
-        Invalid or Unsupported. on_status(status). All three are called from pump()."""
+        Invalid or Unsupported. on_status(status). All three are called from pump().
+
+        turns: a Turns, for an application in which no other thread may run Python now and then."""
         if not isinstance(dcc_type, str) or not re.match(
                 r"[a-z0-9][a-z0-9_-]{0,63}\Z", dcc_type):
             raise ValueError("dcc_type must be lower-case letters, digits, _ and -")
@@ -824,6 +923,7 @@ class HostLink(object):
         self._given = (url, token)
         self._registry_dir = registry_dir
         self._env = env
+        self._turns = turns
         self._on_read, self._on_list, self._on_status = on_read, on_list, on_status
 
         # Everything below is guarded by the lock, which is held only for moments: no
@@ -937,13 +1037,17 @@ class HostLink(object):
 
         For scripts: an application that people work in has nothing to wait for."""
         deadline = time.monotonic() + timeout
-        with self._changed:
-            while not (self.connected and self._settled()):
+        while True:
+            with self._changed:
+                if self.connected and self._settled():
+                    return True
                 left = deadline - time.monotonic()
                 if left <= 0 or self._state[0] in ("off", "refused"):
                     return False
-                self._changed.wait(min(left, 0.1))
-            return True
+                if self._turns is None:
+                    self._changed.wait(min(left, 0.1))
+                    continue
+            self._turns.lend(min(left, 0.02))
 
     def _settled(self):
         return (self.scene_settled and not self._audit and not self._events
@@ -1125,6 +1229,8 @@ class HostLink(object):
 
         Begins nothing new after the budget; returns how many things were done. To be called a
         few times a second: it also shows that the main thread is alive."""
+        if self._turns is not None:
+            self._turns.grant()  # what arrived is waiting
         started = time.monotonic()
         back = started - self._main_seen > AWAY_SECONDS
         self._main_seen, self._pumps = started, True
@@ -1279,6 +1385,7 @@ class _Worker(threading.Thread):
     def __init__(self, link):
         threading.Thread.__init__(self, name="service-host-link", daemon=True)
         self.link = link
+        self.turns = link._turns
         self.owner = os.getpid()  # a forked child has the object, but not the thread
         self.stopping = None  # (reason, deadline)
         self.ended = False
@@ -1292,12 +1399,28 @@ class _Worker(threading.Thread):
             self._wakes.send(b"w")
         except OSError:
             pass  # full: it will wake; closed: it has ended
+        if self.turns is not None:
+            self.turns.grant()
 
     def stop(self, reason, timeout):
         self.stopping = (reason, time.monotonic() + timeout)
         self.wake()
+        if self.turns is not None:
+            self.turns.close()  # whoever stops it waits for its end
+
+    def ready(self, sock, write, seconds):
+        """(readable, writable), within a turn: waiting for the next one is waiting, too."""
+        if self.turns is None or self.stopping is not None:
+            return _ready(self.waker, sock, write, seconds)
+        seen = _ready(self.waker, sock, write, 0.0)
+        if not self.turns.called_back and (seen != (False, False) or seconds <= 0):
+            return seen
+        self.turns.rest(seconds)
+        return _ready(self.waker, sock, write, 0.0)
 
     def run(self):
+        if self.turns is not None:
+            self.turns.rest(0.0)
         try:
             self._run()
         except _Stopped:
@@ -1316,7 +1439,7 @@ class _Worker(threading.Thread):
         while time.monotonic() < until:
             if self.stopping is not None:
                 raise _Stopped()
-            _ready(self.waker, None, False, until - time.monotonic())
+            self.ready(None, False, until - time.monotonic())
 
     def wait(self, sock, write, until, what):
         """Until the socket is ready, for what comes before a session."""
@@ -1326,7 +1449,7 @@ class _Worker(threading.Thread):
             left = until - time.monotonic()
             if left <= 0:
                 raise _Failed("no answer to %s within %d s" % (what, CONNECT_SECONDS))
-            readable, writable = _ready(self.waker, sock, write, left)
+            readable, writable = self.ready(sock, write, left)
             if readable or writable:
                 return
 
@@ -1702,7 +1825,7 @@ class _Session(object):
             self._stop(now)
         self._fill(now)
         seconds = min(self._deadlines(now)) - time.monotonic()
-        readable, _ = _ready(self.worker.waker, self.pipe.sock, self.pipe.sending, seconds)
+        readable, _ = self.worker.ready(self.pipe.sock, self.pipe.sending, seconds)
         if readable:
             self.pipe.receive()
         for opcode, payload in self.pipe.frames():

@@ -176,6 +176,11 @@ for (const { mode, needs, args, command } of blenderModes) {
         expect(moved?.params).to.deep.include({ value: [0, 0, 2] })
       })
 
+      it('sees Blender survive operators that scripts run under another context', async () => {
+        await blender.tell('operate_often')
+        await blender.tell('operate')
+      })
+
       it('gets every frame of a render that ran as a job, when that is switched on', async () => {
         await blender.tell('render_job')
         const frames = async () =>

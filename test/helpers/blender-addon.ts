@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
+import { readdirSync, readFileSync } from 'node:fs'
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -78,8 +79,14 @@ function start(
   const failed = exited.then(code =>
     code === 0
       ? new Promise<never>(() => {})
-      : Promise.reject(new Error(`Blender ended with ${code}\n${output}`)),
+      : Promise.reject(new Error(`Blender ended with ${code}\n${output}${crashReports(env)}`)),
   )
   failed.catch(() => {})
   return { child, pid: child.pid ?? 0, output: () => output, failed, exited }
+}
+
+/** A Blender that crashes leaves its backtrace in the folder for temporary files. */
+function crashReports({ TMPDIR: folder = '' }: NodeJS.ProcessEnv): string {
+  const names = readdirSync(folder).filter(name => name.endsWith('.crash.txt'))
+  return names.map(name => `\n${readFileSync(join(folder, name), 'utf8')}`).join('')
 }

@@ -7,15 +7,16 @@ from contextlib import contextmanager
 
 import bpy
 
-from . import object_detail, object_uri, scene_facts, snapshot
+from . import object_detail, scene_facts, snapshot
 from .actions import OperatorWatch
 from .cadence import Cadence
 from .changes import Changes
 from .console_tee import ConsoleTee
 from .missing_files import MissingFiles
+from .offered_objects import OfferedObjects
+from .operator_turns import OperatorTurns
 from .service_host_link import Busy, HostLink, NotFound
 
-MAX_UPDATED = 100
 CONSOLE_LINES = 2000
 
 
@@ -31,9 +32,7 @@ class LinkSession:
         self._clock = clock
         self._cadence = Cadence(clock)
         self._marked = True  # the first look
-        self._touched = set()
-        self._offered = False
-        self._names = None
+        self._objects = OfferedObjects()
         self._document = None
         self._key = None
         self._revision = 0
@@ -44,6 +43,7 @@ class LinkSession:
         self._changes = Changes(self)
         self._operators = OperatorWatch(self._act)
         self._console = None
+        self._turns = OperatorTurns()
         self.session_id = "blender-console-%d" % os.getpid()
         self.link = make_link(
             "blender",
@@ -54,16 +54,19 @@ class LinkSession:
             token=settings.token or None,
             registry_dir=settings.registry_dir or None,
             on_read=self._read,
+            turns=self._turns,
             client_name="service-cli-blender",
             client_version=version,
         )
 
     def start(self):
+        self._turns.install()
         self._changes.install()
         self._offer()
         self.link.start()
 
     def stop(self, reason):
+        self._turns.remove()
         self._changes.remove()
         self._close_console()
         self.link.stop(reason)
@@ -73,8 +76,7 @@ class LinkSession:
         """Switches of what is shared take effect at once, an address at the next connect."""
         before, self.settings = self.settings, settings
         if before.objects and not settings.objects:
-            self.link.unregister(object_uri.SCHEME)
-            self._offered = False
+            self._objects.withdraw(self.link)
         if before.scene and not settings.scene:
             self.link.set_scene(None)
             self.link.set_document(None)
@@ -113,8 +115,7 @@ class LinkSession:
         return self.link.connected and self.link.scene_settled
 
     def changed(self, names):
-        if len(self._touched) < MAX_UPDATED:
-            self._touched.update(names)
+        self._objects.touch(names)
         if self.busy or self._collecting:
             self._marked = True
         elif self._cadence.changed() and self._wanted:
@@ -190,7 +191,7 @@ class LinkSession:
         try:
             self._tell_scene()
             if self.settings.objects:
-                self._tell_objects()
+                self._objects.tell(self.link)
             self.failure = None
         except Exception as error:
             self._failed(error)
@@ -215,18 +216,6 @@ class LinkSession:
                 snapshot.collect(detail, limits, self._revision, warnings, document)
             )
 
-    def _tell_objects(self):
-        objects = bpy.context.scene.objects
-        names = [item.name_full for item in objects[: object_detail.MAX_LISTED]]
-        touched, self._touched = self._touched, set()
-        if names != self._names:
-            gone = set(self._names or ()) - set(names)
-            touched.update(sorted(gone)[:MAX_UPDATED])
-            self._names = names
-            self.link.list_changed(object_uri.SCHEME, object_detail.descriptors(names))
-        for name in sorted(touched)[:MAX_UPDATED]:
-            self.link.updated(object_uri.object_uri(name))
-
     def _read(self, uri):
         if self.busy:
             raise Busy("Blender is rendering")
@@ -238,10 +227,8 @@ class LinkSession:
         return [{"uri": uri, "mimeType": object_detail.MIME, "text": text}]
 
     def _offer(self):
-        if self.settings.objects and not self._offered:
-            self.link.register(object_uri.SCHEME, [], object_detail.TEMPLATES)
-            self._offered = True
-            self._names = None
+        if self.settings.objects:
+            self._objects.offer(self.link)
         if self.settings.console and self._console is None:
             self.link.open_events(self.session_id, maxlen=CONSOLE_LINES)
             self._console = ConsoleTee(self._say)

@@ -8,7 +8,6 @@ from . import finite, object_facts, object_uri
 from .sensitive import is_sensitive_name
 
 MIME = "application/json"
-MAX_LISTED = 2000
 TEMPLATES = [
     {
         "uriTemplate": object_uri.PREFIX + "{name}",
@@ -23,7 +22,7 @@ TEMPLATES = [
 def descriptors(names):
     return [
         {"uri": object_uri.object_uri(name), "name": name, "mimeType": MIME}
-        for name in names[:MAX_LISTED]
+        for name in names
     ]
 
 

@@ -53,3 +53,16 @@ export function messageText(type: string, members: RawMembers = {}): string {
   }
   return `${text}}`
 }
+
+/** The error to a question, or to a message that is not taken. */
+export function errorText(
+  id: string | undefined,
+  { code, message, retryable }: { code: string; message: string; retryable: boolean },
+): string {
+  return messageText('error', {
+    id: id === undefined ? undefined : JSON.stringify(id),
+    code: JSON.stringify(code),
+    message: JSON.stringify(message.slice(0, 1000)),
+    retryable: String(retryable),
+  })
+}

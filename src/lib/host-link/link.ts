@@ -7,8 +7,9 @@ import type { Timer } from '../timer.ts'
 import type { Ending } from './after-ending.ts'
 import type { ClientLimits } from './client-limits.ts'
 import type { HostLinkErrorCode } from './errors.ts'
-import { type RawMembers, messageText } from './json-text.ts'
+import { type RawMembers, errorText, messageText } from './json-text.ts'
 import { type FromServer, type ServerReply, parseServerMessage } from './server-messages.ts'
+import { watchSilence } from './silence.ts'
 import {
   type LinkLimits,
   type ServerMessage,
@@ -55,26 +56,26 @@ export class Link {
   #waiters: (() => void)[] = []
   #welcome: Welcome | null = null
   #asked = 0
-  #heardAt: number
 
   constructor(options: LinkOptions) {
     this.#options = options
+    const { timer, clock, limits } = options
+    const { openTimeoutMs, silenceMs } = limits
     const { promise, resolve } = Promise.withResolvers<Ending>()
     this.ended = promise
     this.#resolveEnded = resolve
-    this.#heardAt = options.clock.now()
     this.#socket = new WebSocket(options.url, subprotocol, {
       headers: { Authorization: `Bearer ${options.token.reveal()}` },
-      handshakeTimeout: options.limits.openTimeoutMs,
+      handshakeTimeout: openTimeoutMs,
       perMessageDeflate: false,
       maxPayload,
     })
-    this.#listen()
-    const cancel = options.timer.after(options.limits.openTimeoutMs, () => {
+    const silent = () => this.cut('nothing was heard of the server any more')
+    this.#listen(watchSilence({ timer, clock, silenceMs, signal: this.signal, silent }))
+    const cancel = timer.after(openTimeoutMs, () => {
       if (this.#welcome === null) this.cut('the server did not answer in time')
     })
     this.signal.addEventListener('abort', cancel)
-    this.#watchSilence()
   }
 
   /** Aborted when the link has ended. */
@@ -167,9 +168,8 @@ export class Link {
     this.#socket.terminate()
   }
 
-  #listen(): void {
+  #listen(heard: () => void): void {
     const socket = this.#socket
-    const heard = () => (this.#heardAt = this.#options.clock.now())
     socket.on('ping', heard)
     socket.on('pong', heard)
     socket.on('open', () => this.send(this.#options.hello))
@@ -250,24 +250,6 @@ export class Link {
     this.#socket.once('close', cancel)
   }
 
-  /** Looked at a second time before it counts: after a pause of this process the news are queued. */
-  #watchSilence(doubted = false): void {
-    const { timer, clock, limits } = this.#options
-    const silentMs = clock.now() - this.#heardAt
-    if (silentMs >= limits.silenceMs) {
-      if (doubted) return this.cut('nothing was heard of the server any more')
-      doubted = true
-    } else {
-      doubted = false
-    }
-    const waitMs = doubted ? limits.silenceMs / 30 : limits.silenceMs - silentMs
-    const cancel = timer.after(waitMs, () => {
-      this.signal.removeEventListener('abort', cancel)
-      if (!this.signal.aborted) this.#watchSilence(doubted)
-    })
-    this.signal.addEventListener('abort', cancel)
-  }
-
   #wake(): void {
     const waiters = this.#waiters
     this.#waiters = []
@@ -281,17 +263,4 @@ export class Link {
     this.#wake()
     this.#resolveEnded(ending)
   }
-}
-
-/** The error to a question, or to a message that is not taken. */
-export function errorText(
-  id: string | undefined,
-  { code, message, retryable }: { code: string; message: string; retryable: boolean },
-): string {
-  return messageText('error', {
-    id: id === undefined ? undefined : JSON.stringify(id),
-    code: JSON.stringify(code),
-    message: JSON.stringify(message.slice(0, 1000)),
-    retryable: String(retryable),
-  })
 }

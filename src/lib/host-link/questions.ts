@@ -2,8 +2,8 @@ import { asBuffer } from '../base64.ts'
 import type { Logger } from '../logger.ts'
 import type { Timer } from '../timer.ts'
 import { HostBusy, ResourceNotFound, answerFailure } from './errors.ts'
-import { jsonText, messageText } from './json-text.ts'
-import { type Link, type ServerWord, errorText } from './link.ts'
+import { errorText, jsonText, messageText } from './json-text.ts'
+import type { Link, ServerWord } from './link.ts'
 import type { HostContent, HostProducer } from './producers.ts'
 
 export interface QuestionsParts {

@@ -69,6 +69,15 @@ def operate():
         bpy.ops.transform.translate("EXEC_DEFAULT", True, value=(0, 0, 2))
 
 
+def operate_often():
+    """As scripts do, each time while the link is at work on a change before it."""
+    for _ in range(60):
+        bpy.data.objects["Hero"].location.x += 1.0
+        bpy.context.view_layer.update()
+        operate()
+        time.sleep(0.11)
+
+
 def render_job():
     """On a thread of its own, as from the menu; with the frames shared when it is done."""
     bpy.context.preferences.addons[harness.ADDON].preferences.share_renders = True

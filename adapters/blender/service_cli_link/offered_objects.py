@@ -1,0 +1,41 @@
+"""The objects of the scene as resources: which there are, and which changed since it was told."""
+
+import bpy
+
+from . import object_detail, object_uri
+
+MAX_LISTED = 2000
+MAX_UPDATED = 100
+
+
+class OfferedObjects:
+    def __init__(self):
+        self._offered = False
+        self._touched = set()
+        self._listed = None  # the names that the server has; None: it has no list
+
+    def offer(self, link):
+        """Without a list at first: `tell` brings it."""
+        if not self._offered:
+            link.register(object_uri.SCHEME, [], object_detail.TEMPLATES)
+            self._offered = True
+            self._listed = None
+
+    def withdraw(self, link):
+        link.unregister(object_uri.SCHEME)
+        self._offered = False
+
+    def touch(self, names):
+        if len(self._touched) < MAX_UPDATED:
+            self._touched.update(names)
+
+    def tell(self, link):
+        names = [item.name_full for item in bpy.context.scene.objects[:MAX_LISTED]]
+        touched, self._touched = self._touched, set()
+        if names != self._listed:
+            gone = set(self._listed or ()) - set(names)
+            touched.update(sorted(gone)[:MAX_UPDATED])
+            self._listed = names
+            link.list_changed(object_uri.SCHEME, object_detail.descriptors(names))
+        for name in sorted(touched)[:MAX_UPDATED]:
+            link.updated(object_uri.object_uri(name))
