@@ -42,7 +42,7 @@ describe('isRunning', () => {
   it('does not take a zombie for running', async function () {
     if (process.platform !== 'linux') skipBecause(this, 'needs Linux')
     // The shell becomes a program that never asks what became of its child.
-    const parent = spawn('sh', ['-c', 'sh -c : & echo $!; exec sleep 60'])
+    const parent = spawn('sh', ['-c', 'sleep 1 & echo $!; exec sleep 60'])
     const exited = once(parent, 'exit')
     try {
       const [line] = await once(parent.stdout, 'data')
