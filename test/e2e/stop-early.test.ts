@@ -8,7 +8,7 @@ import { buildIfStale, exitOf, startProgram, textOf } from '../helpers/program.t
 import { until } from './until.ts'
 
 describe('a signal before the program listens', () => {
-  const leftovers = 3000
+  const leftovers = 1500
   let folder: string
   let instances: string
 
