@@ -15,7 +15,7 @@ import {
   parseSessions,
   parseTokens,
 } from './answers.ts'
-import type { RegistryUrl } from './origin.ts'
+import type { RegistryUrl } from '../registry-url.ts'
 import { describeRefusal } from './refusal.ts'
 import type { RegistryRequest, Transport } from './transport.ts'
 
