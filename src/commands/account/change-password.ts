@@ -96,5 +96,5 @@ function isCredentials(error: unknown): error is ServiceError {
 }
 
 function withHint({ code, message, data }: ServiceError, hint: string, words = message): Error {
-  return new ServiceError(code, words, { hint, ...(data === undefined ? {} : { data }) })
+  return new ServiceError(code, words, { hint, data })
 }

@@ -44,7 +44,7 @@ function explainRefusal(error: unknown): never {
   const { code, message, data } = error
   throw new ServiceError(code, message, {
     hint: 'check the user name, the password and the registry; what was saved stays as it was',
-    ...(data === undefined ? {} : { data }),
+    data,
   })
 }
 

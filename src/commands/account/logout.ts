@@ -54,6 +54,6 @@ function describe({ registry }: AccountContext, failure: ServiceError): string {
 function notAllEnded({ registry }: AccountContext, { code, message, data }: ServiceError): Error {
   return new ServiceError(code, `logged out here, but not everywhere: ${message}`, {
     hint: `log in to ${registry.url} again, and repeat logout --all`,
-    ...(data === undefined ? {} : { data }),
+    data,
   })
 }
