@@ -1,10 +1,6 @@
 import type { Logger } from '../../../lib/logger.ts'
+import type { Timer } from '../../../lib/timer.ts'
 import type { KeyStore } from './key-store.ts'
-
-/** As `Timer` of the resources, which accounts know nothing of. */
-interface Timer {
-  after(delayMs: number, run: () => void): () => void
-}
 
 export interface FollowOptions {
   readonly timer: Timer
