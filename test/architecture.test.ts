@@ -55,7 +55,7 @@ const allowed: Readonly<Record<Zone, readonly Zone[]>> = {
     'server/accounts/admin-limits.ts',
   ],
   'lib/cli/': ['lib/', 'lib/config/', 'lib/registry/'],
-  'lib/config/': ['lib/', 'lib/registry/'],
+  'lib/config/': ['lib/'],
   'lib/registry/': ['lib/', 'lib/config/'],
   'lib/host-link/': ['lib/'],
   'lib/': [],

@@ -46,7 +46,7 @@ export interface ErrorDetails {
   /** One sentence that tells the reader what to do next. */
   hint?: string | undefined
   /** Public facts (never a secret, a stack or a path the client did not send). */
-  data?: Readonly<Record<string, unknown>>
+  data?: Readonly<Record<string, unknown>> | undefined
 }
 
 /** The one error class of the program: a stable `code`, a message, an optional `hint`. */

@@ -1,7 +1,7 @@
 import { isLoopback, isWildcard, localBase } from '../lib/address.ts'
 import { type Clock, systemClock } from '../lib/clock.ts'
 import type { Logger } from '../lib/logger.ts'
-import type { AccountStore } from './accounts/account-store.ts'
+import { systemTimer } from '../lib/timer.ts'
 import { corsMethods, createRegistryListener } from './accounts/app.ts'
 import { openRegistryStore, registryFiles } from './accounts/data-folder.ts'
 import { followKeys } from './accounts/keys/follow-keys.ts'
@@ -9,13 +9,13 @@ import type { KeyStore } from './accounts/keys/key-store.ts'
 import { openKeyStore } from './accounts/keys/open-key-store.ts'
 import { type AccountLimits, resolveAccountLimits } from './accounts/limits.ts'
 import { type AccountServices, createAccountServices } from './accounts/services.ts'
+import { sweepRegularly } from './accounts/sweep-regularly.ts'
 import { createCors } from './http/cors.ts'
 import { answerClientError } from './http/client-error.ts'
 import { createGuard } from './http/guards.ts'
 import { listen } from './listen.ts'
 import { type Limits, resolveLimits } from './options.ts'
 import type { RegistryHandle, RegistryOptions } from './registry-options.ts'
-import { systemTimer, type Timer } from './resources/timer.ts'
 import { version } from './version.ts'
 
 /**
@@ -137,36 +137,4 @@ function openKeys(
     rotationMs: limits.keyRotationMs,
     busyMs: limits.maxStoreWaitMs,
   })
-}
-
-/** Removes what is over, for as long as the server runs. Returns the stop. */
-export function sweepRegularly(parts: {
-  readonly store: Pick<AccountStore, 'sweep'>
-  readonly clock: Clock
-  readonly timer: Timer
-  readonly log: Logger
-  readonly limits: Pick<AccountLimits, 'accountSweepMs' | 'accountKeepMs'>
-}): () => void {
-  const { store, clock, timer, log, limits } = parts
-  let cancel = () => {}
-  let stopped = false
-
-  async function sweep(): Promise<void> {
-    try {
-      await store.sweep(clock.now() - limits.accountKeepMs)
-    } catch (error) {
-      log.warn({ err: error }, 'what is over could not be removed; tried again later')
-    }
-    schedule()
-  }
-
-  function schedule(): void {
-    if (!stopped) cancel = timer.after(limits.accountSweepMs, () => void sweep())
-  }
-
-  schedule()
-  return () => {
-    stopped = true
-    cancel()
-  }
 }

@@ -2,8 +2,9 @@ import { ServiceError } from '../../lib/errors.ts'
 import { Secret } from '../../lib/secret.ts'
 import { connect, notLoggedIn } from './connect.ts'
 import type { AccountFlags } from './context.ts'
-import { openHere, promptPlace, refuseToken } from './login.ts'
+import { openHere, promptPlace } from './here.ts'
 import { type PasswordFlags, readPassword, readPasswordChange, readText } from './password.ts'
+import { refuseToken } from './refuse-token.ts'
 import { reportLogin, saveLogin } from './save-login.ts'
 
 export interface ChangePasswordFlags extends AccountFlags, PasswordFlags {
@@ -96,5 +97,5 @@ function isCredentials(error: unknown): error is ServiceError {
 }
 
 function withHint({ code, message, data }: ServiceError, hint: string, words = message): Error {
-  return new ServiceError(code, words, { hint, ...(data === undefined ? {} : { data }) })
+  return new ServiceError(code, words, { hint, data })
 }

@@ -3,7 +3,7 @@ import { type Config, type RegistryEntry } from '../../lib/config/config-file.ts
 import { type ConfigStore, createConfigStore } from '../../lib/config/config-store.ts'
 import { configPath } from '../../lib/config/paths.ts'
 import type { Logger } from '../../lib/logger.ts'
-import type { RegistryUrl } from '../../lib/registry/origin.ts'
+import type { RegistryUrl } from '../../lib/registry-url.ts'
 import { selectRegistry } from '../../lib/registry/select-registry.ts'
 import {
   type TokenChoice,

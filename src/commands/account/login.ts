@@ -1,5 +1,3 @@
-import { createOutput } from '../../lib/cli/output.ts'
-import type { PromptPlace } from '../../lib/cli/prompt.ts'
 import { readSecretFromStdin } from '../../lib/cli/secret-input.ts'
 import { ServiceError } from '../../lib/errors.ts'
 import type { Tokens } from '../../lib/registry/answers.ts'
@@ -7,9 +5,11 @@ import { readJwtExpiry } from '../../lib/registry/jwt-expiry.ts'
 import { checkTokenText } from '../../lib/registry/token-source.ts'
 import { Secret } from '../../lib/secret.ts'
 import { connect } from './connect.ts'
-import { type AccountContext, type AccountFlags, openContext } from './context.ts'
+import type { AccountContext, AccountFlags } from './context.ts'
+import { openHere, promptPlace } from './here.ts'
 import { timeOf } from './identity.ts'
 import { type PasswordFlags, checkPasswordFlags, readPassword, readText } from './password.ts'
+import { refuseToken } from './refuse-token.ts'
 import { reportLogin, saveLogin, saveTokens } from './save-login.ts'
 
 export interface LoginFlags extends AccountFlags, PasswordFlags {
@@ -44,7 +44,7 @@ function explainRefusal(error: unknown): never {
   const { code, message, data } = error
   throw new ServiceError(code, message, {
     hint: 'check the user name, the password and the registry; what was saved stays as it was',
-    ...(data === undefined ? {} : { data }),
+    data,
   })
 }
 
@@ -72,34 +72,4 @@ async function loginWithToken(
   }
   await saveTokens(context, me, tokens)
   reportLogin(context, me, tokens)
-}
-
-export function openHere(flags: AccountFlags, env: NodeJS.ProcessEnv): Promise<AccountContext> {
-  const { stdout, stderr } = process
-  const { json = false, quiet = false } = flags
-  return openContext(flags, env, createOutput({ json, quiet, stdout, stderr }))
-}
-
-export function promptPlace(flags: AccountFlags): PromptPlace {
-  return {
-    stdinIsTTY: process.stdin.isTTY === true,
-    stderrIsTTY: process.stderr.isTTY === true,
-    noInput: flags['no-input'] === true,
-  }
-}
-
-const toSave = 'to save a token, pipe it into service-cli login --token-stdin'
-const hints = {
-  login: toSave,
-  register: toSave,
-  logout: 'logout ends the saved login; end a service token with token revoke',
-  'password --reset-code': 'the code says that you may; leave --token out',
-}
-
-/** A token is there already: what would a new login be for? */
-export function refuseToken({ token }: AccountFlags, command: keyof typeof hints): void {
-  if (token === undefined || token === '') return
-  throw new ServiceError('usage_invalid', `${command} takes no --token`, {
-    hint: hints[command],
-  })
 }

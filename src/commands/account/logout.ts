@@ -2,7 +2,8 @@ import { withoutLogin } from '../../lib/config/registry-entries.ts'
 import { ServiceError } from '../../lib/errors.ts'
 import { connect } from './connect.ts'
 import type { AccountContext, AccountFlags } from './context.ts'
-import { openHere, refuseToken } from './login.ts'
+import { openHere } from './here.ts'
+import { refuseToken } from './refuse-token.ts'
 import { isNotOffered, overridingVariable } from './save-login.ts'
 
 export interface LogoutFlags extends AccountFlags {
@@ -54,6 +55,6 @@ function describe({ registry }: AccountContext, failure: ServiceError): string {
 function notAllEnded({ registry }: AccountContext, { code, message, data }: ServiceError): Error {
   return new ServiceError(code, `logged out here, but not everywhere: ${message}`, {
     hint: `log in to ${registry.url} again, and repeat logout --all`,
-    ...(data === undefined ? {} : { data }),
+    data,
   })
 }

@@ -1,7 +1,7 @@
 import { ServiceError } from '../../lib/errors.ts'
 import { connect } from './connect.ts'
 import type { AccountFlags } from './context.ts'
-import { openHere } from './login.ts'
+import { openHere } from './here.ts'
 
 /**
  * The registry interface has no way to publish. The token is resolved as for every other command,

@@ -2,8 +2,9 @@ import { ServiceError } from '../../lib/errors.ts'
 import { Secret } from '../../lib/secret.ts'
 import { connect } from './connect.ts'
 import type { AccountFlags } from './context.ts'
-import { openHere, promptPlace, refuseToken } from './login.ts'
+import { openHere, promptPlace } from './here.ts'
 import { type PasswordFlags, checkPasswordFlags, readPassword, readText } from './password.ts'
+import { refuseToken } from './refuse-token.ts'
 import { reportLogin, saveLogin } from './save-login.ts'
 
 export interface RegisterFlags extends AccountFlags, PasswordFlags {

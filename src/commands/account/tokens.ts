@@ -4,7 +4,7 @@ import type { TokenView } from '../../lib/registry/answers.ts'
 import { connect } from './connect.ts'
 import type { AccountFlags } from './context.ts'
 import { timeOf } from './identity.ts'
-import { openHere } from './login.ts'
+import { openHere } from './here.ts'
 
 export interface TokenCreateFlags extends AccountFlags {
   readonly scope?: readonly string[] | undefined

@@ -1,4 +1,3 @@
-import { createOutput } from '../../lib/cli/output.ts'
 import { describeFailure } from '../../lib/cli/failure.ts'
 import { exitCodeOf } from '../../lib/cli/exit-codes.ts'
 import { ServiceError } from '../../lib/errors.ts'
@@ -6,7 +5,8 @@ import { readJwtExpiry } from '../../lib/registry/jwt-expiry.ts'
 import type { TokenChoice } from '../../lib/registry/token-source.ts'
 import type { Me } from '../../lib/registry/answers.ts'
 import type { Secret } from '../../lib/secret.ts'
-import { type AccountContext, type AccountFlags, openContext } from './context.ts'
+import type { AccountContext, AccountFlags } from './context.ts'
+import { openHere } from './here.ts'
 import { type Identity, identityJson, identityText, timeOf } from './identity.ts'
 
 export interface WhoamiFlags extends AccountFlags {
@@ -16,9 +16,7 @@ export interface WhoamiFlags extends AccountFlags {
 /** Returns the exit code: an identity that could not be verified is shown, and is no success. */
 export async function whoami(flags: WhoamiFlags, env: NodeJS.ProcessEnv): Promise<number> {
   const { json = false, quiet = false } = flags
-  const { stdout, stderr } = process
-  const output = createOutput({ json, quiet, stdout, stderr })
-  const context = await openContext(flags, env, output)
+  const context = await openHere(flags, env)
   const { choice } = context
   if (flags.offline === true) {
     show(context, quiet, savedIdentity(context))

@@ -1,6 +1,6 @@
 import { type TomlTable, type TomlValue, TomlDate, TomlError, parse, stringify } from 'smol-toml'
 import { parseRfc3339, toRfc3339 } from '../clock.ts'
-import { parseRegistryUrl } from '../registry/origin.ts'
+import { parseRegistryUrl } from '../registry-url.ts'
 import { type Result, fail, ok } from '../result.ts'
 import { Secret } from '../secret.ts'
 

@@ -1,4 +1,3 @@
-import { apiPrefix } from './api-prefix.ts'
 import { type Clock, systemClock } from '../clock.ts'
 import { ServiceError } from '../errors.ts'
 import type { Result } from '../result.ts'
@@ -15,7 +14,8 @@ import {
   parseSessions,
   parseTokens,
 } from './answers.ts'
-import type { RegistryUrl } from './origin.ts'
+import { apiPrefix } from './api-prefix.ts'
+import type { RegistryUrl } from '../registry-url.ts'
 import { describeRefusal } from './refusal.ts'
 import type { RegistryRequest, Transport } from './transport.ts'
 
@@ -89,21 +89,15 @@ export function createRegistryClient(parts: {
   async function askFor<T>(call: Call, parse: (json: unknown) => Result<T, string>): Promise<T> {
     const parsed = parse(await ask(call))
     if (parsed.ok) return parsed.value
-    throw unusable(call.action, parsed.failure)
-  }
-
-  function unusable(action: string, why: string): ServiceError {
-    return new ServiceError(
+    throw new ServiceError(
       'registry_answer_invalid',
-      `the answer of ${registry.origin} to the ${action} is not that of a registry: ${why}`,
+      `the answer of ${registry.origin} to the ${call.action} is not that of a registry: ${parsed.failure}`,
       { hint: 'check the address of the registry', data: { registry: registry.url } },
     )
   }
 
-  async function askForTokens(call: Call): Promise<Tokens> {
-    const tokens = parseTokens(await ask(call), clock.now())
-    if (tokens.ok) return tokens.value
-    throw unusable(call.action, tokens.failure)
+  function askForTokens(call: Call): Promise<Tokens> {
+    return askFor(call, json => parseTokens(json, clock.now()))
   }
 
   const client: RegistryClient = {
@@ -218,6 +212,6 @@ function madeButNotLoggedIn(error: unknown, whoAndWhere: string): unknown {
   if (!(error instanceof ServiceError)) return error
   return new ServiceError(error.code, `the account was made, but not logged in: ${error.message}`, {
     hint: `log in with service-cli login ${whoAndWhere}`,
-    ...(error.data === undefined ? {} : { data: error.data }),
+    data: error.data,
   })
 }

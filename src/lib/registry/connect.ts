@@ -3,7 +3,7 @@ import type { Clock } from '../clock.ts'
 import type { RegistryEntry } from '../config/config-file.ts'
 import { type RegistryClient, createRegistryClient } from './client.ts'
 import { clientLimits } from './client-limits.ts'
-import type { RegistryUrl } from './origin.ts'
+import type { RegistryUrl } from '../registry-url.ts'
 import { createTransport } from './transport.ts'
 
 /**

@@ -1,4 +1,4 @@
-import type { RegistryUrl } from './origin.ts'
+import type { RegistryUrl } from '../registry-url.ts'
 
 type Env = Readonly<Record<string, string | undefined>>
 

@@ -1,7 +1,5 @@
 import type { RegistryEntry } from '../config/config-file.ts'
-
-/** How service tokens begin: they are made for a time and are never refreshed. */
-const serviceTokenPrefix = 'svc_'
+import { serviceTokenPrefix } from './service-token-prefix.ts'
 
 /** Is a new token to be asked for before this one is used? Unknown ends are left to the registry. */
 export function needsRefresh(entry: RegistryEntry, nowMs: number, marginMs: number): boolean {
@@ -10,6 +8,7 @@ export function needsRefresh(entry: RegistryEntry, nowMs: number, marginMs: numb
   return accessExpiresAtMs - nowMs < marginMs
 }
 
+/** Service tokens are made for a time and never refreshed. */
 export function canRefresh({ accessToken }: RegistryEntry): boolean {
   return accessToken !== undefined && !accessToken.reveal().startsWith(serviceTokenPrefix)
 }

@@ -2,7 +2,7 @@ import { type ErrorCode, ServiceError } from '../errors.ts'
 import { parseJson } from '../json.ts'
 import type { Secret } from '../secret.ts'
 import { type ProblemFacts, readProblem } from './answers.ts'
-import type { RegistryUrl } from './origin.ts'
+import type { RegistryUrl } from '../registry-url.ts'
 import type { RegistryAnswer } from './transport.ts'
 
 export interface RefusedCall {

@@ -1,4 +1,4 @@
-import { type RegistryUrl, requireRegistryUrl } from './origin.ts'
+import { type RegistryUrl, requireRegistryUrl } from '../registry-url.ts'
 
 /** Where `service-cli registry` listens when nothing else is said. */
 export const builtInRegistry = 'http://127.0.0.1:8780'

@@ -33,7 +33,7 @@ export async function withGivenToken<T>(
     if (!isTokenRefused(error)) throw error
     throw new ServiceError('auth_refused', `${error.message} (the token of ${choice.name})`, {
       hint: `give another token, or take ${choice.name} away to use the saved login`,
-      ...(error.data === undefined ? {} : { data: error.data }),
+      data: error.data,
     })
   }
 }

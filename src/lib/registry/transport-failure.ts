@@ -1,6 +1,6 @@
 import { errnoOf } from '../errno.ts'
 import { type ErrorCode, ServiceError } from '../errors.ts'
-import type { RegistryUrl } from './origin.ts'
+import type { RegistryUrl } from '../registry-url.ts'
 import type { ProxyInUse } from './proxy.ts'
 
 /**

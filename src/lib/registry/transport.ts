@@ -9,10 +9,10 @@ import { ServiceError } from '../errors.ts'
 import { parseJson } from '../json.ts'
 import type { Secret } from '../secret.ts'
 import type { ClientLimits } from './client-limits.ts'
-import { type RegistryUrl, refuseExposed } from './origin.ts'
+import { type RegistryUrl, refuseExposed } from '../registry-url.ts'
 import { type ProxyInUse, proxyEnv, proxyOf } from './proxy.ts'
 import { http } from './node-http.ts'
-import { parseRetryAfter, retryDelayMs } from './retry.ts'
+import { type Attempt, parseRetryAfter, retryDelayMs } from './retry.ts'
 import { classifyFailure, describeTransportFailure, readFailure } from './transport-failure.ts'
 
 /** One request to the registry that the transport was made for; `path` is below its address. */
@@ -131,7 +131,7 @@ export function createTransport(options: TransportOptions): Transport {
 }
 
 interface Outcome {
-  readonly attempt: Parameters<typeof retryDelayMs>[2]
+  readonly attempt: Attempt
   finish(): RegistryAnswer
 }
 

@@ -2,8 +2,9 @@ import { z } from 'zod'
 
 /**
  * Requests and answers of the registry API (docs/registry.md), stated once: the server checks and
- * documents what it takes with these, the client reads what it gets with these. Requests refuse
- * members that are not listed; answers may gain members within `v1`, so clients pass them over.
+ * documents with these what it takes and gives. The client reads answers of any server, by
+ * `answers.ts`. Requests refuse members that are not listed; answers may gain members within `v1`,
+ * so clients pass them over.
  * Member names of tokens are those of RFC 6749, section 5.1.
  */
 

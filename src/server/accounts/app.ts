@@ -54,8 +54,8 @@ export function createRegistryListener(parts: RegistryAppParts): RequestListener
   const calls = new WeakMap<IncomingMessage, Call>()
   // One entry for each peer and second: a flood must not push out what matters.
   const onRefused = createRefusalLog(services.clock, ({ status, reason, peer }) => {
-    const call = { requestId: '', address: peer } as Call
-    void services.audit.record('request.refused', call, null, { status, reason })
+    const from = { requestId: '', address: peer }
+    void services.audit.record('request.refused', from, null, { status, reason })
   })
 
   function refuse(res: ServerResponse, call: Call, error: unknown): void {

@@ -27,7 +27,7 @@ export type AuditAction =
 export interface AuditTrail {
   record(
     action: AuditAction,
-    call: Call,
+    call: Pick<Call, 'requestId' | 'address'>,
     accountId: string | null,
     details?: AuditRow['details'],
   ): Promise<void>

@@ -1,7 +1,7 @@
 import { bearerToken } from '../../lib/auth/bearer-token.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { type Scope, scopes } from '../../lib/registry/wire.ts'
-import type { AccessClaims, AccessTokens } from './access-tokens.ts'
+import type { AccessClaims, AccessFailure, AccessTokens } from './access-tokens.ts'
 import type { AccountRow, AccountStore, ServiceTokenRow, SessionRow } from './account-store.ts'
 import type { Call } from './call.ts'
 import { RegistryProblem } from './problems.ts'
@@ -58,7 +58,7 @@ export function createAuthenticator(parts: {
       if (text.startsWith(serviceTokenPrefix)) return byServiceToken(text)
       const claims = await accessTokens.verify(text)
       if (claims.ok) return principalOf(claims.value)
-      throw claims.failure === 'expired' ? expiredToken() : invalidToken()
+      throw refusedAccess(claims.failure)
     },
   }
 }
@@ -87,7 +87,12 @@ export function invalidToken(): RegistryProblem {
   return new RegistryProblem('token-invalid', 'the token is not one of this registry')
 }
 
-export function expiredToken(): RegistryProblem {
+/** Of an access token that was not taken. */
+export function refusedAccess(failure: AccessFailure): RegistryProblem {
+  return failure === 'expired' ? expiredToken() : invalidToken()
+}
+
+function expiredToken(): RegistryProblem {
   return new RegistryProblem('token-expired', 'the token has expired; refresh it or log in again')
 }
 

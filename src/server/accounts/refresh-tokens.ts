@@ -2,6 +2,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto'
 import { withCheckSum, withoutCheckSum } from './checked-text.ts'
 import type { KeySource } from './key-source.ts'
 import type { KeySet } from './keys/key-store.ts'
+import { formatUuid } from './uuid.ts'
 
 export const refreshTokenPrefix = 'srt_'
 const form = /^srt_[A-Za-z0-9_-]{50}[0-9a-f]{8}$/
@@ -38,7 +39,10 @@ export function createRefreshTokens(keys: KeySource): RefreshTokens {
       const id = bytes.readUInt8(0)
       const key = keys.current().refreshKeys.get(id)
       if (key === undefined) return null
-      const claims = { sessionId: uuidOf(bytes.subarray(1, 17)), counter: bytes.readUInt32BE(17) }
+      const claims = {
+        sessionId: formatUuid(bytes.subarray(1, 17)),
+        counter: bytes.readUInt32BE(17),
+      }
       // Made anew and compared as a whole: a second spelling of the same bytes is refused too.
       const expected = Buffer.from(format(claims, { id, key }))
       return timingSafeEqual(expected, Buffer.from(token)) ? claims : null
@@ -64,8 +68,4 @@ function head({ sessionId, counter }: RefreshClaims, keyId: number): Buffer {
   bytes.write(sessionId.replaceAll('-', ''), 1, 16, 'hex')
   bytes.writeUInt32BE(counter, 17)
   return bytes
-}
-
-function uuidOf(bytes: Buffer): string {
-  return bytes.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
 }

@@ -6,9 +6,9 @@ import type { AccountStore } from './account-store.ts'
 import type { AuditTrail } from './audit-trail.ts'
 import {
   type Authenticator,
-  expiredToken,
   invalidToken,
   presentedToken,
+  refusedAccess,
   revoked,
 } from './authenticate.ts'
 import type { Call } from './call.ts'
@@ -43,7 +43,7 @@ export function createRefresher(parts: {
   /** A: an access token alone gives a further one, never a refresh token. */
   async function reissue(call: Call, token: string): Promise<TokenResponse> {
     const claims = await accessTokens.verify(token)
-    if (!claims.ok) throw claims.failure === 'expired' ? expiredToken() : invalidToken()
+    if (!claims.ok) throw refusedAccess(claims.failure)
     const { session, account } = await authenticator.principalOf(claims.value)
     call.principal = account.id
     return sessions.again(session)

@@ -1,7 +1,9 @@
 import { createHash, randomBytes } from 'node:crypto'
+import { serviceTokenPrefix } from '../../lib/registry/service-token-prefix.ts'
 import { withCheckSum, withoutCheckSum } from './checked-text.ts'
 
-export const serviceTokenPrefix = 'svc_'
+export { serviceTokenPrefix }
+
 const secretBytes = 24
 const form = /^svc_[A-Za-z0-9_-]{32}[0-9a-f]{8}$/
 

@@ -12,6 +12,10 @@ export function makeUuid(nowMs: number): string {
   bytes.writeUIntBE(nowMs, 0, 6)
   bytes[6] = 0x70 | (bytes.readUInt8(6) & 0x0f)
   bytes[8] = 0x80 | (bytes.readUInt8(8) & 0x3f)
-  const hex = bytes.toString('hex')
-  return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
+  return formatUuid(bytes)
+}
+
+/** Sixteen bytes, whatever their version. */
+export function formatUuid(bytes: Buffer): string {
+  return bytes.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
 }

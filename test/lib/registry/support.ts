@@ -7,7 +7,7 @@ import { inspect } from 'node:util'
 import { ServiceError } from '../../../src/lib/errors.ts'
 import { type ClientLimits, defaultClientLimits } from '../../../src/lib/registry/client-limits.ts'
 import { createRegistryClient } from '../../../src/lib/registry/client.ts'
-import { type RegistryUrl, parseRegistryUrl } from '../../../src/lib/registry/origin.ts'
+import { type RegistryUrl, parseRegistryUrl } from '../../../src/lib/registry-url.ts'
 import { type TransportOptions, createTransport } from '../../../src/lib/registry/transport.ts'
 
 export interface Seen {

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { silentLogger } from '../../../src/lib/logger.ts'
-import { sweepRegularly } from '../../../src/server/registry.ts'
+import { sweepRegularly } from '../../../src/server/accounts/sweep-regularly.ts'
 import { ManualTime } from '../resources/manual-time.ts'
 import { password, type Registry, withRegistry } from './harness.ts'
 

@@ -1,10 +1,7 @@
 import type { Logger } from '../../../lib/logger.ts'
+import { repeat } from '../../../lib/repeat.ts'
+import type { Timer } from '../../../lib/timer.ts'
 import type { KeyStore } from './key-store.ts'
-
-/** As `Timer` of the resources, which accounts know nothing of. */
-interface Timer {
-  after(delayMs: number, run: () => void): () => void
-}
 
 export interface FollowOptions {
   readonly timer: Timer
@@ -19,11 +16,8 @@ export interface FollowOptions {
  * memory go on, and the log says so once. Returns the stop.
  */
 export function followKeys(keys: KeyStore, { timer, log, pollMs }: FollowOptions): () => void {
-  let cancel = () => {}
-  let stopped = false
   let lastProblem = ''
-
-  async function update(): Promise<void> {
+  return repeat(timer, pollMs, async () => {
     try {
       await keys.update()
       lastProblem = ''
@@ -32,16 +26,5 @@ export function followKeys(keys: KeyStore, { timer, log, pollMs }: FollowOptions
       if (problem !== lastProblem) log.error({ err: error }, `the old keys stay in use: ${problem}`)
       lastProblem = problem
     }
-    schedule()
-  }
-
-  function schedule(): void {
-    if (!stopped) cancel = timer.after(pollMs, () => void update())
-  }
-
-  schedule()
-  return () => {
-    stopped = true
-    cancel()
-  }
+  })
 }

@@ -6,7 +6,7 @@ export interface KeyRing {
   readonly refresh: readonly RefreshKey[]
 }
 
-interface KeyAge {
+export interface KeyAge {
   readonly state: KeyState
   readonly createdAtMs: number
   /** Since when it was in use. */

@@ -3,7 +3,7 @@ import { parseRfc3339, toRfc3339 } from '../../../lib/clock.ts'
 import { parseJson } from '../../../lib/json.ts'
 import { type Result, fail, ok } from '../../../lib/result.ts'
 import { keyId } from './key-material.ts'
-import type { KeyRing } from './key-ring.ts'
+import type { KeyAge, KeyRing } from './key-ring.ts'
 
 const maxDepth = 8
 const bytes32 = z.string().regex(/^[A-Za-z0-9_-]{43}$/)
@@ -71,13 +71,12 @@ export function formatKeyRing(ring: KeyRing): string {
 }
 
 type AgeOnFile = z.infer<z.ZodObject<typeof age>>
-type Age = Pick<KeyRing['signing'][0], 'state' | 'createdAtMs' | 'activeAtMs' | 'retiredAtMs'>
 
-function toAge({ state, created_at, active_at, retired_at }: AgeOnFile): Age {
+function toAge({ state, created_at, active_at, retired_at }: AgeOnFile): KeyAge {
   return { state, createdAtMs: created_at, activeAtMs: active_at, retiredAtMs: retired_at }
 }
 
-function fromAge({ state, createdAtMs, activeAtMs, retiredAtMs }: Age) {
+function fromAge({ state, createdAtMs, activeAtMs, retiredAtMs }: KeyAge) {
   const format = (timeMs: number | null) => (timeMs === null ? null : toRfc3339(timeMs))
   return {
     state,

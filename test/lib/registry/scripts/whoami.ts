@@ -2,7 +2,7 @@
 import { createConfigStore } from '../../../../src/lib/config/config-store.ts'
 import { silentLogger } from '../../../../src/lib/logger.ts'
 import { connectRegistry } from '../../../../src/lib/registry/connect.ts'
-import { requireRegistryUrl } from '../../../../src/lib/registry/origin.ts'
+import { requireRegistryUrl } from '../../../../src/lib/registry-url.ts'
 import { withSavedToken } from '../../../../src/lib/registry/session.ts'
 
 const [path = '', url = ''] = process.argv.slice(2)

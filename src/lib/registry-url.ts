@@ -1,6 +1,6 @@
-import { isLoopback } from '../address.ts'
-import { ServiceError } from '../errors.ts'
-import { type Result, fail, ok } from '../result.ts'
+import { isLoopback } from './address.ts'
+import { ServiceError } from './errors.ts'
+import { type Result, fail, ok } from './result.ts'
 
 /** Where a registry is. `url` is its one spelling: what tokens are bound to and stored under. */
 export interface RegistryUrl {

@@ -1,7 +1,6 @@
 import { expect } from 'chai'
-import { ServiceError } from '../../../src/lib/errors.ts'
-import { parseRegistryUrl, requireRegistryUrl } from '../../../src/lib/registry/origin.ts'
-import { selectRegistry } from '../../../src/lib/registry/select-registry.ts'
+import { ServiceError } from '../../src/lib/errors.ts'
+import { parseRegistryUrl, requireRegistryUrl } from '../../src/lib/registry-url.ts'
 
 describe('parseRegistryUrl', () => {
   const accepted: [text: string, url: string, loopback: boolean, exposed: boolean][] = [
@@ -63,27 +62,4 @@ describe('parseRegistryUrl', () => {
     const run = () => requireRegistryUrl('http://registry.example', '--registry')
     expect(run).to.throw(ServiceError, 'http://registry.example would get secrets over plain http')
   })
-})
-
-describe('selectRegistry', () => {
-  const option = 'https://option.example'
-  const variable = 'https://variable.example'
-  const file = 'https://file.example'
-  type Given = [option: string | undefined, variable: string | undefined, file: string | undefined]
-  const cases: [given: Given, url: string, source: string][] = [
-    [[option, variable, file], option, '--registry'],
-    [[undefined, variable, file], variable, 'SERVICE_REGISTRY'],
-    [['', variable, file], variable, 'SERVICE_REGISTRY'],
-    [[undefined, '  ', file], file, 'default_registry in /c.toml'],
-    [[undefined, undefined, undefined], 'http://127.0.0.1:8780', 'the built-in default'],
-    [[undefined, '', ''], 'http://127.0.0.1:8780', 'the built-in default'],
-  ]
-  for (const [given, url, source] of cases) {
-    it(`takes ${source} of ${JSON.stringify(given)}`, () => {
-      const [option, variable, file] = given
-      const choice = selectRegistry({ option, variable, file, filePath: '/c.toml' })
-      expect(choice.registry.url).to.equal(url)
-      expect(choice.source).to.equal(source)
-    })
-  }
 })
