@@ -13,6 +13,11 @@ It runs inside the application (Blender, Maya, Houdini, a render script), tells 
 One thread owns the connection and all of its waiting, so that the application's main thread never
 does. asyncio and multiprocessing are not used: together they crash Blender 3.4 as it ends. Proxies
 are never used, and there is no TLS: the link does not leave the machine.
+
+All that an application needs is the class HostLink, in the section "The face". Before it stands what
+knows nothing of it (frames, JSON, finding the server, queues), behind it the thread: _Worker keeps
+trying, and has one _Session for each connection. The two sides meet in members of HostLink under
+its lock: what the application says is put there, and the session sends it when there is room.
 """
 
 import atexit
@@ -57,6 +62,7 @@ MAX_EVENT_CHARS = 65536  # the server keeps no longer message
 MAX_METADATA_BYTES = 4096
 MAX_BUFFERS = 100
 MAX_SCHEMES = 16
+MAX_GONE = 100  # schemes that were unregistered and not told yet
 MAX_RESOURCES = 2000
 MAX_UPDATED = 1000  # URIs whose change was not told yet
 MAX_UPLOADS = 32  # artefacts waiting
@@ -1057,7 +1063,7 @@ class HostLink(object):
             if self._producers.pop(scheme, None) is not None:
                 self._producer_news[scheme] = "unregister"
                 gone = [each for each, news in self._producer_news.items() if news == "unregister"]
-                for each in gone[:-MAX_BUFFERS]:  # its place on the server ends by itself
+                for each in gone[:-MAX_GONE]:  # its place on the server ends by itself
                     del self._producer_news[each]
         self._wake()
 
@@ -1538,17 +1544,115 @@ class _Lost(Exception):
         self.blame = blame
 
 
+class _Pipe(object):
+    """The bytes of one connection: frames come in and go out, and nothing here waits."""
+
+    def __init__(self, sock, received):
+        self.sock = sock
+        self.heard = time.monotonic()
+        self._reader = FrameReader()
+        self._reader.feed(received)
+        self._out = collections.deque()
+        self._out_bytes = 0
+        self._pong = None  # the payload of one that has no room yet
+
+    @property
+    def sending(self):
+        return bool(self._out)
+
+    @property
+    def full(self):
+        """Enough is on its way: what can wait is not added."""
+        return self._out_bytes >= HIGH_WATER
+
+    def receive(self):
+        data = _receive(self.sock)
+        if data == b"":
+            raise _Lost("the server went away")
+        if data:
+            self.heard = time.monotonic()
+            self._reader.feed(data)
+
+    def frames(self):
+        frame = self._reader.next()
+        while frame is not None:
+            yield frame
+            frame = self._reader.next()
+
+    def put(self, opcode, payload):
+        frame = encode_frame(opcode, payload)
+        self._out.append(memoryview(frame))
+        self._out_bytes += len(frame)
+
+    def pong(self, payload):
+        """Of many pings the newest is answered; they cannot pile up."""
+        self._pong = payload
+        if not self.full:
+            self._put_pong()
+
+    def flush(self):
+        # Some at a time: what arrives has its turn in between.
+        for _ in range(16):
+            if not self._out:
+                return
+            sent = _send(self.sock, self._out[0][:CHUNK])
+            if sent == 0:
+                return
+            self._out_bytes -= sent
+            if sent == len(self._out[0]):
+                self._out.popleft()
+                if self._pong is not None and not self._out:
+                    self._put_pong()
+            else:
+                self._out[0] = self._out[0][sent:]
+
+    def close(self, code, reason):
+        """As far as it goes without waiting."""
+        try:
+            self.put(CLOSE, encode_close(code, reason))
+            self.flush()
+        except OSError:
+            pass
+
+    def _put_pong(self):
+        payload, self._pong = self._pong, None
+        self.put(PONG, payload)
+
+
+class _Sending(object):
+    """The artefact that is on its way over one connection."""
+
+    def __init__(self, upload):
+        """Raises OSError; ValueError or TypeError for a path that is none."""
+        self.upload = upload
+        self.id = None  # of the message that announced it
+        self._file, self.size = upload._open()
+        self.left = self.size
+
+    def read(self, most):
+        """The next bytes, none when the file became shorter. Raises OSError."""
+        size = min(most, self.left)
+        if self._file is None:
+            start = self.size - self.left
+            chunk = self.upload._data[start:start + size]
+        else:
+            chunk = self._file.read(size)
+        self.left -= len(chunk)
+        return chunk
+
+    def close(self):
+        if self._file is not None:
+            self._file.close()
+
+
 class _Session(object):
     """From the end of the handshake to the end of the connection."""
 
     def __init__(self, worker, sock, candidate, received):
         now = time.monotonic()
-        self.worker, self.link, self.sock, self.candidate = worker, worker.link, sock, candidate
-        self.reader = FrameReader()
-        self.reader.feed(received)
-        self.out = collections.deque()
-        self.out_bytes = 0
-        self.opened = self.heard = now
+        self.worker, self.link, self.candidate = worker, worker.link, candidate
+        self.pipe = _Pipe(sock, received)
+        self.opened = now
         self.welcomed = False
         self.limits = dict(DEFAULT_LIMITS)
         self.heartbeat = 5.0
@@ -1561,11 +1665,7 @@ class _Session(object):
         self.waiting = {}  # id -> (what its answer is for, until when)
         self.questions = {}  # id -> Question
         self.opens = []
-        self.pong = None
-        self.upload_file = None
-        self.upload_id = None
-        self.upload_left = 0
-        self.upload_at = 0
+        self.sending = None  # the _Sending of the artefact under way
         self.shutdown = None  # seconds, when the server said so
         self.bye = False
 
@@ -1584,10 +1684,10 @@ class _Session(object):
         except OSError as error:
             lost = _Lost("the connection was lost (%s)" % _os_reason(error))
         except ProtocolError as error:
-            self._close(error.code, error.reason)
+            self.pipe.close(error.code, error.reason)
             lost = _Lost("the server broke the protocol: %s" % error.reason, poor=True)
         except Exception as error:  # a fault of this file must not end the thread
-            self._close(1011, "")
+            self.pipe.close(1011, "")
             lost = _Lost("the link failed: %s" % type(error).__name__, poor=True)
         finally:
             self._restore(lost)
@@ -1602,25 +1702,17 @@ class _Session(object):
             self._stop(now)
         self._fill(now)
         seconds = min(self._deadlines(now)) - time.monotonic()
-        readable, writable = _ready(self.worker.waker, self.sock, bool(self.out), seconds)
+        readable, _ = _ready(self.worker.waker, self.pipe.sock, self.pipe.sending, seconds)
         if readable:
-            data = _receive(self.sock)
-            if data == b"":
-                raise _Lost("the server went away")
-            if data:
-                self.heard = time.monotonic()
-                self.reader.feed(data)
-        frame = self.reader.next()
-        while frame is not None:
-            self._frame(*frame)
-            frame = self.reader.next()
-        if writable or self.out:
-            self._flush()
+            self.pipe.receive()
+        for opcode, payload in self.pipe.frames():
+            self._frame(opcode, payload)
+        self.pipe.flush()
         self._check_times(time.monotonic())
 
     def _deadlines(self, now):
         yield now + 5.0
-        yield self.heard + SILENCE_SECONDS
+        yield self.pipe.heard + SILENCE_SECONDS
         if self.worker.stopping is not None:
             yield self.worker.stopping[1] if self.bye else now + 0.02
             if self.bye:
@@ -1628,7 +1720,7 @@ class _Session(object):
         if not self.welcomed:
             yield self.opened + WELCOME_SECONDS
             return
-        if self.out_bytes < HIGH_WATER:
+        if not self.pipe.full:
             yield self._heartbeat_due(now)
             away_at = self.link._main_seen + AWAY_SECONDS
             if away_at > now:
@@ -1642,7 +1734,7 @@ class _Session(object):
             yield question.deadline
 
     def _check_times(self, now):
-        if now - self.heard >= SILENCE_SECONDS:
+        if now - self.pipe.heard >= SILENCE_SECONDS:
             raise _Lost("the server has been silent for %d s" % SILENCE_SECONDS)
         if not self.welcomed and now - self.opened >= WELCOME_SECONDS:
             raise _Lost("the server did not answer the greeting", poor=True)
@@ -1656,7 +1748,7 @@ class _Session(object):
         """Gives what waits half of the time, then says bye and waits for the close."""
         reason, deadline = self.worker.stopping
         if not self.welcomed or now >= deadline:
-            self._close(1000, "")
+            self.pipe.close(1000, "")
             raise _Stopped()
         if self.bye:
             return
@@ -1666,55 +1758,20 @@ class _Session(object):
             self.bye = True
             self._send_message({"type": "bye", "reason": reason})
 
-    # Bytes
-
-    def _queue(self, data):
-        self.out.append(memoryview(data))
-        self.out_bytes += len(data)
+    # Frames
 
     def _send_message(self, message):
         self._send_text(_dump(message).encode("ascii"))
 
     def _send_text(self, data):
-        self._queue(encode_frame(TEXT, data))
-
-    def _flush(self):
-        # Some at a time: what arrives has its turn in between.
-        for _ in range(16):
-            if not self.out:
-                return
-            sent = _send(self.sock, self.out[0][:CHUNK])
-            if sent == 0:
-                return
-            self.out_bytes -= sent
-            if sent == len(self.out[0]):
-                self.out.popleft()
-                if self.pong is not None and not self.out:
-                    self._queue_pong()
-            else:
-                self.out[0] = self.out[0][sent:]
-
-    def _queue_pong(self):
-        payload, self.pong = self.pong, None
-        self._queue(encode_frame(PONG, payload))
-
-    def _close(self, code, reason):
-        """As far as it goes without waiting."""
-        try:
-            self._queue(encode_frame(CLOSE, encode_close(code, reason)))
-            self._flush()
-        except OSError:
-            pass
+        self.pipe.put(TEXT, data)
 
     def _frame(self, opcode, payload):
         if opcode == PING:
-            # Of many pings the newest is answered; they cannot pile up.
-            self.pong = payload
-            if self.out_bytes < HIGH_WATER:
-                self._queue_pong()
+            self.pipe.pong(payload)
         elif opcode == CLOSE:
             code, reason = decode_close(payload)
-            self._close(1000 if code == 1005 else code, "")
+            self.pipe.close(1000 if code == 1005 else code, "")
             text, final, poor = _CLOSES.get(
                 code, ("the server closed the link (%d)" % code, False, True))
             delay = TAKEN_SECONDS if code == 4423 else None
@@ -1855,12 +1912,12 @@ class _Session(object):
         """Adds messages until enough are on their way: those that somebody waits for first."""
         if not self.welcomed or self.bye:
             return
-        if self.out_bytes < HIGH_WATER:
+        if not self.pipe.full:
             self._send_heartbeat(now)
         steps = (self._send_answer, self._send_open, self._send_app, self._send_producer,
                  self._send_scene, self._send_audit, self._send_events, self._send_updated,
                  self._send_upload)
-        while self.out_bytes < HIGH_WATER and any([step(now) for step in steps]):
+        while not self.pipe.full and any([step(now) for step in steps]):
             pass
 
     def _state_of_main(self, now):
@@ -2120,7 +2177,7 @@ class _Session(object):
 
     def _send_upload(self, now):
         link = self.link
-        if self.upload_id is not None:
+        if self.sending is not None:
             return self._send_chunk()
         with link._lock:
             if link._upload is not None or not link._uploads:
@@ -2128,49 +2185,42 @@ class _Session(object):
             upload = link._upload = link._uploads.popleft()
         upload._tries += 1
         try:
-            file, size = upload._open()
+            sending = _Sending(upload)
         except (OSError, ValueError, TypeError) as error:
             reason = _os_reason(error) if isinstance(error, OSError) else type(error).__name__
             self._upload_done(upload, error="the file cannot be read (%s)" % reason)
             return True
         most = self.limits["max_artefact_bytes"]
-        if most is None or most and size > most:
-            if file is not None:
-                file.close()
+        if most is None or most and sending.size > most:
+            sending.close()
             self._upload_done(upload, error=(
                 "the server takes no artefacts" if most is None
-                else "it is %d bytes long and the server takes %d" % (size, most)))
+                else "it is %d bytes long and the server takes %d" % (sending.size, most)))
             return True
-        self.upload_file, self.upload_left, self.upload_at = file, size, 0
-        head = dict(upload._members, type="artefact.put", size=size)
-        self.upload_id = self._ask("upload", head, b"", upload, UPLOAD_ANSWER_SECONDS)
+        head = dict(upload._members, type="artefact.put", size=sending.size)
+        sending.id = self._ask("upload", head, b"", upload, UPLOAD_ANSWER_SECONDS)
+        self.sending = sending
         return True
 
     def _send_chunk(self):
-        upload = self.link._upload
-        if self.upload_left == 0:
+        sending = self.sending
+        if sending.left == 0:
             return False
-        size = min(CHUNK, self.upload_left, self.limits["max_message_bytes"])
         try:
-            if self.upload_file is None:
-                chunk = upload._data[self.upload_at:self.upload_at + size]
-            else:
-                chunk = self.upload_file.read(size)
+            chunk = sending.read(min(CHUNK, self.limits["max_message_bytes"]))
         except OSError as error:
-            return self._abort(upload, "the file cannot be read (%s)" % _os_reason(error))
+            return self._abort(sending, "the file cannot be read (%s)" % _os_reason(error))
         if not chunk:
-            return self._abort(upload, "the file became shorter while it was sent")
-        self.upload_at += len(chunk)
-        self.upload_left -= len(chunk)
-        self.waiting[self.upload_id] = (
-            ("upload", upload), time.monotonic() + UPLOAD_ANSWER_SECONDS)
-        self._queue(encode_frame(BINARY, chunk))
+            return self._abort(sending, "the file became shorter while it was sent")
+        self.waiting[sending.id] = (
+            ("upload", sending.upload), time.monotonic() + UPLOAD_ANSWER_SECONDS)
+        self.pipe.put(BINARY, chunk)
         return True
 
-    def _abort(self, upload, error):
-        self.waiting.pop(self.upload_id, None)
-        self._ask("abort", {"type": "artefact.abort", "upload": self.upload_id})
-        self._upload_done(upload, error=error)
+    def _abort(self, sending, error):
+        self.waiting.pop(sending.id, None)
+        self._ask("abort", {"type": "artefact.abort", "upload": sending.id})
+        self._upload_done(sending.upload, error=error)
         return True
 
     def _answered_upload(self, message, error, upload):
@@ -2179,15 +2229,15 @@ class _Session(object):
             return
         text = "the server refused the artefact: %s" % (
             "an answer without uri" if error is None else error.text)
-        if self.upload_left > 0:  # what is left need not be sent
-            self._ask("abort", {"type": "artefact.abort", "upload": self.upload_id})
+        if self.sending.left > 0:  # what is left need not be sent
+            self._ask("abort", {"type": "artefact.abort", "upload": self.sending.id})
         self._upload_done(upload, error=text)
 
     def _answered_abort(self, message, error, data):
         """Whether there was anything left to give up does not matter."""
 
     def _upload_done(self, upload, error=None, uri=None, sha256=None):
-        self._close_file()
+        self._stop_sending()
         with self.link._changed:
             if self.link._upload is upload:
                 self.link._upload = None
@@ -2196,10 +2246,10 @@ class _Session(object):
                 self.link._fail("artefact", "an artefact was not sent: %s" % error)
             self.link._changed.notify_all()
 
-    def _close_file(self):
-        if self.upload_file is not None:
-            self.upload_file.close()
-        self.upload_file, self.upload_id, self.upload_left = None, None, 0
+    def _stop_sending(self):
+        if self.sending is not None:
+            self.sending.close()
+        self.sending = None
 
     # The end
 
@@ -2211,7 +2261,7 @@ class _Session(object):
         asked = [each for each, _ in self.waiting.values()]
         for question in list(self.questions.values()):
             self._forget(question)
-        self._close_file()
+        self._stop_sending()
         if link._worker is not None and link._worker is not self.worker:
             return  # stop() did not wait for this thread: another one does the work
         with link._changed:

@@ -1,7 +1,4 @@
-/**
- * Every bound of the server, with its default. `docs/limits.md` has one row for each;
- * a test holds the two against each other.
- */
+/** Every bound of the server; a test holds them against `docs/limits.md`, which has a row for each. */
 export interface Limits {
   /** Bytes of one scene, or of one audit or events post. */
   maxMessageBytes: number
@@ -78,6 +75,8 @@ export interface Limits {
 
   /** Events that a buffer opened over the link may retain. */
   maxEventBufferEvents: number
+  /** Bytes of JSON that a buffer of the application may retain. */
+  maxEventBufferBytes: number
   /** Bytes of one message in a buffer opened over the link. */
   maxEventMessageBytes: number
   /** Links open at once, most of them still to say hello; further ones are refused. */
@@ -214,6 +213,7 @@ export const defaultLimits: Readonly<Limits> = Object.freeze({
   maxFieldChars: 255,
 
   maxEventBufferEvents: 10_000,
+  maxEventBufferBytes: 8 * MiB,
   maxEventMessageBytes: 64 * KiB,
   maxLinks: 16,
   linkHelloMs: 5000,

@@ -135,7 +135,9 @@ function createSink(
     audit,
     artefacts: store,
     openSessionEventBuffer: (sessionId, { maxlen = 1000, maxMessageBytes = 4096 }) => {
-      const buffer = new SessionEventBuffer({ sessionId, maxlen, maxMessageBytes, limits })
+      const maxBytes = Math.max(1, limits.maxEventBufferBytes)
+      const form = { sessionId, maxlen, maxMessageBytes, maxBytes }
+      const buffer = new SessionEventBuffer({ ...form, limits })
       registry.registerSessionEventBuffer(buffer)
       return buffer
     },

@@ -8,6 +8,9 @@ import { until } from '../e2e/until.ts'
 import { needPython, PythonApp } from './python-driver.ts'
 import { type Script, ScriptedServer, token, welcome } from './scripted-server.ts'
 
+/** It would have come back after 200 to 300 ms. */
+const longerThanFirstWaitMs = 400
+
 describe('the Python link: what goes wrong', () => {
   let server: ScriptedServer
   let app: PythonApp
@@ -34,7 +37,7 @@ describe('the Python link: what goes wrong', () => {
     expect(text).to.equal(
       `Not linked to ${server.url}: it does not accept the host token from the settings.`,
     )
-    await delay(600)
+    await delay(longerThanFirstWaitMs)
     expect(server.attempts).to.have.length(1)
     server.script = {}
     await app.call('start')
@@ -73,7 +76,7 @@ describe('the Python link: what goes wrong', () => {
     it(`does not come back after ${code}`, async () => {
       await begin({ welcome: null, connected: peer => peer.ws.close(code, 'reason') })
       expect((await app.untilState('refused')).text).to.contain(says)
-      await delay(600)
+      await delay(longerThanFirstWaitMs)
       expect(server.peers).to.have.length(1)
       expect(server.peers[0]?.closeCode).to.equal(code)
     })
@@ -129,23 +132,22 @@ describe('the Python link: what goes wrong', () => {
     await begin()
     const first = await server.peer()
     await app.untilState('connected')
-    first.send({ type: 'shutdown', reason: 'update', reconnect_after_ms: 1200 })
+    first.send({ type: 'shutdown', reason: 'update', reconnect_after_ms: 700 })
     first.ws.close(1001)
     await first.closed()
     const closedMs = performance.now()
     const second = await server.peer(2)
-    expect(second.atMs - closedMs).to.be.within(1100, 4000)
+    expect(second.atMs - closedMs).to.be.within(600, 3000)
     const ids = server.peers.map(peer => peer.of('hello')[0]?.['instance_id'])
     expect(ids[0]).to.equal(ids[1])
   })
 
   it('waits longer after each failure, and not after a connection that was good', async () => {
     await begin({ refuse: () => 503 })
-    await until(() => server.attempts.length >= 4, '4 attempts')
+    await until(() => server.attempts.length >= 3, '3 attempts')
     const waits = server.attempts.slice(1).map((at, i) => at - server.attempts[i]!)
     expect(waits[0]).to.be.within(190, 600)
     expect(waits[1]).to.be.within(390, 1000)
-    expect(waits[2]).to.be.within(790, 1800)
     const { lastError } = await app.status()
     expect(lastError).to.equal('it answered HTTP 503 (said by the server)')
     server.script = {}
@@ -168,16 +170,7 @@ describe('the Python link: what goes wrong', () => {
     { name: 'no JSON', bytes: [0x81, 1, 0x7b], code: 4400 },
     { name: 'no object', bytes: [0x81, 1, 0x31], code: 4400 },
   ]
-  it('closes with the right code when the server breaks the rules, and comes back', async () => {
-    await begin({}, { constants: { SEARCH_SECONDS: 0.1 } })
-    for (const [index, { name, bytes, code }] of breaches.slice(0, 4).entries()) {
-      const peer = await server.peer(index + 1)
-      await peer.nth('heartbeat')
-      peer.socket.write(Buffer.from(bytes))
-      expect(await peer.closed(), name).to.equal(code)
-    }
-  })
-  for (const { name, bytes, code } of breaches.slice(4)) {
+  for (const { name, bytes, code } of breaches) {
     it(`closes with ${code} on ${name}`, async () => {
       await begin()
       const peer = await server.peer()
@@ -187,6 +180,15 @@ describe('the Python link: what goes wrong', () => {
       expect((await app.untilState('waiting')).text).to.contain('the server broke the protocol')
     })
   }
+
+  it('comes back to a server that broke the rules', async () => {
+    await begin()
+    const peer = await server.peer()
+    await peer.nth('heartbeat')
+    peer.send({ type: 7 })
+    await server.peer(2)
+    await app.untilState('connected')
+  })
 
   it('comes back when the connection is cut in the middle of a frame', async () => {
     await begin()
@@ -198,7 +200,7 @@ describe('the Python link: what goes wrong', () => {
   })
 
   it('takes silence for the end of the server', async () => {
-    await begin({}, { constants: { SILENCE_SECONDS: 1.0 } })
+    await begin({}, { constants: { SILENCE_SECONDS: 0.5 } })
     await server.peer()
     await server.peer(2)
     expect((await app.status()).state).to.be.oneOf(['connecting', 'connected'])

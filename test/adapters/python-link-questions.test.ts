@@ -147,11 +147,14 @@ describe('the Python link: what the server asks', () => {
   })
 
   it('sends heartbeats while the main thread is blocked, and says so soon', async () => {
-    await begin({ welcome: { ...welcome, heartbeat_ms: 5000 } })
-    const blocked = app.tell({ block: 3 })
-    const away = () => peer.of('heartbeat').find(({ main_idle_ms: idle }) => idle > 2000)
+    await begin(
+      { welcome: { ...welcome, heartbeat_ms: 5000 } },
+      { constants: { AWAY_SECONDS: 0.5 } },
+    )
+    const blocked = app.tell({ block: 1 })
+    const away = () => peer.of('heartbeat').find(({ main_idle_ms: idle }) => idle > 500)
     await until(() => away() !== undefined, 'a heartbeat of a blocked application')
-    expect(away()?.['main_idle_ms']).to.be.lessThan(2500)
+    expect(away()?.['main_idle_ms']).to.be.lessThan(950)
     await blocked
     const last = () => peer.of('heartbeat').at(-1)?.['main_idle_ms']
     await until(() => last() < 100, 'a heartbeat of one that is back', 1500)

@@ -19,7 +19,7 @@ describe('the Python link beside a real serve', () => {
   })
   beforeEach(async () => {
     registryDir = await mkdtemp(join(tmpdir(), 'python-serve-'))
-    server = await startServeProcess({ registryDir })
+    server = await startServeProcess({ registryDir, flags: ['--limit', 'linkReadMs=3000'] })
     app = new PythonApp()
     await app.link({ registry_dir: registryDir })
     await app.untilState('connected')
@@ -89,7 +89,7 @@ describe('the Python link beside a real serve', () => {
   it('lets readers know that it is busy while its main thread is blocked', async () => {
     await app.call('register', 'thing', [])
     await app.call('flush', 5)
-    const blocked = app.tell({ block: 6 })
+    const blocked = app.tell({ block: 3.5 })
     const { error } = await ask('resources/read', { uri: 'thing://one' })
     expect(error.data.reason).to.equal('host_busy')
     await blocked

@@ -11,7 +11,9 @@ describe('messages on the live link of the real program', () => {
   let session: RawSession
 
   before(async () => {
-    serve = await startServeProcess({ flags: ['--limit=linkHelloMs=300'] })
+    serve = await startServeProcess({
+      flags: ['--limit=linkHelloMs=300', '--limit=maxEventBufferBytes=4096'],
+    })
     session = await RawSession.open(serve.url)
     const app = await LinkClient.connect(serve)
     await app.done({ type: 'scene.set', scene: { kept: true } })
@@ -27,6 +29,19 @@ describe('messages on the live link of the real program', () => {
 
   const expectOldScene = async () =>
     expect(await session.readJson('scene://current')).to.deep.equal({ kept: true })
+
+  it('are kept within the bytes of a buffer, however much it was opened for', async () => {
+    const app = await LinkClient.connect(serve)
+    const form = { session_id: 'large', maxlen: 10_000, max_message_bytes: 65_536 }
+    await app.done({ type: 'events.open', ...form })
+    const event = { source: 'blender', stream: 'stdout', message: 'x'.repeat(1000) }
+    const events = Array.from({ length: 10 }, () => event)
+    const { dropped } = await app.done({ type: 'events.append', session_id: 'large', events })
+    expect(dropped).to.equal(7)
+    const page = await session.readJson('events://session/large')
+    expect(page).to.include({ retained_count: 3, dropped_count: 7 })
+    await app.bye()
+  })
 
   /** No message at all. */
   const broken: [string, string][] = [

@@ -32,6 +32,7 @@ class LinkSession:
         self._cadence = Cadence(clock)
         self._marked = True  # the first look
         self._touched = set()
+        self._offered = False
         self._names = None
         self._document = None
         self._key = None
@@ -73,7 +74,7 @@ class LinkSession:
         before, self.settings = self.settings, settings
         if before.objects and not settings.objects:
             self.link.unregister(object_uri.SCHEME)
-            self._names = None
+            self._offered = False
         if before.scene and not settings.scene:
             self.link.set_scene(None)
             self.link.set_document(None)
@@ -237,8 +238,9 @@ class LinkSession:
         return [{"uri": uri, "mimeType": object_detail.MIME, "text": text}]
 
     def _offer(self):
-        if self.settings.objects:
+        if self.settings.objects and not self._offered:
             self.link.register(object_uri.SCHEME, [], object_detail.TEMPLATES)
+            self._offered = True
             self._names = None
         if self.settings.console and self._console is None:
             self.link.open_events(self.session_id, maxlen=CONSOLE_LINES)

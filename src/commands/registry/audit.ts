@@ -12,7 +12,10 @@ export default class RegistryAudit extends AdminCommand {
   ]
 
   static override args = {
-    user: Args.string({ description: 'user name, email address, or id of an account' }),
+    user: Args.string({
+      ignoreStdin: true,
+      description: 'user name, email address, or id of an account',
+    }),
   }
 
   static override flags = {

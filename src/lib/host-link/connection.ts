@@ -93,7 +93,7 @@ export class Connection {
 
   async #run(stop: AbortController): Promise<void> {
     const { signal } = stop
-    // Between two attempts nothing else would keep the process of a host that has only this.
+    // Between two attempts nothing else would keep the process of a program that has only this.
     const alive = setInterval(() => {}, 2 ** 31 - 1)
     let attempt = 0
     while (!signal.aborted) {

@@ -1,5 +1,5 @@
 import { parseRfc3339, toRfc3339 } from '../../lib/clock.ts'
-import { isJsonObject } from '../../lib/json.ts'
+import { type JsonObject, isJsonObject } from '../../lib/json.ts'
 import { escapePointer } from '../../lib/json-pointer.ts'
 import { type Result, fail, ok } from '../../lib/result.ts'
 
@@ -17,7 +17,8 @@ export interface MemberFailure {
  * `others` says that a newer writer may say more). A member that is null counts as absent.
  */
 export class MemberReader {
-  readonly #members: ReadonlyMap<string, unknown>
+  /** Not copied: an object of a few megabytes may have half a million members. */
+  readonly #members: JsonObject
   readonly #pointer: string
   readonly #known = new Set<string>()
   readonly #others: 'refuse' | 'pass'
@@ -26,15 +27,15 @@ export class MemberReader {
   constructor(value: unknown, pointer: string, others: 'refuse' | 'pass' = 'refuse') {
     this.#pointer = pointer
     this.#others = others
-    // A map, because names such as "__proto__" are only names here.
-    this.#members = new Map(isJsonObject(value) ? Object.entries(value) : [])
+    this.#members = isJsonObject(value) ? value : {}
     if (!isJsonObject(value)) this.refuse(null, 'must be an object')
   }
 
   /** Any JSON value. */
   any(name: string): unknown {
     this.#known.add(name)
-    return this.#members.get(name) ?? undefined
+    // Names such as "__proto__" are only names here.
+    return Object.hasOwn(this.#members, name) ? (this.#members[name] ?? undefined) : undefined
   }
 
   /** A text that need not say anything, of any length. */
@@ -118,10 +119,9 @@ export class MemberReader {
   }
 
   get failure(): MemberFailure | null {
-    for (const name of this.#members.keys()) {
-      if (this.#others === 'refuse' && !this.#known.has(name))
-        this.refuse(name, 'is not known here')
-    }
+    if (this.#failure !== null || this.#others === 'pass') return this.#failure
+    const unknown = Object.keys(this.#members).find(name => !this.#known.has(name))
+    if (unknown !== undefined) this.refuse(unknown, 'is not known here')
     return this.#failure
   }
 

@@ -14,6 +14,8 @@ export interface SessionEventBufferOptions {
   maxlen?: number
   /** Bytes of UTF-8 of one message; longer ones are cut at a character. Default 4096. */
   maxMessageBytes?: number
+  /** Bytes of JSON retained; the oldest events go first, the newest stays. Default: no bound. */
+  maxBytes?: number
   clock?: Clock
   /** Bounds of one event; those left out keep their defaults. */
   limits?: Partial<SessionEventLimits>
@@ -52,10 +54,13 @@ export class SessionEventBuffer {
   readonly uri: string
   readonly #maxlen: number
   readonly #maxMessageBytes: number
+  readonly #maxBytes: number | undefined
   readonly #clock: Clock
   readonly #limits: SessionEventLimits
   /** A ring: the event with id n is in slot (n - 1) % maxlen. */
   readonly #ring: (SessionEvent | undefined)[] = []
+  /** Of the events in the ring; not counted without a bound. */
+  #bytes = 0
   #newest = 0
   #oldest = 1
   #dropped = 0
@@ -67,6 +72,7 @@ export class SessionEventBuffer {
     sessionId,
     maxlen = 1000,
     maxMessageBytes = 4096,
+    maxBytes,
     clock = systemClock,
     limits = {},
   }: SessionEventBufferOptions) {
@@ -74,6 +80,7 @@ export class SessionEventBuffer {
     this.sessionId = sessionId
     this.#maxlen = positive('maxlen', maxlen)
     this.#maxMessageBytes = positive('maxMessageBytes', maxMessageBytes)
+    this.#maxBytes = maxBytes === undefined ? undefined : positive('maxBytes', maxBytes)
     this.#clock = clock
     this.#limits = resolveLimits(limits)
   }
@@ -105,12 +112,11 @@ export class SessionEventBuffer {
       maxMessageBytes: this.#maxMessageBytes,
       limits: this.#limits,
     })
-    if (this.retainedCount === this.#maxlen) {
-      this.#lostThrough = this.#oldest++
-      this.#dropped++
-    }
+    if (this.retainedCount === this.#maxlen) this.#dropOldest()
     this.#newest = event.id
     this.#ring[this.#slot(event.id)] = event
+    this.#bytes += this.#weight(event)
+    while (this.#bytes > (this.#maxBytes ?? Infinity) && this.retainedCount > 1) this.#dropOldest()
     return event
   }
 
@@ -145,8 +151,24 @@ export class SessionEventBuffer {
     return events
   }
 
+  #dropOldest(): void {
+    this.#take(this.#oldest)
+    this.#lostThrough = this.#oldest++
+    this.#dropped++
+  }
+
+  #take(id: number): void {
+    this.#bytes -= this.#weight(this.#ring[this.#slot(id)])
+    this.#ring[this.#slot(id)] = undefined
+  }
+
+  #weight(event: SessionEvent | undefined): number {
+    if (this.#maxBytes === undefined || event === undefined) return 0
+    return Buffer.byteLength(JSON.stringify(event))
+  }
+
   #drain(through: number): void {
-    for (let id = this.#oldest; id <= through; id++) this.#ring[this.#slot(id)] = undefined
+    for (let id = this.#oldest; id <= through; id++) this.#take(id)
     this.#oldest = through + 1
     this.#drainedThrough = through
   }

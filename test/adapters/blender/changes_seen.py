@@ -343,6 +343,16 @@ class Switches(unittest.TestCase):
         session.tick()
         self.assertIsNotNone(session.link.scenes()[-1])
 
+    def test_that_are_not_about_objects_leave_their_list(self):
+        session = harness.session()
+        self.addCleanup(session.stop, "test")
+        session.tick()
+        session.apply(session.settings._replace(console=False))
+        self.assertEqual(len(session.link.of("register")), 1)
+        session.apply(session.settings._replace(objects=False))
+        session.apply(session.settings._replace(objects=True))
+        self.assertEqual(len(session.link.of("register")), 2)
+
     def test_let_the_console_through(self):
         session = harness.session()
         self.addCleanup(session.stop, "test")

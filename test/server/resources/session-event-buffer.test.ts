@@ -12,6 +12,30 @@ function filled(count: number, maxlen = 1000): SessionEventBuffer {
 }
 
 describe('SessionEventBuffer', () => {
+  it('retains no more bytes than it may, and counts what it dropped for that', () => {
+    const buffer = new SessionEventBuffer({ sessionId: 's', maxBytes: 4000 })
+    const message = 'x'.repeat(800)
+    for (let n = 1; n <= 10; n++) buffer.append({ ...line, message })
+    const sizes = buffer.page().events.map(event => JSON.stringify(event).length)
+    const bytes = sizes.reduce((sum, size) => sum + size, 0)
+    expect(bytes).to.be.within(4000 - Math.max(...sizes), 4000)
+    expect(buffer.page()).to.deep.include({
+      ...{ retained_count: sizes.length, dropped_count: 10 - sizes.length, gap: true },
+      ...{ oldest_cursor: 11 - sizes.length, newest_cursor: 10 },
+    })
+    // What was drained gives its room back.
+    buffer.page({ drain: true })
+    for (let n = 0; n < sizes.length; n++) buffer.append({ ...line, message })
+    expect(buffer.retainedCount).to.equal(sizes.length)
+  })
+
+  it('retains the newest event, however large', () => {
+    const buffer = new SessionEventBuffer({ sessionId: 's', maxBytes: 1 })
+    for (const message of ['one', 'two']) buffer.append({ ...line, message, metadata: [message] })
+    expect(buffer.page().events.map(({ message }) => message)).to.deep.equal(['two'])
+    expect(() => new SessionEventBuffer({ sessionId: 's', maxBytes: 0 })).to.throw(TypeError)
+  })
+
   it('stores an event in the wire shape, correlation fields always there', () => {
     const buffer = new SessionEventBuffer({ sessionId: 's', clock: new ManualTime() })
     const bare = {

@@ -14,7 +14,11 @@ request on. Service tokens go on: see \`registry tokens revoke\`.`
   ]
 
   static override args = {
-    user: Args.string({ description: 'user name or email address', required: true }),
+    user: Args.string({
+      ignoreStdin: true,
+      description: 'user name or email address',
+      required: true,
+    }),
   }
 
   override async run(): Promise<void> {

@@ -15,7 +15,7 @@ The tokens themselves are kept nowhere.`
   ]
 
   static override args = {
-    user: Args.string({ description: 'user name or email address' }),
+    user: Args.string({ ignoreStdin: true, description: 'user name or email address' }),
   }
 
   static override flags = {

@@ -15,7 +15,7 @@ export default class RegistryTokensRevoke extends AdminCommand {
   ]
 
   static override args = {
-    id: Args.string({ description: 'id of the token', required: true }),
+    id: Args.string({ ignoreStdin: true, description: 'id of the token', required: true }),
   }
 
   override async run(): Promise<void> {

@@ -20,7 +20,11 @@ the audit stay, and nobody can take its name for 90 days. Disabling can be undon
   ]
 
   static override args = {
-    user: Args.string({ description: 'user name or email address', required: true }),
+    user: Args.string({
+      ignoreStdin: true,
+      description: 'user name or email address',
+      required: true,
+    }),
   }
 
   static override flags = {

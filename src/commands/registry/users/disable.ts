@@ -14,7 +14,11 @@ works again. End its sessions with \`registry sessions end\` if they must not.`
   ]
 
   static override args = {
-    user: Args.string({ description: 'user name or email address', required: true }),
+    user: Args.string({
+      ignoreStdin: true,
+      description: 'user name or email address',
+      required: true,
+    }),
   }
 
   override async run(): Promise<void> {

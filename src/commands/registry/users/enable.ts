@@ -13,7 +13,11 @@ tokens, works again.`
   ]
 
   static override args = {
-    user: Args.string({ description: 'user name or email address', required: true }),
+    user: Args.string({
+      ignoreStdin: true,
+      description: 'user name or email address',
+      required: true,
+    }),
   }
 
   override async run(): Promise<void> {

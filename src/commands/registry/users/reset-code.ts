@@ -19,7 +19,11 @@ new_password. An earlier code of the account stops working.`
   ]
 
   static override args = {
-    user: Args.string({ description: 'user name or email address', required: true }),
+    user: Args.string({
+      ignoreStdin: true,
+      description: 'user name or email address',
+      required: true,
+    }),
   }
 
   static override flags = {

@@ -15,7 +15,11 @@ export default class RegistryUsersShow extends AdminCommand {
   ]
 
   static override args = {
-    user: Args.string({ description: 'user name or email address', required: true }),
+    user: Args.string({
+      ignoreStdin: true,
+      description: 'user name or email address',
+      required: true,
+    }),
   }
 
   override async run(): Promise<void> {

@@ -14,7 +14,11 @@ This forgets them. Failed logins of an address are counted apart, and forgotten 
   ]
 
   static override args = {
-    user: Args.string({ description: 'user name or email address', required: true }),
+    user: Args.string({
+      ignoreStdin: true,
+      description: 'user name or email address',
+      required: true,
+    }),
   }
 
   override async run(): Promise<void> {

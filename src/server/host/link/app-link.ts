@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Socket } from 'node:net'
 import type { WebSocket } from 'ws'
 import { closeCodes, protocolVersion, type Welcome } from '../../../lib/host-link/wire.ts'
-import { Application } from './application.ts'
+import { Application, type ApplicationListener } from './application.ts'
 import { Channel, type ChannelReader } from './channel.ts'
 import { type IncomingFrame, parseFrame } from './incoming.ts'
 import type { LinkDeps } from './link-deps.ts'
@@ -26,6 +26,8 @@ export class AppLink {
   readonly #channels = new Set<Channel>()
   /** The one that is connected, or whose connection was lost a moment ago. */
   #application: Application | null = null
+  /** Who set the newest scene over the link. */
+  #sceneOf: string | null = null
   #closed = false
 
   constructor(deps: AppLinkDeps) {
@@ -92,19 +94,23 @@ export class AppLink {
   #seat(channel: Channel, hello: HelloFacts): void {
     const known = this.#application?.instanceId === hello.instanceId ? this.#application : null
     if (known === null) this.#application?.forget()
-    const application = known ?? new Application(hello.instanceId, this.#deps, this.#onPresence)
+    const application = known ?? new Application(hello.instanceId, this.#deps, this.#listener)
     this.#application = application
-    channel.send(this.#welcome())
+    channel.send(this.#welcome(hello.instanceId))
     application.connect(channel, hello)
   }
 
-  readonly #onPresence = (presence: Presence, from: Application): void => {
-    // What is left of an earlier application says nothing of the one that has its place.
-    if (from !== this.#application) return
-    this.#deps.onPresence(presence)
+  readonly #listener: ApplicationListener = {
+    presence: (presence, from) => {
+      // What is left of an earlier application says nothing of the one that has its place.
+      if (from === this.#application) this.#deps.onPresence(presence)
+    },
+    sceneTaken: ({ instanceId }) => {
+      this.#sceneOf = instanceId
+    },
   }
 
-  #welcome(): Welcome {
+  #welcome(instanceId: string): Welcome {
     const { limits, sink, identity } = this.#deps
     return {
       type: 'welcome',
@@ -120,7 +126,7 @@ export class AppLink {
         scene_min_interval_ms: 0,
       },
       heartbeat_ms: limits.linkHeartbeatMs,
-      need_scene: !sink.hasScene(),
+      need_scene: !sink.hasScene() || (this.#sceneOf ?? instanceId) !== instanceId,
     }
   }
 }

@@ -26,6 +26,8 @@ export interface SessionListener {
   /** Returns the members of the answer, or throws a `LinkRefusal`. */
   told(message: SideMessage): object
   answered(reply: AppReply): void
+  /** Its scene is the server's now. */
+  sceneTaken(): void
   /** It said good-bye, and its answer is on its way. */
   left(reason: string | undefined): void
   /** The channel is closed. */
@@ -176,7 +178,9 @@ export class AppSession implements ChannelReader {
     const { sink, ticks, log } = this.#deps
     const startedMs = ticks.now()
     try {
-      return ok(sink.setSceneText(text))
+      const revision = sink.setSceneText(text)
+      this.#listener.sceneTaken()
+      return ok(revision)
     } catch (error) {
       if (error instanceof TypeError) return fail(new LinkRefusal('invalid', `/${error.message}`))
       log.error({ err: error }, 'a scene could not be taken')

@@ -10,6 +10,12 @@ import type { AppFacts, DocumentFacts, HelloFacts } from './message-parsers.ts'
 import type { Presence } from './presence.ts'
 import { LinkRefusal } from './refusal.ts'
 
+/** Told of every change of what is known of an application, and of every scene it set. */
+export interface ApplicationListener {
+  presence(presence: Presence, from: Application): void
+  sceneTaken(from: Application): void
+}
+
 interface Connection {
   readonly channel: Channel
   readonly requests: AppRequests
@@ -23,21 +29,17 @@ interface Connection {
 export class Application {
   readonly instanceId: string
   readonly #deps: LinkDeps
-  readonly #onPresence: (presence: Presence, from: Application) => void
+  readonly #listener: ApplicationListener
   readonly #producers: LinkedProducers
   #connection: Connection | null = null
   #app: AppFacts | null = null
   #document: DocumentFacts | null = null
   #heartbeat: SeenHeartbeat | null = null
 
-  constructor(
-    instanceId: string,
-    deps: LinkDeps,
-    onPresence: (presence: Presence, from: Application) => void,
-  ) {
+  constructor(instanceId: string, deps: LinkDeps, listener: ApplicationListener) {
     this.instanceId = instanceId
     this.#deps = deps
-    this.#onPresence = onPresence
+    this.#listener = listener
     const { registry, timer, limits, log } = deps
     this.#producers = new LinkedProducers({ registry, timer, limits, log })
   }
@@ -72,6 +74,7 @@ export class Application {
       {
         told: message => this.#told(message),
         answered: reply => requests.settle(reply),
+        sceneTaken: () => this.#listener.sceneTaken(this),
         left: reason => this.#left(reason),
         ended: code => this.#ended(channel, code),
       },
@@ -149,7 +152,7 @@ export class Application {
     const connected = this.isConnected
     const busy = connected && this.#isBusy()
     const presence = { connected, app: this.#app, document: this.#document, busy }
-    this.#onPresence(presence, this)
+    this.#listener.presence(presence, this)
   }
 }
 

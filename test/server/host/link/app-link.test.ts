@@ -87,6 +87,26 @@ describe('the first message of a link', () => {
   })
 })
 
+describe('the welcome of a link', () => {
+  let server: LinkServer
+  beforeEach(async () => {
+    server = await LinkServer.start()
+  })
+  afterEach(() => server.stop())
+
+  it('asks for a scene where there is none, or the one of another application', async () => {
+    const needs: unknown[] = []
+    for (const instance of ['a', 'a', 'b', 'b', 'a']) {
+      const peer = await server.join(instance)
+      needs.push(peer.welcome['need_scene'])
+      await peer.ask({ type: 'scene.set', scene: { of: instance } })
+      peer.send({ type: 'bye' })
+      await peer.closed
+    }
+    expect(needs).to.deep.equal([true, false, true, false, true])
+  })
+})
+
 describe('a link without a hello', () => {
   it('is closed with 4408 in time, and stays when it came', async () => {
     const server = await LinkServer.start({ limits: { linkHelloMs: 60 } })
