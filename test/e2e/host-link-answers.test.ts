@@ -6,6 +6,8 @@ import { expectHealthy, failureOf } from './host-link-health.ts'
 import { until } from './until.ts'
 
 const MiB = 1024 * 1024
+/** Long enough for a hundred connections on a machine at work. */
+const deadlineMs = 4000
 
 describe('answers of an application over the live link', () => {
   let serve: ServeProcess
@@ -13,7 +15,7 @@ describe('answers of an application over the live link', () => {
   let app: LinkClient
 
   before(async () => {
-    serve = await startServeProcess({ flags: ['--limit=linkReadMs=800'] })
+    serve = await startServeProcess({ flags: [`--limit=linkReadMs=${deadlineMs}`] })
     session = await RawSession.open(serve.url)
   })
 
@@ -49,7 +51,10 @@ describe('answers of an application over the live link', () => {
       { uri: 'app://several?depth=2', mimeType: 'text/plain', text: 'ü' },
       { uri: 'app://several?depth=2#2', blob },
     ])
-    expect(app.ofType('read')[0]).to.include({ uri: 'app://several?depth=2', deadline_ms: 800 })
+    expect(app.ofType('read')[0]).to.include({
+      uri: 'app://several?depth=2',
+      deadline_ms: deadlineMs,
+    })
   })
 
   /** Title, answer, `data.reason` or code. */
