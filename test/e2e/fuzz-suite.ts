@@ -24,7 +24,8 @@ const MiB = 1024 * 1024
 /** Cases under way at the same time. */
 const lanes = 16
 const statuses = [
-  200, 201, 202, 204, 206, 304, 400, 401, 403, 404, 405, 406, 408, 413, 415, 416, 417, 429, 431,
+  200, 201, 202, 204, 206, 304, 400, 401, 403, 404, 405, 406, 408, 413, 415, 416, 417, 426, 429,
+  431,
 ]
 
 /** Random and damaged requests to a whole server in this process: every answer is well-formed. */
