@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Clock } from '../../lib/clock.ts'
 import type { Logger } from '../../lib/logger.ts'
 import type { Limits } from '../options.ts'
-import type { ResourceRegistry } from '../resources/registry.ts'
+import type { ServedResources } from '../resources/served-resources.ts'
 import { rpcCodes } from './errors.ts'
 import { errorMessage } from './json-text.ts'
 import { KeepAlive } from './keep-alive.ts'
@@ -22,7 +22,7 @@ export interface McpEndpoint {
 }
 
 export interface McpEndpointParts {
-  registry: ResourceRegistry
+  registry: ServedResources
   resourcesEnabled: boolean
   identity: ServerIdentity
   limits: Limits

@@ -3,7 +3,7 @@ import { isJsonObject, type JsonObject } from '../../lib/json.ts'
 import { ResourceUriInvalid } from '../resources/errors.ts'
 import type { BlobContent, Content } from '../resources/producer.ts'
 import type { ListPage } from '../resources/listing.ts'
-import type { ResourceRegistry } from '../resources/registry.ts'
+import type { ServedResources } from '../resources/served-resources.ts'
 import { JsonText, type JsonPart } from './json-text.ts'
 
 type Answer = JsonText | Promise<JsonText>
@@ -20,7 +20,7 @@ export interface ResourceMethods {
  * An answer is serialised once for as long as the registry hands out the identical frozen object:
  * identity is how it says "unchanged". The maps are weak, so a superseded state keeps nothing.
  */
-export function createResourceMethods(registry: ResourceRegistry): ResourceMethods {
+export function createResourceMethods(registry: ServedResources): ResourceMethods {
   const pages = new WeakMap<ListPage, JsonText>()
   const reads = new WeakMap<readonly Content[], JsonText>()
 

@@ -16,6 +16,7 @@ import { ResourceRoutes } from './routes.ts'
 import { SceneProducer, sceneCurrentUri, sceneDeltaUri } from './scene.ts'
 import { SceneState } from './scene-state.ts'
 import type { Attachment, SchemeSource, SchemeState } from './scheme-source.ts'
+import type { ServedResources } from './served-resources.ts'
 import { isPolledScheme, isReservedScheme } from './schemes.ts'
 import { SessionEventBuffer } from './session-event-buffer.ts'
 import { SessionEventsProducer } from './session-events.ts'
@@ -35,7 +36,7 @@ export interface ResourceRegistryOptions {
  * All resources of one server. The host puts state in (`setScene`, `wireAuditLog`, …), the
  * endpoint takes pages and contents out and passes changes on.
  */
-export class ResourceRegistry {
+export class ResourceRegistry implements ServedResources {
   readonly #limits: Limits
   readonly #parseUri: ReturnType<typeof createUriParser>
   readonly #log: Logger
@@ -198,45 +199,37 @@ export class ResourceRegistry {
     this.#listeners.clear()
   }
 
-  /** Throws (or rejects with) `ResourceUriInvalid` for a bad cursor. */
   page(cursor: unknown): MaybePromise<ListPage> {
     return this.#listing.page(cursor)
   }
 
-  /** Of all producers; the same array until one is added or changes. */
   templates(): readonly Template[] {
     return this.#routes.templates()
   }
 
-  /** Throws (or rejects with) a `ServiceError` of a `resource_` code. */
   read(uri: unknown): MaybePromise<readonly Content[]> {
     return this.#routes.read(this.#parsed(uri))
   }
 
-  /** Returns the one spelling under which updates of the URI are announced, or throws. */
   assertSubscribable(uri: unknown): string {
     const parsed = this.#parsed(uri)
     this.#routes.assertServed(parsed)
     return normaliseUri(parsed.text)
   }
 
-  /** The same for any URI, also of a scheme that went. Throws `ResourceUriInvalid` for no URI. */
   canonical(uri: unknown): string {
     return normaliseUri(this.#parsed(uri).text)
   }
 
-  /** Do updates of the URI ever come? */
   pushes(uri: unknown): boolean {
     const parsed = this.#parseUri(uri)
     return parsed.ok && !isPolledScheme(parsed.value.scheme)
   }
 
-  /** Values of a template variable that start with `value`. */
   complete(ref: string, argument: string, value: string): Promise<Completion> {
     return this.#routes.complete(ref, argument, value)
   }
 
-  /** Returns the unsubscribe. */
   listen(listener: ResourceListener): () => void {
     return this.#listeners.add(listener)
   }

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../../lib/json.ts'
-import type { ResourceRegistry } from '../../resources/registry.ts'
+import type { ServedResources } from '../../resources/served-resources.ts'
 import { JsonText } from '../json-text.ts'
 import type { ResourceMethods } from '../resource-methods.ts'
 import type { SubscriptionHub } from '../subscriptions.ts'
@@ -13,7 +13,7 @@ export type MethodTable = ReadonlyMap<string, Method>
 const empty = JsonText.of({})
 
 export interface MethodParts {
-  registry: ResourceRegistry
+  registry: ServedResources
   hub: SubscriptionHub
   resources: ResourceMethods
 }

@@ -1,0 +1,25 @@
+import type { Completion } from './completion.ts'
+import type { ListPage } from './listing.ts'
+import type { ResourceListener } from './listeners.ts'
+import type { MaybePromise } from './maybe-promise.ts'
+import type { Content, Template } from './producer.ts'
+
+/** What an endpoint serves, of an application or of a gateway: pages and contents out, changes on. */
+export interface ServedResources {
+  /** Throws (or rejects with) `ResourceUriInvalid` for a bad cursor. */
+  page(cursor: unknown): MaybePromise<ListPage>
+  /** Of all producers; the same array until one is added or changes. */
+  templates(): readonly Template[]
+  /** Throws (or rejects with) a `ServiceError` of a `resource_` code. */
+  read(uri: unknown): MaybePromise<readonly Content[]>
+  /** Returns the one spelling under which updates of the URI are announced, or throws. */
+  assertSubscribable(uri: unknown): string
+  /** The same for any URI, also of a scheme that went. Throws `ResourceUriInvalid` for no URI. */
+  canonical(uri: unknown): string
+  /** Do updates of the URI ever come? */
+  pushes(uri: unknown): boolean
+  /** Values of a template variable that start with `value`. */
+  complete(ref: string, argument: string, value: string): Promise<Completion>
+  /** Returns the unsubscribe. */
+  listen(listener: ResourceListener): () => void
+}
