@@ -18,7 +18,7 @@ export interface ElectionRules {
   /** Waits behind anybody: the port is not what this process is for. */
   readonly patient: boolean
   /** Probes without an answer, in a row, that make a holder silent. */
-  readonly maxSilentProbes: number
+  readonly maxResidentProbeFailures: number
 }
 
 export interface ElectionState {
@@ -103,7 +103,7 @@ function behindSilence(
 ): Decision {
   const silentProbes = state.silentProbes + 1
   const next = { ...state, resident, silentProbes, emptyTries: 0 }
-  if (silentProbes < rules.maxSilentProbes) return { state: next, step: soon, events: [] }
+  if (silentProbes < rules.maxResidentProbeFailures) return { state: next, step: soon, events: [] }
   const silence = 'takes connections and answers nothing'
   if (resident === null) return behindStranger(next, silence, rules)
   const told = state.said === 'unresponsive'
