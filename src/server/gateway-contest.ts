@@ -41,7 +41,8 @@ export async function contestPort(parts: ContestParts): Promise<Elected<Listenin
         timeoutMs: limits.residentProbeMs,
         written,
       }),
-      end: async () => endResident({ port, claim: await written(), graceMs: limits.replaceGraceMs }),
+      end: async () =>
+        endResident({ port, claim: await written(), graceMs: limits.replaceGraceMs }),
       tell(news) {
         tell(news)
         options.onElection?.(lineOf(news, by))
@@ -72,16 +73,26 @@ function lineOf(news: ElectionNews, by: Reporter): ElectionLine {
 
 function shown(resident: Resident, { registry }: Reporter): ElectionLine['resident'] {
   const { instanceId, pid, url, version } = resident
-  return { instance_id: instanceId, pid, url, version, same_registry: resident.registry === registry }
+  return {
+    instance_id: instanceId,
+    pid,
+    url,
+    version,
+    same_registry: resident.registry === registry,
+  }
 }
 
 function lostError(lost: ElectionLost, host: string, port: number): ServiceError {
   const { resident } = lost
   if (resident === null) {
-    return new ServiceError('port_in_use', `port ${port} on ${host} is in use: it ${lost.message}`, {
-      cause: lost,
-      data: { host, port },
-    })
+    return new ServiceError(
+      'port_in_use',
+      `port ${port} on ${host} is in use: it ${lost.message}`,
+      {
+        cause: lost,
+        data: { host, port },
+      },
+    )
   }
   const { pid, version, startedAt, instanceId } = resident
   const holder = `the gateway of process ${pid} (${instanceId}, version ${version}, since ${startedAt})`
