@@ -1,0 +1,72 @@
+import { hostname } from 'node:os'
+import { monotonicClock, systemClock } from '../lib/clock.ts'
+import type { Logger } from '../lib/logger.ts'
+import { systemTimer } from '../lib/timer.ts'
+import type { CatalogFile } from './gateway/catalog/catalog-file.ts'
+import type { GatewaySelf } from './gateway/diagnostics.ts'
+import type { EventRing } from './gateway/event-ring.ts'
+import { openFsDirectory } from './gateway/fs-directory.ts'
+import { createGatewayResources } from './gateway/gateway-resources.ts'
+import type { GatewayLimits } from './gateway/limits.ts'
+import { createServerEndpoint } from './mcp-assembly.ts'
+import type { McpEndpoint } from './mcp/endpoint.ts'
+import type { Limits } from './options.ts'
+
+export interface OfficeParts {
+  /** `<registry_dir>/instances` */
+  readonly instancesDir: string
+  readonly catalog: CatalogFile
+  readonly self: GatewaySelf
+  readonly ring: EventRing
+  readonly limits: Limits & GatewayLimits
+  readonly log: Logger
+}
+
+/** What a gateway does once it has the port. */
+export interface Office {
+  readonly endpoint: McpEndpoint
+  /** Looks at nothing any more; the endpoint is closed with the port. */
+  close(): Promise<void>
+}
+
+const instructions =
+  'gateway://instances has the running applications: open a session at the mcp_url of one to read its scene. ' +
+  'Subscribe to gateway://instances to be told when one comes, changes or goes.'
+
+/** Resolves when everything that runs now has been seen: nobody is told of less. */
+export async function openOffice(parts: OfficeParts): Promise<Office> {
+  const { instancesDir, catalog, self, ring, limits, log } = parts
+  const directory = await openFsDirectory({
+    instancesDir,
+    hostname: hostname(),
+    clock: systemClock,
+    ticks: monotonicClock,
+    timer: systemTimer,
+    limits,
+    log,
+  })
+  const resources = createGatewayResources({
+    directory,
+    ring,
+    catalog,
+    limits,
+    log,
+    self: () => self,
+    activity: () => endpoint.activity(),
+  })
+  const endpoint = createServerEndpoint({
+    registry: resources,
+    resourcesEnabled: true,
+    instructions,
+    limits,
+    clock: monotonicClock,
+    log,
+  })
+  return {
+    endpoint,
+    async close() {
+      resources.close()
+      await directory.close()
+    },
+  }
+}
