@@ -4,7 +4,9 @@ import type { Command } from '@oclif/core'
 const loaders = {
   'adapter:blender': () => import('./adapter/blender.ts'),
   'adapter:python': () => import('./adapter/python.ts'),
+  doctor: () => import('./doctor.ts'),
   gateway: () => import('./gateway.ts'),
+  instances: () => import('./instances.ts'),
   login: () => import('./login.ts'),
   logout: () => import('./logout.ts'),
   password: () => import('./password.ts'),

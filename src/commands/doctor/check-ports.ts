@@ -10,9 +10,10 @@ export interface KnownPort {
   readonly command: string
 }
 
+export const gatewayPort = 9765
 export const knownPorts: readonly KnownPort[] = [
   { port: 8765, command: 'serve' },
-  { port: 9765, command: 'gateway' },
+  { port: gatewayPort, command: 'gateway' },
   { port: 8780, command: 'registry' },
 ]
 
