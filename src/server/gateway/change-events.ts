@@ -16,9 +16,11 @@ export function eventOf(
       const kind = turnOf(rowStatus(change.entry), before)
       return kind === null ? null : instanceEvent(kind, change.entry)
     }
-    case 'fault': {
+    case 'fault':
+    case 'mended': {
+      const event = change.kind === 'fault' ? 'record_fault' : 'record_mended'
       const { source, reason } = change.fault
-      return { event: 'record_fault', dccType: 'unknown', instanceId: source, reason }
+      return { event, dccType: 'unknown', instanceId: source, reason }
     }
   }
 }

@@ -17,12 +17,12 @@ import {
 } from './diagnostics.ts'
 import type { DirectoryView } from './directory-view.ts'
 import { isOfType, queryInstances } from './instance-query.ts'
-import type { GatewayResourceLimits } from './resource-limits.ts'
+import type { GatewayLimits } from './limits.ts'
 
 export interface DiagnosticParts {
   readonly view: DirectoryView
   readonly clock: Clock
-  readonly limits: Limits & GatewayResourceLimits
+  readonly limits: Limits & GatewayLimits
   /** Asked at each read: the port is known only once it is bound. */
   self(): GatewaySelf
   activity(): EndpointActivity

@@ -1,24 +1,19 @@
 import type { InstanceDirectory, InstanceEntry, RecordFault } from './instance-directory.ts'
-import {
-  instanceRow,
-  type InstanceRow,
-  type RowLimits,
-  verboseRow,
-  type VerboseRow,
-} from './instance-row.ts'
+import { instanceRow, type InstanceRow, verboseRow, type VerboseRow } from './instance-row.ts'
+import type { ShownLimits } from './shown.ts'
 
 /** The directory as rows, made once for each state of an entry. */
 export class DirectoryView {
   readonly #directory: InstanceDirectory
   readonly #source: string
-  readonly #limits: RowLimits
+  readonly #limits: ShownLimits
   readonly #rows = new WeakMap<InstanceEntry, InstanceRow>()
   readonly #verboseRows = new WeakMap<InstanceEntry, VerboseRow>()
   #entries: readonly InstanceEntry[] | undefined
   #faults: readonly RecordFault[] | undefined
   #version = 0
 
-  constructor(directory: InstanceDirectory, source: string, limits: RowLimits) {
+  constructor(directory: InstanceDirectory, source: string, limits: ShownLimits) {
     this.#directory = directory
     this.#source = source
     this.#limits = limits

@@ -1,6 +1,6 @@
 import { cleanText } from '../../lib/clean-text.ts'
 import { type Clock, systemClock, toRfc3339 } from '../../lib/clock.ts'
-import type { GatewayResourceLimits } from './resource-limits.ts'
+import type { GatewayLimits } from './limits.ts'
 
 /** What happens to a gateway and to the instances it sees. */
 export type GatewayEventKind =
@@ -38,7 +38,7 @@ export interface GatewayEvent {
 
 const ownDccType = '__gateway__'
 
-type RingLimits = Pick<GatewayResourceLimits, 'maxGatewayEvents' | 'maxGatewayEventTextChars'>
+type RingLimits = Pick<GatewayLimits, 'maxGatewayEvents' | 'maxGatewayEventTextChars'>
 
 /** The last events as JSON lines, in memory. */
 export class EventRing {

@@ -6,10 +6,10 @@ import type { ResourceUri } from '../resources/resource-uri.ts'
 import type { DirectoryView } from './directory-view.ts'
 import { type LookupFailure, lookUpInstance, minPrefixChars } from './instance-lookup.ts'
 import { parseInstanceQuery, queryInstances } from './instance-query.ts'
-import type { GatewayResourceLimits } from './resource-limits.ts'
+import type { GatewayLimits } from './limits.ts'
 
 type InstanceLimits = Pick<Limits, 'maxKeptAnswers' | 'maxKeptAnswerBytes'> &
-  Pick<GatewayResourceLimits, 'maxInstanceRows' | 'maxLookupCandidates'>
+  Pick<GatewayLimits, 'maxInstanceRows' | 'maxLookupCandidates'>
 
 /** `gateway://instances` and `gateway://instances/{instance_id}`. */
 export class InstanceResources {

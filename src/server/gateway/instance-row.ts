@@ -1,7 +1,6 @@
 import { toRfc3339 } from '../../lib/clock.ts'
 import type { InstanceEntry } from './instance-directory.ts'
-import type { GatewayResourceLimits } from './resource-limits.ts'
-import { shownMetadata, shownText, shownTextOrNull } from './shown.ts'
+import { shownMetadata, shownPath, shownText, type ShownLimits } from './shown.ts'
 
 export const rowStatuses = [
   'available',
@@ -61,8 +60,6 @@ export interface VerboseRow extends InstanceRow {
   }
 }
 
-export type RowLimits = Pick<GatewayResourceLimits, 'maxRowTextChars' | 'maxRowMetadataBytes'>
-
 export function rowStatus({ record, verdict }: InstanceEntry): RowStatus {
   switch (verdict.health) {
     case 'dead':
@@ -81,10 +78,14 @@ export function shortId(instanceId: string): string {
 }
 
 /** `source`: the kind of directory that knows the instance. */
-export function instanceRow(entry: InstanceEntry, source: string, limits: RowLimits): InstanceRow {
+export function instanceRow(
+  entry: InstanceEntry,
+  source: string,
+  limits: ShownLimits,
+): InstanceRow {
   const { record, verdict } = entry
   const dccType = shownText(record.dccType, limits)
-  const version = shownTextOrNull(record.host.version, limits)
+  const version = orNull(record.host.version, text => shownText(text, limits))
   const short = shortId(record.instanceId)
   const status = rowStatus(entry)
   return {
@@ -96,19 +97,19 @@ export function instanceRow(entry: InstanceEntry, source: string, limits: RowLim
     version,
     ...addressOf(record.mcpUrl),
     host_pid: record.host.appPid,
-    mcp_url: shownText(record.mcpUrl, limits),
+    mcp_url: shownPath(record.mcpUrl, limits),
     source,
     status,
     health: verdict.health,
     reason: shownText(verdict.reason, limits),
     stale: verdict.health === 'stale',
-    scene: shownTextOrNull(record.scene, limits),
+    scene: orNull(record.scene, text => shownPath(text, limits)),
     metadata: shownMetadata(record.metadata, limits),
     instance_status: { status, ...advice[status] },
   }
 }
 
-export function verboseRow(entry: InstanceEntry, source: string, limits: RowLimits): VerboseRow {
+export function verboseRow(entry: InstanceEntry, source: string, limits: ShownLimits): VerboseRow {
   const { record } = entry
   return {
     ...instanceRow(entry, source, limits),
@@ -120,7 +121,7 @@ export function verboseRow(entry: InstanceEntry, source: string, limits: RowLimi
       service_pid: record.pid,
       host_pid: record.host.appPid,
       host_bound: record.host.connected,
-      host_mode: shownTextOrNull(record.host.mode, limits),
+      host_mode: orNull(record.host.mode, text => shownText(text, limits)),
     },
   }
 }
@@ -152,6 +153,10 @@ const advice: Readonly<
     retryable: false,
     recommended_next_action: 'choose another instance from gateway://instances',
   },
+}
+
+function orNull(text: string | null, shown: (text: string) => string): string | null {
+  return text === null ? null : shown(text)
 }
 
 function addressOf(url: string): { host: string | null; port: number | null } {

@@ -45,9 +45,32 @@ export interface GatewayLimits {
   maxProbeAnswerBytes: number
   /** An instance that failed to answer so often in a row is unhealthy. */
   maxProbeFailures: number
+
+  /** Instances of one answer, also when the reader names no `limit`. */
+  maxInstanceRows: number
+  /** Instances that are named when the beginning of an id fits several. */
+  maxLookupCandidates: number
+  /** Events of the gateway that are kept; the oldest go. */
+  maxGatewayEvents: number
+  /** Characters of each text of such an event; longer ones are cut. */
+  maxGatewayEventTextChars: number
+
+  /** Bytes of a catalog file. */
+  maxCatalogBytes: number
+  /** Entries of a catalog. */
+  maxCatalogEntries: number
+  /** Characters of a description in a catalog. */
+  maxCatalogTextChars: number
+  /** Items of one list of a catalog entry. */
+  maxCatalogItems: number
+  /** Entries of `gateway://catalog` when the reader names no `limit`. */
+  defaultCatalogLimit: number
+  /** It is checked this often whether the catalog file changed. */
+  catalogPollMs: number
 }
 
 const KiB = 1024
+const MiB = 1024 * KiB
 const minute = 60_000
 
 /** Sizes in bytes, times in milliseconds; frozen. */
@@ -73,6 +96,18 @@ export const defaultGatewayLimits: Readonly<GatewayLimits> = Object.freeze({
   maxProbes: 32,
   maxProbeAnswerBytes: 4 * KiB,
   maxProbeFailures: 2,
+
+  maxInstanceRows: 1000,
+  maxLookupCandidates: 20,
+  maxGatewayEvents: 1000,
+  maxGatewayEventTextChars: 255,
+
+  maxCatalogBytes: 1 * MiB,
+  maxCatalogEntries: 1000,
+  maxCatalogTextChars: 4000,
+  maxCatalogItems: 100,
+  defaultCatalogLimit: 100,
+  catalogPollMs: 2000,
 })
 
 const least: Partial<Record<keyof GatewayLimits, number>> = {
@@ -84,6 +119,12 @@ const least: Partial<Record<keyof GatewayLimits, number>> = {
   probeIntervalMs: 10,
   maxProbes: 1,
   maxProbeFailures: 1,
+  maxInstanceRows: 1,
+  maxGatewayEvents: 1,
+  maxGatewayEventTextChars: 1,
+  maxCatalogEntries: 1,
+  defaultCatalogLimit: 1,
+  catalogPollMs: 10,
 }
 
 /**

@@ -3,6 +3,7 @@ import type { Clock } from '../../lib/clock.ts'
 import type { Logger } from '../../lib/logger.ts'
 import type { Limits } from '../options.ts'
 import type { ServedResources } from '../resources/served-resources.ts'
+import { type EndpointActivity, PendingCalls } from './activity.ts'
 import { rpcCodes } from './errors.ts'
 import { errorMessage } from './json-text.ts'
 import { KeepAlive } from './keep-alive.ts'
@@ -17,6 +18,7 @@ import { SubscriptionHub } from './subscriptions.ts'
 
 export interface McpEndpoint {
   handle(req: IncomingMessage, res: ServerResponse, notes: RequestNotes): void | Promise<void>
+  activity(): EndpointActivity
   /** Ends sessions and streams; the server stops. */
   close(): void
 }
@@ -36,7 +38,8 @@ export function createMcpEndpoint(parts: McpEndpointParts): McpEndpoint {
   const hub = new SubscriptionHub(limits)
   const keepAlive = new KeepAlive(limits)
   const sessions = new Sessions({ hub, clock, limits })
-  const resources = createResourceMethods(registry)
+  const pending = new PendingCalls()
+  const resources = pending.of(createResourceMethods(registry))
   const methods = createMethods(resourcesEnabled ? { registry, hub, resources } : null)
   const endpoint = new SessionEndpoint({ ...parts, sessions, methods, keepAlive })
   const detach = registry.listen(hub)
@@ -56,6 +59,13 @@ export function createMcpEndpoint(parts: McpEndpointParts): McpEndpoint {
         }
       }
     },
+    activity: () => ({
+      pendingCalls: pending.count,
+      sessions: sessions.size,
+      streams: keepAlive.size,
+      subscriptions: hub.size.subscriptions,
+      subscribers: hub.size.subscribers,
+    }),
     close() {
       detach()
       keepAlive.stop()

@@ -5,7 +5,7 @@ import { chain, type MaybePromise } from '../../resources/maybe-promise.ts'
 import type { Content } from '../../resources/producer.ts'
 import { countParameter, limitParameter, textParameter } from '../../resources/query-parameters.ts'
 import type { ResourceUri } from '../../resources/resource-uri.ts'
-import type { GatewayResourceLimits } from '../resource-limits.ts'
+import type { GatewayLimits } from '../limits.ts'
 import type { CatalogEntry } from './catalog-entry.ts'
 import { rankEntries } from './rank-entries.ts'
 
@@ -29,7 +29,7 @@ export interface Catalog {
 }
 
 type CatalogLimits = Pick<Limits, 'maxKeptAnswers' | 'maxKeptAnswerBytes'> &
-  Pick<GatewayResourceLimits, 'defaultCatalogLimit' | 'maxCatalogEntries'>
+  Pick<GatewayLimits, 'defaultCatalogLimit' | 'maxCatalogEntries'>
 
 /** `gateway://catalog` and `gateway://catalog/{name}`. */
 export class CatalogResources {
