@@ -14,6 +14,7 @@ export type GatewayEventKind =
   | 'resident_unresponsive'
   | 'resident_recovered'
   | 'resident_replaced'
+  | 'replacement_refused'
   // The instances.
   | 'instance_appeared'
   | 'instance_gone'

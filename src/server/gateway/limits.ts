@@ -46,6 +46,15 @@ export interface GatewayLimits {
   /** An instance that failed to answer so often in a row is unhealthy. */
   maxProbeFailures: number
 
+  /** A gateway that stands by tries this often to take the port. */
+  electionRetryMs: number
+  /** Whoever has the port must have said within this time who it is. */
+  residentProbeMs: number
+  /** A gateway that did not say so, so often in a row, is unresponsive. */
+  maxResidentProbeFailures: number
+  /** An unresponsive gateway that is replaced has so long to end by itself. */
+  replaceGraceMs: number
+
   /** Instances of one answer, also when the reader names no `limit`. */
   maxInstanceRows: number
   /** Instances that are named when the beginning of an id fits several. */
@@ -97,6 +106,11 @@ export const defaultGatewayLimits: Readonly<GatewayLimits> = Object.freeze({
   maxProbeAnswerBytes: 4 * KiB,
   maxProbeFailures: 2,
 
+  electionRetryMs: 500,
+  residentProbeMs: 1500,
+  maxResidentProbeFailures: 3,
+  replaceGraceMs: 1000,
+
   maxInstanceRows: 1000,
   maxLookupCandidates: 20,
   maxGatewayEvents: 1000,
@@ -119,6 +133,8 @@ const least: Partial<Record<keyof GatewayLimits, number>> = {
   probeIntervalMs: 10,
   maxProbes: 1,
   maxProbeFailures: 1,
+  electionRetryMs: 10,
+  maxResidentProbeFailures: 1,
   maxInstanceRows: 1,
   maxGatewayEvents: 1,
   maxGatewayEventTextChars: 1,
