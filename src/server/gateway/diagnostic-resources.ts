@@ -15,12 +15,12 @@ import {
   type ProbeFacts,
   processDiagnostics,
 } from './diagnostics.ts'
-import type { DirectoryView } from './directory-view.ts'
+import type { InstanceRows } from './instance-rows.ts'
 import { isOfType, queryInstances } from './instance-query.ts'
 import type { GatewayLimits } from './limits.ts'
 
 export interface DiagnosticParts {
-  readonly view: DirectoryView
+  readonly rows: InstanceRows
   readonly clock: Clock
   readonly limits: Limits & GatewayLimits
   /** Asked at each read: the port is known only once it is bound. */
@@ -42,19 +42,19 @@ export class DiagnosticResources {
   }
 
   readProcess(uri: ResourceUri): readonly Content[] {
-    const { view, clock, limits, self, probeOf } = this.#parts
+    const { rows, clock, limits, self, probeOf } = this.#parts
     const dccType = textParameter(uri, 'dcc_type')
-    const rows = view.verboseRows()
-    const { faults } = view
+    const all = rows.verbose()
+    const { faults } = rows
     const query = diagnosticsQuery(dccType, limits.maxInstanceRows)
-    const byId = new Map(view.entries.map(entry => [entry.record.instanceId, entry]))
+    const byId = new Map(rows.entries.map(entry => [entry.record.instanceId, entry]))
     return json(
       uri,
       processDiagnostics({
         self: self(),
         nowMs: clock.now(),
-        rows: rows.filter(row => isOfType(row, dccType)),
-        answer: queryInstances(rows, faults, query),
+        rows: all.filter(row => isOfType(row, dccType)),
+        answer: queryInstances(all, faults, query),
         faults,
         entryOf: id => byId.get(id),
         probeOf,
@@ -67,9 +67,9 @@ export class DiagnosticResources {
   }
 
   readMetrics(uri: ResourceUri): readonly Content[] {
-    const { view, timeouts } = this.#parts
-    return this.#metrics.get(view.version, uri.text, () =>
-      JSON.stringify(metricsDiagnostics(countInstances(view.rows()), timeouts)),
+    const { rows, timeouts } = this.#parts
+    return this.#metrics.get(rows.version, uri.text, () =>
+      JSON.stringify(metricsDiagnostics(countInstances(rows.compact()), timeouts)),
     )
   }
 }

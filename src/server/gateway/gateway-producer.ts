@@ -5,14 +5,14 @@ import type { Content, Descriptor, Template } from '../resources/producer.ts'
 import type { ResourceUri } from '../resources/resource-uri.ts'
 import type { CatalogResources } from './catalog/catalog-resources.ts'
 import type { DiagnosticResources } from './diagnostic-resources.ts'
-import type { DirectoryView } from './directory-view.ts'
+import type { InstanceRows } from './instance-rows.ts'
 import { gatewayTemplates, instancesUri, rootDescriptors } from './gateway-uris.ts'
 import { idPrefix } from './instance-lookup.ts'
 import type { InstanceResources } from './instance-resources.ts'
 import { rowStatuses } from './instance-row.ts'
 
 export interface GatewayProducerParts {
-  readonly view: DirectoryView
+  readonly rows: InstanceRows
   readonly instances: InstanceResources
   readonly diagnostics: DiagnosticResources
   readonly catalog: CatalogResources
@@ -77,12 +77,12 @@ export class GatewayProducer implements BuiltIn {
 
   complete(variable: string, prefix: string): readonly string[] {
     const begins = (value: string) => value.toLowerCase().startsWith(prefix.toLowerCase())
-    const { view, catalog } = this.#parts
+    const { rows, catalog } = this.#parts
     switch (variable) {
       case 'instance_id':
         return this.#instanceIds(prefix)
       case 'dcc_type':
-        return [...new Set(view.rows().map(row => row.dcc_type))].toSorted().filter(begins)
+        return [...new Set(rows.compact().map(row => row.dcc_type))].toSorted().filter(begins)
       case 'status':
         return rowStatuses.filter(begins)
       case 'name':
@@ -94,8 +94,8 @@ export class GatewayProducer implements BuiltIn {
   /** Whoever completes an id wants to connect: those that live come first. */
   #instanceIds(prefix: string): string[] {
     const wanted = prefix.replaceAll('-', '').toLowerCase()
-    const rows = this.#parts.view
-      .rows()
+    const rows = this.#parts.rows
+      .compact()
       .filter(row => row.instance_id.replaceAll('-', '').toLowerCase().startsWith(wanted))
     const isLive = (row: (typeof rows)[number]) => row.health === 'live'
     return [...rows.filter(isLive), ...rows.filter(row => !isLive(row))].map(row => row.instance_id)

@@ -9,7 +9,7 @@ import type { CatalogFile } from './catalog/catalog-file.ts'
 import { CatalogResources } from './catalog/catalog-resources.ts'
 import { DiagnosticResources } from './diagnostic-resources.ts'
 import type { EndpointActivity, GatewaySelf, ProbeFacts } from './diagnostics.ts'
-import { DirectoryView } from './directory-view.ts'
+import { InstanceRows } from './instance-rows.ts'
 import { EventResources } from './event-resources.ts'
 import type { EventRing } from './event-ring.ts'
 import { GatewayProducer } from './gateway-producer.ts'
@@ -39,15 +39,15 @@ export interface GatewayParts {
 export function createGatewayResources(parts: GatewayParts): ServedResources & { close(): void } {
   const { directory, source = 'file', ring, catalog, limits } = parts
   const { clock = systemClock, timer = systemTimer, log = silentLogger } = parts
-  const view = new DirectoryView(directory, source, limits)
+  const rows = new InstanceRows(directory, source, limits)
   const catalogResources = new CatalogResources(catalog, limits)
   const desk = new ResourceDesk({
     builtIns: {
       gateway: new GatewayProducer({
-        view,
-        instances: new InstanceResources(view, limits),
+        rows,
+        instances: new InstanceResources(rows, limits),
         diagnostics: new DiagnosticResources({
-          view,
+          rows,
           clock,
           limits,
           self: () => parts.self(),

@@ -3,7 +3,7 @@ import { ResourceNotFound, ResourceUriInvalid } from '../resources/errors.ts'
 import { KeptAnswers } from '../resources/kept-answers.ts'
 import type { Content } from '../resources/producer.ts'
 import type { ResourceUri } from '../resources/resource-uri.ts'
-import type { DirectoryView } from './directory-view.ts'
+import type { InstanceRows } from './instance-rows.ts'
 import { type LookupFailure, lookUpInstance, minPrefixChars } from './instance-lookup.ts'
 import { parseInstanceQuery, queryInstances } from './instance-query.ts'
 import type { GatewayLimits } from './limits.ts'
@@ -13,33 +13,33 @@ type InstanceLimits = Pick<Limits, 'maxKeptAnswers' | 'maxKeptAnswerBytes'> &
 
 /** `gateway://instances` and `gateway://instances/{instance_id}`. */
 export class InstanceResources {
-  readonly #view: DirectoryView
+  readonly #rows: InstanceRows
   readonly #limits: InstanceLimits
   readonly #lists: KeptAnswers
   readonly #singles: KeptAnswers
 
-  constructor(view: DirectoryView, limits: InstanceLimits) {
-    this.#view = view
+  constructor(rows: InstanceRows, limits: InstanceLimits) {
+    this.#rows = rows
     this.#limits = limits
     this.#lists = new KeptAnswers(limits)
     this.#singles = new KeptAnswers(limits)
   }
 
   readList(uri: ResourceUri): readonly Content[] {
-    const view = this.#view
+    const rows = this.#rows
     const query = parseInstanceQuery(uri, this.#limits.maxInstanceRows)
-    return this.#lists.get(view.version, uri.text, () => {
-      const rows = query.verbose ? view.verboseRows() : view.rows()
-      return JSON.stringify({ list_ok: true, ...queryInstances(rows, view.faults, query) })
+    return this.#lists.get(rows.version, uri.text, () => {
+      const all = query.verbose ? rows.verbose() : rows.compact()
+      return JSON.stringify({ list_ok: true, ...queryInstances(all, rows.faults, query) })
     })
   }
 
   readOne(uri: ResourceUri, selector: string): readonly Content[] {
-    const view = this.#view
-    return this.#singles.get(view.version, uri.text, () => {
-      const found = lookUpInstance(view.entries, selector)
+    const rows = this.#rows
+    return this.#singles.get(rows.version, uri.text, () => {
+      const found = lookUpInstance(rows.entries, selector)
       if (!found.ok) throw this.#lookupError(found.failure, uri.text)
-      return JSON.stringify(view.verboseRow(found.value))
+      return JSON.stringify(rows.verboseRow(found.value))
     })
   }
 
@@ -67,8 +67,8 @@ export class InstanceResources {
     }
   }
 
-  #brief(entry: Parameters<DirectoryView['row']>[0]): object {
-    const { instance_id, display_id, display_name, dcc_type, status, scene } = this.#view.row(entry)
+  #brief(entry: Parameters<InstanceRows['row']>[0]): object {
+    const { instance_id, display_id, display_name, dcc_type, status, scene } = this.#rows.row(entry)
     return { instance_id, display_id, display_name, dcc_type, status, scene }
   }
 }

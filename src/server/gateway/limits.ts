@@ -13,6 +13,8 @@ export interface GatewayLimits {
   maxRecordTextChars: number
   /** Characters of the scene's path in a record; longer ones are cut. */
   maxRecordSceneChars: number
+  /** Characters of the address of an instance; a longer one is a fault. */
+  maxRecordUrlChars: number
   /** Bytes of the metadata of a record, as JSON. */
   maxRecordMetadataBytes: number
   /** Records that are looked at. */
@@ -88,6 +90,7 @@ export const defaultGatewayLimits: Readonly<GatewayLimits> = Object.freeze({
   maxRecordDepth: 16,
   maxRecordTextChars: 255,
   maxRecordSceneChars: 1024,
+  maxRecordUrlChars: 2048,
   maxRecordMetadataBytes: 4 * KiB,
   maxRecords: 10_000,
   maxRecordFaults: 100,
