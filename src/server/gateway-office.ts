@@ -7,6 +7,7 @@ import type { GatewaySelf } from './gateway/diagnostics.ts'
 import type { EventRing } from './gateway/event-ring.ts'
 import { openFsDirectory } from './gateway/fs-directory.ts'
 import { createGatewayResources } from './gateway/gateway-resources.ts'
+import { gatewayInstructions } from './gateway/instructions.ts'
 import type { GatewayLimits } from './gateway/limits.ts'
 import { createServerEndpoint } from './mcp-assembly.ts'
 import type { McpEndpoint } from './mcp/endpoint.ts'
@@ -28,10 +29,6 @@ export interface Office {
   /** Looks at nothing any more; the endpoint is closed with the port. */
   close(): Promise<void>
 }
-
-const instructions =
-  'gateway://instances has the running applications: open a session at the mcp_url of one to read its scene. ' +
-  'Subscribe to gateway://instances to be told when one comes, changes or goes.'
 
 /** Resolves when everything that runs now has been seen: nobody is told of less. */
 export async function openOffice(parts: OfficeParts): Promise<Office> {
@@ -57,7 +54,7 @@ export async function openOffice(parts: OfficeParts): Promise<Office> {
   const endpoint = createServerEndpoint({
     registry: resources,
     resourcesEnabled: true,
-    instructions,
+    instructions: gatewayInstructions,
     limits,
     clock: monotonicClock,
     log,

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { realpath } from 'node:fs/promises'
 import type { RequestListener } from 'node:http'
+import { bundledCatalog } from '../lib/adapters/adapter-files.ts'
 import { localBase } from '../lib/address.ts'
 import { monotonicClock, systemClock, toRfc3339 } from '../lib/clock.ts'
 import type { Logger } from '../lib/logger.ts'
@@ -10,6 +11,7 @@ import { DeferredEndpoint } from './deferred-endpoint.ts'
 import { contestPort } from './gateway-contest.ts'
 import { openOffice } from './gateway-office.ts'
 import type { GatewayHandle, GatewayOptions } from './gateway-options.ts'
+import { CatalogFile } from './gateway/catalog/catalog-file.ts'
 import type { ElectionNews } from './gateway/election.ts'
 import { type OfficeNews, type Reporter, reportOf } from './gateway/election-report.ts'
 import { EventRing } from './gateway/event-ring.ts'
@@ -46,6 +48,14 @@ export async function startGateway(
     selectRegistryDir(options.registryDir, process.env),
   )
   const registry = registryMark(await realpath(registryDir))
+  const allLimits = { ...limits, ...gatewayLimits }
+  // Before the election: whoever stands by must not fail when it is needed.
+  const catalog = await CatalogFile.open({
+    path: options.catalog ?? bundledCatalog,
+    source: options.catalog === undefined ? 'bundled' : 'file',
+    limits: allLimits,
+    log,
+  })
   cancelled.throwIfAborted()
 
   const instanceId = randomUUID()
@@ -93,10 +103,10 @@ export async function startGateway(
 
   const office = await openOffice({
     instancesDir: instances,
-    catalog: options.catalog,
+    catalog,
     self: { host: options.host, port, mcpUrl: url, startedMs },
     ring,
-    limits: { ...limits, ...gatewayLimits },
+    limits: allLimits,
     log,
   })
   opened.defer(() => office.close())
