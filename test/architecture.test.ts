@@ -69,7 +69,7 @@ const allowed: Readonly<Record<Zone, readonly Zone[]>> = {
     'lib/',
     'server/options.ts',
     'server/http/',
-    'server/gateway-options.ts',
+    'server/gateway/limits.ts',
   ],
   'server/gateway-options.ts': [
     'lib/',
