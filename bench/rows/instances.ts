@@ -14,7 +14,7 @@ const settleMs = 1000
 
 /** What it costs to follow the records of many instances, beside a process that does nothing. */
 export async function measureInstances(bench: Bench): Promise<Measured> {
-  const seconds = bench.pick(20, 5)
+  const seconds = bench.pick(20, 3)
   const kinds: readonly (readonly [name: string, records: number, beating: number])[] = [
     ['20 records, all beat', 20, 20],
     ['1,000 records, none beats', 1000, 0],
