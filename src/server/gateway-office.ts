@@ -10,6 +10,9 @@ import { createGatewayResources } from './gateway/gateway-resources.ts'
 import { gatewayInstructions } from './gateway/instructions.ts'
 import type { GatewayLimits } from './gateway/limits.ts'
 import { createServerEndpoint } from './mcp-assembly.ts'
+import { createProbedDirectory } from './gateway/probed-directory.ts'
+import { Probes } from './gateway/probes.ts'
+import { startReaper } from './gateway/reap.ts'
 import type { McpEndpoint } from './mcp/endpoint.ts'
 import type { Limits } from './options.ts'
 
@@ -33,14 +36,21 @@ export interface Office {
 /** Resolves when everything that runs now has been seen: nobody is told of less. */
 export async function openOffice(parts: OfficeParts): Promise<Office> {
   const { instancesDir, catalog, self, ring, limits, log } = parts
-  const directory = await openFsDirectory({
-    instancesDir,
-    hostname: hostname(),
-    clock: systemClock,
-    ticks: monotonicClock,
-    timer: systemTimer,
-    limits,
-    log,
+  const clocks = { clock: systemClock, ticks: monotonicClock, timer: systemTimer }
+  const machine = { hostname: hostname(), instancesDir, ...clocks, limits, log }
+  const files = await openFsDirectory(machine)
+  const probes = new Probes({
+    ...machine,
+    directory: files,
+    // Its own port: a record that names it would have it ask itself.
+    isOwn: url => Number(url.port) === self.port,
+  })
+  const directory = createProbedDirectory({ directory: files, probes, limits, log })
+  const stopReaper = startReaper({
+    ...machine,
+    directory,
+    // That the instance is gone is told by the directory, and so gets into the ring.
+    onReaped: () => {},
   })
   const resources = createGatewayResources({
     directory,
@@ -50,6 +60,7 @@ export async function openOffice(parts: OfficeParts): Promise<Office> {
     log,
     self: () => self,
     activity: () => endpoint.activity(),
+    probeOf: id => probes.of(id),
   })
   const endpoint = createServerEndpoint({
     registry: resources,
@@ -63,7 +74,7 @@ export async function openOffice(parts: OfficeParts): Promise<Office> {
     endpoint,
     async close() {
       resources.close()
-      await directory.close()
+      await Promise.all([stopReaper(), directory.close()])
     },
   }
 }

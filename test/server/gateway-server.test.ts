@@ -1,7 +1,9 @@
 import { expect } from 'chai'
+import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
+import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { AccessEntry } from '../../src/lib/access-entry.ts'
@@ -12,6 +14,7 @@ import type { ServeHandle, ServeOptions } from '../../src/server/serve-options.t
 import { startServe } from '../../src/server/serve.ts'
 import { until } from '../e2e/until.ts'
 import { freePort } from '../helpers/gateway-process.ts'
+import { writeInstance } from '../helpers/instance-files.ts'
 import { ask, RawSession } from '../helpers/mcp.ts'
 
 const residentPath = '/gateway/v1/resident'
@@ -152,6 +155,78 @@ describe('startGateway', () => {
       .map((line: string) => JSON.parse(line))
     expect(events.map(({ event }: any) => event)).to.deep.equal(['contention', 'takeover'])
     expect(events[1].reason).to.contain('yielded')
+  })
+
+  describe('asks instances whether they are ready', () => {
+    const sockets = new Set<Socket>()
+    let close = () => {}
+    afterEach(() => {
+      for (const socket of sockets) socket.destroy()
+      sockets.clear()
+      close()
+    })
+
+    /** Takes connections and says nothing. */
+    async function mute(): Promise<string> {
+      const server = createTcpServer(socket => sockets.add(socket)).listen(0, '127.0.0.1')
+      await once(server, 'listening')
+      close = () => server.close()
+      return `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`
+    }
+
+    it('and shows one that says nothing as what it is', async () => {
+      const instance = await writeInstance(registryDir, { url: await mute() })
+      const probing = { probeIntervalMs: 20, probeTimeoutMs: 100 }
+      const gateway = await start({ gatewayLimits: probing })
+      const session = await RawSession.open(gateway.url)
+      const read = async () => (await session.readJson('gateway://instances')).instances[0]
+      await until(async () => (await read()).health === 'unhealthy', 'it is unhealthy')
+      expect(await read()).to.include({ status: 'unreachable' })
+      const process = await session.readJson('gateway://diagnostics/process')
+      expect(process.counts).to.include({ live: 0, unhealthy: 1 })
+      await instance.remove()
+    })
+
+    it('and does not wait for an answer when it stops', async () => {
+      const instance = await writeInstance(registryDir, { url: await mute() })
+      const gateway = await start({ gatewayLimits: { probeTimeoutMs: 600_000 } })
+      await until(() => sockets.size > 0, 'it asks')
+      await gateway.stop()
+      await instance.remove()
+    })
+
+    it('and never itself', async () => {
+      const port = await freePort()
+      const url = `http://127.0.0.1:${port}/mcp`
+      const instance = await writeInstance(registryDir, { url })
+      const paths: string[] = []
+      const accessLog = ({ path }: AccessEntry) => void paths.push(path)
+      await start({ port, accessLog, gatewayLimits: { probeIntervalMs: 10 } })
+      // One that is asked in the same rounds.
+      const other = await serve({})
+      const session = await RawSession.open(url)
+      const probed = async () =>
+        (await session.readJson('gateway://diagnostics/process')).instances.find(
+          (row: any) => row.instance_id === other.instanceId,
+        )?.diagnostics.probed_at
+      await until(async () => typeof (await probed()) === 'string', 'the other one is asked')
+      expect(paths).not.to.include('/readyz')
+      await instance.remove()
+    })
+  })
+
+  it('clears away what dead instances left, and says so', async () => {
+    const { pid = 0 } = spawnSync(process.execPath, ['--version'])
+    const instance = await writeInstance(registryDir, { pid, heartbeatMs: 600_000 })
+    const gateway = await start({ gatewayLimits: { reapAfterMs: 0, recordScanMs: 20 } })
+    const session = await RawSession.open(gateway.url)
+    const ring = async () =>
+      (await session.call('resources/read', { uri: 'resources://gateway/events' })).result
+        .contents[0].text
+    await until(async () => (await ring()).includes('"ghost_reaped"'), 'it is cleared away')
+    expect((await ring()).match(/"ghost_reaped"/g)).to.have.length(1)
+    expect(await readdir(join(registryDir, 'instances'))).to.deep.equal([])
+    await instance.remove()
   })
 
   describe('beside serve', () => {
