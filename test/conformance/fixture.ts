@@ -1,39 +1,7 @@
 import { McpHttpServer } from '../../src/server/mcp-http-server.ts'
-import { ResourceNotFound } from '../../src/server/resources/errors.ts'
-import type { Content, ResourceProducer } from '../../src/server/resources/producer.ts'
+import { producer } from './producer.ts'
 
-const pixel =
-  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
-const template = /^test:\/\/template\/([^/?#]+)\/data$/
-
-/** The resources that the official conformance suite expects to find. */
-const producer: ResourceProducer = {
-  scheme: 'test',
-  list: () => [
-    { uri: 'test://static-text', name: 'Static text', mimeType: 'text/plain' },
-    { uri: 'test://static-binary', name: 'Static binary', mimeType: 'image/png' },
-    { uri: 'test://watched-resource', name: 'Watched', mimeType: 'text/plain' },
-  ],
-  templates: () => [
-    {
-      uriTemplate: 'test://template/{id}/data',
-      name: 'Data by id',
-      mimeType: 'application/json',
-    },
-  ],
-  read(uri): Content[] {
-    if (uri === 'test://static-text' || uri === 'test://watched-resource') {
-      return [{ uri, mimeType: 'text/plain', text: 'a text that does not change' }]
-    }
-    if (uri === 'test://static-binary') return [{ uri, mimeType: 'image/png', blob: pixel }]
-    const id = template.exec(uri)?.[1]
-    if (id === undefined) throw new ResourceNotFound(uri)
-    const text = JSON.stringify({ id, templateTest: true, data: `Data for ID: ${id}` })
-    return [{ uri, mimeType: 'application/json', text }]
-  },
-}
-
-/** The real server with those resources, not started yet. */
+/** The real server with the resources that the suite expects, not started yet. */
 export function createFixture(): McpHttpServer {
   const server = new McpHttpServer()
   server.resources().addProducer(producer)
