@@ -1,3 +1,5 @@
+import { maxTimerMs, resolveBounds } from '../lib/bounds.ts'
+
 /** Every bound of the server; a test holds them against `docs/limits.md`, which has a row for each. */
 export interface Limits {
   /** Bytes of one scene, or of one audit or events post. */
@@ -284,8 +286,6 @@ export interface McpHttpConfig {
   limits?: Partial<Limits>
 }
 
-/** A timer that is to wait longer fires at once. */
-const maxTimerMs = 2 ** 31 - 1
 /** Times that are compared, not waited for. */
 const comparedTimes: readonly string[] = [
   'sessionIdleMs',
@@ -301,17 +301,8 @@ const comparedTimes: readonly string[] = [
  * 0 and up, `pageSize` 1 and up, times that a timer waits for at most 2147483647 ms.
  */
 export function resolveLimits(overrides: Partial<Limits> = {}): Limits {
-  const limits = { ...defaultLimits }
-  for (const [name, value] of Object.entries(overrides) as [keyof Limits, number | undefined][]) {
-    if (value === undefined) continue
-    if (!Object.hasOwn(defaultLimits, name)) throw new TypeError(`unknown limit "${name}"`)
-    const least = name === 'pageSize' ? 1 : 0
+  return resolveBounds(defaultLimits, overrides, name => {
     const waits = name.endsWith('Ms') && !comparedTimes.includes(name)
-    const most = waits ? maxTimerMs : Number.MAX_SAFE_INTEGER
-    if (!Number.isSafeInteger(value) || value < least || value > most) {
-      throw new TypeError(`limit "${name}" must be a whole number from ${least} to ${most}`)
-    }
-    limits[name] = value
-  }
-  return limits
+    return [name === 'pageSize' ? 1 : 0, waits ? maxTimerMs : Number.MAX_SAFE_INTEGER]
+  })
 }
