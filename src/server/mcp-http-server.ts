@@ -16,6 +16,7 @@ import { createGuard } from './http/guards.ts'
 import { createRefusalLog, type RefusedRequest } from './http/refusals.ts'
 import { type Listening, listen } from './listen.ts'
 import { createMcpEndpoint, type McpEndpoint } from './mcp/endpoint.ts'
+import { applicationInstructions } from './mcp/identity.ts'
 import { type Limits, type McpHttpConfig, resolveLimits } from './options.ts'
 import { createArtefactProducer } from './artefacts/producer.ts'
 import { ResourceRegistry } from './resources/registry.ts'
@@ -142,7 +143,12 @@ export class McpHttpServer {
     this.#endpoint ??= createMcpEndpoint({
       registry,
       resourcesEnabled: config.enableResources ?? true,
-      identity: { name: 'service-cli', title: 'service-cli', version },
+      identity: {
+        name: 'service-cli',
+        title: 'service-cli',
+        version,
+        instructions: applicationInstructions,
+      },
       limits: this.#limits,
       clock: this.#ticks,
       log: this.#log,
