@@ -81,11 +81,11 @@ export const modernCases: readonly Case[] = [
       headers: { 'MCP-Protocol-Version': null },
     }),
   ),
-  ...methodCalls.map(([rpc, params = {}]) =>
+  ...methodCalls.map(([rpc, params]) =>
     modernPost({
       name: `modern method: ${callName(rpc, params)}`,
       rpc,
-      params: params as Record<string, unknown>,
+      params: (params ?? {}) as Record<string, unknown>,
     }),
   ),
   modernPost({ name: 'modern method: initialize', rpc: 'initialize', params: { protocolVersion: modernRevision, capabilities: {}, clientInfo: { name: 'a', version: '1' } } }), // prettier-ignore

@@ -37,6 +37,18 @@ export const messageDifferences: readonly Difference[] = [
     theirs: refused(400, -32000),
   },
   {
+    anchor: 'sdk-body-size',
+    requests: /^body, live session: 2 MiB$/,
+    ours: refused(413, -32000),
+    theirs: served,
+  },
+  {
+    anchor: 'sdk-body-size',
+    requests: /^body, none session: 2 MiB$/,
+    ours: refused(413, -32000),
+    theirs: refused(400, -32000),
+  },
+  {
     anchor: 'sdk-refused-id',
     requests: /^body, (live|none) session: method (missing|a number|null)$/,
     ours: refused(400, -32600, '1'),
@@ -50,7 +62,7 @@ export const messageDifferences: readonly Difference[] = [
   },
   {
     anchor: 'sdk-bad-id',
-    requests: /^(bad id|initialize: id|modern id): ?(1\.5|9007199254740992)$/,
+    requests: /^(bad id:|initialize: id|modern id:) (1\.5|9007199254740992)$/,
     ours: refused(400, -32600),
     theirs: refused(400, -32600, /^\d/),
   },

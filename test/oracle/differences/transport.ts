@@ -1,4 +1,4 @@
-import { type Difference, refused, served, streaming } from '../difference.ts'
+import { type Difference, refused, served, streaming, taken } from '../difference.ts'
 
 /** Headers, HTTP methods, sessions. */
 export const transportDifferences: readonly Difference[] = [
@@ -67,5 +67,11 @@ export const transportDifferences: readonly Difference[] = [
     requests: /^version header, \S+ session: a request, "2024-10-07"$/,
     ours: refused(400, -32000),
     theirs: served,
+  },
+  {
+    anchor: 'sdk-unpublished-revision',
+    requests: /^version header, live session: a (notification|response), "2024-10-07"$/,
+    ours: refused(400, -32000),
+    theirs: taken,
   },
 ]
