@@ -45,6 +45,15 @@ export interface GatewayLimits {
   maxProbeAnswerBytes: number
   /** An instance that failed to answer so often in a row is unhealthy. */
   maxProbeFailures: number
+
+  /** A gateway that stands by tries this often to take the port. */
+  electionRetryMs: number
+  /** Whoever has the port must have said within this time who it is. */
+  residentProbeMs: number
+  /** A gateway that did not say so, so often in a row, is unresponsive. */
+  maxResidentProbeFailures: number
+  /** An unresponsive gateway that is replaced has so long to end by itself. */
+  replaceGraceMs: number
 }
 
 const KiB = 1024
@@ -73,6 +82,11 @@ export const defaultGatewayLimits: Readonly<GatewayLimits> = Object.freeze({
   maxProbes: 32,
   maxProbeAnswerBytes: 4 * KiB,
   maxProbeFailures: 2,
+
+  electionRetryMs: 500,
+  residentProbeMs: 1500,
+  maxResidentProbeFailures: 3,
+  replaceGraceMs: 1000,
 })
 
 const least: Partial<Record<keyof GatewayLimits, number>> = {
@@ -84,6 +98,8 @@ const least: Partial<Record<keyof GatewayLimits, number>> = {
   probeIntervalMs: 10,
   maxProbes: 1,
   maxProbeFailures: 1,
+  electionRetryMs: 10,
+  maxResidentProbeFailures: 1,
 }
 
 /**
