@@ -1,9 +1,62 @@
+import { monotonicClock, systemClock } from '../../src/lib/clock.ts'
+import { silentLogger } from '../../src/lib/logger.ts'
+import { createListener } from '../../src/server/app.ts'
+import { accessLogOn } from '../../src/server/http/access-log.ts'
+import { listen } from '../../src/server/listen.ts'
+import { createMcpEndpoint } from '../../src/server/mcp/endpoint.ts'
+import { assembleApp } from '../../src/server/mcp-assembly.ts'
 import { McpHttpServer } from '../../src/server/mcp-http-server.ts'
+import { defaultLimits } from '../../src/server/options.ts'
+import { ResourceRegistry } from '../../src/server/resources/registry.ts'
 import { producer } from './producer.ts'
+import { stub } from './stub.ts'
 
 /** The real server with the resources that the suite expects, not started yet. */
 export function createFixture(): McpHttpServer {
   const server = new McpHttpServer()
   server.resources().addProducer(producer)
   return server
+}
+
+export interface StubbedFixture {
+  url: string
+  stop(): Promise<void>
+}
+
+/** The same parts with the stub beside the resources: no server of the package can be given one. */
+export async function startStubbedFixture(): Promise<StubbedFixture> {
+  const common = { limits: { ...defaultLimits }, log: silentLogger }
+  const registry = new ResourceRegistry({
+    ...common,
+    clock: systemClock,
+    enableArtefactResources: false,
+  })
+  registry.addProducer(producer)
+  registry.freeze()
+  const endpoint = createMcpEndpoint({
+    ...common,
+    registry,
+    resourcesEnabled: true,
+    identity: { name: 'fixture', title: 'Fixture', version: '1', instructions: 'For tests.' },
+    clock: monotonicClock,
+    extraMethods: stub,
+  })
+  const where = { host: '127.0.0.1', port: 0 }
+  const app = assembleApp({
+    ...common,
+    mcp: endpoint,
+    reachable: where,
+    auth: undefined,
+    onRefused: () => {},
+    accessLog: accessLogOn(silentLogger),
+  })
+  const listener = createListener({ ...app, isReady: () => true })
+  const listening = await listen(where, { ...common, listener })
+  return {
+    url: `http://127.0.0.1:${listening.address.port}/mcp`,
+    async stop() {
+      await listening.stop(() => endpoint.close())
+      registry.close()
+    },
+  }
 }

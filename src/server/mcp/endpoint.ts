@@ -16,6 +16,7 @@ import { KeepAlive } from './keep-alive.ts'
 import { SessionEndpoint } from './legacy/endpoint.ts'
 import { createMethods as createSessionMethods } from './legacy/methods.ts'
 import { Sessions } from './legacy/sessions.ts'
+import type { ExtraMethods } from './modern/extra-methods.ts'
 import { StatelessEndpoint } from './modern/endpoint.ts'
 import { createMethods as createStatelessMethods } from './modern/methods.ts'
 import { createResultOpenings } from './modern/result.ts'
@@ -37,11 +38,13 @@ export interface McpEndpointParts {
   limits: Limits
   clock: Clock
   log: Logger
+  /** Of 2026-07-28, for tests of the transport. */
+  extraMethods?: ExtraMethods
 }
 
 /** `/mcp`: reads a POST, chooses the era that answers it, and wires both eras to the resources. */
 export function createMcpEndpoint(parts: McpEndpointParts): McpEndpoint {
-  const { registry, resourcesEnabled, identity, limits, clock, log } = parts
+  const { registry, resourcesEnabled, identity, limits, clock, log, extraMethods } = parts
   const hub = new SubscriptionHub(limits)
   const keepAlive = new KeepAlive(limits)
   const held = new HeldAnswers(limits.maxHeldAnswerBytes)
@@ -58,7 +61,7 @@ export function createMcpEndpoint(parts: McpEndpointParts): McpEndpoint {
   })
   const openings = createResultOpenings(identity, limits)
   const modern = new StatelessEndpoint({
-    methods: createStatelessMethods({ identity, openings, resources }),
+    methods: createStatelessMethods({ identity, openings, resources, extraMethods }),
     held,
     log,
   })

@@ -7,6 +7,7 @@ import type { NotificationMessage, RequestMessage } from '../json-rpc.ts'
 import { errorMessage, type JsonText, resultMessage } from '../json-text.ts'
 import type { RequestNotes } from '../request-notes.ts'
 import { sendJson } from '../send.ts'
+import { missingCapabilities } from './capabilities.ts'
 import { statelessCodes } from './codes.ts'
 import { checkNotification, checkRequest } from './envelope.ts'
 import type { Method, MethodTable } from './methods.ts'
@@ -45,6 +46,9 @@ export class StatelessEndpoint {
     if (!check.ok) return sendJson(res, 400, errorMessage(message.id, check.failure))
     const method = this.#parts.methods.get(message.method)
     if (method === undefined) return sendJson(res, 404, errorMessage(message.id, methodNotFound))
+    const required = method.requires?.(message.params)
+    const missing = required === undefined ? null : missingCapabilities(required, message.params)
+    if (missing !== null) return sendJson(res, 400, errorMessage(message.id, missing))
     const answer = this.#run(method, message)
     return answer instanceof Promise
       ? answer.then(text => this.#answer(res, message.id, text))
