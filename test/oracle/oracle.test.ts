@@ -19,6 +19,7 @@ describe('the same raw requests to the official SDK', function () {
   this.timeout(60_000)
   const agents: Agent[] = [createAgent(), createAgent()]
   const used = new Set<(typeof differences)[number]>()
+  const seen = { statuses: new Set<number>(), codes: new Set<string>() }
   let product: McpHttpServer
   let reference: ReferenceServer
   let ours: Party
@@ -58,6 +59,13 @@ describe('the same raw requests to the official SDK', function () {
     expect(stale.map(({ anchor, requests }) => `${anchor}: ${requests}`)).to.deep.equal([])
   })
 
+  it('meets every status and code that the revisions know for a server of resources', () => {
+    expect(seen.statuses).to.include.all.keys(200, 202, 204, 400, 403, 404, 405, 406, 413, 415)
+    expect(seen.codes).to.include.all.keys(
+      ...['-32700', '-32600', '-32601', '-32602', '-32000', '-32001', '-32002', '-32020', '-32022'],
+    )
+  })
+
   it('asks at least 300 different things', () => {
     const names = Object.values(topics).flatMap(cases => cases.map(({ name }) => name))
     expect(new Set(names).size).to.equal(names.length).and.to.be.at.least(300)
@@ -76,13 +84,16 @@ describe('the same raw requests to the official SDK', function () {
   /** Null when both answered alike, or exactly one row says why not. */
   async function compare(one: Case): Promise<string | null> {
     const [mine, other] = await Promise.all([ours.ask(one), theirs.ask(one)])
+    seen.statuses.add(mine.status)
+    if (mine.code !== null) seen.codes.add(mine.code)
+    if (mine.status === 0 || other.status === 0) return `${one.name}\n  was not answered`
     const fields = differing(mine, other)
     if (fields.length === 0) return null
     const rows = differences.filter(row => explains(row, one.name, { ours: mine, theirs: other }))
     const [row] = rows
     if (row !== undefined) used.add(row)
     if (rows.length === 1) return null
-    const shown = (seen: Observation) => fields.map(field => `${field} ${seen[field]}`).join(', ')
+    const shown = (which: Observation) => fields.map(field => `${field} ${which[field]}`).join(', ')
     const found = rows.map(({ anchor }) => anchor).join(', ') || 'no row'
     return `${one.name}\n  ours: ${shown(mine)}\n  SDK:  ${shown(other)}\n  explained by ${found}`
   }
