@@ -16,7 +16,7 @@ export interface RawRequest {
 }
 
 /** A server that has not answered by then never will. */
-const patienceMs = 5000
+const patienceMs = 20_000
 
 export function createAgent(): Agent {
   return new Agent({ keepAlive: true, maxSockets: 8 })
@@ -31,6 +31,8 @@ export async function exchange(
   const signal = AbortSignal.timeout(patienceMs)
   try {
     const req = httpRequest(url, { method, headers, agent, signal })
+    // An early answer may close the connection while the body is still being written.
+    req.on('error', () => {})
     req.end(body)
     const [res] = (await once(req, 'response', { signal })) as [IncomingMessage]
     const isStream = res.headers['content-type']?.startsWith('text/event-stream') === true

@@ -60,10 +60,10 @@ describe('the same raw requests to the official SDK', function () {
   })
 
   it('meets every status and code that the revisions know for a server of resources', () => {
-    expect(seen.statuses).to.include.all.keys(200, 202, 204, 400, 403, 404, 405, 406, 413, 415)
-    expect(seen.codes).to.include.all.keys(
-      ...['-32700', '-32600', '-32601', '-32602', '-32000', '-32001', '-32002', '-32020', '-32022'],
-    )
+    const statuses = [200, 202, 204, 400, 403, 404, 405, 406, 413, 415]
+    const codes = [-32700, -32600, -32601, -32602, -32000, -32001, -32002, -32020, -32022]
+    expect([...seen.statuses]).to.include.members(statuses)
+    expect([...seen.codes]).to.include.members(codes.map(String))
   })
 
   it('asks at least 300 different things', () => {
