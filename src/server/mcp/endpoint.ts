@@ -17,6 +17,7 @@ import { SessionEndpoint } from './legacy/endpoint.ts'
 import { createMethods as createSessionMethods } from './legacy/methods.ts'
 import { Sessions } from './legacy/sessions.ts'
 import { StatelessEndpoint } from './modern/endpoint.ts'
+import { ListenStreams } from './modern/listen.ts'
 import { createMethods as createStatelessMethods } from './modern/methods.ts'
 import { createResultOpenings } from './modern/result.ts'
 import { createResourceMethods } from './resource-methods.ts'
@@ -56,9 +57,13 @@ export function createMcpEndpoint(parts: McpEndpointParts): McpEndpoint {
     gathered,
     methods: createSessionMethods(resources === null ? null : { registry, hub, resources }),
   })
-  const openings = createResultOpenings(identity, limits)
+  const streams = new ListenStreams({ registry, hub, keepAlive, gathered, identity, clock, limits })
   const modern = new StatelessEndpoint({
-    methods: createStatelessMethods({ identity, openings, resources }),
+    methods: createStatelessMethods({
+      identity,
+      openings: createResultOpenings(identity, limits),
+      resources: resources === null ? null : { methods: resources, streams },
+    }),
     held,
     log,
   })
@@ -111,6 +116,7 @@ export function createMcpEndpoint(parts: McpEndpointParts): McpEndpoint {
       detach()
       keepAlive.stop()
       sessions.close()
+      streams.close()
     },
   }
 }
