@@ -80,3 +80,14 @@ export const streaming: Expected = {
   code: null,
   id: null,
 }
+
+/** The stream of a `subscriptions/listen` that was taken. */
+export const acknowledged: Expected = {
+  status: 200,
+  type: 'text/event-stream',
+  message: 'notifications/subscriptions/acknowledged',
+  code: null,
+  id: null,
+  members: null,
+  value: any,
+}

@@ -65,7 +65,7 @@ function describe(body: unknown): Partial<Described> {
   const { id, method, error, result } = body
   const named = 'id' in body ? { id: JSON.stringify(id) } : {}
   if (typeof method === 'string') {
-    return { message: method, ...named, value: JSON.stringify(body.params) }
+    return { message: method, ...named, value: canonical(body.params) }
   }
   if (isJsonObject(error)) {
     const data = definedData(error.data)
@@ -74,7 +74,7 @@ function describe(body: unknown): Partial<Described> {
       code: String(error.code),
       ...named,
       members: Object.keys(data).join(' ') || null,
-      value: Object.keys(data).length === 0 ? null : JSON.stringify(data),
+      value: Object.keys(data).length === 0 ? null : canonical(data),
     }
   }
   if (!isJsonObject(result)) return {}
@@ -114,7 +114,16 @@ function definedData(data: unknown): Record<string, unknown> {
 /** Contents and negotiated versions are the same on both servers; names and hints are not. */
 function comparableValue(result: Readonly<Record<string, unknown>>): string | null {
   const { contents, protocolVersion, completion, resultType } = result
-  return JSON.stringify({ contents, protocolVersion, completion, resultType })
+  return canonical({ contents, protocolVersion, completion, resultType })
+}
+
+/** JSON in which the order of members says nothing. */
+function canonical(value: unknown): string {
+  return JSON.stringify(value, (_key, member: unknown) =>
+    isJsonObject(member)
+      ? Object.fromEntries(Object.entries(member).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : member,
+  )
 }
 
 function parsed(text: string): unknown {

@@ -5,6 +5,7 @@ import { readBody } from '../http/body.ts'
 import { isJsonType } from '../http/media.ts'
 import type { Limits } from '../options.ts'
 import type { ServedResources } from '../resources/served-resources.ts'
+import { type EndpointActivity, PendingCalls } from './activity.ts'
 import { classify } from './era.ts'
 import { rpcCodes } from './errors.ts'
 import { GatheredWrites } from './gathered-writes.ts'
@@ -18,6 +19,7 @@ import { createMethods as createSessionMethods } from './legacy/methods.ts'
 import { Sessions } from './legacy/sessions.ts'
 import type { ExtraMethods } from './modern/extra-methods.ts'
 import { StatelessEndpoint } from './modern/endpoint.ts'
+import { ListenStreams } from './modern/listen.ts'
 import { createMethods as createStatelessMethods } from './modern/methods.ts'
 import { createResultOpenings } from './modern/result.ts'
 import { createResourceMethods } from './resource-methods.ts'
@@ -27,6 +29,7 @@ import { SubscriptionHub } from './subscriptions.ts'
 
 export interface McpEndpoint {
   handle(req: IncomingMessage, res: ServerResponse, notes: RequestNotes): void | Promise<void>
+  activity(): EndpointActivity
   /** Ends sessions and streams; the server stops. */
   close(): void
 }
@@ -50,7 +53,8 @@ export function createMcpEndpoint(parts: McpEndpointParts): McpEndpoint {
   const held = new HeldAnswers(limits.maxHeldAnswerBytes)
   const gathered = new GatheredWrites()
   const sessions = new Sessions({ hub, clock, limits })
-  const resources = resourcesEnabled ? createResourceMethods(registry) : null
+  const pending = new PendingCalls()
+  const resources = resourcesEnabled ? pending.of(createResourceMethods(registry)) : null
   const legacy = new SessionEndpoint({
     ...parts,
     sessions,
@@ -59,9 +63,14 @@ export function createMcpEndpoint(parts: McpEndpointParts): McpEndpoint {
     gathered,
     methods: createSessionMethods(resources === null ? null : { registry, hub, resources }),
   })
-  const openings = createResultOpenings(identity, limits)
+  const streams = new ListenStreams({ registry, hub, keepAlive, gathered, identity, clock, limits })
   const modern = new StatelessEndpoint({
-    methods: createStatelessMethods({ identity, openings, resources, extraMethods }),
+    methods: createStatelessMethods({
+      identity,
+      openings: createResultOpenings(identity, limits),
+      resources: resources === null ? null : { methods: resources, streams },
+      extraMethods,
+    }),
     held,
     log,
   })
@@ -110,10 +119,18 @@ export function createMcpEndpoint(parts: McpEndpointParts): McpEndpoint {
         }
       }
     },
+    activity: () => ({
+      pendingCalls: pending.count,
+      sessions: sessions.size,
+      streams: keepAlive.size,
+      subscriptions: hub.size.subscriptions,
+      subscribers: hub.size.subscribers,
+    }),
     close() {
       detach()
       keepAlive.stop()
       sessions.close()
+      streams.close()
     },
   }
 }

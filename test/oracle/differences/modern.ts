@@ -1,4 +1,4 @@
-import { type Difference, failed, refused, served } from '../difference.ts'
+import { acknowledged, type Difference, failed, refused, served } from '../difference.ts'
 
 /** Requests of 2026-07-28. */
 export const modernDifferences: readonly Difference[] = [
@@ -87,5 +87,23 @@ export const modernDifferences: readonly Difference[] = [
     requests: /^modern method: completion\/complete .*"name":"other"/,
     ours: failed(-32602),
     theirs: served,
+  },
+  {
+    anchor: 'sdk-listen-uri',
+    requests: /^listen: (a URI of an unknown scheme|no URI at all)$/,
+    ours: { ...failed(-32602), members: /^(uri|null)$/ },
+    theirs: acknowledged,
+  },
+  {
+    anchor: 'sdk-listen-list',
+    requests: /^listen: no URI$/,
+    ours: { value: /"notifications":\{"resourceSubscriptions":\[\]\}/ },
+    theirs: { value: /"notifications":\{\}/ },
+  },
+  {
+    anchor: 'sdk-listen-list',
+    requests: /^listen: a URI twice$/,
+    ours: { value: /"resourceSubscriptions":\["test:\/\/watched-resource"\]/ },
+    theirs: { value: /\["test:\/\/watched-resource","test:\/\/watched-resource"\]/ },
   },
 ]
