@@ -53,7 +53,7 @@ export function describeFuzz(cases: number, seed: number): void {
         accessLog: () => {},
         log: { ...silentLogger, error: (fields: object) => void errors.push(fields) },
         limits: {
-          headersTimeoutMs: 300,
+          headersTimeoutMs: 5000,
           bodyTimeoutMs: 300,
           refusedBodyDrainMs: 100,
           maxArtefacts: 100,

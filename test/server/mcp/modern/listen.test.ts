@@ -179,6 +179,12 @@ describe('a listen stream', () => {
       -32603,
       { reason: 'subscription_limit' },
     ],
+    [
+      'more URIs than one stream may have, though no update of them ever comes',
+      { resourceSubscriptions: [1, 2, 3, 4].map(n => `events://session/${n}`) },
+      -32603,
+      { reason: 'subscription_limit' },
+    ],
   ]
   for (const [title, notifications, code, data] of bad) {
     it(`answers ${code} as JSON to ${title}, and keeps nothing`, async () => {
@@ -207,10 +213,13 @@ describe('a listen stream', () => {
   })
 
   it('is refused beyond the subscriptions of the server, and then holds none', async () => {
-    await listen({ resourceSubscriptions: ['test://1', 'test://2', 'test://3'] })
-    const error = await refused({ resourceSubscriptions: ['test://1', 'test://2', 'test://3'] })
+    const all = { resourceSubscriptions: ['test://1', 'test://2', 'test://3'] }
+    const first = await listen(all)
+    const error = await refused(all)
     expect([error.code, error.data.reason]).to.deep.equal([-32603, 'subscription_limit'])
     await listen({ resourceSubscriptions: ['test://1', 'test://2'] })
+    first.close()
+    await eventually(() => listen(all))
   })
 
   it('gets a comment now and then', async () => {
@@ -254,9 +263,11 @@ describe('a listen stream', () => {
     try {
       const before = await listenStateless(url, {})
       await Promise.all([embedded.stop(), before.untilEnded()])
-      const params = { notifications: {} }
-      const { json } = await callStateless(url, 'subscriptions/listen', params)
-      expect(json.error).to.deep.include({ code: -32603, data: { reason: 'server_stopping' } })
+      const after = await listenStateless(url, {}).then(
+        stream => stream.close(),
+        (error: Error) => error.message,
+      )
+      expect(after).to.match(/"code":-32603.*"data":\{"reason":"server_stopping"\}/)
     } finally {
       http.closeAllConnections()
       http.close()
