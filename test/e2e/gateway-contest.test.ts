@@ -133,7 +133,8 @@ describe('gateways in contest for a port', function () {
     const { url } = await resident.line('listening')
     resident.child.kill('SIGSTOP')
     // It never saw the other one answer: the folder says who it is.
-    const other = start('--replace-unresponsive', '--limit=replaceGraceMs=200')
+    const quick = ['--limit=residentProbeMs=300', '--limit=replaceGraceMs=200']
+    const other = start('--replace-unresponsive', ...quick)
     await other.line('listening')
     expect(await resident.exited).to.deep.equal({ code: null, signal: 'SIGKILL' })
     expect(await readEvents(url)).to.include.members(['resident_unresponsive', 'resident_replaced'])

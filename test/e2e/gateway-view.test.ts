@@ -1,3 +1,3 @@
 import { testGatewayView } from './gateway-view-suite.ts'
 
-testGatewayView(4, 1)
+testGatewayView(3, 1)
