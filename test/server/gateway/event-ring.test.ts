@@ -47,7 +47,7 @@ describe('EventRing', () => {
   it('keeps as many as it may, and goes on counting', () => {
     const { ring: own } = ring({ maxGatewayEvents: 3 })
     for (let n = 1; n <= 10; n++) own.record({ event: 'port_taken', reason: String(n) })
-    expect(events(own.text()).map(each => each.reason)).to.deep.equal(['8', '9', '10'])
+    expect(events(own.text(100)).map(each => each.reason)).to.deep.equal(['8', '9', '10'])
     expect(own.recorded).to.equal(10)
   })
 
