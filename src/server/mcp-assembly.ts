@@ -28,11 +28,14 @@ export interface Reachable {
 export function createServerEndpoint(parts: {
   readonly registry: ServedResources
   readonly resourcesEnabled: boolean
+  /** How a model finds its way about what is served. */
+  readonly instructions: string
   readonly limits: Limits
   readonly clock: Clock
   readonly log: Logger
 }): McpEndpoint {
-  const identity = { name: 'service-cli', title: 'service-cli', version }
+  const { instructions } = parts
+  const identity = { name: 'service-cli', title: 'service-cli', version, instructions }
   return createMcpEndpoint({ ...parts, identity })
 }
 

@@ -14,6 +14,7 @@ import type { AuthPolicy } from './http/authentication.ts'
 import { createRefusalLog, type RefusedRequest } from './http/refusals.ts'
 import { type Listening, listen } from './listen.ts'
 import type { McpEndpoint } from './mcp/endpoint.ts'
+import { applicationInstructions } from './mcp/identity.ts'
 import { assembleApp, createServerEndpoint } from './mcp-assembly.ts'
 import { type Limits, type McpHttpConfig, resolveLimits } from './options.ts'
 import { createArtefactProducer } from './artefacts/producer.ts'
@@ -140,6 +141,7 @@ export class McpHttpServer {
     this.#endpoint ??= createServerEndpoint({
       registry,
       resourcesEnabled: config.enableResources ?? true,
+      instructions: applicationInstructions,
       limits: this.#limits,
       clock: this.#ticks,
       log: this.#log,

@@ -35,6 +35,11 @@ export interface Limits {
   /** `list_changed` at most once in this time. */
   listChangedIntervalMs: number
 
+  /** Clients are told that `server/discover` stays true for so long. */
+  discoverFreshMs: number
+  /** Clients are told that the contents of an artefact stay true for so long. */
+  artefactFreshMs: number
+
   /** Connections open at once; further ones are closed at once. */
   maxConnections: number
   /** Bytes of a request's header block. */
@@ -193,6 +198,9 @@ export const defaultLimits: Readonly<Limits> = Object.freeze({
   streamStallMs: 120_000,
   listChangedIntervalMs: 1000,
 
+  discoverFreshMs: 10_000,
+  artefactFreshMs: 5 * 60 * 1000,
+
   maxConnections: 16_384,
   maxHeaderBytes: 16 * KiB,
   headersTimeoutMs: 10_000,
@@ -286,8 +294,10 @@ export interface McpHttpConfig {
   limits?: Partial<Limits>
 }
 
-/** Times that are compared, not waited for. */
+/** Times that are compared or told, not waited for. */
 const comparedTimes: readonly string[] = [
+  'discoverFreshMs',
+  'artefactFreshMs',
   'sessionIdleMs',
   'artefactTtlMs',
   'maxBodyMs',
