@@ -6,6 +6,7 @@ const loaders = {
   'adapter:python': () => import('./adapter/python.ts'),
   login: () => import('./login.ts'),
   logout: () => import('./logout.ts'),
+  'mcp-config': () => import('./mcp-config.ts'),
   password: () => import('./password.ts'),
   publish: () => import('./publish.ts'),
   register: () => import('./register.ts'),
