@@ -1,3 +1,4 @@
+import { homedir } from 'node:os'
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../lib/cli/base-command.ts'
@@ -85,6 +86,8 @@ CLIENT  ${clients.map(({ id }) => id).join(', ')}`
   override async run(): Promise<void> {
     const { args, flags } = await this.parse(McpConfig)
     const { runMcpConfig } = await import('./mcp-config/run.ts')
-    await runMcpConfig(args.client, flags, process.env)
+    const { env, platform, stdout, stderr } = process
+    const place = { platform, env, home: homedir(), cwd: process.cwd() }
+    await runMcpConfig(args.client, flags, { place, stdout, stderr })
   }
 }

@@ -1,12 +1,12 @@
 import { systemClock } from '../../lib/clock.ts'
-import { type Output, createOutput } from '../../lib/cli/output.ts'
+import { type Output, type OutputParts, createOutput } from '../../lib/cli/output.ts'
 import { quoteArgument } from '../../lib/cli/quote-argument.ts'
 import { ServiceError } from '../../lib/errors.ts'
-import type { Client, ClientFile, Scope, Settings } from '../../lib/mcp-config/client.ts'
+import type { Client, ClientFile, Place, Scope, Settings } from '../../lib/mcp-config/client.ts'
 import { clients } from '../../lib/mcp-config/clients.ts'
 import { type WantedEntry, newSettings } from '../../lib/mcp-config/merge-settings.ts'
 import { type WrittenEntry, writeEntry } from '../../lib/mcp-config/write-entry.ts'
-import { type McpConfigFlags, readSettings, thisPlace } from './settings.ts'
+import { type McpConfigFlags, readSettings } from './settings.ts'
 
 /** Everything that is said about one entry. */
 interface Report {
@@ -18,19 +18,18 @@ interface Report {
   readonly commands: readonly string[]
 }
 
-export async function runMcpConfig(
-  id: string,
-  flags: McpConfigFlags,
-  env: NodeJS.ProcessEnv,
-): Promise<void> {
-  const { stdout, stderr } = process
+/** Where the command runs, and where it speaks. */
+export type Here = Pick<OutputParts, 'stdout' | 'stderr'> & { readonly place: Place }
+
+export async function runMcpConfig(id: string, flags: McpConfigFlags, here: Here): Promise<void> {
+  const { place, stdout, stderr } = here
   const output = createOutput({ ...flags, stdout, stderr })
   const client = clients.find(known => known.id === id)
   if (client === undefined) throw new ServiceError('usage_invalid', `no client is called ${id}`)
   const { scope } = flags
-  const file = client.file(scope, thisPlace(env))
-  if (flags.write && file === null) throw noFile(client, scope)
-  const settings = await readSettings(client, flags, env, output)
+  const file = client.file(scope, place)
+  if (flags.write && file === null) throw noFile(client, scope, place)
+  const settings = await readSettings(client, flags, place.env, output)
   const { format, section } = client
   const report: Report = {
     client,
@@ -44,7 +43,7 @@ export async function runMcpConfig(
       entry: client.entry(settings),
       input: client.input?.(settings) ?? null,
     },
-    commands: commandLines(client, settings, scope),
+    commands: commandLines(client, settings, scope, place),
   }
   if (!flags.write || file === null) return print(report, output)
   await write(report, file, flags.force, output)
@@ -109,18 +108,22 @@ function noteAll({ client, settings, scope }: Report, output: Output): void {
 }
 
 /** A dollar within double quotes means something else to every shell of Windows. */
-function commandLines(client: Client, settings: Settings, scope: Scope): string[] {
-  const { platform } = process
+function commandLines(
+  client: Client,
+  settings: Settings,
+  scope: Scope,
+  { platform }: Place,
+): string[] {
   return client
     .commands(settings, scope)
     .filter(words => platform !== 'win32' || !words.some(word => word.includes('$')))
     .map(words => words.map(word => quoteArgument(word, platform)).join(' '))
 }
 
-function noFile(client: Client, scope: Scope): ServiceError {
+function noFile(client: Client, scope: Scope, { platform }: Place): ServiceError {
   return new ServiceError(
     'usage_invalid',
-    `no file of ${client.title} is known for --scope ${scope} on ${process.platform}`,
+    `no file of ${client.title} is known for --scope ${scope} on ${platform}`,
     { hint: 'leave --write out, and put what is printed where its documentation says' },
   )
 }

@@ -1,4 +1,3 @@
-import { homedir } from 'node:os'
 import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Output } from '../../lib/cli/output.ts'
@@ -30,7 +29,7 @@ export interface McpConfigFlags {
 export async function readSettings(
   client: Client,
   flags: McpConfigFlags,
-  env: NodeJS.ProcessEnv,
+  env: Place['env'],
   output: Output,
 ): Promise<Settings> {
   const name = flags.name === undefined ? null : checkName(flags.name)
@@ -64,12 +63,8 @@ export async function readSettings(
   return { name: name ?? target.name, url, keyed: keyed && keyFile === undefined, bridge }
 }
 
-export function thisPlace(env: NodeJS.ProcessEnv): Place {
-  return { platform: process.platform, env, home: homedir(), cwd: process.cwd() }
-}
-
 /** A server that does not answer is taken for one that asks for the key there is. */
-async function isKeyed(url: string, env: NodeJS.ProcessEnv): Promise<boolean> {
+async function isKeyed(url: string, env: Place['env']): Promise<boolean> {
   return (await asksForKey(url)) ?? Boolean(env.SERVICE_MCP_API_KEY)
 }
 
