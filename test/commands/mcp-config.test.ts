@@ -38,6 +38,7 @@ describe('mcp-config', function () {
       host: '127.0.0.1',
       dccType: 'blender',
       artefacts: false,
+      accessLog: () => {},
       resources: true,
       allowedHosts: [],
       allowedOrigins: [],

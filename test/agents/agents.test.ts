@@ -1,0 +1,108 @@
+import { execFile } from 'node:child_process'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { type Serving, startServe } from '../clients/serve.ts'
+import { runOwn } from '../clients/run-program.ts'
+import { skipBecause } from '../helpers/skip.ts'
+
+const key = 'an-api-key-of-thirty-two-characters'
+
+/**
+ * Programs with a model behind them, as far as they go without one and without a login: do they
+ * find the server by what mcp-config writes? Those that are in PATH are tried, at home in a folder
+ * of the test; what is said of them is in docs/clients.md, with their versions.
+ */
+describe('the settings that mcp-config writes', function () {
+  this.timeout(60_000)
+  let folder: string
+  let home: string
+  let open: Serving
+  let keyed: Serving
+  let homes = 0
+
+  before(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'service-cli-agents-'))
+    const keyFile = join(folder, 'key')
+    await writeFile(keyFile, key, { mode: 0o600 })
+    await mkdir(join(folder, 'open'), { mode: 0o700 })
+    await mkdir(join(folder, 'keyed'), { mode: 0o700 })
+    open = await startServe(join(folder, 'open'), ['--dcc-type', 'blender'])
+    const flags = ['--dcc-type', 'maya', '--api-key-file', keyFile]
+    keyed = await startServe(join(folder, 'keyed'), flags)
+  })
+  beforeEach(async () => {
+    home = join(folder, `home-${++homes}`)
+    await mkdir(home, { mode: 0o700 })
+  })
+  after(async () => {
+    const codes = [await open?.stop(), await keyed?.stop()]
+    await rm(folder, { recursive: true, force: true })
+    expect(codes).to.deep.equal([0, 0])
+  })
+
+  const environment = (): NodeJS.ProcessEnv => ({
+    PATH: process.env.PATH,
+    HOME: home,
+    TMPDIR: folder,
+    NO_COLOR: '1',
+    SERVICE_MCP_API_KEY: key,
+    CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
+    DISABLE_AUTOUPDATER: '1',
+    GEMINI_CLI_TRUST_WORKSPACE: 'true',
+  })
+
+  /** All that the program says; the test is skipped when there is no such program. */
+  function ask(context: Mocha.Context, program: string, ...args: string[]): Promise<string> {
+    const options = { cwd: home, env: environment(), timeout: 45_000 }
+    return new Promise((resolve, reject) => {
+      const child = execFile(program, args, options, (error, stdout, stderr) => {
+        if (error?.code !== 'ENOENT') return resolve(stdout + stderr)
+        try {
+          skipBecause(context, `${program} is not in PATH`)
+        } catch (skipped) {
+          reject(skipped)
+        }
+      })
+      child.stdin?.end()
+    })
+  }
+
+  async function write(client: string, server: 'open' | 'keyed', ...flags: string[]) {
+    const registry = ['--registry-dir', join(folder, server)]
+    const args = ['mcp-config', client, '--write', ...registry, ...flags]
+    const { code, stderr } = await runOwn(args, { home })
+    expect(code, stderr).to.equal(0)
+  }
+
+  it('connect Claude Code, with a key and without', async function () {
+    await write('claude-code', 'open')
+    await write('claude-code', 'keyed')
+    const said = await ask(this, 'claude', 'mcp', 'list')
+    expect(said).to.include(`blender: ${open.url} (HTTP) - ✔ Connected`)
+    expect(said).to.include(`maya: ${keyed.url} (HTTP) - ✔ Connected`)
+  })
+
+  it('connect Gemini CLI, with a key and without', async function () {
+    await write('gemini-cli', 'open')
+    await write('gemini-cli', 'keyed', '--scope', 'project')
+    const said = await ask(this, 'gemini', 'mcp', 'list')
+    expect(said).to.include(`✓ blender: ${open.url} (http) - Connected`)
+    expect(said).to.include(`✓ maya: ${keyed.url} (http) - Connected`)
+  })
+
+  it('are read by Codex, with a key and without', async function () {
+    await write('codex', 'open')
+    await write('codex', 'keyed')
+    const read = async (name: string) => {
+      const said = await ask(this, 'codex', 'mcp', 'get', name, '--json')
+      return JSON.parse(/^\{[^]*^\}/m.exec(said)?.[0] ?? said).transport
+    }
+    expect(await read('blender')).to.include({ type: 'streamable_http', url: open.url })
+    expect(await read('maya')).to.include({
+      url: keyed.url,
+      bearer_token_env_var: 'SERVICE_MCP_API_KEY',
+    })
+  })
+})
