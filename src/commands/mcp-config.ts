@@ -15,9 +15,10 @@ client's own file: everything else in it stays as it is, a copy of the old one i
 and a second run changes nothing.
 
 Without --url or --instance the entry leads to the only server that is running. The API key is \
-never written: the entry refers to SERVICE_MCP_API_KEY where the client can follow that.
+never written: the entry refers to SERVICE_MCP_API_KEY where the client can follow that. What \
+was tried with which client stands in docs/clients.md.`
 
-CLIENT  ${clients.map(({ id }) => id).join(', ')}`
+  static override usage = 'mcp-config CLIENT [FLAGS]'
 
   static override examples = [
     { description: 'what to put where', command: '<%= config.bin %> mcp-config cursor' },
@@ -37,7 +38,7 @@ CLIENT  ${clients.map(({ id }) => id).join(', ')}`
 
   static override args = {
     client: Args.string({
-      description: 'the client',
+      description: 'whose settings these are',
       required: true,
       ignoreStdin: true,
       options: clients.map(({ id }) => id),
