@@ -14,9 +14,13 @@ export interface BuiltIn {
   pushes?(uri: ResourceUri): boolean
 }
 
-/** One JSON content, frozen: returned again it says "unchanged". */
+/** One text, frozen: returned again it says "unchanged". */
+export function textContents(uri: string, mimeType: string, text: string): readonly Content[] {
+  return Object.freeze([Object.freeze({ uri, mimeType, text })])
+}
+
 export function jsonContents(uri: string, text: string): readonly Content[] {
-  return Object.freeze([Object.freeze({ uri, mimeType: 'application/json', text })])
+  return textContents(uri, 'application/json', text)
 }
 
 export function freezeAll<Item extends object>(items: readonly Item[]): readonly Item[] {
