@@ -1,7 +1,6 @@
 import { resolve } from 'node:path'
 import { isLoopback } from '../lib/address.ts'
-import { ApiKeyConfig } from '../lib/auth/api-key-config.ts'
-import { checkSecretText, readSecretFile } from '../lib/secret-file.ts'
+import { checkSecretText } from '../lib/secret-file.ts'
 import { defaultLimits, resolveLimits } from '../server/options.ts'
 import type { ServeOptions } from '../server/serve-options.ts'
 import {
@@ -11,6 +10,7 @@ import {
   checkPublicUrl,
   usage,
 } from './address-flags.ts'
+import { readApiKey } from './api-key.ts'
 import { readLimitFlags } from './limit-flag.ts'
 
 /** The flags of `serve` as the parser returns them. */
@@ -80,17 +80,6 @@ export async function readServeSettings(
     }),
     ...(apiKey !== null && { apiKey }),
   }
-}
-
-/** The file before the variable; a key that is configured but unusable is an error, not "no key". */
-async function readApiKey(
-  file: string | undefined,
-  env: NodeJS.ProcessEnv,
-): Promise<string | null> {
-  if (file !== undefined) return readSecretFile(file, '--api-key-file')
-  const config = new ApiKeyConfig()
-  const key = config.resolve(env)
-  return key === null ? null : checkSecretText(key, config.envVar)
 }
 
 function checkDccType(value: string): string {
