@@ -1,7 +1,7 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../lib/cli/base-command.ts'
-import { logLevels } from '../lib/cli/log-level.ts'
+import { runFlags } from './server-flags.ts'
 import { refuseJson } from './stdio/refuse-json.ts'
 
 /** Lets a client that speaks stdio use a running endpoint. */
@@ -53,17 +53,7 @@ Environment: SERVICE_MCP_API_KEY (the key that the server asks for), SERVICE_REG
       description: 'folder of instance records; before SERVICE_REGISTRY_DIR',
       helpValue: 'DIR',
     }),
-    'log-level': Flags.option({ options: logLevels })({
-      description:
-        'least severe line on stderr: debug, info, warn or error [default: info, with --quiet: warn]',
-      helpValue: 'LEVEL',
-    }),
-    limit: Flags.string({
-      description: 'change one bound, as in stdio.finishMs=3000 (repeatable; docs/limits.md)',
-      helpValue: 'NAME=NUMBER',
-      multiple: true,
-      multipleNonGreedy: true,
-    }),
+    ...runFlags('stdio.finishMs=3000'),
   }
 
   override async run(): Promise<void> {

@@ -1,6 +1,6 @@
 import { type ProgramLog, createLog } from '../lib/cli/log.ts'
 import type { LogLevel } from '../lib/cli/log-level.ts'
-import { findPortHolder } from '../lib/cli/port-holder.ts'
+import { findPortHolder } from '../lib/port-holder.ts'
 import { stderrWriter } from '../lib/cli/stderr-writer.ts'
 import { watchStopSignals } from '../lib/cli/stop-signals.ts'
 import { describeTerminal } from '../lib/cli/terminal.ts'
@@ -101,7 +101,8 @@ async function ending(
   log.info({}, 'stopped')
 }
 
-async function explainPort(error: unknown): Promise<never> {
+/** Names who holds the port. */
+export async function explainPort(error: unknown): Promise<never> {
   if (!(error instanceof ServiceError) || error.code !== 'port_in_use') throw error
   const port = error.data?.port
   const holder = typeof port === 'number' ? await findPortHolder(port) : null

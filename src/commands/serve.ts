@@ -1,7 +1,9 @@
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../lib/cli/base-command.ts'
-import { type LogLevel, logLevels } from '../lib/cli/log-level.ts'
+import type { LogLevel } from '../lib/cli/log-level.ts'
 import { readServeSettings } from './serve-settings.ts'
+import { addressFlags, keyFlags, runFlags } from './server-flags.ts'
+import { readServeStdioSettings } from './stdio/serve-settings.ts'
 
 /** Runs the resource server until a signal ends it. */
 export default class Serve extends BaseCommand {
@@ -31,39 +33,25 @@ token that the application presents; without it one is made for each run), SERVI
       command: '<%= config.bin %> serve --port 0 --json',
     },
     {
+      description: 'for a client that starts its servers itself and speaks to them over stdio',
+      command: '<%= config.bin %> serve --stdio',
+    },
+    {
       description: 'raise one bound',
       command: '<%= config.bin %> serve --limit maxSessions=20000',
     },
   ]
 
   static override flags = {
-    port: Flags.integer({
-      description: 'TCP port; 0 picks a free one',
-      default: 8765,
-      helpValue: 'PORT',
-      min: 0,
-      max: 65_535,
+    ...addressFlags({
+      port: 8765,
+      server: 'server',
+      publicUrl: 'address clients use when it is not the one listened on (behind a proxy)',
     }),
-    host: Flags.string({
-      description: 'address to listen on',
-      default: '127.0.0.1',
-      helpValue: 'ADDRESS',
-    }),
-    'public-url': Flags.string({
-      description: 'address clients use when it is not the one listened on (behind a proxy)',
-      helpValue: 'URL',
-    }),
-    'allowed-host': Flags.string({
-      description: 'a further name accepted in the Host header (repeatable)',
-      helpValue: 'NAME',
-      multiple: true,
-      multipleNonGreedy: true,
-    }),
-    'allowed-origin': Flags.string({
-      description: 'a web origin that may call the server, with CORS (repeatable)',
-      helpValue: 'ORIGIN',
-      multiple: true,
-      multipleNonGreedy: true,
+    stdio: Flags.boolean({
+      description:
+        'serve one client on stdin and stdout: join the running server, or start one (on a free port) for as long',
+      default: false,
     }),
     'dcc-type': Flags.string({
       description: 'kind of application, as in blender',
@@ -93,31 +81,22 @@ token that the application presents; without it one is made for each run), SERVI
       description: 'file with the token the application presents',
       helpValue: 'FILE',
     }),
-    'api-key-file': Flags.string({
-      description: 'file with the key clients must present; before SERVICE_MCP_API_KEY',
-      helpValue: 'FILE',
-    }),
-    'allow-unauthenticated': Flags.boolean({
-      description: 'listen on a non-loopback --host without a key',
-      default: false,
-    }),
-    'log-level': Flags.option({ options: logLevels })({
-      description:
-        'least severe line on stderr: debug, info, warn or error [default: info, with --quiet: warn]',
-      helpValue: 'LEVEL',
-    }),
-    limit: Flags.string({
-      description: 'change one bound, as in maxSessions=20000 (repeatable; docs/limits.md)',
-      helpValue: 'NAME=NUMBER',
-      multiple: true,
-      multipleNonGreedy: true,
-    }),
+    ...keyFlags,
+    ...runFlags('maxSessions=20000'),
   }
 
   override async run(): Promise<void> {
-    const { flags } = await this.parse(Serve)
-    const settings = await readServeSettings(flags, process.env)
+    const { flags, metadata } = await this.parse(Serve)
     const level: LogLevel = flags['log-level'] ?? (flags.quiet ? 'warn' : 'info')
+    if (flags.stdio) {
+      const given = Object.keys(metadata.flags).filter(
+        name => metadata.flags[name]?.setFromDefault !== true,
+      )
+      const settings = await readServeStdioSettings(flags, given, process.env)
+      const { runServeStdio } = await import('./stdio/serve.ts')
+      return runServeStdio({ ...settings, level }, process.env)
+    }
+    const settings = await readServeSettings(flags, process.env)
     // Loaded only now: help and usage errors need neither the log nor the server.
     const { runServe } = await import('./serve-run.ts')
     await runServe(settings, { level, json: flags.json, quiet: flags.quiet })

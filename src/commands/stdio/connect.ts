@@ -10,7 +10,7 @@ import { Secret } from '../../lib/secret.ts'
 import type { BridgeLimits } from '../../lib/stdio-bridge/limits.ts'
 import type { Locate } from '../../lib/stdio-bridge/target.ts'
 import { usage } from '../address-flags.ts'
-import { readApiKey } from '../api-key.ts'
+import { checkPath, findApiKey } from '../server-settings.ts'
 import { readBridgeLimits } from './bridge-limits.ts'
 import { chooseInstance } from './choose-instance.ts'
 import { locateInstance } from './locate-instance.ts'
@@ -43,7 +43,7 @@ export async function readConnectSettings(
   log: Logger = silentLogger,
 ): Promise<ConnectSettings> {
   const limits = readBridgeLimits(flags.limit ?? [])
-  const text = await readApiKey(flags['api-key-file'], env)
+  const text = await findApiKey(flags['api-key-file'], env)
   const key = text === null ? null : new Secret(text)
   if (word !== undefined && /^https?:/i.test(word)) {
     const url = endpointUrl(word)
@@ -51,8 +51,7 @@ export async function readConnectSettings(
     return { locate: async () => ok({ url, name: null }), found: { url: url.href }, key, limits }
   }
   if (word === '') throw usage('the name of the instance is empty', 'a variable may be unset')
-  if (flags['registry-dir'] === '') throw usage('--registry-dir is empty')
-  const registryDir = selectRegistryDir(flags['registry-dir'], env)
+  const registryDir = selectRegistryDir(checkPath('registry-dir', flags['registry-dir']), env)
   const mayHaveKey = key === null || flags['allow-http']
   const live = async () => {
     const all = await liveInstances({ registryDir, log, nowMs: Date.now() })

@@ -1,5 +1,6 @@
 import type { Instance } from '../../lib/instances/instance.ts'
-import { findSuccessor } from '../../lib/instances/successor.ts'
+import { findNextRun } from '../../lib/instances/next-run.ts'
+import { selectInstance } from '../../lib/instances/select-instance.ts'
 import { fail, ok } from '../../lib/result.ts'
 import type { Locate, Target } from '../../lib/stdio-bridge/target.ts'
 
@@ -12,7 +13,10 @@ export interface LocateInstanceParts {
   readonly now: () => number
 }
 
-/** The instance, and where it or its next run is by the time somebody asks again. */
+/**
+ * The instance, and where it or its next run is by the time somebody asks again. One that was named
+ * among others has no other successor; else it is whatever the words of the user mean by then.
+ */
 export function locateInstance({ first, word, live, now }: LocateInstanceParts): Locate {
   const particular = word !== undefined && word !== first.dccType
   let current = first
@@ -24,7 +28,10 @@ export function locateInstance({ first, word, live, now }: LocateInstanceParts):
       return ok(targetOf(current))
     }
     lostMs ??= now()
-    const found = findSuccessor(await live(), { previous: current, word, particular, lostMs })
+    const instances = await live()
+    const chosen = selectInstance(instances, word)
+    const other = !particular && chosen.kind === 'one' ? chosen.instance : null
+    const found = findNextRun(instances, { previous: current, lostMs }) ?? other
     if (found === null) return fail(`the instance ${current.displayName} is not running`)
     current = found
     lostMs = null

@@ -1,3 +1,5 @@
+import { maxTimerMs, resolveBounds } from '../bounds.ts'
+
 /** Every bound of the bridge; `docs/limits.md` has a row for each. Bytes and milliseconds. */
 export interface BridgeLimits {
   /** One line of the client; the rest of a longer one is skipped. */
@@ -21,6 +23,8 @@ export interface BridgeLimits {
   restoreMs: number
   /** After the session began, its stream is waited for so long before requests go on. */
   streamOpenMs: number
+  /** `serve --stdio`: the server that was joined is away for so long, or up to twice, before an own one starts. */
+  takeoverMs: number
   /** After the end of stdin, requests that are still open get so long. */
   finishMs: number
   /** After a stop signal, so long. */
@@ -43,31 +47,19 @@ export const defaultBridgeLimits: Readonly<BridgeLimits> = Object.freeze({
   answerMs: 5 * 60_000,
   restoreMs: 10_000,
   streamOpenMs: 1000,
+  takeoverMs: 3000,
   finishMs: 10_000,
   stopMs: 1500,
   farewellMs: 500,
 })
-
-/** A timer that is to wait longer fires at once. */
-const maxTimerMs = 2 ** 31 - 1
 
 /**
  * The defaults with the given ones in their place. Throws `TypeError` for an unknown name, and for
  * a value that is no whole number of its range.
  */
 export function resolveBridgeLimits(overrides: Partial<BridgeLimits> = {}): BridgeLimits {
-  const limits: BridgeLimits = { ...defaultBridgeLimits }
-  for (const [name, value] of Object.entries(overrides)) {
-    if (!isName(name)) throw new TypeError(`unknown limit "${name}"`)
-    const most = name.endsWith('Ms') ? maxTimerMs : Number.MAX_SAFE_INTEGER
-    if (!Number.isSafeInteger(value) || value < 1 || value > most) {
-      throw new TypeError(`limit "${name}" must be a whole number from 1 to ${most}`)
-    }
-    limits[name] = value
-  }
-  return limits
-}
-
-function isName(name: string): name is keyof BridgeLimits {
-  return Object.hasOwn(defaultBridgeLimits, name)
+  return resolveBounds(defaultBridgeLimits, overrides, name => [
+    1,
+    name.endsWith('Ms') ? maxTimerMs : Number.MAX_SAFE_INTEGER,
+  ])
 }

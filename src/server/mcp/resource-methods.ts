@@ -8,7 +8,10 @@ import { JsonText, type JsonPart } from './json-text.ts'
 
 type Answer = JsonText | Promise<JsonText>
 
-/** The methods on resources that all revisions share, from checked params to serialised result. */
+/**
+ * The methods on resources that all revisions share, from unchecked params to the serialised members
+ * of the result: each era puts its own before them.
+ */
 export interface ResourceMethods {
   list(params: JsonObject): Answer
   listTemplates(params: JsonObject): Answer
@@ -26,7 +29,7 @@ export function createResourceMethods(registry: ServedResources): ResourceMethod
 
   const serialisePage = (page: ListPage) =>
     remembered(pages, page, () =>
-      JsonText.of({
+      JsonText.membersOf({
         resources: page.descriptors,
         ...(page.nextCursor === undefined ? {} : { nextCursor: page.nextCursor }),
       }),
@@ -42,7 +45,7 @@ export function createResourceMethods(registry: ServedResources): ResourceMethod
     listTemplates(params) {
       // All templates fit one page, so no cursor was ever handed out for them.
       if (cursorOf(params) !== undefined) throw new ResourceUriInvalid('unknown cursor')
-      return JsonText.of({ resourceTemplates: registry.templates() })
+      return JsonText.membersOf({ resourceTemplates: registry.templates() })
     },
     read(params) {
       const contents = registry.read(params.uri)
@@ -63,7 +66,7 @@ export function createResourceMethods(registry: ServedResources): ResourceMethod
         throw new ResourceUriInvalid('"argument" must be {"name":…,"value":…}, both strings')
       }
       const completion = await registry.complete(ref.uri, argument.name, argument.value)
-      return JsonText.of({ completion })
+      return JsonText.membersOf({ completion })
     },
   }
 }
@@ -88,7 +91,7 @@ function cursorOf(params: JsonObject): string | undefined {
 
 function contentsParts(contents: readonly Content[]): JsonPart[] {
   const parts: JsonPart[] = []
-  let text = '{"contents":['
+  let text = '"contents":['
   contents.forEach((content, index) => {
     if (index > 0) text += ','
     if ('text' in content) {
@@ -100,7 +103,7 @@ function contentsParts(contents: readonly Content[]): JsonPart[] {
     parts.push(`${text}${JSON.stringify(rest).slice(0, -1)},"blob":"`, blobPart(blob))
     text = '"}'
   })
-  parts.push(`${text}]}`)
+  parts.push(`${text}]`)
   return parts
 }
 

@@ -1,17 +1,26 @@
+import type { MaybePromise } from './maybe-promise.ts'
 import type { Content, Descriptor, Template } from './producer.ts'
 import type { ResourceUri } from './resource-uri.ts'
 
-/** A producer of this folder: always synchronous, given the URI already taken apart. */
+/** A producer of the product's own for one scheme, given the URI already taken apart. */
 export interface BuiltIn {
   list(): readonly Descriptor[]
-  read(uri: ResourceUri): readonly Content[]
+  read(uri: ResourceUri): MaybePromise<readonly Content[]>
   templates(): readonly Template[]
-  complete(variable: string, prefix: string): readonly string[]
+  complete(variable: string, prefix: string): MaybePromise<readonly string[]>
+  /** The spelling under which updates of the URI are announced; undefined: the URI normalised. */
+  canonical?(uri: ResourceUri): string | undefined
+  /** Do updates of the URI ever come? Absent: they do, unless the scheme is one that is polled. */
+  pushes?(uri: ResourceUri): boolean
 }
 
-/** One JSON content, frozen: returned again it says "unchanged". */
+/** One text, frozen: returned again it says "unchanged". */
+export function textContents(uri: string, mimeType: string, text: string): readonly Content[] {
+  return Object.freeze([Object.freeze({ uri, mimeType, text })])
+}
+
 export function jsonContents(uri: string, text: string): readonly Content[] {
-  return Object.freeze([Object.freeze({ uri, mimeType: 'application/json', text })])
+  return textContents(uri, 'application/json', text)
 }
 
 export function freezeAll<Item extends object>(items: readonly Item[]): readonly Item[] {

@@ -2,7 +2,7 @@ import { type Result, fail, ok } from '../../../lib/result.ts'
 import type { Limits } from '../../options.ts'
 import type { Descriptor, Template } from '../../resources/producer.ts'
 import { isScheme, parseResourceUri } from '../../resources/resource-uri.ts'
-import { type MemberFailure, MemberReader, pointerTo } from '../member-reader.ts'
+import { type MemberFailure, MemberReader, pointerTo } from '../../../lib/member-reader.ts'
 import { present } from '../messages.ts'
 import { LinkRefusal } from './refusal.ts'
 
