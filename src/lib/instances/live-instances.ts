@@ -3,6 +3,7 @@ import { isLoopback } from '../address.ts'
 import type { Logger } from '../logger.ts'
 import { isRunning, processStart } from '../process-start.ts'
 import { type Instance, parseInstance } from './instance.ts'
+import { isDead } from './owner.ts'
 import { maxRecordAgeMs, readRecordFiles } from './record-files.ts'
 
 export interface LiveInstancesParts {
@@ -31,7 +32,5 @@ export async function liveInstances({
 async function isReachable({ hostname: owner, url, pid, pidStart }: Instance): Promise<boolean> {
   const host = new URL(url).hostname.replace(/^\[(.*)\]$/, '$1')
   if (owner !== hostname()) return !isLoopback(host)
-  if (!isRunning(pid)) return false
-  const started = await processStart(pid)
-  return pidStart === null || started === null || started === pidStart
+  return !isDead({ pidStart }, isRunning(pid), await processStart(pid))
 }

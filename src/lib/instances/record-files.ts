@@ -3,7 +3,7 @@ import { lstat, open, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type JsonObject, isJsonObject, parseJson } from '../json.ts'
 import type { Logger } from '../logger.ts'
-import { noFollow, noWait, ownUid } from '../posix.ts'
+import { isOwnFolder, noFollow, noWait } from '../posix.ts'
 
 /** What an instance record holds, not checked yet, and when its server last touched it. */
 export interface RecordFile {
@@ -23,7 +23,7 @@ export async function readRecordFiles(registryDir: string, log: Logger): Promise
   const instances = join(registryDir, 'instances')
   try {
     for (const folder of [registryDir, instances]) {
-      if (await isOwn(folder)) continue
+      if (isOwnFolder(await lstat(folder))) continue
       log.warn({ folder }, 'the folder of instances is not used: others can change it')
       return []
     }
@@ -38,13 +38,6 @@ export async function readRecordFiles(registryDir: string, log: Logger): Promise
     // No server has run yet.
     return []
   }
-}
-
-async function isOwn(folder: string): Promise<boolean> {
-  const uid = ownUid()
-  const found = await lstat(folder)
-  if (!found.isDirectory()) return false
-  return uid === null || (found.uid === uid && (found.mode & 0o022) === 0)
 }
 
 /** Null for what is no record; throws when the file went away. */
