@@ -92,6 +92,16 @@ describe('the settings that mcp-config writes', function () {
     expect(said).to.include(`✓ maya: ${keyed.url} (http) - Connected`)
   })
 
+  for (const [title, client, program, connected] of [
+    ['Claude Code', 'claude-code', 'claude', /bridged: .* connect maya .* - ✔ Connected/],
+    ['Gemini CLI', 'gemini-cli', 'gemini', /✓ bridged: .* connect maya .* \(stdio\) - Connected/],
+  ] as const) {
+    it(`let ${title} start the bridge, with the key`, async function () {
+      await write(client, 'keyed', '--stdio', '--name', 'bridged')
+      expect(await ask(this, program, 'mcp', 'list')).to.match(connected)
+    })
+  }
+
   it('are read by Codex, with a key and without', async function () {
     await write('codex', 'open')
     await write('codex', 'keyed')

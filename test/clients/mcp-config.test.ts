@@ -92,6 +92,21 @@ describe('the settings that mcp-config makes', function () {
     lists(await inspect(...chosen, '--header', `Authorization: Bearer ${key}`))
   })
 
+  it('let mcporter start the bridge, which has the key of its environment', async () => {
+    done(await config(['mcporter', '--write', '--stdio']))
+    done(await config(['mcporter', '--write', '--stdio'], 'keyed'))
+    lists(await client('mcporter', 'resource', 'blender', '--json'))
+    lists(await client('mcporter', 'resource', 'maya', '--json'))
+  })
+
+  it('let the Inspector start the bridge, which reads the key from a file', async () => {
+    done(await config(['inspector', '--write', '--stdio']))
+    const keyFile = ['--api-key-file', join(folder, 'key')]
+    done(await config(['inspector', '--write', '--stdio', ...keyFile], 'keyed'))
+    lists(await inspect('--server', 'blender', '--method', 'resources/list'))
+    lists(await inspect('--server', 'maya', '--method', 'resources/list'))
+  })
+
   it('never hold the key', async () => {
     for (const id of ['mcporter', 'inspector', 'claude-code', 'codex', 'vscode', 'generic']) {
       const { stdout, stderr } = await runOwn(['mcp-config', id, '--url', keyed.url], { home, env })
