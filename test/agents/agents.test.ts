@@ -1,7 +1,9 @@
-import { execFile } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { createInterface } from 'node:readline'
 import { expect } from 'chai'
 import { type Serving, startServe } from '../clients/serve.ts'
 import { runOwn } from '../clients/run-program.ts'
@@ -102,17 +104,62 @@ describe('the settings that mcp-config writes', function () {
     })
   }
 
-  it('are read by Codex, with a key and without', async function () {
+  it('lead Codex to the resources, with a key, without, and by the bridge', async function () {
     await write('codex', 'open')
     await write('codex', 'keyed')
-    const read = async (name: string) => {
-      const said = await ask(this, 'codex', 'mcp', 'get', name, '--json')
-      return JSON.parse(/^\{[^]*^\}/m.exec(said)?.[0] ?? said).transport
+    await write('codex', 'open', '--stdio', '--name', 'bridged')
+    await ask(this, 'codex', '--version')
+    const servers = ['blender', 'maya', 'bridged']
+    const said = await askCodex([
+      ['mcpServerStatus/list', {}],
+      ...servers.map(server => ['mcpServer/resource/read', { server, uri: 'scene://current' }]),
+    ] as [string, object][])
+    const [status, ...read] = said as [Status, ...{ contents: { uri: string }[] }[]]
+    for (const name of servers) {
+      const found = status.data.find(each => each.name === name)
+      const uris = found?.resources.map(({ uri }) => uri)
+      expect(uris, name).to.include.members(['scene://current', 'audit://recent'])
     }
-    expect(await read('blender')).to.include({ type: 'streamable_http', url: open.url })
-    expect(await read('maya')).to.include({
-      url: keyed.url,
-      bearer_token_env_var: 'SERVICE_MCP_API_KEY',
-    })
+    for (const { contents } of read) expect(contents[0]?.uri).to.equal('scene://current')
   })
+
+  interface Status {
+    data: { name: string; resources: { uri: string }[] }[]
+  }
+
+  /** Codex as the server of an editor: what it needs no model for. One answer for each request. */
+  async function askCodex(requests: [method: string, params: object][]): Promise<unknown[]> {
+    const child = spawn('codex', ['app-server'], {
+      cwd: home,
+      env: { ...environment(), SERVICE_REGISTRY_DIR: '' },
+      stdio: ['pipe', 'pipe', 'ignore'],
+    })
+    const waiting = new Map<number, (answer: { result?: unknown; error?: unknown }) => void>()
+    createInterface({ input: child.stdout }).on('line', line => {
+      const message = JSON.parse(line)
+      waiting.get(message.id)?.(message)
+    })
+    const send = (message: object) => child.stdin.write(`${JSON.stringify(message)}\n`)
+    const call = async (id: number, method: string, params: object) => {
+      const { promise, resolve } = Promise.withResolvers<{ result?: unknown; error?: unknown }>()
+      waiting.set(id, resolve)
+      send({ id, method, params })
+      const { result, error } = await promise
+      expect(error, method).to.equal(undefined)
+      return result
+    }
+    try {
+      const clientInfo = { name: 'service-cli-test', title: 'test', version: '1' }
+      await call(0, 'initialize', { clientInfo })
+      send({ method: 'initialized' })
+      const answers: unknown[] = []
+      for (const [index, [method, params]] of requests.entries()) {
+        answers.push(await call(index + 1, method, params))
+      }
+      return answers
+    } finally {
+      child.kill()
+      if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
+    }
+  }
 })
