@@ -104,6 +104,24 @@ describe('programs that speak MCP', function () {
       expect(code).to.equal(0)
       expect(JSON.parse(stdout)).to.deep.equal({ dcc: 'blender' })
     })
+
+    it('reads bytes', async () => {
+      const { code, stdout, stderr } = await port(prepared.image, '--json', '--no-oauth')
+      expect(code, stderr).to.equal(0)
+      const [image] = (JSON.parse(stdout) as ReadResult).contents
+      expect(sha256Uri(image?.blob ?? '')).to.equal(prepared.image)
+    })
+
+    it('finds no tools to list', async () => {
+      const { code, stdout } = await run('mcporter', [
+        '--config',
+        'mcporter.json',
+        'list',
+        '--json',
+      ])
+      expect(code).to.equal(0)
+      expect(JSON.parse(stdout).servers[0]).to.include({ name: 'dcc', status: 'ok' })
+    })
   })
 
   it('mcp-remote carries reads and updates to a client on standard input', async () => {
