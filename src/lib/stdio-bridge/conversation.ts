@@ -26,6 +26,10 @@ export class Conversation {
   /** Those among the open ones that belong to a session: the server is told of their end. */
   readonly #inSession = new WeakSet<OpenRequest>()
   readonly #listens = new Set<OpenRequest>()
+  /** Everything that is on its way, notifications too. */
+  readonly #works = new Set<Promise<void>>()
+  /** Those among it that nobody waits for an answer to. */
+  readonly #quiet = new Set<Promise<void>>()
 
   constructor(context: BridgeContext, locate: Locate) {
     const { timer, random, log } = context
@@ -48,6 +52,7 @@ export class Conversation {
       else void this.#refuse(parsed.failure.id, parsed.failure.error)
     }
     if (output.waiting > limits.maxWaitingMessages) await output.settled()
+    if (this.#quiet.size >= limits.maxRequests) await Promise.race(this.#quiet)
   }
 
   /** Waits a while for the answers that are missing, then says farewell to client and server. */
@@ -60,7 +65,7 @@ export class Conversation {
       const stopped = (): void => void cancels.push(timer.after(limits.stopMs, resolve))
       if (stop.aborted) stopped()
       stop.addEventListener('abort', stopped)
-      void Promise.race([this.#open.settled(), output.closed]).then(() => {
+      void Promise.race([Promise.all(this.#works), output.closed]).then(() => {
         for (const cancel of cancels) cancel()
         stop.removeEventListener('abort', stopped)
         resolve()
@@ -137,15 +142,19 @@ export class Conversation {
   }
 
   #watch(work: Promise<unknown>, open: readonly OpenRequest[] = []): void {
-    work
+    const done = work
       .catch((error: unknown) => {
         this.#context.log.error({ err: error }, 'a message could not be passed on')
         const failed = { code: rpcCodes.internalError, message: 'the bridge failed' }
         return Promise.all(open.map(({ id }) => this.#refuse(id, failed)))
       })
-      .finally(() => {
+      .then(() => {
         for (const request of open) this.#close(request)
+        this.#works.delete(done)
+        this.#quiet.delete(done)
       })
+    this.#works.add(done)
+    if (open.length === 0) this.#quiet.add(done)
   }
 
   #close(request: OpenRequest): void {

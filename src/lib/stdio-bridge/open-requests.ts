@@ -26,7 +26,6 @@ export class OpenRequest {
 /** All of them, by their id. */
 export class OpenRequests {
   readonly #byId = new Map<RequestId, OpenRequest>()
-  #whenFewer: (() => void)[] = []
 
   get size(): number {
     return this.#byId.size
@@ -54,19 +53,10 @@ export class OpenRequests {
   }
 
   close(request: OpenRequest): void {
-    if (this.#byId.get(request.id) !== request) return
-    this.#byId.delete(request.id)
-    for (const wake of this.#whenFewer.splice(0)) wake()
+    if (this.#byId.get(request.id) === request) this.#byId.delete(request.id)
   }
 
   all(): readonly OpenRequest[] {
     return [...this.#byId.values()]
-  }
-
-  /** Resolves when none is open. */
-  async settled(): Promise<void> {
-    while (this.#byId.size > 0) {
-      await new Promise<void>(resolve => this.#whenFewer.push(resolve))
-    }
   }
 }

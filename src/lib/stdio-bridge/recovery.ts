@@ -73,7 +73,7 @@ export class Recovery {
   reached(target: Target): void {
     if (!this.#missed) return
     this.#missed = false
-    this.#parts.log.info({ url: target.url.href }, 'the server answers again')
+    this.#parts.log.info({ url: target.url.href }, 'the server answers')
   }
 
   /** The server of `era` is gone, or does not know us any more. */
@@ -92,11 +92,12 @@ export class Recovery {
     }
     this.#era++
     this.#target = null
-    if (!this.#missed) log.warn({ url, reason }, 'the server is lost')
     if (!needed) {
+      if (!this.#missed) log.warn({ url, reason }, 'the server cannot be reached')
       this.#missed = true
       return
     }
+    log.warn({ url, reason }, 'the server is lost')
     for (const restorable of restorables) restorable.interrupt()
     this.#outage = {
       reason,
