@@ -10,7 +10,7 @@ const key = 'an-api-key-of-thirty-two-characters'
 
 /** What `mcp-config` prints or writes, given to the programs that it is for. */
 describe('the settings that mcp-config makes', function () {
-  this.timeout(60_000)
+  this.timeout(120_000)
   let folder: string
   let home: string
   let open: Serving

@@ -11,7 +11,7 @@ import { programs, runClient } from './run-program.ts'
 import { cleanEnvironment, startServe } from './serve.ts'
 
 describe('programs that speak MCP', function () {
-  this.timeout(60_000)
+  this.timeout(120_000)
   let home: string
   let prepared: Prepared
   let url: string

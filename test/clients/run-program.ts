@@ -36,7 +36,7 @@ function runNode(
   const options = {
     cwd: home,
     env: { ...cleanEnvironment(home), NO_COLOR: '1', ...env },
-    timeout: 30_000,
+    timeout: 60_000,
     maxBuffer: 16 * 1024 * 1024,
   }
   return new Promise(resolve => {
