@@ -25,9 +25,17 @@ export function eventOf(
   }
 }
 
-/** A dead instance leaves the directory when what it left behind was cleared away. */
-function goneEvent(entry: InstanceEntry): GatewayEvent {
-  if (entry.verdict.health === 'dead') return instanceEvent('ghost_reaped', entry)
+/** What a dead instance left behind was removed. */
+export function reapedEvent(entry: InstanceEntry): GatewayEvent {
+  return {
+    ...instanceEvent('ghost_reaped', entry),
+    reason: `its record was removed: ${entry.verdict.reason}`,
+  }
+}
+
+/** That a dead one is listed no more is no news: its death was. */
+function goneEvent(entry: InstanceEntry): GatewayEvent | null {
+  if (entry.verdict.health === 'dead') return null
   return { ...instanceEvent('instance_gone', entry), reason: 'it took its record away' }
 }
 

@@ -78,6 +78,9 @@ describe('resources of a gateway', () => {
     given.directory.judge(id, 'stale', 'silent')
     expect(await contents(given, 'gateway://instances')).not.to.equal(instances)
     expect(await contents(given, 'resources://gateway/events')).not.to.equal(events)
+    const stale = await contents(given, 'gateway://instances')
+    given.directory.fault({ source: 'x.json', reason: 'no JSON' })
+    expect(await contents(given, 'gateway://instances')).not.to.equal(stale)
     expect(given.resources.page(undefined)).to.equal(given.resources.page(undefined))
   })
 
