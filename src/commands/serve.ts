@@ -86,12 +86,10 @@ token that the application presents; without it one is made for each run), SERVI
   }
 
   override async run(): Promise<void> {
-    const { flags, metadata } = await this.parse(Serve)
+    const { flags, raw } = await this.parse(Serve)
     const level: LogLevel = flags['log-level'] ?? (flags.quiet ? 'warn' : 'info')
     if (flags.stdio) {
-      const given = Object.keys(metadata.flags).filter(
-        name => metadata.flags[name]?.setFromDefault !== true,
-      )
+      const given = raw.flatMap(word => (word.type === 'flag' ? [word.flag] : []))
       const settings = await readServeStdioSettings(flags, given, process.env)
       const { runServeStdio } = await import('./stdio/serve.ts')
       return runServeStdio({ ...settings, level }, process.env)

@@ -35,7 +35,7 @@ export async function readServeStdioSettings(
     // A client starts many of them; the usual port is for the one that a person starts.
     serve: given.includes('port') ? serve : { ...serve, port: 0 },
     dccType: given.includes('dcc-type') ? serve.dccType : undefined,
-    ownOnly: ownOnly.map(name => `--${name}`),
+    ownOnly: [...new Set(ownOnly)].map(name => `--${name}`),
     limits,
   }
 }
