@@ -1,7 +1,7 @@
 import { execFileSync, spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
-import { chmod, chown, mkdir, mkdtemp, rename, rm, stat } from 'node:fs/promises'
+import { chmod, chown, mkdir, mkdtemp, readdir, rename, rm, stat, truncate } from 'node:fs/promises'
 import { symlink, utimes, writeFile } from 'node:fs/promises'
 import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -43,8 +43,7 @@ describe('openFsDirectory', () => {
       ['a link to nothing', path => symlink('nothing', path), 'it is a symbolic link'],
       ['a pipe', path => execFileSync('mkfifo', [path]), 'it is not a plain file'],
       ['a folder', path => mkdir(path), 'it is not a plain file'],
-      ['a giant', path => writeFile(path, Buffer.alloc(2 ** 24)), 'it is larger than 65536 bytes'],
-      ['what it must not read', makeUnreadable, process.getuid?.() === 0 ? 'belongs' : 'cannot be'],
+      ['a giant', makeGiant, 'it is larger than 65536 bytes'],
     ]
     for (const [what, make, reason] of strange) {
       it(what, async function () {
@@ -77,6 +76,36 @@ describe('openFsDirectory', () => {
     })
   })
 
+  it("names another user's record as a fault", async function () {
+    if (process.getuid?.() !== 0) skipBecause(this, 'only root can give a file to somebody else')
+    await open()
+    const id = await add()
+    await chown(recordFile(under.folder, id), 65534, 65534)
+    await under.directory.refresh()
+    expect(ids()).to.deep.equal([])
+    expect(faults()).to.deep.equal([`${id}.json: it belongs to another user (uid 65534)`])
+  })
+
+  it('names what it may not read, and keeps what it knew of it', async function () {
+    if (process.platform === 'win32') skipBecause(this, 'needs POSIX')
+    await open()
+    const [known, unknown] = [await add(), randomUUID()]
+    await withoutPower(under.folder, async () => {
+      await under.directory.refresh()
+      await writeFile(recordFile(under.folder, unknown), '{}', { mode: 0 })
+      await chmod(recordFile(under.folder, known), 0)
+      await utimes(recordFile(under.folder, known), 1_700_000_000, 1_700_000_000)
+      await under.directory.refresh()
+      expect(ids()).to.deep.equal([known])
+      const unreadable = [known, unknown].map(id => `${id}.json: it cannot be read (EACCES)`)
+      expect(faults()).to.have.members(unreadable)
+      await chmod(recordFile(under.folder, known), 0o600)
+      await rm(recordFile(under.folder, unknown))
+      await under.directory.refresh()
+      expect([ids(), faults()]).to.deep.equal([[known], []])
+    })
+  })
+
   it('takes no notice of tokens and of records half-written', async () => {
     await open()
     const id = await add()
@@ -100,6 +129,18 @@ describe('openFsDirectory', () => {
     await utimes(path, 1_700_000_001, 1_700_000_001)
     await under.directory.refresh()
     expect([ids(), faults().length]).to.deep.equal([[], 1])
+  })
+
+  it('finds out that a heart is silent as soon as it checks the processes', async () => {
+    await open({ recordScanMs: 1_000_000 })
+    const record = makeRecord()
+    await under.register(record)
+    await under.directory.refresh()
+    const health = () => under.directory.entries[0]?.verdict.health
+    await under.pass(29_500)
+    expect(health()).to.equal('live')
+    await under.pass(1500)
+    expect(health()).to.equal('stale')
   })
 
   it('looks at no more records than it may, and says so', async () => {
@@ -191,11 +232,24 @@ describe('openFsDirectory', () => {
   })
 })
 
-/** For root nothing is unreadable, so it becomes somebody else's. */
-async function makeUnreadable(path: string): Promise<void> {
-  await writeFile(path, JSON.stringify(makeRecord()))
-  if (process.getuid?.() === 0) await chown(path, 65534, 65534)
-  else await chmod(path, 0)
+async function makeGiant(path: string): Promise<void> {
+  await writeFile(path, '')
+  await truncate(path, 2 ** 33)
+}
+
+/** For root nothing is unreadable: it becomes nobody for a while, with the folder. */
+async function withoutPower(folder: string, work: () => Promise<void>): Promise<void> {
+  if (process.geteuid?.() !== 0) return work()
+  const nobody = 65534
+  for (const path of [folder, ...(await readdir(folder)).map(name => join(folder, name))]) {
+    await chown(path, nobody, nobody)
+  }
+  process.seteuid?.(nobody)
+  try {
+    await work()
+  } finally {
+    process.seteuid?.(0)
+  }
 }
 
 describe('openFsDirectory, by the clock on the wall', () => {

@@ -1,3 +1,4 @@
+import dns from 'node:dns'
 import { type RequestListener, type Server, createServer } from 'node:http'
 import { type AddressInfo, createServer as createTcpServer } from 'node:net'
 import { hostname } from 'node:os'
@@ -127,6 +128,14 @@ describe('Probes', () => {
 
   it('takes localhost for this machine, and asks no resolver', async () => {
     const url = await answering((_request, response) => void response.end())
+    const { lookup } = dns
+    closing.push(() => Object.assign(dns, { lookup }))
+    Object.assign(dns, {
+      lookup: (...given: unknown[]) => {
+        const answer = given.at(-1) as (error: Error) => void
+        answer(new Error('a resolver was asked'))
+      },
+    })
     const [id = ''] = await open({ records: [{ mcp_url: url.replace('127.0.0.1', 'localhost') }] })
     expect(await resultOf(id)).to.include({ failuresInARow: 0 })
   })
