@@ -292,6 +292,17 @@ export function describeInstanceDirectory(
       })
     })
 
+    it('does not take a heartbeat from before a death for one after it', async () => {
+      const { record, registered, owner } = await owned()
+      await directory.refresh()
+      await registered.beat(1)
+      await owner.kill()
+      await under.pass(500)
+      expect(await healthOf(record)).to.equal('dead')
+      await registered.beat(2)
+      expect(await healthOf(record)).to.equal('dead')
+    })
+
     describe('time of day', () => {
       for (const shiftMs of [day, -day]) {
         const way = shiftMs > 0 ? 'forward' : 'back'

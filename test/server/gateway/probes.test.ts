@@ -239,6 +239,27 @@ describe('Probes', () => {
     time.advance(60_000)
   })
 
+  it('asks those first who answered before', async () => {
+    const asked: string[] = []
+    const slow = await answering(() => void asked.push('slow'))
+    const fast = await answering((_request, response) => {
+      asked.push('fast')
+      response.end()
+    })
+    const records = [
+      { mcp_url: slow, started_at: '2026-01-01T00:00:00Z' },
+      { mcp_url: fast, started_at: '2026-01-02T00:00:00Z' },
+    ]
+    const [, fastId = ''] = await open({ limits: { maxProbes: 1 }, records })
+    await until(() => asked.length === 1, 'the first is asked')
+    time.advance(5000)
+    const result = await resultOf(fastId)
+    time.advance(5000)
+    await resultOf(fastId, result)
+    await until(() => asked.length === 4, 'both are asked again')
+    expect(asked).to.deep.equal(['slow', 'fast', 'fast', 'slow'])
+  })
+
   it('asks neither foreign addresses, other machines, the silent, nor itself', async () => {
     let asked = 0
     const url = await answering((_request, response) => {
