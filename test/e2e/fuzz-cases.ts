@@ -155,7 +155,7 @@ export function rawCase(dice: Dice, target: FuzzTarget): Buffer {
   return dice.oneIn(4) ? bytes : mutate(dice, bytes)
 }
 
-function rpcMessage(dice: Dice, target: FuzzTarget): unknown {
+export function rpcMessage(dice: Dice, target: FuzzTarget): unknown {
   if (dice.oneIn(25)) return json(dice, 3)
   const message: Record<string, unknown> = {
     jsonrpc: dice.oneIn(60) ? json(dice, 1) : '2.0',
@@ -192,7 +192,7 @@ function params(dice: Dice, target: FuzzTarget): unknown {
   }
 }
 
-function json(dice: Dice, depth: number): unknown {
+export function json(dice: Dice, depth: number): unknown {
   const kind = dice.below(depth > 0 ? 8 : 6)
   if (kind === 0) return null
   if (kind === 1) return dice.oneIn(2)
@@ -226,7 +226,7 @@ function mutateText(dice: Dice, text: string): string {
 }
 
 /** Damages bytes in one to three places. */
-function mutate(dice: Dice, bytes: Buffer): Buffer {
+export function mutate(dice: Dice, bytes: Buffer): Buffer {
   let result = Buffer.from(bytes)
   for (let times = dice.below(3); times >= 0; times--) {
     const at = dice.below(result.length + 1)

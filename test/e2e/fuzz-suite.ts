@@ -18,6 +18,7 @@ import {
   otherCase,
   rawCase,
 } from './fuzz-cases.ts'
+import { statelessCase } from './fuzz-stateless-cases.ts'
 import { parseAnswers, RawSocket } from './raw-socket.ts'
 
 const MiB = 1024 * 1024
@@ -52,7 +53,7 @@ export function describeFuzz(cases: number, seed: number): void {
         accessLog: () => {},
         log: { ...silentLogger, error: (fields: object) => void errors.push(fields) },
         limits: {
-          headersTimeoutMs: 300,
+          headersTimeoutMs: 5000,
           bodyTimeoutMs: 300,
           refusedBodyDrainMs: 100,
           maxArtefacts: 100,
@@ -100,9 +101,10 @@ export function describeFuzz(cases: number, seed: number): void {
 
     async function oneCase(number: number): Promise<void> {
       const dice = new Dice(seed * 1_000_003 + number)
-      const kind = dice.below(10)
+      const kind = dice.below(12)
       if (kind < 6) note(check(await send(messageCase(dice, target))))
-      else if (kind < 8) check(await send(otherCase(dice, target)))
+      else if (kind < 8) note(check(await send(statelessCase(dice, target))))
+      else if (kind < 10) check(await send(otherCase(dice, target)))
       else for (const answer of await sendRaw(rawCase(dice, target))) check(answer)
     }
 
@@ -113,7 +115,8 @@ export function describeFuzz(cases: number, seed: number): void {
       await run(warm, cases - warm)
       expect(heapUsed() - before).to.be.below(40 * MiB)
       // Not all of them died at the first check.
-      for (const outcome of ['result', '-32601', '-32602', '-32002', '-32600', '-32700']) {
+      const codes = ['-32601', '-32602', '-32002', '-32600', '-32700', '-32020', '-32022']
+      for (const outcome of ['result', 'stream', ...codes]) {
         expect(outcomes.get(outcome) ?? 0, outcome).to.be.above(cases / 500)
       }
     })
@@ -178,7 +181,8 @@ function check({ path, method, status, type, text }: Answer): string {
   const shown = `${method} ${path} ${status} ${type} ${text.slice(0, 300)}`
   expect(statuses, shown).to.include(status)
   expect(text, shown).not.to.match(/node_modules|file:\/\/\/|\n\s+at |TypeError|RangeError/)
-  if (text === '' || type === 'text/event-stream') return ''
+  if (type === 'text/event-stream') return 'stream'
+  if (text === '') return ''
   if (path.startsWith('/artefacts/') && status < 300) return ''
   expect(type, shown).to.match(/^application\/(problem\+)?json$/)
   const json = JSON.parse(text)
