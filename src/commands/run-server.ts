@@ -111,7 +111,8 @@ async function ending(
   log.info({}, 'stopped')
 }
 
-async function explainPort(error: unknown): Promise<never> {
+/** Names who holds the port. */
+export async function explainPort(error: unknown): Promise<never> {
   if (!(error instanceof ServiceError) || error.code !== 'port_in_use') throw error
   // Named already, by what it said of itself.
   if (error.data?.holder !== undefined) throw error

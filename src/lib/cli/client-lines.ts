@@ -7,20 +7,24 @@ export interface ClientLineFacts {
   readonly keyed: boolean
 }
 
-/** How the most common clients connect. Never shows a key, only the name of its variable. */
+/** How clients connect: by the command that knows them, and by hand. Refers to a key, never shows it. */
 export function clientLines({ name, url, keyed }: ClientLineFacts): string[] {
-  const entry = `    {"mcpServers":{"${name}":{"url":${JSON.stringify(url)}`
-  const secret = '     "headers":{"Authorization":"Bearer ${env:SERVICE_MCP_API_KEY}"}}}}'
-  const header = ['    --header "Authorization: Bearer $SERVICE_MCP_API_KEY"']
-  const claude = `  claude mcp add --transport http ${name} ${url}`
-  const gemini = `  gemini mcp add --transport http ${name} ${url}`
-  const withHeader = (line: string): string[] => (keyed ? [`${line} \\`, ...header] : [line])
+  // Without them the command takes the only `serve` that runs, and names it by its application.
+  const choice = name === 'service-cli' ? [] : [`    --name ${name} --url ${url}`]
+  const header = `      --header 'Authorization: Bearer \${SERVICE_MCP_API_KEY}'`
+  const secret = '     "headers":{"Authorization":"Bearer ${SERVICE_MCP_API_KEY}"}}}}'
   return [
-    '  Claude Code:',
-    ...withHeader(`  ${claude}`),
-    '  Gemini CLI:',
-    ...withHeader(`  ${gemini}`),
-    '  Cursor, in .cursor/mcp.json (the README has VS Code and others):',
-    ...(keyed ? [`${entry},`, secret] : [`${entry}}}}`]),
+    ...continued('  service-cli mcp-config claude-code --write', choice),
+    '  (so, too: claude-desktop, cursor, vscode, gemini-cli, codex, inspector, …)',
+    '  or by hand:',
+    ...continued(`    claude mcp add --transport http ${name} ${url}`, keyed ? [header] : []),
+    `    {"mcpServers":{"${name}":{"type":"http",`,
+    `     "url":${JSON.stringify(url)}${keyed ? ',' : '}}}'}`,
+    ...(keyed ? [secret] : []),
   ]
+}
+
+/** One command of a shell on several lines. */
+function continued(line: string, more: readonly string[]): string[] {
+  return [line, ...more].map((each, index) => (index < more.length ? `${each} \\` : each))
 }
