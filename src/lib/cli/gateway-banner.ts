@@ -23,7 +23,7 @@ export function renderGatewayBanner(facts: GatewayBannerFacts): string {
     ...(facts.keyed ? [] : openNotice(facts.loopback).map(warn)),
     '',
     bold('Connect a client'),
-    ...clientLines({ ...facts, name: 'service-cli-gateway' }),
+    ...clientLines({ ...facts, name: 'service-gateway' }),
     '',
     bold('See what runs'),
     '  service-cli instances',
