@@ -10,6 +10,7 @@ import { measureGet, measurePut } from './rows/artefacts.ts'
 import { measureBlob } from './rows/blob.ts'
 import { measureFanOut } from './rows/fan-out.ts'
 import { measureInstances } from './rows/instances.ts'
+import { measureGateway } from './rows/gateway.ts'
 import { measureList } from './rows/list.ts'
 import { measureMemory } from './rows/memory.ts'
 import { measureRead } from './rows/read.ts'
@@ -48,6 +49,7 @@ const rows: Readonly<Record<string, (bench: Bench) => Promise<Measured>>> = {
   whoami: measureWhoami,
   'session-lookup': measureSessionLookUp,
   login: measureLogin,
+  gateway: measureGateway,
 }
 
 const help = `usage: npm run bench -- [row…] [--quick] [--markdown] [--json FILE]
