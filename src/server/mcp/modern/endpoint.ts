@@ -6,7 +6,7 @@ import type { HeldAnswers } from '../held-answers.ts'
 import type { NotificationMessage, RequestMessage } from '../json-rpc.ts'
 import { errorMessage, type JsonText, resultMessage } from '../json-text.ts'
 import type { RequestNotes } from '../request-notes.ts'
-import { sendJson } from '../send.ts'
+import { sendAnswer, sendJson } from '../send.ts'
 import { missingCapabilities } from './capabilities.ts'
 import { statelessCodes } from './codes.ts'
 import { checkNotification, checkRequest } from './envelope.ts'
@@ -51,9 +51,10 @@ export class StatelessEndpoint {
     const missing = required === undefined ? null : missingCapabilities(required, message.params)
     if (missing !== null) return sendJson(res, 400, errorMessage(message.id, missing))
     const answer = this.#run(method, message)
+    const { held } = this.#parts
     return answer instanceof Promise
-      ? answer.then(text => this.#answer(res, message.id, text))
-      : this.#answer(res, message.id, answer)
+      ? answer.then(text => sendAnswer(res, held, message.id, text))
+      : sendAnswer(res, held, message.id, answer)
   }
 
   #run(method: AnsweredMethod, request: RequestMessage): JsonText | Promise<JsonText> {
@@ -76,12 +77,6 @@ export class StatelessEndpoint {
     } catch (error) {
       return sendJson(res, 200, this.#failed(request, error))
     }
-  }
-
-  #answer(res: ServerResponse, id: RequestMessage['id'], answer: JsonText): void | Promise<void> {
-    const { text, release } = this.#parts.held.admit(id, answer)
-    if (release !== null) res.once('close', release)
-    return sendJson(res, 200, text)
   }
 
   #failed({ id, method }: RequestMessage, error: unknown): JsonText {
