@@ -101,7 +101,8 @@ async function ending(
   log.info({}, 'stopped')
 }
 
-async function explainPort(error: unknown): Promise<never> {
+/** Names who holds the port. */
+export async function explainPort(error: unknown): Promise<never> {
   if (!(error instanceof ServiceError) || error.code !== 'port_in_use') throw error
   const port = error.data?.port
   const holder = typeof port === 'number' ? await findPortHolder(port) : null
