@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Content, Descriptor, Template } from '../../resources/producer.ts'
+import type { Reader } from '../../resources/reader.ts'
 import type { SchemeSource } from '../../resources/scheme-source.ts'
 import type { AppQuestions } from './app-requests.ts'
 import { hostFailure } from './host-failure.ts'
@@ -40,9 +41,9 @@ export class LinkedScheme implements SchemeSource {
     return this.#offer.templates
   }
 
-  read(uri: string): Promise<readonly Content[]> {
+  read(uri: string, reader?: Reader): Promise<readonly Content[]> {
     if (this.#questions === null) return Promise.reject(hostFailure('host_disconnected'))
-    return this.#questions.read(uri)
+    return this.#questions.read(uri, reader)
   }
 
   connect(questions: AppQuestions): void {
