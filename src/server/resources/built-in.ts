@@ -1,4 +1,11 @@
-import type { Content, Descriptor, Template } from './producer.ts'
+import type {
+  CompletionContext,
+  CompletionValues,
+  Content,
+  Descriptor,
+  Template,
+} from './producer.ts'
+import { toRfc3339 } from '../../lib/clock.ts'
 import type { ResourceUri } from './resource-uri.ts'
 
 /** A producer of this folder: always synchronous, given the URI already taken apart. */
@@ -6,12 +13,17 @@ export interface BuiltIn {
   list(): readonly Descriptor[]
   read(uri: ResourceUri): readonly Content[]
   templates(): readonly Template[]
-  complete(variable: string, prefix: string): readonly string[]
+  complete(variable: string, prefix: string, context: CompletionContext): CompletionValues
 }
 
 /** One JSON content, frozen: returned again it says "unchanged". */
 export function jsonContents(uri: string, text: string): readonly Content[] {
   return Object.freeze([Object.freeze({ uri, mimeType: 'application/json', text })])
+}
+
+/** The annotation of what changed then; null: it never did. */
+export function changedAt(timeMs: number | null): { readonly lastModified?: string } {
+  return timeMs === null ? {} : { lastModified: toRfc3339(timeMs) }
 }
 
 export function freezeAll<Item extends object>(items: readonly Item[]): readonly Item[] {

@@ -63,10 +63,11 @@ export class ResourceRegistry implements ServedResources {
       () => this.#listeners.listChanged(),
       { clock, timer },
     )
-    this.#scene = new SceneState(limits, () => {
+    const sceneChanged = () => {
       this.#listeners.resourceUpdated(sceneCurrentUri)
       this.#listeners.resourceUpdated(sceneDeltaUri)
-    })
+    }
+    this.#scene = new SceneState(limits, sceneChanged, clock)
     this.#audit = new AuditProducer(limits)
     this.#events = new SessionEventsProducer(limits)
     this.#routes = new ResourceRoutes({
@@ -226,8 +227,8 @@ export class ResourceRegistry implements ServedResources {
     return parsed.ok && !isPolledScheme(parsed.value.scheme)
   }
 
-  complete(ref: string, argument: string, value: string): Promise<Completion> {
-    return this.#routes.complete(ref, argument, value)
+  complete(...asked: Parameters<ServedResources['complete']>): Promise<Completion> {
+    return this.#routes.complete(...asked)
   }
 
   listen(listener: ResourceListener): () => void {
