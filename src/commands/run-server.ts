@@ -1,6 +1,6 @@
 import { type ProgramLog, createLog } from '../lib/cli/log.ts'
 import type { LogLevel } from '../lib/cli/log-level.ts'
-import { findPortHolder } from '../lib/cli/port-holder.ts'
+import { findPortHolder } from '../lib/port-holder.ts'
 import { stderrWriter } from '../lib/cli/stderr-writer.ts'
 import { watchStopSignals } from '../lib/cli/stop-signals.ts'
 import { describeTerminal } from '../lib/cli/terminal.ts'

@@ -1,25 +1,19 @@
-import { resolve } from 'node:path'
-import { isLoopback } from '../lib/address.ts'
-import { ApiKeyConfig } from '../lib/auth/api-key-config.ts'
-import { checkSecretText, readSecretFile } from '../lib/secret-file.ts'
+import { checkSecretText } from '../lib/secret-file.ts'
 import { defaultLimits, resolveLimits } from '../server/options.ts'
 import type { ServeOptions } from '../server/serve-options.ts'
-import {
-  checkAllowedHost,
-  checkAllowedOrigin,
-  checkHost,
-  checkPublicUrl,
-  usage,
-} from './address-flags.ts'
+import { usage } from './address-flags.ts'
 import { readLimitFlags } from './limit-flag.ts'
+import {
+  type AddressFlags,
+  checkPath,
+  type KeyFlags,
+  readAddress,
+  readApiKey,
+  readRegistryDir,
+} from './server-settings.ts'
 
 /** The flags of `serve` as the parser returns them. */
-export interface ServeFlags {
-  port: number
-  host: string
-  'public-url'?: string | undefined
-  'allowed-host'?: string[] | undefined
-  'allowed-origin'?: string[] | undefined
+export interface ServeFlags extends AddressFlags, KeyFlags {
   'dcc-type': string
   name?: string | undefined
   'registry-dir'?: string | undefined
@@ -27,8 +21,6 @@ export interface ServeFlags {
   resources: boolean
   'scene-file'?: string | undefined
   'host-token-file'?: string | undefined
-  'api-key-file'?: string | undefined
-  'allow-unauthenticated': boolean
   limit?: string[] | undefined
 }
 
@@ -46,31 +38,18 @@ export async function readServeSettings(
   flags: ServeFlags,
   env: NodeJS.ProcessEnv,
 ): Promise<ServeSettings> {
-  const host = checkHost(flags.host)
-  const publicUrl = flags['public-url'] === undefined ? null : checkPublicUrl(flags['public-url'])
-  const apiKey = await readApiKey(flags['api-key-file'], env)
-  const allowUnauthenticated = flags['allow-unauthenticated']
-  if (apiKey === null && !allowUnauthenticated && !isLoopback(host)) {
-    throw usage(
-      `--host ${host} lets other machines in and no key is asked of them`,
-      'set SERVICE_MCP_API_KEY or --api-key-file, or pass --allow-unauthenticated if this is meant',
-    )
-  }
-  const registryDir =
-    checkPath('registry-dir', flags) ?? absolute(env.SERVICE_REGISTRY_DIR || undefined)
-  const sceneFile = checkPath('scene-file', flags)
-  const hostTokenFile = checkPath('host-token-file', flags)
+  const address = readAddress(flags)
+  const apiKey = await readApiKey(address.host, flags, env)
+  const registryDir = readRegistryDir(flags, env)
+  const sceneFile = checkPath('scene-file', flags['scene-file'])
+  const hostTokenFile = checkPath('host-token-file', flags['host-token-file'])
   const hostTokenEnv = env.SERVICE_HOST_TOKEN || null
   return {
-    port: flags.port,
-    host,
-    allowedHosts: (flags['allowed-host'] ?? []).map(checkAllowedHost),
-    allowedOrigins: (flags['allowed-origin'] ?? []).map(checkAllowedOrigin),
+    ...address,
     dccType: checkDccType(flags['dcc-type']),
     artefacts: flags.artefacts,
     resources: flags.resources,
     limits: readLimitFlags(flags.limit ?? [], [serverLimits]),
-    ...(publicUrl !== null && { publicUrl }),
     ...(flags.name !== undefined && { name: checkName(flags.name) }),
     ...(registryDir !== undefined && { registryDir }),
     ...(sceneFile !== undefined && { sceneFile }),
@@ -80,17 +59,6 @@ export async function readServeSettings(
     }),
     ...(apiKey !== null && { apiKey }),
   }
-}
-
-/** The file before the variable; a key that is configured but unusable is an error, not "no key". */
-async function readApiKey(
-  file: string | undefined,
-  env: NodeJS.ProcessEnv,
-): Promise<string | null> {
-  if (file !== undefined) return readSecretFile(file, '--api-key-file')
-  const config = new ApiKeyConfig()
-  const key = config.resolve(env)
-  return key === null ? null : checkSecretText(key, config.envVar)
 }
 
 function checkDccType(value: string): string {
@@ -103,17 +71,4 @@ function checkName(value: string): string {
     return value
   }
   throw usage(`--name must be 1 to ${maxNameChars} characters on one line`)
-}
-
-function checkPath(
-  flag: 'registry-dir' | 'scene-file' | 'host-token-file',
-  flags: ServeFlags,
-): string | undefined {
-  if (flags[flag] === '') throw usage(`--${flag} is empty`, 'a variable in your shell may be unset')
-  return absolute(flags[flag])
-}
-
-/** Adapters read these paths from a record, in folders of their own. */
-function absolute(path: string | undefined): string | undefined {
-  return path === undefined ? undefined : resolve(path)
 }

@@ -1,7 +1,8 @@
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../lib/cli/base-command.ts'
-import { type LogLevel, logLevels } from '../lib/cli/log-level.ts'
+import type { LogLevel } from '../lib/cli/log-level.ts'
 import { readServeSettings } from './serve-settings.ts'
+import { addressFlags, keyFlags, runFlags } from './server-flags.ts'
 
 /** Runs the resource server until a signal ends it. */
 export default class Serve extends BaseCommand {
@@ -37,33 +38,10 @@ token that the application presents; without it one is made for each run), SERVI
   ]
 
   static override flags = {
-    port: Flags.integer({
-      description: 'TCP port; 0 picks a free one',
-      default: 8765,
-      helpValue: 'PORT',
-      min: 0,
-      max: 65_535,
-    }),
-    host: Flags.string({
-      description: 'address to listen on',
-      default: '127.0.0.1',
-      helpValue: 'ADDRESS',
-    }),
-    'public-url': Flags.string({
-      description: 'address clients use when it is not the one listened on (behind a proxy)',
-      helpValue: 'URL',
-    }),
-    'allowed-host': Flags.string({
-      description: 'a further name accepted in the Host header (repeatable)',
-      helpValue: 'NAME',
-      multiple: true,
-      multipleNonGreedy: true,
-    }),
-    'allowed-origin': Flags.string({
-      description: 'a web origin that may call the server, with CORS (repeatable)',
-      helpValue: 'ORIGIN',
-      multiple: true,
-      multipleNonGreedy: true,
+    ...addressFlags({
+      port: 8765,
+      server: 'server',
+      publicUrl: 'address clients use when it is not the one listened on (behind a proxy)',
     }),
     'dcc-type': Flags.string({
       description: 'kind of application, as in blender',
@@ -93,25 +71,8 @@ token that the application presents; without it one is made for each run), SERVI
       description: 'file with the token the application presents',
       helpValue: 'FILE',
     }),
-    'api-key-file': Flags.string({
-      description: 'file with the key clients must present; before SERVICE_MCP_API_KEY',
-      helpValue: 'FILE',
-    }),
-    'allow-unauthenticated': Flags.boolean({
-      description: 'listen on a non-loopback --host without a key',
-      default: false,
-    }),
-    'log-level': Flags.option({ options: logLevels })({
-      description:
-        'least severe line on stderr: debug, info, warn or error [default: info, with --quiet: warn]',
-      helpValue: 'LEVEL',
-    }),
-    limit: Flags.string({
-      description: 'change one bound, as in maxSessions=20000 (repeatable; docs/limits.md)',
-      helpValue: 'NAME=NUMBER',
-      multiple: true,
-      multipleNonGreedy: true,
-    }),
+    ...keyFlags,
+    ...runFlags('maxSessions=20000'),
   }
 
   override async run(): Promise<void> {

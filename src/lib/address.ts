@@ -2,7 +2,7 @@ import { isIP } from 'node:net'
 
 /** Does only this machine reach `host`? Names but `localhost` are not looked up: false. */
 export function isLoopback(host: string): boolean {
-  const plain = host.toLowerCase().replace(/^::ffff:(?=\d+\.)/, '')
+  const plain = plainAddress(host)
   if (isIP(plain) === 4) return plain.startsWith('127.')
   return plain === 'localhost' || plain === '::1'
 }
@@ -16,4 +16,22 @@ export function isWildcard(host: string): boolean {
 export function localBase(host: string, port: number): string {
   if (isWildcard(host)) return `http://127.0.0.1:${port}`
   return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
+}
+
+/**
+ * Does the connection come from this machine? A peer with the very address that it reached is one
+ * of its own: no packet from outside can carry that address.
+ */
+export function isLocalPeer(
+  remoteAddress: string | undefined,
+  localAddress: string | undefined,
+): boolean {
+  if (remoteAddress === undefined || remoteAddress === '') return false
+  if (isLoopback(remoteAddress)) return true
+  return plainAddress(remoteAddress) === plainAddress(localAddress ?? '')
+}
+
+/** IPv4 inside IPv6 as IPv4. */
+function plainAddress(address: string): string {
+  return address.toLowerCase().replace(/^::ffff:(?=\d+\.)/, '')
 }

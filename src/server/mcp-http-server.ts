@@ -1,6 +1,6 @@
 import type { RequestListener } from 'node:http'
 import { join } from 'node:path'
-import { isWildcard, localBase } from '../lib/address.ts'
+import { localBase } from '../lib/address.ts'
 import { type Clock, monotonicClock, systemClock } from '../lib/clock.ts'
 import { type Logger, silentLogger } from '../lib/logger.ts'
 import { type AppParts, createListener, createUpgrades, type HostRoom } from './app.ts'
@@ -10,16 +10,15 @@ import { createLazyStore } from './artefacts/lazy-store.ts'
 import type { ArtefactStore } from './artefacts/store.ts'
 import { type AccessLog, accessLogOn } from './http/access-log.ts'
 import { createArtefactDownload } from './http/artefact-download.ts'
-import { type AuthPolicy, openPolicy } from './http/authentication.ts'
-import { createCors } from './http/cors.ts'
-import { createGuard } from './http/guards.ts'
+import type { AuthPolicy } from './http/authentication.ts'
 import { createRefusalLog, type RefusedRequest } from './http/refusals.ts'
 import { type Listening, listen } from './listen.ts'
-import { createMcpEndpoint, type McpEndpoint } from './mcp/endpoint.ts'
+import type { McpEndpoint } from './mcp/endpoint.ts'
+import { applicationInstructions } from './mcp/identity.ts'
+import { assembleApp, createServerEndpoint } from './mcp-assembly.ts'
 import { type Limits, type McpHttpConfig, resolveLimits } from './options.ts'
 import { createArtefactProducer } from './artefacts/producer.ts'
 import { ResourceRegistry } from './resources/registry.ts'
-import { version } from './version.ts'
 
 /** What a host may hand in beside the configuration. */
 export interface McpServices {
@@ -139,38 +138,32 @@ export class McpHttpServer {
     const config = this.#config
     const registry = this.#registry
     registry.freeze()
-    this.#endpoint ??= createMcpEndpoint({
+    this.#endpoint ??= createServerEndpoint({
       registry,
       resourcesEnabled: config.enableResources ?? true,
-      identity: { name: 'service-cli', title: 'service-cli', version },
+      instructions: applicationInstructions,
       limits: this.#limits,
       clock: this.#ticks,
       log: this.#log,
     })
-    const publicHost = config.publicUrl === undefined ? [] : [new URL(config.publicUrl).host]
-    const allowedOrigins = config.allowedOrigins ?? []
     const store = this.#store
     const onRefused = createRefusalLog(this.#ticks, refused => this.#recordRefusal(refused))
     const host = this.#parts.host?.({ registry, onRefused })
     return {
-      mcp: this.#endpoint,
-      auth: this.#parts.auth ?? openPolicy,
-      guard: createGuard({
-        own: [this.#host, ...publicHost],
-        hosts: config.allowedHosts ?? [],
-        origins: allowedOrigins,
+      ...assembleApp({
+        mcp: this.#endpoint,
+        reachable: { ...config, host: this.#host },
+        auth: this.#parts.auth,
+        onRefused,
+        limits: this.#limits,
+        log: this.#log,
+        accessLog: this.#parts.accessLog ?? accessLogOn(this.#log),
       }),
-      cors: createCors(allowedOrigins),
-      boundToAll: isWildcard(this.#host),
       ...(host === undefined ? {} : { host }),
       ...(store === null
         ? {}
         : { download: createArtefactDownload({ store, limits: this.#limits, log: this.#log }) }),
       isReady: () => this.#endpoint !== null,
-      onRefused,
-      limits: this.#limits,
-      log: this.#log,
-      accessLog: this.#parts.accessLog ?? accessLogOn(this.#log),
     }
   }
 

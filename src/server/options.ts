@@ -1,3 +1,5 @@
+import { maxTimerMs, resolveBounds } from '../lib/bounds.ts'
+
 /** Every bound of the server; a test holds them against `docs/limits.md`, which has a row for each. */
 export interface Limits {
   /** Bytes of one scene, or of one audit or events post. */
@@ -34,6 +36,11 @@ export interface Limits {
   streamStallMs: number
   /** `list_changed` at most once in this time. */
   listChangedIntervalMs: number
+
+  /** Clients are told that `server/discover` stays true for so long. */
+  discoverFreshMs: number
+  /** Clients are told that the contents of an artefact stay true for so long. */
+  artefactFreshMs: number
 
   /** Connections open at once; further ones are closed at once. */
   maxConnections: number
@@ -194,6 +201,9 @@ export const defaultLimits: Readonly<Limits> = Object.freeze({
   streamStallMs: 120_000,
   listChangedIntervalMs: 1000,
 
+  discoverFreshMs: 10_000,
+  artefactFreshMs: 5 * 60 * 1000,
+
   maxConnections: 16_384,
   maxHeaderBytes: 16 * KiB,
   headersTimeoutMs: 10_000,
@@ -287,10 +297,10 @@ export interface McpHttpConfig {
   limits?: Partial<Limits>
 }
 
-/** A timer that is to wait longer fires at once. */
-const maxTimerMs = 2 ** 31 - 1
-/** Times that are compared, not waited for. */
+/** Times that are compared or told, not waited for. */
 const comparedTimes: readonly string[] = [
+  'discoverFreshMs',
+  'artefactFreshMs',
   'sessionIdleMs',
   'artefactTtlMs',
   'maxBodyMs',
@@ -304,17 +314,8 @@ const comparedTimes: readonly string[] = [
  * 0 and up, `pageSize` 1 and up, times that a timer waits for at most 2147483647 ms.
  */
 export function resolveLimits(overrides: Partial<Limits> = {}): Limits {
-  const limits = { ...defaultLimits }
-  for (const [name, value] of Object.entries(overrides) as [keyof Limits, number | undefined][]) {
-    if (value === undefined) continue
-    if (!Object.hasOwn(defaultLimits, name)) throw new TypeError(`unknown limit "${name}"`)
-    const least = name === 'pageSize' ? 1 : 0
+  return resolveBounds(defaultLimits, overrides, name => {
     const waits = name.endsWith('Ms') && !comparedTimes.includes(name)
-    const most = waits ? maxTimerMs : Number.MAX_SAFE_INTEGER
-    if (!Number.isSafeInteger(value) || value < least || value > most) {
-      throw new TypeError(`limit "${name}" must be a whole number from ${least} to ${most}`)
-    }
-    limits[name] = value
-  }
-  return limits
+    return [name === 'pageSize' ? 1 : 0, waits ? maxTimerMs : Number.MAX_SAFE_INTEGER]
+  })
 }

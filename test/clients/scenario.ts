@@ -38,8 +38,6 @@ export async function prepare(serving: Serving): Promise<Prepared> {
 export interface Expected {
   /** Revision that client and server must agree on. */
   revision: string
-  /** The client asks for the stateless era first and has to fall back. */
-  probes?: boolean
 }
 
 export interface Connection {
@@ -54,7 +52,7 @@ export interface Connection {
 export async function runScenario(
   { serving, image }: Prepared,
   open: (url: URL) => Connection,
-  { revision, probes = false }: Expected,
+  { revision }: Expected,
 ): Promise<void> {
   const wire = tapFetch(serving.url)
   try {
@@ -62,7 +60,7 @@ export async function runScenario(
     const updates = new Updates(client)
     await client.connect(transport)
     expect(wire.revision()).to.equal(revision)
-    expect(wire.sent('server/discover')).to.equal(probes ? 1 : 0)
+    expect(wire.sent('server/discover')).to.equal(0)
     expect(wire.sent('initialize')).to.equal(1)
 
     await checkReads(client, serving, image)

@@ -204,12 +204,14 @@ facts('specification: Custom producer contract', [
       ),
   ],
   [
-    'read gives a list of contents with uri, text and optional MIME type',
+    'read gives a list of contents with uri, text and MIME type, also when the producer names none',
     () =>
       serving(
         async ({ session }) => {
           const one = await session.call('resources/read', { uri: 'notes://a' })
-          expect(one.result.contents).to.deep.equal([{ uri: 'notes://a', text: 'plain' }])
+          expect(one.result.contents).to.deep.equal([
+            { uri: 'notes://a', mimeType: 'text/plain', text: 'plain' },
+          ])
           const two = await session.call('resources/read', { uri: 'notes://b' })
           expect(two.result.contents).to.deep.equal([
             { uri: 'notes://b', mimeType: 'text/markdown', text: '# b' },

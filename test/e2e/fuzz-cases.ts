@@ -102,7 +102,7 @@ export function messageCase(dice: Dice, target: FuzzTarget): FuzzCase {
   ])
   add('Accept', 'application/json, text/event-stream', ['text/html', '*/*', ',,', 'a/b;q=x'])
   add('Mcp-Session-Id', dice.pick(target.sessions), ['', 'x', 'x'.repeat(500), '__proto__'])
-  add('MCP-Protocol-Version', '2025-03-26', ['2024-11-05', '1999-01-01', '', 'x'])
+  add('MCP-Protocol-Version', '2025-03-26', ['2024-11-05', '1999-01-01', '2026-07-28', '', 'x'])
   if (dice.oneIn(20)) headers.push('Origin', dice.pick(['http://localhost', 'null', 'http://x']))
   if (dice.oneIn(40)) headers.push('Authorization', dice.pick(['Bearer x', 'Basic', '']))
   const method = dice.oneIn(30) ? dice.pick(['GET', 'DELETE', 'PUT', 'OPTIONS', 'HEAD']) : 'POST'

@@ -5,6 +5,7 @@ import * as v2 from '@modelcontextprotocol/client'
 import { expect } from 'chai'
 import { loadSdk, type Sdk } from '../clients/client-face.ts'
 import { type Connection, type Prepared, prepare, runScenario } from '../clients/scenario.ts'
+import { runStatelessScenario } from '../clients/stateless-scenario.ts'
 import { startServe } from '../clients/serve.ts'
 
 describe('the newest SDK clients', function () {
@@ -45,11 +46,16 @@ describe('the newest SDK clients', function () {
     await runScenario(prepared, open, { revision: '2025-11-25' })
   })
 
-  it('work with SDK v2 when it asks for the stateless era first', async () => {
-    const open = (url: URL): Connection => ({
-      client: new Client(info, { versionNegotiation: { mode: 'auto' } }),
-      transport: new StreamableHTTPClientTransport(url),
+  const stateless: [string, unknown][] = [
+    ['asks for the stateless era first', 'auto'],
+    ['speaks the stateless era only', { pin: '2026-07-28' }],
+  ]
+  for (const [title, mode] of stateless) {
+    it(`work with SDK v2 when it ${title}`, async () => {
+      await runStatelessScenario(prepared, url => ({
+        client: new Client(info, { versionNegotiation: { mode } }),
+        transport: new StreamableHTTPClientTransport(url),
+      }))
     })
-    await runScenario(prepared, open, { revision: '2025-11-25', probes: true })
-  })
+  }
 })

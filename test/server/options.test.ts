@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { expect } from 'chai'
 import { readServeSettings, type ServeFlags } from '../../src/commands/serve-settings.ts'
 import { defaultAccountLimits } from '../../src/server/accounts/limits.ts'
+import { defaultGatewayLimits, resolveGatewayLimits } from '../../src/server/gateway/limits.ts'
 import { McpHttpServer } from '../../src/server/mcp-http-server.ts'
 import { defaultLimits, type Limits, resolveLimits } from '../../src/server/options.ts'
 
@@ -18,8 +19,9 @@ const units: Readonly<Record<string, number>> = {
   days: 86_400_000,
 }
 
-/** Of the servers, and of the registry: no name is in both. */
-const all: Readonly<Record<string, number>> = { ...defaultLimits, ...defaultAccountLimits }
+/** Of every server, of the registry, of the gateway: no name is in two of them. */
+const kinds = [defaultLimits, defaultAccountLimits, defaultGatewayLimits]
+const all: Readonly<Record<string, number>> = Object.assign({}, ...kinds)
 
 /** Name → what the document says: `| \`name\` | 8 MiB | … |`. */
 function documented(): [name: string, text: string][] {
@@ -35,10 +37,8 @@ function valueOf(text: string): number {
 
 describe('docs/limits.md', () => {
   it('has every name for one bound only', () => {
-    const twice = Object.keys(defaultLimits).filter(name =>
-      Object.hasOwn(defaultAccountLimits, name),
-    )
-    expect(twice).to.deep.equal([])
+    const names = kinds.flatMap(limits => Object.keys(limits))
+    expect(names.filter((name, at) => names.indexOf(name) !== at)).to.deep.equal([])
   })
 
   it('has exactly one row for every option', () => {
@@ -98,6 +98,16 @@ describe('resolveLimits', () => {
   it('takes the longest times: that of a timer, and longer ones that are only compared', () => {
     const limits = { heartbeatMs: 2 ** 31 - 1, artefactTtlMs: 2 ** 40, sessionIdleMs: 2 ** 40 }
     expect(resolveLimits(limits)).to.include(limits)
+  })
+})
+
+describe('resolveGatewayLimits', () => {
+  it('gives the defaults, replaces what is given, refuses the rest', () => {
+    expect(resolveGatewayLimits()).to.deep.equal(defaultGatewayLimits)
+    expect(resolveGatewayLimits({ maxProbes: 1 })).to.include({ maxProbes: 1, maxRecords: 10_000 })
+    for (const wrong of [{ recordScanMs: 0 }, { probeTimeoutMs: 2 ** 31 }, { maxSessions: 1 }]) {
+      expect(() => resolveGatewayLimits(wrong as object)).to.throw(TypeError, Object.keys(wrong)[0])
+    }
   })
 })
 

@@ -1,7 +1,8 @@
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../../lib/cli/base-command.ts'
-import { type LogLevel, logLevels } from '../../lib/cli/log-level.ts'
+import type { LogLevel } from '../../lib/cli/log-level.ts'
 import { registrationModes } from '../../lib/registry/registration-mode.ts'
+import { addressFlags, runFlags } from '../server-flags.ts'
 import { readRegistrySettings } from './settings.ts'
 
 /** Runs the account registry until a signal ends it. */
@@ -27,33 +28,10 @@ accounts need an invitation, and passwords that everybody tries first are refuse
   ]
 
   static override flags = {
-    port: Flags.integer({
-      description: 'TCP port; 0 picks a free one',
-      default: 8780,
-      helpValue: 'PORT',
-      min: 0,
-      max: 65_535,
-    }),
-    host: Flags.string({
-      description: 'address to listen on',
-      default: '127.0.0.1',
-      helpValue: 'ADDRESS',
-    }),
-    'public-url': Flags.string({
-      description: 'address clients use when it is not the one listened on; names the issuer',
-      helpValue: 'URL',
-    }),
-    'allowed-host': Flags.string({
-      description: 'a further name accepted in the Host header (repeatable)',
-      helpValue: 'NAME',
-      multiple: true,
-      multipleNonGreedy: true,
-    }),
-    'allowed-origin': Flags.string({
-      description: 'a web origin that may call the registry, with CORS (repeatable)',
-      helpValue: 'ORIGIN',
-      multiple: true,
-      multipleNonGreedy: true,
+    ...addressFlags({
+      port: 8780,
+      server: 'registry',
+      publicUrl: 'address clients use when it is not the one listened on; names the issuer',
     }),
     'data-dir': Flags.string({
       description: 'folder of the database and the keys',
@@ -64,17 +42,7 @@ accounts need an invitation, and passwords that everybody tries first are refuse
         'who may make an account: open, invite or closed [default: open on this machine only, else invite]',
       helpValue: 'MODE',
     }),
-    'log-level': Flags.option({ options: logLevels })({
-      description:
-        'least severe line on stderr: debug, info, warn or error [default: info, with --quiet: warn]',
-      helpValue: 'LEVEL',
-    }),
-    limit: Flags.string({
-      description: 'change one bound, as in accessTokenMs=3600000 (repeatable; docs/limits.md)',
-      helpValue: 'NAME=NUMBER',
-      multiple: true,
-      multipleNonGreedy: true,
-    }),
+    ...runFlags('accessTokenMs=3600000'),
   }
 
   override async run(): Promise<void> {

@@ -6,22 +6,12 @@ import {
 } from '../../server/accounts/limits.ts'
 import { type Limits, resolveLimits } from '../../server/options.ts'
 import type { RegistryOptions } from '../../server/registry-options.ts'
-import {
-  checkAllowedHost,
-  checkAllowedOrigin,
-  checkHost,
-  checkPublicUrl,
-} from '../address-flags.ts'
 import { readLimitFlags } from '../limit-flag.ts'
+import { type AddressFlags, readAddress } from '../server-settings.ts'
 import { selectDataDir } from './data-dir.ts'
 
 /** The flags of `registry` as the parser returns them. */
-export interface RegistryFlags {
-  port: number
-  host: string
-  'public-url'?: string | undefined
-  'allowed-host'?: string[] | undefined
-  'allowed-origin'?: string[] | undefined
+export interface RegistryFlags extends AddressFlags {
   'data-dir'?: string | undefined
   registration?: RegistrationMode | undefined
   limit?: string[] | undefined
@@ -50,16 +40,10 @@ export function readRegistrySettings(
   flags: RegistryFlags,
   env: NodeJS.ProcessEnv,
 ): RegistrySettings {
-  const host = checkHost(flags.host)
-  const publicUrl = flags['public-url'] === undefined ? null : checkPublicUrl(flags['public-url'])
   return {
-    port: flags.port,
-    host,
-    allowedHosts: (flags['allowed-host'] ?? []).map(checkAllowedHost),
-    allowedOrigins: (flags['allowed-origin'] ?? []).map(checkAllowedOrigin),
+    ...readAddress(flags),
     dataDir: selectDataDir(flags['data-dir'], env),
     ...readLimits(flags.limit ?? []),
-    ...(publicUrl !== null && { publicUrl }),
     ...(flags.registration !== undefined && { registration: flags.registration }),
   }
 }

@@ -1,3 +1,5 @@
+import { maxTimerMs, resolveBounds } from '../../lib/bounds.ts'
+
 /**
  * Every bound of the registry, with its default. `docs/limits.md` has one row for each; a test
  * holds the two against each other. Those of connections are in `../options.ts`.
@@ -121,8 +123,7 @@ const least: Partial<Record<keyof AccountLimits, number>> = {
 const most: Partial<Record<keyof AccountLimits, number>> = {
   passwordHashBytes: 1024 * 1024 * KiB,
   passwordHashPasses: 100,
-  // What a timer can wait.
-  accountSweepMs: 2 ** 31 - 1,
+  accountSweepMs: maxTimerMs,
 }
 
 /**
@@ -130,15 +131,8 @@ const most: Partial<Record<keyof AccountLimits, number>> = {
  * `TypeError` for an unknown name, and for a value that is no whole number of its range.
  */
 export function resolveAccountLimits(overrides: Partial<AccountLimits> = {}): AccountLimits {
-  const limits = { ...defaultAccountLimits }
-  for (const [name, value] of Object.entries(overrides) as [keyof AccountLimits, unknown][]) {
-    if (value === undefined) continue
-    if (!Object.hasOwn(defaultAccountLimits, name)) throw new TypeError(`unknown limit "${name}"`)
-    const [from, to] = [least[name] ?? 0, most[name] ?? Number.MAX_SAFE_INTEGER]
-    if (!Number.isSafeInteger(value) || (value as number) < from || (value as number) > to) {
-      throw new TypeError(`limit "${name}" must be a whole number from ${from} to ${to}`)
-    }
-    limits[name] = value as number
-  }
-  return limits
+  return resolveBounds(defaultAccountLimits, overrides, name => [
+    least[name] ?? 0,
+    most[name] ?? Number.MAX_SAFE_INTEGER,
+  ])
 }

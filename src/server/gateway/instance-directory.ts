@@ -3,14 +3,18 @@
  * filesystem is its first implementation, a database another; both pass the same suite.
  */
 export interface InstanceDirectory {
-  /** Everything there is now, dead ones included, oldest first. Never fails and never waits. */
+  /**
+   * Everything there is now, dead ones included, oldest first. Never fails and never waits. The
+   * identical array, of identical entries, as long as nothing that `onChange` tells has changed.
+   */
   readonly entries: readonly InstanceEntry[]
-  /** Records that are not understood; they hide nothing else. Bounded. */
+  /** Records that are not understood; they hide nothing else. Bounded; the same array likewise. */
   readonly faults: readonly RecordFault[]
   /** Returns the unsubscribe. Called after `entries` changed, once for what came together. */
   onChange(listener: (changes: readonly InstanceChange[]) => void): () => void
-  /** Resolves when everything that was true at the call has been seen. */
+  /** Resolves when everything that was true at the call has been seen, and told. */
   refresh(): Promise<void>
+  /** Resolves when nothing will be looked at or told any more. */
   close(): Promise<void>
 }
 
@@ -29,8 +33,10 @@ export interface DirectoryRecord {
   readonly pid: number
   readonly pidStart: string | null
   readonly hostname: string
-  /** Never fetched. */
+  /** An http or https URL without user and password. For clients; only its origin is ever asked. */
   readonly mcpUrl: string
+  /** Is its host literally an address of this machine alone? Any other is never asked. */
+  readonly mcpUrlIsLoopback: boolean
   readonly version: string
   readonly host: {
     readonly connected: boolean
@@ -39,26 +45,34 @@ export interface DirectoryRecord {
     readonly mode: string | null
   }
   readonly scene: string | null
-  readonly status: 'available' | 'busy' | 'booting' | 'unreachable' | 'shutting_down'
+  readonly status: InstanceStatus
   /** Milliseconds since the epoch. */
   readonly startedMs: number
   readonly metadata: Readonly<Record<string, unknown>>
 }
 
-/** Is it there? `reason` is a sentence for people. */
+/** What an instance says of itself. */
+export type InstanceStatus = 'available' | 'busy' | 'booting' | 'unreachable' | 'shutting_down'
+
+/** Is it there? `reason` is a sentence for people, the same as long as `health` stays for it. */
 export interface Verdict {
   readonly health: 'live' | 'stale' | 'unhealthy' | 'dead'
   readonly reason: string
-  /** Since its last sign of life, as a watch of this process measured it; null: never seen alive. */
+  /**
+   * Since its last sign of life, as a watch of this process measures it: read anew at each
+   * access, and no change by itself. Null: never seen alive.
+   */
   readonly heartbeatAgeMs: number | null
 }
 
 export interface RecordFault {
-  /** Which record, in the words of the implementation: a file's name. */
+  /** Which record, in the words of the implementation: a file's name. Safe to show. */
   readonly source: string
   readonly reason: string
 }
 
 export type InstanceChange =
+  /** `changed`: its record or its verdict. `gone`: no entry any more; how it was last known. */
   | { readonly kind: 'appeared' | 'changed' | 'gone'; readonly entry: InstanceEntry }
-  | { readonly kind: 'fault'; readonly fault: RecordFault }
+  /** `mended`: what was wrong there is no more. */
+  | { readonly kind: 'fault' | 'mended'; readonly fault: RecordFault }

@@ -1,3 +1,4 @@
+import { isLocalPeer } from '../../lib/address.ts'
 import { type ErrorCode, ServiceError } from '../../lib/errors.ts'
 import type { Secret } from '../../lib/secret.ts'
 
@@ -8,18 +9,12 @@ export interface Refusal {
   readonly headers: Readonly<Record<string, string>>
 }
 
-/**
- * Only programs of this machine may write state, whatever address the server is bound to. A peer
- * with the very address that it reached is one: no packet from outside can carry that address.
- */
+/** Only programs of this machine may write state, whatever address the server is bound to. */
 export function checkPeer(
   remoteAddress: string | undefined,
   localAddress: string | undefined,
 ): Refusal | null {
-  if (isLoopback(remoteAddress)) return null
-  if (remoteAddress !== undefined && remoteAddress !== '') {
-    if (plain(remoteAddress) === plain(localAddress ?? '')) return null
-  }
+  if (isLocalPeer(remoteAddress, localAddress)) return null
   return refusal(
     'peer_not_loopback',
     'request_refused',
@@ -95,18 +90,6 @@ export function checkArtefactMediaType(contentType: string | undefined): Refusal
   const form = /^(multipart\/form-data|application\/x-www-form-urlencoded)\b/i
   if (form.test(contentType)) return unsupported('a form is not an artefact', hint)
   return null
-}
-
-/** 127.0.0.0/8 and ::1, also as IPv4 inside IPv6. */
-export function isLoopback(address: string | undefined): boolean {
-  if (address === undefined) return false
-  const bare = plain(address)
-  return bare === '::1' || /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(bare)
-}
-
-/** IPv4 inside IPv6 as IPv4. */
-function plain(address: string): string {
-  return address.toLowerCase().replace(/^::ffff:/, '')
 }
 
 function unsupported(message: string, hint: string): Refusal {

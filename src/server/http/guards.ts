@@ -26,9 +26,16 @@ const single = new Set([
   'content-length',
   'mcp-session-id',
   'mcp-protocol-version',
+  'mcp-method',
+  'mcp-name',
 ])
 
-const singleLengths = new Set([...single].map(name => name.length))
+/** Most headers are none of these: their length and first letter tell, without a copy of the name. */
+const singleMarks = new Set([...single].map(markOf))
+
+function markOf(name: string): number {
+  return (name.length << 8) | (name.charCodeAt(0) | 0x20)
+}
 
 /**
  * Names a header that was sent twice although it decides something. Node keeps the first or joins
@@ -38,7 +45,7 @@ export function findDuplicateHeader(rawHeaders: readonly string[]): string | nul
   let seen: string[] | undefined
   for (let at = 0; at < rawHeaders.length; at += 2) {
     const written = rawHeaders[at] ?? ''
-    if (!singleLengths.has(written.length)) continue
+    if (!singleMarks.has(markOf(written))) continue
     const name = written.toLowerCase()
     if (!single.has(name)) continue
     if (seen === undefined) seen = [name]

@@ -1,18 +1,27 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Clock } from '../../lib/clock.ts'
 import type { Logger } from '../../lib/logger.ts'
+import { readBody } from '../http/body.ts'
+import { isJsonType } from '../http/media.ts'
 import type { Limits } from '../options.ts'
 import type { ServedResources } from '../resources/served-resources.ts'
+import { classify } from './era.ts'
 import { rpcCodes } from './errors.ts'
+import { GatheredWrites } from './gathered-writes.ts'
+import { HeldAnswers } from './held-answers.ts'
+import type { ServerIdentity } from './identity.ts'
+import { parseBody } from './json-rpc.ts'
 import { errorMessage } from './json-text.ts'
 import { KeepAlive } from './keep-alive.ts'
 import { SessionEndpoint } from './legacy/endpoint.ts'
-import type { ServerIdentity } from './legacy/initialize.ts'
-import { createMethods } from './legacy/methods.ts'
+import { createMethods as createSessionMethods } from './legacy/methods.ts'
 import { Sessions } from './legacy/sessions.ts'
+import { StatelessEndpoint } from './modern/endpoint.ts'
+import { createMethods as createStatelessMethods } from './modern/methods.ts'
+import { createResultOpenings } from './modern/result.ts'
 import { createResourceMethods } from './resource-methods.ts'
 import type { RequestNotes } from './request-notes.ts'
-import { sendRefusal } from './send.ts'
+import { sendJson, sendRefusal } from './send.ts'
 import { SubscriptionHub } from './subscriptions.ts'
 
 export interface McpEndpoint {
@@ -30,25 +39,67 @@ export interface McpEndpointParts {
   log: Logger
 }
 
-/** `/mcp`: wires the eras to the registry and chooses by HTTP method. */
+/** `/mcp`: reads a POST, chooses the era that answers it, and wires both eras to the resources. */
 export function createMcpEndpoint(parts: McpEndpointParts): McpEndpoint {
-  const { registry, resourcesEnabled, limits, clock } = parts
+  const { registry, resourcesEnabled, identity, limits, clock, log } = parts
   const hub = new SubscriptionHub(limits)
   const keepAlive = new KeepAlive(limits)
+  const held = new HeldAnswers(limits.maxHeldAnswerBytes)
+  const gathered = new GatheredWrites()
   const sessions = new Sessions({ hub, clock, limits })
-  const resources = createResourceMethods(registry)
-  const methods = createMethods(resourcesEnabled ? { registry, hub, resources } : null)
-  const endpoint = new SessionEndpoint({ ...parts, sessions, methods, keepAlive })
+  const resources = resourcesEnabled ? createResourceMethods(registry) : null
+  const legacy = new SessionEndpoint({
+    ...parts,
+    sessions,
+    keepAlive,
+    held,
+    gathered,
+    methods: createSessionMethods(resources === null ? null : { registry, hub, resources }),
+  })
+  const openings = createResultOpenings(identity, limits)
+  const modern = new StatelessEndpoint({
+    methods: createStatelessMethods({ identity, openings, resources }),
+    held,
+    log,
+  })
   const detach = registry.listen(hub)
+  const bodyLimits = {
+    maxBytes: limits.maxRequestBytes,
+    timeoutMs: limits.bodyTimeoutMs,
+    maxMs: limits.maxBodyMs,
+  }
+
+  async function post(
+    req: IncomingMessage,
+    res: ServerResponse,
+    notes: RequestNotes,
+  ): Promise<void> {
+    const body = await readBody(req, bodyLimits)
+    if (!isJsonType(req.headers['content-type'])) {
+      const error = { code: rpcCodes.refused, message: 'Content-Type must be application/json' }
+      return sendJson(res, 415, errorMessage(null, error))
+    }
+    const inbound = parseBody(body, limits.maxJsonDepth)
+    const classified = classify(req.headers, inbound)
+    switch (classified.era) {
+      case 'legacy':
+        return legacy.post(req, res, inbound, notes)
+      case 'modern':
+        return modern.post(req, res, classified.message, notes)
+      case 'none':
+        return sendJson(res, 400, errorMessage(classified.id, classified.error))
+    }
+  }
+
   return {
     handle(req, res, notes) {
       switch (req.method) {
         case 'POST':
-          return endpoint.post(req, res, notes)
+          return post(req, res, notes)
         case 'GET':
-          return endpoint.get(req, res, notes)
+          return legacy.get(req, res, notes)
         case 'DELETE':
-          return endpoint.delete(req, res, notes)
+          return legacy.delete(req, res, notes)
         default: {
           const error = { code: rpcCodes.refused, message: 'method not allowed' }
           const allow = { Allow: 'GET, POST, DELETE' }

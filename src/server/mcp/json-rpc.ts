@@ -1,4 +1,6 @@
-import { type JsonObject, isJsonObject } from '../../lib/json.ts'
+import { isUtf8 } from 'node:buffer'
+import { type JsonObject, isJsonObject, parseJson } from '../../lib/json.ts'
+import { rpcCodes } from './errors.ts'
 
 export type RequestId = string | number
 
@@ -7,9 +9,35 @@ export type Message =
   | { kind: 'request'; id: RequestId; method: string; params: JsonObject }
   | { kind: 'notification'; method: string; params: JsonObject }
   | { kind: 'response' }
-  | { kind: 'invalid'; id: RequestId | null; problem: string }
+  | { kind: 'invalid'; id: RequestId | null; code: number; problem: string }
+
+export type RequestMessage = Message & { kind: 'request' }
+export type NotificationMessage = Message & { kind: 'notification' }
+
+/** The body of a POST: one message, or the elements of a batch as they came. */
+export type Inbound = Message | readonly unknown[]
+
+/** Takes the bytes of a body apart. What is no JSON, or nests too deep, is an invalid message. */
+export function parseBody(body: Buffer, maxDepth: number): Inbound {
+  // Replacement characters would change what was asked for: bytes that are no text are refused.
+  if (!isUtf8(body)) return noJson
+  const parsed = parseJson(body.toString('utf8'), maxDepth)
+  if (parsed.ok) return Array.isArray(parsed.value) ? parsed.value : parseMessage(parsed.value)
+  if (parsed.failure === 'syntax') return noJson
+  return invalid(null, `the body nests more than ${maxDepth} levels deep`)
+}
+
+export function isBatch(inbound: Inbound): inbound is readonly unknown[] {
+  return Array.isArray(inbound)
+}
 
 const noParams: JsonObject = Object.freeze({})
+const noJson: Message = Object.freeze({
+  kind: 'invalid',
+  id: null,
+  code: rpcCodes.parseError,
+  problem: 'the body is not valid JSON',
+})
 
 /** Sorts one parsed JSON value. Every member is checked, none is trusted. */
 export function parseMessage(value: unknown): Message {
@@ -33,5 +61,5 @@ function isRequestId(id: unknown): id is RequestId {
 }
 
 function invalid(id: RequestId | null, problem: string): Message {
-  return { kind: 'invalid', id, problem }
+  return { kind: 'invalid', id, code: rpcCodes.invalidRequest, problem }
 }

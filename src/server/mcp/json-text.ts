@@ -22,6 +22,11 @@ export class JsonText {
   static of(value: unknown): JsonText {
     return new JsonText([JSON.stringify(value)])
   }
+
+  /** The members of an object without its braces: more can be put before them, see `ResultOpening`. */
+  static membersOf(value: object): JsonText {
+    return new JsonText([JSON.stringify(value).slice(1, -1)])
+  }
 }
 
 /** From here on a text is encoded once and its bytes are shared by all who are sent them. */
@@ -36,13 +41,39 @@ function partLength(part: JsonPart): number {
   return part instanceof Uint8Array ? part.byteLength : base64Length(part.size)
 }
 
-/** The answer to a request: the result with an envelope around it, nothing serialised again. */
-export function resultMessage(id: RequestId, result: JsonText): JsonText {
-  const head = `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":`
-  return new EnvelopedText(head, result)
+/** Members that an era puts before those of every result, serialised once. */
+export class ResultOpening {
+  readonly text: string
+  readonly byteLength: number
+
+  /** With members, the result must have some of its own, too: a comma stands between. */
+  constructor(members: object = {}) {
+    const text = JSON.stringify(members).slice(1, -1)
+    this.text = text === '' ? '' : `${text},`
+    this.byteLength = Buffer.byteLength(this.text)
+  }
 }
 
-export function errorMessage(id: RequestId | null, error: RpcError): JsonText {
+const plainOpening = new ResultOpening()
+const envelopeHead = '{"jsonrpc":"2.0","id":'
+const resultHead = ',"result":{'
+const tail = '}}'
+const frameLength = envelopeHead.length + resultHead.length + tail.length
+
+/** The answer to a request: an envelope around the members of the result, nothing serialised again. */
+export function resultMessage(
+  id: RequestId,
+  members: JsonText,
+  opening: ResultOpening = plainOpening,
+): JsonText {
+  const idText = JSON.stringify(id)
+  const head = `${envelopeHead}${idText}${resultHead}${opening.text}`
+  const length = frameLength + Buffer.byteLength(idText) + opening.byteLength
+  return new EnvelopedText(head, members, length)
+}
+
+/** Without an id where the revision leaves it out: undefined. */
+export function errorMessage(id: RequestId | null | undefined, error: RpcError): JsonText {
   return JsonText.of({ jsonrpc: '2.0', id, error })
 }
 
@@ -51,12 +82,12 @@ class EnvelopedText implements JsonText {
   readonly parts: readonly JsonPart[]
   readonly byteLength: number
 
-  constructor(head: string, inner: JsonText) {
+  constructor(head: string, inner: JsonText, addedLength: number) {
     const [only] = inner.parts
     this.parts =
       inner.parts.length === 1 && typeof only === 'string'
-        ? [`${head}${only}}`]
-        : [head, ...inner.parts, '}']
-    this.byteLength = inner.byteLength + Buffer.byteLength(head) + 1
+        ? [`${head}${only}${tail}`]
+        : [head, ...inner.parts, tail]
+    this.byteLength = inner.byteLength + addedLength
   }
 }

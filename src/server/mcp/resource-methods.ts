@@ -8,7 +8,10 @@ import { JsonText, type JsonPart } from './json-text.ts'
 
 type Answer = JsonText | Promise<JsonText>
 
-/** The methods on resources that all revisions share, from checked params to serialised result. */
+/**
+ * The methods on resources that all revisions share, from unchecked params to the serialised members
+ * of the result: each era puts its own before them.
+ */
 export interface ResourceMethods {
   list(params: JsonObject): Answer
   listTemplates(params: JsonObject): Answer
@@ -26,7 +29,7 @@ export function createResourceMethods(registry: ServedResources): ResourceMethod
 
   const serialisePage = (page: ListPage) =>
     remembered(pages, page, () =>
-      JsonText.of({
+      JsonText.membersOf({
         resources: page.descriptors,
         ...(page.nextCursor === undefined ? {} : { nextCursor: page.nextCursor }),
       }),
@@ -42,7 +45,7 @@ export function createResourceMethods(registry: ServedResources): ResourceMethod
     listTemplates(params) {
       // All templates fit one page, so no cursor was ever handed out for them.
       if (cursorOf(params) !== undefined) throw new ResourceUriInvalid('unknown cursor')
-      return JsonText.of({ resourceTemplates: registry.templates() })
+      return JsonText.membersOf({ resourceTemplates: registry.templates() })
     },
     read(params) {
       const contents = registry.read(params.uri)
@@ -64,7 +67,7 @@ export function createResourceMethods(registry: ServedResources): ResourceMethod
       }
       const { name, value } = argument
       const completion = await registry.complete(ref.uri, name, value, resolvedOf(params.context))
-      return JsonText.of({ completion })
+      return JsonText.membersOf({ completion })
     },
   }
 }
@@ -106,7 +109,7 @@ function badContext(): ResourceUriInvalid {
 
 function contentsParts(contents: readonly Content[]): JsonPart[] {
   const parts: JsonPart[] = []
-  let text = '{"contents":['
+  let text = '"contents":['
   contents.forEach((content, index) => {
     if (index > 0) text += ','
     if ('text' in content) {
@@ -118,7 +121,7 @@ function contentsParts(contents: readonly Content[]): JsonPart[] {
     parts.push(`${text}${JSON.stringify(rest).slice(0, -1)},"blob":"`, blobPart(blob))
     text = '"}'
   })
-  parts.push(`${text}]}`)
+  parts.push(`${text}]`)
   return parts
 }
 

@@ -1,3 +1,5 @@
+import { toRfc3339 } from '../../lib/clock.ts'
+import type { MaybePromise } from './maybe-promise.ts'
 import type {
   CompletionContext,
   CompletionValues,
@@ -5,15 +7,22 @@ import type {
   Descriptor,
   Template,
 } from './producer.ts'
-import { toRfc3339 } from '../../lib/clock.ts'
 import type { ResourceUri } from './resource-uri.ts'
 
-/** A producer of this folder: always synchronous, given the URI already taken apart. */
+/** A producer of the product's own for one scheme, given the URI already taken apart. */
 export interface BuiltIn {
   list(): readonly Descriptor[]
-  read(uri: ResourceUri): readonly Content[]
+  read(uri: ResourceUri): MaybePromise<readonly Content[]>
   templates(): readonly Template[]
-  complete(variable: string, prefix: string, context: CompletionContext): CompletionValues
+  complete(
+    variable: string,
+    prefix: string,
+    context: CompletionContext,
+  ): MaybePromise<CompletionValues>
+  /** The spelling under which updates of the URI are announced; undefined: the URI normalised. */
+  canonical?(uri: ResourceUri): string | undefined
+  /** Do updates of the URI ever come? Absent: they do, unless the scheme is one that is polled. */
+  pushes?(uri: ResourceUri): boolean
 }
 
 /** One JSON content, frozen: returned again it says "unchanged". */

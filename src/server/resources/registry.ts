@@ -1,4 +1,4 @@
-import { type Clock, systemClock } from '../../lib/clock.ts'
+import type { Clock } from '../../lib/clock.ts'
 import { ServiceError } from '../../lib/errors.ts'
 import { type Logger, silentLogger } from '../../lib/logger.ts'
 import type { Limits } from '../options.ts'
@@ -6,21 +6,20 @@ import { AuditProducer, auditRecentUri } from './audit.ts'
 import { AuditLog } from './audit-log.ts'
 import type { Completion } from './completion.ts'
 import { CustomProducer } from './custom-producer.ts'
-import { ResourceUriInvalid } from './errors.ts'
-import { Listeners, type ResourceListener } from './listeners.ts'
-import { type ListPage, Listing } from './listing.ts'
+import { ResourceDesk } from './desk.ts'
+import type { ResourceListener } from './listeners.ts'
+import type { ListPage } from './listing.ts'
 import type { MaybePromise } from './maybe-promise.ts'
+import { noCapture } from './no-capture.ts'
 import type { Content, PagedProducer, ResourceProducer, Template } from './producer.ts'
-import { type ResourceUri, createUriParser, isScheme, normaliseUri } from './resource-uri.ts'
-import { ResourceRoutes } from './routes.ts'
+import { isScheme, normaliseUri } from './resource-uri.ts'
 import { SceneProducer, sceneCurrentUri, sceneDeltaUri } from './scene.ts'
 import { SceneState } from './scene-state.ts'
 import type { Attachment, SchemeSource, SchemeState } from './scheme-source.ts'
 import type { ServedResources } from './served-resources.ts'
-import { isPolledScheme, isReservedScheme } from './schemes.ts'
+import { isReservedScheme } from './schemes.ts'
 import { SessionEventBuffer } from './session-event-buffer.ts'
 import { SessionEventsProducer } from './session-events.ts'
-import { Throttle } from './throttle.ts'
 import { type Timer, systemTimer } from './timer.ts'
 
 export interface ResourceRegistryOptions {
@@ -38,48 +37,41 @@ export interface ResourceRegistryOptions {
  */
 export class ResourceRegistry implements ServedResources {
   readonly #limits: Limits
-  readonly #parseUri: ReturnType<typeof createUriParser>
   readonly #log: Logger
   readonly #timer: Timer
   readonly #scene: SceneState
   readonly #audit: AuditProducer
   readonly #events: SessionEventsProducer
-  readonly #routes: ResourceRoutes
-  readonly #listing: Listing
-  readonly #listeners: Listeners
-  readonly #listChanges: Throttle
+  readonly #desk: ResourceDesk
   #frozen = false
   #unwire = () => {}
 
   constructor(options: ResourceRegistryOptions) {
-    const { limits, clock = systemClock, log = silentLogger, timer = systemTimer } = options
+    const { limits, clock, log = silentLogger, timer = systemTimer } = options
     this.#limits = limits
-    this.#parseUri = createUriParser(limits.maxUriChars, limits.maxParsedUris)
     this.#log = log
     this.#timer = timer
-    this.#listeners = new Listeners(log)
-    this.#listChanges = new Throttle(
-      limits.listChangedIntervalMs,
-      () => this.#listeners.listChanged(),
-      { clock, timer },
-    )
     const sceneChanged = () => {
-      this.#listeners.resourceUpdated(sceneCurrentUri)
-      this.#listeners.resourceUpdated(sceneDeltaUri)
+      this.#desk.updated(sceneCurrentUri)
+      this.#desk.updated(sceneDeltaUri)
     }
     this.#scene = new SceneState(limits, sceneChanged, clock)
     this.#audit = new AuditProducer(limits)
     this.#events = new SessionEventsProducer(limits)
-    this.#routes = new ResourceRoutes({
+    this.#desk = new ResourceDesk({
       builtIns: {
         scene: new SceneProducer(this.#scene, limits),
         audit: this.#audit,
         events: this.#events,
+        capture: noCapture,
       },
       artefacts: options.enableArtefactResources ? options.artefacts : undefined,
+      disabled: { artefact: 'the server runs with artefacts switched off' },
+      limits,
+      clock,
       log,
+      timer,
     })
-    this.#listing = new Listing(this.#routes, limits)
   }
 
   /**
@@ -109,7 +101,7 @@ export class ResourceRegistry implements ServedResources {
     if (!(log instanceof AuditLog)) throw new TypeError('wireAuditLog takes an AuditLog')
     if (this.#audit.log !== undefined) throw misuse('an audit log is wired already')
     this.#audit.wire(log)
-    this.#unwire = log.onRecord(() => this.#listeners.resourceUpdated(auditRecentUri))
+    this.#unwire = log.onRecord(() => this.#desk.updated(auditRecentUri))
   }
 
   /** The wired audit log: where the server records what it refused. */
@@ -123,12 +115,12 @@ export class ResourceRegistry implements ServedResources {
       throw new TypeError('registerSessionEventBuffer takes a SessionEventBuffer')
     }
     this.#events.register(buffer)
-    this.#listChanges.request()
+    this.#desk.listChanged()
   }
 
   /** The buffer is listed and read no more; one that is not registered changes nothing. */
   removeSessionEventBuffer(buffer: SessionEventBuffer): void {
-    if (this.#events.remove(buffer)) this.#listChanges.request()
+    if (this.#events.remove(buffer)) this.#desk.listChanged()
   }
 
   /**
@@ -143,8 +135,8 @@ export class ResourceRegistry implements ServedResources {
     const { limits, log, timer } = { limits: this.#limits, log: this.#log, timer: this.#timer }
     const custom = new CustomProducer(producer, { limits, log, timer })
     this.#assertFree(custom.scheme)
-    this.#routes.add(custom)
-    this.#listChanges.request()
+    this.#desk.routes.add(custom)
+    this.#desk.listChanged()
   }
 
   /**
@@ -153,20 +145,20 @@ export class ResourceRegistry implements ServedResources {
    */
   attach(source: SchemeSource): Attachment {
     this.#assertFree(source.scheme)
-    this.#routes.attach(source)
-    this.#listChanges.request()
+    this.#desk.routes.attach(source)
+    this.#desk.listChanged()
     let attached = true
     return {
       listChanged: () => {
         if (!attached) return
-        this.#routes.templatesChanged()
-        this.#listChanges.request()
+        this.#desk.routes.templatesChanged()
+        this.#desk.listChanged()
       },
       detach: () => {
         if (!attached) return
         attached = false
-        this.#routes.detach(source)
-        this.#listChanges.request()
+        this.#desk.routes.detach(source)
+        this.#desk.listChanged()
       },
     }
   }
@@ -174,7 +166,7 @@ export class ResourceRegistry implements ServedResources {
   /** May a source take the scheme? Reserved ones are the product's built-in resources. */
   schemeState(scheme: string): SchemeState {
     if (isReservedScheme(scheme)) return 'reserved'
-    return this.#routes.serves(scheme) ? 'taken' : 'free'
+    return this.#desk.routes.serves(scheme) ? 'taken' : 'free'
   }
 
   /**
@@ -182,10 +174,10 @@ export class ResourceRegistry implements ServedResources {
    * other scheme, `ResourceUriInvalid` for what is no URI.
    */
   notifyUpdated(uri: string): void {
-    const { scheme } = this.#parsed(uri)
+    const { scheme } = this.#desk.parsed(uri)
     if (isReservedScheme(scheme)) throw misuse(`updates of ${scheme}:// are the server's own`)
-    if (!this.#routes.serves(scheme)) throw misuse(`no producer serves ${scheme}://`)
-    this.#listeners.resourceUpdated(normaliseUri(uri))
+    if (!this.#desk.routes.serves(scheme)) throw misuse(`no producer serves ${scheme}://`)
+    this.#desk.updated(normaliseUri(uri))
   }
 
   /** The server starts: wiring ends here. */
@@ -196,54 +188,44 @@ export class ResourceRegistry implements ServedResources {
   /** The server stopped: no listener and no timer stays behind. */
   close(): void {
     this.#unwire()
-    this.#listChanges.close()
-    this.#listeners.clear()
+    this.#desk.close()
   }
 
   page(cursor: unknown): MaybePromise<ListPage> {
-    return this.#listing.page(cursor)
+    return this.#desk.page(cursor)
   }
 
   templates(): readonly Template[] {
-    return this.#routes.templates()
+    return this.#desk.templates()
   }
 
   read(uri: unknown): MaybePromise<readonly Content[]> {
-    return this.#routes.read(this.#parsed(uri))
+    return this.#desk.read(uri)
   }
 
   assertSubscribable(uri: unknown): string {
-    const parsed = this.#parsed(uri)
-    this.#routes.assertServed(parsed)
-    return normaliseUri(parsed.text)
+    return this.#desk.assertSubscribable(uri)
   }
 
   canonical(uri: unknown): string {
-    return normaliseUri(this.#parsed(uri).text)
+    return this.#desk.canonical(uri)
   }
 
   pushes(uri: unknown): boolean {
-    const parsed = this.#parseUri(uri)
-    return parsed.ok && !isPolledScheme(parsed.value.scheme)
+    return this.#desk.pushes(uri)
   }
 
   complete(...asked: Parameters<ServedResources['complete']>): Promise<Completion> {
-    return this.#routes.complete(...asked)
+    return this.#desk.complete(...asked)
   }
 
   listen(listener: ResourceListener): () => void {
-    return this.#listeners.add(listener)
+    return this.#desk.listen(listener)
   }
 
   /** Artefacts appeared or went. */
   artefactsChanged(): void {
-    if (this.#routes.artefacts !== undefined) this.#listChanges.request()
-  }
-
-  #parsed(uri: unknown): ResourceUri {
-    const parsed = this.#parseUri(uri)
-    if (!parsed.ok) throw new ResourceUriInvalid(parsed.failure)
-    return parsed.value
+    if (this.#desk.routes.artefacts !== undefined) this.#desk.listChanged()
   }
 
   #assertFree(scheme: string): void {

@@ -8,16 +8,16 @@ import type { ListSources } from './listing.ts'
 import { type MaybePromise, recovered } from './maybe-promise.ts'
 import type { Content, Descriptor, PagedProducer, Template } from './producer.ts'
 import { ownReadError } from './producer-failure.ts'
-import type { ResourceUri } from './resource-uri.ts'
+import { type ResourceUri, normaliseUri } from './resource-uri.ts'
 import type { SchemeSource } from './scheme-source.ts'
-
-const captureUri = 'capture://current_window'
+import { isPolledScheme } from './schemes.ts'
 
 export interface ResourceRoutesOptions {
   /** By scheme, in the order of the listing. */
   builtIns: Readonly<Record<string, BuiltIn>>
-  /** Undefined when they are switched off. */
-  artefacts: PagedProducer | undefined
+  artefacts?: PagedProducer | undefined
+  /** Schemes that are known and switched off → why. */
+  disabled?: Readonly<Record<string, string>>
   log: Logger
 }
 
@@ -28,12 +28,14 @@ export class ResourceRoutes implements ListSources {
   readonly #custom = new Map<string, CustomProducer>()
   readonly #attached = new Map<string, SchemeSource>()
   readonly #artefactSource: ArtefactSource | undefined
+  readonly #disabled: ReadonlyMap<string, string>
   readonly #log: Logger
   #owned: ReadonlyMap<string, OwnedTemplate> | undefined
   #templates: readonly Template[] = []
 
-  constructor({ builtIns, artefacts, log }: ResourceRoutesOptions) {
+  constructor({ builtIns, artefacts, disabled = {}, log }: ResourceRoutesOptions) {
     this.#builtIns = new Map(Object.entries(builtIns))
+    this.#disabled = new Map(Object.entries(disabled))
     this.#log = log
     const source = artefacts && new ArtefactSource(artefacts, log)
     this.#artefactSource = source
@@ -74,19 +76,23 @@ export class ResourceRoutes implements ListSources {
     const custom = this.#custom.get(uri.scheme)
     if (custom !== undefined) return custom.read(uri.text)
     const attached = this.#attached.get(uri.scheme)
-    if (attached !== undefined) return this.#readAttached(attached, uri)
-    if (uri.scheme === 'artefact') return this.#enabledArtefacts(uri).read(uri.text)
-    if (uri.scheme === 'capture' && `capture://${uri.path}` === captureUri) {
-      throw new ResourceNotEnabled(uri.text, 'this server has no window to capture')
-    }
-    throw new ResourceNotFound(uri.text)
+    if (attached !== undefined) return this.#readOwn(uri, () => attached.read(uri.text))
+    return this.#artefactsFor(uri).read(uri.text)
   }
 
   /** Any URI of a served scheme: the resource may come later. */
   assertServed(uri: ResourceUri): void {
-    if (this.serves(uri.scheme) || uri.scheme === 'capture') return
-    if (uri.scheme !== 'artefact') throw new ResourceNotFound(uri.text)
-    this.#enabledArtefacts(uri)
+    if (!this.serves(uri.scheme)) this.#artefactsFor(uri)
+  }
+
+  /** The one spelling under which updates of the URI are announced. */
+  canonical(uri: ResourceUri): string {
+    return this.#builtIns.get(uri.scheme)?.canonical?.(uri) ?? normaliseUri(uri.text)
+  }
+
+  /** Do updates of the URI ever come? */
+  pushes(uri: ResourceUri): boolean {
+    return this.#builtIns.get(uri.scheme)?.pushes?.(uri) ?? !isPolledScheme(uri.scheme)
   }
 
   /** The same array until a producer is added or goes, or a source says that its own changed. */
@@ -123,27 +129,25 @@ export class ResourceRoutes implements ListSources {
     return [...this.#builtIns.values(), ...this.#custom.values(), ...this.#attached.values()]
   }
 
-  #readBuiltIn(producer: BuiltIn, uri: ResourceUri): readonly Content[] {
+  #readBuiltIn(producer: BuiltIn, uri: ResourceUri): MaybePromise<readonly Content[]> {
     if (!uri.plain) throw new ResourceNotFound(uri.text)
-    try {
-      return producer.read(uri)
-    } catch (error) {
-      throw ownReadError(error, uri.scheme, uri.text, this.#log)
-    }
+    return this.#readOwn(uri, () => producer.read(uri))
   }
 
-  #readAttached(source: SchemeSource, { text }: ResourceUri): MaybePromise<readonly Content[]> {
-    return recovered(
-      () => source.read(text),
-      error => {
-        throw ownReadError(error, source.scheme, text, this.#log)
-      },
-    )
+  #readOwn(
+    { scheme, text }: ResourceUri,
+    read: () => MaybePromise<readonly Content[]>,
+  ): MaybePromise<readonly Content[]> {
+    return recovered(read, error => {
+      throw ownReadError(error, scheme, text, this.#log)
+    })
   }
 
-  #enabledArtefacts(uri: ResourceUri): ArtefactSource {
-    if (this.#artefactSource !== undefined) return this.#artefactSource
-    throw new ResourceNotEnabled(uri.text, 'the server runs with artefacts switched off')
+  #artefactsFor(uri: ResourceUri): ArtefactSource {
+    const source = uri.scheme === 'artefact' ? this.#artefactSource : undefined
+    if (source !== undefined) return source
+    const why = this.#disabled.get(uri.scheme)
+    throw why === undefined ? new ResourceNotFound(uri.text) : new ResourceNotEnabled(uri.text, why)
   }
 
   #ownedTemplates(): ReadonlyMap<string, OwnedTemplate> {

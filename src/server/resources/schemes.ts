@@ -19,3 +19,8 @@ export function isReservedScheme(scheme: string): boolean {
 export function isPolledScheme(scheme: string): boolean {
   return polledSchemes.has(scheme)
 }
+
+/** Is the URI made from the bytes behind it? Then they never become others. */
+export function isContentAddressed(uri: unknown): boolean {
+  return typeof uri === 'string' && uri.startsWith('artefact://')
+}

@@ -118,6 +118,11 @@ describe('guards', () => {
     expect(findDuplicateHeader(['Mcp-Session-Id', 'a', 'mcp-session-id', 'a'])).to.equal(
       'mcp-session-id',
     )
+    for (const name of ['Mcp-Method', 'Mcp-Name', 'MCP-Protocol-Version', 'Content-Length']) {
+      expect(findDuplicateHeader([name, 'a', 'X-A', '', name.toUpperCase(), 'b'])).to.equal(
+        name.toLowerCase(),
+      )
+    }
   })
 
   it('reads the name of a Host header', () => {

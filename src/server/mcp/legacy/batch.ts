@@ -1,14 +1,11 @@
 import type { ServerResponse } from 'node:http'
 import { errorMessage, type JsonText } from '../json-text.ts'
-import { rpcCodes } from '../errors.ts'
-import type { Message } from '../json-rpc.ts'
+import type { Message, RequestMessage } from '../json-rpc.ts'
 import type { HeldAnswers } from '../held-answers.ts'
 import { drained, writeParts } from '../send.ts'
 
-type Request = Message & { kind: 'request' }
-
 export interface BatchParts {
-  dispatch: (request: Request) => JsonText | Promise<JsonText>
+  dispatch: (request: RequestMessage) => JsonText | Promise<JsonText>
   held: HeldAnswers
   /** False once the session has ended: what is left of the batch is then left alone. */
   isLive: () => boolean
@@ -30,7 +27,7 @@ export async function answerBatch(
     const id = message.id
     const answer =
       message.kind === 'invalid'
-        ? errorMessage(id, { code: rpcCodes.invalidRequest, message: message.problem })
+        ? errorMessage(id, { code: message.code, message: message.problem })
         : await dispatch(message)
     const { text, release } = held.admit(id, answer)
     try {

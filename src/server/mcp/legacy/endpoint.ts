@@ -1,24 +1,27 @@
-import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Clock } from '../../../lib/clock.ts'
 import { ServiceError } from '../../../lib/errors.ts'
-import { parseJson } from '../../../lib/json.ts'
 import type { Logger } from '../../../lib/logger.ts'
-import { fail } from '../../../lib/result.ts'
-import { readBody } from '../../http/body.ts'
-import { accepts, isJsonType } from '../../http/media.ts'
+import { accepts } from '../../http/media.ts'
 import type { Limits } from '../../options.ts'
 import { legacyCodes, rpcCodes, toRpcError } from '../errors.ts'
-import { HeldAnswers } from '../held-answers.ts'
-import { GatheredWrites } from '../gathered-writes.ts'
+import type { HeldAnswers } from '../held-answers.ts'
+import type { GatheredWrites } from '../gathered-writes.ts'
+import type { ServerIdentity } from '../identity.ts'
 import { errorMessage, JsonText, resultMessage } from '../json-text.ts'
-import { type Message, parseMessage } from '../json-rpc.ts'
+import {
+  type Inbound,
+  type Message,
+  type RequestMessage,
+  isBatch,
+  parseMessage,
+} from '../json-rpc.ts'
 import type { KeepAlive } from '../keep-alive.ts'
 import type { RequestNotes } from '../request-notes.ts'
 import { sendJson, sendRefusal } from '../send.ts'
 import { answerBatch } from './batch.ts'
 import { EventStream } from './event-stream.ts'
-import { initializeResult, parseInitialize, type ServerIdentity } from './initialize.ts'
+import { initializeResult, parseInitialize } from './initialize.ts'
 import type { MethodTable } from './methods.ts'
 import { allowsBatches, isSessionRevision, sessionRevisions } from './revisions.ts'
 import type { Session, Sessions } from './sessions.ts'
@@ -27,6 +30,8 @@ export interface SessionEndpointParts {
   sessions: Sessions
   methods: MethodTable
   keepAlive: KeepAlive
+  held: HeldAnswers
+  gathered: GatheredWrites
   identity: ServerIdentity
   resourcesEnabled: boolean
   limits: Limits
@@ -34,46 +39,27 @@ export interface SessionEndpointParts {
   log: Logger
 }
 
-type Request = Message & { kind: 'request' }
-
 /** Streamable HTTP with sessions: POST, GET and DELETE of revisions 2024-11-05 to 2025-11-25. */
 export class SessionEndpoint {
   readonly #parts: SessionEndpointParts
-  readonly #held: HeldAnswers
-  readonly #gathered = new GatheredWrites()
   #lastGoodAccept: string | undefined
 
   constructor(parts: SessionEndpointParts) {
     this.#parts = parts
-    this.#held = new HeldAnswers(parts.limits.maxHeldAnswerBytes)
   }
 
-  async post(req: IncomingMessage, res: ServerResponse, notes: RequestNotes): Promise<void> {
-    const { limits } = this.#parts
-    const body = await readBody(req, {
-      maxBytes: limits.maxRequestBytes,
-      timeoutMs: limits.bodyTimeoutMs,
-      maxMs: limits.maxBodyMs,
-    })
-    const { accept, 'content-type': contentType } = req.headers
-    if (!isJsonType(contentType)) {
-      return this.#refuse(res, 415, rpcCodes.refused, 'Content-Type must be application/json')
-    }
-    if (!this.#acceptsAnswers(accept)) {
+  post(
+    req: IncomingMessage,
+    res: ServerResponse,
+    inbound: Inbound,
+    notes: RequestNotes,
+  ): void | Promise<void> {
+    if (!this.#acceptsAnswers(req.headers.accept)) {
       const message = 'Accept must allow both application/json and text/event-stream'
       return this.#refuse(res, 406, rpcCodes.refused, message)
     }
-    // Replacement characters would change what was asked for: bytes that are no text are refused.
-    const parsed = isUtf8(body)
-      ? parseJson(body.toString('utf8'), limits.maxJsonDepth)
-      : fail('syntax' as const)
-    if (!parsed.ok) {
-      return parsed.failure === 'syntax'
-        ? this.#refuse(res, 400, rpcCodes.parseError, 'the body is not valid JSON')
-        : this.#refuse(res, 400, rpcCodes.invalidRequest, tooDeep(limits.maxJsonDepth))
-    }
-    if (Array.isArray(parsed.value)) return this.#batch(req, res, parsed.value, notes)
-    return this.#single(req, res, parseMessage(parsed.value), notes)
+    if (isBatch(inbound)) return this.#batch(req, res, inbound, notes)
+    return this.#single(req, res, inbound, notes)
   }
 
   get(req: IncomingMessage, res: ServerResponse, notes: RequestNotes): void | Promise<void> {
@@ -83,8 +69,8 @@ export class SessionEndpoint {
     const session = this.#session(req, res, notes)
     // A client that left while it was being authenticated has no stream to keep.
     if (session === null || res.destroyed) return
-    const { clock, keepAlive } = this.#parts
-    const stream = new EventStream(res, this.#gathered, () => clock.now())
+    const { clock, keepAlive, gathered } = this.#parts
+    const stream = new EventStream(res, gathered, () => clock.now())
     const forget = keepAlive.add(stream)
     // Each message goes to exactly one stream of a session: the newest, the older one ends.
     session.stream?.end()
@@ -119,7 +105,7 @@ export class SessionEndpoint {
     notes: RequestNotes,
   ): void | Promise<void> {
     if (message.kind === 'invalid') {
-      return this.#refuse(res, 400, rpcCodes.invalidRequest, message.problem, message.id)
+      return this.#refuse(res, 400, message.code, message.problem, message.id)
     }
     if (message.kind === 'request' && message.method === 'initialize') {
       notes.rpc = message.method
@@ -138,8 +124,8 @@ export class SessionEndpoint {
       : this.#answer(res, message.id, answer)
   }
 
-  #answer(res: ServerResponse, id: Request['id'], answer: JsonText): void | Promise<void> {
-    const { text, release } = this.#held.admit(id, answer)
+  #answer(res: ServerResponse, id: RequestMessage['id'], answer: JsonText): void | Promise<void> {
+    const { text, release } = this.#parts.held.admit(id, answer)
     if (release !== null) res.once('close', release)
     return sendJson(res, 200, text)
   }
@@ -173,7 +159,7 @@ export class SessionEndpoint {
     notes.rpc = `batch of ${values.length}`
     return answerBatch(res, messages, {
       dispatch: request => this.#dispatch(request, session),
-      held: this.#held,
+      held: this.#parts.held,
       isLive: () => this.#parts.sessions.isLive(session),
     })
   }
@@ -181,7 +167,7 @@ export class SessionEndpoint {
   #initialize(
     req: IncomingMessage,
     res: ServerResponse,
-    request: Request,
+    request: RequestMessage,
     notes: RequestNotes,
   ): void | Promise<void> {
     const { sessions, identity, resourcesEnabled } = this.#parts
@@ -200,7 +186,7 @@ export class SessionEndpoint {
       const message = 'every session of this server is in use; try again later'
       return this.#refuse(res, 503, rpcCodes.refused, message, request.id, { 'Retry-After': '30' })
     }
-    const result = JsonText.of(initializeResult(revision.value, identity, resourcesEnabled))
+    const result = JsonText.membersOf(initializeResult(revision.value, identity, resourcesEnabled))
     return sendJson(res, 200, resultMessage(request.id, result), { 'Mcp-Session-Id': session.id })
   }
 
@@ -235,14 +221,14 @@ export class SessionEndpoint {
     status: number,
     code: number,
     message: string,
-    id: Request['id'] | null = null,
+    id: RequestMessage['id'] | null = null,
     headers: Readonly<Record<string, string>> = {},
   ): void | Promise<void> {
     const answer = errorMessage(id, { code, message })
     return sendRefusal(res, status, answer, headers, this.#parts.limits.refusedBodyDrainMs)
   }
 
-  #dispatch(request: Request, session: Session): JsonText | Promise<JsonText> {
+  #dispatch(request: RequestMessage, session: Session): JsonText | Promise<JsonText> {
     const { id, method, params } = request
     const run = this.#parts.methods.get(method)
     if (run === undefined) {
@@ -260,7 +246,7 @@ export class SessionEndpoint {
     }
   }
 
-  #failed({ id, method }: Request, error: unknown): JsonText {
+  #failed({ id, method }: RequestMessage, error: unknown): JsonText {
     const rpcError = toRpcError(error, legacyCodes)
     // A failed read is logged where it failed; what the client did to itself is no trouble at all.
     if (!(error instanceof ServiceError) || error.code === 'internal') {
@@ -268,8 +254,4 @@ export class SessionEndpoint {
     }
     return errorMessage(id, rpcError)
   }
-}
-
-function tooDeep(maxDepth: number): string {
-  return `the body nests more than ${maxDepth} levels deep`
 }

@@ -1,12 +1,7 @@
 import { isJsonObject, type JsonObject } from '../../../lib/json.ts'
 import { type Result, fail, ok } from '../../../lib/result.ts'
+import type { ServerIdentity } from '../identity.ts'
 import { type SessionRevision, negotiate } from './revisions.ts'
-
-export interface ServerIdentity {
-  readonly name: string
-  readonly title: string
-  readonly version: string
-}
 
 /** The revision to speak, from the params of `initialize`. */
 export function parseInitialize(params: JsonObject): Result<SessionRevision, string> {
@@ -17,18 +12,13 @@ export function parseInitialize(params: JsonObject): Result<SessionRevision, str
   return ok(negotiate(protocolVersion))
 }
 
-const instructions =
-  'Live state of an application as resources. Read scene://current for the scene, ' +
-  'scene://delta for what changed last, audit://recent for what was done. Subscribe to be told ' +
-  'of changes, then read again: an update carries only the URI.'
-
 /** InitializeResult. A capability appears only where the revision defines it. */
 export function initializeResult(
   revision: SessionRevision,
   server: ServerIdentity,
   resourcesEnabled: boolean,
 ): object {
-  const { name, title, version } = server
+  const { name, title, version, instructions } = server
   return {
     protocolVersion: revision,
     capabilities: resourcesEnabled

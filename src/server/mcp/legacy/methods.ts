@@ -10,7 +10,7 @@ export type Method = (params: JsonObject, session: Session) => JsonText | Promis
 /** A method that is not in the table does not exist: −32601. */
 export type MethodTable = ReadonlyMap<string, Method>
 
-const empty = JsonText.of({})
+const empty = JsonText.membersOf({})
 
 export interface MethodParts {
   registry: ServedResources

@@ -1,8 +1,8 @@
 import { expect } from 'chai'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
-import { findPortHolder, listeningInodes } from '../../../src/lib/cli/port-holder.ts'
-import { skipBecause } from '../../helpers/skip.ts'
+import { findPortHolder, listeningInodes } from '../../src/lib/port-holder.ts'
+import { skipBecause } from '../helpers/skip.ts'
 
 const table = `  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
    0: 0100007F:223D 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 4711 1

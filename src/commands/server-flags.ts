@@ -1,0 +1,69 @@
+import * as Flags from '@oclif/core/flags'
+import { logLevels } from '../lib/cli/log-level.ts'
+
+export interface AddressFlagTexts {
+  readonly port: number
+  /** What is called, in help texts. */
+  readonly server: string
+  readonly publicUrl: string
+}
+
+/** Where a server listens, and who may ask; `address-flags.ts` checks the values. */
+export function addressFlags({ port, server, publicUrl }: AddressFlagTexts) {
+  return {
+    port: Flags.integer({
+      description: 'TCP port; 0 picks a free one',
+      default: port,
+      helpValue: 'PORT',
+      min: 0,
+      max: 65_535,
+    }),
+    host: Flags.string({
+      description: 'address to listen on',
+      default: '127.0.0.1',
+      helpValue: 'ADDRESS',
+    }),
+    'public-url': Flags.string({ description: publicUrl, helpValue: 'URL' }),
+    'allowed-host': Flags.string({
+      description: 'a further name accepted in the Host header (repeatable)',
+      helpValue: 'NAME',
+      multiple: true,
+      multipleNonGreedy: true,
+    }),
+    'allowed-origin': Flags.string({
+      description: `a web origin that may call the ${server}, with CORS (repeatable)`,
+      helpValue: 'ORIGIN',
+      multiple: true,
+      multipleNonGreedy: true,
+    }),
+  }
+}
+
+/** Of the servers that MCP clients connect to. */
+export const keyFlags = {
+  'api-key-file': Flags.string({
+    description: 'file with the key clients must present; before SERVICE_MCP_API_KEY',
+    helpValue: 'FILE',
+  }),
+  'allow-unauthenticated': Flags.boolean({
+    description: 'listen on a non-loopback --host without a key',
+    default: false,
+  }),
+}
+
+/** `example`: a bound of this server, with a value. */
+export function runFlags(example: string) {
+  return {
+    'log-level': Flags.option({ options: logLevels })({
+      description:
+        'least severe line on stderr: debug, info, warn or error [default: info, with --quiet: warn]',
+      helpValue: 'LEVEL',
+    }),
+    limit: Flags.string({
+      description: `change one bound, as in ${example} (repeatable; docs/limits.md)`,
+      helpValue: 'NAME=NUMBER',
+      multiple: true,
+      multipleNonGreedy: true,
+    }),
+  }
+}

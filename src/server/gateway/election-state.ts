@@ -1,0 +1,129 @@
+import type { Resident } from './resident.ts'
+
+/** Who has the port that cannot be bound. */
+export type Holder =
+  | { readonly kind: 'gateway'; readonly resident: Resident }
+  /** Takes connections and answers nothing in time; `resident`: who the folder says it is. */
+  | { readonly kind: 'silent'; readonly resident: Resident | null }
+  /** Answers as no gateway does. */
+  | { readonly kind: 'stranger'; readonly answer: string }
+  /** Takes no connection, or cuts it: on its way out, more often than not. */
+  | { readonly kind: 'nobody' }
+
+export interface ElectionRules {
+  /** Waits behind another gateway. */
+  readonly standby: boolean
+  /** Ends a gateway that answers nobody. */
+  readonly replaceUnresponsive: boolean
+  /** Waits behind anybody: the port is not what this process is for. */
+  readonly patient: boolean
+  /** Probes without an answer, in a row, that make a holder silent. */
+  readonly maxResidentProbeFailures: number
+}
+
+export interface ElectionState {
+  /** The gateway it stands by behind; null as long as none was seen. */
+  readonly resident: Resident | null
+  readonly silentProbes: number
+  readonly emptyTries: number
+  /** What was said of the holder last, so that it is said once. */
+  readonly said: 'unresponsive' | 'stranger' | null
+  /** Ended once is enough: what then still holds the port is another's. */
+  readonly replaced: boolean
+}
+
+export type ElectionEvent =
+  /** Somebody else is the gateway: this one waits. */
+  | { readonly event: 'contention'; readonly resident: Resident }
+  | { readonly event: 'resident_unresponsive'; readonly resident: Resident }
+  | { readonly event: 'resident_recovered'; readonly resident: Resident }
+  | { readonly event: 'port_taken'; readonly reason: string }
+
+export type Step =
+  /** Try again: at once, or after the usual pause. */
+  | { readonly kind: 'again'; readonly soon: boolean }
+  | { readonly kind: 'replace'; readonly resident: Resident }
+  | { readonly kind: 'refuse'; readonly resident: Resident | null; readonly reason: string }
+
+export interface Decision {
+  readonly state: ElectionState
+  readonly step: Step
+  readonly events: readonly ElectionEvent[]
+}
+
+export const firstTry: ElectionState = {
+  resident: null,
+  silentProbes: 0,
+  emptyTries: 0,
+  said: null,
+  replaced: false,
+}
+
+/** A port that nobody answers on is a gateway between two others, for so many tries. */
+const maxEmptyTries = 10
+
+const soon: Step = { kind: 'again', soon: true }
+const later: Step = { kind: 'again', soon: false }
+
+/** What to do about a port that is taken, by all that was seen of its holder. */
+export function decide(state: ElectionState, holder: Holder, rules: ElectionRules): Decision {
+  switch (holder.kind) {
+    case 'gateway':
+      return behindGateway(state, holder.resident, rules)
+    case 'silent':
+      return behindSilence(state, holder.resident ?? state.resident, rules)
+    case 'stranger':
+      return behindStranger(state, holder.answer, rules)
+    case 'nobody': {
+      const next = { ...state, silentProbes: 0, emptyTries: state.emptyTries + 1 }
+      if (next.emptyTries < maxEmptyTries) return { state: next, step: soon, events: [] }
+      return behindStranger(next, 'takes no connection', rules)
+    }
+  }
+}
+
+function behindGateway(state: ElectionState, resident: Resident, rules: ElectionRules): Decision {
+  const next = { ...firstTry, resident }
+  if (!rules.standby) {
+    const reason = 'another gateway has the port'
+    return { state: next, step: { kind: 'refuse', resident, reason }, events: [] }
+  }
+  if (state.resident?.instanceId !== resident.instanceId) {
+    return { state: next, step: later, events: [{ event: 'contention', resident }] }
+  }
+  const recovered = state.said === 'unresponsive'
+  const events: ElectionEvent[] = recovered ? [{ event: 'resident_recovered', resident }] : []
+  return { state: next, step: later, events }
+}
+
+function behindSilence(
+  state: ElectionState,
+  resident: Resident | null,
+  rules: ElectionRules,
+): Decision {
+  const silentProbes = state.silentProbes + 1
+  const next = { ...state, resident, silentProbes, emptyTries: 0 }
+  if (silentProbes < rules.maxResidentProbeFailures) return { state: next, step: soon, events: [] }
+  const silence = 'takes connections and answers nothing'
+  if (resident === null) return behindStranger(next, silence, rules)
+  const told = state.said === 'unresponsive'
+  const events: ElectionEvent[] = told ? [] : [{ event: 'resident_unresponsive', resident }]
+  const said = { ...next, said: 'unresponsive' as const }
+  if (rules.replaceUnresponsive && !state.replaced) {
+    return { state: { ...said, replaced: true }, step: { kind: 'replace', resident }, events }
+  }
+  if (rules.standby) return { state: said, step: later, events }
+  const reason = `the gateway that has the port ${silence}`
+  return { state: said, step: { kind: 'refuse', resident, reason }, events }
+}
+
+/** Only who came first may turn away at a stranger: a standby was told that it will be needed. */
+function behindStranger(state: ElectionState, reason: string, rules: ElectionRules): Decision {
+  const { resident } = state
+  if (!rules.patient && resident === null) {
+    return { state, step: { kind: 'refuse', resident, reason }, events: [] }
+  }
+  const told = state.said === 'stranger'
+  const events: ElectionEvent[] = told ? [] : [{ event: 'port_taken', reason }]
+  return { state: { ...state, said: 'stranger' }, step: later, events }
+}

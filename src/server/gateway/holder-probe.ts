@@ -1,0 +1,98 @@
+import { Agent, type IncomingMessage, request } from 'node:http'
+import type { Socket } from 'node:net'
+import { errnoOf } from '../../lib/errno.ts'
+import type { Holder } from './election-state.ts'
+import { maxResidentBytes, parseResident, type Resident, residentPath } from './resident.ts'
+
+/** Looks at whoever has the port. */
+export interface HolderProbe {
+  look(): Promise<Holder>
+  /** Settles when the connection of the last look is closed by the other side. */
+  lost(): Promise<void>
+  close(): void
+}
+
+export interface HolderProbeOptions {
+  /** `http://127.0.0.1:9765` */
+  readonly base: string
+  readonly timeoutMs: number
+  /** Who has the port, by what it wrote down; asked when it answers nothing. */
+  readonly written: () => Promise<Resident | null>
+}
+
+/**
+ * Asks over one connection that stays open in between: the system closes it in the moment in which
+ * the other process ends, however it ends.
+ */
+export function createHolderProbe(options: HolderProbeOptions): HolderProbe {
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+  const never = new Promise<void>(() => {})
+  let lost = never
+  let current: Socket | null = null
+
+  function follow(socket: Socket | null): void {
+    if (socket === current) return
+    current = socket
+    lost = socket === null ? never : new Promise(resolve => socket.once('close', () => resolve()))
+  }
+
+  return {
+    async look() {
+      const { seen, socket } = await ask(options, agent)
+      follow(seen === 'silence' || seen.kind !== 'gateway' ? null : socket)
+      return seen === 'silence' ? { kind: 'silent', resident: await options.written() } : seen
+    },
+    lost: () => lost,
+    close: () => agent.destroy(),
+  }
+}
+
+interface Look {
+  readonly seen: Holder | 'silence'
+  readonly socket: Socket | null
+}
+
+function ask({ base, timeoutMs }: HolderProbeOptions, agent: Agent): Promise<Look> {
+  return new Promise(resolve => {
+    const req = request(`${base}${residentPath}`, { agent })
+    // An answer that came while this process was kept from running is read before it is given up.
+    const timer = setTimeout(() => {
+      setImmediate(() => {
+        settle('silence')
+        req.destroy()
+      })
+    }, timeoutMs)
+    const settle = (seen: Look['seen']): void => {
+      clearTimeout(timer)
+      resolve({ seen, socket: req.socket })
+    }
+    req.on('error', error => settle(describeFailure(error)))
+    req.on('response', res => {
+      void readAnswer(res).then(
+        settle,
+        // Cut in the middle of its answer.
+        () => settle({ kind: 'nobody' }),
+      )
+    })
+    req.end()
+  })
+}
+
+async function readAnswer(res: IncomingMessage): Promise<Holder> {
+  const chunks: Buffer[] = []
+  let bytes = 0
+  for await (const chunk of res as AsyncIterable<Buffer>) {
+    bytes += chunk.length
+    if (bytes > maxResidentBytes) return { kind: 'stranger', answer: 'answers as no gateway does' }
+    chunks.push(chunk)
+  }
+  const resident = parseResident(Buffer.concat(chunks).toString('utf8'))
+  if (res.statusCode === 200 && resident !== null) return { kind: 'gateway', resident }
+  return { kind: 'stranger', answer: `answers as no gateway does (HTTP ${res.statusCode})` }
+}
+
+/** Errors of the system are connections refused or cut; the rest is an answer that is no HTTP. */
+function describeFailure(error: Error): Holder {
+  const cut = errnoOf(error) !== null || ('code' in error && error.code === 'ECONNRESET')
+  return cut ? { kind: 'nobody' } : { kind: 'stranger', answer: 'answers as no gateway does' }
+}

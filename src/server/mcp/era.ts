@@ -1,0 +1,73 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import { isJsonObject } from '../../lib/json.ts'
+import { rpcCodes, type RpcError } from './errors.ts'
+import {
+  type Inbound,
+  type NotificationMessage,
+  type RequestId,
+  type RequestMessage,
+  isBatch,
+} from './json-rpc.ts'
+import { statelessRpcCodes } from './modern/codes.ts'
+import { claimOf, metaKeys, metaProblem, missingMeta } from './modern/meta.ts'
+import { isStatelessRevision } from './modern/revisions.ts'
+
+/** Which era serves a POST. */
+export type Classified =
+  | { readonly era: 'legacy' }
+  | { readonly era: 'modern'; readonly message: RequestMessage | NotificationMessage }
+  /** It claims two eras at once, or half of one: 400. */
+  | { readonly era: 'none'; readonly id: RequestId | undefined; readonly error: RpcError }
+
+const legacy: Classified = Object.freeze({ era: 'legacy' })
+
+/**
+ * The body decides: a message whose `_meta` names a revision is of the stateless era. The version
+ * header only decides for what has no place for that, and must not promise what the body lacks.
+ */
+export function classify(headers: IncomingHttpHeaders, inbound: Inbound): Classified {
+  const version = headers['mcp-protocol-version']
+  const named = typeof version === 'string' && isStatelessRevision(version)
+  if (isBatch(inbound)) {
+    return named || inbound.some(claims)
+      ? refuse(undefined, rpcCodes.invalidRequest, 'this protocol version has no batches')
+      : legacy
+  }
+  switch (inbound.kind) {
+    case 'request':
+      return classifyRequest(inbound, named)
+    case 'notification':
+      return named || claimOf(inbound.params) !== null
+        ? { era: 'modern', message: inbound }
+        : legacy
+    case 'response':
+      return legacy
+    case 'invalid':
+      return named ? refuse(inbound.id ?? undefined, inbound.code, inbound.problem) : legacy
+  }
+}
+
+function classifyRequest(message: RequestMessage, named: boolean): Classified {
+  const claim = claimOf(message.params)
+  if (message.method === 'initialize' && !isWhole(claim)) {
+    // The handshake of the session eras.
+    if (!named) return legacy
+    const text = 'initialize belongs to versions before the one that MCP-Protocol-Version names'
+    return refuse(message.id, statelessRpcCodes.headerMismatch, text)
+  }
+  if (claim !== null) return { era: 'modern', message }
+  return named ? { era: 'none', id: message.id, error: missingMeta(message.params) } : legacy
+}
+
+function isWhole(claim: ReturnType<typeof claimOf>): boolean {
+  if (claim === null || metaProblem(claim) !== null) return false
+  return isStatelessRevision(String(claim[metaKeys.protocolVersion]))
+}
+
+function claims(element: unknown): boolean {
+  return isJsonObject(element) && isJsonObject(element.params) && claimOf(element.params) !== null
+}
+
+function refuse(id: RequestId | undefined, code: number, message: string): Classified {
+  return { era: 'none', id, error: { code, message } }
+}

@@ -1,0 +1,81 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { ServiceError } from '../../../lib/errors.ts'
+import type { Logger } from '../../../lib/logger.ts'
+import { rpcCodes, type RpcError, toRpcError } from '../errors.ts'
+import type { HeldAnswers } from '../held-answers.ts'
+import type { NotificationMessage, RequestMessage } from '../json-rpc.ts'
+import { errorMessage, type JsonText, resultMessage } from '../json-text.ts'
+import type { RequestNotes } from '../request-notes.ts'
+import { sendJson } from '../send.ts'
+import { statelessCodes } from './codes.ts'
+import { checkNotification, checkRequest } from './envelope.ts'
+import type { Method, MethodTable } from './methods.ts'
+
+export interface StatelessEndpointParts {
+  methods: MethodTable
+  held: HeldAnswers
+  log: Logger
+}
+
+const methodNotFound: RpcError = { code: rpcCodes.methodNotFound, message: 'method not found' }
+
+/** Revision 2026-07-28: every POST stands for itself. No session is made, asked for or named. */
+export class StatelessEndpoint {
+  readonly #parts: StatelessEndpointParts
+
+  constructor(parts: StatelessEndpointParts) {
+    this.#parts = parts
+  }
+
+  post(
+    req: IncomingMessage,
+    res: ServerResponse,
+    message: RequestMessage | NotificationMessage,
+    notes: RequestNotes,
+  ): void | Promise<void> {
+    notes.rpc = message.method
+    if (message.kind === 'notification') {
+      const check = checkNotification(req.headers, message)
+      if (!check.ok) return sendJson(res, 400, errorMessage(undefined, check.failure))
+      // The era has none that asks for anything: a client ends a stream by closing it.
+      res.writeHead(202).end()
+      return
+    }
+    const check = checkRequest(req.headers, message)
+    if (!check.ok) return sendJson(res, 400, errorMessage(message.id, check.failure))
+    const method = this.#parts.methods.get(message.method)
+    if (method === undefined) return sendJson(res, 404, errorMessage(message.id, methodNotFound))
+    const answer = this.#run(method, message)
+    return answer instanceof Promise
+      ? answer.then(text => this.#answer(res, message.id, text))
+      : this.#answer(res, message.id, answer)
+  }
+
+  #run(method: Method, request: RequestMessage): JsonText | Promise<JsonText> {
+    const { id, params } = request
+    try {
+      const members = method.run(params)
+      if (!(members instanceof Promise)) return resultMessage(id, members, method.opening(params))
+      return members.then(
+        text => resultMessage(id, text, method.opening(params)),
+        (error: unknown) => this.#failed(request, error),
+      )
+    } catch (error) {
+      return this.#failed(request, error)
+    }
+  }
+
+  #answer(res: ServerResponse, id: RequestMessage['id'], answer: JsonText): void | Promise<void> {
+    const { text, release } = this.#parts.held.admit(id, answer)
+    if (release !== null) res.once('close', release)
+    return sendJson(res, 200, text)
+  }
+
+  #failed({ id, method }: RequestMessage, error: unknown): JsonText {
+    // A failed read is logged where it failed; what the client did to itself is no trouble at all.
+    if (!(error instanceof ServiceError) || error.code === 'internal') {
+      this.#parts.log.error({ err: error, rpc: method }, 'a request failed')
+    }
+    return errorMessage(id, toRpcError(error, statelessCodes))
+  }
+}

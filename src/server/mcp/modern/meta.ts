@@ -1,0 +1,65 @@
+import { type JsonObject, isJsonObject } from '../../../lib/json.ts'
+import { rpcCodes, type RpcError } from '../errors.ts'
+
+/** Keys of `params._meta`, and of the `_meta` of what the server sends ("basic", `_meta`). */
+export const metaKeys = {
+  protocolVersion: 'io.modelcontextprotocol/protocolVersion',
+  clientCapabilities: 'io.modelcontextprotocol/clientCapabilities',
+  clientInfo: 'io.modelcontextprotocol/clientInfo',
+  logLevel: 'io.modelcontextprotocol/logLevel',
+  serverInfo: 'io.modelcontextprotocol/serverInfo',
+  subscriptionId: 'io.modelcontextprotocol/subscriptionId',
+} as const
+
+const logLevels: readonly unknown[] = [
+  'debug',
+  'info',
+  'notice',
+  'warning',
+  'error',
+  'critical',
+  'alert',
+  'emergency',
+]
+
+/** The `_meta` of a message that says which revision it speaks, rightly or not; null for any other. */
+export function claimOf(params: JsonObject): JsonObject | null {
+  const { _meta: meta } = params
+  return isJsonObject(meta) && metaKeys.protocolVersion in meta ? meta : null
+}
+
+/** What is wrong with the `_meta` of a request, or null. */
+export function metaProblem(meta: JsonObject): RpcError | null {
+  if (typeof meta[metaKeys.protocolVersion] !== 'string') {
+    return invalidMeta(metaKeys.protocolVersion, 'must be a string')
+  }
+  if (!isJsonObject(meta[metaKeys.clientCapabilities])) {
+    return invalidMeta(metaKeys.clientCapabilities, 'must be an object')
+  }
+  const client = meta[metaKeys.clientInfo]
+  if (client !== undefined && !isImplementation(client)) {
+    return invalidMeta(metaKeys.clientInfo, 'must have "name" and "version", both strings')
+  }
+  const level = meta[metaKeys.logLevel]
+  if (level !== undefined && !logLevels.includes(level)) {
+    return invalidMeta(metaKeys.logLevel, `must be one of ${logLevels.join(', ')}`)
+  }
+  return null
+}
+
+/** For a request whose header names the era, while its body does not. */
+export function missingMeta(params: JsonObject): RpcError {
+  const { _meta: meta } = params
+  if (meta === undefined) return invalidMeta('_meta', 'is missing')
+  if (!isJsonObject(meta)) return invalidMeta('_meta', 'must be an object')
+  return invalidMeta(metaKeys.protocolVersion, 'is missing')
+}
+
+function isImplementation(value: unknown): boolean {
+  return isJsonObject(value) && typeof value.name === 'string' && typeof value.version === 'string'
+}
+
+function invalidMeta(key: string, problem: string): RpcError {
+  const where = key === '_meta' ? 'params._meta' : `params._meta["${key}"]`
+  return { code: rpcCodes.invalidParams, message: `${where} ${problem}`, data: { key } }
+}

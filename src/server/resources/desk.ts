@@ -1,0 +1,104 @@
+import { type Clock, systemClock } from '../../lib/clock.ts'
+import { type Logger, silentLogger } from '../../lib/logger.ts'
+import type { Limits } from '../options.ts'
+import type { Completion } from './completion.ts'
+import { ResourceUriInvalid } from './errors.ts'
+import { Listeners, type ResourceListener } from './listeners.ts'
+import { type ListPage, Listing } from './listing.ts'
+import type { MaybePromise } from './maybe-promise.ts'
+import type { Content, Template } from './producer.ts'
+import { type ResourceUri, createUriParser } from './resource-uri.ts'
+import { ResourceRoutes, type ResourceRoutesOptions } from './routes.ts'
+import type { ServedResources } from './served-resources.ts'
+import { Throttle } from './throttle.ts'
+import { type Timer, systemTimer } from './timer.ts'
+
+export interface ResourceDeskOptions extends Omit<ResourceRoutesOptions, 'log'> {
+  limits: Limits
+  clock?: Clock | undefined
+  log?: Logger | undefined
+  timer?: Timer | undefined
+}
+
+/**
+ * What every server of resources has in common, whatever it serves: URIs are parsed once and led
+ * to their producers, the listing is cut into pages, changes reach whoever listens.
+ */
+export class ResourceDesk implements ServedResources {
+  readonly routes: ResourceRoutes
+  readonly #parseUri: ReturnType<typeof createUriParser>
+  readonly #listing: Listing
+  readonly #listeners: Listeners
+  readonly #listChanges: Throttle
+
+  constructor(options: ResourceDeskOptions) {
+    const { limits, clock = systemClock, log = silentLogger, timer = systemTimer } = options
+    this.#parseUri = createUriParser(limits.maxUriChars, limits.maxParsedUris)
+    this.routes = new ResourceRoutes({ ...options, log })
+    this.#listing = new Listing(this.routes, limits)
+    this.#listeners = new Listeners(log)
+    this.#listChanges = new Throttle(
+      limits.listChangedIntervalMs,
+      () => this.#listeners.listChanged(),
+      { clock, timer },
+    )
+  }
+
+  /** Tells whoever listens that the resource changed; `uri` in its canonical spelling. */
+  updated(uri: string): void {
+    this.#listeners.resourceUpdated(uri)
+  }
+
+  /** The listing changed: told at most once in `listChangedIntervalMs`. */
+  listChanged(): void {
+    this.#listChanges.request()
+  }
+
+  /** The URI taken apart, or throws `ResourceUriInvalid`. */
+  parsed(uri: unknown): ResourceUri {
+    const parsed = this.#parseUri(uri)
+    if (!parsed.ok) throw new ResourceUriInvalid(parsed.failure)
+    return parsed.value
+  }
+
+  /** The server stopped: no listener and no timer stays behind. */
+  close(): void {
+    this.#listChanges.close()
+    this.#listeners.clear()
+  }
+
+  page(cursor: unknown): MaybePromise<ListPage> {
+    return this.#listing.page(cursor)
+  }
+
+  templates(): readonly Template[] {
+    return this.routes.templates()
+  }
+
+  read(uri: unknown): MaybePromise<readonly Content[]> {
+    return this.routes.read(this.parsed(uri))
+  }
+
+  assertSubscribable(uri: unknown): string {
+    const parsed = this.parsed(uri)
+    this.routes.assertServed(parsed)
+    return this.routes.canonical(parsed)
+  }
+
+  canonical(uri: unknown): string {
+    return this.routes.canonical(this.parsed(uri))
+  }
+
+  pushes(uri: unknown): boolean {
+    const parsed = this.#parseUri(uri)
+    return parsed.ok && this.routes.pushes(parsed.value)
+  }
+
+  complete(...asked: Parameters<ServedResources['complete']>): Promise<Completion> {
+    return this.routes.complete(...asked)
+  }
+
+  listen(listener: ResourceListener): () => void {
+    return this.#listeners.add(listener)
+  }
+}

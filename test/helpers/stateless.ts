@@ -1,0 +1,51 @@
+import { type Answer, ask, postHeaders } from './mcp.ts'
+
+export const stateless = '2026-07-28'
+
+const prefix = 'io.modelcontextprotocol/'
+
+/** The `_meta` of a request, with other members in place of the usual ones; undefined leaves out. */
+export function statelessMeta(other: Record<string, unknown> = {}): Record<string, unknown> {
+  const members: Record<string, unknown> = {
+    protocolVersion: stateless,
+    clientInfo: { name: 'test', version: '1' },
+    clientCapabilities: {},
+    ...other,
+  }
+  return Object.fromEntries(Object.entries(members).map(([name, value]) => [prefix + name, value]))
+}
+
+/** A request of revision 2026-07-28. */
+export function statelessRequest(
+  method: string,
+  params: Record<string, unknown> = {},
+  id: unknown = 1,
+): any {
+  return { jsonrpc: '2.0', id, method, params: { ...params, _meta: statelessMeta() } }
+}
+
+/** The headers that repeat what the request says. */
+export function statelessHeaders(
+  method: string,
+  params: Record<string, unknown> = {},
+): Record<string, string> {
+  const { uri } = params
+  return {
+    ...postHeaders,
+    'MCP-Protocol-Version': stateless,
+    'Mcp-Method': method,
+    ...(method === 'resources/read' && typeof uri === 'string' ? { 'Mcp-Name': uri } : {}),
+  }
+}
+
+/** Sends a request as a client of revision 2026-07-28 does. */
+export function callStateless(
+  url: string,
+  method: string,
+  params: Record<string, unknown> = {},
+  id: unknown = 1,
+): Promise<Answer> {
+  const headers = statelessHeaders(method, params)
+  const body = JSON.stringify(statelessRequest(method, params, id))
+  return ask(url, { method: 'POST', headers, body })
+}

@@ -1,0 +1,126 @@
+import { expect } from 'chai'
+import {
+  elect,
+  ElectionLost,
+  type ElectionNews,
+  type ElectionParts,
+} from '../../../src/server/gateway/election.ts'
+import type { ElectionRules, Holder } from '../../../src/server/gateway/election-state.ts'
+import { makeResident } from './residents.ts'
+
+const resident = makeResident()
+const gateway: Holder = { kind: 'gateway', resident }
+const never = new Promise<void>(() => {})
+
+interface Contest {
+  /** What each look finds; the last one stays. */
+  holders: readonly Holder[]
+  rules?: Partial<ElectionRules>
+  /** The try that binds the port. */
+  wins?: number
+  retryMs?: number
+  lost?: () => Promise<void>
+  signal?: AbortSignal
+  end?: ElectionParts<string>['end']
+}
+
+function run(contest: Contest) {
+  const { holders, wins = Infinity, retryMs = 1, lost = () => never } = contest
+  const told: ElectionNews[] = []
+  const counts = { tries: 0, looks: 0, closed: 0 }
+  const won = elect({
+    rules: {
+      ...{ standby: true, replaceUnresponsive: false, patient: false, maxResidentProbeFailures: 3 },
+      ...contest.rules,
+    },
+    retryMs,
+    bind: () => Promise.resolve(++counts.tries < wins ? null : 'the port'),
+    probe: {
+      look: () => {
+        const holder = holders[Math.min(counts.looks++, holders.length - 1)]
+        return holder === undefined ? Promise.reject(new Error('no look')) : Promise.resolve(holder)
+      },
+      lost,
+      close: () => void counts.closed++,
+    },
+    end: contest.end ?? (() => Promise.reject(new Error('nobody is to be ended'))),
+    tell: news => void told.push(news),
+    signal: contest.signal ?? new AbortController().signal,
+  })
+  return { won, told, counts }
+}
+
+describe('elect', () => {
+  it('binds a free port without looking at anybody', async () => {
+    const { won, told, counts } = run({ holders: [], wins: 1 })
+    expect(await won).to.equal('the port')
+    expect(told).to.deep.equal([{ event: 'election_won' }])
+    expect(counts).to.deep.equal({ tries: 1, looks: 0, closed: 1 })
+  })
+
+  it('stands by behind a gateway, and takes over from it', async () => {
+    const { won, told } = run({ holders: [gateway], wins: 4 })
+    expect(await won).to.equal('the port')
+    expect(told).to.deep.equal([
+      { event: 'contention', resident },
+      { event: 'takeover', from: resident },
+    ])
+  })
+
+  it('tries at once when the other one lets go', async () => {
+    let looked = 0
+    // Were it not for the connection, it would wait for an hour.
+    const lost = () => (++looked === 1 ? Promise.resolve() : never)
+    const { won } = run({ holders: [gateway], wins: 2, retryMs: 3_600_000, lost })
+    expect(await won).to.equal('the port')
+  })
+
+  it('is not kept busy by one that always lets go', async () => {
+    const stop = new AbortController()
+    const lost = () => Promise.resolve()
+    const contest = { holders: [gateway], retryMs: 3_600_000, lost, signal: stop.signal }
+    const { won, counts } = run(contest)
+    await new Promise(resolve => setTimeout(resolve, 100))
+    expect(counts.tries).to.equal(2)
+    stop.abort()
+    await won.catch(() => {})
+  })
+
+  it('ends when it is told to, in the middle of waiting', async () => {
+    const stop = new AbortController()
+    const contest = { holders: [gateway], retryMs: 3_600_000, signal: stop.signal }
+    const { won, counts } = run(contest)
+    setTimeout(() => stop.abort(new Error('enough')), 20)
+    expect(await won.catch((error: unknown) => error)).to.deep.include({ message: 'enough' })
+    expect(counts).to.include({ tries: 1, closed: 1 })
+  })
+
+  it('says for whom it turns away', async () => {
+    const { won, counts } = run({ holders: [gateway], rules: { standby: false } })
+    const error = await won.catch((cause: unknown) => cause)
+    expect(error).to.be.instanceOf(ElectionLost).and.deep.include({ resident })
+    expect(counts.closed).to.equal(1)
+  })
+
+  for (const ended of [true, false]) {
+    it(`goes on after an unresponsive gateway was ${ended ? '' : 'not '}ended`, async () => {
+      const asked: unknown[] = []
+      const { won, told } = run({
+        holders: [{ kind: 'silent', resident }],
+        rules: { replaceUnresponsive: true },
+        wins: 5,
+        end: one => {
+          asked.push(one)
+          return Promise.resolve({ ended, reason: 'why' })
+        },
+      })
+      expect(await won).to.equal('the port')
+      expect(asked).to.deep.equal([resident])
+      expect(told).to.deep.equal([
+        { event: 'resident_unresponsive', resident },
+        { event: ended ? 'resident_replaced' : 'replacement_refused', resident, reason: 'why' },
+        { event: 'takeover', from: resident },
+      ])
+    })
+  }
+})

@@ -1,0 +1,112 @@
+import { once } from 'node:events'
+import { createServer, type RequestListener } from 'node:http'
+import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net'
+import { expect } from 'chai'
+import { createHolderProbe, type HolderProbe } from '../../../src/server/gateway/holder-probe.ts'
+import { residentJson } from '../../../src/server/gateway/resident.ts'
+import { makeResident } from './residents.ts'
+
+const resident = makeResident()
+
+describe('a probe of whoever has the port', () => {
+  let end = () => {}
+  let probe: HolderProbe
+  afterEach(() => {
+    probe.close()
+    end()
+  })
+
+  async function listening(listener: RequestListener, timeoutMs?: number): Promise<void> {
+    const server = createServer(listener).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    end = () => {
+      server.closeAllConnections()
+      server.close()
+    }
+    aim((server.address() as AddressInfo).port, timeoutMs)
+  }
+
+  function aim(port: number, timeoutMs = 5000): void {
+    const written = () => Promise.resolve(resident)
+    probe = createHolderProbe({ base: `http://127.0.0.1:${port}`, timeoutMs, written })
+  }
+
+  it('knows a gateway, asks for no more than who it is, and keeps its connection', async () => {
+    const sockets = new Set<Socket>()
+    const paths = new Set<string>()
+    await listening((req, res) => {
+      sockets.add(req.socket)
+      paths.add(`${req.method} ${req.url}`)
+      res.end(JSON.stringify(residentJson(resident)))
+    })
+    for (let look = 0; look < 3; look++) {
+      expect(await probe.look()).to.deep.equal({ kind: 'gateway', resident })
+    }
+    expect(sockets.size).to.equal(1)
+    expect([...paths]).to.deep.equal(['GET /gateway/v1/resident'])
+  })
+
+  it('notices when a gateway lets go', async () => {
+    const sockets: Socket[] = []
+    await listening((req, res) => {
+      sockets.push(req.socket)
+      res.end(JSON.stringify(residentJson(resident)))
+    })
+    await probe.look()
+    await probe.look()
+    const lost = probe.lost()
+    sockets[0]?.destroy()
+    await lost
+  })
+
+  const strange: [string, RequestListener][] = [
+    ['a page', (_req, res) => res.end('<html>')],
+    ['JSON of its own', (_req, res) => res.end('{"status":"ok"}')],
+    ['a refusal', (_req, res) => res.writeHead(404).end(JSON.stringify(residentJson(resident)))],
+    ['more than a gateway would', (_req, res) => res.end(' '.repeat(100_000))],
+    ['no HTTP', ({ socket }) => socket.end('220 mail.example\r\n')],
+  ]
+  for (const [what, listener] of strange) {
+    it(`takes for a stranger who answers ${what}`, async () => {
+      await listening(listener)
+      expect(await probe.look()).to.include({ kind: 'stranger' })
+    })
+  }
+
+  it('finds nobody who cuts the connection, or does not listen', async () => {
+    await listening(({ socket }) => socket.destroy())
+    expect(await probe.look()).to.deep.equal({ kind: 'nobody' })
+    end()
+    expect(await probe.look()).to.deep.equal({ kind: 'nobody' })
+  })
+
+  it('finds nobody when the answer ends in the middle', async () => {
+    await listening((_req, res) => {
+      res.writeHead(200, { 'Content-Length': 500 })
+      res.write('{', () => res.destroy())
+    })
+    expect(await probe.look()).to.deep.equal({ kind: 'nobody' })
+  })
+
+  it('takes a silent one for who it wrote that it is', async () => {
+    const taken: Socket[] = []
+    const server = createTcpServer(socket => taken.push(socket)).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    end = () => {
+      for (const socket of taken) socket.destroy()
+      server.close()
+    }
+    aim((server.address() as AddressInfo).port, 50)
+    expect(await probe.look()).to.deep.equal({ kind: 'silent', resident })
+  })
+
+  it('does not wait for one that answers in drops', async () => {
+    let timer: NodeJS.Timeout | undefined
+    await listening((_req, res) => {
+      res.writeHead(200)
+      timer = setInterval(() => res.write(' '), 5)
+    }, 100)
+    expect(await probe.look()).to.deep.equal({ kind: 'silent', resident })
+    clearInterval(timer)
+  })
+})

@@ -1,0 +1,122 @@
+import { expect } from 'chai'
+import { classify } from '../../../src/server/mcp/era.ts'
+import { parseBody } from '../../../src/server/mcp/json-rpc.ts'
+import { initializeBody } from '../../helpers/mcp.ts'
+import { stateless, statelessMeta, statelessRequest } from '../../helpers/stateless.ts'
+
+/** The era, or the code of the refusal. */
+type Expected = 'legacy' | 'modern' | number
+
+const request = { jsonrpc: '2.0', id: 1, method: 'resources/list' }
+const modern = statelessRequest('resources/list')
+const withMeta = (meta: unknown, other: object = request) => ({ ...other, params: { _meta: meta } })
+const initialize = JSON.parse(initializeBody())
+const notification = { jsonrpc: '2.0', method: 'notifications/cancelled' }
+
+describe('the era of a POST', () => {
+  const cases: [title: string, body: unknown, version: string | undefined, Expected][] = [
+    ['a request without a claim', request, undefined, 'legacy'],
+    ['a request without a claim and an older header', request, '2025-11-25', 'legacy'],
+    ['a request without a claim and a header of the era', request, stateless, -32602],
+    ['a request without a claim and a header of a later revision', request, '2027-01-01', -32602],
+    ['a request with a claim', modern, stateless, 'modern'],
+    ['a request with a claim and no header', modern, undefined, 'modern'],
+    ['a request with a claim and an older header', modern, '2025-11-25', 'modern'],
+    [
+      'a request that claims an older revision',
+      withMeta(statelessMeta({ protocolVersion: '2025-11-25' })),
+      undefined,
+      'modern',
+    ],
+    [
+      'a claim that is no text',
+      withMeta(statelessMeta({ protocolVersion: 1 })),
+      undefined,
+      'modern',
+    ],
+    ['_meta with other members', withMeta({ progressToken: 1 }), undefined, 'legacy'],
+    ['_meta with other members, header of the era', withMeta({ a: 1 }), stateless, -32602],
+    ['_meta that is no object', withMeta('x'), undefined, 'legacy'],
+    ['_meta that is no object, header of the era', withMeta('x'), stateless, -32602],
+
+    ['initialize', initialize, undefined, 'legacy'],
+    ['initialize with an older header', initialize, '2025-06-18', 'legacy'],
+    ['initialize with a header of the era', initialize, stateless, -32020],
+    ['initialize with a whole claim', withMeta(statelessMeta(), initialize), stateless, 'modern'],
+    [
+      'initialize with half a claim',
+      withMeta({ [key('protocolVersion')]: stateless }, initialize),
+      undefined,
+      'legacy',
+    ],
+    [
+      'initialize that claims an older revision',
+      withMeta(statelessMeta({ protocolVersion: '2025-11-25' }), initialize),
+      undefined,
+      'legacy',
+    ],
+
+    ['a notification', notification, undefined, 'legacy'],
+    ['a notification with an older header', notification, '2025-11-25', 'legacy'],
+    ['a notification with a header of the era', notification, stateless, 'modern'],
+    ['a notification with a claim', withMeta(statelessMeta(), notification), undefined, 'modern'],
+
+    ['a response', { jsonrpc: '2.0', id: 1, result: {} }, undefined, 'legacy'],
+    [
+      'a response with a header of the era',
+      { jsonrpc: '2.0', id: 1, result: {} },
+      stateless,
+      'legacy',
+    ],
+
+    ['an empty batch', [], undefined, 'legacy'],
+    ['a batch', [request, notification], undefined, 'legacy'],
+    ['a batch with a header of the era', [request], stateless, -32600],
+    ['a batch with one claim in it', [request, modern], undefined, -32600],
+    ['a batch of anything', [1, null, [modern]], undefined, 'legacy'],
+
+    ['no message', { id: 1 }, undefined, 'legacy'],
+    ['no message, header of the era', { id: 1 }, stateless, -32600],
+    ['a null id, header of the era', { ...modern, id: null }, stateless, -32600],
+    [
+      'an id that cannot be echoed, header of the era',
+      { ...modern, id: 2 ** 53 },
+      stateless,
+      -32600,
+    ],
+  ]
+  for (const [title, body, version, expected] of cases) {
+    it(`${title}: ${expected}`, () => {
+      expect(judge(JSON.stringify(body), version)).to.equal(expected)
+    })
+  }
+
+  const bytes: [string, string | Buffer, string | undefined, Expected][] = [
+    ['no JSON', '{', undefined, 'legacy'],
+    ['no JSON, header of the era', '{', stateless, -32700],
+    ['nothing, header of the era', '', stateless, -32700],
+    ['no UTF-8, header of the era', Buffer.from([0x22, 0xff, 0x22]), stateless, -32700],
+    ['a nesting too deep, header of the era', '['.repeat(70), stateless, -32600],
+  ]
+  for (const [title, body, version, expected] of bytes) {
+    it(`${title}: ${expected}`, () => {
+      expect(judge(body, version)).to.equal(expected)
+    })
+  }
+
+  it('keeps the id of what it refuses, where there is one', () => {
+    const inbound = parseBody(Buffer.from(JSON.stringify({ ...request, id: 'a' })), 64)
+    const refused = classify({ 'mcp-protocol-version': stateless }, inbound)
+    expect(refused).to.include({ era: 'none', id: 'a' })
+  })
+})
+
+function key(name: string): string {
+  return `io.modelcontextprotocol/${name}`
+}
+
+function judge(body: string | Buffer, version: string | undefined): Expected {
+  const headers = version === undefined ? {} : { 'mcp-protocol-version': version }
+  const classified = classify(headers, parseBody(Buffer.from(body), 64))
+  return classified.era === 'none' ? classified.error.code : classified.era
+}

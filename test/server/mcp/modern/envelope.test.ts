@@ -1,0 +1,184 @@
+import { expect } from 'chai'
+import { checkNotification, checkRequest } from '../../../../src/server/mcp/modern/envelope.ts'
+import { decodeHeaderValue } from '../../../../src/server/mcp/modern/header-value.ts'
+import { stateless, statelessMeta, statelessRequest } from '../../../helpers/stateless.ts'
+
+type Headers = Record<string, string | undefined>
+
+const uri = 'scene://current'
+const read = statelessRequest('resources/read', { uri })
+const list = statelessRequest('resources/list')
+const prefix = 'io.modelcontextprotocol/'
+
+const headersOf = (method: string, other: Headers = {}): Headers => ({
+  'mcp-protocol-version': stateless,
+  'mcp-method': method,
+  ...other,
+})
+const meta = (other: Record<string, unknown>) => ({
+  ...list,
+  params: { _meta: statelessMeta(other) },
+})
+const encoded = (text: string) => `=?base64?${Buffer.from(text).toString('base64')}?=`
+
+describe('the envelope of a stateless request', () => {
+  const listHeaders = headersOf('resources/list')
+  const readHeaders = (name: string | undefined) =>
+    headersOf('resources/read', { 'mcp-name': name })
+
+  const cases: [title: string, message: any, headers: Headers, code: number | null][] = [
+    ['complete', list, listHeaders, null],
+    ['a read with its name', read, readHeaders(uri), null],
+    ['a read with its name in base64', read, readHeaders(encoded(uri)), null],
+    ['without client info', meta({ clientInfo: undefined }), listHeaders, null],
+    ['with a log level', meta({ logLevel: 'error' }), listHeaders, null],
+    [
+      'a header that no rule asks for',
+      list,
+      headersOf('resources/list', { 'mcp-name': '\xe9' }),
+      null,
+    ],
+    [
+      'a read without uri and name',
+      statelessRequest('resources/read'),
+      readHeaders(undefined),
+      null,
+    ],
+    [
+      'a read whose uri is no text',
+      statelessRequest('resources/read', { uri: 1 }),
+      readHeaders('x'),
+      null,
+    ],
+
+    ['a version that is no text', meta({ protocolVersion: 20260728 }), listHeaders, -32602],
+    ['capabilities missing', meta({ clientCapabilities: undefined }), listHeaders, -32602],
+    ['capabilities that are no object', meta({ clientCapabilities: [] }), listHeaders, -32602],
+    ['client info without version', meta({ clientInfo: { name: 'x' } }), listHeaders, -32602],
+    ['client info that is no object', meta({ clientInfo: 'x' }), listHeaders, -32602],
+    ['an unknown log level', meta({ logLevel: 'loud' }), listHeaders, -32602],
+    ['no claim at all', { ...list, params: {} }, listHeaders, -32602],
+
+    ['version header missing', list, { ...listHeaders, 'mcp-protocol-version': undefined }, -32020],
+    [
+      'version header of another one',
+      list,
+      { ...listHeaders, 'mcp-protocol-version': '2025-11-25' },
+      -32020,
+    ],
+    ['method header missing', list, { ...listHeaders, 'mcp-method': undefined }, -32020],
+    ['method header of another one', list, headersOf('resources/read'), -32020],
+    ['method header in other letters', list, headersOf('Resources/List'), -32020],
+    ['name header missing', read, readHeaders(undefined), -32020],
+    ['name header empty', read, readHeaders(''), -32020],
+    ['name header of another one', read, readHeaders('scene://delta'), -32020],
+    ['name header of another one in base64', read, readHeaders(encoded('scene://delta')), -32020],
+    ['name header in broken base64', read, readHeaders('=?base64?c2NlbmU6L?='), -32020],
+    [
+      'name header missing on tools/call',
+      statelessRequest('tools/call', { name: 'x' }),
+      headersOf('tools/call'),
+      -32020,
+    ],
+    [
+      'name header missing on prompts/get',
+      statelessRequest('prompts/get', { name: 'x' }),
+      headersOf('prompts/get'),
+      -32020,
+    ],
+
+    [
+      'a revision that does not exist',
+      meta({ protocolVersion: '2099-01-01' }),
+      { ...listHeaders, 'mcp-protocol-version': '2099-01-01' },
+      -32022,
+    ],
+    [
+      'a revision of the session eras',
+      meta({ protocolVersion: '2025-11-25' }),
+      { ...listHeaders, 'mcp-protocol-version': '2025-11-25' },
+      -32022,
+    ],
+    ['a revision that does not exist, without headers', meta({ protocolVersion: 'x' }), {}, -32022],
+  ]
+  for (const [title, message, headers, code] of cases) {
+    it(`${title}: ${code ?? 'accepted'}`, () => {
+      const check = checkRequest(headers, message)
+      expect(check.ok ? null : check.failure.code).to.equal(code)
+    })
+  }
+
+  it('names the key that is wrong', () => {
+    const check = checkRequest(listHeaders, meta({ clientCapabilities: undefined }))
+    expect(check).to.have.nested.property('failure.data.key', `${prefix}clientCapabilities`)
+  })
+
+  it('names the versions that are served, and the one that was asked for', () => {
+    const check = checkRequest({}, meta({ protocolVersion: '1900-01-01' }))
+    expect(check).to.have.deep.nested.property('failure.data', {
+      supported: [stateless],
+      requested: '1900-01-01',
+    })
+  })
+
+  it('does not send a long version back whole', () => {
+    const check = checkRequest({}, meta({ protocolVersion: 'x'.repeat(100_000) }))
+    expect(JSON.stringify(check)).to.have.length.below(1000)
+  })
+})
+
+describe('the envelope of a stateless notification', () => {
+  const cancelled = { method: 'notifications/cancelled', params: {} }
+  const claiming = (protocolVersion: unknown) => ({
+    ...cancelled,
+    params: { _meta: statelessMeta({ protocolVersion }) },
+  })
+  const cases: [string, { method: string; params: object }, Headers, number | null][] = [
+    ['with the version header alone', cancelled, { 'mcp-protocol-version': stateless }, null],
+    ['with a claim alone', claiming(stateless), {}, null],
+    ['with all headers', cancelled, headersOf(cancelled.method), null],
+    ['of another method', cancelled, headersOf('ping'), -32020],
+    ['of another version', claiming(stateless), { 'mcp-protocol-version': '2025-11-25' }, -32020],
+    ['of a version that is no text', claiming(1), {}, -32602],
+    ['of a version that is not served', claiming('2099-01-01'), {}, -32022],
+    [
+      'with a header that is not served',
+      cancelled,
+      { 'mcp-protocol-version': '2099-01-01' },
+      -32022,
+    ],
+  ]
+  for (const [title, message, headers, code] of cases) {
+    it(`${title}: ${code ?? 'accepted'}`, () => {
+      const check = checkNotification(headers, { ...message, params: { ...message.params } })
+      expect(check.ok ? null : check.failure.code).to.equal(code)
+    })
+  }
+})
+
+describe('the value of an Mcp-Name header', () => {
+  const cases: [string, string | null][] = [
+    ['scene://current', 'scene://current'],
+    ['a b\tc', 'a b\tc'],
+    ['', ''],
+    [encoded('größe://äöü/世界'), 'größe://äöü/世界'],
+    [encoded(' padded '), ' padded '],
+    [encoded('=?base64?literal?='), '=?base64?literal?='],
+    [encoded('\ufeffmarked'), '\ufeffmarked'],
+    ['=?base64??=', ''],
+    ['=?base64?', '=?base64?'],
+    ['=?BASE64?eA==?=', '=?BASE64?eA==?='],
+    ['=?base64?eA?=', null],
+    ['=?base64?eA=?=', null],
+    ['=?base64?e-_A?=', null],
+    ['=?base64?eA==\n?=', null],
+    ['=?base64?/w==?=', null],
+    ['gr\xf6\xdfe', null],
+    ['a\x7f', null],
+  ]
+  for (const [value, text] of cases) {
+    it(`${JSON.stringify(value)} is ${JSON.stringify(text)}`, () => {
+      expect(decodeHeaderValue(value)).to.equal(text)
+    })
+  }
+})

@@ -1,0 +1,79 @@
+import { expect } from 'chai'
+import { resultMessage, type JsonText } from '../../../../src/server/mcp/json-text.ts'
+import { createMethods } from '../../../../src/server/mcp/modern/methods.ts'
+import { createResultOpenings } from '../../../../src/server/mcp/modern/result.ts'
+import { createResourceMethods } from '../../../../src/server/mcp/resource-methods.ts'
+import type { Content } from '../../../../src/server/resources/producer.ts'
+import type { ServedResources } from '../../../../src/server/resources/served-resources.ts'
+
+const identity = { name: 'n', title: 't', version: '1.2.3', instructions: 'read' }
+const limits = { discoverFreshMs: 7000, artefactFreshMs: 9000 }
+const artefact = `artefact://sha256/${'a'.repeat(64)}`
+
+describe('the result of a stateless request', () => {
+  let serialised = 0
+  const content: Content = {
+    uri: 'test://a',
+    get text() {
+      serialised++
+      return 'ä'.repeat(100_000)
+    },
+  }
+  const kept: readonly Content[] = Object.freeze([Object.freeze(content)])
+  const registry: Pick<ServedResources, 'read' | 'page' | 'templates'> = {
+    read: () => kept,
+    page: () => ({ descriptors: [] }),
+    templates: () => [],
+  }
+  const resources = createResourceMethods(registry as ServedResources)
+  const openings = createResultOpenings(identity, limits)
+  const table = createMethods({ identity, openings, resources })
+
+  async function answer(method: string, params: Record<string, unknown> = {}): Promise<JsonText> {
+    const { run, opening } = table.get(method)!
+    return resultMessage(1, await run(params), opening(params))
+  }
+
+  const textOf = (text: JsonText) =>
+    Buffer.concat(text.parts.map(part => Buffer.from(part as string)))
+
+  it('is made without serialising an unchanged resource again, in either era', async () => {
+    serialised = 0
+    const [first, second] = [
+      await answer('resources/read', { uri: 'test://a' }),
+      await answer('resources/read', { uri: 'test://a' }),
+    ]
+    const legacy = resultMessage(2, await resources.read({ uri: 'test://a' }))
+    expect(serialised).to.equal(1)
+    expect(textOf(first).equals(textOf(second))).to.equal(true)
+    // The bytes of a large answer are the same ones, whoever is sent them.
+    expect(first.parts[1]).to.be.instanceOf(Uint8Array)
+    expect(second.parts[1]).to.equal(first.parts[1])
+    expect(legacy.parts[1]).to.equal(first.parts[1])
+  })
+
+  it('knows its length', async () => {
+    for (const method of ['server/discover', 'resources/list', 'resources/read']) {
+      const text = await answer(method)
+      expect(text.byteLength, method).to.equal(textOf(text).length)
+    }
+  })
+
+  const cases: [method: string, params: Record<string, unknown>, ttlMs: number][] = [
+    ['server/discover', {}, 7000],
+    ['resources/list', {}, 0],
+    ['resources/templates/list', {}, 0],
+    ['resources/read', { uri: 'scene://current' }, 0],
+    ['resources/read', { uri: artefact }, 9000],
+    ['resources/read', { uri: artefact.toUpperCase() }, 0],
+  ]
+  for (const [method, params, ttlMs] of cases) {
+    it(`may be kept for ${ttlMs} ms by the reader of ${method} ${JSON.stringify(params)}`, async () => {
+      const { result } = JSON.parse(textOf(await answer(method, params)).toString())
+      expect(result).to.include({ resultType: 'complete', ttlMs, cacheScope: 'private' })
+      expect(result._meta).to.deep.equal({
+        'io.modelcontextprotocol/serverInfo': { name: 'n', title: 't', version: '1.2.3' },
+      })
+    })
+  }
+})
