@@ -22,7 +22,7 @@ function producer(): ResourceProducer & { lists: number } {
       if (uri !== 'notes://b') throw new ResourceNotFound(uri)
       return [
         { uri, mimeType: 'text/markdown', text: '# b' },
-        { uri: 'notes://b/2', text: 'part two' },
+        { uri: 'notes://b/2', mimeType: 'text/plain', text: 'part two' },
       ]
     },
   }
@@ -215,7 +215,7 @@ facts('specification: Custom producer contract', [
           const two = await session.call('resources/read', { uri: 'notes://b' })
           expect(two.result.contents).to.deep.equal([
             { uri: 'notes://b', mimeType: 'text/markdown', text: '# b' },
-            { uri: 'notes://b/2', text: 'part two' },
+            { uri: 'notes://b/2', mimeType: 'text/plain', text: 'part two' },
           ])
         },
         {},
