@@ -1,6 +1,10 @@
 const escapes = /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[ -/]*[0-~])/g
-/** Controls, and the marks that turn the direction of what follows. */
-const hidden = /[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]+/g
+/**
+ * Controls, the marks that turn the direction of what follows, and characters that nobody sees
+ * and a language model reads all the same. The joiners of scripts and emoji (U+200C, U+200D) stay.
+ */
+const hidden =
+  /[\u0000-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\u{e0000}-\u{e007f}]+/gu
 
 /** Text of another machine as one line that is safe on a terminal, at most `most` characters. */
 export function cleanText(text: string, most = 500): string {

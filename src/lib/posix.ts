@@ -1,4 +1,4 @@
-import { constants } from 'node:fs'
+import { type Stats, constants } from 'node:fs'
 import { lstat, mkdir, open, readdir } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { errnoOf } from './errno.ts'
@@ -19,6 +19,13 @@ export const noWait: number = constants.O_NONBLOCK ?? 0
 /** The user this process runs as, or null where the system has no such notion (Windows). */
 export function ownUid(): number | null {
   return process.geteuid?.() ?? null
+}
+
+/** A folder, of our own, in which nobody else can put or replace anything. */
+export function isOwnFolder(found: Stats): boolean {
+  const uid = ownUid()
+  if (!found.isDirectory()) return false
+  return uid === null || (found.uid === uid && (found.mode & 0o022) === 0)
 }
 
 /**

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { closeSync, openSync, readSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { errnoOf } from './errno.ts'
 
@@ -18,13 +18,41 @@ export function parseProcessStat(text: string): ProcessStat | null {
   return { ticks, ended: state === 'Z' || state === 'X' }
 }
 
+/** A line of proc_pid_stat(5) is some 300 bytes long. */
+const room = Buffer.alloc(2048)
+
 /** Null where the system does not tell (anything but Linux) or there is no such process. */
 export function processStat(pid: number): ProcessStat | null {
   try {
-    return parseProcessStat(readFileSync(`/proc/${pid}/stat`, 'latin1'))
+    const file = openSync(`/proc/${pid}/stat`, 'r')
+    try {
+      return parseProcessStat(room.toString('latin1', 0, readSync(file, room)))
+    } finally {
+      closeSync(file)
+    }
   } catch {
     return null
   }
+}
+
+/** Names this run of the machine. Null where the system does not tell (anything but Linux). */
+export async function bootId(): Promise<string | null> {
+  const text = await readFile('/proc/sys/kernel/random/boot_id', 'utf8').catch(() => null)
+  return text?.trim() ?? null
+}
+
+/** What there is now under a pid; `start` is null where the system does not tell. */
+export interface ProcessNow {
+  /** There is such a process, ours or not, and it has not ended. */
+  readonly running: boolean
+  readonly start: string | null
+}
+
+/** `boot` is `bootId()`, which stays the same while this process runs. */
+export function lookAtProcess(pid: number, boot: string | null): ProcessNow {
+  const stat = processStat(pid)
+  if (stat === null) return { running: hasProcess(pid), start: null }
+  return { running: !stat.ended, start: boot === null ? null : `${boot}:${stat.ticks}` }
 }
 
 /**
@@ -33,18 +61,20 @@ export function processStat(pid: number): ProcessStat | null {
  * tell (anything but Linux) or the process is gone. Compare for equality only.
  */
 export async function processStart(pid: number): Promise<string | null> {
-  const boot = await readFile('/proc/sys/kernel/random/boot_id', 'utf8').catch(() => null)
-  const stat = processStat(pid)
-  return boot === null || stat === null ? null : `${boot.trim()}:${stat.ticks}`
+  return lookAtProcess(pid, await bootId()).start
 }
 
 /** Is there a process with this id, ours or not, that has not ended? */
 export function isRunning(pid: number): boolean {
+  return lookAtProcess(pid, null).running
+}
+
+function hasProcess(pid: number): boolean {
   try {
     process.kill(pid, 0)
+    return true
   } catch (error) {
     // EPERM: it is there, as somebody else's.
-    if (errnoOf(error) !== 'EPERM') return false
+    return errnoOf(error) === 'EPERM'
   }
-  return processStat(pid)?.ended !== true
 }

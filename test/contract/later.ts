@@ -39,18 +39,6 @@ export const later: readonly LaterFact[] = [
     ],
   },
   {
-    section: 'Gateway-native resources',
-    facts: [
-      'gateway://instances with include_stale and include_dead; rows carry mcp_url',
-      'gateway://instances/{instance_id} by full UUID or unique prefix',
-      'gateway://diagnostics/process, /audit and /metrics',
-      'gateway://catalog with query, gateway://catalog/{name}',
-      'resources://gateway/events as application/jsonl, never pushed',
-      'resources/list of the gateway has the five root pointers only',
-      'the removed gateway tools do not exist',
-    ],
-  },
-  {
     section: 'Decisions: stateless revision 2026-07-28',
     facts: [
       'unknown scheme or URI, and disabled backends, are -32602 with data.uri',

@@ -13,6 +13,9 @@ describe('cleanText', () => {
     ['left\u202eright', 'left right'],
     ['lone \ud800 half', 'lone \ufffd half'],
     ['\u001b\u001b[2J', ''],
+    ['shown\u{e0068}\u{e0069} as \ufeffsuch', 'shown as such'],
+    ['\u061ca\u200bb\u2060c', 'a b c'],
+    ['👩\u200d🚀', '👩\u200d🚀'],
     ['Ünï çødé 模型', 'Ünï çødé 模型'],
   ]
   for (const [text, clean] of cases) {

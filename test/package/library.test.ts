@@ -88,7 +88,7 @@ describe('the package, installed in an empty folder', function () {
 
   describe('its files', () => {
     const intended =
-      /^(dist\/.+\.(js|d\.ts)|docs\/[a-z-]+\.md|adapters\/(blender|python)\/[\w./-]+)$/
+      /^(dist\/.+\.(js|d\.ts)|docs\/[a-z-]+\.md|adapters\/(blender|python)\/[\w./-]+|adapters\/catalog\.json)$/
     const single = ['CHANGELOG.md', 'README.md', 'SECURITY.md', 'bin/run.js', 'package.json']
 
     it('are the program, its types, the documents, and nothing else', () => {

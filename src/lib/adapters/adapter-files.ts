@@ -13,6 +13,9 @@ export const pythonClient = 'service_host_link.py'
 /** The package's own files; `src` and `dist` lie equally deep. */
 const packaged = fileURLToPath(new URL('../../../adapters', import.meta.url))
 
+/** The list of the adapters, in the format of a catalog (docs/catalog.md). */
+export const bundledCatalog: string = join(packaged, 'catalog.json')
+
 /** Every file of the add-on, with the Python client beside its modules. */
 export async function readBlenderAddon(adapters: string = packaged): Promise<NamedFile[]> {
   const own = await filesBelow(join(adapters, 'blender', blenderModule))

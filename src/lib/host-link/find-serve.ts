@@ -3,7 +3,7 @@ import { lstat, open, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type JsonObject, isJsonObject, parseJson } from '../json.ts'
 import { type Logger, silentLogger } from '../logger.ts'
-import { noFollow, noWait, ownUid } from '../posix.ts'
+import { isOwnFolder, noFollow, noWait } from '../posix.ts'
 import { selectRegistryDir } from '../registry-path.ts'
 import { readSecretFile } from '../secret-file.ts'
 import { type HostAddress, explicitAddress, webSocketUrl } from './host-address.ts'
@@ -89,7 +89,7 @@ async function readRecords(registryDir: string, log: Logger): Promise<RecordFile
   const instances = join(registryDir, 'instances')
   try {
     for (const folder of [registryDir, instances]) {
-      if (await isOwn(folder)) continue
+      if (isOwnFolder(await lstat(folder))) continue
       log.warn({ folder }, 'the folder of instances is not used: others can change it')
       return []
     }
@@ -104,13 +104,6 @@ async function readRecords(registryDir: string, log: Logger): Promise<RecordFile
     // No server has run yet.
     return []
   }
-}
-
-async function isOwn(folder: string): Promise<boolean> {
-  const uid = ownUid()
-  const found = await lstat(folder)
-  if (!found.isDirectory()) return false
-  return uid === null || (found.uid === uid && (found.mode & 0o022) === 0)
 }
 
 /** Null for what is no record; throws when the file went away. */

@@ -13,6 +13,8 @@ export interface GatewayLimits {
   maxRecordTextChars: number
   /** Characters of the scene's path in a record; longer ones are cut. */
   maxRecordSceneChars: number
+  /** Characters of the address of an instance; a longer one is a fault. */
+  maxRecordUrlChars: number
   /** Bytes of the metadata of a record, as JSON. */
   maxRecordMetadataBytes: number
   /** Records that are looked at. */
@@ -54,9 +56,32 @@ export interface GatewayLimits {
   maxResidentProbeFailures: number
   /** An unresponsive gateway that is replaced has so long to end by itself. */
   replaceGraceMs: number
+
+  /** Instances of one answer, also when the reader names no `limit`. */
+  maxInstanceRows: number
+  /** Instances that are named when the beginning of an id fits several. */
+  maxLookupCandidates: number
+  /** Events of the gateway that are kept; the oldest go. */
+  maxGatewayEvents: number
+  /** Characters of each text of such an event; longer ones are cut. */
+  maxGatewayEventTextChars: number
+
+  /** Bytes of a catalog file. */
+  maxCatalogBytes: number
+  /** Entries of a catalog. */
+  maxCatalogEntries: number
+  /** Characters of a description in a catalog. */
+  maxCatalogTextChars: number
+  /** Items of one list of a catalog entry. */
+  maxCatalogItems: number
+  /** Entries of `gateway://catalog` when the reader names no `limit`. */
+  defaultCatalogLimit: number
+  /** It is checked this often whether the catalog file changed. */
+  catalogPollMs: number
 }
 
 const KiB = 1024
+const MiB = 1024 * KiB
 const minute = 60_000
 
 /** Sizes in bytes, times in milliseconds; frozen. */
@@ -65,6 +90,7 @@ export const defaultGatewayLimits: Readonly<GatewayLimits> = Object.freeze({
   maxRecordDepth: 16,
   maxRecordTextChars: 255,
   maxRecordSceneChars: 1024,
+  maxRecordUrlChars: 2048,
   maxRecordMetadataBytes: 4 * KiB,
   maxRecords: 10_000,
   maxRecordFaults: 100,
@@ -87,6 +113,18 @@ export const defaultGatewayLimits: Readonly<GatewayLimits> = Object.freeze({
   residentProbeMs: 1500,
   maxResidentProbeFailures: 3,
   replaceGraceMs: 1000,
+
+  maxInstanceRows: 1000,
+  maxLookupCandidates: 20,
+  maxGatewayEvents: 1000,
+  maxGatewayEventTextChars: 255,
+
+  maxCatalogBytes: 1 * MiB,
+  maxCatalogEntries: 1000,
+  maxCatalogTextChars: 4000,
+  maxCatalogItems: 100,
+  defaultCatalogLimit: 100,
+  catalogPollMs: 2000,
 })
 
 const least: Partial<Record<keyof GatewayLimits, number>> = {
@@ -100,6 +138,12 @@ const least: Partial<Record<keyof GatewayLimits, number>> = {
   maxProbeFailures: 1,
   electionRetryMs: 10,
   maxResidentProbeFailures: 1,
+  maxInstanceRows: 1,
+  maxGatewayEvents: 1,
+  maxGatewayEventTextChars: 1,
+  maxCatalogEntries: 1,
+  defaultCatalogLimit: 1,
+  catalogPollMs: 10,
 }
 
 /**

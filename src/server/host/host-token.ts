@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { ServiceError } from '../../lib/errors.ts'
+import { tokenFile } from '../../lib/instances/files.ts'
 import { checkSecretText, readSecretFile } from '../../lib/secret-file.ts'
 import { Secret } from '../../lib/secret.ts'
 
@@ -47,9 +47,4 @@ export async function resolveHostToken(source: HostTokenSource): Promise<HostTok
     })
   }
   return { secret, file }
-}
-
-/** Where the generated token of an instance lies. */
-export function tokenFile(instancesDir: string, instanceId: string): string {
-  return join(instancesDir, `${instanceId}.token`)
 }

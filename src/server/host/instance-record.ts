@@ -1,11 +1,10 @@
 import { rm, rename, utimes, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
-import { join } from 'node:path'
 import { type Clock, toRfc3339 } from '../../lib/clock.ts'
 import { errnoOf } from '../../lib/errno.ts'
+import { recordFile, tokenFile } from '../../lib/instances/files.ts'
 import type { Logger } from '../../lib/logger.ts'
 import { processStart } from '../../lib/process-start.ts'
-import { tokenFile } from './host-token.ts'
 
 /** Version 1 of `<registry_dir>/instances/<instance_id>.json`. Member names are those on disk. */
 export interface InstanceRecord {
@@ -115,7 +114,7 @@ export class InstanceFile {
   private constructor(options: InstanceFileOptions) {
     this.#options = options
     this.#record = options.record
-    this.path = join(options.instancesDir, `${options.record.instance_id}.json`)
+    this.path = recordFile(options.instancesDir, options.record.instance_id)
     this.#timer = setInterval(() => void this.beat(), options.heartbeatMs)
     this.#timer.unref()
   }

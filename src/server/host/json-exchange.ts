@@ -4,7 +4,7 @@ import { parseJson } from '../../lib/json.ts'
 import type { Result } from '../../lib/result.ts'
 import { bodyText, readBody } from '../http/body.ts'
 import type { Limits } from '../options.ts'
-import type { MemberFailure } from './member-reader.ts'
+import type { MemberFailure } from '../../lib/member-reader.ts'
 
 type BodyLimits = Pick<Limits, 'maxMessageBytes' | 'bodyTimeoutMs' | 'maxBodyMs'>
 

@@ -3,9 +3,9 @@ import { type FSWatcher, watch } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { basename, dirname, resolve } from 'node:path'
 import { errnoOf } from '../../lib/errno.ts'
+import { decodeText, readBounded } from '../../lib/file-text.ts'
 import type { Logger } from '../../lib/logger.ts'
 import type { Limits } from '../options.ts'
-import { decodeText, readBounded } from './scene-text.ts'
 
 export interface SceneFileOptions {
   readonly path: string

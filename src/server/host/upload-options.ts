@@ -4,7 +4,7 @@ import type { PutOptionInvalid } from '../artefacts/put-options.ts'
 import type { ArtefactOptions } from '../artefacts/store.ts'
 import type { Limits } from '../options.ts'
 import { jsonBytes, present } from './messages.ts'
-import { type MemberFailure, MemberReader } from './member-reader.ts'
+import { type MemberFailure, MemberReader } from '../../lib/member-reader.ts'
 
 /**
  * The sidecar members of an upload, from the query of its address. A failure's pointer names the

@@ -5,6 +5,7 @@ import { readBody } from '../http/body.ts'
 import { isJsonType } from '../http/media.ts'
 import type { Limits } from '../options.ts'
 import type { ServedResources } from '../resources/served-resources.ts'
+import { type EndpointActivity, PendingCalls } from './activity.ts'
 import { classify } from './era.ts'
 import { rpcCodes } from './errors.ts'
 import { GatheredWrites } from './gathered-writes.ts'
@@ -26,6 +27,7 @@ import { SubscriptionHub } from './subscriptions.ts'
 
 export interface McpEndpoint {
   handle(req: IncomingMessage, res: ServerResponse, notes: RequestNotes): void | Promise<void>
+  activity(): EndpointActivity
   /** Ends sessions and streams; the server stops. */
   close(): void
 }
@@ -47,7 +49,8 @@ export function createMcpEndpoint(parts: McpEndpointParts): McpEndpoint {
   const held = new HeldAnswers(limits.maxHeldAnswerBytes)
   const gathered = new GatheredWrites()
   const sessions = new Sessions({ hub, clock, limits })
-  const resources = resourcesEnabled ? createResourceMethods(registry) : null
+  const pending = new PendingCalls()
+  const resources = resourcesEnabled ? pending.of(createResourceMethods(registry)) : null
   const legacy = new SessionEndpoint({
     ...parts,
     sessions,
@@ -107,6 +110,13 @@ export function createMcpEndpoint(parts: McpEndpointParts): McpEndpoint {
         }
       }
     },
+    activity: () => ({
+      pendingCalls: pending.count,
+      sessions: sessions.size,
+      streams: keepAlive.size,
+      subscriptions: hub.size.subscriptions,
+      subscribers: hub.size.subscribers,
+    }),
     close() {
       detach()
       keepAlive.stop()

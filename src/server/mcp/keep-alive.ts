@@ -22,6 +22,10 @@ export class KeepAlive {
     this.#timer.unref()
   }
 
+  get size(): number {
+    return this.#slots.reduce((sum, slot) => sum + slot.size, 0)
+  }
+
   add(stream: KeptAlive): () => void {
     const slot = this.#slots.reduce((least, other) => (other.size < least.size ? other : least))
     slot.add(stream)

@@ -46,9 +46,11 @@ export class SubscriptionHub {
     this.#limits = limits
   }
 
-  /** Number of subscriptions, and of listeners, for diagnostics. */
-  get size(): { subscriptions: number; listeners: number } {
-    return { subscriptions: this.#count, listeners: this.#byListener.size }
+  /** Number of subscriptions, of listeners, and of those that subscribed, for diagnostics. */
+  get size(): { subscriptions: number; listeners: number; subscribers: number } {
+    let subscribers = 0
+    for (const topics of this.#byListener.values()) if (topics.size > 0) subscribers++
+    return { subscriptions: this.#count, listeners: this.#byListener.size, subscribers }
   }
 
   /** From now on the subscriber hears of list changes. */

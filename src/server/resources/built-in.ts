@@ -25,9 +25,13 @@ export interface BuiltIn {
   pushes?(uri: ResourceUri): boolean
 }
 
-/** One JSON content, frozen: returned again it says "unchanged". */
+/** One text, frozen: returned again it says "unchanged". */
+export function textContents(uri: string, mimeType: string, text: string): readonly Content[] {
+  return Object.freeze([Object.freeze({ uri, mimeType, text })])
+}
+
 export function jsonContents(uri: string, text: string): readonly Content[] {
-  return Object.freeze([Object.freeze({ uri, mimeType: 'application/json', text })])
+  return textContents(uri, 'application/json', text)
 }
 
 /** The annotation of what changed then; null: it never did. */

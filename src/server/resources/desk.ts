@@ -30,6 +30,7 @@ export class ResourceDesk implements ServedResources {
   readonly #listing: Listing
   readonly #listeners: Listeners
   readonly #listChanges: Throttle
+  readonly #stops: (() => void)[] = []
 
   constructor(options: ResourceDeskOptions) {
     const { limits, clock = systemClock, log = silentLogger, timer = systemTimer } = options
@@ -61,8 +62,14 @@ export class ResourceDesk implements ServedResources {
     return parsed.value
   }
 
+  /** `stop` ends with the desk whatever tells it of changes. */
+  onClose(stop: () => void): void {
+    this.#stops.push(stop)
+  }
+
   /** The server stopped: no listener and no timer stays behind. */
   close(): void {
+    for (const stop of this.#stops.splice(0)) stop()
     this.#listChanges.close()
     this.#listeners.clear()
   }

@@ -1,4 +1,4 @@
-import { ServiceError } from '../../lib/errors.ts'
+import { type ErrorDetails, ServiceError } from '../../lib/errors.ts'
 
 /** Thrown by a producer (built-in or custom) for a URI it does not have; `data.uri` is it. */
 export class ResourceNotFound extends ServiceError {
@@ -25,7 +25,7 @@ export class ResourceNotEnabled extends ServiceError {
 export class ResourceUriInvalid extends ServiceError {
   override readonly name = 'ResourceUriInvalid'
 
-  constructor(message: string) {
-    super('resource_uri_invalid', message)
+  constructor(message: string, details: Pick<ErrorDetails, 'hint' | 'data'> = {}) {
+    super('resource_uri_invalid', message, details)
   }
 }

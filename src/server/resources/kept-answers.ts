@@ -1,5 +1,5 @@
 import type { Limits } from '../options.ts'
-import { jsonContents } from './built-in.ts'
+import { textContents } from './built-in.ts'
 import type { Content } from './producer.ts'
 
 /**
@@ -8,12 +8,17 @@ import type { Content } from './producer.ts'
  */
 export class KeptAnswers {
   readonly #limits: Pick<Limits, 'maxKeptAnswers' | 'maxKeptAnswerBytes'>
+  readonly #mimeType: string
   readonly #answers = new Map<string, readonly Content[]>()
   #version = -1
   #bytes = 0
 
-  constructor(limits: Pick<Limits, 'maxKeptAnswers' | 'maxKeptAnswerBytes'>) {
+  constructor(
+    limits: Pick<Limits, 'maxKeptAnswers' | 'maxKeptAnswerBytes'>,
+    mimeType = 'application/json',
+  ) {
     this.#limits = limits
+    this.#mimeType = mimeType
   }
 
   get(version: number, uri: string, build: () => string): readonly Content[] {
@@ -25,7 +30,7 @@ export class KeptAnswers {
     const kept = this.#answers.get(uri)
     if (kept !== undefined) return kept
     const text = build()
-    const contents = jsonContents(uri, text)
+    const contents = textContents(uri, this.#mimeType, text)
     const bytes = Buffer.byteLength(text)
     if (
       this.#answers.size < this.#limits.maxKeptAnswers &&

@@ -33,6 +33,35 @@ export function flagParameter(uri: ResourceUri, name: string): boolean {
   }
 }
 
+const yes: ReadonlySet<string> = new Set(['', 'true', '1', 'yes', 'on'])
+const no: ReadonlySet<string> = new Set(['false', '0', 'no', 'off'])
+
+/** A switch in any of its usual words; the name alone switches on. Undefined when absent. */
+export function switchParameter(uri: ResourceUri, name: string): boolean | undefined {
+  const text = uri.query.get(name)?.toLowerCase()
+  if (text === undefined) return undefined
+  if (!yes.has(text) && !no.has(text)) throw invalid(name, 'true or false')
+  return yes.has(text)
+}
+
+/** One of the words, in lower case. Undefined when absent or empty. */
+export function wordParameter<Word extends string>(
+  uri: ResourceUri,
+  name: string,
+  words: readonly Word[],
+): Word | undefined {
+  const text = uri.query.get(name)?.toLowerCase() ?? ''
+  if (text === '') return undefined
+  const word = words.find(each => each === text)
+  if (word === undefined) throw invalid(name, `one of ${words.join(', ')}`)
+  return word
+}
+
+/** Any text; undefined when absent or blank. */
+export function textParameter(uri: ResourceUri, name: string): string | undefined {
+  return uri.query.get(name)?.trim() || undefined
+}
+
 function invalid(name: string, expected: string): ResourceUriInvalid {
   return new ResourceUriInvalid(`query parameter "${name}" must be ${expected}`)
 }

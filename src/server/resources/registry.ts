@@ -44,7 +44,6 @@ export class ResourceRegistry implements ServedResources {
   readonly #events: SessionEventsProducer
   readonly #desk: ResourceDesk
   #frozen = false
-  #unwire = () => {}
 
   constructor(options: ResourceRegistryOptions) {
     const { limits, clock, log = silentLogger, timer = systemTimer } = options
@@ -101,7 +100,7 @@ export class ResourceRegistry implements ServedResources {
     if (!(log instanceof AuditLog)) throw new TypeError('wireAuditLog takes an AuditLog')
     if (this.#audit.log !== undefined) throw misuse('an audit log is wired already')
     this.#audit.wire(log)
-    this.#unwire = log.onRecord(() => this.#desk.updated(auditRecentUri))
+    this.#desk.onClose(log.onRecord(() => this.#desk.updated(auditRecentUri)))
   }
 
   /** The wired audit log: where the server records what it refused. */
@@ -187,7 +186,6 @@ export class ResourceRegistry implements ServedResources {
 
   /** The server stopped: no listener and no timer stays behind. */
   close(): void {
-    this.#unwire()
     this.#desk.close()
   }
 

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLogger } from '../../../src/lib/logger.ts'
-import { isDead, parseOwner, removeLeftovers } from '../../../src/server/host/leftovers.ts'
+import { removeLeftovers } from '../../../src/server/host/leftovers.ts'
 import { processStart } from '../../../src/lib/process-start.ts'
 import { skipBecause } from '../../helpers/skip.ts'
 
@@ -116,47 +116,5 @@ describe('removeLeftovers', () => {
   it('does not mind a folder that is not there', async () => {
     await rm(base, { recursive: true })
     expect(await clean()).to.deep.equal([])
-  })
-})
-
-describe('isDead', () => {
-  const owner = (pidStart: string | null) => ({ pid: 1, pidStart, hostname: 'h' })
-  for (const [recorded, running, now, dead] of [
-    [null, false, null, true],
-    ['a', false, null, true],
-    ['a', true, 'a', false],
-    ['a', true, 'b', true],
-    ['a', true, null, false],
-    [null, true, 'b', false],
-  ] as const) {
-    it(`is ${dead} for a start ${recorded}, running ${running}, started ${now}`, () => {
-      expect(isDead(owner(recorded), running, now)).to.equal(dead)
-    })
-  }
-})
-
-describe('parseOwner', () => {
-  for (const [changes, read] of [
-    [{}, true],
-    [{ pid_start: 'b:1' }, true],
-    [{ schema_version: 2 }, false],
-    [{ schema_version: '1' }, false],
-    [{ instance_id: 'other' }, false],
-    [{ hostname: null }, false],
-    [{ pid: 0 }, false],
-    [{ pid: -1 }, false],
-    [{ pid: 1.5 }, false],
-    [{ pid: '1' }, false],
-  ] as const) {
-    it(`${read ? 'reads' : 'refuses'} a record with ${JSON.stringify(changes)}`, () => {
-      const record = { schema_version: 1, instance_id: 'id', pid: 7, hostname: 'h', ...changes }
-      expect(parseOwner(JSON.stringify(record), 'id') !== null).to.equal(read)
-    })
-  }
-
-  it('reads no owner from what is not a record', () => {
-    for (const text of ['', 'null', '[]', '{}', '['.repeat(5000)]) {
-      expect(parseOwner(text, 'id')).to.equal(null)
-    }
   })
 })

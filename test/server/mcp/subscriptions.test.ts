@@ -68,9 +68,9 @@ describe('SubscriptionHub', () => {
     hub.resourceUpdated('a://1')
     hub.listChanged()
     expect(one.told).to.deep.equal([])
-    expect(hub.size).to.deep.equal({ subscriptions: 0, listeners: 0 })
+    expect(hub.size).to.deep.equal({ subscriptions: 0, listeners: 0, subscribers: 0 })
     expect(() => hub.subscribe(one, 'a://1'), 'it does not come back').to.throw('has ended')
-    expect(hub.size).to.deep.equal({ subscriptions: 0, listeners: 0 })
+    expect(hub.size).to.deep.equal({ subscriptions: 0, listeners: 0, subscribers: 0 })
   })
 
   it('refuses more than a session may hold, and more than the server may hold', () => {

@@ -1,7 +1,7 @@
-import { parseRfc3339, toRfc3339 } from '../../lib/clock.ts'
-import { type JsonObject, isJsonObject } from '../../lib/json.ts'
-import { escapePointer } from '../../lib/json-pointer.ts'
-import { type Result, fail, ok } from '../../lib/result.ts'
+import { parseRfc3339, toRfc3339 } from './clock.ts'
+import { type JsonObject, isJsonObject } from './json.ts'
+import { escapePointer } from './json-pointer.ts'
+import { type Result, fail, ok } from './result.ts'
 
 const control = /[\u0000-\u001f\u007f]/
 

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import { constants } from 'node:fs'
 import { open } from 'node:fs/promises'
-import { type Result, fail, ok } from '../../lib/result.ts'
+import { type Result, fail, ok } from './result.ts'
 
 /** The bytes of a regular file, if there are no more than `maxBytes`. Errors of the file system pass. */
 export async function readBounded(path: string, maxBytes: number): Promise<Result<Buffer, string>> {

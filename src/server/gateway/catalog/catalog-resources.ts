@@ -1,0 +1,82 @@
+import type { Limits } from '../../options.ts'
+import { ResourceNotFound } from '../../resources/errors.ts'
+import { KeptAnswers } from '../../resources/kept-answers.ts'
+import { chain, type MaybePromise } from '../../resources/maybe-promise.ts'
+import type { Content } from '../../resources/producer.ts'
+import { countParameter, limitParameter, textParameter } from '../../resources/query-parameters.ts'
+import type { ResourceUri } from '../../resources/resource-uri.ts'
+import type { GatewayLimits } from '../limits.ts'
+import type { CatalogEntry } from './catalog-entry.ts'
+import { rankEntries } from './rank-entries.ts'
+
+/** A catalog at one moment. */
+export interface CatalogState {
+  /** Another number, another state. */
+  readonly version: number
+  readonly entries: readonly CatalogEntry[]
+  /** What is wrong with the file since these entries were read from it; null: nothing. */
+  readonly problem: string | null
+}
+
+/** Packages for the applications of this machine; never asked for outside of it. */
+export interface Catalog {
+  /** In words, without a path. */
+  readonly source: 'bundled' | 'file'
+  /** As last seen. */
+  readonly state: CatalogState
+  /** As it is now. Never fails: a file gone wrong leaves the last good entries. */
+  refresh(): MaybePromise<CatalogState>
+}
+
+type CatalogLimits = Pick<Limits, 'maxKeptAnswers' | 'maxKeptAnswerBytes'> &
+  Pick<GatewayLimits, 'defaultCatalogLimit' | 'maxCatalogEntries'>
+
+/** `gateway://catalog` and `gateway://catalog/{name}`. */
+export class CatalogResources {
+  readonly #catalog: Catalog
+  readonly #limits: CatalogLimits
+  readonly #answers: KeptAnswers
+
+  constructor(catalog: Catalog, limits: CatalogLimits) {
+    this.#catalog = catalog
+    this.#limits = limits
+    this.#answers = new KeptAnswers(limits)
+  }
+
+  readList(uri: ResourceUri): MaybePromise<readonly Content[]> {
+    const { defaultCatalogLimit, maxCatalogEntries } = this.#limits
+    const query = textParameter(uri, 'query') ?? null
+    const limit = limitParameter(uri, defaultCatalogLimit, maxCatalogEntries)
+    const offset = countParameter(uri, 'offset') ?? 0
+    return chain(this.#catalog.refresh(), state =>
+      this.#answers.get(state.version, uri.text, () => {
+        const found = rankEntries(state.entries, query ?? '')
+        const entries = found.slice(offset, offset + limit)
+        return JSON.stringify({
+          total: found.length,
+          query,
+          limit,
+          offset,
+          capped: offset + entries.length < found.length,
+          source: this.#catalog.source,
+          problem: state.problem,
+          entries,
+        })
+      }),
+    )
+  }
+
+  readOne(uri: ResourceUri, name: string): MaybePromise<readonly Content[]> {
+    return chain(this.#catalog.refresh(), state =>
+      this.#answers.get(state.version, uri.text, () => {
+        const entry = state.entries.find(each => each.name === name)
+        if (entry === undefined) throw new ResourceNotFound(uri.text)
+        return JSON.stringify(entry)
+      }),
+    )
+  }
+
+  names(): readonly string[] {
+    return this.#catalog.state.entries.map(({ name }) => name)
+  }
+}

@@ -1,0 +1,156 @@
+import { toRfc3339 } from '../../lib/clock.ts'
+import { version } from '../../lib/version.ts'
+import type { InstanceEntry, RecordFault } from './instance-directory.ts'
+import type { InstanceAnswer, InstanceQuery } from './instance-query.ts'
+import type { InstanceRow } from './instance-row.ts'
+
+/** What the gateway's process knows of itself. */
+export interface GatewaySelf {
+  readonly host: string
+  readonly port: number
+  readonly mcpUrl: string
+  /** Milliseconds since the epoch. */
+  readonly startedMs: number
+}
+
+/** What goes on at the gateway's own MCP endpoint. */
+export interface EndpointActivity {
+  /** Reads, listings and completions that are not answered yet. */
+  readonly pendingCalls: number
+  readonly sessions: number
+  /** Streams on which updates can be told, of any revision. */
+  readonly streams: number
+  readonly subscriptions: number
+  /** Sessions and streams with at least one subscription. */
+  readonly subscribers: number
+}
+
+/** How the last request to an instance went. */
+export interface ProbeFacts {
+  /** Milliseconds since the epoch. */
+  readonly atMs: number
+  /** Null when no answer came. */
+  readonly latencyMs: number | null
+  readonly error: string | null
+}
+
+export interface InstanceCounts {
+  readonly total: number
+  readonly live: number
+  readonly stale: number
+  readonly unhealthy: number
+  readonly dead: number
+}
+
+export function countInstances(rows: readonly InstanceRow[]): InstanceCounts {
+  const counts = { total: rows.length, live: 0, stale: 0, unhealthy: 0, dead: 0 }
+  for (const { health } of rows) counts[health]++
+  return counts
+}
+
+export interface ProcessParts {
+  readonly self: GatewaySelf
+  readonly nowMs: number
+  readonly rows: readonly InstanceRow[]
+  readonly answer: InstanceAnswer<InstanceRow>
+  readonly faults: readonly RecordFault[]
+  entryOf(instanceId: string): InstanceEntry | undefined
+  probeOf(instanceId: string): ProbeFacts | null
+}
+
+/** `gateway://diagnostics/process`; the counts are those of the kind of application asked for. */
+export function processDiagnostics(parts: ProcessParts): object {
+  const { self, nowMs, rows, answer, faults } = parts
+  const counts = countInstances(rows)
+  const memory = process.memoryUsage()
+  return {
+    success: true,
+    message: summary(counts, faults.length),
+    gateway: {
+      server_name: 'service-cli',
+      server_version: version,
+      own_host: self.host,
+      own_port: self.port,
+      mcp_url: self.mcpUrl,
+      pid: process.pid,
+      started_at: toRfc3339(self.startedMs),
+      uptime_seconds: Math.max(0, Math.round((nowMs - self.startedMs) / 1000)),
+      memory: {
+        rss_bytes: memory.rss,
+        heap_used_bytes: memory.heapUsed,
+        external_bytes: memory.external,
+      },
+      node_version: process.versions.node,
+      platform: `${process.platform}-${process.arch}`,
+    },
+    counts,
+    index_health: answer.index_health,
+    capped: answer.capped,
+    instances: answer.instances.map(row => ({
+      ...row,
+      diagnostics: instanceDiagnostics(row.instance_id, parts),
+    })),
+    faults,
+  }
+}
+
+/** Everything is asked for: what is wrong is what a reader of diagnostics came for. */
+export function diagnosticsQuery(dccType: string | undefined, limit: number): InstanceQuery {
+  return { includeStale: true, includeDead: true, dccType, limit, offset: 0, verbose: true }
+}
+
+/** `gateway://diagnostics/audit`. */
+export function auditDiagnostics(activity: EndpointActivity): object {
+  return {
+    success: true,
+    message: `${activity.pendingCalls} calls pending, ${activity.subscriptions} subscriptions`,
+    entries: [],
+    summary: {
+      pending_calls: activity.pendingCalls,
+      sessions: activity.sessions,
+      open_streams: activity.streams,
+      resource_subscriptions: activity.subscriptions,
+      resource_subscription_sessions: activity.subscribers,
+      note: 'of this gateway alone; what was done in an application is in audit://recent of its instance',
+    },
+  }
+}
+
+/** `gateway://diagnostics/metrics`; `timeouts` are as configured, in milliseconds. */
+export function metricsDiagnostics(
+  { live }: InstanceCounts,
+  timeouts: Readonly<Record<string, number>>,
+): object {
+  return {
+    success: true,
+    message: `${live} live instances`,
+    metrics: {
+      gateway_local_tools: 0,
+      live_instances: live,
+      ...timeouts,
+      mcp_surface: 'resources',
+      publishes_backend_tools: false,
+    },
+  }
+}
+
+function instanceDiagnostics(instanceId: string, parts: ProcessParts): object {
+  const probe = parts.probeOf(instanceId)
+  return {
+    heartbeat_age_ms: rounded(parts.entryOf(instanceId)?.verdict.heartbeatAgeMs ?? null),
+    probed_at: probe === null ? null : toRfc3339(probe.atMs),
+    probe_latency_ms: rounded(probe?.latencyMs ?? null),
+    last_error: probe?.error ?? null,
+  }
+}
+
+function rounded(ms: number | null): number | null {
+  return ms === null ? null : Math.round(ms * 10) / 10
+}
+
+function summary(counts: InstanceCounts, faults: number): string {
+  const { live, stale, unhealthy, dead } = counts
+  const parts = [`${live} live`, `${stale} stale`, `${unhealthy} unhealthy`, `${dead} dead`]
+  if (faults > 0) parts.push(`${faults} records not understood`)
+  return parts.join(', ')
+}

@@ -1,0 +1,47 @@
+import type { Limits } from '../options.ts'
+import type { BuiltIn } from '../resources/built-in.ts'
+import { ResourceNotFound } from '../resources/errors.ts'
+import { KeptAnswers } from '../resources/kept-answers.ts'
+import type { Content, Descriptor, Template } from '../resources/producer.ts'
+import { limitParameter } from '../resources/query-parameters.ts'
+import type { ResourceUri } from '../resources/resource-uri.ts'
+import type { EventRing } from './event-ring.ts'
+import { eventTemplates } from './gateway-uris.ts'
+import type { GatewayLimits } from './limits.ts'
+
+type EventLimits = Pick<Limits, 'maxKeptAnswers' | 'maxKeptAnswerBytes'> &
+  Pick<GatewayLimits, 'maxGatewayEvents'>
+
+const unlisted: readonly Descriptor[] = Object.freeze([])
+
+/** The scheme `resources://`: `resources://gateway/events`, read and never pushed. */
+export class EventResources implements BuiltIn {
+  readonly #ring: EventRing
+  readonly #limits: EventLimits
+  readonly #kept: KeptAnswers
+
+  constructor(ring: EventRing, limits: EventLimits) {
+    this.#ring = ring
+    this.#limits = limits
+    this.#kept = new KeptAnswers(limits, 'application/jsonl')
+  }
+
+  list(): readonly Descriptor[] {
+    return unlisted
+  }
+
+  templates(): readonly Template[] {
+    return eventTemplates
+  }
+
+  complete(): readonly string[] {
+    return []
+  }
+
+  read(uri: ResourceUri): readonly Content[] {
+    if (uri.path !== 'gateway/events') throw new ResourceNotFound(uri.text)
+    const most = this.#limits.maxGatewayEvents
+    const limit = limitParameter(uri, most, most)
+    return this.#kept.get(this.#ring.recorded, uri.text, () => this.#ring.text(limit))
+  }
+}

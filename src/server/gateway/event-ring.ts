@@ -1,0 +1,82 @@
+import { cleanText } from '../../lib/clean-text.ts'
+import { type Clock, systemClock, toRfc3339 } from '../../lib/clock.ts'
+import type { GatewayLimits } from './limits.ts'
+
+/** What happens to a gateway and to the instances it sees. */
+export type GatewayEventKind =
+  // The election: who has the port.
+  | 'election_won'
+  | 'contention'
+  | 'standby'
+  | 'takeover'
+  | 'voluntary_yield'
+  | 'port_taken'
+  | 'resident_unresponsive'
+  | 'resident_recovered'
+  | 'resident_replaced'
+  | 'replacement_refused'
+  // The instances.
+  | 'instance_appeared'
+  | 'instance_gone'
+  | 'instance_stale'
+  | 'instance_recovered'
+  | 'instance_died'
+  | 'probe_booting'
+  | 'probe_unreachable'
+  | 'ghost_reaped'
+  | 'record_fault'
+  | 'record_mended'
+  | 'operator_note'
+
+export interface GatewayEvent {
+  readonly event: GatewayEventKind
+  /** Kind of application; the gateway itself by default. */
+  readonly dccType?: string
+  /** The first 8 digits of an id, or a label. */
+  readonly instanceId?: string
+  readonly reason?: string
+}
+
+const ownDccType = '__gateway__'
+
+type RingLimits = Pick<GatewayLimits, 'maxGatewayEvents' | 'maxGatewayEventTextChars'>
+
+/** The last events as JSON lines, in memory. */
+export class EventRing {
+  readonly #limits: RingLimits
+  readonly #clock: Clock
+  readonly #lines: string[] = []
+  #recorded = 0
+
+  constructor(limits: RingLimits, clock: Clock = systemClock) {
+    this.#limits = limits
+    this.#clock = clock
+  }
+
+  /** How many were recorded, ever: another number, another text. */
+  get recorded(): number {
+    return this.#recorded
+  }
+
+  record({ event, dccType = ownDccType, instanceId = 'gateway', reason }: GatewayEvent): void {
+    this.#recorded++
+    const line = {
+      timestamp: toRfc3339(this.#clock.now()),
+      event,
+      dcc_type: this.#text(dccType),
+      instance_id: this.#text(instanceId),
+      ...(reason === undefined ? {} : { reason: this.#text(reason) }),
+    }
+    this.#lines.push(`${JSON.stringify(line)}\n`)
+    if (this.#lines.length > this.#limits.maxGatewayEvents) this.#lines.shift()
+  }
+
+  /** The newest `limit` events, oldest of them first; empty when there are none. */
+  text(limit: number = this.#limits.maxGatewayEvents): string {
+    return this.#lines.slice(Math.max(0, this.#lines.length - limit)).join('')
+  }
+
+  #text(text: string): string {
+    return cleanText(text, this.#limits.maxGatewayEventTextChars)
+  }
+}

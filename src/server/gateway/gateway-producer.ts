@@ -1,0 +1,103 @@
+import type { BuiltIn } from '../resources/built-in.ts'
+import { ResourceNotFound } from '../resources/errors.ts'
+import type { MaybePromise } from '../resources/maybe-promise.ts'
+import type { Content, Descriptor, Template } from '../resources/producer.ts'
+import type { ResourceUri } from '../resources/resource-uri.ts'
+import type { CatalogResources } from './catalog/catalog-resources.ts'
+import type { DiagnosticResources } from './diagnostic-resources.ts'
+import type { InstanceRows } from './instance-rows.ts'
+import { gatewayTemplates, instancesUri, rootDescriptors } from './gateway-uris.ts'
+import { idPrefix } from './instance-lookup.ts'
+import type { InstanceResources } from './instance-resources.ts'
+import { rowStatuses } from './instance-row.ts'
+
+export interface GatewayProducerParts {
+  readonly rows: InstanceRows
+  readonly instances: InstanceResources
+  readonly diagnostics: DiagnosticResources
+  readonly catalog: CatalogResources
+}
+
+const onePrefix = 'instances/'
+const entryPrefix = 'catalog/'
+const pushedRoots: ReadonlySet<string> = new Set([
+  'instances',
+  'diagnostics/process',
+  'diagnostics/metrics',
+  'catalog',
+])
+const switches: ReadonlySet<string> = new Set(['include_stale', 'include_dead', 'verbose'])
+
+/** The scheme `gateway://`: leads each URI to its room. */
+export class GatewayProducer implements BuiltIn {
+  readonly #parts: GatewayProducerParts
+
+  constructor(parts: GatewayProducerParts) {
+    this.#parts = parts
+  }
+
+  list(): readonly Descriptor[] {
+    return rootDescriptors
+  }
+
+  templates(): readonly Template[] {
+    return gatewayTemplates
+  }
+
+  read(uri: ResourceUri): MaybePromise<readonly Content[]> {
+    const { instances, diagnostics, catalog } = this.#parts
+    const { path } = uri
+    switch (path) {
+      case 'instances':
+        return instances.readList(uri)
+      case 'diagnostics/process':
+        return diagnostics.readProcess(uri)
+      case 'diagnostics/audit':
+        return diagnostics.readAudit(uri)
+      case 'diagnostics/metrics':
+        return diagnostics.readMetrics(uri)
+      case 'catalog':
+        return catalog.readList(uri)
+    }
+    if (path.startsWith(onePrefix)) return instances.readOne(uri, path.slice(onePrefix.length))
+    if (path.startsWith(entryPrefix)) return catalog.readOne(uri, path.slice(entryPrefix.length))
+    throw new ResourceNotFound(uri.text)
+  }
+
+  /** However an instance is selected: by the digits that its id begins with. */
+  canonical({ path }: ResourceUri): string | undefined {
+    if (!path.startsWith(onePrefix)) return undefined
+    const prefix = idPrefix(path.slice(onePrefix.length))
+    return prefix === null ? undefined : `${instancesUri}/${prefix}`
+  }
+
+  pushes({ path }: ResourceUri): boolean {
+    return pushedRoots.has(path) || path.startsWith(onePrefix) || path.startsWith(entryPrefix)
+  }
+
+  complete(variable: string, prefix: string): readonly string[] {
+    const begins = (value: string) => value.toLowerCase().startsWith(prefix.toLowerCase())
+    const { rows, catalog } = this.#parts
+    switch (variable) {
+      case 'instance_id':
+        return this.#instanceIds(prefix)
+      case 'dcc_type':
+        return [...new Set(rows.compact().map(row => row.dcc_type))].toSorted().filter(begins)
+      case 'status':
+        return rowStatuses.filter(begins)
+      case 'name':
+        return catalog.names().filter(begins)
+    }
+    return switches.has(variable) ? ['true', 'false'].filter(begins) : []
+  }
+
+  /** Whoever completes an id wants to connect: those that live come first. */
+  #instanceIds(prefix: string): string[] {
+    const wanted = prefix.replaceAll('-', '').toLowerCase()
+    const rows = this.#parts.rows
+      .compact()
+      .filter(row => row.instance_id.replaceAll('-', '').toLowerCase().startsWith(wanted))
+    const isLive = (row: (typeof rows)[number]) => row.health === 'live'
+    return [...rows.filter(isLive), ...rows.filter(row => !isLive(row))].map(row => row.instance_id)
+  }
+}

@@ -1,0 +1,82 @@
+import { type Clock, systemClock } from '../../lib/clock.ts'
+import { type Logger, silentLogger } from '../../lib/logger.ts'
+import { type Timer, systemTimer } from '../../lib/timer.ts'
+import type { Limits } from '../options.ts'
+import { ResourceDesk } from '../resources/desk.ts'
+import type { ServedResources } from '../resources/served-resources.ts'
+import { announceCatalog, announceInstances } from './announce-changes.ts'
+import type { CatalogFile } from './catalog/catalog-file.ts'
+import { CatalogResources } from './catalog/catalog-resources.ts'
+import { DiagnosticResources } from './diagnostic-resources.ts'
+import type { EndpointActivity, GatewaySelf, ProbeFacts } from './diagnostics.ts'
+import { InstanceRows } from './instance-rows.ts'
+import { EventResources } from './event-resources.ts'
+import type { EventRing } from './event-ring.ts'
+import { GatewayProducer } from './gateway-producer.ts'
+import type { InstanceDirectory } from './instance-directory.ts'
+import { InstanceResources } from './instance-resources.ts'
+import type { GatewayLimits } from './limits.ts'
+
+export interface GatewayParts {
+  readonly directory: InstanceDirectory
+  /** The kind of directory, as rows name it. */
+  readonly source?: string
+  readonly ring: EventRing
+  readonly catalog: Pick<CatalogFile, 'source' | 'state' | 'refresh' | 'follow'>
+  readonly limits: Limits & GatewayLimits
+  /** Asked at each read: the port is known only once it is bound. */
+  self(): GatewaySelf
+  /** Of the MCP endpoint that serves these resources. */
+  activity(): EndpointActivity
+  /** How the last probe of an instance went; null: it was not probed. */
+  probeOf?(instanceId: string): ProbeFacts | null
+  readonly clock?: Clock
+  readonly timer?: Timer
+  readonly log?: Logger
+}
+
+/** The resources of a gateway, for the same endpoint that serves those of an application. */
+export function createGatewayResources(parts: GatewayParts): ServedResources & { close(): void } {
+  const { directory, source = 'file', ring, catalog, limits } = parts
+  const { clock = systemClock, timer = systemTimer, log = silentLogger } = parts
+  const rows = new InstanceRows(directory, source, limits)
+  const catalogResources = new CatalogResources(catalog, limits)
+  const desk = new ResourceDesk({
+    builtIns: {
+      gateway: new GatewayProducer({
+        rows,
+        instances: new InstanceResources(rows, limits),
+        diagnostics: new DiagnosticResources({
+          rows,
+          clock,
+          limits,
+          self: () => parts.self(),
+          activity: () => parts.activity(),
+          probeOf: id => parts.probeOf?.(id) ?? null,
+          timeouts: timeoutsOf(limits),
+        }),
+        catalog: catalogResources,
+      }),
+      resources: new EventResources(ring, limits),
+    },
+    limits,
+    clock,
+    timer,
+    log,
+  })
+  desk.onClose(announceInstances(directory, desk, ring))
+  desk.onClose(catalog.follow((before, now) => announceCatalog(before, now, desk)))
+  return desk
+}
+
+function timeoutsOf(limits: Limits & GatewayLimits): Readonly<Record<string, number>> {
+  return {
+    backend_timeout_ms: limits.probeTimeoutMs,
+    probe_interval_ms: limits.probeIntervalMs,
+    stale_after_ms: limits.instanceStaleMs,
+    process_check_ms: limits.processCheckMs,
+    dead_shown_ms: limits.deadInstanceMs,
+    session_idle_ms: limits.sessionIdleMs,
+    list_changed_interval_ms: limits.listChangedIntervalMs,
+  }
+}

@@ -1,0 +1,107 @@
+import {
+  countParameter,
+  limitParameter,
+  switchParameter,
+  textParameter,
+  wordParameter,
+} from '../resources/query-parameters.ts'
+import type { ResourceUri } from '../resources/resource-uri.ts'
+import type { RecordFault } from './instance-directory.ts'
+import { type InstanceRow, rowStatuses, type RowStatus } from './instance-row.ts'
+
+/** What a reader asks of the directory; every surface asks by this and nothing else. */
+export interface InstanceQuery {
+  readonly includeStale: boolean
+  readonly includeDead: boolean
+  /** The kind of application, whatever its case. */
+  readonly dccType?: string | undefined
+  /** Part of a name, id, version or scene. */
+  readonly text?: string | undefined
+  readonly status?: RowStatus | undefined
+  readonly limit: number
+  readonly offset: number
+  readonly verbose: boolean
+}
+
+export interface InstanceAnswer<Row extends InstanceRow> {
+  readonly index_health: 'healthy' | 'degraded' | 'empty'
+  /** How many fit the query. */
+  readonly total: number
+  /** More rows follow these. */
+  readonly capped: boolean
+  readonly limit: number
+  readonly offset: number
+  /** How many of the kind asked for are stale, or dead, shown or not. */
+  readonly stale_count: number
+  readonly dead_count: number
+  /** Records that were not understood. */
+  readonly fault_count: number
+  readonly instances: readonly Row[]
+}
+
+/** The query of `gateway://instances`; throws `ResourceUriInvalid`. */
+export function parseInstanceQuery(uri: ResourceUri, maxRows: number): InstanceQuery {
+  const status = wordParameter(uri, 'status', rowStatuses)
+  return {
+    // Who asks for the stale or the dead by name wants to see them.
+    includeStale: switchParameter(uri, 'include_stale') ?? true,
+    includeDead: switchParameter(uri, 'include_dead') ?? status === 'dead',
+    dccType: textParameter(uri, 'dcc_type'),
+    text: textParameter(uri, 'query'),
+    status,
+    limit: limitParameter(uri, maxRows, maxRows),
+    offset: countParameter(uri, 'offset') ?? 0,
+    verbose: switchParameter(uri, 'verbose') ?? false,
+  }
+}
+
+/** Which rows the query shows, in their order, with what it leaves out in numbers. */
+export function queryInstances<Row extends InstanceRow>(
+  rows: readonly Row[],
+  faults: readonly RecordFault[],
+  query: InstanceQuery,
+): InstanceAnswer<Row> {
+  const asked = rows.filter(row => isAskedFor(row, query))
+  const shown = asked.filter(row => isShown(row, query))
+  const page = shown.slice(query.offset, query.offset + query.limit)
+  return {
+    index_health: indexHealth(rows.length, faults.length),
+    total: shown.length,
+    capped: query.offset + page.length < shown.length,
+    limit: query.limit,
+    offset: query.offset,
+    stale_count: countOf(asked, 'stale'),
+    dead_count: countOf(asked, 'dead'),
+    fault_count: faults.length,
+    instances: page,
+  }
+}
+
+/** Undefined is any type; case does not matter. */
+export function isOfType({ dcc_type }: InstanceRow, dccType: string | undefined): boolean {
+  return dccType === undefined || dcc_type.toLowerCase() === dccType.toLowerCase()
+}
+
+function isAskedFor(row: InstanceRow, { dccType, text, status }: InstanceQuery): boolean {
+  if (!isOfType(row, dccType)) return false
+  if (status !== undefined && row.status !== status) return false
+  if (text === undefined) return true
+  const wanted = text.toLowerCase()
+  return [row.display_id, row.display_name, row.instance_id, row.scene ?? ''].some(part =>
+    part.toLowerCase().includes(wanted),
+  )
+}
+
+function isShown({ health }: InstanceRow, { includeStale, includeDead }: InstanceQuery): boolean {
+  if (health === 'stale') return includeStale
+  return health !== 'dead' || includeDead
+}
+
+function countOf(rows: readonly InstanceRow[], health: InstanceRow['health']): number {
+  return rows.reduce((count, row) => count + (row.health === health ? 1 : 0), 0)
+}
+
+function indexHealth(rows: number, faults: number): InstanceAnswer<InstanceRow>['index_health'] {
+  if (faults > 0) return 'degraded'
+  return rows === 0 ? 'empty' : 'healthy'
+}

@@ -1,0 +1,74 @@
+import type { Limits } from '../options.ts'
+import { ResourceNotFound, ResourceUriInvalid } from '../resources/errors.ts'
+import { KeptAnswers } from '../resources/kept-answers.ts'
+import type { Content } from '../resources/producer.ts'
+import type { ResourceUri } from '../resources/resource-uri.ts'
+import type { InstanceRows } from './instance-rows.ts'
+import { type LookupFailure, lookUpInstance, minPrefixChars } from './instance-lookup.ts'
+import { parseInstanceQuery, queryInstances } from './instance-query.ts'
+import type { GatewayLimits } from './limits.ts'
+
+type InstanceLimits = Pick<Limits, 'maxKeptAnswers' | 'maxKeptAnswerBytes'> &
+  Pick<GatewayLimits, 'maxInstanceRows' | 'maxLookupCandidates'>
+
+/** `gateway://instances` and `gateway://instances/{instance_id}`. */
+export class InstanceResources {
+  readonly #rows: InstanceRows
+  readonly #limits: InstanceLimits
+  readonly #lists: KeptAnswers
+  readonly #singles: KeptAnswers
+
+  constructor(rows: InstanceRows, limits: InstanceLimits) {
+    this.#rows = rows
+    this.#limits = limits
+    this.#lists = new KeptAnswers(limits)
+    this.#singles = new KeptAnswers(limits)
+  }
+
+  readList(uri: ResourceUri): readonly Content[] {
+    const rows = this.#rows
+    const query = parseInstanceQuery(uri, this.#limits.maxInstanceRows)
+    return this.#lists.get(rows.version, uri.text, () => {
+      const all = query.verbose ? rows.verbose() : rows.compact()
+      return JSON.stringify({ list_ok: true, ...queryInstances(all, rows.faults, query) })
+    })
+  }
+
+  readOne(uri: ResourceUri, selector: string): readonly Content[] {
+    const rows = this.#rows
+    return this.#singles.get(rows.version, uri.text, () => {
+      const found = lookUpInstance(rows.entries, selector)
+      if (!found.ok) throw this.#lookupError(found.failure, uri.text)
+      return JSON.stringify(rows.verboseRow(found.value))
+    })
+  }
+
+  #lookupError(failure: LookupFailure, uri: string): Error {
+    switch (failure.kind) {
+      case 'none':
+        return new ResourceNotFound(uri)
+      case 'too_short':
+        return new ResourceUriInvalid(
+          `an instance is selected by its id or by at least ${minPrefixChars} digits of it`,
+          { hint: 'gateway://instances has the ids', data: { uri } },
+        )
+      case 'ambiguous': {
+        const { candidates } = failure
+        const shown = candidates.slice(0, this.#limits.maxLookupCandidates)
+        return new ResourceUriInvalid(`${candidates.length} instances begin with these digits`, {
+          hint: 'select one of the candidates by more digits of its instance_id',
+          data: {
+            uri,
+            total: candidates.length,
+            candidates: shown.map(entry => this.#brief(entry)),
+          },
+        })
+      }
+    }
+  }
+
+  #brief(entry: Parameters<InstanceRows['row']>[0]): object {
+    const { instance_id, display_id, display_name, dcc_type, status, scene } = this.#rows.row(entry)
+    return { instance_id, display_id, display_name, dcc_type, status, scene }
+  }
+}

@@ -1,0 +1,136 @@
+import { isUtf8 } from 'node:buffer'
+import { isLoopback } from '../../lib/address.ts'
+import { cleanText } from '../../lib/clean-text.ts'
+import { type JsonObject, isJsonObject, parseJson } from '../../lib/json.ts'
+import { MemberReader } from '../../lib/member-reader.ts'
+import { type Result, fail, ok } from '../../lib/result.ts'
+import type { DirectoryRecord } from './instance-directory.ts'
+import type { GatewayLimits } from './limits.ts'
+import { safeMetadata } from './safe-metadata.ts'
+
+export type RecordLimits = Pick<
+  GatewayLimits,
+  | 'maxRecordBytes'
+  | 'maxRecordDepth'
+  | 'maxRecordTextChars'
+  | 'maxRecordSceneChars'
+  | 'maxRecordUrlChars'
+  | 'maxRecordMetadataBytes'
+>
+
+const newestVersion = 1
+const maxPid = 2 ** 31 - 1
+const states = ['available', 'busy', 'booting', 'unreachable', 'shutting_down'] as const
+
+/**
+ * The instance record (version 1) in these bytes, which anybody may have written, or why it is
+ * not one. Texts come out as single lines safe to show, cut to their bounds. Where the record
+ * itself is kept says whose it may be: `instanceId`. How to feed the instance is left out.
+ */
+export function parseRecord(
+  bytes: Buffer,
+  instanceId: string,
+  limits: RecordLimits,
+): Result<DirectoryRecord, string> {
+  if (bytes.length > limits.maxRecordBytes) return fail(tooLarge(limits))
+  if (!isUtf8(bytes)) return fail('it is not valid UTF-8')
+  const parsed = parseJson(bytes.toString('utf8').replace(/^\ufeff/, ''), limits.maxRecordDepth)
+  if (!parsed.ok && parsed.failure === 'depth') {
+    return fail(`it is nested deeper than ${limits.maxRecordDepth} levels`)
+  }
+  if (!parsed.ok) return fail('it is not valid JSON')
+  if (!isJsonObject(parsed.value)) return fail('it is not a JSON object')
+  const strange = strangeVersion(parsed.value) ?? strangeId(parsed.value, instanceId)
+  return strange === null ? readMembers(parsed.value, instanceId, limits) : fail(strange)
+}
+
+export function tooLarge(limits: Pick<GatewayLimits, 'maxRecordBytes'>): string {
+  return `it is larger than ${limits.maxRecordBytes} bytes`
+}
+
+function strangeVersion({ schema_version: version }: JsonObject): string | null {
+  if (version === newestVersion) return null
+  if (!Number.isSafeInteger(version) || Number(version) < 1) {
+    return 'its schema_version must be a whole number, 1 or more'
+  }
+  return `it is of schema_version ${version}, this program knows ${newestVersion}: update it`
+}
+
+function strangeId({ instance_id: claimed }: JsonObject, instanceId: string): string | null {
+  if (claimed === instanceId) return null
+  if (typeof claimed !== 'string') return 'its instance_id must be a string'
+  return `it claims to be instance "${cleanText(claimed, 50)}", which is not what its name says`
+}
+
+function readMembers(
+  members: JsonObject,
+  instanceId: string,
+  limits: RecordLimits,
+): Result<DirectoryRecord, string> {
+  const reader = new MemberReader(members, '', 'pass')
+  const mostText = limits.maxRecordTextChars
+  const dccType = readName(reader, 'dcc_type', mostText)
+  const hostname = readName(reader, 'hostname', mostText)
+  const mcpUrl = readMcpUrl(reader, limits.maxRecordUrlChars)
+  const metadata = reader.any('metadata') ?? {}
+  if (!isJsonObject(metadata)) reader.refuse('metadata', 'must be an object')
+  const record: DirectoryRecord = {
+    instanceId,
+    dccType,
+    displayName: readText(reader, 'display_name', mostText) ?? `${dccType} on ${hostname}`,
+    pid: reader.required('pid', reader.integer('pid', 1, maxPid), 0),
+    pidStart: reader.name('pid_start', mostText) ?? null,
+    hostname,
+    mcpUrl: mcpUrl.href,
+    mcpUrlIsLoopback: mcpUrl.isLoopback,
+    version: readText(reader, 'version', mostText) ?? 'unknown',
+    host: readHost(reader, limits),
+    scene: readText(reader, 'scene', limits.maxRecordSceneChars),
+    status: reader.word('status', states) ?? 'available',
+    startedMs: Date.parse(reader.required('started_at', reader.time('started_at'), '')),
+    metadata: isJsonObject(metadata) ? safeMetadata(metadata, limits) : {},
+  }
+  const { failure } = reader
+  return failure === null ? ok(record) : fail(`${failure.pointer} ${failure.detail}`)
+}
+
+function readHost(record: MemberReader, limits: RecordLimits): DirectoryRecord['host'] {
+  const reader = new MemberReader(record.any('host') ?? {}, '/host', 'pass')
+  const host = {
+    connected: reader.flag('connected') ?? false,
+    appPid: reader.integer('app_pid', 1, maxPid) ?? null,
+    version: readText(reader, 'version', limits.maxRecordTextChars),
+    mode: readText(reader, 'mode', limits.maxRecordTextChars),
+  }
+  record.inherit(reader.failure)
+  return host
+}
+
+/** Names are compared, so none is cut. */
+function readName(reader: MemberReader, name: string, mostChars: number): string {
+  const text = cleanText(reader.name(name, mostChars) ?? '', mostChars)
+  return reader.required(name, text || undefined, '')
+}
+
+/** Null when there is none, or nothing is left of it that can be shown. */
+function readText(reader: MemberReader, name: string, mostChars: number): string | null {
+  return cleanText(reader.text(name) ?? '', mostChars) || null
+}
+
+function readMcpUrl(
+  reader: MemberReader,
+  mostChars: number,
+): { href: string; isLoopback: boolean } {
+  const text = reader.required('mcp_url', reader.text('mcp_url'), '')
+  const url = text.length > mostChars ? null : URL.parse(text)
+  if (url === null || (url.protocol !== 'http:' && url.protocol !== 'https:')) {
+    reader.refuse('mcp_url', `must be an http or https URL of at most ${mostChars} characters`)
+    return { href: '', isLoopback: false }
+  }
+  // It is shown to everybody who may read the gateway.
+  if (url.username !== '' || url.password !== '') {
+    reader.refuse('mcp_url', 'must not hold a user name or a password')
+  }
+  url.hash = ''
+  return { href: url.href, isLoopback: isLoopback(url.hostname.replace(/^\[|\]$/g, '')) }
+}

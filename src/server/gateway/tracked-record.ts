@@ -1,0 +1,207 @@
+import { hash } from 'node:crypto'
+import { join } from 'node:path'
+import { cleanText } from '../../lib/clean-text.ts'
+import { idOfRecord } from '../../lib/instances/files.ts'
+import { isDead } from '../../lib/instances/owner.ts'
+import { type ProcessNow, lookAtProcess } from '../../lib/process-start.ts'
+import { Heartbeat, type HeartbeatParts } from './heartbeat.ts'
+import type { DirectoryRecord, InstanceEntry, RecordFault } from './instance-directory.ts'
+import type { GatewayLimits } from './limits.ts'
+import { parseRecord } from './parse-record.ts'
+import { type FileStamp, lookAtFile } from './record-file.ts'
+import { type Judgement, type ProcessState, judgeLife } from './verdict.ts'
+
+export interface TrackingParts extends HeartbeatParts {
+  /** `<registry_dir>/instances` */
+  readonly folder: string
+  readonly hostname: string
+  /** `bootId()` */
+  readonly boot: string | null
+  readonly limits: GatewayLimits
+}
+
+/** One file among the records: what it says, and what is known of the life of its instance. */
+export class TrackedRecord {
+  readonly #parts: TrackingParts
+  readonly #path: string
+  readonly #id: string | null
+  /** The file's name, safe to show. */
+  readonly #source: string
+  #stamp: FileStamp | null = null
+  #digest = ''
+  #record: DirectoryRecord | null = null
+  #fault: RecordFault | null = null
+  #heartbeat: Heartbeat | null = null
+  #process: ProcessState = 'elsewhere'
+  #deadSinceMs: number | null = null
+  #isForgotten = false
+  #entry: InstanceEntry | null = null
+
+  constructor(fileName: string, parts: TrackingParts) {
+    this.#parts = parts
+    this.#path = join(parts.folder, fileName)
+    this.#id = idOfRecord(fileName)
+    this.#source = cleanText(fileName, 100)
+  }
+
+  /** As of the last `judge`; null for a fault, and for what was forgotten. */
+  get entry(): InstanceEntry | null {
+    return this.#entry
+  }
+
+  get fault(): RecordFault | null {
+    return this.#fault
+  }
+
+  /** When it was first found dead, by the watch of the directory. */
+  get deadSinceMs(): number | null {
+    return this.#deadSinceMs
+  }
+
+  /** Reads the file if it changed. Is it still there? */
+  look(): boolean {
+    const seen = lookAtFile(this.#path, this.#stamp, this.#parts.limits.maxRecordBytes)
+    if (seen.kind === 'missing') return false
+    if (this.#id === null) {
+      this.#refuse('its name is not an instance id with ".json"')
+    } else if (seen.kind === 'fault') {
+      this.#refuse(seen.reason)
+    } else {
+      if (seen.kind === 'read') this.#take(seen.bytes, this.#id)
+      this.#follow(seen.stamp)
+    }
+    this.#stamp = seen.stamp
+    return true
+  }
+
+  /**
+   * Checks its process; when that is gone, or its heartbeat overdue, looks at the file before
+   * anything is concluded from it. Is the file still there?
+   */
+  checkLife(): boolean {
+    const record = this.#record
+    if (record === null) return true
+    if (this.#process === 'running') {
+      const state = this.#findProcess(record)
+      if (state !== 'running') {
+        if (!this.look()) return false
+        if (this.#record !== null && isSameOwner(this.#record, record)) this.#setProcess(state)
+        return true
+      }
+    }
+    const health = this.#entry?.verdict.health
+    if (health === 'dead' || health === 'stale') return true
+    const isOverdue = (this.#heartbeat?.ageMs ?? 0) > this.#parts.limits.instanceStaleMs
+    return !isOverdue || this.look()
+  }
+
+  /** Draws the conclusion: a new entry only if there is something new to say. */
+  judge(): void {
+    const record = this.#record
+    const heartbeat = this.#heartbeat
+    if (record === null || heartbeat === null) {
+      this.#entry = null
+      this.#deadSinceMs = null
+      return
+    }
+    const judgement = judgeLife(
+      {
+        pid: record.pid,
+        process: this.#process,
+        beatsSinceGone: heartbeat.beats,
+        heartbeatAgeMs: heartbeat.ageAtLookMs,
+        status: record.status,
+      },
+      this.#parts.limits,
+    )
+    if (judgement.health === 'dead') {
+      this.#deadSinceMs ??= this.#parts.awake.now()
+    } else {
+      this.#deadSinceMs = null
+      this.#isForgotten = false
+    }
+    if (this.#isForgotten) this.#entry = null
+    else if (!saysTheSame(this.#entry, record, judgement)) {
+      this.#entry = makeEntry(record, judgement, heartbeat)
+    }
+  }
+
+  /** Dead for too long: no entry any more, unless it comes back to life. */
+  forget(): void {
+    this.#isForgotten = true
+    this.#entry = null
+  }
+
+  #take(bytes: Buffer, id: string): void {
+    // A heartbeat is a touch: most of what is read says what it said before.
+    const digest = hash('sha256', bytes, 'base64')
+    if (digest === this.#digest) return
+    const parsed = parseRecord(bytes, id, this.#parts.limits)
+    if (!parsed.ok) {
+      this.#refuse(parsed.failure)
+    } else {
+      const before = this.#record
+      this.#record = parsed.value
+      this.#fault = null
+      if (before === null || !isSameOwner(before, parsed.value)) {
+        this.#setProcess(this.#findProcess(parsed.value))
+      }
+    }
+    this.#digest = digest
+  }
+
+  #refuse(reason: string): void {
+    this.#record = null
+    this.#heartbeat = null
+    this.#digest = ''
+    this.#isForgotten = false
+    if (this.#fault?.reason === reason) return
+    this.#fault = Object.freeze({ source: this.#source, reason })
+  }
+
+  #follow({ modifiedMs }: FileStamp): void {
+    if (this.#record === null) return
+    if (this.#heartbeat === null) this.#heartbeat = new Heartbeat(modifiedMs, this.#parts)
+    else this.#heartbeat.look(modifiedMs)
+  }
+
+  #findProcess(record: DirectoryRecord): ProcessState {
+    if (record.hostname !== this.#parts.hostname) return 'elsewhere'
+    const now: ProcessNow = lookAtProcess(record.pid, this.#parts.boot)
+    if (!now.running) return 'gone'
+    return isDead(record, true, now.start) ? 'replaced' : 'running'
+  }
+
+  /** Heartbeats from here on speak for a process that was found gone. */
+  #setProcess(state: ProcessState): void {
+    this.#process = state
+    this.#heartbeat?.countAnew()
+  }
+}
+
+function isSameOwner(a: DirectoryRecord, b: DirectoryRecord): boolean {
+  return a.pid === b.pid && a.pidStart === b.pidStart && a.hostname === b.hostname
+}
+
+function saysTheSame(
+  entry: InstanceEntry | null,
+  record: DirectoryRecord,
+  { health, reason }: Judgement,
+): boolean {
+  if (entry === null || entry.record !== record) return false
+  return entry.verdict.health === health && entry.verdict.reason === reason
+}
+
+function makeEntry(
+  record: DirectoryRecord,
+  judgement: Judgement,
+  heartbeat: Heartbeat,
+): InstanceEntry {
+  const verdict = {
+    ...judgement,
+    get heartbeatAgeMs() {
+      return heartbeat.ageMs
+    },
+  }
+  return Object.freeze({ record, verdict: Object.freeze(verdict) })
+}

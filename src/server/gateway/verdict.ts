@@ -1,0 +1,87 @@
+import type { DirectoryRecord, InstanceStatus, Verdict } from './instance-directory.ts'
+import type { GatewayLimits } from './limits.ts'
+
+/** What could be found out about the process that a record names. */
+export type ProcessState =
+  | 'running'
+  /** No such process any more. */
+  | 'gone'
+  /** Its id is that of a process that started at another time. */
+  | 'replaced'
+  /** On another machine: nothing can be found out. */
+  | 'elsewhere'
+
+export interface LifeFacts {
+  readonly pid: number
+  readonly process: ProcessState
+  /** Heartbeats that were seen after the process was found gone or replaced. */
+  readonly beatsSinceGone: number
+  /** By a monotonic watch; null: old at first sight, and no heartbeat since. */
+  readonly heartbeatAgeMs: number | null
+  readonly status: InstanceStatus
+}
+
+export type Judgement = Pick<Verdict, 'health' | 'reason'>
+
+/** One touch could be anybody's, a backup's for instance; two are a heartbeat. */
+const beatsOfLife = 2
+
+/** Is it there? By its process where that can be seen, then by its heartbeat, then by its word. */
+export function judgeLife(
+  facts: LifeFacts,
+  limits: Pick<GatewayLimits, 'instanceStaleMs'>,
+): Judgement {
+  const { pid, process, heartbeatAgeMs } = facts
+  const isGone = process === 'gone' || process === 'replaced'
+  const beats = heartbeatAgeMs !== null && heartbeatAgeMs <= limits.instanceStaleMs
+  // A container may share folder and host name with us, and not its process ids.
+  const outOfSight = isGone && beats && facts.beatsSinceGone >= beatsOfLife
+  if (isGone && !outOfSight) {
+    if (process === 'gone') return { health: 'dead', reason: `its process ${pid} has ended` }
+    return { health: 'dead', reason: `its process id ${pid} is another process's now` }
+  }
+  if (!beats) return { health: 'stale', reason: `${silence(facts, limits)}${aside(facts)}` }
+  if (facts.status === 'unreachable') {
+    return { health: 'unhealthy', reason: 'it says of itself that it is unreachable' }
+  }
+  if (outOfSight) {
+    return { health: 'live', reason: 'its heartbeat goes on; its process cannot be seen from here' }
+  }
+  if (process === 'running') {
+    return { health: 'live', reason: 'its process runs and its heartbeat is fresh' }
+  }
+  return { health: 'live', reason: 'its heartbeat is fresh; its process is on another machine' }
+}
+
+/** What came of asking an instance whether it is ready. */
+export interface ProbeFacts {
+  readonly failuresInARow: number
+  readonly lastError: string | null
+}
+
+/** What probes add: who beats and does not answer is unhealthy, unless it starts or stops. */
+export function judgeProbe(
+  life: Judgement,
+  record: Pick<DirectoryRecord, 'status'>,
+  probe: ProbeFacts | null,
+  limits: Pick<GatewayLimits, 'maxProbeFailures'>,
+): Judgement {
+  if (life.health !== 'live' || probe === null) return life
+  if (record.status === 'booting' || record.status === 'shutting_down') return life
+  if (probe.failuresInARow < limits.maxProbeFailures) return life
+  return { health: 'unhealthy', reason: `it is not ready: ${probe.lastError ?? 'no answer'}` }
+}
+
+function silence(
+  { heartbeatAgeMs }: LifeFacts,
+  { instanceStaleMs }: Pick<GatewayLimits, 'instanceStaleMs'>,
+): string {
+  const long = instanceStaleMs < 1000 ? `${instanceStaleMs} ms` : `${instanceStaleMs / 1000} s`
+  if (heartbeatAgeMs !== null) return `no heartbeat for more than ${long}`
+  return `its heartbeat was older than ${long} when it was first seen, and none came since`
+}
+
+function aside({ process, pid }: LifeFacts): string {
+  if (process === 'running') return `, though its process ${pid} runs`
+  return process === 'elsewhere' ? '; its process is on another machine' : ''
+}

@@ -1,0 +1,95 @@
+import { monotonicClock, systemClock } from '../../src/lib/clock.ts'
+import { bundledCatalog } from '../../src/lib/adapters/adapter-files.ts'
+import { silentLogger } from '../../src/lib/logger.ts'
+import { createListener } from '../../src/server/app.ts'
+import { CatalogFile } from '../../src/server/gateway/catalog/catalog-file.ts'
+import { EventRing } from '../../src/server/gateway/event-ring.ts'
+import {
+  createGatewayResources,
+  type GatewayParts,
+} from '../../src/server/gateway/gateway-resources.ts'
+import { type GatewayLimits, resolveGatewayLimits } from '../../src/server/gateway/limits.ts'
+import { accessLogOn } from '../../src/server/http/access-log.ts'
+import { listen } from '../../src/server/listen.ts'
+import { assembleApp, createServerEndpoint } from '../../src/server/mcp-assembly.ts'
+import type { McpEndpoint } from '../../src/server/mcp/endpoint.ts'
+import { type Limits, resolveLimits } from '../../src/server/options.ts'
+import type { ServedResources } from '../../src/server/resources/served-resources.ts'
+import { MemoryDirectory } from './memory-directory.ts'
+
+export interface GatewayTestOptions {
+  readonly limits?: Partial<Limits & GatewayLimits>
+  /** Default: the bundled one. */
+  readonly catalogPath?: string
+  readonly probeOf?: GatewayParts['probeOf']
+}
+
+export interface TestGateway {
+  readonly url: string
+  readonly directory: MemoryDirectory
+  readonly ring: EventRing
+  readonly resources: ServedResources & { close(): void }
+  readonly endpoint: McpEndpoint
+  stop(): Promise<void>
+}
+
+/** The real endpoint on a free port, over the resources of a gateway. */
+export async function startGatewayServer(options: GatewayTestOptions = {}): Promise<TestGateway> {
+  const host = '127.0.0.1'
+  const limits = { ...resolveLimits(), ...resolveGatewayLimits(), ...options.limits }
+  const log = silentLogger
+  const directory = new MemoryDirectory()
+  const ring = new EventRing(limits)
+  const catalog = await CatalogFile.open({
+    path: options.catalogPath ?? bundledCatalog,
+    source: options.catalogPath === undefined ? 'bundled' : 'file',
+    limits,
+    log,
+  })
+  let port = 0
+  const resources = createGatewayResources({
+    directory,
+    ring,
+    catalog,
+    limits,
+    self: () => ({
+      host,
+      port,
+      mcpUrl: `http://${host}:${port}/mcp`,
+      startedMs: systemClock.now(),
+    }),
+    activity: () => endpoint.activity(),
+    ...(options.probeOf === undefined ? {} : { probeOf: options.probeOf }),
+  })
+  const endpoint = createServerEndpoint({
+    registry: resources,
+    resourcesEnabled: true,
+    instructions: 'Read gateway://instances first.',
+    limits,
+    clock: monotonicClock,
+    log,
+  })
+  const app = assembleApp({
+    mcp: endpoint,
+    reachable: { host },
+    auth: undefined,
+    onRefused: () => {},
+    limits,
+    log,
+    accessLog: accessLogOn(log),
+  })
+  const listener = createListener({ ...app, isReady: () => true })
+  const listening = await listen({ host, port: 0 }, { listener, limits, log })
+  port = listening.address.port
+  return {
+    url: `http://${host}:${port}/mcp`,
+    directory,
+    ring,
+    resources,
+    endpoint,
+    async stop() {
+      await listening.stop(() => endpoint.close())
+      resources.close()
+    },
+  }
+}

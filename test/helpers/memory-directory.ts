@@ -1,0 +1,107 @@
+import { randomUUID } from 'node:crypto'
+import type {
+  DirectoryRecord,
+  InstanceChange,
+  InstanceDirectory,
+  InstanceEntry,
+  RecordFault,
+  Verdict,
+} from '../../src/server/gateway/instance-directory.ts'
+
+/** A directory of instances that a test fills by hand. */
+export class MemoryDirectory implements InstanceDirectory {
+  entries: readonly InstanceEntry[] = Object.freeze([])
+  faults: readonly RecordFault[] = Object.freeze([])
+  readonly #listeners = new Set<(changes: readonly InstanceChange[]) => void>()
+
+  get listening(): number {
+    return this.#listeners.size
+  }
+
+  onChange(listener: (changes: readonly InstanceChange[]) => void): () => void {
+    this.#listeners.add(listener)
+    return () => void this.#listeners.delete(listener)
+  }
+
+  async refresh(): Promise<void> {}
+
+  async close(): Promise<void> {
+    this.#listeners.clear()
+  }
+
+  /** Adds the instances, or replaces those of the same id; told at once, together. */
+  put(...entries: readonly InstanceEntry[]): void {
+    const changes = entries.map((entry): InstanceChange => {
+      const known = this.#find(entry.record.instanceId) !== undefined
+      this.entries = Object.freeze(
+        known
+          ? this.entries.map(each => (sameId(each, entry) ? entry : each))
+          : [...this.entries, entry],
+      )
+      return { kind: known ? 'changed' : 'appeared', entry }
+    })
+    this.#tell(changes)
+  }
+
+  /** Another verdict on an instance that is there. */
+  judge(instanceId: string, health: Verdict['health'], reason: string): void {
+    const entry = this.#get(instanceId)
+    this.put({ ...entry, verdict: { ...entry.verdict, health, reason } })
+  }
+
+  remove(instanceId: string): void {
+    const entry = this.#get(instanceId)
+    this.entries = Object.freeze(this.entries.filter(each => each !== entry))
+    this.#tell([{ kind: 'gone', entry }])
+  }
+
+  fault(fault: RecordFault): void {
+    this.faults = Object.freeze([...this.faults, fault])
+    this.#tell([{ kind: 'fault', fault }])
+  }
+
+  #find(instanceId: string): InstanceEntry | undefined {
+    return this.entries.find(({ record }) => record.instanceId === instanceId)
+  }
+
+  #get(instanceId: string): InstanceEntry {
+    const entry = this.#find(instanceId)
+    if (entry === undefined) throw new Error(`no instance ${instanceId}`)
+    return entry
+  }
+
+  #tell(changes: readonly InstanceChange[]): void {
+    for (const listener of this.#listeners) listener(changes)
+  }
+}
+
+/** A live instance of Blender, but for what is given. */
+export function entry(
+  record: Partial<DirectoryRecord> = {},
+  verdict: Partial<Verdict> = {},
+): InstanceEntry {
+  return Object.freeze<InstanceEntry>({
+    record: {
+      instanceId: randomUUID(),
+      dccType: 'blender',
+      displayName: 'Blender on desk',
+      pid: 4711,
+      pidStart: '100',
+      hostname: 'desk',
+      mcpUrl: 'http://127.0.0.1:8765/mcp',
+      mcpUrlIsLoopback: true,
+      version: '0.1.0',
+      host: { connected: true, appPid: 4712, version: '4.2.0', mode: 'gui' },
+      scene: '/shots/010/layout.blend',
+      status: 'available',
+      startedMs: Date.parse('2026-01-02T03:04:05.678Z'),
+      metadata: {},
+      ...record,
+    },
+    verdict: { health: 'live', reason: 'its heartbeat is fresh', heartbeatAgeMs: 1200, ...verdict },
+  })
+}
+
+function sameId(a: InstanceEntry, b: InstanceEntry): boolean {
+  return a.record.instanceId === b.record.instanceId
+}
