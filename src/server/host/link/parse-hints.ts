@@ -8,7 +8,7 @@ import {
   isIconSource,
   isPriority,
 } from '../../resources/hints.ts'
-import { type MemberFailure, MemberReader, pointerTo } from '../member-reader.ts'
+import { type MemberFailure, MemberReader, pointerTo } from '../../../lib/member-reader.ts'
 import { present } from '../messages.ts'
 import type { OfferLimits } from './parse-offer.ts'
 
