@@ -33,7 +33,7 @@ const atOnce = 16
 /** Random and damaged requests to a whole server in this process: every answer is well-formed. */
 export function describeEndpoint(cases: number): void {
   describe(`the endpoint, ${cases} random requests`, function () {
-    const budgetMs = 20_000 + cases * 5
+    const budgetMs = 20_000 + cases * 15
     this.timeout(budgetMs + 10_000)
     let folder: string
     let handle: ServeHandle

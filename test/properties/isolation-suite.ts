@@ -21,7 +21,7 @@ const auth: AuthPolicy = {
  */
 export function describeIsolation(cases: number): void {
   describe(`sessions side by side, ${cases} random steps`, function () {
-    const budgetMs = 20_000 + cases * 10
+    const budgetMs = 20_000 + cases * 15
     this.timeout(budgetMs + 10_000)
     let running: TestServer
     const log = new AuditLog()
