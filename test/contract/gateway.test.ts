@@ -1,33 +1,9 @@
 import { expect } from 'chai'
-import { RawSession } from '../helpers/mcp.ts'
-import { startGatewayServer, type TestGateway } from '../helpers/gateway.ts'
+import type { RawSession } from '../helpers/mcp.ts'
 import { entry } from '../helpers/memory-directory.ts'
+import { callStateless } from '../helpers/stateless.ts'
 import { facts, failure, listAll, listening } from './facts.ts'
-
-const ids = {
-  blender: 'a1b2c3d4-0000-4000-8000-000000000001',
-  maya: 'a1b2c3d4-0000-4000-8000-000000000002',
-  houdini: 'ffff0000-0000-4000-8000-000000000003',
-}
-
-interface Gateway extends TestGateway {
-  session: RawSession
-}
-
-/** A gateway that sees Blender alive, Maya stale and Houdini dead. */
-async function serving(check: (gateway: Gateway) => Promise<unknown>): Promise<void> {
-  const gateway = await startGatewayServer()
-  try {
-    gateway.directory.put(
-      entry({ instanceId: ids.blender }),
-      entry({ instanceId: ids.maya, dccType: 'maya' }, { health: 'stale', reason: 'silent' }),
-      entry({ instanceId: ids.houdini, dccType: 'houdini' }, { health: 'dead', reason: 'ended' }),
-    )
-    await check({ ...gateway, session: await RawSession.open(gateway.url) })
-  } finally {
-    await gateway.stop()
-  }
-}
+import { ids, servingGateway } from './gateway-facts.ts'
 
 async function instanceIds(session: RawSession, query = ''): Promise<string[]> {
   const { instances } = await session.readJson(`gateway://instances${query}`)
@@ -40,7 +16,7 @@ facts('specification: Gateway-native resources, instances', [
   [
     'each row has instance_id, dcc_type, health and status, metadata, and mcp_url',
     () =>
-      serving(async ({ session, directory }) => {
+      servingGateway(async ({ session, directory }) => {
         const metadata = { seat: 7 }
         directory.put(entry({ instanceId: ids.blender, metadata }))
         const { result } = await read(session, 'gateway://instances')
@@ -59,7 +35,7 @@ facts('specification: Gateway-native resources, instances', [
   [
     'stale rows are shown; include_stale=false hides them',
     () =>
-      serving(async ({ session }) => {
+      servingGateway(async ({ session }) => {
         expect(await instanceIds(session)).to.deep.equal([ids.blender, ids.maya])
         expect(await instanceIds(session, '?include_stale=false')).to.deep.equal([ids.blender])
       }),
@@ -67,7 +43,7 @@ facts('specification: Gateway-native resources, instances', [
   [
     'include_dead=true adds rows whose owner process has exited',
     () =>
-      serving(async ({ session }) => {
+      servingGateway(async ({ session }) => {
         const all = Object.values(ids)
         expect(await instanceIds(session, '?include_dead=true')).to.deep.equal(all)
       }),
@@ -75,7 +51,7 @@ facts('specification: Gateway-native resources, instances', [
   [
     'one instance is selected by its full UUID or by a unique prefix',
     () =>
-      serving(async ({ session }) => {
+      servingGateway(async ({ session }) => {
         for (const selector of [ids.maya, 'FFFF0000', 'ffff', ids.houdini.replaceAll('-', '')]) {
           const row = await session.readJson(`gateway://instances/${selector}`)
           const expected = selector === ids.maya ? ids.maya : ids.houdini
@@ -87,7 +63,7 @@ facts('specification: Gateway-native resources, instances', [
   [
     'a prefix of several is an error that names the candidates; an unknown one is not found',
     () =>
-      serving(async ({ session }) => {
+      servingGateway(async ({ session }) => {
         const uri = 'gateway://instances/a1b2'
         const several = await failure(session, 'resources/read', { uri })
         expect(several).to.deep.include({ code: -32602 })
@@ -105,7 +81,7 @@ facts('specification: Gateway-native resources, diagnostics', [
   [
     'process: the process, and counts of live, stale and unhealthy instances',
     () =>
-      serving(async ({ session, directory, url }) => {
+      servingGateway(async ({ session, directory, url }) => {
         directory.put(entry({}, { health: 'unhealthy', reason: 'no answer' }))
         const payload = await session.readJson('gateway://diagnostics/process')
         expect(payload.counts).to.deep.equal({ total: 4, live: 1, stale: 1, unhealthy: 1, dead: 1 })
@@ -116,7 +92,7 @@ facts('specification: Gateway-native resources, diagnostics', [
   [
     'process: dcc_type counts one kind alone',
     () =>
-      serving(async ({ session }) => {
+      servingGateway(async ({ session }) => {
         const { counts } = await session.readJson('gateway://diagnostics/process?dcc_type=maya')
         expect(counts).to.deep.equal({ total: 1, live: 0, stale: 1, unhealthy: 0, dead: 0 })
       }),
@@ -124,7 +100,7 @@ facts('specification: Gateway-native resources, diagnostics', [
   [
     'audit: pending calls and resource subscriptions',
     () =>
-      serving(async ({ session }) => {
+      servingGateway(async ({ session }) => {
         const summary = async () => (await session.readJson('gateway://diagnostics/audit')).summary
         expect(await summary()).to.include({ pending_calls: 0, resource_subscriptions: 0 })
         await session.call('resources/subscribe', { uri: 'gateway://instances' })
@@ -137,7 +113,7 @@ facts('specification: Gateway-native resources, diagnostics', [
   [
     'metrics: no local tools, live backends, time-outs, publishes_backend_tools false',
     () =>
-      serving(async ({ session }) => {
+      servingGateway(async ({ session }) => {
         const { metrics } = await session.readJson('gateway://diagnostics/metrics')
         expect(metrics).to.include({
           gateway_local_tools: 0,
@@ -153,7 +129,7 @@ facts('specification: Gateway-native resources, catalog', [
   [
     'gateway://catalog lists packages, ?query= those that fit',
     () =>
-      serving(async ({ session }) => {
+      servingGateway(async ({ session }) => {
         const all = await session.readJson('gateway://catalog')
         expect(all.entries.map((each: any) => each.name)).to.deep.equal([
           'service-cli-blender',
@@ -166,7 +142,7 @@ facts('specification: Gateway-native resources, catalog', [
   [
     'gateway://catalog/{name} is one entry by its exact name',
     () =>
-      serving(async ({ session }) => {
+      servingGateway(async ({ session }) => {
         const found = await session.readJson('gateway://catalog/service-cli-blender')
         expect(found).to.include({ name: 'service-cli-blender' })
         const uri = 'gateway://catalog/Service-CLI-Blender'
@@ -180,7 +156,7 @@ facts('specification: Gateway-native resources, events', [
   [
     'resources://gateway/events is application/jsonl: one object a line, newest last',
     () =>
-      serving(async ({ session, directory, ring }) => {
+      servingGateway(async ({ session, directory, ring }) => {
         ring.record({ event: 'election_won' })
         directory.judge(ids.blender, 'stale', 'silent for 31 s')
         const { result } = await read(session, 'resources://gateway/events')
@@ -200,7 +176,7 @@ facts('specification: Gateway-native resources, events', [
   [
     'events are read, not pushed',
     () =>
-      serving(async ({ session, ring, directory }) => {
+      servingGateway(async ({ session, ring, directory }) => {
         const uris = ['resources://gateway/events', 'gateway://instances']
         await listening(session, uris, async events => {
           ring.record({ event: 'election_won' })
@@ -216,7 +192,7 @@ facts('specification: Gateway listing rule', [
   [
     'resources/list has the five root pointers only, however many instances there are',
     () =>
-      serving(async ({ session }) => {
+      servingGateway(async ({ session }) => {
         const listed = await listAll(session)
         expect(listed.map(each => each.uri)).to.deep.equal([
           'gateway://instances',
@@ -240,73 +216,16 @@ const removedTools = [
 
 facts('specification: Removed legacy gateway tools', [
   [
-    'calling one is −32601, and so is listing tools',
+    'calling one is −32601 in every era, and so is listing tools',
     () =>
-      serving(async ({ session }) => {
+      servingGateway(async ({ session, url }) => {
         for (const name of removedTools) {
           const error = await failure(session, 'tools/call', { name, arguments: {} })
           expect(error.code, name).to.equal(-32601)
+          const call = await callStateless(url, 'tools/call', { name, arguments: {} })
+          expect(call.json.error.code, name).to.equal(-32601)
         }
         expect((await failure(session, 'tools/list')).code).to.equal(-32601)
-      }),
-  ],
-])
-
-facts('decision: pushes of the gateway', [
-  [
-    'whoever subscribed to gateway://instances hears of one that appears, changes, stales, dies',
-    () =>
-      serving(async ({ session, directory }) => {
-        await listening(session, ['gateway://instances?verbose=1'], async events => {
-          const id = '00000000-0000-4000-8000-000000000009'
-          const steps = [
-            () => directory.put(entry({ instanceId: id })),
-            () => directory.put(entry({ instanceId: id, scene: '/other.blend' })),
-            () => directory.judge(id, 'stale', 'silent'),
-            () => directory.judge(id, 'dead', 'its process has ended'),
-            () => directory.remove(id),
-          ]
-          for (const [at, step] of steps.entries()) {
-            step()
-            await events.until(() => events.updates.length > at)
-          }
-          expect(new Set(events.updates)).to.deep.equal(new Set(['gateway://instances?verbose=1']))
-        })
-      }),
-  ],
-  [
-    'whoever subscribed to one instance, by whatever prefix, hears of that one alone',
-    () =>
-      serving(async ({ session, directory }) => {
-        const uri = 'gateway://instances/FFFF-00'
-        await listening(session, [uri], async events => {
-          directory.judge(ids.maya, 'dead', 'its process has ended')
-          directory.judge(ids.houdini, 'live', 'it is back')
-          await events.until(() => events.updates.length > 0)
-          await session.call('ping')
-          expect(events.updates).to.deep.equal([uri])
-          await session.call('resources/unsubscribe', { uri })
-          directory.judge(ids.houdini, 'dead', 'its process has ended')
-          await session.call('resources/subscribe', { uri: 'gateway://instances' })
-          directory.judge(ids.houdini, 'live', 'it is back')
-          await events.until(() => events.updates.includes('gateway://instances'))
-          expect(events.updates).to.deep.equal([uri, 'gateway://instances'])
-        })
-      }),
-  ],
-  [
-    'list_changed comes when an instance comes or goes, not when it only changes',
-    () =>
-      serving(async ({ session, directory }) => {
-        await listening(session, ['gateway://instances'], async events => {
-          const lists = () =>
-            events.messages.filter(each => each.method === 'notifications/resources/list_changed')
-          directory.put(entry({ instanceId: ids.blender, scene: '/other.blend' }))
-          await events.until(() => events.updates.length === 1)
-          const before = lists().length
-          directory.judge(ids.blender, 'dead', 'its process has ended')
-          await events.until(() => lists().length === before + 1)
-        })
       }),
   ],
 ])

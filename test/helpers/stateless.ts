@@ -29,12 +29,12 @@ export function statelessHeaders(
   method: string,
   params: Record<string, unknown> = {},
 ): Record<string, string> {
-  const { uri } = params
+  const name = method === 'resources/read' ? params.uri : method === 'tools/call' && params.name
   return {
     ...postHeaders,
     'MCP-Protocol-Version': stateless,
     'Mcp-Method': method,
-    ...(method === 'resources/read' && typeof uri === 'string' ? { 'Mcp-Name': uri } : {}),
+    ...(typeof name === 'string' ? { 'Mcp-Name': name } : {}),
   }
 }
 

@@ -12,7 +12,7 @@ import {
   type EndpointActivity,
   type GatewaySelf,
   metricsDiagnostics,
-  type ProbeFacts,
+  type ProbeOutcome,
   processDiagnostics,
 } from './diagnostics.ts'
 import type { InstanceRows } from './instance-rows.ts'
@@ -26,7 +26,7 @@ export interface DiagnosticParts {
   /** Asked at each read: the port is known only once it is bound. */
   self(): GatewaySelf
   activity(): EndpointActivity
-  probeOf(instanceId: string): ProbeFacts | null
+  probeOf(instanceId: string): ProbeOutcome | null
   /** Milliseconds, by the names under which they are shown. */
   readonly timeouts: Readonly<Record<string, number>>
 }

@@ -25,13 +25,15 @@ export interface EndpointActivity {
   readonly subscribers: number
 }
 
-/** How the last request to an instance went. */
-export interface ProbeFacts {
+/** How an instance answered the gateway's question whether it is ready. */
+export interface ProbeOutcome {
   /** Milliseconds since the epoch. */
-  readonly atMs: number
-  /** Null when no answer came. */
+  readonly probedMs: number
+  /** Of the last answer; null: it never answered. */
   readonly latencyMs: number | null
-  readonly error: string | null
+  /** The last failure, also when it has answered since. */
+  readonly lastError: string | null
+  readonly lastErrorMs: number | null
 }
 
 export interface InstanceCounts {
@@ -55,7 +57,7 @@ export interface ProcessParts {
   readonly answer: InstanceAnswer<InstanceRow>
   readonly faults: readonly RecordFault[]
   entryOf(instanceId: string): InstanceEntry | undefined
-  probeOf(instanceId: string): ProbeFacts | null
+  probeOf(instanceId: string): ProbeOutcome | null
 }
 
 /** `gateway://diagnostics/process`; the counts are those of the kind of application asked for. */
@@ -138,10 +140,19 @@ function instanceDiagnostics(instanceId: string, parts: ProcessParts): object {
   const probe = parts.probeOf(instanceId)
   return {
     heartbeat_age_ms: rounded(parts.entryOf(instanceId)?.verdict.heartbeatAgeMs ?? null),
-    probed_at: probe === null ? null : toRfc3339(probe.atMs),
+    probed_at: timeOrNull(probe?.probedMs),
     probe_latency_ms: rounded(probe?.latencyMs ?? null),
-    last_error: probe?.error ?? null,
+    last_error: lastErrorOf(probe),
   }
+}
+
+function lastErrorOf(probe: ProbeOutcome | null): object | null {
+  if (probe === null || probe.lastError === null) return null
+  return { message: probe.lastError, at: timeOrNull(probe.lastErrorMs) }
+}
+
+function timeOrNull(timeMs: number | null | undefined): string | null {
+  return timeMs === null || timeMs === undefined ? null : toRfc3339(timeMs)
 }
 
 function rounded(ms: number | null): number | null {

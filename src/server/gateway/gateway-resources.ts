@@ -8,7 +8,7 @@ import { announceCatalog, announceInstances } from './announce-changes.ts'
 import type { CatalogFile } from './catalog/catalog-file.ts'
 import { CatalogResources } from './catalog/catalog-resources.ts'
 import { DiagnosticResources } from './diagnostic-resources.ts'
-import type { EndpointActivity, GatewaySelf, ProbeFacts } from './diagnostics.ts'
+import type { EndpointActivity, GatewaySelf, ProbeOutcome } from './diagnostics.ts'
 import { InstanceRows } from './instance-rows.ts'
 import { EventResources } from './event-resources.ts'
 import type { EventRing } from './event-ring.ts'
@@ -29,7 +29,7 @@ export interface GatewayParts {
   /** Of the MCP endpoint that serves these resources. */
   activity(): EndpointActivity
   /** How the last probe of an instance went; null: it was not probed. */
-  probeOf?(instanceId: string): ProbeFacts | null
+  probeOf?(instanceId: string): ProbeOutcome | null
   readonly clock?: Clock
   readonly timer?: Timer
   readonly log?: Logger

@@ -1,6 +1,7 @@
 import { toRfc3339 } from '../../lib/clock.ts'
 import type { InstanceEntry } from './instance-directory.ts'
-import { shownMetadata, shownPath, shownText, type ShownLimits } from './shown.ts'
+import { safeMetadata } from './safe-metadata.ts'
+import { shownPath, shownText, type ShownLimits } from './shown.ts'
 
 export const rowStatuses = [
   'available',
@@ -104,7 +105,7 @@ export function instanceRow(
     reason: shownText(verdict.reason, limits),
     stale: verdict.health === 'stale',
     scene: orNull(record.scene, text => shownPath(text, limits)),
-    metadata: shownMetadata(record.metadata, limits),
+    metadata: safeMetadata(record.metadata, limits),
     instance_status: { status, ...advice[status] },
   }
 }

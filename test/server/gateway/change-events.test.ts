@@ -1,0 +1,69 @@
+import { expect } from 'chai'
+import { eventOf } from '../../../src/server/gateway/change-events.ts'
+import type { InstanceChange } from '../../../src/server/gateway/instance-directory.ts'
+import type { RowStatus } from '../../../src/server/gateway/instance-row.ts'
+import { entry } from '../../helpers/memory-directory.ts'
+
+const instanceId = 'a1b2c3d4-0000-4000-8000-000000000001'
+const given = (
+  health: 'live' | 'stale' | 'unhealthy' | 'dead',
+  status: 'available' | 'busy' | 'booting' = 'available',
+) => entry({ instanceId, status }, { health, reason: 'why' })
+
+describe('eventOf', () => {
+  const turns: [
+    before: RowStatus | undefined,
+    now: ReturnType<typeof given>,
+    event: string | null,
+  ][] = [
+    ['available', given('live', 'busy'), null],
+    ['busy', given('live'), null],
+    ['booting', given('live'), null],
+    ['available', given('live'), null],
+    ['available', given('live', 'booting'), 'probe_booting'],
+    ['available', given('stale'), 'instance_stale'],
+    ['busy', given('unhealthy'), 'probe_unreachable'],
+    ['stale', given('dead'), 'instance_died'],
+    ['available', given('dead'), 'instance_died'],
+    ['dead', given('dead'), null],
+    ['stale', given('stale'), null],
+    ['stale', given('live'), 'instance_recovered'],
+    ['unreachable', given('live', 'busy'), 'instance_recovered'],
+    ['dead', given('live'), 'instance_recovered'],
+    ['dead', given('stale'), 'instance_stale'],
+  ]
+  for (const [before, now, event] of turns) {
+    const { health } = now.verdict
+    it(`is ${event} when ${before} becomes ${health} (${now.record.status})`, () => {
+      const found = eventOf({ kind: 'changed', entry: now }, before)
+      expect(found?.event ?? null).to.equal(event)
+      if (event === null) return
+      expect(found).to.include({ dccType: 'blender', instanceId: 'a1b2c3d4', reason: 'why' })
+    })
+  }
+
+  const others: [what: string, change: InstanceChange, event: string][] = [
+    ['one appears', { kind: 'appeared', entry: given('live') }, 'instance_appeared'],
+    ['a live one goes', { kind: 'gone', entry: given('live') }, 'instance_gone'],
+    ['a stale one goes', { kind: 'gone', entry: given('stale') }, 'instance_gone'],
+    ['a dead one goes', { kind: 'gone', entry: given('dead') }, 'ghost_reaped'],
+  ]
+  for (const [what, change, event] of others) {
+    it(`is ${event} when ${what}`, () => {
+      expect(eventOf(change, undefined)).to.include({ event, instanceId: 'a1b2c3d4' })
+    })
+  }
+
+  it('names the record that is not understood, and when it is again', () => {
+    const fault = { source: 'x.json', reason: 'no JSON' }
+    const expected = { dccType: 'unknown', instanceId: 'x.json', reason: 'no JSON' }
+    expect(eventOf({ kind: 'fault', fault }, undefined)).to.deep.equal({
+      event: 'record_fault',
+      ...expected,
+    })
+    expect(eventOf({ kind: 'mended', fault }, undefined)).to.deep.equal({
+      event: 'record_mended',
+      ...expected,
+    })
+  })
+})

@@ -1,0 +1,71 @@
+import { expect } from 'chai'
+import { EventRing } from '../../../src/server/gateway/event-ring.ts'
+import { defaultGatewayLimits } from '../../../src/server/gateway/limits.ts'
+import { ManualTime } from '../resources/manual-time.ts'
+
+function ring(limits: Partial<typeof defaultGatewayLimits> = {}) {
+  const time = new ManualTime()
+  return { time, ring: new EventRing({ ...defaultGatewayLimits, ...limits }, time) }
+}
+
+const events = (text: string): any[] =>
+  text === ''
+    ? []
+    : text
+        .trimEnd()
+        .split('\n')
+        .map(line => JSON.parse(line))
+
+describe('EventRing', () => {
+  it('is an empty text at first', () => {
+    expect(ring().ring.text()).to.equal('')
+  })
+
+  it('has one JSON object a line, newest last, each line ended', () => {
+    const { ring: own, time } = ring()
+    own.record({ event: 'election_won' })
+    time.advance(1500)
+    own.record({ event: 'instance_died', dccType: 'maya', instanceId: 'a1b2c3d4', reason: 'gone' })
+    expect(own.text()).to.match(/^[^\n]+\n[^\n]+\n$/)
+    expect(events(own.text())).to.deep.equal([
+      {
+        timestamp: '2026-01-02T03:04:05.678Z',
+        event: 'election_won',
+        dcc_type: '__gateway__',
+        instance_id: 'gateway',
+      },
+      {
+        timestamp: '2026-01-02T03:04:07.178Z',
+        event: 'instance_died',
+        dcc_type: 'maya',
+        instance_id: 'a1b2c3d4',
+        reason: 'gone',
+      },
+    ])
+  })
+
+  it('keeps as many as it may, and goes on counting', () => {
+    const { ring: own } = ring({ maxGatewayEvents: 3 })
+    for (let n = 1; n <= 10; n++) own.record({ event: 'operator_note', reason: String(n) })
+    expect(events(own.text()).map(each => each.reason)).to.deep.equal(['8', '9', '10'])
+    expect(own.recorded).to.equal(10)
+  })
+
+  it('gives the newest when asked for fewer', () => {
+    const { ring: own } = ring()
+    for (let n = 1; n <= 3; n++) own.record({ event: 'operator_note', reason: String(n) })
+    expect(events(own.text(2)).map(each => each.reason)).to.deep.equal(['2', '3'])
+    expect(events(own.text(5))).to.have.length(3)
+  })
+
+  it('keeps hostile texts on their line, cleaned and cut', () => {
+    const { ring: own } = ring({ maxGatewayEventTextChars: 20 })
+    const evil = 'a\n{"event":"election_won"}\u001b[2J\u202e'
+    own.record({ event: 'record_fault', dccType: evil, instanceId: evil, reason: evil })
+    const [only, ...others] = events(own.text())
+    expect(others).to.deep.equal([])
+    for (const name of ['dcc_type', 'instance_id', 'reason']) {
+      expect(only[name]).to.equal('a {"event":"electio…')
+    }
+  })
+})

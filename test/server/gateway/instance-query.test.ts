@@ -1,0 +1,192 @@
+import { expect } from 'chai'
+import { ServiceError } from '../../../src/lib/errors.ts'
+import {
+  type InstanceQuery,
+  parseInstanceQuery,
+  queryInstances,
+} from '../../../src/server/gateway/instance-query.ts'
+import { instanceRow, type InstanceRow } from '../../../src/server/gateway/instance-row.ts'
+import { defaultGatewayLimits } from '../../../src/server/gateway/limits.ts'
+import { parseResourceUri } from '../../../src/server/resources/resource-uri.ts'
+import { entry } from '../../helpers/memory-directory.ts'
+
+function parsed(query: string, maxRows = 1000): InstanceQuery {
+  const uri = parseResourceUri(`gateway://instances${query}`, 2048)
+  if (!uri.ok) throw new Error(uri.failure)
+  return parseInstanceQuery(uri.value, maxRows)
+}
+
+const row = (...given: Parameters<typeof entry>): InstanceRow =>
+  instanceRow(entry(...given), 'file', defaultGatewayLimits)
+
+const usual = {
+  includeStale: true,
+  includeDead: false,
+  dccType: undefined,
+  text: undefined,
+  status: undefined,
+  limit: 1000,
+  offset: 0,
+  verbose: false,
+}
+
+describe('parseInstanceQuery', () => {
+  const cases: [query: string, expected: Partial<InstanceQuery>][] = [
+    ['', {}],
+    ['?', {}],
+    ['?unknown=1&view=all', {}],
+    ['?include_stale=false', { includeStale: false }],
+    ['?include_stale=No', { includeStale: false }],
+    ['?include_stale=0', { includeStale: false }],
+    ['?include_stale=OFF', { includeStale: false }],
+    ['?include_stale', {}],
+    ['?include_dead', { includeDead: true }],
+    ['?include_dead=', { includeDead: true }],
+    ['?include_dead=true', { includeDead: true }],
+    ['?include_dead=1', { includeDead: true }],
+    ['?include_dead=Yes', { includeDead: true }],
+    ['?include_dead=on', { includeDead: true }],
+    ['?verbose', { verbose: true }],
+    ['?dcc_type=Maya', { dccType: 'Maya' }],
+    ['?dcc_type=', {}],
+    ['?query=%20shot%2010%20', { text: 'shot 10' }],
+    // Once, not twice: this is a percent sign and two digits.
+    ['?query=%2541', { text: '%41' }],
+    ['?status=busy', { status: 'busy' }],
+    ['?status=STALE', { status: 'stale' }],
+    ['?status=dead', { status: 'dead', includeDead: true }],
+    ['?status=dead&include_dead=no', { status: 'dead' }],
+    ['?limit=5', { limit: 5 }],
+    ['?limit=0', { limit: 1 }],
+    ['?limit=-3', { limit: 1 }],
+    ['?limit=99999', {}],
+    ['?offset=7', { offset: 7 }],
+    ['?OFFSET=7', {}],
+    [
+      '?limit=5&offset=10&verbose&dcc_type=blender',
+      { limit: 5, offset: 10, verbose: true, dccType: 'blender' },
+    ],
+  ]
+  for (const [query, expected] of cases) {
+    it(`reads "${query}"`, () => {
+      expect(parsed(query)).to.deep.equal({ ...usual, ...expected })
+    })
+  }
+
+  it('takes the greatest limit from the options', () => {
+    expect(parsed('', 10).limit).to.equal(10)
+    expect(parsed('?limit=11', 10).limit).to.equal(10)
+  })
+
+  const wrong: [query: string, name: string][] = [
+    ['?include_stale=maybe', 'include_stale'],
+    ['?include_dead=2', 'include_dead'],
+    ['?verbose=yess', 'verbose'],
+    ['?status=alive', 'status'],
+    ['?limit=ten', 'limit'],
+    ['?limit=', 'limit'],
+    ['?limit=1.5', 'limit'],
+    ['?offset=-1', 'offset'],
+    ['?offset=9007199254740993', 'offset'],
+  ]
+  for (const [query, name] of wrong) {
+    it(`refuses "${query}", naming the parameter`, () => {
+      expect(() => parsed(query))
+        .to.throw(ServiceError, `"${name}"`)
+        .with.property('code', 'resource_uri_invalid')
+    })
+  }
+
+  it('leaves a repeated parameter to the syntax of URIs, which refuses it', () => {
+    expect(parseResourceUri('gateway://instances?limit=1&limi%74=2', 2048).ok).to.equal(false)
+  })
+})
+
+describe('queryInstances', () => {
+  const rows = [
+    row({ instanceId: 'aaaaaaaa-0000-4000-8000-000000000001', dccType: 'blender' }),
+    row({
+      instanceId: 'bbbbbbbb-0000-4000-8000-000000000002',
+      dccType: 'maya',
+      scene: '/s/Hero.ma',
+    }),
+    row(
+      { instanceId: 'cccccccc-0000-4000-8000-000000000003', dccType: 'Maya' },
+      { health: 'stale' },
+    ),
+    row({ instanceId: 'dddddddd-0000-4000-8000-000000000004' }, { health: 'dead' }),
+    row({ instanceId: 'eeeeeeee-0000-4000-8000-000000000005', status: 'busy', scene: null }),
+    row(
+      { instanceId: 'ffffffff-0000-4000-8000-000000000006', displayName: 'Farm 6' },
+      { health: 'unhealthy' },
+    ),
+  ]
+  const shown = (query: string) =>
+    queryInstances(rows, [], parsed(query))
+      .instances.map(each => each.instance_short[0])
+      .join('')
+
+  const cases: [query: string, expected: string][] = [
+    ['', 'abcef'],
+    ['?include_dead', 'abcdef'],
+    ['?include_stale=false', 'abef'],
+    ['?include_stale=no&include_dead=yes', 'abdef'],
+    ['?dcc_type=maya', 'bc'],
+    ['?dcc_type=MAYA&include_stale=0', 'b'],
+    ['?dcc_type=may', ''],
+    ['?status=available', 'ab'],
+    ['?status=busy', 'e'],
+    ['?status=stale', 'c'],
+    ['?status=stale&include_stale=false', ''],
+    ['?status=unreachable', 'f'],
+    ['?status=dead', 'd'],
+    ['?query=hero', 'b'],
+    ['?query=farm%206', 'f'],
+    ['?query=blender@4.2', 'aef'],
+    ['?query=CCCCCCCC', 'c'],
+    ['?query=bbbbbbbb-0000-4000', 'b'],
+    ['?query=nothing', ''],
+    ['?limit=2', 'ab'],
+    ['?limit=2&offset=2', 'ce'],
+    ['?limit=2&offset=4', 'f'],
+    ['?offset=100', ''],
+  ]
+  for (const [query, expected] of cases) {
+    it(`shows "${expected}" for "${query}"`, () => expect(shown(query)).to.equal(expected))
+  }
+
+  const cuts: [query: string, capped: boolean][] = [
+    ['', false],
+    ['?limit=5', false],
+    ['?limit=4', true],
+    ['?limit=2&offset=2', true],
+    ['?limit=3&offset=2', false],
+    ['?limit=1&offset=4', false],
+    ['?offset=5', false],
+    ['?offset=500', false],
+  ]
+  for (const [query, capped] of cuts) {
+    it(`${capped ? 'says' : 'does not say'} that rows were cut for "${query}"`, () => {
+      const answer = queryInstances(rows, [], parsed(query))
+      expect(answer).to.include({ capped, total: 5 })
+    })
+  }
+
+  it('counts the stale and the dead of what is asked for, shown or not', () => {
+    const answer = queryInstances(rows, [], parsed('?include_stale=false&limit=1'))
+    expect(answer).to.include({ stale_count: 1, dead_count: 1, limit: 1, offset: 0 })
+    const maya = queryInstances(rows, [], parsed('?dcc_type=maya'))
+    expect(maya).to.include({ stale_count: 1, dead_count: 0 })
+  })
+
+  it('is empty without instances, degraded with a record that is not understood', () => {
+    const fault = { source: 'x.json', reason: 'no JSON' }
+    const health = (given: InstanceRow[], faults: (typeof fault)[]) =>
+      queryInstances(given, faults, parsed('')).index_health
+    expect(health([], [])).to.equal('empty')
+    expect(health(rows, [])).to.equal('healthy')
+    expect(health(rows, [fault])).to.equal('degraded')
+    expect(health([], [fault])).to.equal('degraded')
+    expect(queryInstances(rows, [fault], parsed(''))).to.include({ fault_count: 1, total: 5 })
+  })
+})
