@@ -9,6 +9,7 @@ import { measureLogin, measureSessionLookUp } from './rows/accounts.ts'
 import { measureGet, measurePut } from './rows/artefacts.ts'
 import { measureBlob } from './rows/blob.ts'
 import { measureFanOut } from './rows/fan-out.ts'
+import { measureInstances } from './rows/instances.ts'
 import { measureList } from './rows/list.ts'
 import { measureMemory } from './rows/memory.ts'
 import { measureRead } from './rows/read.ts'
@@ -43,6 +44,7 @@ const rows: Readonly<Record<string, (bench: Bench) => Promise<Measured>>> = {
   'store-put': measureStorePut,
   page: measurePage,
   startup: measureStartUp,
+  instances: measureInstances,
   whoami: measureWhoami,
   'session-lookup': measureSessionLookUp,
   login: measureLogin,

@@ -10,12 +10,24 @@ export interface ProcessStat {
   readonly ended: boolean
 }
 
-/** Reads proc_pid_stat(5). The name in the second field may itself hold spaces and brackets. */
+/** `starttime` is the 22nd field of proc_pid_stat(5), the 19th after the state. */
+const fieldsToStart = 19
+
+/**
+ * Reads proc_pid_stat(5). The name in the second field may itself hold spaces and brackets. By
+ * hand: some hundred processes are looked at twice a second.
+ */
 export function parseProcessStat(text: string): ProcessStat | null {
-  const [state, ...fields] = text.slice(text.lastIndexOf(')') + 2).split(' ')
-  const ticks = fields[18]
-  if (ticks === undefined || !/^\d+$/.test(ticks)) return null
-  return { ticks, ended: state === 'Z' || state === 'X' }
+  const state = text.lastIndexOf(')') + 2
+  let at = state
+  for (let field = 0; field < fieldsToStart; field++) {
+    at = text.indexOf(' ', at) + 1
+    if (at === 0) return null
+  }
+  const [ticks] = /^\d+(?= |$)/.exec(text.slice(at, at + 21)) ?? []
+  if (ticks === undefined) return null
+  const word = text.charAt(state)
+  return { ticks, ended: word === 'Z' || word === 'X' }
 }
 
 /** A line of proc_pid_stat(5) is some 300 bytes long. */

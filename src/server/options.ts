@@ -21,9 +21,13 @@ export interface Limits {
   maxSessions: number
   /** A session without request and without stream ends after this. */
   sessionIdleMs: number
-  /** URIs one session may subscribe to. */
+  /** Streams of `subscriptions/listen` open at once; further ones are refused. */
+  maxListenStreams: number
+  /** Characters of the id of a `subscriptions/listen`, which is in every message of its stream. */
+  maxListenIdChars: number
+  /** URIs one session, or one listen stream, may subscribe to. */
   maxSubscriptionsPerSession: number
-  /** Subscriptions of all sessions together. */
+  /** Subscriptions of all sessions and listen streams together. */
   maxSubscriptions: number
 
   /** Bytes of answers, shared ones counted once, that their clients have not taken yet. */
@@ -192,6 +196,8 @@ export const defaultLimits: Readonly<Limits> = Object.freeze({
 
   maxSessions: 10_000,
   sessionIdleMs: 60 * 60 * 1000,
+  maxListenStreams: 10_000,
+  maxListenIdChars: 256,
   maxSubscriptionsPerSession: 1000,
   maxSubscriptions: 200_000,
 

@@ -26,6 +26,20 @@ export interface SdkClient {
   close(): Promise<void>
 }
 
+/** What SDK v2 has beside that. */
+export interface StatelessClient extends SdkClient {
+  getProtocolEra(): string | undefined
+  getNegotiatedProtocolVersion(): string | undefined
+  listen(filter: Record<string, unknown>): Promise<Listening>
+}
+
+export interface Listening {
+  honoredFilter: unknown
+  close(): Promise<void>
+  /** How it ended: "graceful" is the server's doing. */
+  closed: Promise<string>
+}
+
 export interface SdkTransport {
   sessionId?: string | undefined
   onmessage?: unknown

@@ -1,41 +1,62 @@
+import { monotonicClock, systemClock } from '../../src/lib/clock.ts'
+import { silentLogger } from '../../src/lib/logger.ts'
+import { createListener } from '../../src/server/app.ts'
+import { accessLogOn } from '../../src/server/http/access-log.ts'
+import { listen } from '../../src/server/listen.ts'
+import { createMcpEndpoint } from '../../src/server/mcp/endpoint.ts'
+import { assembleApp } from '../../src/server/mcp-assembly.ts'
 import { McpHttpServer } from '../../src/server/mcp-http-server.ts'
-import { ResourceNotFound } from '../../src/server/resources/errors.ts'
-import type { Content, ResourceProducer } from '../../src/server/resources/producer.ts'
+import { defaultLimits } from '../../src/server/options.ts'
+import { ResourceRegistry } from '../../src/server/resources/registry.ts'
+import { producer } from './producer.ts'
+import { stub } from './stub.ts'
 
-const pixel =
-  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
-const template = /^test:\/\/template\/([^/?#]+)\/data$/
-
-/** The resources that the official conformance suite expects to find. */
-const producer: ResourceProducer = {
-  scheme: 'test',
-  list: () => [
-    { uri: 'test://static-text', name: 'Static text', mimeType: 'text/plain' },
-    { uri: 'test://static-binary', name: 'Static binary', mimeType: 'image/png' },
-    { uri: 'test://watched-resource', name: 'Watched', mimeType: 'text/plain' },
-  ],
-  templates: () => [
-    {
-      uriTemplate: 'test://template/{id}/data',
-      name: 'Data by id',
-      mimeType: 'application/json',
-    },
-  ],
-  read(uri): Content[] {
-    if (uri === 'test://static-text' || uri === 'test://watched-resource') {
-      return [{ uri, mimeType: 'text/plain', text: 'a text that does not change' }]
-    }
-    if (uri === 'test://static-binary') return [{ uri, mimeType: 'image/png', blob: pixel }]
-    const id = template.exec(uri)?.[1]
-    if (id === undefined) throw new ResourceNotFound(uri)
-    const text = JSON.stringify({ id, templateTest: true, data: `Data for ID: ${id}` })
-    return [{ uri, mimeType: 'application/json', text }]
-  },
-}
-
-/** The real server with those resources, not started yet. */
+/** The real server with the resources that the suite expects, not started yet. */
 export function createFixture(): McpHttpServer {
   const server = new McpHttpServer()
   server.resources().addProducer(producer)
   return server
+}
+
+export interface StubbedFixture {
+  url: string
+  stop(): Promise<void>
+}
+
+/** The same parts with the stub beside the resources: no server of the package can be given one. */
+export async function startStubbedFixture(): Promise<StubbedFixture> {
+  const common = { limits: { ...defaultLimits }, log: silentLogger }
+  const registry = new ResourceRegistry({
+    ...common,
+    clock: systemClock,
+    enableArtefactResources: false,
+  })
+  registry.addProducer(producer)
+  registry.freeze()
+  const endpoint = createMcpEndpoint({
+    ...common,
+    registry,
+    resourcesEnabled: true,
+    identity: { name: 'fixture', title: 'Fixture', version: '1', instructions: 'For tests.' },
+    clock: monotonicClock,
+    extraMethods: stub,
+  })
+  const where = { host: '127.0.0.1', port: 0 }
+  const app = assembleApp({
+    ...common,
+    mcp: endpoint,
+    reachable: where,
+    auth: undefined,
+    onRefused: () => {},
+    accessLog: accessLogOn(silentLogger),
+  })
+  const listener = createListener({ ...app, isReady: () => true })
+  const listening = await listen(where, { ...common, listener })
+  return {
+    url: `http://127.0.0.1:${listening.address.port}/mcp`,
+    async stop() {
+      await listening.stop(() => endpoint.close())
+      registry.close()
+    },
+  }
 }

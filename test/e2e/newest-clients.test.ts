@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import * as v2 from '@modelcontextprotocol/client'
 import { expect } from 'chai'
-import { loadSdk, type Sdk } from '../clients/client-face.ts'
+import { loadSdk, type Sdk, type StatelessClient } from '../clients/client-face.ts'
 import { type Connection, type Prepared, prepare, runScenario } from '../clients/scenario.ts'
-import { runStatelessScenario } from '../clients/stateless-scenario.ts'
+import { runStatelessScenario, type StatelessConnection } from '../clients/stateless-scenario.ts'
 import { startServe } from '../clients/serve.ts'
 
 describe('the newest SDK clients', function () {
@@ -52,10 +52,30 @@ describe('the newest SDK clients', function () {
   ]
   for (const [title, mode] of stateless) {
     it(`work with SDK v2 when it ${title}`, async () => {
-      await runStatelessScenario(prepared, url => ({
-        client: new Client(info, { versionNegotiation: { mode } }),
-        transport: new StreamableHTTPClientTransport(url),
-      }))
+      await runStatelessScenario(prepared, url => connection(url, mode))
     })
+  }
+
+  it('are told by SDK v2 that the server ended their stream', async () => {
+    const other = await mkdtemp(join(tmpdir(), 'service-cli-newest-'))
+    const serving = await startServe(other)
+    try {
+      const { client, transport } = connection(new URL(serving.url), 'auto')
+      await client.connect(transport)
+      const listening = await client.listen({ resourceSubscriptions: ['scene://current'] })
+      const [code, ending] = await Promise.all([serving.stop(), listening.closed])
+      expect([code, ending]).to.deep.equal([0, 'graceful'])
+      await client.close()
+    } finally {
+      await serving.stop()
+      await rm(other, { recursive: true, force: true })
+    }
+  })
+
+  function connection(url: URL, mode: unknown): StatelessConnection {
+    return {
+      client: new Client(info, { versionNegotiation: { mode } }) as StatelessClient,
+      transport: new StreamableHTTPClientTransport(url),
+    }
   }
 })

@@ -115,7 +115,7 @@ export class RawSession {
   }
 }
 
-/** A GET stream and the notifications that came over it. */
+/** A stream and the notifications that came over it. */
 export class Events {
   readonly messages: any[] = []
   readonly response: IncomingMessage
@@ -136,14 +136,17 @@ export class Events {
     response.on('error', () => {})
   }
 
-  static async open(url: string, headers: Record<string, string>): Promise<Events> {
-    const req = httpRequest(url, { method: 'GET', headers, agent: false })
+  /** With a body it is a POST. */
+  static async open(url: string, headers: Record<string, string>, body?: string): Promise<Events> {
+    const method = body === undefined ? 'GET' : 'POST'
+    const req = httpRequest(url, { method, headers, agent: false })
     req.on('error', () => {})
-    req.end()
+    req.end(body)
     const [res] = (await once(req, 'response')) as [IncomingMessage]
-    if (res.statusCode !== 200) {
-      res.resume()
-      throw new Error(`GET: HTTP ${res.statusCode}`)
+    if (res.headers['content-type'] !== 'text/event-stream') {
+      let text = ''
+      for await (const chunk of res.setEncoding('utf8')) text += chunk
+      throw new Error(`${method}: HTTP ${res.statusCode} ${text}`)
     }
     return new Events(req, res)
   }

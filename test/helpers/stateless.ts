@@ -1,4 +1,4 @@
-import { type Answer, ask, postHeaders } from './mcp.ts'
+import { type Answer, ask, Events, postHeaders } from './mcp.ts'
 
 export const stateless = '2026-07-28'
 
@@ -48,4 +48,17 @@ export function callStateless(
   const headers = statelessHeaders(method, params)
   const body = JSON.stringify(statelessRequest(method, params, id))
   return ask(url, { method: 'POST', headers, body })
+}
+
+/** Opens a listen stream; resolves when the acknowledgement is there, as `messages[0]`. */
+export async function listenStateless(
+  url: string,
+  notifications: unknown,
+  id: unknown = 1,
+): Promise<Events> {
+  const method = 'subscriptions/listen'
+  const body = JSON.stringify(statelessRequest(method, { notifications }, id))
+  const events = await Events.open(url, statelessHeaders(method), body)
+  await events.until(() => events.messages.length > 0, 'the acknowledgement')
+  return events
 }

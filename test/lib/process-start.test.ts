@@ -25,6 +25,9 @@ describe('process start', () => {
     [`12 (node) Z ${fields}`, { ticks: '19', ended: true }],
     [`12 (node) X ${fields}`, { ticks: '19', ended: true }],
     ['12 (node) S 1', null],
+    [`12 (node) S ${fields.slice(0, 45)} 19`, null],
+    ['12 (node) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19', { ticks: '19', ended: false }],
+    ['12 (node) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 x9 20', null],
     ['', null],
   ] as const) {
     it(`is read from "${text.slice(0, 20)}"`, () => {

@@ -104,6 +104,20 @@ describe('requests', () => {
       expect(allowed).to.include.members(['Authorization', 'Range', 'If-Range', 'If-None-Match'])
     })
 
+    it('may send what every revision of the protocol takes', async () => {
+      const headers = { Origin: page, 'Access-Control-Request-Method': 'POST' }
+      const answer = await ask(server.url, { method: 'OPTIONS', headers })
+      const allowed = answer.headers['access-control-allow-headers']?.split(', ')
+      expect(allowed).to.include.members([
+        'Content-Type',
+        'Accept',
+        'Mcp-Session-Id',
+        'MCP-Protocol-Version',
+        'Mcp-Method',
+        'Mcp-Name',
+      ])
+    })
+
     it('depend on the page: every answer says so to caches, to whomever it goes', async () => {
       for (const url of [server.url, artefact()]) {
         for (const headers of [{}, { Origin: page }, { Origin: 'https://evil.example' }]) {

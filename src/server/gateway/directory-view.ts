@@ -29,6 +29,10 @@ export class DirectoryView {
     return this.#faults
   }
 
+  entryOf(source: string): InstanceEntry | null {
+    return this.#told.get(source)?.entry ?? null
+  }
+
   /** Takes over what a source says now; returns what changed by it. */
   take(source: string, now: Finding): InstanceChange[] {
     const before = this.#told.get(source) ?? nothing

@@ -176,7 +176,8 @@ class FsDirectory implements InstanceDirectory {
     for (const [name, tracked] of this.#tracked) {
       if (++count % atOnce === 0) await setImmediate()
       if (this.#closed) return
-      this.#settle(name, tracked, tracked.checkLife())
+      const found = tracked.checkLife()
+      if (found !== null) this.#settle(name, tracked, found.isThere)
     }
   }
 

@@ -72,7 +72,11 @@ export interface RecordFault {
 }
 
 export type InstanceChange =
-  /** `changed`: its record or its verdict. `gone`: no entry any more; how it was last known. */
-  | { readonly kind: 'appeared' | 'changed' | 'gone'; readonly entry: InstanceEntry }
-  /** `mended`: what was wrong there is no more. */
-  | { readonly kind: 'fault' | 'mended'; readonly fault: RecordFault }
+  | { readonly kind: 'appeared'; readonly entry: InstanceEntry }
+  /** Its record or its verdict. */
+  | { readonly kind: 'changed'; readonly entry: InstanceEntry }
+  /** No entry any more; how it was last known. */
+  | { readonly kind: 'gone'; readonly entry: InstanceEntry }
+  | { readonly kind: 'fault'; readonly fault: RecordFault }
+  /** What was wrong there is no more. */
+  | { readonly kind: 'mended'; readonly fault: RecordFault }

@@ -76,23 +76,23 @@ export class TrackedRecord {
 
   /**
    * Checks its process; when that is gone, or its heartbeat overdue, looks at the file before
-   * anything is concluded from it. Is the file still there?
+   * anything is concluded from it: `isThere` as after `look`, null when nothing is new.
    */
-  checkLife(): boolean {
+  checkLife(): { readonly isThere: boolean } | null {
     const record = this.#record
-    if (record === null) return true
+    if (record === null) return null
     if (this.#process === 'running') {
       const state = this.#findProcess(record)
       if (state !== 'running') {
-        if (!this.look()) return false
+        const isThere = this.look()
         if (this.#record !== null && isSameOwner(this.#record, record)) this.#setProcess(state)
-        return true
+        return { isThere }
       }
     }
     const health = this.#entry?.verdict.health
-    if (health === 'dead' || health === 'stale') return true
+    if (health === 'dead' || health === 'stale') return null
     const isOverdue = (this.#heartbeat?.ageMs ?? 0) > this.#parts.limits.instanceStaleMs
-    return !isOverdue || this.look()
+    return isOverdue ? { isThere: this.look() } : null
   }
 
   /** Draws the conclusion: a new entry only if there is something new to say. */

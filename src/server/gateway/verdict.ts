@@ -1,3 +1,4 @@
+import { durationText } from './duration-text.ts'
 import type { DirectoryRecord, InstanceStatus, Verdict } from './instance-directory.ts'
 import type { GatewayLimits } from './limits.ts'
 
@@ -76,7 +77,7 @@ function silence(
   { heartbeatAgeMs }: LifeFacts,
   { instanceStaleMs }: Pick<GatewayLimits, 'instanceStaleMs'>,
 ): string {
-  const long = instanceStaleMs < 1000 ? `${instanceStaleMs} ms` : `${instanceStaleMs / 1000} s`
+  const long = durationText(instanceStaleMs)
   if (heartbeatAgeMs !== null) return `no heartbeat for more than ${long}`
   return `its heartbeat was older than ${long} when it was first seen, and none came since`
 }

@@ -28,6 +28,8 @@ const requestHeaders = [
   'Accept',
   'Mcp-Session-Id',
   'MCP-Protocol-Version',
+  'Mcp-Method',
+  'Mcp-Name',
   'Last-Event-ID',
   'Range',
   'If-Range',

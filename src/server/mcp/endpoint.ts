@@ -17,7 +17,9 @@ import { KeepAlive } from './keep-alive.ts'
 import { SessionEndpoint } from './legacy/endpoint.ts'
 import { createMethods as createSessionMethods } from './legacy/methods.ts'
 import { Sessions } from './legacy/sessions.ts'
+import type { ExtraMethods } from './modern/extra-methods.ts'
 import { StatelessEndpoint } from './modern/endpoint.ts'
+import { ListenStreams } from './modern/listen.ts'
 import { createMethods as createStatelessMethods } from './modern/methods.ts'
 import { createResultOpenings } from './modern/result.ts'
 import { createResourceMethods } from './resource-methods.ts'
@@ -39,11 +41,13 @@ export interface McpEndpointParts {
   limits: Limits
   clock: Clock
   log: Logger
+  /** Of 2026-07-28, for tests of the transport. */
+  extraMethods?: ExtraMethods
 }
 
 /** `/mcp`: reads a POST, chooses the era that answers it, and wires both eras to the resources. */
 export function createMcpEndpoint(parts: McpEndpointParts): McpEndpoint {
-  const { registry, resourcesEnabled, identity, limits, clock, log } = parts
+  const { registry, resourcesEnabled, identity, limits, clock, log, extraMethods } = parts
   const hub = new SubscriptionHub(limits)
   const keepAlive = new KeepAlive(limits)
   const held = new HeldAnswers(limits.maxHeldAnswerBytes)
@@ -59,9 +63,14 @@ export function createMcpEndpoint(parts: McpEndpointParts): McpEndpoint {
     gathered,
     methods: createSessionMethods(resources === null ? null : { registry, hub, resources }),
   })
-  const openings = createResultOpenings(identity, limits)
+  const streams = new ListenStreams({ registry, hub, keepAlive, gathered, identity, clock, limits })
   const modern = new StatelessEndpoint({
-    methods: createStatelessMethods({ identity, openings, resources }),
+    methods: createStatelessMethods({
+      identity,
+      openings: createResultOpenings(identity, limits),
+      resources: resources === null ? null : { methods: resources, streams },
+      extraMethods,
+    }),
     held,
     log,
   })
@@ -121,6 +130,7 @@ export function createMcpEndpoint(parts: McpEndpointParts): McpEndpoint {
       detach()
       keepAlive.stop()
       sessions.close()
+      streams.close()
     },
   }
 }

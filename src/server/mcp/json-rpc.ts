@@ -32,6 +32,7 @@ export function isBatch(inbound: Inbound): inbound is readonly unknown[] {
 }
 
 const noParams: JsonObject = Object.freeze({})
+const response: Message = Object.freeze({ kind: 'response' })
 const noJson: Message = Object.freeze({
   kind: 'invalid',
   id: null,
@@ -45,7 +46,7 @@ export function parseMessage(value: unknown): Message {
   const { id, method, params = noParams } = value
   const known = isRequestId(id) ? id : null
   if (value.jsonrpc !== '2.0') return invalid(known, 'member "jsonrpc" must be "2.0"')
-  if (method === undefined && ('result' in value || 'error' in value)) return { kind: 'response' }
+  if (method === undefined && ('result' in value || 'error' in value)) return parseResponse(value)
   if (typeof method !== 'string') return invalid(known, 'member "method" must be a string')
   if (!isJsonObject(params)) return invalid(known, 'member "params" must be an object')
   if (!('id' in value)) return { kind: 'notification', method, params }
@@ -53,6 +54,31 @@ export function parseMessage(value: unknown): Message {
     return invalid(null, 'member "id" must be a string or an integer of at most 2^53 - 1')
   }
   return { kind: 'request', id: known, method, params }
+}
+
+/**
+ * The server asks nothing of clients, so no answer of theirs leads anywhere. One that is none is
+ * refused all the same ("Streamable HTTP": what cannot be accepted is an HTTP error), without its
+ * id: that is not the client's to choose.
+ */
+function parseResponse({ id, result, error }: JsonObject): Message {
+  if ((result === undefined) === (error === undefined)) {
+    return invalid(null, 'a response has either "result" or "error"')
+  }
+  if (result !== undefined) {
+    return isJsonObject(result) && isRequestId(id)
+      ? response
+      : invalid(null, 'a result must be an object, with the id of its request')
+  }
+  // JSON-RPC 2.0 has null, MCP leaves the member out, where the id could not be read.
+  const isAddressed = id === undefined || id === null || isRequestId(id)
+  return isAddressed && isError(error)
+    ? response
+    : invalid(null, '"error" must have a whole number "code" and a text "message"')
+}
+
+function isError(value: unknown): boolean {
+  return isJsonObject(value) && Number.isInteger(value.code) && typeof value.message === 'string'
 }
 
 /** An integer beyond 2^53 would be echoed as another number, so it is none. */

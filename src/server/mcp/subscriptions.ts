@@ -71,7 +71,7 @@ export class SubscriptionHub {
     if (topic !== undefined && own.has(topic)) return
     if (own.size >= this.#limits.maxSubscriptionsPerSession) {
       throw limitReached(
-        `a session may subscribe to ${this.#limits.maxSubscriptionsPerSession} URIs`,
+        `one client may subscribe to ${this.#limits.maxSubscriptionsPerSession} URIs at a time`,
       )
     }
     if (this.#count >= this.#limits.maxSubscriptions) {

@@ -4,6 +4,8 @@ import { parseMessage } from '../../../src/server/mcp/json-rpc.ts'
 
 describe('parseMessage', () => {
   const request = { jsonrpc: '2.0', id: 1, method: 'ping' }
+  const answer = { jsonrpc: '2.0', id: 1 }
+  const error = { code: -1, message: 'x' }
   const cases: [string, unknown, string][] = [
     ['a request', request, 'request'],
     ['a request with a text id', { ...request, id: 'a' }, 'request'],
@@ -11,7 +13,20 @@ describe('parseMessage', () => {
     ['a request with an empty text id', { ...request, id: '' }, 'request'],
     ['a notification', { jsonrpc: '2.0', method: 'x' }, 'notification'],
     ['a result', { jsonrpc: '2.0', id: 1, result: {} }, 'response'],
-    ['an error', { jsonrpc: '2.0', id: null, error: {} }, 'response'],
+    ['an error', { ...answer, error }, 'response'],
+    ['an error with null id', { ...answer, id: null, error }, 'response'],
+    ['an error without id', { jsonrpc: '2.0', error }, 'response'],
+    ['an error with a boolean id', { ...answer, id: true, error }, 'invalid'],
+    ['an error without code', { ...answer, error: { message: 'x' } }, 'invalid'],
+    ['an error with a fractional code', { ...answer, error: { ...error, code: 1.5 } }, 'invalid'],
+    ['an error without message', { ...answer, error: { code: 1 } }, 'invalid'],
+    ['an error that is a text', { ...answer, error: 'x' }, 'invalid'],
+    ['a result without id', { jsonrpc: '2.0', result: {} }, 'invalid'],
+    ['a result with null id', { ...answer, id: null, result: {} }, 'invalid'],
+    ['a result with a fractional id', { ...answer, id: 1.5, result: {} }, 'invalid'],
+    ['an array as result', { ...answer, result: [] }, 'invalid'],
+    ['null as result', { ...answer, result: null }, 'invalid'],
+    ['result and error', { ...answer, result: {}, error }, 'invalid'],
     ['null', null, 'invalid'],
     ['a number', 1, 'invalid'],
     ['an array', [], 'invalid'],
@@ -39,6 +54,10 @@ describe('parseMessage', () => {
       kind: 'invalid',
       id: 7,
     })
+  })
+
+  it('answers no response by its id: the server asked nothing', () => {
+    expect(parseMessage({ ...answer, result: [] })).to.include({ kind: 'invalid', id: null })
   })
 
   it('never throws, whatever JSON arrives', () => {

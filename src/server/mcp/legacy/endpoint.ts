@@ -5,6 +5,7 @@ import type { Logger } from '../../../lib/logger.ts'
 import { accepts } from '../../http/media.ts'
 import type { Limits } from '../../options.ts'
 import { legacyCodes, rpcCodes, toRpcError } from '../errors.ts'
+import { EventStream } from '../event-stream.ts'
 import type { HeldAnswers } from '../held-answers.ts'
 import type { GatheredWrites } from '../gathered-writes.ts'
 import type { ServerIdentity } from '../identity.ts'
@@ -20,11 +21,11 @@ import type { KeepAlive } from '../keep-alive.ts'
 import type { RequestNotes } from '../request-notes.ts'
 import { sendJson, sendRefusal } from '../send.ts'
 import { answerBatch } from './batch.ts'
-import { EventStream } from './event-stream.ts'
 import { initializeResult, parseInitialize } from './initialize.ts'
 import type { MethodTable } from './methods.ts'
 import { allowsBatches, isSessionRevision, sessionRevisions } from './revisions.ts'
 import type { Session, Sessions } from './sessions.ts'
+import { sessionShape } from './stream-shape.ts'
 
 export interface SessionEndpointParts {
   sessions: Sessions
@@ -70,7 +71,9 @@ export class SessionEndpoint {
     // A client that left while it was being authenticated has no stream to keep.
     if (session === null || res.destroyed) return
     const { clock, keepAlive, gathered } = this.#parts
-    const stream = new EventStream(res, gathered, () => clock.now())
+    const now = () => clock.now()
+    const stream = new EventStream(res, sessionShape, { gathered, now })
+    stream.open()
     const forget = keepAlive.add(stream)
     // Each message goes to exactly one stream of a session: the newest, the older one ends.
     session.stream?.end()

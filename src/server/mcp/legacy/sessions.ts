@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import type { Clock } from '../../../lib/clock.ts'
 import type { Limits } from '../../options.ts'
+import type { EventStream } from '../event-stream.ts'
 import type { Subscriber, SubscriptionHub, Topic } from '../subscriptions.ts'
-import type { EventStream } from './event-stream.ts'
 import type { SessionRevision } from './revisions.ts'
 
 /** One client's session: its negotiated revision, its stream, its subscriptions (in the hub). */

@@ -3,6 +3,7 @@ import { type RpcCodeTable, rpcCodes } from '../errors.ts'
 /** Codes that revision 2026-07-28 defines ("basic", "Error Codes"). */
 export const statelessRpcCodes = {
   headerMismatch: -32020,
+  missingCapability: -32021,
   unsupportedVersion: -32022,
 } as const
 

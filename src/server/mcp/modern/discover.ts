@@ -6,12 +6,16 @@ import { statelessRevisions } from './revisions.ts'
 export function discoverResult(
   { instructions }: ServerIdentity,
   resourcesEnabled: boolean,
+  extraCapabilities: Readonly<Record<string, object>> = {},
 ): JsonText {
   return JsonText.membersOf({
     supportedVersions: statelessRevisions,
-    capabilities: resourcesEnabled
-      ? { resources: { subscribe: true, listChanged: true }, completions: {} }
-      : {},
+    capabilities: {
+      ...(resourcesEnabled
+        ? { resources: { subscribe: true, listChanged: true }, completions: {} }
+        : {}),
+      ...extraCapabilities,
+    },
     ...(resourcesEnabled ? { instructions } : {}),
   })
 }

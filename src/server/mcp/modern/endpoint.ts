@@ -7,9 +7,10 @@ import type { NotificationMessage, RequestMessage } from '../json-rpc.ts'
 import { errorMessage, type JsonText, resultMessage } from '../json-text.ts'
 import type { RequestNotes } from '../request-notes.ts'
 import { sendJson } from '../send.ts'
+import { missingCapabilities } from './capabilities.ts'
 import { statelessCodes } from './codes.ts'
 import { checkNotification, checkRequest } from './envelope.ts'
-import type { Method, MethodTable } from './methods.ts'
+import type { AnsweredMethod, MethodTable } from './methods.ts'
 
 export interface StatelessEndpointParts {
   methods: MethodTable
@@ -45,13 +46,17 @@ export class StatelessEndpoint {
     if (!check.ok) return sendJson(res, 400, errorMessage(message.id, check.failure))
     const method = this.#parts.methods.get(message.method)
     if (method === undefined) return sendJson(res, 404, errorMessage(message.id, methodNotFound))
+    if (method.kind === 'stream') return this.#stream(() => method.open(res, message), res, message)
+    const required = method.requires?.(message.params)
+    const missing = required === undefined ? null : missingCapabilities(required, message.params)
+    if (missing !== null) return sendJson(res, 400, errorMessage(message.id, missing))
     const answer = this.#run(method, message)
     return answer instanceof Promise
       ? answer.then(text => this.#answer(res, message.id, text))
       : this.#answer(res, message.id, answer)
   }
 
-  #run(method: Method, request: RequestMessage): JsonText | Promise<JsonText> {
+  #run(method: AnsweredMethod, request: RequestMessage): JsonText | Promise<JsonText> {
     const { id, params } = request
     try {
       const members = method.run(params)
@@ -62,6 +67,14 @@ export class StatelessEndpoint {
       )
     } catch (error) {
       return this.#failed(request, error)
+    }
+  }
+
+  #stream(open: () => void, res: ServerResponse, request: RequestMessage): void | Promise<void> {
+    try {
+      open()
+    } catch (error) {
+      return sendJson(res, 200, this.#failed(request, error))
     }
   }
 

@@ -1,16 +1,33 @@
+import type { ServerResponse } from 'node:http'
 import type { JsonObject } from '../../../lib/json.ts'
 import type { ServerIdentity } from '../identity.ts'
-import type { JsonText, ResultOpening } from '../json-text.ts'
+import type { RequestMessage } from '../json-rpc.ts'
+import { JsonText, type ResultOpening } from '../json-text.ts'
 import type { ResourceMethods } from '../resource-methods.ts'
 import { discoverResult } from './discover.ts'
+import type { ExtraMethods } from './extra-methods.ts'
+import type { ListenStreams } from './listen.ts'
 import type { ResultOpenings } from './result.ts'
 
-export interface Method {
+/** A method that is answered with one JSON object. */
+export interface AnsweredMethod {
+  readonly kind: 'answer'
   /** The members of the result. */
   run(params: JsonObject): JsonText | Promise<JsonText>
   /** What stands before them. */
   opening(params: JsonObject): ResultOpening
+  /** Capabilities that the client must declare with the request. */
+  requires?(params: JsonObject): JsonObject
 }
+
+/** A method whose answer is a stream. */
+export interface StreamedMethod {
+  readonly kind: 'stream'
+  /** Throws, with nothing written, what the client is to be told instead. */
+  open(res: ServerResponse, request: RequestMessage): void
+}
+
+export type Method = AnsweredMethod | StreamedMethod
 
 /** A method that is not in the table does not exist: 404, −32601. */
 export type MethodTable = ReadonlyMap<string, Method>
@@ -19,29 +36,37 @@ export interface MethodParts {
   identity: ServerIdentity
   openings: ResultOpenings
   /** Null: resources are switched off. */
-  resources: ResourceMethods | null
+  resources: { methods: ResourceMethods; streams: ListenStreams } | null
+  extraMethods?: ExtraMethods | undefined
 }
 
-/** The requests of the stateless era that are answered with one JSON object. */
-export function createMethods({ identity, openings, resources }: MethodParts): MethodTable {
+/** The requests of the stateless era. Without resources only discovery remains. */
+export function createMethods(parts: MethodParts): MethodTable {
+  const { identity, openings, resources, extraMethods } = parts
+  const found = discoverResult(identity, resources !== null, extraMethods?.capabilities)
   const { plain, live, discover, read } = openings
-  const found = discoverResult(identity, resources !== null)
-  const table = new Map<string, Method>([
-    ['server/discover', { run: () => found, opening: () => discover }],
+  const discovery: [string, Method][] = [
+    ['server/discover', { kind: 'answer', run: () => found, opening: () => discover }],
+  ]
+  for (const [name, { run, ...rest }] of extraMethods?.methods ?? []) {
+    const members: AnsweredMethod['run'] = params => JsonText.membersOf(run(params))
+    discovery.push([name, { kind: 'answer', run: members, opening: () => plain, ...rest }])
+  }
+  if (resources === null) return new Map(discovery)
+  const { methods, streams } = resources
+  const method = (
+    run: AnsweredMethod['run'],
+    opening: AnsweredMethod['opening'],
+  ): AnsweredMethod => ({ kind: 'answer', run, opening })
+  return new Map<string, Method>([
+    ...discovery,
+    ['resources/list', method(methods.list, () => live)],
+    ['resources/templates/list', method(methods.listTemplates, () => live)],
+    ['resources/read', method(methods.read, ({ uri }) => read(uri))],
+    ['completion/complete', method(methods.complete, () => plain)],
+    [
+      'subscriptions/listen',
+      { kind: 'stream', open: (res, request) => streams.listen(res, request) },
+    ],
   ])
-  if (resources === null) return table
-  return table
-    .set('resources/list', { run: params => resources.list(params), opening: () => live })
-    .set('resources/templates/list', {
-      run: params => resources.listTemplates(params),
-      opening: () => live,
-    })
-    .set('resources/read', {
-      run: params => resources.read(params),
-      opening: ({ uri }) => read(uri),
-    })
-    .set('completion/complete', {
-      run: params => resources.complete(params),
-      opening: () => plain,
-    })
 }

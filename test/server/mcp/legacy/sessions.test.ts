@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { SubscriptionHub } from '../../../../src/server/mcp/subscriptions.ts'
 import { Sessions } from '../../../../src/server/mcp/legacy/sessions.ts'
-import type { EventStream } from '../../../../src/server/mcp/legacy/event-stream.ts'
+import type { EventStream } from '../../../../src/server/mcp/event-stream.ts'
 import { apiKeyPolicy } from '../../../../src/server/http/authentication.ts'
 import {
   ask,

@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { resultMessage, type JsonText } from '../../../../src/server/mcp/json-text.ts'
+import type { ListenStreams } from '../../../../src/server/mcp/modern/listen.ts'
 import { createMethods } from '../../../../src/server/mcp/modern/methods.ts'
 import { createResultOpenings } from '../../../../src/server/mcp/modern/result.ts'
 import { createResourceMethods } from '../../../../src/server/mcp/resource-methods.ts'
@@ -27,11 +28,13 @@ describe('the result of a stateless request', () => {
   }
   const resources = createResourceMethods(registry as ServedResources)
   const openings = createResultOpenings(identity, limits)
-  const table = createMethods({ identity, openings, resources })
+  const streams = {} as ListenStreams
+  const table = createMethods({ identity, openings, resources: { methods: resources, streams } })
 
-  async function answer(method: string, params: Record<string, unknown> = {}): Promise<JsonText> {
-    const { run, opening } = table.get(method)!
-    return resultMessage(1, await run(params), opening(params))
+  async function answer(name: string, params: Record<string, unknown> = {}): Promise<JsonText> {
+    const method = table.get(name)
+    if (method?.kind !== 'answer') throw new Error(`${name} is not answered`)
+    return resultMessage(1, await method.run(params), method.opening(params))
   }
 
   const textOf = (text: JsonText) =>

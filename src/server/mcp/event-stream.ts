@@ -1,49 +1,57 @@
 import type { ServerResponse } from 'node:http'
 import type { Writable } from 'node:stream'
-import type { GatheredWrites } from '../gathered-writes.ts'
-import type { Topic } from '../subscriptions.ts'
+import type { GatheredWrites } from './gathered-writes.ts'
+import type { Topic } from './subscriptions.ts'
 
-/** Wire shape of a session era's update; the key under which a topic keeps its encoding. */
-const shape = 'session-sse'
-
-const listChangedFrame = frame({
-  jsonrpc: '2.0',
-  method: 'notifications/resources/list_changed',
-})
-const keepAliveFrame = Buffer.from(':\n\n')
-
-/** No event ids: delivery is best effort, nothing is replayed, so there is nothing to resume from. */
-function frame(message: object): Buffer {
-  return Buffer.from(`event: message\ndata: ${JSON.stringify(message)}\n\n`)
+/** How an era writes what it pushes; complete events, ready for the wire. */
+export interface StreamShape {
+  update(topic: Topic): Uint8Array
+  /** Null: the client does not want to hear of it. */
+  readonly listChanged: Uint8Array | null
 }
 
-function encodeUpdate(uri: string): Buffer {
-  return frame({ jsonrpc: '2.0', method: 'notifications/resources/updated', params: { uri } })
+const keepAliveFrame = Buffer.from(':\n\n')
+
+/** One event. No ids: delivery is best effort, nothing is replayed, so nothing can be resumed. */
+export function eventFrame(data: string): Buffer {
+  return Buffer.from(`event: message\ndata: ${data}\n\n`)
 }
 
 /**
- * The stream of one GET. While its buffer is full updates are dropped and only their topics
- * remembered, so that a slow reader costs one flag per URI and, once it reads again, is told once
- * about the newest state.
+ * One stream of server-sent events. While its buffer is full updates are dropped and only their
+ * topics remembered, so that a slow reader costs one flag per URI and, once it reads again, is told
+ * once about the newest state.
  */
 export class EventStream {
   readonly #res: ServerResponse
-  readonly #out: Writable
+  readonly #shape: StreamShape
   readonly #gathered: GatheredWrites
   readonly #clockNow: () => number
+  #out: Writable
   #lastTurn = -1
   readonly #missed = new Set<Topic>()
   #missedList = false
   #fullSinceMs: number | null = null
   #dropped = 0
 
-  constructor(res: ServerResponse, gathered: GatheredWrites, now: () => number) {
+  constructor(
+    res: ServerResponse,
+    shape: StreamShape,
+    { gathered, now }: { gathered: GatheredWrites; now: () => number },
+  ) {
     this.#res = res
+    this.#shape = shape
     this.#gathered = gathered
     this.#clockNow = now
+    this.#out = res
+  }
+
+  /** Begins the answer; `first` goes out before anything else. */
+  open(first?: Uint8Array): void {
+    const res = this.#res
     // The stream ends with its connection, so its bytes need no chunks around them. They go to
-    // the socket itself: what `res.write` adds costs more than the write. A pipelined GET has no
-    // socket yet and goes the long way.
+    // the socket itself: what `res.write` adds costs more than the write. A pipelined request has
+    // no socket yet and goes the long way.
     res.removeHeader('Transfer-Encoding')
     res.writeHead(200, {
       Connection: 'close',
@@ -54,6 +62,7 @@ export class EventStream {
     res.flushHeaders()
     this.#out = res.socket ?? res
     this.#out.on('drain', () => this.#resume())
+    if (first !== undefined) this.#write(first)
   }
 
   /** Updates not written at once because the reader was behind. */
@@ -63,7 +72,7 @@ export class EventStream {
 
   resourceUpdated(topic: Topic): void {
     if (this.#fullSinceMs === null) {
-      this.#write(topic.encoded(shape, encodeUpdate))
+      this.#write(this.#shape.update(topic))
       return
     }
     this.#dropped++
@@ -71,8 +80,10 @@ export class EventStream {
   }
 
   listChanged(): void {
+    const { listChanged } = this.#shape
+    if (listChanged === null) return
     if (this.#fullSinceMs === null) {
-      this.#write(listChangedFrame)
+      this.#write(listChanged)
       return
     }
     this.#dropped++
@@ -90,8 +101,11 @@ export class EventStream {
     else if (this.#clockNow() - this.#fullSinceMs >= stallMs) this.#res.destroy()
   }
 
-  end(): void {
+  /** Says `last` behind what is out already, and closes. */
+  end(last?: Uint8Array): void {
     this.#missed.clear()
+    this.#missedList = false
+    if (last !== undefined) this.#write(last)
     this.#res.end()
   }
 
@@ -99,16 +113,16 @@ export class EventStream {
     this.#fullSinceMs = null
     if (this.#missedList) {
       this.#missedList = false
-      this.#write(listChangedFrame)
+      this.listChanged()
     }
     for (const topic of this.#missed) {
       if (this.#fullSinceMs !== null) return
       this.#missed.delete(topic)
-      this.#write(topic.encoded(shape, encodeUpdate))
+      this.#write(this.#shape.update(topic))
     }
   }
 
-  #write(bytes: Buffer): void {
+  #write(bytes: Uint8Array): void {
     if (this.#res.destroyed || this.#res.writableEnded) return
     const { turn } = this.#gathered
     if (turn === this.#lastTurn) this.#gathered.hold(this.#out)

@@ -1,0 +1,26 @@
+// A process that follows a folder of instance records as a gateway does; without one it is idle.
+import { hostname } from 'node:os'
+import { monotonicClock, systemClock } from '../../src/lib/clock.ts'
+import { silentLogger } from '../../src/lib/logger.ts'
+import { systemTimer } from '../../src/lib/timer.ts'
+import { openFsDirectory } from '../../src/server/gateway/fs-directory.ts'
+import { resolveGatewayLimits } from '../../src/server/gateway/limits.ts'
+import { answerQuestions } from '../child-messages.ts'
+
+const [instancesDir] = process.argv.slice(2)
+const directory =
+  instancesDir === undefined
+    ? null
+    : await openFsDirectory({
+        instancesDir,
+        hostname: hostname(),
+        clock: systemClock,
+        ticks: monotonicClock,
+        timer: systemTimer,
+        limits: resolveGatewayLimits(),
+        log: silentLogger,
+      })
+
+answerQuestions({
+  live: () => directory?.entries.filter(({ verdict }) => verdict.health === 'live').length ?? 0,
+})

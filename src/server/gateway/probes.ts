@@ -1,0 +1,131 @@
+import type { Clock } from '../../lib/clock.ts'
+import { repeat } from '../../lib/repeat.ts'
+import type { Timer } from '../../lib/timer.ts'
+import type { InstanceDirectory, InstanceEntry } from './instance-directory.ts'
+import type { GatewayLimits } from './limits.ts'
+import { askReady, probeUrl } from './probe-request.ts'
+import type { ProbeFacts } from './verdict.ts'
+
+/** How an instance answered the question whether it is ready. */
+export interface ProbeResult extends ProbeFacts {
+  /** Of the last answer; null: it never answered. */
+  readonly latencyMs: number | null
+  /** The last failure, also when it has answered since. */
+  readonly lastError: string | null
+  /** Milliseconds since the epoch. */
+  readonly lastErrorMs: number | null
+  readonly probedMs: number
+}
+
+export interface ProbesOptions {
+  readonly directory: Pick<InstanceDirectory, 'entries' | 'onChange'>
+  /** Instances of other machines are not asked. */
+  readonly hostname: string
+  /** The listener of the gateway itself, which is not asked. Default: none. */
+  readonly isOwn?: (url: URL) => boolean
+  /** The time of day. */
+  readonly clock: Clock
+  /** Never goes back. */
+  readonly ticks: Clock
+  readonly timer: Timer
+  readonly limits: GatewayLimits
+}
+
+/** Asks every live instance of this machine regularly whether it is ready. */
+export class Probes {
+  readonly #options: ProbesOptions
+  readonly #results = new Map<string, ProbeResult>()
+  readonly #listeners = new Set<(instanceId: string) => void>()
+  /** Those that wait for their turn or are being asked: nobody is asked twice at a time. */
+  readonly #pending = new Set<string>()
+  readonly #waiting: { readonly id: string; readonly url: URL }[] = []
+  readonly #running = new Set<Promise<void>>()
+  readonly #stops: (() => void)[]
+  #closed = false
+
+  constructor(options: ProbesOptions) {
+    const { directory, timer, limits } = options
+    this.#options = options
+    this.#stops = [
+      repeat(timer, limits.probeIntervalMs, async () => this.#askAll()),
+      directory.onChange(changes => {
+        for (const change of changes) {
+          if (change.kind === 'gone') this.#results.delete(change.entry.record.instanceId)
+        }
+      }),
+    ]
+    this.#askAll()
+  }
+
+  /** Null: it was not asked yet, or is none to be asked (`probeUrl` says why). */
+  of(instanceId: string): ProbeResult | null {
+    return this.#results.get(instanceId) ?? null
+  }
+
+  /** Called after each answer or failure. Returns the unsubscribe. */
+  onResult(listener: (instanceId: string) => void): () => void {
+    this.#listeners.add(listener)
+    return () => void this.#listeners.delete(listener)
+  }
+
+  /** Resolves when nobody is being asked any more. */
+  async close(): Promise<void> {
+    this.#closed = true
+    for (const stop of this.#stops) stop()
+    this.#waiting.length = 0
+    this.#listeners.clear()
+    await Promise.all(this.#running)
+  }
+
+  #askAll(): void {
+    const failures = ({ record }: InstanceEntry) => this.of(record.instanceId)?.failuresInARow ?? 0
+    // Those that keep their asker waiting come last.
+    const entries = this.#options.directory.entries.toSorted((a, b) => failures(a) - failures(b))
+    for (const entry of entries) {
+      const id = entry.record.instanceId
+      const url = this.#urlOf(entry)
+      if (url === null || this.#pending.has(id)) continue
+      this.#pending.add(id)
+      this.#waiting.push({ id, url })
+    }
+    this.#askNext()
+  }
+
+  #urlOf({ record, verdict }: InstanceEntry): URL | null {
+    if (verdict.health === 'dead' || verdict.health === 'stale') return null
+    const url = probeUrl(record, this.#options.hostname)
+    if (!url.ok || this.#options.isOwn?.(url.value) === true) return null
+    return url.value
+  }
+
+  #askNext(): void {
+    while (!this.#closed && this.#running.size < this.#options.limits.maxProbes) {
+      const next = this.#waiting.shift()
+      if (next === undefined) return
+      const asking = this.#ask(next.id, next.url).then(() => {
+        this.#running.delete(asking)
+        this.#pending.delete(next.id)
+        this.#askNext()
+      })
+      this.#running.add(asking)
+    }
+  }
+
+  async #ask(id: string, url: URL): Promise<void> {
+    const { clock, ticks, directory } = this.#options
+    const beganMs = ticks.now()
+    const answer = await askReady(url, this.#options)
+    const before = this.of(id)
+    // It may have gone meanwhile.
+    if (this.#closed || !directory.entries.some(({ record }) => record.instanceId === id)) return
+    const probedMs = clock.now()
+    this.#results.set(id, {
+      failuresInARow: answer.ok ? 0 : (before?.failuresInARow ?? 0) + 1,
+      latencyMs: answer.ok ? ticks.now() - beganMs : (before?.latencyMs ?? null),
+      lastError: answer.ok ? (before?.lastError ?? null) : answer.failure,
+      lastErrorMs: answer.ok ? (before?.lastErrorMs ?? null) : probedMs,
+      probedMs,
+    })
+    for (const listener of this.#listeners) listener(id)
+  }
+}

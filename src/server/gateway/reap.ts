@@ -1,0 +1,68 @@
+import type { Clock } from '../../lib/clock.ts'
+import { errnoOf } from '../../lib/errno.ts'
+import { removeDeadRecord } from '../../lib/instances/remove-dead.ts'
+import type { Logger } from '../../lib/logger.ts'
+import { repeat } from '../../lib/repeat.ts'
+import type { Timer } from '../../lib/timer.ts'
+import type { InstanceDirectory, InstanceEntry } from './instance-directory.ts'
+import type { GatewayLimits } from './limits.ts'
+
+export interface ReaperOptions {
+  readonly directory: Pick<InstanceDirectory, 'entries'>
+  /** `<registry_dir>/instances` */
+  readonly instancesDir: string
+  readonly hostname: string
+  /** Never goes back. */
+  readonly ticks: Clock
+  readonly timer: Timer
+  readonly limits: Pick<GatewayLimits, 'reapAfterMs' | 'recordScanMs'>
+  readonly log: Logger
+  readonly onReaped: (entry: InstanceEntry) => void
+}
+
+/**
+ * Deletes the record and the token of an instance of this machine that has been dead for a while,
+ * for as long as a gateway runs. What a record says is checked anew before anything is deleted.
+ * Returns the stop, which resolves when nothing more will be.
+ */
+export function startReaper(options: ReaperOptions): () => Promise<void> {
+  const { directory, ticks, timer, limits, log } = options
+  /** When each was found dead, or could not be deleted. */
+  let sinceMs = new Map<string, number>()
+  let isStopped = false
+  let sweeping: Promise<void> = Promise.resolve()
+
+  async function sweep(): Promise<void> {
+    const nowMs = ticks.now()
+    const dead = directory.entries.filter(({ verdict }) => verdict.health === 'dead')
+    sinceMs = new Map(
+      dead.map(({ record: { instanceId: id } }) => [id, sinceMs.get(id) ?? nowMs] as const),
+    )
+    for (const entry of dead) {
+      const id = entry.record.instanceId
+      if (isStopped || nowMs - (sinceMs.get(id) ?? nowMs) < limits.reapAfterMs) continue
+      sinceMs.set(id, nowMs)
+      await reap(entry)
+    }
+  }
+
+  async function reap(entry: InstanceEntry): Promise<void> {
+    const { instanceId } = entry.record
+    try {
+      if (!(await removeDeadRecord(options.instancesDir, instanceId, options.hostname))) return
+    } catch (error) {
+      const fields = { instance: instanceId, code: errnoOf(error) }
+      log.warn(fields, 'the record of a dead instance cannot be removed, tried again later')
+      return
+    }
+    log.info({ instance: instanceId }, 'removed the record of a dead instance')
+    options.onReaped(entry)
+  }
+
+  const stop = repeat(timer, limits.recordScanMs, () => (sweeping = sweep()))
+  return async () => {
+    isStopped = true
+    stop()
+    await sweeping
+  }
+}

@@ -1,0 +1,120 @@
+import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { getRequestListener } from '@hono/node-server'
+import { localhostHostValidation, localhostOriginValidation } from '@modelcontextprotocol/node'
+import {
+  createMcpHandler,
+  isJsonContentType,
+  isLegacyRequest,
+  McpServer,
+  ResourceNotFoundError,
+  ResourceTemplate,
+  WebStandardStreamableHTTPServerTransport,
+} from '@modelcontextprotocol/server'
+import { producer } from '../conformance/producer.ts'
+
+export interface ReferenceServer {
+  readonly url: string
+  close(): Promise<void>
+}
+
+/**
+ * The official SDK, wired as its documentation says for a server of both kinds of revisions: sessions where a
+ * request does not claim 2026-07-28, the handler per request where it does. Every answer is the SDK's own.
+ */
+export async function startReference(): Promise<ReferenceServer> {
+  const modern = createMcpHandler(() => createResources(), { legacy: 'reject' })
+  const sessions = new Map<string, WebStandardStreamableHTTPServerTransport>()
+  const strangers = await openTransport(new Map())
+  await strangers.handleRequest(initializeRequest())
+
+  /** A session that does not exist is refused by one that does: it compares the ids itself. */
+  async function legacy(request: Request): Promise<Response> {
+    const id = request.headers.get('mcp-session-id')
+    const transport = id === null ? await openTransport(sessions) : (sessions.get(id) ?? strangers)
+    return transport.handleRequest(request)
+  }
+
+  async function serve(request: Request): Promise<Response> {
+    if (request.method !== 'POST') return legacy(request)
+    const isJson = isJsonContentType(request.headers.get('content-type'))
+    return isJson && (await isLegacyRequest(request)) ? legacy(request) : modern.fetch(request)
+  }
+
+  // The SDK's own adapter holds the headers of a stream back until its first event.
+  const handler = getRequestListener(serve, { overrideGlobalObjects: false })
+  const hostAllowed = localhostHostValidation()
+  const originAllowed = localhostOriginValidation()
+  const server = createServer((req, res) => {
+    if (hostAllowed(req, res) && originAllowed(req, res)) void handler(req, res)
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  return {
+    url: `http://127.0.0.1:${port}/mcp`,
+    async close() {
+      await modern.close()
+      for (const transport of [...sessions.values(), strangers]) await transport.close()
+      await closed(server)
+    },
+  }
+}
+
+async function openTransport(
+  sessions: Map<string, WebStandardStreamableHTTPServerTransport>,
+): Promise<WebStandardStreamableHTTPServerTransport> {
+  const transport = new WebStandardStreamableHTTPServerTransport({
+    sessionIdGenerator: randomUUID,
+    enableJsonResponse: true,
+    onsessioninitialized: id => void sessions.set(id, transport),
+    onsessionclosed: id => void sessions.delete(id),
+  })
+  await createResources().connect(transport)
+  return transport
+}
+
+/** The same resources as the product's fixture: what its producer lists, reads and completes. */
+function createResources(): McpServer {
+  const mcp = new McpServer(
+    { name: 'reference', version: '1' },
+    { capabilities: { resources: { subscribe: true, listChanged: true } } },
+  )
+  for (const { uri, name, mimeType = '' } of producer.list()) {
+    mcp.registerResource(name, uri, { mimeType }, url => read(url.href))
+  }
+  for (const { uriTemplate, name, mimeType = '' } of producer.templates()) {
+    const complete = { id: (value: string) => [...producer.complete('id', value)] }
+    const template = new ResourceTemplate(uriTemplate, { list: undefined, complete })
+    mcp.registerResource(name, template, { mimeType }, url => read(url.href))
+  }
+  mcp.server.setRequestHandler('resources/subscribe', () => ({}))
+  mcp.server.setRequestHandler('resources/unsubscribe', () => ({}))
+  return mcp
+}
+
+function read(uri: string): { contents: { uri: string; mimeType: string; text: string }[] } {
+  try {
+    return { contents: producer.read(uri) } as never
+  } catch {
+    throw new ResourceNotFoundError(uri)
+  }
+}
+
+function initializeRequest(): Request {
+  const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'test', version: '1' } } // prettier-ignore
+  return new Request('http://localhost/mcp', {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json', Accept: 'application/json, text/event-stream' },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 0, method: 'initialize', params }),
+  })
+}
+
+async function closed(server: Server): Promise<void> {
+  const over = once(server, 'close')
+  server.close()
+  server.closeAllConnections()
+  await over
+}
