@@ -22,8 +22,12 @@ export function checkForm({ status, type, text }: Answer, path: string): void {
 
 /** Holds an answer of `/mcp` against what was asked. Returns what it was: a code, "result", …. */
 export function checkRpc(sent: Sent, { status, type, text }: Answer): string {
-  if (sent.method !== 'POST' || type !== 'application/json') return `${status}`
+  if (sent.method !== 'POST') return `${status}`
   const asked = parse(sent.body)
+  if (type === 'text/event-stream') {
+    checkAcknowledgement(text, idOf(asked))
+    return 'stream'
+  }
   if (text === '') {
     expect(status, 'a request was not answered').to.equal(202)
     expect(wantsAnswer(asked), 'a request was not answered').to.equal(false)
@@ -40,6 +44,19 @@ export function checkRpc(sent: Sent, { status, type, text }: Answer): string {
   if (status === 200 || (answer.id ?? null) !== null) expect(answer.id).to.equal(own)
   if (status === 200) expect(own, 'an answer to no request').not.to.equal(null)
   return 'result' in answer ? 'result' : String(answer.error.code)
+}
+
+/** The first event of a stream says whose it is, and what of it is honoured. */
+function checkAcknowledgement(text: string, id: unknown): void {
+  const [event = ''] = text.split('\n\n')
+  const { jsonrpc, method, params } = JSON.parse(event.replace(/^event: message\ndata: /, ''))
+  expect({ jsonrpc, method }).to.deep.equal({
+    jsonrpc: '2.0',
+    method: 'notifications/subscriptions/acknowledged',
+  })
+  expect(isRequestId(id), 'a stream for no request').to.equal(true)
+  expect(params._meta['io.modelcontextprotocol/subscriptionId']).to.equal(id)
+  expect(params.notifications).to.be.an('object')
 }
 
 function checkBatch(answers: readonly any[], asked: unknown): void {

@@ -50,7 +50,10 @@ export function fillIn({ method, path, headers, body, damage }: Made, places: Pl
   }
 }
 
-/** Sends it on a connection of the agent. An event stream is closed as soon as it is open. */
+/**
+ * Sends it on a connection of the agent. An event stream is closed as soon as it is open, or after
+ * its first event when that is the answer to a POST.
+ */
 export async function send(url: string, agent: Agent, sent: Sent): Promise<Answer> {
   const { hostname: host, port } = new URL(url)
   const { method, path, body } = sent
@@ -63,8 +66,13 @@ export async function send(url: string, agent: Agent, sent: Sent): Promise<Answe
   const status = res.statusCode ?? 0
   const sessionId = res.headers['mcp-session-id'] as string | undefined
   let text = ''
-  if (type === 'text/event-stream') res.destroy()
-  else for await (const chunk of res.setEncoding('utf8')) text += chunk
+  if (type === 'text/event-stream' && method !== 'POST') res.destroy()
+  else {
+    for await (const chunk of res.setEncoding('utf8')) {
+      text += chunk
+      if (type === 'text/event-stream' && text.includes('\n\n')) break
+    }
+  }
   return { status, type, sessionId, text }
 }
 

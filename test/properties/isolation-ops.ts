@@ -20,6 +20,11 @@ export type Op =
   /** With the id of somebody else's session and a key of one's own. */
   | { readonly op: 'steal'; readonly of: number; readonly method: string; readonly uri: string }
   | { readonly op: 'reconnect' | 'end'; readonly by: number }
+  /** A stream of the stateless era. */
+  | { readonly op: 'listen'; readonly uris: readonly string[]; readonly list: boolean }
+  | { readonly op: 'hang up'; readonly at: number }
+  /** The listing becomes another one. */
+  | { readonly op: 'list' }
 
 const by = fc.nat(owners.length - 1)
 const spelling = fc.constantFrom<string>(...Object.values(changing).flat())
@@ -64,6 +69,19 @@ export const someOps: fc.Arbitrary<readonly Op[]> = fc.array(
     },
     { weight: 1, arbitrary: fc.record({ op: fc.constant('reconnect' as const), by }) },
     { weight: 1, arbitrary: fc.record({ op: fc.constant('end' as const), by }) },
+    {
+      weight: 3,
+      arbitrary: fc.record({
+        op: fc.constant('listen' as const),
+        uris: fc.array(fc.oneof(spelling, unpushed), { maxLength: 4 }),
+        list: fc.boolean(),
+      }),
+    },
+    {
+      weight: 1,
+      arbitrary: fc.record({ op: fc.constant('hang up' as const), at: fc.nat(5) }),
+    },
+    { weight: 1, arbitrary: fc.constant({ op: 'list' as const }) },
   ),
   { minLength: 1, maxLength: 40, size: 'max' },
 )

@@ -1,7 +1,8 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { AuditLog, type AuthPolicy } from '../../src/index.ts'
+import { AuditLog, type AuthPolicy, SessionEventBuffer } from '../../src/index.ts'
 import { ask, rpc, startServer, type TestServer } from '../helpers/mcp.ts'
+import { IsolatedListener } from './isolated-listener.ts'
 import { IsolatedSession } from './isolated-session.ts'
 import { type Changing, type Op, owners, someOps } from './isolation-ops.ts'
 import { replay } from './replay.ts'
@@ -13,6 +14,12 @@ const auth: AuthPolicy = {
     if (principal === 'alice' || principal === 'bob') return { ok: true, principal }
     return { ok: false, status: 401, description: 'nobody' }
   },
+}
+
+/** Who is there in one run. */
+interface Cast {
+  readonly sessions: readonly IsolatedSession[]
+  readonly listeners: IsolatedListener[]
 }
 
 /**
@@ -28,14 +35,18 @@ export function describeIsolation(cases: number): void {
     let lastId = 0
 
     before(async () => {
-      running = await startServer({ limits: { maxSessions: 200 } }, { auth }, server => {
-        server.resources().wireAuditLog(log)
-        server.resources().addProducer({
-          scheme: 'thing',
-          list: () => [],
-          read: uri => [{ uri, text: uri }],
-        })
-      })
+      running = await startServer(
+        { limits: { maxSessions: 200, listChangedIntervalMs: 0 } },
+        { auth },
+        server => {
+          server.resources().wireAuditLog(log)
+          server.resources().addProducer({
+            scheme: 'thing',
+            list: () => [],
+            read: uri => [{ uri, text: uri }],
+          })
+        },
+      )
     })
     after(() => running.stop())
 
@@ -74,12 +85,25 @@ export function describeIsolation(cases: number): void {
       expect(answer.json.error.code).to.equal(-32001)
     }
 
-    async function step(op: Op, sessions: readonly IsolatedSession[]): Promise<void> {
-      if (op.op === 'steal') return steal(op.of, sessions, op)
-      if (op.op === 'change') {
-        change(op.what)
-        for (const session of sessions) session.changed(op.what)
-        return
+    async function step(op: Op, { sessions, listeners }: Cast): Promise<void> {
+      switch (op.op) {
+        case 'steal':
+          return steal(op.of, sessions, op)
+        case 'listen':
+          listeners.push(await IsolatedListener.open(running.url, op, ++lastId))
+          return
+        case 'list': {
+          const buffer = new SessionEventBuffer({ sessionId: `s${++lastId}` })
+          running.server.resources().registerSessionEventBuffer(buffer)
+          return running.server.resources().removeSessionEventBuffer(buffer)
+        }
+        case 'hang up':
+          for (const listener of listeners.splice(op.at, 1)) listener.close()
+          return
+        case 'change':
+          change(op.what)
+          for (const each of [...sessions, ...listeners]) each.changed(op.what)
+          return
       }
       const session = sessions[op.by]
       if (session === undefined || session.ended) return
@@ -95,12 +119,13 @@ export function describeIsolation(cases: number): void {
           const sessions = await Promise.all(
             owners.map((owner, number) => IsolatedSession.open(running.url, owner, number)),
           )
+          const listeners: IsolatedListener[] = []
           try {
-            for (const op of ops) await step(op, sessions)
+            for (const op of ops) await step(op, { sessions, listeners })
             const flush = (uri: string) => running.server.resources().notifyUpdated(uri)
-            await Promise.all(sessions.map(session => session.settle(flush)))
+            await Promise.all([...sessions, ...listeners].map(each => each.settle(flush)))
           } finally {
-            for (const session of sessions) session.close()
+            for (const each of [...sessions, ...listeners]) each.close()
           }
         }),
         replay(Math.ceil(cases / 20), budgetMs),

@@ -38,6 +38,8 @@ const rpcMethods = [
   'resources/unsubscribe',
   'completion/complete',
   'server/discover',
+  'subscriptions/listen',
+  'subscriptions/listen',
   'notifications/initialized',
   'notifications/cancelled',
   'tools/list',
@@ -85,6 +87,13 @@ const argument = members({
   value: mostly(8, anyText, anyJson),
 })
 
+/** What a stream of the stateless era is to be about. */
+const filter = members({
+  resourcesListChanged: mostly(10, fc.constantFrom<unknown>(true, false, absent), anyJson),
+  toolsListChanged: sometimes(10, anyJson),
+  resourceSubscriptions: mostly(10, fc.array(uri, { maxLength: 3 }), fc.oneof(anyJson, nothing)),
+})
+
 const params = mostly(
   20,
   members({
@@ -94,7 +103,7 @@ const params = mostly(
     argument: mostly(6, argument, anyJson),
     context: sometimes(6, fc.oneof(anyJson, members({ arguments: anyJson }))),
     protocolVersion: sometimes(8, anyJson),
-    notifications: sometimes(8, anyJson),
+    notifications: mostly(4, filter, fc.oneof(anyJson, nothing)),
   }),
   anyJson,
 )
