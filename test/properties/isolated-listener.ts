@@ -8,17 +8,20 @@ const subscriptionId = 'io.modelcontextprotocol/subscriptionId'
 /** One stream of the stateless era, and what it must have been told. */
 export class IsolatedListener {
   readonly #events: Events
-  readonly #id: string
+  readonly #id: string | number
+  /** A URI that is the stream's own: when it is told of that one, nothing is under way any more. */
+  readonly #last: string
   /** URIs as asked for, with a mark of the stream's own; those that never change left out. */
   readonly #wanted: readonly string[]
   readonly #wantsList: boolean
   readonly #expected: string[] = []
 
-  private constructor(events: Events, id: string, wanted: readonly string[], wantsList: boolean) {
+  private constructor(events: Events, number: number, wanted: readonly string[], list: boolean) {
     this.#events = events
-    this.#id = id
+    this.#id = idOf(number)
+    this.#last = lastOf(number)
     this.#wanted = wanted
-    this.#wantsList = wantsList
+    this.#wantsList = list
   }
 
   static async open(
@@ -26,16 +29,15 @@ export class IsolatedListener {
     asked: { readonly uris: readonly string[]; readonly list: boolean },
     number: number,
   ): Promise<IsolatedListener> {
-    const id = `stream ${number}`
     const own = (uri: string) => `${uri}?of=listener-${number}`
-    const resourceSubscriptions = [...asked.uris.map(own), `thing://last-listener-${number}`]
+    const resourceSubscriptions = [...asked.uris.map(own), lastOf(number)]
     const notifications = { resourcesListChanged: asked.list, resourceSubscriptions }
     const method = 'subscriptions/listen'
     const headers = { ...statelessHeaders(method), Authorization: 'Bearer bob' }
-    const body = JSON.stringify(statelessRequest(method, { notifications }, id))
+    const body = JSON.stringify(statelessRequest(method, { notifications }, idOf(number)))
     const events = await Events.open(url, headers, body)
     const wanted = [...new Set(asked.uris.filter(uri => resourceOf(uri) !== undefined).map(own))]
-    const listener = new IsolatedListener(events, id, wanted, asked.list)
+    const listener = new IsolatedListener(events, number, wanted, asked.list)
     await events.until(() => events.messages.length > 0, 'the acknowledgement')
     return listener
   }
@@ -52,7 +54,7 @@ export class IsolatedListener {
 
   /** Compares what arrived, once all of it did: `flush` tells of the last URI of the filter. */
   async settle(flush: (uri: string) => void): Promise<void> {
-    const last = `thing://last-listener-${this.#id.slice('stream '.length)}`
+    const last = this.#last
     flush(last)
     await this.#events.until(() => this.#events.updates.includes(last), last)
     const [acknowledgement, ...messages] = this.#events.messages
@@ -72,4 +74,13 @@ export class IsolatedListener {
     expect(got.sort()).to.deep.equal(this.#expected.sort())
     this.close()
   }
+}
+
+/** Texts and numbers, which must come back as what they are. */
+function idOf(number: number): string | number {
+  return number % 2 === 0 ? number : `${number}`
+}
+
+function lastOf(number: number): string {
+  return `thing://last-listener-${number}`
 }
