@@ -15,14 +15,15 @@ import {
 } from '../../src/index.ts'
 import { sessionRevisions } from '../../src/server/mcp/legacy/revisions.ts'
 import { RawSession } from '../helpers/mcp.ts'
-import { facts, inFolder, listAll, serving } from './facts.ts'
+import { callStateless, stateless } from '../helpers/stateless.ts'
+import { facts, inFolder, serving } from './facts.ts'
 
 /**
  * The shapes of a revision's schema, in our words: which members it has, of which type. Older ones
  * let further members pass, as their schemas do; the newest knows every member that we send.
  */
 function shapesOf(revision: string) {
-  const newest = revision === sessionRevisions[0]
+  const newest = revision === stateless
   const object = <Shape extends z.ZodRawShape>(shape: Shape) =>
     newest ? z.strictObject(shape) : z.looseObject(shape)
   const since = (first: string, shape: z.ZodRawShape) => (revision >= first ? shape : {})
@@ -56,11 +57,18 @@ function shapesOf(revision: string) {
     total: z.int().optional(),
     hasMore: z.boolean().optional(),
   })
+  const result = since(stateless, { resultType: z.literal('complete'), ...meta })
+  const ttlMs = z.int().min(0)
+  const kept = {
+    ...result,
+    ...since(stateless, { ttlMs, cacheScope: z.enum(['public', 'private']) }),
+  }
+  const nextCursor = text.optional()
   return {
-    list: object({ resources: z.array(resource), nextCursor: text.optional() }),
-    templates: object({ resourceTemplates: z.array(template), nextCursor: text.optional() }),
-    read: object({ contents: z.array(content) }),
-    complete: object({ completion }),
+    list: object({ resources: z.array(resource), nextCursor, ...kept }),
+    templates: object({ resourceTemplates: z.array(template), nextCursor, ...kept }),
+    read: object({ contents: z.array(content), ...kept }),
+    complete: object({ completion, ...result }),
   }
 }
 
@@ -95,7 +103,7 @@ function prepare(server: McpHttpServer): void {
 }
 
 facts('every answer about resources has the shape of its revision', [
-  ...sessionRevisions.map(
+  ...[stateless, ...sessionRevisions].map(
     revision =>
       [
         revision,
@@ -109,11 +117,19 @@ facts('every answer about resources has the shape of its revision', [
   ),
 ])
 
-async function checkShapes(url: string, revision: string): Promise<void> {
+type Call = (method: string, params?: Record<string, unknown>) => Promise<any>
+
+async function callAs(url: string, revision: string): Promise<Call> {
+  if (revision === stateless) {
+    return async (method, params) => (await callStateless(url, method, params)).json.result
+  }
   const session = await RawSession.open(url, revision)
+  return async (method, params) => (await session.call(method, params)).result
+}
+
+async function checkShapes(url: string, revision: string): Promise<void> {
+  const result = await callAs(url, revision)
   const shapes = shapesOf(revision)
-  const result = async (method: string, params: object = {}) =>
-    (await session.call(method, params)).result
 
   const listed = await result('resources/list')
   shapes.list.parse(listed)
@@ -124,7 +140,7 @@ async function checkShapes(url: string, revision: string): Promise<void> {
   shapes.templates.parse(templates)
   ListResourceTemplatesResultSchema.parse(templates)
 
-  for (const { uri, size, mimeType } of await listAll(session)) {
+  for (const { uri, size, mimeType } of listed.resources) {
     const read = await result('resources/read', { uri })
     shapes.read.parse(read)
     ReadResourceResultSchema.parse(read)
