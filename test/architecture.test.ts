@@ -18,6 +18,7 @@ const zones = [
   'server/options.ts',
   'server/serve-options.ts',
   'server/registry-options.ts',
+  'server/gateway-options.ts',
   'server/accounts/limits.ts',
   'server/accounts/admin-limits.ts',
   'server/accounts/admin/',
@@ -56,6 +57,7 @@ const allowed: Readonly<Record<Zone, readonly Zone[]>> = {
     'server/options.ts',
     'server/serve-options.ts',
     'server/registry-options.ts',
+    'server/gateway-options.ts',
     'server/accounts/limits.ts',
     'server/accounts/admin-limits.ts',
     'server/gateway/limits.ts',
@@ -69,7 +71,18 @@ const allowed: Readonly<Record<Zone, readonly Zone[]>> = {
   'lib/': [],
   'server/': ['lib/', ...parts],
   'server/options.ts': ['lib/'],
-  'server/serve-options.ts': ['lib/', 'server/options.ts', 'server/http/'],
+  'server/serve-options.ts': [
+    'lib/',
+    'server/options.ts',
+    'server/http/',
+    'server/gateway/limits.ts',
+  ],
+  'server/gateway-options.ts': [
+    'lib/',
+    'server/options.ts',
+    'server/http/',
+    'server/gateway/limits.ts',
+  ],
   'server/http/': ['lib/', 'server/options.ts', 'server/artefacts/'],
   'server/resources/': ['lib/', 'server/options.ts'],
   'server/artefacts/': ['lib/', 'server/options.ts', 'server/resources/'],
@@ -135,7 +148,7 @@ const allowed: Readonly<Record<Zone, readonly Zone[]>> = {
 
 /** `import()` instead of `import`: the server loads only when it is about to run. */
 const allowedLate: Partial<Record<Zone, readonly Zone[]>> = {
-  'commands/': ['server/', 'server/accounts/admin/'],
+  'commands/': ['server/', 'server/accounts/admin/', 'server/gateway/'],
 }
 
 /** What can be read and where it is kept must not depend on how it is asked for. */

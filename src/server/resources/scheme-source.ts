@@ -1,5 +1,11 @@
 import type { MaybePromise } from './maybe-promise.ts'
-import type { Content, Descriptor, Template } from './producer.ts'
+import type {
+  CompletionContext,
+  CompletionValues,
+  Content,
+  Descriptor,
+  Template,
+} from './producer.ts'
 import type { Reader } from './reader.ts'
 
 /**
@@ -19,7 +25,11 @@ export interface SchemeSource {
    * has left, the answer may be anything.
    */
   read(uri: string, reader?: Reader): MaybePromise<readonly Content[]>
-  complete?(variable: string, prefix: string): MaybePromise<readonly string[]>
+  complete?(
+    variable: string,
+    prefix: string,
+    context: CompletionContext,
+  ): MaybePromise<CompletionValues>
 }
 
 /** Where a source hangs in the registry. */
