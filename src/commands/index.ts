@@ -4,8 +4,13 @@ import type { Command } from '@oclif/core'
 const loaders = {
   'adapter:blender': () => import('./adapter/blender.ts'),
   'adapter:python': () => import('./adapter/python.ts'),
+  connect: () => import('./connect.ts'),
+  doctor: () => import('./doctor.ts'),
+  gateway: () => import('./gateway.ts'),
+  instances: () => import('./instances.ts'),
   login: () => import('./login.ts'),
   logout: () => import('./logout.ts'),
+  'mcp-config': () => import('./mcp-config.ts'),
   password: () => import('./password.ts'),
   publish: () => import('./publish.ts'),
   register: () => import('./register.ts'),

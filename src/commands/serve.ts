@@ -3,6 +3,7 @@ import { BaseCommand } from '../lib/cli/base-command.ts'
 import type { LogLevel } from '../lib/cli/log-level.ts'
 import { readServeSettings } from './serve-settings.ts'
 import { addressFlags, keyFlags, runFlags } from './server-flags.ts'
+import { readServeStdioSettings } from './stdio/serve-settings.ts'
 
 /** Runs the resource server until a signal ends it. */
 export default class Serve extends BaseCommand {
@@ -32,6 +33,10 @@ token that the application presents; without it one is made for each run), SERVI
       command: '<%= config.bin %> serve --port 0 --json',
     },
     {
+      description: 'for a client that starts its servers itself and speaks to them over stdio',
+      command: '<%= config.bin %> serve --stdio',
+    },
+    {
       description: 'raise one bound',
       command: '<%= config.bin %> serve --limit maxSessions=20000',
     },
@@ -42,6 +47,11 @@ token that the application presents; without it one is made for each run), SERVI
       port: 8765,
       server: 'server',
       publicUrl: 'address clients use when it is not the one listened on (behind a proxy)',
+    }),
+    stdio: Flags.boolean({
+      description:
+        'serve one client on stdin and stdout: join the running server, or start one (on a free port) for as long',
+      default: false,
     }),
     'dcc-type': Flags.string({
       description: 'kind of application, as in blender',
@@ -71,14 +81,30 @@ token that the application presents; without it one is made for each run), SERVI
       description: 'file with the token the application presents',
       helpValue: 'FILE',
     }),
+    gateway: Flags.boolean({
+      description: 'compete for the gateway of this machine, and stand by behind another',
+      default: false,
+    }),
+    'gateway-port': Flags.integer({
+      description: 'TCP port of the gateway, with --gateway [default: 9765]',
+      helpValue: 'PORT',
+      min: 1,
+      max: 65_535,
+    }),
     ...keyFlags,
     ...runFlags('maxSessions=20000'),
   }
 
   override async run(): Promise<void> {
-    const { flags } = await this.parse(Serve)
-    const settings = await readServeSettings(flags, process.env)
+    const { flags, raw } = await this.parse(Serve)
     const level: LogLevel = flags['log-level'] ?? (flags.quiet ? 'warn' : 'info')
+    if (flags.stdio) {
+      const given = raw.flatMap(word => (word.type === 'flag' ? [word.flag] : []))
+      const settings = await readServeStdioSettings(flags, given, process.env)
+      const { runServeStdio } = await import('./stdio/serve.ts')
+      return runServeStdio({ ...settings, level }, process.env)
+    }
+    const settings = await readServeSettings(flags, process.env)
     // Loaded only now: help and usage errors need neither the log nor the server.
     const { runServe } = await import('./serve-run.ts')
     await runServe(settings, { level, json: flags.json, quiet: flags.quiet })

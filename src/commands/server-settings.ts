@@ -64,7 +64,8 @@ export async function readApiKey(
   return key
 }
 
-async function findApiKey(
+/** Of the file, else of the variable; null when there is none. */
+export async function findApiKey(
   file: string | undefined,
   env: NodeJS.ProcessEnv,
 ): Promise<string | null> {

@@ -1,9 +1,9 @@
+import { pause } from '../pause.ts'
 import type { Timer } from '../timer.ts'
 import { BoundedQueue, type QueueItem } from './bounded-queue.ts'
 import type { ClientLimits } from './client-limits.ts'
 import { jsonObjectText } from './json-text.ts'
 import type { AskFailure, Link } from './link.ts'
-import { pause } from './pause.ts'
 
 export interface BatchParts {
   readonly limits: ClientLimits

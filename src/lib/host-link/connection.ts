@@ -1,11 +1,11 @@
 import type { Clock } from '../clock.ts'
 import type { Logger } from '../logger.ts'
+import { pause } from '../pause.ts'
 import type { Timer } from '../timer.ts'
 import { type Ending, afterEnding } from './after-ending.ts'
 import type { ClientLimits } from './client-limits.ts'
 import type { HostAddress } from './host-address.ts'
 import { Link, type ServerWord } from './link.ts'
-import { pause } from './pause.ts'
 
 export type HostState =
   /** Not started, or stopped. */

@@ -1,9 +1,6 @@
-import { constants } from 'node:fs'
-import { lstat, open, readdir } from 'node:fs/promises'
-import { join } from 'node:path'
-import { type JsonObject, isJsonObject, parseJson } from '../json.ts'
+import { type RecordFile, maxRecordAgeMs, readRecordFiles } from '../instances/record-files.ts'
+import { isJsonObject } from '../json.ts'
 import { type Logger, silentLogger } from '../logger.ts'
-import { isOwnFolder, noFollow, noWait } from '../posix.ts'
 import { selectRegistryDir } from '../registry-path.ts'
 import { readSecretFile } from '../secret-file.ts'
 import { type HostAddress, explicitAddress, webSocketUrl } from './host-address.ts'
@@ -22,16 +19,6 @@ export interface FindServeOptions {
   readonly nowMs?: number | undefined
 }
 
-export interface RecordFile {
-  readonly record: JsonObject
-  readonly modifiedMs: number
-}
-
-const maxRecordBytes = 64 * 1024
-const maxRecords = 1000
-/** A running server touches its record every 5 seconds. */
-const maxAgeMs = 30_000
-
 /**
  * The server to connect to: `SERVICE_HOST_URL` with `SERVICE_HOST_TOKEN`, else by the instance
  * records; null when none is there. Throws `TypeError` for a wrong `SERVICE_HOST_URL`.
@@ -41,7 +28,7 @@ export async function findServe(options: FindServeOptions): Promise<HostAddress 
   const { SERVICE_HOST_URL: url, SERVICE_HOST_TOKEN: token } = env
   if (url && token) return explicitAddress(url, token)
   const folder = selectRegistryDir(options.registryDir, env)
-  for (const { record } of rankRecords(await readRecords(folder, log), { ...options, nowMs })) {
+  for (const { record } of rankRecords(await readRecordFiles(folder, log), { ...options, nowMs })) {
     try {
       const file = record.host_token_file
       if (typeof file === 'string') {
@@ -67,7 +54,7 @@ export function rankRecords(
   return files
     .filter(file => {
       const { host_url, dcc_type, host } = file.record
-      if (nowMs - file.modifiedMs > maxAgeMs) return false
+      if (nowMs - file.modifiedMs > maxRecordAgeMs) return false
       if (dcc_type !== dccType && dcc_type !== 'unknown') return false
       const url = typeof host_url === 'string' ? usableUrl(host_url) : null
       if (url === null) return false
@@ -81,41 +68,5 @@ function usableUrl(hostUrl: string): string | null {
     return webSocketUrl(hostUrl)
   } catch {
     return null
-  }
-}
-
-/** None from a folder into which another user could have put a record, with a server of his own. */
-async function readRecords(registryDir: string, log: Logger): Promise<RecordFile[]> {
-  const instances = join(registryDir, 'instances')
-  try {
-    for (const folder of [registryDir, instances]) {
-      if (isOwnFolder(await lstat(folder))) continue
-      log.warn({ folder }, 'the folder of instances is not used: others can change it')
-      return []
-    }
-    const names = (await readdir(instances)).filter(name => name.endsWith('.json'))
-    const found: RecordFile[] = []
-    for (const name of names.slice(0, maxRecords)) {
-      const file = await readRecord(join(instances, name)).catch(() => null)
-      if (file !== null) found.push(file)
-    }
-    return found
-  } catch {
-    // No server has run yet.
-    return []
-  }
-}
-
-/** Null for what is no record; throws when the file went away. */
-async function readRecord(path: string): Promise<RecordFile | null> {
-  const file = await open(path, constants.O_RDONLY | noFollow | noWait)
-  try {
-    const found = await file.stat()
-    if (!found.isFile() || found.size > maxRecordBytes) return null
-    const parsed = parseJson(await file.readFile('utf8'), 16)
-    if (!parsed.ok || !isJsonObject(parsed.value)) return null
-    return { record: parsed.value, modifiedMs: found.mtimeMs }
-  } finally {
-    await file.close()
   }
 }

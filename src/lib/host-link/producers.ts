@@ -1,11 +1,11 @@
 import type { Logger } from '../logger.ts'
+import { pause } from '../pause.ts'
 import type { Timer } from '../timer.ts'
 import { isScheme } from '../uri-scheme.ts'
 import type { ClientLimits } from './client-limits.ts'
 import { type Feed, Pump } from './feed.ts'
 import { jsonText, messageText } from './json-text.ts'
 import type { AskFailure, Link } from './link.ts'
-import { pause } from './pause.ts'
 import type { LinkDescriptor, LinkTemplate } from './wire.ts'
 
 /** One entry of what `read` returns: exactly one of `text` and `blob`. */

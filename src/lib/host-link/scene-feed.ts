@@ -1,3 +1,4 @@
+import { pause } from '../pause.ts'
 import { fail } from '../result.ts'
 import type { Timer } from '../timer.ts'
 import type { ClientLimits } from './client-limits.ts'
@@ -5,7 +6,6 @@ import { HostLinkError } from './errors.ts'
 import { type Feed, Pump } from './feed.ts'
 import { jsonObjectText } from './json-text.ts'
 import type { AskFailure, Link } from './link.ts'
-import { pause } from './pause.ts'
 
 export interface SceneFeedParts {
   readonly limits: ClientLimits

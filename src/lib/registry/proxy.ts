@@ -2,18 +2,6 @@ import type { RegistryUrl } from '../registry-url.ts'
 
 type Env = Readonly<Record<string, string | undefined>>
 
-const names = ['http_proxy', 'https_proxy', 'no_proxy'] as const
-
-/** The proxy variables alone, both cases: what a Node agent is given as `proxyEnv`. */
-export function proxyEnv(env: Env): Record<string, string> {
-  const kept: Record<string, string> = {}
-  for (const name of names.flatMap(name => [name, name.toUpperCase()])) {
-    const value = env[name]
-    if (value !== undefined && value !== '') kept[name] = value
-  }
-  return kept
-}
-
 /** The proxy that a variable names; `used` is false for one that is no http or https address. */
 export interface ProxyInUse {
   readonly used: boolean

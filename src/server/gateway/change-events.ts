@@ -25,7 +25,7 @@ export function eventOf(
   }
 }
 
-/** A dead instance leaves the directory when what it left behind was cleared away. */
+/** A dead one goes when somebody removed what it left, or when it is dead for too long. */
 function goneEvent(entry: InstanceEntry): GatewayEvent {
   if (entry.verdict.health === 'dead') return instanceEvent('ghost_reaped', entry)
   return { ...instanceEvent('instance_gone', entry), reason: 'it took its record away' }

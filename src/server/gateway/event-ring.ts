@@ -2,31 +2,30 @@ import { cleanText } from '../../lib/clean-text.ts'
 import { type Clock, systemClock, toRfc3339 } from '../../lib/clock.ts'
 import type { GatewayLimits } from './limits.ts'
 
-/** What happens to a gateway and to the instances it sees. */
-export type GatewayEventKind =
-  // The election: who has the port.
-  | 'election_won'
-  | 'contention'
-  | 'standby'
-  | 'takeover'
-  | 'voluntary_yield'
-  | 'port_taken'
-  | 'resident_unresponsive'
-  | 'resident_recovered'
-  | 'resident_replaced'
-  | 'replacement_refused'
-  // The instances.
-  | 'instance_appeared'
-  | 'instance_gone'
-  | 'instance_stale'
-  | 'instance_recovered'
-  | 'instance_died'
-  | 'probe_booting'
-  | 'probe_unreachable'
-  | 'ghost_reaped'
-  | 'record_fault'
-  | 'record_mended'
-  | 'operator_note'
+/** What happens to a gateway and to the instances it sees (docs/gateway-resources.md). */
+export const gatewayEventKinds = [
+  'election_won',
+  'takeover',
+  'contention',
+  'voluntary_yield',
+  'resident_unresponsive',
+  'resident_recovered',
+  'resident_replaced',
+  'replacement_refused',
+  'port_taken',
+  'instance_appeared',
+  'instance_gone',
+  'instance_stale',
+  'instance_died',
+  'instance_recovered',
+  'probe_unreachable',
+  'probe_booting',
+  'ghost_reaped',
+  'record_fault',
+  'record_mended',
+] as const
+
+export type GatewayEventKind = (typeof gatewayEventKinds)[number]
 
 export interface GatewayEvent {
   readonly event: GatewayEventKind

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { sessionRevisions } from '../../../src/server/mcp/legacy/revisions.ts'
 import { RawSession } from '../../helpers/mcp.ts'
 import { entry } from '../../helpers/memory-directory.ts'
-import { callStateless } from '../../helpers/stateless.ts'
+import { callStateless, listenStateless } from '../../helpers/stateless.ts'
 import { facts, listAll, listening } from '../facts.ts'
 import { ids, servingGateway } from '../gateway-facts.ts'
 
@@ -19,6 +19,29 @@ facts('decision: a gateway speaks every revision', [
             const listChanged = 'notifications/resources/list_changed'
             await events.until(() => events.messages.some(each => each.method === listChanged))
           })
+        }
+      }),
+  ],
+  [
+    '2026-07-28 is told of both, too, and of one instance by a prefix; never of events',
+    () =>
+      servingGateway(async ({ url, directory }) => {
+        const uris = ['gateway://instances', 'gateway://instances/A1-B2-C3']
+        const unpushed = ['resources://gateway/events', 'gateway://diagnostics/audit']
+        const events = await listenStateless(url, {
+          resourcesListChanged: true,
+          resourceSubscriptions: [...uris, ...unpushed],
+        })
+        try {
+          const { notifications } = events.messages[0].params
+          expect(notifications.resourceSubscriptions).to.deep.equal(uris)
+          directory.judge(ids.blender, 'dead', 'its process has ended')
+          await events.until(() => events.updates.length === 2)
+          expect(events.updates.toSorted()).to.deep.equal(uris)
+          const listChanged = 'notifications/resources/list_changed'
+          await events.until(() => events.messages.some(each => each.method === listChanged))
+        } finally {
+          events.close()
         }
       }),
   ],

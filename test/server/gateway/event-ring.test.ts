@@ -46,14 +46,14 @@ describe('EventRing', () => {
 
   it('keeps as many as it may, and goes on counting', () => {
     const { ring: own } = ring({ maxGatewayEvents: 3 })
-    for (let n = 1; n <= 10; n++) own.record({ event: 'operator_note', reason: String(n) })
-    expect(events(own.text()).map(each => each.reason)).to.deep.equal(['8', '9', '10'])
+    for (let n = 1; n <= 10; n++) own.record({ event: 'port_taken', reason: String(n) })
+    expect(events(own.text(100)).map(each => each.reason)).to.deep.equal(['8', '9', '10'])
     expect(own.recorded).to.equal(10)
   })
 
   it('gives the newest when asked for fewer', () => {
     const { ring: own } = ring()
-    for (let n = 1; n <= 3; n++) own.record({ event: 'operator_note', reason: String(n) })
+    for (let n = 1; n <= 3; n++) own.record({ event: 'port_taken', reason: String(n) })
     expect(events(own.text(2)).map(each => each.reason)).to.deep.equal(['2', '3'])
     expect(events(own.text(5))).to.have.length(3)
   })

@@ -52,11 +52,12 @@ describe('SubscriptionHub', () => {
     const one = added(hub)
     hub.subscribe(one, 'a://1')
     hub.subscribe(one, 'a://1')
-    expect(hub.size.subscriptions).to.equal(1)
+    added(hub)
+    expect(hub.size).to.deep.equal({ subscriptions: 1, listeners: 2, subscribers: 1 })
     hub.unsubscribe(one, 'a://1')
     hub.resourceUpdated('a://1')
     expect(one.told).to.deep.equal([])
-    expect(hub.size.subscriptions).to.equal(0)
+    expect(hub.size).to.deep.equal({ subscriptions: 0, listeners: 2, subscribers: 0 })
   })
 
   it('forgets everything of a removed subscriber', () => {

@@ -111,9 +111,11 @@ describe('CatalogFile', () => {
     await replace(catalogOf('a'))
     const file = await open()
     await replace(catalogOf('b'))
-    const [first, second] = await Promise.all([file.refresh(), file.refresh()])
-    expect(first).to.equal(second)
-    expect(first?.version).to.equal(2)
+    const first = file.refresh()
+    expect(file.refresh()).to.equal(first)
+    expect(namesIn(await first)).to.deep.equal(['b'])
+    await replace(catalogOf('c'))
+    expect(namesIn(await file.refresh())).to.deep.equal(['c'])
   })
 
   it('tells its follower of each other state, seen by a look or by a reader, until stopped', async () => {

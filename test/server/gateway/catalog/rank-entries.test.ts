@@ -51,6 +51,15 @@ describe('rankEntries', () => {
     })
   }
 
+  it('puts the entry of that very name first, whatever else another has', () => {
+    const exact = { name: 'rope', description: 'x' }
+    const other = { name: 'kit-rope', description: 'rope', tags: ['rope'], dcc: ['rope'] }
+    for (const query of ['rope', ' ROPE ']) {
+      const [first] = rankEntries([other, exact], query)
+      expect(first?.name, query).to.equal('rope')
+    }
+  })
+
   it('does not depend on the order of the catalog', () => {
     for (const query of ['', 'maya', 'rig', 'e']) {
       const reversed = rankEntries(entries.toReversed(), query).map(({ name }) => name)

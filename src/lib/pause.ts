@@ -1,4 +1,4 @@
-import type { Timer } from '../timer.ts'
+import type { Timer } from './timer.ts'
 
 /** Resolves after a while, or as soon as the signal is aborted. */
 export function pause(timer: Timer, delayMs: number, signal: AbortSignal): Promise<void> {

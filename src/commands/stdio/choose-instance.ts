@@ -1,0 +1,59 @@
+import { columns } from '../../lib/cli/columns.ts'
+import { ServiceError } from '../../lib/errors.ts'
+import type { Instance } from '../../lib/instances/instance.ts'
+import { selectInstance, shortIds } from '../../lib/instances/select-instance.ts'
+import { usage } from '../address-flags.ts'
+
+const startHint = 'start one with: service-cli serve'
+
+/**
+ * The live instance that a word of the user names. Throws `usage_invalid` when it names several or
+ * can name none, `network_failed` when nothing of that name runs.
+ */
+export function chooseInstance(instances: readonly Instance[], word: string | undefined): Instance {
+  const selected = selectInstance(instances, word)
+  switch (selected.kind) {
+    case 'one':
+      return selected.instance
+    case 'several':
+      throw several(selected.instances, word)
+    case 'too_short':
+      throw usage(`${word} is too short for an instance: at least 4 characters of its id`)
+    case 'none':
+      if (word === undefined) {
+        throw new ServiceError('network_failed', 'no service-cli serve of yours is running', {
+          hint: `${startHint}, or name the address of an MCP endpoint`,
+        })
+      }
+      throw notRunning(instances, word)
+  }
+}
+
+export function several(instances: readonly Instance[], word: string | undefined): ServiceError {
+  const which = word === undefined ? '' : ` as "${word}"`
+  return usage(
+    `${instances.length} instances are running${which}:\n${table(instances)}`,
+    'name one by the beginning of its id: service-cli connect ID',
+  )
+}
+
+function notRunning(instances: readonly Instance[], word: string): ServiceError {
+  if (/[./:]/.test(word)) {
+    return usage(`"${word}" is no instance`, 'an address begins with http:// or https://')
+  }
+  const others = instances.length === 0 ? '' : `; running are:\n${table(instances)}`
+  return new ServiceError('network_failed', `no instance "${word}" is running${others}`, {
+    hint: instances.length === 0 ? startHint : 'name one of these by the beginning of its id',
+  })
+}
+
+function table(instances: readonly Instance[]): string {
+  const ids = shortIds(instances)
+  const rows = instances.map(({ dccType, displayName, scene }, at) => [
+    ids[at] ?? '',
+    dccType,
+    displayName,
+    scene ?? '',
+  ])
+  return columns(['ID', 'TYPE', 'NAME', 'SCENE'], rows)
+}

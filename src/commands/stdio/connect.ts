@@ -1,0 +1,107 @@
+import { hostname } from 'node:os'
+import { isLoopback } from '../../lib/address.ts'
+import type { LogLevel } from '../../lib/cli/log-level.ts'
+import type { ServiceError } from '../../lib/errors.ts'
+import { liveInstances } from '../../lib/instances/live-instances.ts'
+import { type Logger, silentLogger } from '../../lib/logger.ts'
+import { selectRegistryDir } from '../../lib/registry-path.ts'
+import { ok } from '../../lib/result.ts'
+import { Secret } from '../../lib/secret.ts'
+import type { BridgeLimits } from '../../lib/stdio-bridge/limits.ts'
+import type { Locate } from '../../lib/stdio-bridge/target.ts'
+import { usage } from '../address-flags.ts'
+import { checkPath, findApiKey } from '../server-settings.ts'
+import { readBridgeLimits } from './bridge-limits.ts'
+import { chooseInstance } from './choose-instance.ts'
+import { locateInstance } from './locate-instance.ts'
+import { openStdio } from './open-stdio.ts'
+
+/** The flags of `connect` as the parser returns them. */
+export interface ConnectFlags {
+  'api-key-file'?: string | undefined
+  'allow-http': boolean
+  'registry-dir'?: string | undefined
+  limit?: string[] | undefined
+}
+
+export interface ConnectSettings {
+  readonly locate: Locate
+  /** For the log: what was found. */
+  readonly found: object
+  readonly key: Secret | null
+  readonly limits: BridgeLimits
+}
+
+/**
+ * Finds what is meant and checks that it may be used. Throws `usage_invalid`, `config_invalid` or,
+ * when nothing is running, `network_failed`.
+ */
+export async function readConnectSettings(
+  word: string | undefined,
+  flags: ConnectFlags,
+  env: NodeJS.ProcessEnv,
+  log: Logger = silentLogger,
+): Promise<ConnectSettings> {
+  const limits = readBridgeLimits(flags.limit ?? [])
+  const text = await findApiKey(flags['api-key-file'], env)
+  const key = text === null ? null : new Secret(text)
+  if (word !== undefined && /^https?:/i.test(word)) {
+    const url = endpointUrl(word)
+    if (key !== null && !flags['allow-http'] && isExposed(url)) throw exposed(url)
+    return { locate: async () => ok({ url, name: null }), found: { url: url.href }, key, limits }
+  }
+  if (word === '') throw usage('the name of the instance is empty', 'a variable may be unset')
+  const registryDir = selectRegistryDir(checkPath('registry-dir', flags['registry-dir']), env)
+  const mayHaveKey = key === null || flags['allow-http']
+  const live = async () => {
+    const all = await liveInstances({ registryDir, log, nowMs: Date.now() })
+    // In a folder that machines share.
+    return all.filter(one => mayHaveKey || one.hostname === hostname() || !isExposed(one.url))
+  }
+  const first = chooseInstance(await live(), word)
+  const { url, id, dccType, displayName } = first
+  return {
+    locate: locateInstance({ first, word, live, now: Date.now }),
+    found: { url, instance: id, dcc_type: dccType, name: displayName },
+    key,
+    limits,
+  }
+}
+
+/** Bridges stdio and the endpoint until the client is done. */
+export async function runConnect(
+  word: string | undefined,
+  flags: ConnectFlags & { level: LogLevel },
+  env: NodeJS.ProcessEnv,
+): Promise<void> {
+  const stdio = openStdio(flags.level)
+  try {
+    const { locate, found, key, limits } = await readConnectSettings(word, flags, env, stdio.log)
+    stdio.log.info(found, 'stdio is connected to the endpoint')
+    await stdio.bridge({ locate, key, limits, env })
+  } finally {
+    await stdio.close()
+  }
+}
+
+function endpointUrl(word: string): URL {
+  const url = URL.canParse(word) ? new URL(word) : null
+  if (url === null) throw usage(`${word} is no address`, 'as in http://127.0.0.1:8765/mcp')
+  if (url.username + url.password + url.hash !== '') {
+    throw usage('the address must not hold a user name, a password or a #', 'keys: --api-key-file')
+  }
+  return url
+}
+
+/** Does a key for it cross a network in plain http? Whoever is between reads it. */
+function isExposed(address: string | URL): boolean {
+  const { protocol, hostname } = new URL(address)
+  return protocol === 'http:' && !isLoopback(hostname.replace(/^\[(.*)\]$/, '$1'))
+}
+
+function exposed(url: URL): ServiceError {
+  return usage(
+    `the API key would go unencrypted to ${url.host}`,
+    'use https, leave the key out (unset SERVICE_MCP_API_KEY), or pass --allow-http if this is meant',
+  )
+}

@@ -1,0 +1,49 @@
+import { createLog, type ProgramLog } from '../../lib/cli/log.ts'
+import type { LogLevel } from '../../lib/cli/log-level.ts'
+import { stderrWriter } from '../../lib/cli/stderr-writer.ts'
+import { watchStopSignals } from '../../lib/cli/stop-signals.ts'
+import { describeTerminal } from '../../lib/cli/terminal.ts'
+import { type BridgeParts, runBridge } from '../../lib/stdio-bridge/bridge.ts'
+import { systemTimer } from '../../lib/timer.ts'
+
+/** The program's own ends of the bridge: stdin, stdout, the log on stderr, the signals. */
+export interface Stdio {
+  readonly log: ProgramLog
+  /** Aborted by the first stop signal. */
+  readonly stop: AbortSignal
+  bridge(parts: Pick<BridgeParts, 'locate' | 'key' | 'limits' | 'env'>): Promise<void>
+  /** Lets the log out. */
+  close(): Promise<void>
+}
+
+/** Log lines still waiting at the end get this long to leave. */
+const flushMs = 500
+
+export function openStdio(level: LogLevel): Stdio {
+  const { isTTY: readable, colour } = describeTerminal(process.stderr.isTTY, process.env)
+  const log = createLog({ level, readable, colour, write: stderrWriter() })
+  const signals = watchStopSignals()
+  const stop = new AbortController()
+  void signals.received.then(signal => {
+    log.info({ signal }, 'stopping')
+    stop.abort()
+  })
+  return {
+    log,
+    stop: stop.signal,
+    async bridge(parts) {
+      if (process.stdin.isTTY) {
+        log.info({}, 'waiting for JSON-RPC messages on stdin; meant to be started by an MCP client')
+      }
+      const { stdin: input, stdout: output } = process
+      await runBridge(
+        { ...parts, input, output, timer: systemTimer, random: Math.random, log },
+        stop.signal,
+      )
+    },
+    async close() {
+      await log.flush(flushMs)
+      signals.dispose()
+    },
+  }
+}

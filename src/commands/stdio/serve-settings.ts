@@ -1,0 +1,41 @@
+import { type ServeFlags, readServeSettings } from '../serve-settings.ts'
+import { isBridgeLimit, readBridgeLimits } from './bridge-limits.ts'
+import { refuseJson } from './refuse-json.ts'
+import type { ServeStdioSettings } from './serve.ts'
+
+/** Those that mean the same for a server that is joined. */
+const shared = new Set([
+  'stdio',
+  'dcc-type',
+  'registry-dir',
+  'api-key-file',
+  'log-level',
+  'quiet',
+  'json',
+])
+
+/**
+ * The flags of `serve --stdio` as checked settings; `given` are the names of those that the user
+ * wrote. Throws `usage_invalid` or `config_invalid`.
+ */
+export async function readServeStdioSettings(
+  flags: ServeFlags & { json: boolean },
+  given: readonly string[],
+  env: NodeJS.ProcessEnv,
+): Promise<Omit<ServeStdioSettings, 'level'>> {
+  refuseJson(flags.json, '--stdio')
+  const words = flags.limit ?? []
+  const serverWords = words.filter(word => !isBridgeLimit(word))
+  const limits = readBridgeLimits(words.filter(isBridgeLimit))
+  const serve = await readServeSettings({ ...flags, limit: serverWords }, env)
+  const ownOnly = given.filter(
+    name => !shared.has(name) && (name !== 'limit' || serverWords.length > 0),
+  )
+  return {
+    // A client starts many of them; the usual port is for the one that a person starts.
+    serve: given.includes('port') ? serve : { ...serve, port: 0 },
+    dccType: given.includes('dcc-type') ? serve.dccType : undefined,
+    ownOnly: [...new Set(ownOnly)].map(name => `--${name}`),
+    limits,
+  }
+}

@@ -1,0 +1,98 @@
+import { join } from 'node:path'
+import type { LogLevel } from '../../lib/cli/log-level.ts'
+import { takeFileLock } from '../../lib/config/file-lock.ts'
+import { liveInstances } from '../../lib/instances/live-instances.ts'
+import type { Logger } from '../../lib/logger.ts'
+import { ensurePrivateDirectory } from '../../lib/posix.ts'
+import { selectRegistryDir } from '../../lib/registry-path.ts'
+import { Secret } from '../../lib/secret.ts'
+import type { BridgeLimits } from '../../lib/stdio-bridge/limits.ts'
+import type { ServeHandle } from '../../server/serve-options.ts'
+import { explainPort } from '../run-server.ts'
+import type { ServeSettings } from '../serve-settings.ts'
+import { JoinOrServe } from './join-or-serve.ts'
+import { openStdio, type Stdio } from './open-stdio.ts'
+
+export interface ServeStdioSettings {
+  /** For a server of this process; its kind also says which running one is joined. */
+  readonly serve: ServeSettings
+  /** Undefined: of any kind. */
+  readonly dccType: string | undefined
+  /** Flags that mean nothing when a running server is joined. */
+  readonly ownOnly: readonly string[]
+  readonly limits: BridgeLimits
+  readonly level: LogLevel
+}
+
+const lockWaitMs = 10_000
+
+/** Joins the user's running server, or starts one here, for one client on stdio. Ends with it. */
+export async function runServeStdio(
+  settings: ServeStdioSettings,
+  env: NodeJS.ProcessEnv,
+): Promise<void> {
+  const { serve, limits } = settings
+  const stdio = openStdio(settings.level)
+  const place = createPlace(settings, stdio, env)
+  try {
+    await place.open()
+    const key = serve.apiKey === undefined ? null : new Secret(serve.apiKey)
+    const bridged = stdio.bridge({ locate: place.locate, key, limits, env })
+    await Promise.race([bridged, place.broken])
+  } catch (error) {
+    // Told to stop before it had started.
+    if (!stdio.stop.aborted) throw error
+  } finally {
+    await place.stop()
+    await stdio.close()
+  }
+}
+
+function createPlace(
+  { serve, dccType, ownOnly, limits }: ServeStdioSettings,
+  { log, stop }: Stdio,
+  env: NodeJS.ProcessEnv,
+): JoinOrServe {
+  const registryDir = selectRegistryDir(serve.registryDir, env)
+  return new JoinOrServe({
+    dccType,
+    live: () => liveInstances({ registryDir, log, nowMs: Date.now() }),
+    locked: work => withLock(registryDir, log, work),
+    async start() {
+      const { startServe } = await import('../../server/serve.ts')
+      return startServe({ ...serve, log, accessLog: log.access }, stop).catch(explainPort)
+    },
+    joined({ url, id, dccType: kind, displayName: name }) {
+      log.info({ url, instance: id, dcc_type: kind, name }, 'joined the running server')
+      if (ownOnly.length === 0) return
+      log.warn(
+        { flags: ownOnly.join(' ') },
+        'these flags are for a server of its own, not for this one',
+      )
+    },
+    started: server =>
+      log.info(factsOf(server), 'started a server for this client; it ends with it'),
+    now: Date.now,
+    random: Math.random,
+    takeoverMs: limits.takeoverMs,
+  })
+}
+
+function factsOf({ url, instanceId, hostUrl, hostTokenFile }: ServeHandle): object {
+  return { url, instance: instanceId, host_url: hostUrl, host_token_file: hostTokenFile }
+}
+
+/** Without the lock, where there is none to be had: then two may start at once, no worse. */
+async function withLock<T>(folder: string, log: Logger, work: () => Promise<T>): Promise<T> {
+  await ensurePrivateDirectory(folder)
+  const path = join(folder, 'stdio.lock')
+  const lock = await takeFileLock(path, { waitMs: lockWaitMs }).catch((error: unknown) => {
+    log.debug({ err: error }, 'there is no lock to be had')
+    return null
+  })
+  try {
+    return await work()
+  } finally {
+    if (lock?.ok === true) lock.value()
+  }
+}

@@ -1,0 +1,53 @@
+import type { Instance } from './instance.ts'
+
+/** What a word of the user names among the live instances. */
+export type Selection =
+  | { readonly kind: 'one'; readonly instance: Instance }
+  | { readonly kind: 'none' }
+  | { readonly kind: 'several'; readonly instances: readonly Instance[] }
+  /** A prefix of an id this short names by accident. */
+  | { readonly kind: 'too_short' }
+
+const minPrefixChars = 4
+
+/**
+ * The instance whose id is or begins with `word` (hyphens and case do not count), or that is the
+ * only one of the kind `word`; without a word the only one there is.
+ */
+export function selectInstance(
+  instances: readonly Instance[],
+  word: string | undefined,
+): Selection {
+  if (word === undefined) return only(instances)
+  const wanted = plainId(word)
+  const exact = instances.filter(({ id }) => plainId(id) === wanted)
+  if (exact.length > 0) return only(exact)
+  const long = wanted.length >= minPrefixChars
+  const named = instances.filter(
+    ({ id, dccType }) => dccType === word || (long && plainId(id).startsWith(wanted)),
+  )
+  if (named.length > 0) return only(named)
+  return !long && /^[0-9a-f]+$/.test(wanted) ? { kind: 'too_short' } : { kind: 'none' }
+}
+
+/** The shortest beginning of each id that names it alone, of at least eight characters. */
+export function shortIds(instances: readonly Instance[]): string[] {
+  const plain = instances.map(({ id }) => plainId(id))
+  return plain.map(id => {
+    for (let length = 8; length < id.length; length++) {
+      const start = id.slice(0, length)
+      if (plain.filter(other => other.startsWith(start)).length === 1) return start
+    }
+    return id
+  })
+}
+
+function only(instances: readonly Instance[]): Selection {
+  const [instance] = instances
+  if (instance === undefined) return { kind: 'none' }
+  return instances.length === 1 ? { kind: 'one', instance } : { kind: 'several', instances }
+}
+
+function plainId(text: string): string {
+  return text.toLowerCase().replaceAll('-', '')
+}

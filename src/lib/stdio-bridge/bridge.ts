@@ -1,0 +1,77 @@
+import type { Readable, Writable } from 'node:stream'
+import type { Logger } from '../logger.ts'
+import type { Secret } from '../secret.ts'
+import type { Timer } from '../timer.ts'
+import type { BridgeContext } from './context.ts'
+import { Conversation } from './conversation.ts'
+import { HeldBytes } from './held-bytes.ts'
+import { HttpLink } from './http-link.ts'
+import type { BridgeLimits } from './limits.ts'
+import { type Line, LineSplitter } from './line-splitter.ts'
+import { Output } from './output.ts'
+import type { Locate } from './target.ts'
+
+export interface BridgeParts {
+  readonly input: Readable
+  readonly output: Writable
+  /** Where the endpoint is. */
+  readonly locate: Locate
+  /** Sent as Bearer to that endpoint. */
+  readonly key: Secret | null
+  /** For the proxy variables. */
+  readonly env: NodeJS.ProcessEnv
+  readonly limits: BridgeLimits
+  readonly timer: Timer
+  /** 0…1 */
+  readonly random: () => number
+  readonly log: Logger
+}
+
+/**
+ * Passes the messages of a client on stdio to an MCP endpoint on HTTP, and what comes back. Resolves
+ * when the client has closed its end or is gone, or some time after `stop` is aborted.
+ */
+export async function runBridge(parts: BridgeParts, stop: AbortSignal): Promise<void> {
+  const { limits, timer, random, log, key, env, input } = parts
+  const context: BridgeContext = {
+    link: new HttpLink({ limits, key, env, timer }),
+    output: new Output(parts.output),
+    held: new HeldBytes(limits.maxHeldBytes),
+    limits,
+    timer,
+    random,
+    log,
+    keyed: key !== null,
+  }
+  const conversation = new Conversation(context, parts.locate)
+  const stopped = new Promise<void>(resolve => {
+    if (stop.aborted) resolve()
+    stop.addEventListener('abort', () => resolve(), { once: true })
+    void context.output.closed.then(resolve)
+  })
+  void stopped.then(() => input.destroy())
+  try {
+    // Whoever waits for a client that does not read must not wait for ever.
+    const take = (line: Line) => Promise.race([conversation.take(line), stopped])
+    await readLines(input, limits.maxLineBytes, take)
+    await conversation.end(stop)
+  } finally {
+    context.link.close()
+  }
+}
+
+async function readLines(
+  input: Readable,
+  maxBytes: number,
+  take: (line: Line) => Promise<void>,
+): Promise<void> {
+  const splitter = new LineSplitter(maxBytes)
+  try {
+    for await (const chunk of input) {
+      for (const line of splitter.push(chunk as Buffer)) await take(line)
+    }
+    for (const line of splitter.end()) await take(line)
+  } catch {
+    // Destroyed by ourselves, or broken: either way there is nothing more to read.
+  }
+}

@@ -1,0 +1,158 @@
+import { expect } from 'chai'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { hostname, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type ConnectFlags, readConnectSettings } from '../../../src/commands/stdio/connect.ts'
+import { exitCodeOf } from '../../../src/lib/cli/exit-codes.ts'
+import type { ServiceError } from '../../../src/lib/errors.ts'
+import { defaultBridgeLimits } from '../../../src/lib/stdio-bridge/limits.ts'
+import { failureOf } from '../../helpers/in-process.ts'
+
+describe('service-cli connect', () => {
+  let dir: string
+  let count = 0
+  beforeEach(async () => {
+    count = 0
+    dir = await mkdtemp(join(tmpdir(), 'connect-'))
+    await mkdir(join(dir, 'instances'), { mode: 0o700 })
+  })
+  afterEach(() => rm(dir, { recursive: true, force: true }))
+
+  async function instance(more: object = {}): Promise<string> {
+    const id = `0000000${count++}-aaaa-4000-8000-000000000000`
+    const base = { schema_version: 1, instance_id: id, dcc_type: 'blender', display_name: 'Shot 7' }
+    const owner = { pid: process.pid, pid_start: null, hostname: hostname() }
+    const url = `http://127.0.0.1:${9000 + count}`
+    const rest = {
+      mcp_url: `${url}/mcp`,
+      host_url: `${url}/host`,
+      started_at: '2026-01-01T00:00:00Z',
+    }
+    const text = JSON.stringify({ ...base, ...owner, ...rest, scene: '/shots/a.blend', ...more })
+    await writeFile(join(dir, 'instances', `${id}.json`), text)
+    return id
+  }
+
+  const read = (word?: string, flags: Partial<ConnectFlags> = {}, env: NodeJS.ProcessEnv = {}) =>
+    readConnectSettings(word, { 'allow-http': false, 'registry-dir': dir, ...flags }, env)
+
+  async function refused(...args: Parameters<typeof read>): Promise<[number, ServiceError]> {
+    const error = await read(...args).then(
+      () => expect.fail('it was not refused'),
+      (cause: ServiceError) => cause,
+    )
+    return [exitCodeOf[error.code], error]
+  }
+
+  async function urlOf(...args: Parameters<typeof read>): Promise<string> {
+    const place = await (await read(...args)).locate()
+    return place.ok ? place.value.url.href : place.failure
+  }
+
+  it('takes the only instance, one by its kind, one by its id', async () => {
+    const id = await instance()
+    expect(await urlOf()).to.equal('http://127.0.0.1:9001/mcp')
+    await instance({ dcc_type: 'maya' })
+    expect(await urlOf('maya')).to.equal('http://127.0.0.1:9002/mcp')
+    expect(await urlOf(id.slice(0, 8))).to.equal('http://127.0.0.1:9001/mcp')
+    expect(await urlOf(id.replaceAll('-', ''))).to.equal('http://127.0.0.1:9001/mcp')
+  })
+
+  it('lists the instances when it is unclear which is meant', async () => {
+    await instance()
+    await instance({ dcc_type: 'maya', display_name: 'rig\u001b[31m', scene: null })
+    for (const word of [undefined, '0000']) {
+      const [code, error] = await refused(word)
+      expect(code).to.equal(2)
+      expect(error.message).to.contain('2 instances are running')
+      expect(error.message).to.match(
+        /\n00000000 +blender +Shot 7 +\/shots\/a\.blend\n00000001 +maya +rig +-$/,
+      )
+      expect(error.hint).to.contain('connect ID')
+    }
+  })
+
+  it('says when nothing runs, or nothing of that name', async () => {
+    const [none, error] = await refused()
+    expect(none).to.equal(5)
+    expect(error.hint).to.contain('service-cli serve')
+    await instance()
+    const [other, absent] = await refused('houdini')
+    expect(other).to.equal(5)
+    expect(absent.message).to.contain('no instance "houdini" is running').and.contain('Shot 7')
+  })
+
+  const wrong: [word: string, text: string][] = [
+    ['000', 'too short'],
+    ['', 'empty'],
+    ['localhost:8765/mcp', 'is no instance'],
+    ['http://', 'no address'],
+    ['http://u:p@127.0.0.1/mcp', 'must not hold'],
+    ['http://127.0.0.1/mcp#a', 'must not hold'],
+  ]
+  for (const [word, text] of wrong) {
+    it(`refuses "${word}"`, async () => {
+      await instance()
+      const [code, error] = await refused(word)
+      expect(code).to.equal(2)
+      expect(error.message).to.contain(text)
+      expect(error.message).to.not.contain('u:p')
+    })
+  }
+
+  const key = { SERVICE_MCP_API_KEY: 'k'.repeat(40) }
+  const exposed: [
+    url: string,
+    env: NodeJS.ProcessEnv,
+    flags: Partial<ConnectFlags>,
+    ok: boolean,
+  ][] = [
+    ['http://studio.example/mcp', key, {}, false],
+    ['http://10.0.0.7:8765/mcp', key, {}, false],
+    ['http://studio.example/mcp', key, { 'allow-http': true }, true],
+    ['http://studio.example/mcp', {}, {}, true],
+    ['https://studio.example/mcp', key, {}, true],
+    ['http://127.0.0.1:8765/mcp', key, {}, true],
+    ['http://localhost:8765/mcp', key, {}, true],
+    ['http://[::1]:8765/mcp', key, {}, true],
+  ]
+  for (const [url, env, flags, good] of exposed) {
+    const how = `${'SERVICE_MCP_API_KEY' in env ? 'with' : 'without'} a key ${JSON.stringify(flags)}`
+    it(`${good ? 'goes' : 'does not go'} to ${url} ${how}`, async () => {
+      if (good) return expect(await urlOf(url, flags, env)).to.equal(url)
+      const [code, error] = await refused(url, flags, env)
+      expect(code).to.equal(2)
+      expect(error.hint).to.contain('--allow-http')
+      return expect(error.message).to.not.contain('kkkk')
+    })
+  }
+
+  it('sends no key over a network to an instance of another machine', async () => {
+    const url = 'http://10.0.0.7:8765'
+    await instance({ hostname: 'elsewhere', mcp_url: `${url}/mcp`, host_url: `${url}/host` })
+    expect(await urlOf()).to.equal(`${url}/mcp`)
+    expect((await refused(undefined, {}, key))[0]).to.equal(5)
+    expect(await urlOf(undefined, { 'allow-http': true }, key)).to.equal(`${url}/mcp`)
+  })
+
+  it('takes every limit, by its name in the documentation', async () => {
+    const limit = Object.keys(defaultBridgeLimits).map((name, at) => `stdio.${name}=${at + 1}`)
+    await instance()
+    const { limits } = await read(undefined, { limit })
+    expect(Object.values(limits)).to.deep.equal(limit.map((_, at) => at + 1))
+    for (const word of ['stdio.finishMs=0', 'stdio.nothing=1', 'finishMs=1', 'maxSessions=1']) {
+      expect((await refused(undefined, { limit: [word] }))[0], word).to.equal(2)
+    }
+  })
+
+  it('refuses --json: stdout is the protocol’s', async () => {
+    for (const argv of [
+      ['connect', '--json'],
+      ['--json', 'serve', '--stdio'],
+    ]) {
+      const failed = await failureOf(argv, { SERVICE_REGISTRY_DIR: dir })
+      expect(failed?.text.exitCode).to.equal(2)
+      expect(failed?.text.stderr).to.contain('--json cannot be used')
+    }
+  })
+})

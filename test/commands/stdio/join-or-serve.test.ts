@@ -1,0 +1,243 @@
+import { expect } from 'chai'
+import { JoinOrServe, joinable } from '../../../src/commands/stdio/join-or-serve.ts'
+import { locateInstance } from '../../../src/commands/stdio/locate-instance.ts'
+import { readServeStdioSettings } from '../../../src/commands/stdio/serve-settings.ts'
+import type { Instance } from '../../../src/lib/instances/instance.ts'
+import type { Result } from '../../../src/lib/result.ts'
+import type { Target } from '../../../src/lib/stdio-bridge/target.ts'
+import type { ServeHandle } from '../../../src/server/serve-options.ts'
+
+function instance(id: string, more: Partial<Instance> = {}): Instance {
+  const url = `http://127.0.0.1:1/${id}`
+  const owner = { pid: 1, pidStart: null, hostname: 'here', startedMs: 0 }
+  return { id, dccType: 'blender', displayName: id, scene: null, url, ...owner, ...more }
+}
+
+const blender = instance('blender-1')
+const second = instance('blender-2')
+const maya = instance('maya-1', { dccType: 'maya' })
+const unknown = instance('unknown-1', { dccType: 'unknown' })
+
+describe('joinable', () => {
+  const table: [kind: string | undefined, among: Instance[], joined: string][] = [
+    [undefined, [], 'none'],
+    [undefined, [maya], 'maya-1'],
+    [undefined, [maya, blender], 'several'],
+    ['blender', [maya, blender], 'blender-1'],
+    ['blender', [maya, unknown], 'unknown-1'],
+    ['blender', [unknown, blender], 'blender-1'],
+    ['blender', [blender, second], 'several'],
+    ['blender', [maya], 'none'],
+    ['unknown', [maya], 'none'],
+  ]
+  for (const [kind, among, joined] of table) {
+    it(`is ${joined} for ${kind} among ${among.map(({ id }) => id).join(', ')}`, () => {
+      const selection = joinable(among, kind)
+      expect(selection.kind === 'one' ? selection.instance.id : selection.kind).to.equal(joined)
+    })
+  }
+})
+
+describe('JoinOrServe', () => {
+  /** A world of instances, with time that the test moves. */
+  class World {
+    live: Instance[] = []
+    now = 1_000_000
+    starts = 0
+    stops = 0
+    locks = 0
+    said: string[] = []
+    end = Promise.withResolvers<void>()
+    failure: Error | null = null
+
+    place(dccType?: string): JoinOrServe {
+      return new JoinOrServe({
+        dccType,
+        live: async () => this.live,
+        locked: async work => {
+          this.locks++
+          return work()
+        },
+        start: async () => {
+          if (this.failure !== null) throw this.failure
+          this.starts++
+          return this.#handle()
+        },
+        joined: ({ id }) => this.said.push(`joined ${id}`),
+        started: () => this.said.push('started'),
+        now: () => this.now,
+        random: () => 0.5,
+        takeoverMs: 1000,
+      })
+    }
+
+    #handle(): ServeHandle {
+      return {
+        url: 'https://studio.example/mcp',
+        hostUrl: 'http://127.0.0.1:9/host',
+        hostTokenFile: null,
+        instanceId: 'own',
+        closed: this.end.promise,
+        stop: async () => void this.stops++,
+      }
+    }
+  }
+
+  const url = (place: Result<Target, string>) => (place.ok ? place.value.url.href : place.failure)
+
+  it('joins what runs, and starts nothing', async () => {
+    const world = new World()
+    world.live = [blender]
+    const place = world.place()
+    await place.open()
+    expect(url(await place.locate())).to.equal(blender.url)
+    await place.stop()
+    expect(world).to.include({ starts: 0, stops: 0, locks: 1 })
+    expect(world.said).to.deep.equal(['joined blender-1'])
+  })
+
+  it('starts a server when none runs, and goes to where it listens', async () => {
+    const world = new World()
+    const place = world.place()
+    await place.open()
+    for (let times = 0; times < 3; times++) {
+      expect(url(await place.locate())).to.equal('http://127.0.0.1:9/mcp')
+    }
+    await place.stop()
+    world.end.resolve()
+    expect(world).to.include({ starts: 1, stops: 1 })
+  })
+
+  it('says which there are when it is unclear', async () => {
+    const world = new World()
+    world.live = [blender, maya]
+    const error = await world
+      .place()
+      .open()
+      .catch(cause => cause)
+    expect(error.code).to.equal('usage_invalid')
+    expect(error.message).to.contain('maya-1')
+  })
+
+  it('waits for the next run of what it joined, and starts one when none comes', async () => {
+    const world = new World()
+    world.live = [blender]
+    const place = world.place()
+    await place.open()
+    await place.locate()
+    world.live = []
+    expect(url(await place.locate())).to.contain('has ended')
+    world.now += 1499
+    expect(url(await place.locate())).to.contain('has ended')
+    world.live = [instance('blender-1b', { displayName: 'blender-1', startedMs: world.now })]
+    expect(url(await place.locate())).to.equal('http://127.0.0.1:1/blender-1b')
+    world.live = []
+    expect(url(await place.locate())).to.contain('has ended')
+    world.now += 1501
+    expect(url(await place.locate())).to.equal('http://127.0.0.1:9/mcp')
+    expect(world.starts).to.equal(1)
+    expect(world.said).to.deep.equal(['joined blender-1', 'joined blender-1b', 'started'])
+  })
+
+  it('joins what another client has started meanwhile', async () => {
+    const world = new World()
+    world.live = [blender]
+    const place = world.place('blender')
+    await place.open()
+    await place.locate()
+    world.live = []
+    await place.locate()
+    world.now += 60_000
+    world.live = [second]
+    expect(url(await place.locate())).to.equal(second.url)
+    expect(world.starts).to.equal(0)
+  })
+
+  it('says why none could be started, and tries again', async () => {
+    const world = new World()
+    world.live = [blender]
+    const place = world.place()
+    await place.open()
+    await place.locate()
+    world.live = []
+    await place.locate()
+    world.now += 60_000
+    world.failure = new Error('port 8765 is taken')
+    expect(url(await place.locate())).to.contain('port 8765 is taken')
+    world.failure = null
+    expect(url(await place.locate())).to.equal('http://127.0.0.1:9/mcp')
+  })
+
+  it('tells when its own server ends by itself', async () => {
+    const world = new World()
+    const place = world.place()
+    await place.open()
+    world.end.reject(new Error('it broke'))
+    const error = await place.broken.catch(cause => cause)
+    expect(error.message).to.equal('it broke')
+  })
+})
+
+describe('locateInstance', () => {
+  const next = instance('blender-1b', { displayName: 'blender-1', startedMs: 2_000_000 })
+  const table: [word: string | undefined, live: Instance[], place: string][] = [
+    [undefined, [blender, maya], blender.url],
+    [undefined, [], 'the instance blender-1 is not running'],
+    [undefined, [maya], maya.url],
+    [undefined, [maya, next], next.url],
+    ['blender', [second], second.url],
+    ['blender', [maya], 'the instance blender-1 is not running'],
+    ['blen', [second], 'the instance blender-1 is not running'],
+    ['blen', [second, next], next.url],
+  ]
+  for (const [word, live, place] of table) {
+    const names = live.map(({ id }) => id).join(', ')
+    it(`named ${word} goes on at ${place} when there are ${names}`, async () => {
+      const locate = locateInstance({
+        first: blender,
+        word,
+        live: async () => live,
+        now: () => 2e6,
+      })
+      await locate()
+      const found = await locate()
+      expect(found.ok ? found.value.url.href : found.failure).to.equal(place)
+    })
+  }
+})
+
+describe('readServeStdioSettings', () => {
+  const flags = {
+    port: 8765,
+    host: '127.0.0.1',
+    'dcc-type': 'unknown',
+    artefacts: true,
+    resources: true,
+    'allow-unauthenticated': false,
+    json: false,
+  }
+
+  it('takes a free port and any kind, unless they are given', async () => {
+    const plain = await readServeStdioSettings(flags, ['stdio'], {})
+    expect(plain.serve.port).to.equal(0)
+    expect(plain.dccType).to.equal(undefined)
+    const given = await readServeStdioSettings(
+      { ...flags, 'dcc-type': 'maya' },
+      ['port', 'dcc-type', 'registry-dir', 'scene-file'],
+      {},
+    )
+    expect(given.serve.port).to.equal(8765)
+    expect(given.dccType).to.equal('maya')
+    expect(given.ownOnly).to.deep.equal(['--port', '--scene-file'])
+  })
+
+  it('tells the bounds of the bridge from those of the server', async () => {
+    const limit = ['stdio.finishMs=7', 'maxSessions=5']
+    const both = await readServeStdioSettings({ ...flags, limit }, ['limit'], {})
+    expect(both.limits.finishMs).to.equal(7)
+    expect(both.serve.limits).to.deep.equal({ maxSessions: 5 })
+    expect(both.ownOnly).to.deep.equal(['--limit'])
+    const own = await readServeStdioSettings({ ...flags, limit: limit.slice(0, 1) }, ['limit'], {})
+    expect(own.ownOnly).to.deep.equal([])
+  })
+})

@@ -1,0 +1,194 @@
+import { expect } from 'chai'
+import { mkdir, mkdtemp, rm, utimes, writeFile } from 'node:fs/promises'
+import { hostname, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type Instance, parseInstance } from '../../../src/lib/instances/instance.ts'
+import { liveInstances } from '../../../src/lib/instances/live-instances.ts'
+import { findNextRun } from '../../../src/lib/instances/next-run.ts'
+import { selectInstance, shortIds } from '../../../src/lib/instances/select-instance.ts'
+import { silentLogger } from '../../../src/lib/logger.ts'
+import { processStart } from '../../../src/lib/process-start.ts'
+
+const record = {
+  schema_version: 1,
+  instance_id: '3f2a91c0-0000-4000-8000-000000000001',
+  dcc_type: 'blender',
+  display_name: 'blender on here',
+  pid: process.pid,
+  pid_start: null,
+  hostname: hostname(),
+  mcp_url: 'http://127.0.0.1:8765/mcp',
+  host_url: 'http://127.0.0.1:8765/host',
+  scene: '/shots/a.blend',
+  started_at: '2026-01-01T00:00:00.000Z',
+}
+
+function instance(more: Partial<Instance> = {}): Instance {
+  return {
+    id: record.instance_id,
+    dccType: 'blender',
+    displayName: 'blender on here',
+    scene: null,
+    url: record.mcp_url,
+    pid: 1,
+    pidStart: null,
+    hostname: 'here',
+    startedMs: 0,
+    ...more,
+  }
+}
+
+describe('parseInstance', () => {
+  const parse = (more: object) => parseInstance({ record: { ...record, ...more }, modifiedMs: 0 })
+
+  it('takes what a client needs', () => {
+    expect(parse({})).to.deep.equal({
+      ...instance({ scene: '/shots/a.blend', pid: process.pid, hostname: hostname() }),
+      startedMs: Date.parse(record.started_at),
+    })
+  })
+
+  const urls: [mcp: unknown, host: unknown, url: string | undefined][] = [
+    ['https://studio.example/x/mcp', 'http://127.0.0.1:5/host', 'http://127.0.0.1:5/mcp'],
+    ['http://10.0.0.7:5/mcp', 'http://10.0.0.7:5/host', 'http://10.0.0.7:5/mcp'],
+    ['http://[::1]:5/mcp', 'http://[::1]:5/host', 'http://[::1]:5/mcp'],
+    ['http://127.0.0.1:5/mcp', 7, 'http://127.0.0.1:5/mcp'],
+    ['ftp://127.0.0.1/mcp', 'http://127.0.0.1:5/host', undefined],
+    ['http://u:p@127.0.0.1/mcp', 'http://127.0.0.1:5/host', undefined],
+    ['text', 'text', undefined],
+  ]
+  for (const [mcp_url, host_url, url] of urls) {
+    it(`goes to ${url} for ${mcp_url} of ${host_url}`, () => {
+      expect(parse({ mcp_url, host_url })?.url).to.equal(url)
+    })
+  }
+
+  for (const more of [
+    { schema_version: 2 },
+    { instance_id: '../x' },
+    { instance_id: 7 },
+    { pid: -1 },
+    { pid: '1' },
+    { hostname: null },
+    { dcc_type: '' },
+    { started_at: 'yesterday' },
+  ]) {
+    it(`is null for ${JSON.stringify(more)}`, () => expect(parse(more)).to.equal(null))
+  }
+})
+
+describe('liveInstances', () => {
+  let dir: string
+  beforeEach(async () => {
+    dir = await mkdtemp(join(tmpdir(), 'live-instances-'))
+    await mkdir(join(dir, 'instances'), { mode: 0o700 })
+  })
+  afterEach(() => rm(dir, { recursive: true, force: true }))
+
+  async function write(id: string, more: object = {}, ageMs = 0): Promise<void> {
+    const path = join(dir, 'instances', `${id}.json`)
+    await writeFile(path, JSON.stringify({ ...record, instance_id: id, ...more }))
+    const at = new Date(Date.now() - ageMs)
+    await utimes(path, at, at)
+  }
+
+  const live = async () => {
+    const found = await liveInstances({ registryDir: dir, log: silentLogger, nowMs: Date.now() })
+    return found.map(({ id }) => id)
+  }
+
+  it('are none without a folder, and those that run, oldest first', async () => {
+    expect(await live()).to.deep.equal([])
+    await write('young', { started_at: '2026-03-01T00:00:00Z' })
+    await write('old')
+    expect(await live()).to.deep.equal(['old', 'young'])
+  })
+
+  const dead: [what: string, more: object, ageMs?: number][] = [
+    ['whose process ended', { pid: 2 ** 22 + 5 }],
+    ['whose process id is another process by now', { pid_start: 'another:1' }],
+    ['that nobody has touched for long', {}, 31_000],
+    ['of another machine', { hostname: 'elsewhere' }],
+  ]
+  for (const [what, more, ageMs] of dead) {
+    it(`are none ${what}`, async function () {
+      if ('pid_start' in more && (await processStart(process.pid)) === null) this.skip()
+      await write('dead', more, ageMs)
+      await write('good')
+      expect(await live()).to.deep.equal(['good'])
+    })
+  }
+
+  it('may be of another machine when they can be reached from here', async () => {
+    const url = 'http://10.0.0.7:8765'
+    await write('far', { hostname: 'elsewhere', mcp_url: `${url}/mcp`, host_url: `${url}/host` })
+    expect(await live()).to.deep.equal(['far'])
+  })
+})
+
+describe('selectInstance', () => {
+  const a = instance({ id: 'abcd1234-0000-4000-8000-000000000001' })
+  const b = instance({ id: 'abcd5678-0000-4000-8000-000000000002' })
+  const maya = instance({ id: 'fade0000-0000-4000-8000-000000000003', dccType: 'maya' })
+  const all = [a, b, maya]
+  const one = (found: Instance) => ({ kind: 'one', instance: found })
+  const none = { kind: 'none' }
+  const table: [word: string | undefined, among: Instance[], selection: object][] = [
+    [undefined, [], none],
+    [undefined, [a], one(a)],
+    [undefined, [a, b], { kind: 'several', instances: [a, b] }],
+    [a.id, all, one(a)],
+    [a.id.replaceAll('-', '').toUpperCase(), all, one(a)],
+    ['abcd1', all, one(a)],
+    ['abcd1234-00', all, one(a)],
+    ['abcd', all, { kind: 'several', instances: [a, b] }],
+    ['abc', all, { kind: 'too_short' }],
+    ['fade', all, one(maya)],
+    ['fad', all, { kind: 'too_short' }],
+    ['maya', all, one(maya)],
+    ['Maya', all, none],
+    ['blender', all, { kind: 'several', instances: [a, b] }],
+    ['houdini', all, none],
+    // A kind that is also the beginning of an id is both.
+    ['fade', [maya, instance({ dccType: 'fade' })], { kind: 'several' }],
+  ]
+  for (const [word, among, selection] of table) {
+    it(`of ${word} among ${among.length} is ${JSON.stringify(selection).slice(0, 60)}`, () => {
+      expect(selectInstance(among, word)).to.deep.include(selection)
+    })
+  }
+
+  it('shows ids as short as they name one alone', () => {
+    const twin = instance({ id: 'abcd1234-0000-4000-8000-000000000009' })
+    expect(shortIds([a, b])).to.deep.equal(['abcd1234', 'abcd5678'])
+    expect(shortIds([a, twin])).to.deep.equal([
+      'abcd1234000040008000000000000001',
+      'abcd1234000040008000000000000009',
+    ])
+  })
+})
+
+describe('findNextRun', () => {
+  const lostMs = 100_000
+  const previous = instance({ id: 'first', startedMs: 5000 })
+  const next = instance({ id: 'next', startedMs: lostMs + 50 })
+  const table: [what: string, among: Instance[], id: string | undefined][] = [
+    ['the same one', [previous, next], 'first'],
+    ['what started since', [next], 'next'],
+    ['what started shortly before', [{ ...next, startedMs: lostMs - 9000 }], 'next'],
+    ['not what ran beside it', [{ ...next, startedMs: lostMs - 11_000 }], undefined],
+    ['not another kind', [{ ...next, dccType: 'maya' }], undefined],
+    ['not what has no kind yet', [{ ...next, dccType: 'unknown' }], undefined],
+    ['of two the one of the same name', [next, { ...next, id: 'x', displayName: 'x' }], 'next'],
+    ['neither of two alike', [next, { ...next, id: 'x' }], undefined],
+    ['nothing', [], undefined],
+  ]
+  for (const [what, among, id] of table) {
+    it(`is ${what}`, () => expect(findNextRun(among, { previous, lostMs })?.id).to.equal(id))
+  }
+
+  it('is of any kind when the kind was not known', () => {
+    const unknown = { ...previous, dccType: 'unknown' }
+    expect(findNextRun([next], { previous: unknown, lostMs })?.id).to.equal('next')
+  })
+})

@@ -1,0 +1,91 @@
+import { readFileSync } from 'node:fs'
+import { expect } from 'chai'
+import { parseCatalog } from '../../../src/server/gateway/catalog/parse-catalog.ts'
+import { gatewayEventKinds } from '../../../src/server/gateway/event-ring.ts'
+import { defaultGatewayLimits } from '../../../src/server/gateway/limits.ts'
+import { entry } from '../../helpers/memory-directory.ts'
+import { gateway, id } from './gateway-harness.ts'
+
+const read = (name: string) =>
+  readFileSync(new URL(`../../../docs/${name}`, import.meta.url), 'utf8')
+const document = read('gateway-resources.md')
+
+/** The JSON blocks below a heading. */
+function samples(heading: string): any[] {
+  const section = document.split(/^## /m).find(text => text.startsWith(heading)) ?? ''
+  const blocks = section.matchAll(/^```json\n(.*?)^```$/gms)
+  return Array.from(blocks, ([, text = '']) => JSON.parse(text))
+}
+
+/** The names of all members, at every depth. */
+function shape(value: unknown): unknown {
+  if (Array.isArray(value)) return value.length === 0 ? [] : [shape(value[0])]
+  if (typeof value !== 'object' || value === null) return null
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, shape(member)]))
+}
+
+describe('docs/gateway-resources.md', () => {
+  const given = gateway()
+  given.directory.put(entry({ instanceId: id }))
+  given.catalog.set({ name: 'a', description: 'd' })
+
+  async function payload(uri: string): Promise<any> {
+    const [content] = await given.resources.read(uri)
+    if (content === undefined || !('text' in content)) throw new Error('no text')
+    return JSON.parse(content.text)
+  }
+
+  const payloads: [heading: string, uri: string][] = [
+    ['`gateway://instances`', 'gateway://instances'],
+    ['`gateway://diagnostics/audit`', 'gateway://diagnostics/audit'],
+    ['`gateway://diagnostics/metrics`', 'gateway://diagnostics/metrics'],
+    ['`gateway://catalog`', 'gateway://catalog'],
+    ['`resources://gateway/events`', 'resources://gateway/events'],
+  ]
+  for (const [heading, uri] of payloads) {
+    it(`shows every member of ${uri}`, async () => {
+      expect(shape(samples(heading)[0])).to.deep.equal(shape(await payload(uri)))
+    })
+  }
+
+  it('shows every member of gateway://diagnostics/process, and what it adds to an instance', async () => {
+    const [sample, added] = samples('`gateway://diagnostics/process`')
+    const { instances, ...rest } = await payload('gateway://diagnostics/process')
+    expect(shape(sample)).to.deep.equal(shape({ ...rest, instances: [] }))
+    expect(shape(added)).to.deep.equal(shape(instances[0].diagnostics))
+  })
+
+  it('names every member that verbose adds', async () => {
+    const { instances } = await payload('gateway://instances?verbose')
+    const [compact] = (await payload('gateway://instances')).instances
+    const added = Object.keys(instances[0]).filter(name => !Object.hasOwn(compact, name))
+    const said = /^`verbose` adds (.*?):/m.exec(document)?.[1] ?? ''
+    for (const name of [...added, ...Object.keys(instances[0].lifecycle)]) {
+      expect(said).to.match(new RegExp(`\\b${name}\\b`))
+    }
+  })
+
+  it('has a row for every kind of event, and for no other', () => {
+    const section = document.slice(document.indexOf('| `event` | What happened |'))
+    const rows = Array.from(
+      section.matchAll(/^\| (`[a-z_]+`(?:, `[a-z_]+`)*) \|/gm),
+      ([, names = '']) => names.replaceAll('`', '').split(', '),
+    )
+    const named = rows.flat().filter(name => name !== 'event')
+    expect(named.toSorted()).to.deep.equal([...gatewayEventKinds].toSorted())
+  })
+
+  it('lists the URIs that there are', () => {
+    for (const { uriTemplate } of given.resources.templates()) {
+      expect(document).to.include(`| \`${uriTemplate}\` |`)
+    }
+  })
+})
+
+describe('docs/catalog.md', () => {
+  it('has an example that is a catalog', () => {
+    const text = /^```json\n(.*?)^```$/ms.exec(read('catalog.md'))?.[1] ?? ''
+    const parsed = parseCatalog(text, defaultGatewayLimits)
+    expect(parsed.ok, parsed.ok ? '' : parsed.failure).to.equal(true)
+  })
+})
