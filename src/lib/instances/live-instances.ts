@@ -1,5 +1,5 @@
 import { hostname } from 'node:os'
-import { isLoopback } from '../address.ts'
+import { isLoopback, withoutBrackets } from '../address.ts'
 import type { Logger } from '../logger.ts'
 import { isRunning, processStart } from '../process-start.ts'
 import { type Instance, parseInstance } from './instance.ts'
@@ -30,7 +30,7 @@ export async function liveInstances({
 
 /** A folder shared by several machines holds records whose loopback addresses are not ours. */
 async function isReachable({ hostname: owner, url, pid, pidStart }: Instance): Promise<boolean> {
-  const host = new URL(url).hostname.replace(/^\[(.*)\]$/, '$1')
+  const host = withoutBrackets(new URL(url).hostname)
   if (owner !== hostname()) return !isLoopback(host)
   return !isDead({ pidStart }, isRunning(pid), await processStart(pid))
 }
