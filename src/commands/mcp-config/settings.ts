@@ -3,7 +3,9 @@ import { fileURLToPath } from 'node:url'
 import type { Output } from '../../lib/cli/output.ts'
 import { warningsTo } from '../../lib/cli/output.ts'
 import { ServiceError } from '../../lib/errors.ts'
+import type { Instance } from '../../lib/instances/instance.ts'
 import { liveInstances } from '../../lib/instances/live-instances.ts'
+import { namesId } from '../../lib/instances/select-instance.ts'
 import { checkName, chooseTarget } from '../../lib/mcp-config/choose-target.ts'
 import type { Client, Place, Scope, Settings } from '../../lib/mcp-config/client.ts'
 import { selectRegistryDir } from '../../lib/registry-path.ts'
@@ -42,7 +44,8 @@ export async function readSettings(
   }
   const registryDir = selectRegistryDir(flags['registry-dir'], env)
   const log = warningsTo(output)
-  const live = await liveInstances({ registryDir, log, nowMs: Date.now() })
+  const also = (instance: Instance): boolean => namesId(instance, flags.instance)
+  const live = await liveInstances({ registryDir, log, nowMs: Date.now(), also })
   const target = chooseTarget(flags, live)
   const { url } = target
   if (target.assumed) {

@@ -1,3 +1,4 @@
+import { isLoopback } from '../address.ts'
 import { ServiceError } from '../errors.ts'
 import type { Instance } from '../instances/instance.ts'
 import { selectInstance, shortIds } from '../instances/select-instance.ts'
@@ -38,7 +39,9 @@ export function chooseTarget(
       const { url, dccType } = instance
       // The id ends with the run and the port may, too; the next one of the kind has both anew.
       const isOnlyOfKind = live.filter(other => other.dccType === dccType).length === 1
-      const word = isOnlyOfKind && dccType !== 'unknown' ? dccType : live.length === 1 ? null : url
+      const kind = isOnlyOfKind && dccType !== 'unknown' ? dccType : live.length === 1 ? null : url
+      // By its kind only one of this machine is found.
+      const word = isLoopback(new URL(url).hostname.replace(/^\[(.*)\]$/, '$1')) ? kind : url
       return { url, name: nameOf(instance), word, assumed: false }
     }
     case 'several':
