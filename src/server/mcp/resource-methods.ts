@@ -65,7 +65,8 @@ export function createResourceMethods(registry: ServedResources): ResourceMethod
       ) {
         throw new ResourceUriInvalid('"argument" must be {"name":…,"value":…}, both strings')
       }
-      const completion = await registry.complete(ref.uri, argument.name, argument.value)
+      const { name, value } = argument
+      const completion = await registry.complete(ref.uri, name, value, resolvedOf(params.context))
       return JsonText.membersOf({ completion })
     },
   }
@@ -87,6 +88,23 @@ function cursorOf(params: JsonObject): string | undefined {
   const { cursor } = params
   if (cursor === undefined || typeof cursor === 'string') return cursor
   throw new ResourceUriInvalid('"cursor" must be a string')
+}
+
+/** The values chosen for other variables; from 2025-06-18 on, elsewhere nobody sends any. */
+function resolvedOf(context: unknown): ReadonlyMap<string, string> {
+  if (context === undefined || context === null) return new Map()
+  const values = isJsonObject(context) ? (context.arguments ?? {}) : null
+  if (!isJsonObject(values)) throw badContext()
+  return new Map(
+    Object.entries(values).map(([name, value]) => {
+      if (typeof value !== 'string') throw badContext()
+      return [name, value]
+    }),
+  )
+}
+
+function badContext(): ResourceUriInvalid {
+  return new ResourceUriInvalid('"context" must be {"arguments":{…}}, its values strings')
 }
 
 function contentsParts(contents: readonly Content[]): JsonPart[] {

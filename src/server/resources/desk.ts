@@ -101,8 +101,8 @@ export class ResourceDesk implements ServedResources {
     return parsed.ok && this.routes.pushes(parsed.value)
   }
 
-  complete(ref: string, argument: string, value: string): Promise<Completion> {
-    return this.routes.complete(ref, argument, value)
+  complete(...asked: Parameters<ServedResources['complete']>): Promise<Completion> {
+    return this.routes.complete(...asked)
   }
 
   listen(listener: ResourceListener): () => void {

@@ -50,10 +50,11 @@ export class ResourceRegistry implements ServedResources {
     this.#limits = limits
     this.#log = log
     this.#timer = timer
-    this.#scene = new SceneState(limits, () => {
+    const sceneChanged = () => {
       this.#desk.updated(sceneCurrentUri)
       this.#desk.updated(sceneDeltaUri)
-    })
+    }
+    this.#scene = new SceneState(limits, sceneChanged, clock)
     this.#audit = new AuditProducer(limits)
     this.#events = new SessionEventsProducer(limits)
     this.#desk = new ResourceDesk({
@@ -212,8 +213,8 @@ export class ResourceRegistry implements ServedResources {
     return this.#desk.pushes(uri)
   }
 
-  complete(ref: string, argument: string, value: string): Promise<Completion> {
-    return this.#desk.complete(ref, argument, value)
+  complete(...asked: Parameters<ServedResources['complete']>): Promise<Completion> {
+    return this.#desk.complete(...asked)
   }
 
   listen(listener: ResourceListener): () => void {

@@ -101,16 +101,23 @@ export class ResourceRoutes implements ListSources {
     return this.#templates
   }
 
-  async complete(ref: string, variable: string, prefix: string): Promise<Completion> {
+  async complete(
+    ref: string,
+    variable: string,
+    prefix: string,
+    resolved: ReadonlyMap<string, string> = new Map(),
+  ): Promise<Completion> {
     const owner = this.#ownedTemplates().get(ref)
     if (owner === undefined) {
       throw new ResourceUriInvalid('no such resource template; resources/templates/list has them')
     }
-    if (!templateVariables(ref).includes(variable)) {
-      throw new ResourceUriInvalid('the resource template has no such variable')
+    const variables = templateVariables(ref)
+    if (!variables.includes(variable)) {
+      throw new ResourceUriInvalid(`the variables of the template are: ${variables.join(', ')}`)
     }
+    const context = { uriTemplate: ref, resolved: only(variables, resolved) }
     try {
-      return completion(await owner.complete(variable, prefix))
+      return completion(await owner.complete(variable, prefix, context))
     } catch (error) {
       this.#log.warn({ err: error, ref, variable }, 'completion failed')
       return completion([])
@@ -151,7 +158,8 @@ export class ResourceRoutes implements ListSources {
       for (const template of owner.templates()) {
         owned.set(template.uriTemplate, {
           template,
-          complete: (variable, prefix) => owner.complete?.(variable, prefix) ?? [],
+          complete: (variable, prefix, context) =>
+            owner.complete?.(variable, prefix, context) ?? [],
         })
       }
     }
@@ -159,4 +167,17 @@ export class ResourceRoutes implements ListSources {
     this.#templates = Object.freeze(Array.from(owned.values(), ({ template }) => template))
     return owned
   }
+}
+
+/** A client may say more than the template asks for, and more than is worth looking through. */
+function only(
+  names: readonly string[],
+  values: ReadonlyMap<string, string>,
+): ReadonlyMap<string, string> {
+  return new Map(
+    names.flatMap(name => {
+      const value = values.get(name)
+      return value === undefined ? [] : [[name, value] as const]
+    }),
+  )
 }

@@ -1,5 +1,11 @@
 import type { MaybePromise } from './maybe-promise.ts'
-import type { Content, Descriptor, Template } from './producer.ts'
+import type {
+  CompletionContext,
+  CompletionValues,
+  Content,
+  Descriptor,
+  Template,
+} from './producer.ts'
 
 /**
  * A scheme of the product's own that comes and goes while the server runs. Trusted, unlike a
@@ -17,7 +23,11 @@ export interface SchemeSource {
    * is, `data` included; anything else is logged and becomes `producer_failed`.
    */
   read(uri: string): MaybePromise<readonly Content[]>
-  complete?(variable: string, prefix: string): MaybePromise<readonly string[]>
+  complete?(
+    variable: string,
+    prefix: string,
+    context: CompletionContext,
+  ): MaybePromise<CompletionValues>
 }
 
 /** Where a source hangs in the registry. */

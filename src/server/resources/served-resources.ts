@@ -18,8 +18,16 @@ export interface ServedResources {
   canonical(uri: unknown): string
   /** Do updates of the URI ever come? */
   pushes(uri: unknown): boolean
-  /** Values of a template variable that start with `value`. */
-  complete(ref: string, argument: string, value: string): Promise<Completion>
+  /**
+   * Values for a variable of a template, for what was typed so far; `resolved` are the variables
+   * whose values were chosen. Rejects with `ResourceUriInvalid` for an unknown template or variable.
+   */
+  complete(
+    ref: string,
+    argument: string,
+    value: string,
+    resolved?: ReadonlyMap<string, string>,
+  ): Promise<Completion>
   /** Returns the unsubscribe. */
   listen(listener: ResourceListener): () => void
 }

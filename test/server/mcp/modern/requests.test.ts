@@ -105,7 +105,9 @@ describe('a stateless request', () => {
     expect(scene).to.include(hints)
     expect(JSON.parse(scene.contents[0].text)).to.deep.equal({ cube: 'ä' })
     const bytes = (await call('resources/read', { uri: 'test://blob' })).json.result
-    expect(bytes.contents).to.deep.equal([{ uri: 'test://blob', blob: blob.toString('base64') }])
+    expect(bytes.contents).to.deep.equal([
+      { uri: 'test://blob', mimeType: 'application/octet-stream', blob: blob.toString('base64') },
+    ])
     expect(bytes._meta).to.have.property(serverInfo)
   })
 
