@@ -10,7 +10,7 @@ import { selectRegistryDir } from '../../lib/registry-path.ts'
 import { ok } from '../../lib/result.ts'
 import { Secret } from '../../lib/secret.ts'
 import type { BridgeLimits } from '../../lib/stdio-bridge/limits.ts'
-import type { Locate } from '../../lib/stdio-bridge/target.ts'
+import { type Locate, shownUrl } from '../../lib/stdio-bridge/target.ts'
 import { usage } from '../address-flags.ts'
 import { checkPath, findApiKey } from '../server-settings.ts'
 import { readBridgeLimits } from './bridge-limits.ts'
@@ -50,7 +50,12 @@ export async function readConnectSettings(
   if (word !== undefined && /^https?:/i.test(word)) {
     const url = endpointUrl(word)
     if (key !== null && !flags['allow-http'] && isExposed(url)) throw exposed(url)
-    return { locate: async () => ok({ url, name: null }), found: { url: url.href }, key, limits }
+    return {
+      locate: async () => ok({ url, name: null }),
+      found: { url: shownUrl(url) },
+      key,
+      limits,
+    }
   }
   if (word === '') throw usage('the name of the instance is empty', 'a variable may be unset')
   const registryDir = selectRegistryDir(checkPath('registry-dir', flags['registry-dir']), env)
