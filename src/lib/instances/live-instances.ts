@@ -1,5 +1,5 @@
 import { hostname } from 'node:os'
-import { isLoopback } from '../address.ts'
+import { isLoopback, withoutBrackets } from '../address.ts'
 import type { Logger } from '../logger.ts'
 import { isRunning, processStart } from '../process-start.ts'
 import { type Instance, parseInstance } from './instance.ts'
@@ -41,7 +41,7 @@ async function isReachable(
   also: (instance: Instance) => boolean,
 ): Promise<boolean> {
   const { hostname: owner, url, pid, pidStart } = instance
-  const host = new URL(url).hostname.replace(/^\[(.*)\]$/, '$1')
+  const host = withoutBrackets(new URL(url).hostname)
   if (owner !== hostname()) return also(instance) && !isLoopback(host)
   if (isDead({ pidStart }, isRunning(pid), await processStart(pid))) return false
   return isOwnHost(host)

@@ -15,7 +15,7 @@ export interface Target {
 }
 
 /** Where `service-cli serve` listens unless it is told otherwise. */
-export const defaultUrl = 'http://127.0.0.1:8765/mcp'
+const defaultUrl = 'http://127.0.0.1:8765/mcp'
 
 const defaultName = 'service-cli'
 

@@ -78,7 +78,7 @@ export function plainValue(node: JsonNode): unknown {
 }
 
 /** Where the next thing stands that is neither space nor comment. */
-export function skipTrivia(text: string, from: number, dialect: JsonDialect): number {
+function skipTrivia(text: string, from: number, dialect: JsonDialect): number {
   let at = from
   for (;;) {
     while (at < text.length && ' \t\r\n'.includes(text.charAt(at))) at++

@@ -40,7 +40,7 @@ export class Recovery {
   #target: Target | null = null
   #locating: Promise<Result<Target, string>> | null = null
   #outage: Outage | null = null
-  #era = 0
+  #generation = 0
   #missed = false
   #stopped = false
 
@@ -53,9 +53,9 @@ export class Recovery {
     this.#restorables = restorables
   }
 
-  /** Changes with each loss: whoever reports one says which server it means. */
-  get era(): number {
-    return this.#era
+  /** Counts the losses: whoever reports one says which run of the server it means. */
+  get generation(): number {
+    return this.#generation
   }
 
   /**
@@ -76,9 +76,9 @@ export class Recovery {
     this.#parts.log.info({ url: shownUrl(target.url) }, 'the server answers')
   }
 
-  /** The server of `era` is gone, or does not know us any more. */
-  lost(reason: string, era: number): void {
-    if (era !== this.#era || this.#stopped) return
+  /** The server of that `generation` is gone, or does not know us any more. */
+  lost(reason: string, generation: number): void {
+    if (generation !== this.#generation || this.#stopped) return
     const { log } = this.#parts
     const restorables = this.#restorables
     const url = this.#target === null ? undefined : shownUrl(this.#target.url)
@@ -90,7 +90,7 @@ export class Recovery {
       this.#outage.reason = reason
       return
     }
-    this.#era++
+    this.#generation++
     this.#target = null
     if (!needed) {
       if (!this.#missed) log.warn({ url, reason }, 'the server cannot be reached')

@@ -12,7 +12,6 @@ export interface RpcError {
 export const rpcCodes = {
   parseError: -32700,
   invalidRequest: -32600,
-  invalidParams: -32602,
   /** All that is between client and server. */
   internalError: -32603,
 } as const

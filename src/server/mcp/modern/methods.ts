@@ -41,7 +41,7 @@ export interface MethodParts {
 }
 
 /** The requests of the stateless era. Without resources only discovery remains. */
-export function createMethods(parts: MethodParts): MethodTable {
+export function createStatelessMethods(parts: MethodParts): MethodTable {
   const { identity, openings, resources, extraMethods } = parts
   const found = discoverResult(identity, resources !== null, extraMethods?.capabilities)
   const { plain, live, discover, read } = openings
