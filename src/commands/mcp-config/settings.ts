@@ -10,6 +10,7 @@ import { checkName, chooseTarget } from '../../lib/mcp-config/choose-target.ts'
 import type { Client, Place, Scope, Settings } from '../../lib/mcp-config/client.ts'
 import { selectRegistryDir } from '../../lib/registry-path.ts'
 import { asksForKey } from './asks-for-key.ts'
+import { warningsOf } from './warnings.ts'
 
 /** The flags as the parser returns them. */
 export interface McpConfigFlags {
@@ -57,12 +58,14 @@ export async function readSettings(
         ...thisProgram(),
         'connect',
         ...(target.word === null ? [] : [target.word]),
-        ...(registryDir === selectRegistryDir(undefined, {})
+        // An address is not looked for there.
+        ...(target.word === url || registryDir === selectRegistryDir(undefined, {})
           ? []
           : ['--registry-dir', registryDir]),
         ...(keyFile === undefined ? [] : ['--api-key-file', resolve(keyFile)]),
       ]
     : null
+  for (const text of warningsOf({ url, keyed, bridge })) output.warn(text)
   return { name: name ?? target.name, url, keyed: keyed && keyFile === undefined, bridge }
 }
 

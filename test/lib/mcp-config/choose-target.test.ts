@@ -69,6 +69,8 @@ describe('chooseTarget', () => {
       [maya],
       'https://studio.example/mcp as service-cli by https://studio.example/mcp',
     ],
+    [{ url: '' }, [], '--url is empty; a variable may be unset'],
+    [{ url: 'http://x/mcp#a' }, [], `--url must not hold a #; as in ${at(8765)}`],
     [{ url: 'ftp://x' }, [], `--url ftp://x is no http or https URL; as in ${at(8765)}`],
     [
       { url: '127.0.0.1:8765' },
