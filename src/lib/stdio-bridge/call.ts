@@ -1,8 +1,9 @@
+import type { RequestId } from '../mcp/json-rpc.ts'
 import type { BridgeContext } from './context.ts'
 import { type Exchanged, exchange, type ServerText } from './exchange.ts'
 import type { HttpAsk } from './http-link.ts'
 import type { OpenRequest } from './open-requests.ts'
-import { type RequestId, type RpcError, errorMessage } from './rpc.ts'
+import { type RpcError, errorMessage } from './rpc.ts'
 import type { Target } from './target.ts'
 import { answerCut, answerMissing, answerTooLarge, refusalError, serverGone } from './trouble.ts'
 

@@ -1,4 +1,5 @@
 import { type ErrorCode, ServiceError } from '../../lib/errors.ts'
+import { jsonRpcCodes } from '../../lib/mcp/json-rpc.ts'
 
 export interface RpcError {
   readonly code: number
@@ -6,13 +7,8 @@ export interface RpcError {
   readonly data?: Readonly<Record<string, unknown>>
 }
 
-/** JSON-RPC 2.0, section 5.1. */
 export const rpcCodes = {
-  parseError: -32700,
-  invalidRequest: -32600,
-  methodNotFound: -32601,
-  invalidParams: -32602,
-  internalError: -32603,
+  ...jsonRpcCodes,
   /** Transport refusals; the code both official SDKs use. */
   refused: -32000,
   /** Unknown or ended session; likewise. */
