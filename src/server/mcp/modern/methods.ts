@@ -4,6 +4,7 @@ import type { ServerIdentity } from '../identity.ts'
 import type { RequestMessage } from '../json-rpc.ts'
 import { JsonText, type ResultOpening } from '../json-text.ts'
 import type { ResourceMethods } from '../resource-methods.ts'
+import type { Reader } from '../../resources/reader.ts'
 import { discoverResult } from './discover.ts'
 import type { ExtraMethods } from './extra-methods.ts'
 import type { ListenStreams } from './listen.ts'
@@ -13,7 +14,7 @@ import type { ResultOpenings } from './result.ts'
 export interface AnsweredMethod {
   readonly kind: 'answer'
   /** The members of the result. */
-  run(params: JsonObject): JsonText | Promise<JsonText>
+  run(params: JsonObject, reader: Reader): JsonText | Promise<JsonText>
   /** What stands before them. */
   opening(params: JsonObject): ResultOpening
   /** Capabilities that the client must declare with the request. */

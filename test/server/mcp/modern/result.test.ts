@@ -35,10 +35,12 @@ describe('the result of a stateless request', () => {
     resources: { methods: resources, streams },
   })
 
+  const stays = { onLeave: () => () => {} }
+
   async function answer(name: string, params: Record<string, unknown> = {}): Promise<JsonText> {
     const method = table.get(name)
     if (method?.kind !== 'answer') throw new Error(`${name} is not answered`)
-    return resultMessage(1, await method.run(params), method.opening(params))
+    return resultMessage(1, await method.run(params, stays), method.opening(params))
   }
 
   const textOf = (text: JsonText) =>
