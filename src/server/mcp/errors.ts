@@ -18,14 +18,6 @@ export const rpcCodes = {
 /** Which number a condition has. One table per era; what is absent is an internal error there. */
 export type RpcCodeTable = Readonly<Partial<Record<ErrorCode, number>>>
 
-/** 2024-11-05 to 2025-11-25 (`resources`, "Error Handling") and the specification's table. */
-export const legacyCodes: RpcCodeTable = {
-  resource_not_found: -32002,
-  resource_not_enabled: -32002,
-  resource_uri_invalid: rpcCodes.invalidParams,
-  session_ended: rpcCodes.sessionNotFound,
-}
-
 /** What the client is told. Anything that is not our own error stays in the log. */
 export function toRpcError(error: unknown, codes: RpcCodeTable): RpcError {
   if (!(error instanceof ServiceError)) {
