@@ -79,11 +79,7 @@ function decode(path: string, bytes: Uint8Array): string {
   }
 }
 
-function explain(
-  path: string,
-  { name, section }: WantedEntry,
-  refusal: MergeRefusal,
-): ServiceError {
+function explain(path: string, { name }: WantedEntry, refusal: MergeRefusal): ServiceError {
   const place = `${path} has an entry ${JSON.stringify(name)}`
   switch (refusal.kind) {
     case 'malformed': {
@@ -93,7 +89,9 @@ function explain(
     case 'shape':
       return invalid(
         path,
-        `has something else at ${refusal.member} (${section}) than entries by name`,
+        refusal.member === null
+          ? 'holds something else than an object'
+          : `holds something else under "${refusal.member}" than the client reads there`,
       )
     case 'unfaithful':
       return invalid(path, 'is written in a way that cannot be changed without risk')

@@ -7,7 +7,11 @@ export interface RpcError {
   readonly data?: JsonObject | undefined
 }
 
-export function errorMessage(id: RequestId | null, { code, message, data }: RpcError): Buffer {
+/** Null: of no request (JSON-RPC 2.0). Undefined: the same at 2026-07-28, which leaves it out. */
+export function errorMessage(
+  id: RequestId | null | undefined,
+  { code, message, data }: RpcError,
+): Buffer {
   const error = data === undefined ? { code, message } : { code, message, data }
   return Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, error }))
 }

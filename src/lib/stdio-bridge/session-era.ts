@@ -19,7 +19,7 @@ import {
 } from './session-restore.ts'
 import { type Session, openedSession, sessionHeaders } from './session.ts'
 import { Subscriptions } from './subscriptions.ts'
-import type { Target } from './target.ts'
+import { shownUrl, type Target } from './target.ts'
 import { serverGone } from './trouble.ts'
 
 /** What the client sends within, or to begin, a session: revisions 2024-11-05 to 2025-11-25. */
@@ -162,7 +162,7 @@ export class SessionEra implements Restorable {
         this.#session = openedSession(params, message.result, headers)
         this.#url = target.url.href
         const { revision } = this.#session ?? {}
-        this.#context.log.info({ url: this.#url, revision }, 'the client has a session')
+        this.#context.log.info({ url: shownUrl(target.url), revision }, 'the client has a session')
       }
     })
   }

@@ -156,10 +156,11 @@ describe('writeEntry', () => {
       Buffer.from('\uFEFF{}', 'utf16le'),
       'config_invalid: /mcp.json is not UTF-8',
     ],
+    ['a list', '[]', 'config_invalid: /mcp.json holds something else than an object'],
     [
-      'a list',
-      '[]',
-      'config_invalid: /mcp.json has something else at the whole (servers) than entries by name',
+      'nothing where entries belong',
+      '{"servers":null}',
+      'config_invalid: /mcp.json holds something else under "servers" than the client reads there',
     ],
     [
       'an entry of another address',
