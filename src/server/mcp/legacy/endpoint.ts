@@ -19,7 +19,7 @@ import {
 } from '../json-rpc.ts'
 import type { KeepAlive } from '../keep-alive.ts'
 import type { RequestNotes } from '../request-notes.ts'
-import { sendAnswer, sendJson, sendRefusal } from '../send.ts'
+import { sendAnswer, sendJson, sendNoAnswer, sendRefusal } from '../send.ts'
 import { answerBatch } from './batch.ts'
 import { sessionCodes } from './codes.ts'
 import { initializeResult, parseInitialize } from './initialize.ts'
@@ -118,6 +118,7 @@ export class SessionEndpoint {
     const session = this.#session(req, res, notes)
     if (session === null) return
     if (message.kind !== 'request') {
+      heed(message, session)
       res.writeHead(202).end()
       return
     }
@@ -125,7 +126,9 @@ export class SessionEndpoint {
     const answer = this.#dispatch(message, session)
     const { held } = this.#parts
     return answer instanceof Promise
-      ? answer.then(text => sendAnswer(res, held, message.id, text))
+      ? answer.then(text =>
+          text === null ? sendNoAnswer(res) : sendAnswer(res, held, message.id, text),
+        )
       : sendAnswer(res, held, message.id, answer)
   }
 
@@ -156,6 +159,7 @@ export class SessionEndpoint {
       )
     }
     notes.rpc = `batch of ${values.length}`
+    for (const message of messages) heed(message, session)
     return answerBatch(res, messages, {
       dispatch: request => this.#dispatch(request, session),
       held: this.#parts.held,
@@ -227,19 +231,22 @@ export class SessionEndpoint {
     return sendRefusal(res, status, answer, headers, this.#parts.limits.refusedBodyDrainMs)
   }
 
-  #dispatch(request: RequestMessage, session: Session): JsonText | Promise<JsonText> {
+  /** The answer; null when the client cancelled the request before there was one. */
+  #dispatch(request: RequestMessage, session: Session): JsonText | Promise<JsonText | null> {
     const { id, method, params } = request
     const run = this.#parts.methods.get(method)
     if (run === undefined) {
       return errorMessage(id, { code: rpcCodes.methodNotFound, message: 'method not found' })
     }
     try {
-      const result = run(params, session)
+      const reader = session.reads.reader(id, this.#parts.limits)
+      const result = run(params, session, reader)
       if (!(result instanceof Promise)) return resultMessage(id, result)
-      return result.then(
+      const answer = result.then(
         text => resultMessage(id, text),
         (error: unknown) => this.#failed(request, error),
       )
+      return Promise.race([answer, reader.cancelled])
     } catch (error) {
       return this.#failed(request, error)
     }
@@ -248,4 +255,10 @@ export class SessionEndpoint {
   #failed(request: RequestMessage, error: unknown): JsonText {
     return failedRequest(request, error, { codes: sessionCodes, log: this.#parts.log })
   }
+}
+
+/** The one notification that has an effect. */
+function heed(message: Message, session: Session): void {
+  if (message.kind !== 'notification' || message.method !== 'notifications/cancelled') return
+  session.reads.cancel(message.params.requestId)
 }
