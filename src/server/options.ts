@@ -142,7 +142,7 @@ export interface Limits {
 
   /** A custom producer must answer within this time. */
   producerTimeoutMs: number
-  /** Reads of one custom producer waiting at the same time; further ones fail at once. */
+  /** Reads of one custom producer waiting at once, and as many completions; further ones fail. */
   maxPendingReads: number
   /** URIs whose parsed form is kept for the next request. */
   maxParsedUris: number
