@@ -1,5 +1,6 @@
 import type { Clock } from '../../lib/clock.ts'
 import { repeat } from '../../lib/repeat.ts'
+import { type Result, fail } from '../../lib/result.ts'
 import type { Timer } from '../../lib/timer.ts'
 import type { InstanceChange, InstanceDirectory, InstanceEntry } from './instance-directory.ts'
 import type { GatewayLimits } from './limits.ts'
@@ -56,7 +57,13 @@ export class Probes {
     this.#askAll()
   }
 
-  /** Null: it was not asked yet, or is none to be asked (`probeUrl` says why). */
+  /** Why it is not asked, in a few words for people; null: it is. */
+  whyNot(entry: InstanceEntry): string | null {
+    const url = this.#urlOf(entry)
+    return url.ok ? null : url.failure
+  }
+
+  /** Null: it was not asked yet, or is none to be asked (`whyNot`). */
   of(instanceId: string): ProbeResult | null {
     return this.#results.get(instanceId) ?? null
   }
@@ -96,19 +103,18 @@ export class Probes {
     for (const entry of entries) {
       const id = entry.record.instanceId
       const url = this.#urlOf(entry)
-      if (url === null || this.#pending.has(id)) continue
+      if (!url.ok || this.#pending.has(id)) continue
       this.#pending.add(id)
-      this.#waiting.push({ id, url })
+      this.#waiting.push({ id, url: url.value })
     }
     this.#askNext()
   }
 
-  #urlOf(entry: InstanceEntry): URL | null {
-    if (!mayAnswer(entry)) return null
-    const { record } = entry
-    const url = probeUrl(record, this.#options.hostname)
-    if (!url.ok || this.#options.isOwn?.(url.value) === true) return null
-    return url.value
+  #urlOf(entry: InstanceEntry): Result<URL, string> {
+    if (!mayAnswer(entry)) return fail(`it is ${entry.verdict.health}`)
+    const url = probeUrl(entry.record, this.#options.hostname)
+    if (!url.ok || this.#options.isOwn?.(url.value) !== true) return url
+    return fail('its address is that of this gateway')
   }
 
   #askNext(): void {
