@@ -7,6 +7,11 @@ export function isLoopback(host: string): boolean {
   return plain === 'localhost' || plain === '::1'
 }
 
+/** A host of a URL, where an IPv6 address stands in brackets, as sockets take it. */
+export function bareHost(host: string): string {
+  return host.replace(/^\[(.*)\]$/, '$1')
+}
+
 /** Does a server bound to `host` listen on every address of the machine? */
 export function isWildcard(host: string): boolean {
   return host === '0.0.0.0' || host === '::'

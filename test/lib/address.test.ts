@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { isLoopback, isWildcard, localBase } from '../../src/lib/address.ts'
+import { bareHost, isLoopback, isWildcard, localBase } from '../../src/lib/address.ts'
 
 describe('isLoopback', () => {
   const cases: [host: string, expected: boolean][] = [
@@ -20,6 +20,18 @@ describe('isLoopback', () => {
   for (const [host, expected] of cases) {
     it(`is ${expected} for ${host}`, () => {
       expect(isLoopback(host)).to.equal(expected)
+    })
+  }
+})
+
+describe('bareHost', () => {
+  for (const [host, bare] of [
+    ['[::1]', '::1'],
+    ['127.0.0.1', '127.0.0.1'],
+    ['localhost', 'localhost'],
+  ] as const) {
+    it(`is ${bare} for ${host}`, () => {
+      expect(bareHost(host)).to.equal(bare)
     })
   }
 })

@@ -1,5 +1,5 @@
 import { hostname } from 'node:os'
-import { isLoopback } from '../../lib/address.ts'
+import { bareHost, isLoopback } from '../../lib/address.ts'
 import type { LogLevel } from '../../lib/cli/log-level.ts'
 import type { ServiceError } from '../../lib/errors.ts'
 import { liveInstances } from '../../lib/instances/live-instances.ts'
@@ -96,7 +96,7 @@ function endpointUrl(word: string): URL {
 /** Does a key for it cross a network in plain http? Whoever is between reads it. */
 function isExposed(address: string | URL): boolean {
   const { protocol, hostname } = new URL(address)
-  return protocol === 'http:' && !isLoopback(hostname.replace(/^\[(.*)\]$/, '$1'))
+  return protocol === 'http:' && !isLoopback(bareHost(hostname))
 }
 
 function exposed(url: URL): ServiceError {

@@ -1,6 +1,7 @@
-import { isLoopback } from '../address.ts'
+import { bareHost, isLoopback } from '../address.ts'
 import { parseRfc3339 } from '../clock.ts'
 import type { JsonObject } from '../json.ts'
+import { isPid } from '../process-start.ts'
 import type { RecordFile } from './record-files.ts'
 
 /** A `serve` as its record describes it to a client of this machine. */
@@ -52,7 +53,7 @@ function endpointOf({ mcp_url: mcpUrl, host_url: hostUrl }: JsonObject): string 
   const shown = httpUrl(mcpUrl)
   const bound = httpUrl(hostUrl)
   if (shown === null) return null
-  if (bound === null || isLoopback(bareHost(shown))) return shown.href
+  if (bound === null || isLoopback(bareHost(shown.hostname))) return shown.href
   return new URL('/mcp', bound).href
 }
 
@@ -61,14 +62,6 @@ function httpUrl(value: unknown): URL | null {
   const url = new URL(value)
   if (url.protocol !== 'http:' && url.protocol !== 'https:') return null
   return url.username === '' && url.password === '' ? url : null
-}
-
-function bareHost({ hostname }: URL): string {
-  return hostname.replace(/^\[(.*)\]$/, '$1')
-}
-
-function isPid(value: unknown): value is number {
-  return typeof value === 'number' && Number.isSafeInteger(value) && value > 0
 }
 
 function text(value: unknown): string | null {
