@@ -46,12 +46,7 @@ export async function assembleGateway(parts: GatewayAssemblyParts): Promise<Asse
     isOwn: url => Number(url.port) === self.port,
   })
   const directory = createProbedDirectory({ directory: files, probes, limits, log })
-  const stopReaper = startReaper({
-    ...machine,
-    directory,
-    // That the instance is gone is told by the directory, and so gets into the ring.
-    onReaped: () => {},
-  })
+  const stopReaper = startReaper({ ...machine, directory })
   const resources = createGatewayResources({
     directory,
     ring,
