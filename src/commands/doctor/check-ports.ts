@@ -2,6 +2,7 @@ import { connect } from 'node:net'
 import { basename } from 'node:path'
 import { cleanText } from '../../lib/clean-text.ts'
 import { findPortHolder } from '../../lib/port-holder.ts'
+import { defaultPorts } from '../default-ports.ts'
 import type { Finding } from './finding.ts'
 
 /** A port that a command takes unless it is told another. */
@@ -10,12 +11,9 @@ export interface KnownPort {
   readonly command: string
 }
 
-export const gatewayPort = 9765
-export const knownPorts: readonly KnownPort[] = [
-  { port: 8765, command: 'serve' },
-  { port: gatewayPort, command: 'gateway' },
-  { port: 8780, command: 'registry' },
-]
+export const knownPorts: readonly KnownPort[] = Object.entries(defaultPorts).map(
+  ([command, port]) => ({ port, command }),
+)
 
 /** Who has a port. */
 export type PortState =

@@ -4,12 +4,13 @@ import { writeStdout } from '../../lib/cli/write-stdout.ts'
 import { ApiKeyConfig } from '../../lib/auth/api-key-config.ts'
 import { configPath } from '../../lib/config/paths.ts'
 import { selectRegistryDir } from '../../lib/registry-path.ts'
+import { defaultPorts } from '../default-ports.ts'
 import { checkAdapterFiles, findProgram, judgeBlender } from './check-adapters.ts'
 import { checkEnvironment } from './check-environment.ts'
 import { lookAtGateway } from './check-gateway.ts'
 import { judgeFaults, judgeInstances } from './check-instances.ts'
 import { checkNode } from './check-node.ts'
-import { gatewayPort, judgePort, knownPorts, readPort } from './check-ports.ts'
+import { judgePort, knownPorts, readPort } from './check-ports.ts'
 import { checkPrivatePath } from './check-private-path.ts'
 import { checkInstance, checkOwnPush } from './check-push.ts'
 import { anyFailed, type Finding, reportJson, reportText } from './finding.ts'
@@ -65,7 +66,7 @@ async function findAll(registryDir: string, env: NodeJS.ProcessEnv): Promise<Fin
       judgeFaults(faults),
       ...askLive(instances, env),
       ...ports,
-      lookAtGateway(registryDir, gatewayPort),
+      lookAtGateway(registryDir, defaultPorts.gateway),
       checkOwnPush(startThrowAway),
       checkAdapterFiles(),
       judgeBlender({ program, connected }),
