@@ -7,14 +7,14 @@ export function isLoopback(host: string): boolean {
   return plain === 'localhost' || plain === '::1'
 }
 
-/** A host of a URL, where an IPv6 address stands in brackets, as sockets take it. */
-export function bareHost(host: string): string {
-  return host.replace(/^\[(.*)\]$/, '$1')
-}
-
 /** Does a server bound to `host` listen on every address of the machine? */
 export function isWildcard(host: string): boolean {
   return host === '0.0.0.0' || host === '::'
+}
+
+/** An IPv6 address as it is without the brackets that it has in a URL; any other host as it is. */
+export function withoutBrackets(host: string): string {
+  return host.replace(/^\[(.*)\]$/, '$1')
 }
 
 /** The address of a server bound to `host`, for a client on the same machine. */

@@ -15,8 +15,8 @@ import { refuseUpgrade } from './http/refused-upgrade.ts'
 import { parseTarget } from './http/request-target.ts'
 import type { Upgrades } from './listen.ts'
 import type { McpEndpoint } from './mcp/endpoint.ts'
-import { rpcCodes } from './mcp/errors.ts'
-import { errorMessage, JsonText } from './mcp/json-text.ts'
+import { JsonText } from './mcp/json-text.ts'
+import { refusalMessage } from './mcp/refusal.ts'
 import type { RequestNotes } from './mcp/request-notes.ts'
 import { sendRefusal } from './mcp/send.ts'
 import type { Limits } from './options.ts'
@@ -119,7 +119,7 @@ export function createListener(parts: AppParts): RequestListener {
     const { status, reason, message } = refusal
     if (status === 403) parts.onRefused({ status, reason, peer: peerOf(req) })
     if (path === '/mcp') {
-      const answer = errorMessage(null, { code: rpcCodes.refused, message })
+      const answer = refusalMessage(req.headers, status, message)
       return sendRefusal(res, status, answer, {}, drainMs)
     }
     writeProblem(res, refusalError(refusal), {}, drainMs)
@@ -143,7 +143,7 @@ export function createListener(parts: AppParts): RequestListener {
     // Half an answer is out: only cutting the connection tells the client that it is not whole.
     if (res.headersSent) res.destroy()
     else if (notes.path === '/mcp') {
-      const answer = errorMessage(null, { code: rpcCodes.refused, message: problem.detail })
+      const answer = refusalMessage(res.req.headers, problem.status, problem.detail)
       void sendRefusal(res, problem.status, answer, {}, drainMs)
     } else writeProblem(res, error, {}, drainMs)
   }

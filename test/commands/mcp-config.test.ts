@@ -3,6 +3,7 @@ import { mkdir, mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promis
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { runMcpConfig } from '../../src/commands/mcp-config/run.ts'
+import { warningsOf } from '../../src/commands/mcp-config/warnings.ts'
 import type { McpConfigFlags } from '../../src/commands/mcp-config/settings.ts'
 import type { ServiceError } from '../../src/lib/errors.ts'
 import { silentLogger } from '../../src/lib/logger.ts'
@@ -198,10 +199,30 @@ describe('mcp-config', function () {
     const rest = ['--registry-dir', registryDir]
     expect(await words({})).to.deep.equal(['connect', 'blender', ...rest])
     const url = 'http://127.0.0.1:9/mcp'
-    expect(await words({ url })).to.deep.equal(['connect', url, ...rest])
+    expect(await words({ url })).to.deep.equal(['connect', url])
     const keyFile = join(home, 'key')
     const told = await words({ auth: 'api-key', 'api-key-file': keyFile })
     expect(told).to.deep.equal(['connect', 'blender', ...rest, '--api-key-file', keyFile])
+  })
+
+  it('warns of a key that would cross a network unencrypted', async () => {
+    const far = { url: 'http://studio.example/mcp', auth: 'api-key' } as const
+    const { out, err } = await say('cursor', far)
+    expect(JSON.parse(out)).to.have.property('mcpServers')
+    expect(err).to.include('warning: the key goes unencrypted to studio.example')
+    expect((await say('cursor', { ...far, stdio: true })).err).to.include('--allow-http')
+    expect((await say('cursor', { ...far, auth: 'none' })).err).to.not.include('warning')
+    for (const url of ['https://studio.example/mcp', 'http://[::1]:8765/mcp']) {
+      expect((await say('cursor', { ...far, url })).err).to.not.include('warning')
+    }
+  })
+
+  it('warns of a program that lies in a cache', () => {
+    const warn = (path: string) =>
+      warningsOf({ url: 'http://[::1]/mcp', keyed: false, bridge: ['node', path, 'connect'] })
+    expect(warn('/home/me/.npm/_npx/1f/node_modules/service-cli/bin/run.js')[0]).to.include('npx')
+    expect(warn('C:\\npm-cache\\_npx\\1f\\bin\\run.js')).to.have.length(1)
+    expect(warn('/usr/lib/node_modules/service-cli/bin/run.js')).to.deep.equal([])
   })
 
   const refused: [what: string, client: string, flags: Partial<McpConfigFlags>][] = [

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { bareHost, isLoopback, isWildcard, localBase } from '../../src/lib/address.ts'
+import { isLoopback, isWildcard, localBase, withoutBrackets } from '../../src/lib/address.ts'
 
 describe('isLoopback', () => {
   const cases: [host: string, expected: boolean][] = [
@@ -24,14 +24,15 @@ describe('isLoopback', () => {
   }
 })
 
-describe('bareHost', () => {
-  for (const [host, bare] of [
+describe('withoutBrackets', () => {
+  for (const [host, plain] of [
     ['[::1]', '::1'],
-    ['127.0.0.1', '127.0.0.1'],
+    ['::1', '::1'],
     ['localhost', 'localhost'],
+    ['[', '['],
   ] as const) {
-    it(`is ${bare} for ${host}`, () => {
-      expect(bareHost(host)).to.equal(bare)
+    it(`makes ${plain} of ${host}`, () => {
+      expect(withoutBrackets(host)).to.equal(plain)
     })
   }
 })

@@ -1,4 +1,5 @@
 import { isJsonObject } from '../../lib/json.ts'
+import { SseParser } from '../../lib/stdio-bridge/sse-parser.ts'
 
 /** Why there is no session. */
 export class SessionFailure extends Error {
@@ -28,8 +29,8 @@ export interface PushSessionOptions {
 }
 
 const revision = '2025-11-25'
-/** A line of the stream that is longer is nothing that is waited for. */
-const maxStreamChars = 1024 * 1024
+/** An event of the stream that is longer is nothing that is waited for. */
+const maxEventBytes = 1024 * 1024
 const json = { 'Content-Type': 'application/json', Accept: 'application/json, text/event-stream' }
 
 /** Opens a session and its stream. Rejects with `SessionFailure`. */
@@ -117,14 +118,12 @@ class Updates {
   }
 
   async follow(stream: Response): Promise<void> {
-    const decoder = new TextDecoder()
-    let text = ''
+    const parser = new SseParser(maxEventBytes)
     try {
       for await (const chunk of stream.body ?? []) {
-        text += decoder.decode(chunk, { stream: true })
-        const lines = text.split('\n')
-        text = (lines.pop() ?? '').slice(0, maxStreamChars)
-        for (const line of lines) if (line.startsWith('data:')) this.#hear(line.slice(5))
+        for (const event of parser.push(Buffer.from(chunk))) {
+          if (event.kind === 'message') this.#hear(event.data.toString('utf8'))
+        }
       }
     } catch {
       // The end of the stream is the end of what is told.

@@ -3,11 +3,14 @@ import { fileURLToPath } from 'node:url'
 import type { Output } from '../../lib/cli/output.ts'
 import { warningsTo } from '../../lib/cli/output.ts'
 import { ServiceError } from '../../lib/errors.ts'
+import type { Instance } from '../../lib/instances/instance.ts'
 import { liveInstances } from '../../lib/instances/live-instances.ts'
+import { namesId } from '../../lib/instances/select-instance.ts'
 import { checkName, chooseTarget } from '../../lib/mcp-config/choose-target.ts'
 import type { Client, Place, Scope, Settings } from '../../lib/mcp-config/client.ts'
 import { selectRegistryDir } from '../../lib/registry-path.ts'
 import { asksForKey } from './asks-for-key.ts'
+import { warningsOf } from './warnings.ts'
 
 /** The flags as the parser returns them. */
 export interface McpConfigFlags {
@@ -42,7 +45,8 @@ export async function readSettings(
   }
   const registryDir = selectRegistryDir(flags['registry-dir'], env)
   const log = warningsTo(output)
-  const live = await liveInstances({ registryDir, log, nowMs: Date.now() })
+  const also = (instance: Instance): boolean => namesId(instance, flags.instance)
+  const live = await liveInstances({ registryDir, log, nowMs: Date.now(), also })
   const target = chooseTarget(flags, live)
   const { url } = target
   if (target.assumed) {
@@ -54,12 +58,14 @@ export async function readSettings(
         ...thisProgram(),
         'connect',
         ...(target.word === null ? [] : [target.word]),
-        ...(registryDir === selectRegistryDir(undefined, {})
+        // An address is not looked for there.
+        ...(target.word === url || registryDir === selectRegistryDir(undefined, {})
           ? []
           : ['--registry-dir', registryDir]),
         ...(keyFile === undefined ? [] : ['--api-key-file', resolve(keyFile)]),
       ]
     : null
+  for (const text of warningsOf({ url, keyed, bridge })) output.warn(text)
   return { name: name ?? target.name, url, keyed: keyed && keyFile === undefined, bridge }
 }
 

@@ -1,4 +1,4 @@
-import { bareHost, isLoopback } from '../address.ts'
+import { isLoopback, withoutBrackets } from '../address.ts'
 import { parseRfc3339 } from '../clock.ts'
 import type { JsonObject } from '../json.ts'
 import { isPid } from '../process-start.ts'
@@ -53,7 +53,7 @@ function endpointOf({ mcp_url: mcpUrl, host_url: hostUrl }: JsonObject): string 
   const shown = httpUrl(mcpUrl)
   const bound = httpUrl(hostUrl)
   if (shown === null) return null
-  if (bound === null || isLoopback(bareHost(shown.hostname))) return shown.href
+  if (bound === null || isLoopback(withoutBrackets(shown.hostname))) return shown.href
   return new URL('/mcp', bound).href
 }
 

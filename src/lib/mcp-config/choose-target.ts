@@ -1,3 +1,4 @@
+import { isLoopback, withoutBrackets } from '../address.ts'
 import { ServiceError } from '../errors.ts'
 import type { Instance } from '../instances/instance.ts'
 import { selectInstance, shortIds } from '../instances/select-instance.ts'
@@ -14,7 +15,7 @@ export interface Target {
 }
 
 /** Where `service-cli serve` listens unless it is told otherwise. */
-export const defaultUrl = 'http://127.0.0.1:8765/mcp'
+const defaultUrl = 'http://127.0.0.1:8765/mcp'
 
 const defaultName = 'service-cli'
 
@@ -38,7 +39,9 @@ export function chooseTarget(
       const { url, dccType } = instance
       // The id ends with the run and the port may, too; the next one of the kind has both anew.
       const isOnlyOfKind = live.filter(other => other.dccType === dccType).length === 1
-      const word = isOnlyOfKind && dccType !== 'unknown' ? dccType : live.length === 1 ? null : url
+      const kind = isOnlyOfKind && dccType !== 'unknown' ? dccType : live.length === 1 ? null : url
+      // By its kind only one of this machine is found.
+      const word = isLoopback(withoutBrackets(new URL(url).hostname)) ? kind : url
       return { url, name: nameOf(instance), word, assumed: false }
     }
     case 'several':
@@ -63,6 +66,7 @@ export function checkName(name: string): string {
 }
 
 function checkUrl(text: string): string {
+  if (text === '') throw usage('--url is empty', 'a variable may be unset')
   const url = URL.canParse(text) ? new URL(text) : null
   if (url === null || !['http:', 'https:'].includes(url.protocol)) {
     throw usage(`--url ${text} is no http or https URL`, `as in ${defaultUrl}`)
@@ -70,6 +74,7 @@ function checkUrl(text: string): string {
   if (url.username !== '' || url.password !== '') {
     throw usage('--url holds a password', 'the key of a server is given in SERVICE_MCP_API_KEY')
   }
+  if (url.hash !== '') throw usage('--url must not hold a #', `as in ${defaultUrl}`)
   return url.href
 }
 

@@ -57,7 +57,7 @@ export function appendItem(
 }
 
 /** The last one of a name counts, as it does for every reader. */
-export function nodeAt(root: JsonNode, path: readonly string[]): JsonNode | null {
+function nodeAt(root: JsonNode, path: readonly string[]): JsonNode | null {
   let node: JsonNode | undefined = root
   for (const key of path) {
     if (node.kind !== 'object') return null

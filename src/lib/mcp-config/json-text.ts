@@ -64,7 +64,10 @@ export function parseJsonText(text: string, dialect: JsonDialect): Result<JsonNo
     return ok(node)
   } catch (error) {
     if (!(error instanceof Fault)) throw error
-    return fail({ what: error.message, ...placeOf(text, error.at) })
+    // Where comments are allowed, this one has no end.
+    const isComment = /^\/[/*]/.test(text.slice(error.at, error.at + 2)) && dialect === 'json'
+    const what = isComment ? 'has a comment, which JSON does not know' : error.message
+    return fail({ what, ...placeOf(text, error.at) })
   }
 }
 
@@ -78,7 +81,7 @@ export function plainValue(node: JsonNode): unknown {
 }
 
 /** Where the next thing stands that is neither space nor comment. */
-export function skipTrivia(text: string, from: number, dialect: JsonDialect): number {
+function skipTrivia(text: string, from: number, dialect: JsonDialect): number {
   let at = from
   for (;;) {
     while (at < text.length && ' \t\r\n'.includes(text.charAt(at))) at++

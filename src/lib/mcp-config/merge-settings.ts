@@ -30,8 +30,8 @@ export interface MergedSettings {
 export type MergeRefusal =
   | EntryRefusal
   | { readonly kind: 'malformed'; readonly fault: JsonFault }
-  /** What holds the entries is something else than the client's documentation says. */
-  | { readonly kind: 'shape'; readonly member: string }
+  /** That member, or the whole, is something else than the client's documentation says. */
+  | { readonly kind: 'shape'; readonly member: string | null }
   /** The text is right, and no way was found to change this one thing in it alone. */
   | { readonly kind: 'unfaithful' }
 
@@ -68,7 +68,7 @@ function mergeJson(text: string, wanted: WantedEntry, force: boolean): Merge {
   const parsed = parseJsonText(text, dialect)
   if (!parsed.ok) return fail({ kind: 'malformed', fault: parsed.failure })
   const root = plainValue(parsed.value)
-  if (!isJsonObject(root)) return fail({ kind: 'shape', member: 'the whole' })
+  if (!isJsonObject(root)) return fail({ kind: 'shape', member: null })
   const entries = root[section]
   if (entries !== undefined && !isJsonObject(entries))
     return fail({ kind: 'shape', member: section })

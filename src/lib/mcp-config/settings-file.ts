@@ -25,7 +25,7 @@ export interface FoundSettings {
 const maxSettingsBytes = 16 * 1024 * 1024
 
 /** Null when there is none. Throws `config_invalid` for what must not be read as settings. */
-export async function readSettings(file: ClientFile): Promise<FoundSettings | null> {
+export async function readSettingsFile(file: ClientFile): Promise<FoundSettings | null> {
   await refuseLinks(file)
   const { path } = file
   let handle: FileHandle
@@ -62,7 +62,7 @@ export interface Replacement {
  * a copy of the old one beside it. False when the file is not any more what was read: nothing was
  * changed then. Throws `storage_failed`, `storage_full` or `config_invalid`.
  */
-export async function replaceSettings(file: ClientFile, parts: Replacement): Promise<boolean> {
+export async function replaceSettingsFile(file: ClientFile, parts: Replacement): Promise<boolean> {
   const { text, found, backup, isPrivate } = parts
   const { path } = file
   const temp = join(dirname(path), `.${basename(path)}.${randomBytes(8).toString('hex')}.tmp`)
@@ -76,7 +76,7 @@ export async function replaceSettings(file: ClientFile, parts: Replacement): Pro
       await writeNew(backup, found.bytes, found.stats, true)
       copied = true
     }
-    if (!isSame(found, await readSettings(file))) return false
+    if (!isSame(found, await readSettingsFile(file))) return false
     // Where there was none, a link refuses to replace one that came since; a rename would not.
     if (found !== null || !(await linked(temp, path))) await rename(temp, path)
     replaced = true

@@ -10,7 +10,7 @@ import {
   mergeSettings,
   newSettings,
 } from './merge-settings.ts'
-import { readSettings, replaceSettings } from './settings-file.ts'
+import { readSettingsFile, replaceSettingsFile } from './settings-file.ts'
 
 export interface WrittenEntry {
   readonly change: Change
@@ -34,14 +34,14 @@ const maxAttempts = 5
 /**
  * Merges the entry into the client's own file. Throws `config_invalid` for a file that cannot be
  * changed faithfully, `entry_exists` for a name that leads elsewhere, `config_busy` when somebody
- * else keeps writing, and what `replaceSettings` throws; then the file is as it was.
+ * else keeps writing, and what `replaceSettingsFile` throws; then the file is as it was.
  */
 export async function writeEntry(parts: WriteEntryParts): Promise<WrittenEntry> {
   const { wanted, force, isPrivate, clock } = parts
   const file = await firstExisting(parts.file)
   const { path } = file
   for (let attempt = 0; attempt < maxAttempts; attempt++) {
-    const found = await readSettings(file)
+    const found = await readSettingsFile(file)
     const merged: Result<MergedSettings, MergeRefusal> =
       found === null
         ? { ok: true, value: { change: 'added', text: newSettings(wanted) } }
@@ -50,7 +50,7 @@ export async function writeEntry(parts: WriteEntryParts): Promise<WrittenEntry> 
     const { change, text } = merged.value
     if (change === 'unchanged') return { change, path, backup: null }
     const backup = `${path}.${stamp(clock)}${attempt === 0 ? '' : `-${attempt}`}.bak`
-    if (await replaceSettings(file, { text, found, backup, isPrivate })) {
+    if (await replaceSettingsFile(file, { text, found, backup, isPrivate })) {
       return { change, path, backup: found === null ? null : backup }
     }
   }
@@ -61,7 +61,7 @@ export async function writeEntry(parts: WriteEntryParts): Promise<WrittenEntry> 
 
 async function firstExisting(file: ClientFile): Promise<ClientFile> {
   for (const candidate of [file, ...(file.instead ?? [])]) {
-    if ((await readSettings(candidate)) !== null) return candidate
+    if ((await readSettingsFile(candidate)) !== null) return candidate
   }
   return file
 }
@@ -79,11 +79,7 @@ function decode(path: string, bytes: Uint8Array): string {
   }
 }
 
-function explain(
-  path: string,
-  { name, section }: WantedEntry,
-  refusal: MergeRefusal,
-): ServiceError {
+function explain(path: string, { name }: WantedEntry, refusal: MergeRefusal): ServiceError {
   const place = `${path} has an entry ${JSON.stringify(name)}`
   switch (refusal.kind) {
     case 'malformed': {
@@ -93,7 +89,9 @@ function explain(
     case 'shape':
       return invalid(
         path,
-        `has something else at ${refusal.member} (${section}) than entries by name`,
+        refusal.member === null
+          ? 'holds something else than an object'
+          : `holds something else under "${refusal.member}" than the client reads there`,
       )
     case 'unfaithful':
       return invalid(path, 'is written in a way that cannot be changed without risk')

@@ -1,3 +1,4 @@
+import { type RequestId, isRequestId, jsonRpcCodes } from '../mcp/json-rpc.ts'
 import {
   type ClientBatch,
   type ClientMessage,
@@ -10,7 +11,7 @@ import type { Line } from './line-splitter.ts'
 import { type OpenRequest, OpenRequests } from './open-requests.ts'
 import { Recovery } from './recovery.ts'
 import { isStateless } from './request-headers.ts'
-import { type RequestId, type RpcError, errorMessage, isRequestId, rpcCodes } from './rpc.ts'
+import { type RpcError, errorMessage } from './rpc.ts'
 import { SessionEra } from './session-era.ts'
 import { StatelessEra } from './stateless-era.ts'
 import type { Locate } from './target.ts'
@@ -30,6 +31,8 @@ export class Conversation {
   readonly #works = new Set<Promise<void>>()
   /** Those among it that nobody waits for an answer to. */
   readonly #quiet = new Set<Promise<void>>()
+  /** Was the last request one of 2026-07-28? */
+  #isStateless = false
 
   constructor(context: BridgeContext, locate: Locate) {
     const { timer, random, log } = context
@@ -45,7 +48,7 @@ export class Conversation {
     const { output, limits } = this.#context
     if (line.kind === 'oversize') {
       const message = `the line is longer than ${limits.maxLineBytes} bytes`
-      void this.#refuse(null, { code: rpcCodes.invalidRequest, message })
+      void this.#refuse(null, { code: jsonRpcCodes.invalidRequest, message })
     } else if (!isBlank(line.bytes)) {
       const parsed = parseClientLine(line.bytes)
       if (parsed.ok) this.#lead(parsed.value)
@@ -93,9 +96,10 @@ export class Conversation {
   }
 
   #request(request: ClientRequest): void {
+    const stateless = isStateless(request.params)
+    this.#isStateless = stateless
     const open = this.#admit(request.id)
     if (open === null) return
-    const stateless = isStateless(request.params)
     if (!stateless) this.#inSession.add(open)
     else if (request.method === 'subscriptions/listen') this.#listens.add(open)
     const done = (stateless ? this.#stateless : this.#sessions).request(request, open)
@@ -145,7 +149,7 @@ export class Conversation {
     const done = work
       .catch((error: unknown) => {
         this.#context.log.error({ err: error }, 'a message could not be passed on')
-        const failed = { code: rpcCodes.internalError, message: 'the bridge failed' }
+        const failed = { code: jsonRpcCodes.internalError, message: 'the bridge failed' }
         return Promise.all(open.map(({ id }) => this.#refuse(id, failed)))
       })
       .then(() => {
@@ -163,13 +167,14 @@ export class Conversation {
   }
 
   #refuse(id: RequestId | null, error: RpcError): Promise<void> {
-    return this.#context.output.send(errorMessage(id, error))
+    const known = id === null && this.#isStateless ? undefined : id
+    return this.#context.output.send(errorMessage(known, error))
   }
 }
 
 function sameId(which: string): RpcError {
   const message = `a request with the id ${which} is open already`
-  return { code: rpcCodes.invalidRequest, message }
+  return { code: jsonRpcCodes.invalidRequest, message }
 }
 
 function isBlank(bytes: Buffer): boolean {

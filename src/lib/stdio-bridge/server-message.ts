@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import { type JsonObject, isJsonObject } from '../json.ts'
-import { type RequestId, type RpcError, isRequestId } from './rpc.ts'
+import { type RequestId, isRequestId } from '../mcp/json-rpc.ts'
+import type { RpcError } from './rpc.ts'
 
 /** What a server sent, as far as the bridge looks at it. */
 export type ServerMessage =
@@ -52,6 +53,11 @@ function parseOne(value: unknown): ServerMessage | null {
 function parseError({ code, message, data }: JsonObject): RpcError | null {
   if (typeof code !== 'number' || typeof message !== 'string') return null
   return { code, message, ...(isJsonObject(data) ? { data } : {}) }
+}
+
+/** Is a text that holds messages a batch of them? */
+export function isBatch(bytes: Buffer): boolean {
+  return bytes.find(byte => byte > 0x20) === 0x5b
 }
 
 /**

@@ -1,4 +1,4 @@
-import { bareHost } from '../../lib/address.ts'
+import { withoutBrackets } from '../../lib/address.ts'
 import { toRfc3339 } from '../../lib/clock.ts'
 import { plainId } from '../../lib/instances/select-instance.ts'
 import type { InstanceEntry } from './instance-directory.ts'
@@ -167,7 +167,7 @@ function addressOf(url: string): { host: string | null; port: number | null } {
   if (parsed === null || parsed.hostname === '') return { host: null, port: null }
   const usual = parsed.protocol === 'https:' ? 443 : 80
   return {
-    host: bareHost(parsed.hostname),
+    host: withoutBrackets(parsed.hostname),
     port: parsed.port === '' ? usual : Number(parsed.port),
   }
 }

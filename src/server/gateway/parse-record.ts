@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import { bareHost, isLoopback } from '../../lib/address.ts'
+import { isLoopback, withoutBrackets } from '../../lib/address.ts'
 import { cleanText } from '../../lib/clean-text.ts'
 import { type JsonObject, isJsonObject, parseJson } from '../../lib/json.ts'
 import { MemberReader } from '../../lib/member-reader.ts'
@@ -131,5 +131,5 @@ function readMcpUrl(
     reader.refuse('mcp_url', 'must not hold a user name or a password')
   }
   url.hash = ''
-  return { href: url.href, isLoopback: isLoopback(bareHost(url.hostname)) }
+  return { href: url.href, isLoopback: isLoopback(withoutBrackets(url.hostname)) }
 }

@@ -3,6 +3,7 @@ import { isJsonObject, type JsonObject } from '../../lib/json.ts'
 import { ResourceUriInvalid } from '../resources/errors.ts'
 import type { BlobContent, Content } from '../resources/producer.ts'
 import type { ListPage } from '../resources/listing.ts'
+import type { Reader } from '../resources/reader.ts'
 import type { ServedResources } from '../resources/served-resources.ts'
 import { JsonText, type JsonPart } from './json-text.ts'
 
@@ -15,7 +16,7 @@ type Answer = JsonText | Promise<JsonText>
 export interface ResourceMethods {
   list(params: JsonObject): Answer
   listTemplates(params: JsonObject): Answer
-  read(params: JsonObject): Answer
+  read(params: JsonObject, reader?: Reader): Answer
   complete(params: JsonObject): Answer
 }
 
@@ -47,8 +48,8 @@ export function createResourceMethods(registry: ServedResources): ResourceMethod
       if (cursorOf(params) !== undefined) throw new ResourceUriInvalid('unknown cursor')
       return JsonText.membersOf({ resourceTemplates: registry.templates() })
     },
-    read(params) {
-      const contents = registry.read(params.uri)
+    read(params, reader) {
+      const contents = registry.read(params.uri, reader)
       return contents instanceof Promise
         ? contents.then(serialiseContents)
         : serialiseContents(contents)

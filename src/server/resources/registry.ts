@@ -12,6 +12,7 @@ import type { ListPage } from './listing.ts'
 import type { MaybePromise } from './maybe-promise.ts'
 import { noCapture } from './no-capture.ts'
 import type { Content, PagedProducer, ResourceProducer, Template } from './producer.ts'
+import type { Reader } from './reader.ts'
 import { isScheme, normaliseUri } from './resource-uri.ts'
 import { SceneProducer, sceneCurrentUri, sceneDeltaUri } from './scene.ts'
 import { SceneState } from './scene-state.ts'
@@ -197,8 +198,8 @@ export class ResourceRegistry implements ServedResources {
     return this.#desk.templates()
   }
 
-  read(uri: unknown): MaybePromise<readonly Content[]> {
-    return this.#desk.read(uri)
+  read(uri: unknown, reader?: Reader): MaybePromise<readonly Content[]> {
+    return this.#desk.read(uri, reader)
   }
 
   assertSubscribable(uri: unknown): string {

@@ -8,6 +8,7 @@ import type { ListSources } from './listing.ts'
 import { type MaybePromise, recovered } from './maybe-promise.ts'
 import type { Content, Descriptor, PagedProducer, Template } from './producer.ts'
 import { ownReadError } from './producer-failure.ts'
+import type { Reader } from './reader.ts'
 import { type ResourceUri, normaliseUri } from './resource-uri.ts'
 import type { SchemeSource } from './scheme-source.ts'
 import { isPolledScheme } from './schemes.ts'
@@ -70,13 +71,13 @@ export class ResourceRoutes implements ListSources {
     return this.#producers().map(producer => producer.list())
   }
 
-  read(uri: ResourceUri): MaybePromise<readonly Content[]> {
+  read(uri: ResourceUri, reader?: Reader): MaybePromise<readonly Content[]> {
     const builtIn = this.#builtIns.get(uri.scheme)
     if (builtIn !== undefined) return this.#readBuiltIn(builtIn, uri)
     const custom = this.#custom.get(uri.scheme)
     if (custom !== undefined) return custom.read(uri.text)
     const attached = this.#attached.get(uri.scheme)
-    if (attached !== undefined) return this.#readOwn(uri, () => attached.read(uri.text))
+    if (attached !== undefined) return this.#readOwn(uri, () => attached.read(uri.text, reader))
     return this.#artefactsFor(uri).read(uri.text)
   }
 

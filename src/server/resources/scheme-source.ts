@@ -6,6 +6,7 @@ import type {
   Descriptor,
   Template,
 } from './producer.ts'
+import type { Reader } from './reader.ts'
 
 /**
  * A scheme of the product's own that comes and goes while the server runs. Trusted, unlike a
@@ -20,9 +21,10 @@ export interface SchemeSource {
   templates(): readonly Template[]
   /**
    * Throws or rejects with a `ServiceError` of a `resource_` code, which reaches the reader as it
-   * is, `data` included; anything else is logged and becomes `producer_failed`.
+   * is, `data` included; anything else is logged and becomes `producer_failed`. Once every reader
+   * has left, the answer may be anything.
    */
-  read(uri: string): MaybePromise<readonly Content[]>
+  read(uri: string, reader?: Reader): MaybePromise<readonly Content[]>
   complete?(
     variable: string,
     prefix: string,

@@ -19,6 +19,7 @@ function instance(id: string, dccType: string, port: number): Instance {
 const blender = instance('11111111-aaaa', 'blender', 8765)
 const second = instance('22222222-bbbb', 'blender', 8766)
 const maya = instance('33333333-cccc', 'maya', 8767)
+const far = { ...instance('55555555-eeee', 'blender', 8769), url: 'http://192.0.2.7:8769/mcp' }
 const unknown = instance('44444444-dddd', 'unknown', 8768)
 
 function chosen(asked: { url?: string; instance?: string }, live: Instance[]): string {
@@ -37,6 +38,7 @@ describe('chooseTarget', () => {
   const rows: Row[] = [
     [{}, [], `${at(8765)} as service-cli by ${at(8765)}, assumed`],
     [{}, [blender], `${at(8765)} as blender by blender`],
+    [{ instance: '5555' }, [far], `${far.url} as blender by ${far.url}`],
     [{}, [unknown], `${at(8768)} as service-cli by null`],
     [
       {},
@@ -67,6 +69,8 @@ describe('chooseTarget', () => {
       [maya],
       'https://studio.example/mcp as service-cli by https://studio.example/mcp',
     ],
+    [{ url: '' }, [], '--url is empty; a variable may be unset'],
+    [{ url: 'http://x/mcp#a' }, [], `--url must not hold a #; as in ${at(8765)}`],
     [{ url: 'ftp://x' }, [], `--url ftp://x is no http or https URL; as in ${at(8765)}`],
     [
       { url: '127.0.0.1:8765' },

@@ -49,7 +49,8 @@ describe('parseJsonText', () => {
   }
 
   it('refuses comments and a last comma in plain JSON', () => {
-    expect(read('{"a":1 // c\n}', 'json')).to.equal('1:8 has neither a comma nor }')
+    expect(read('{"a":1 // c\n}', 'json')).to.equal('1:8 has a comment, which JSON does not know')
+    expect(read('/* c */ {}', 'json')).to.equal('1:1 has a comment, which JSON does not know')
     expect(read('{"a":1,}', 'json')).to.equal('1:7 has a comma behind the last member')
   })
 

@@ -19,7 +19,7 @@ import { parseRfc3339 } from '../../../src/lib/clock.ts'
 import type { ServiceError } from '../../../src/lib/errors.ts'
 import type { ClientFile } from '../../../src/lib/mcp-config/client.ts'
 import { type WriteEntryParts, writeEntry } from '../../../src/lib/mcp-config/write-entry.ts'
-import { readSettings, replaceSettings } from '../../../src/lib/mcp-config/settings-file.ts'
+import { readSettingsFile, replaceSettingsFile } from '../../../src/lib/mcp-config/settings-file.ts'
 import { skipBecause } from '../../helpers/skip.ts'
 
 const url = 'http://127.0.0.1:8765/mcp'
@@ -156,10 +156,11 @@ describe('writeEntry', () => {
       Buffer.from('\uFEFF{}', 'utf16le'),
       'config_invalid: /mcp.json is not UTF-8',
     ],
+    ['a list', '[]', 'config_invalid: /mcp.json holds something else than an object'],
     [
-      'a list',
-      '[]',
-      'config_invalid: /mcp.json has something else at the whole (servers) than entries by name',
+      'nothing where entries belong',
+      '{"servers":null}',
+      'config_invalid: /mcp.json holds something else under "servers" than the client reads there',
     ],
     [
       'an entry of another address',
@@ -262,10 +263,10 @@ describe('writeEntry', () => {
 
   it('leaves what came since it was read', async () => {
     await writeFile(file.path, '{}')
-    const found = await readSettings(file)
+    const found = await readSettingsFile(file)
     await writeFile(file.path, '{"new":1}')
     const parts = { text: '{"mine":1}', found, backup: at('b.bak'), isPrivate: true }
-    expect(await replaceSettings(file, parts)).to.equal(false)
+    expect(await replaceSettingsFile(file, parts)).to.equal(false)
     expect(await readdir(folder)).to.deep.equal(['mcp.json'])
     expect(await read()).to.equal('{"new":1}')
   })
@@ -273,7 +274,7 @@ describe('writeEntry', () => {
   it('leaves what came where nothing was', async () => {
     await writeFile(file.path, '{"new":1}')
     const parts = { text: '{}', found: null, backup: at('b.bak'), isPrivate: true }
-    expect(await replaceSettings(file, parts)).to.equal(false)
+    expect(await replaceSettingsFile(file, parts)).to.equal(false)
     expect(await readdir(folder)).to.deep.equal(['mcp.json'])
     expect(await read()).to.equal('{"new":1}')
   })

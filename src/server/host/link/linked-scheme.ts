@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { CompletionContext, Content, Descriptor, Template } from '../../resources/producer.ts'
+import type { Reader } from '../../resources/reader.ts'
 import type { SchemeSource } from '../../resources/scheme-source.ts'
 import { listedValues } from '../../resources/template-values.ts'
 import { TypedContents } from '../../resources/typed-contents.ts'
@@ -43,9 +44,9 @@ export class LinkedScheme implements SchemeSource {
     return this.#offer.templates
   }
 
-  async read(uri: string): Promise<readonly Content[]> {
+  async read(uri: string, reader?: Reader): Promise<readonly Content[]> {
     if (this.#questions === null) throw hostFailure('host_disconnected')
-    const contents = await this.#questions.read(uri)
+    const contents = await this.#questions.read(uri, reader)
     const { resources } = this.#offer
     return this.#typed.fill(contents, of => resources.find(each => each.uri === of)?.mimeType)
   }

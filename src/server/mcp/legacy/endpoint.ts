@@ -1,11 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Clock } from '../../../lib/clock.ts'
-import { ServiceError } from '../../../lib/errors.ts'
 import type { Logger } from '../../../lib/logger.ts'
 import { accepts } from '../../http/media.ts'
 import type { Limits } from '../../options.ts'
-import { legacyCodes, rpcCodes, toRpcError } from '../errors.ts'
+import { rpcCodes } from '../errors.ts'
 import { EventStream } from '../event-stream.ts'
+import { failedRequest } from '../failed-request.ts'
 import type { HeldAnswers } from '../held-answers.ts'
 import type { GatheredWrites } from '../gathered-writes.ts'
 import type { ServerIdentity } from '../identity.ts'
@@ -19,8 +19,9 @@ import {
 } from '../json-rpc.ts'
 import type { KeepAlive } from '../keep-alive.ts'
 import type { RequestNotes } from '../request-notes.ts'
-import { sendJson, sendRefusal } from '../send.ts'
+import { sendAnswer, sendJson, sendRefusal } from '../send.ts'
 import { answerBatch } from './batch.ts'
+import { sessionCodes } from './codes.ts'
 import { initializeResult, parseInitialize } from './initialize.ts'
 import type { MethodTable } from './methods.ts'
 import { allowsBatches, isSessionRevision, sessionRevisions } from './revisions.ts'
@@ -122,15 +123,10 @@ export class SessionEndpoint {
     }
     notes.rpc = message.method
     const answer = this.#dispatch(message, session)
+    const { held } = this.#parts
     return answer instanceof Promise
-      ? answer.then(text => this.#answer(res, message.id, text))
-      : this.#answer(res, message.id, answer)
-  }
-
-  #answer(res: ServerResponse, id: RequestMessage['id'], answer: JsonText): void | Promise<void> {
-    const { text, release } = this.#parts.held.admit(id, answer)
-    if (release !== null) res.once('close', release)
-    return sendJson(res, 200, text)
+      ? answer.then(text => sendAnswer(res, held, message.id, text))
+      : sendAnswer(res, held, message.id, answer)
   }
 
   #batch(
@@ -249,12 +245,7 @@ export class SessionEndpoint {
     }
   }
 
-  #failed({ id, method }: RequestMessage, error: unknown): JsonText {
-    const rpcError = toRpcError(error, legacyCodes)
-    // A failed read is logged where it failed; what the client did to itself is no trouble at all.
-    if (!(error instanceof ServiceError) || error.code === 'internal') {
-      this.#parts.log.error({ err: error, rpc: method }, 'a request failed')
-    }
-    return errorMessage(id, rpcError)
+  #failed(request: RequestMessage, error: unknown): JsonText {
+    return failedRequest(request, error, { codes: sessionCodes, log: this.#parts.log })
   }
 }

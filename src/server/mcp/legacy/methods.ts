@@ -20,7 +20,7 @@ export interface MethodParts {
 }
 
 /** The requests of the session eras. Without resources only these few remain. */
-export function createMethods(parts: MethodParts | null): MethodTable {
+export function createSessionMethods(parts: MethodParts | null): MethodTable {
   const lifecycle: [string, Method][] = [
     ['ping', () => empty],
     // Not offered in the capabilities, and still asked for by clients (Codex) that give a server up

@@ -2,13 +2,14 @@ import type { ServerResponse } from 'node:http'
 import type { Clock } from '../../../lib/clock.ts'
 import { ServiceError } from '../../../lib/errors.ts'
 import type { JsonObject } from '../../../lib/json.ts'
+import type { RequestId } from '../../../lib/mcp/json-rpc.ts'
 import type { Limits } from '../../options.ts'
 import { ResourceUriInvalid } from '../../resources/errors.ts'
 import type { ServedResources } from '../../resources/served-resources.ts'
 import { EventStream } from '../event-stream.ts'
 import type { GatheredWrites } from '../gathered-writes.ts'
 import type { ServerIdentity } from '../identity.ts'
-import type { RequestId, RequestMessage } from '../json-rpc.ts'
+import type { RequestMessage } from '../json-rpc.ts'
 import type { KeepAlive } from '../keep-alive.ts'
 import type { SubscriptionHub } from '../subscriptions.ts'
 import { type Filter, parseFilter } from './filter.ts'
@@ -38,10 +39,6 @@ export class ListenStreams {
 
   constructor(parts: ListenParts) {
     this.#parts = parts
-  }
-
-  get size(): number {
-    return this.#open.size
   }
 
   /** Turns the answer into a stream; throws, with nothing written, what the client is to be told. */
