@@ -56,6 +56,7 @@ export async function assembleGateway(parts: GatewayAssemblyParts): Promise<Asse
     self: () => self,
     activity: () => endpoint.activity(),
     probeOf: id => probes.of(id),
+    whyNotProbed: entry => probes.whyNot(entry),
   })
   const endpoint = createServerEndpoint({
     registry: resources,

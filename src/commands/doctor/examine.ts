@@ -4,10 +4,9 @@ import { writeStdout } from '../../lib/cli/write-stdout.ts'
 import { ApiKeyConfig } from '../../lib/auth/api-key-config.ts'
 import { configPath } from '../../lib/config/paths.ts'
 import { selectRegistryDir } from '../../lib/registry-path.ts'
-import { defaultPorts } from '../default-ports.ts'
 import { checkAdapterFiles, findProgram, judgeBlender } from './check-adapters.ts'
 import { checkEnvironment } from './check-environment.ts'
-import { lookAtGateway } from './check-gateway.ts'
+import { lookAtGateways } from './check-gateway.ts'
 import { judgeFaults, judgeInstances } from './check-instances.ts'
 import { checkNode } from './check-node.ts'
 import { judgePort, knownPorts, readPort } from './check-ports.ts'
@@ -57,7 +56,7 @@ async function findAll(registryDir: string, env: NodeJS.ProcessEnv): Promise<Fin
     const program = await findProgram('blender', env.PATH)
     const ports = knownPorts.map(async known => judgePort(known, await readPort(known.port, ownOf)))
     // Shown in this order, whichever is done first.
-    return await Promise.all([
+    const findings = await Promise.all([
       checkNode(process.versions.node, `${process.platform}-${process.arch}`),
       checkRegistryDir(registryDir),
       checkConfigFile(env),
@@ -66,11 +65,12 @@ async function findAll(registryDir: string, env: NodeJS.ProcessEnv): Promise<Fin
       judgeFaults(faults),
       ...askLive(instances, env),
       ...ports,
-      lookAtGateway(registryDir, defaultPorts.gateway),
+      lookAtGateways(registryDir),
       checkOwnPush(startThrowAway),
       checkAdapterFiles(),
       judgeBlender({ program, connected }),
     ])
+    return findings.flat()
   } finally {
     await instances.close()
   }
