@@ -7,13 +7,14 @@ import { until } from './until.ts'
 
 const MiB = 1024 * 1024
 
-describe('a reader that stops reading', () => {
+describe('a reader that stops reading', function () {
+  this.timeout(60_000)
   let serve: ServeProcess
   let session: RawSession
   let hex: string
 
   before(async () => {
-    const limits = ['streamStallMs=600', 'streamKeepAliveMs=100', 'bodyTimeoutMs=600']
+    const limits = ['streamStallMs=2000', 'streamKeepAliveMs=100', 'bodyTimeoutMs=2000']
     serve = await startServeProcess({ flags: limits.map(limit => `--limit=${limit}`) })
     session = await RawSession.open(serve.url)
     hex = await uploadGenerated(serve, 48 * MiB)
@@ -29,7 +30,7 @@ describe('a reader that stops reading', () => {
     const read = new BlobRead(serve, session.id, `artefact://sha256/${hex}`)
     await until(() => read.bytes > 0, 'the first bytes')
     read.pause()
-    await until(() => openBodies().length === 0, 'the server gave it up')
+    await until(() => openBodies().length === 0, 'the server gave it up', 20_000)
     read.resume()
     expect(await read.answer()).to.include({ whole: false })
   })
@@ -39,7 +40,7 @@ describe('a reader that stops reading', () => {
     raw.write(requestText([`GET /artefacts/sha256/${hex} HTTP/1.1`, 'Host: localhost']))
     await until(() => raw.received.length > 0, 'the first bytes')
     raw.socket.pause()
-    await until(() => openBodies().length === 0, 'the server gave it up')
+    await until(() => openBodies().length === 0, 'the server gave it up', 20_000)
     raw.close()
   })
 
@@ -65,7 +66,7 @@ describe('a reader that stops reading', () => {
     raw.socket.pause()
     raw.write(request.repeat(1000))
     await until(() => sockets().length > idle, 'the server took the connection')
-    await until(() => sockets().length === idle, 'the server gave it up')
+    await until(() => sockets().length === idle, 'the server gave it up', 20_000)
     expect(serve.rss().peak - before).to.be.below(100 * MiB)
     raw.close()
     await serve.post('scene', 'null')
@@ -90,7 +91,7 @@ describe('a reader that stops reading', () => {
     await until(() => read.bytes > 0, 'the first bytes')
     read.pause()
     // By then the stream has been silent for longer than the stalled reader was let live.
-    await until(() => openBodies().length === 0, 'the server gave the reader up')
+    await until(() => openBodies().length === 0, 'the server gave the reader up', 20_000)
     await serve.post('scene', { a: 1 })
     await events.until(() => events.updates.includes('scene://current'))
     events.close()

@@ -31,15 +31,13 @@ export class MemoryDirectory implements InstanceDirectory {
 
   /** Adds the instances, or replaces those of the same id; told at once, together. */
   put(...entries: readonly InstanceEntry[]): void {
+    const byId = new Map(this.entries.map(each => [each.record.instanceId, each]))
     const changes = entries.map((entry): InstanceChange => {
-      const known = this.#find(entry.record.instanceId) !== undefined
-      this.entries = Object.freeze(
-        known
-          ? this.entries.map(each => (sameId(each, entry) ? entry : each))
-          : [...this.entries, entry],
-      )
+      const known = byId.has(entry.record.instanceId)
+      byId.set(entry.record.instanceId, entry)
       return { kind: known ? 'changed' : 'appeared', entry }
     })
+    this.entries = Object.freeze([...byId.values()])
     this.#tell(changes)
   }
 
@@ -60,12 +58,8 @@ export class MemoryDirectory implements InstanceDirectory {
     this.#tell([{ kind: 'fault', fault }])
   }
 
-  #find(instanceId: string): InstanceEntry | undefined {
-    return this.entries.find(({ record }) => record.instanceId === instanceId)
-  }
-
   #get(instanceId: string): InstanceEntry {
-    const entry = this.#find(instanceId)
+    const entry = this.entries.find(({ record }) => record.instanceId === instanceId)
     if (entry === undefined) throw new Error(`no instance ${instanceId}`)
     return entry
   }
@@ -100,8 +94,4 @@ export function entry(
     },
     verdict: { health: 'live', reason: 'its heartbeat is fresh', heartbeatAgeMs: 1200, ...verdict },
   })
-}
-
-function sameId(a: InstanceEntry, b: InstanceEntry): boolean {
-  return a.record.instanceId === b.record.instanceId
 }

@@ -25,17 +25,9 @@ export function eventOf(
   }
 }
 
-/** What a dead instance left behind was removed. */
-export function reapedEvent(entry: InstanceEntry): GatewayEvent {
-  return {
-    ...instanceEvent('ghost_reaped', entry),
-    reason: `its record was removed: ${entry.verdict.reason}`,
-  }
-}
-
-/** That a dead one is listed no more is no news: its death was. */
-function goneEvent(entry: InstanceEntry): GatewayEvent | null {
-  if (entry.verdict.health === 'dead') return null
+/** A dead one goes when somebody removed what it left, or when it is dead for too long. */
+function goneEvent(entry: InstanceEntry): GatewayEvent {
+  if (entry.verdict.health === 'dead') return instanceEvent('ghost_reaped', entry)
   return { ...instanceEvent('instance_gone', entry), reason: 'it took its record away' }
 }
 

@@ -7,7 +7,7 @@ import type { CatalogResources } from './catalog/catalog-resources.ts'
 import type { DiagnosticResources } from './diagnostic-resources.ts'
 import type { InstanceRows } from './instance-rows.ts'
 import { gatewayTemplates, instancesUri, rootDescriptors } from './gateway-uris.ts'
-import { idPrefix } from './instance-lookup.ts'
+import { idPrefix, minPrefixChars } from './instance-lookup.ts'
 import type { InstanceResources } from './instance-resources.ts'
 import { rowStatuses } from './instance-row.ts'
 
@@ -72,7 +72,10 @@ export class GatewayProducer implements BuiltIn {
   }
 
   pushes({ path }: ResourceUri): boolean {
-    return pushedRoots.has(path) || path.startsWith(onePrefix) || path.startsWith(entryPrefix)
+    if (!path.startsWith(onePrefix)) return pushedRoots.has(path) || path.startsWith(entryPrefix)
+    // What selects no instance, whoever comes, is not waited for.
+    const prefix = idPrefix(path.slice(onePrefix.length))
+    return prefix !== null && prefix.length >= minPrefixChars
   }
 
   complete(variable: string, prefix: string): readonly string[] {

@@ -22,8 +22,6 @@ export function lookUpInstance(
   entries: readonly InstanceEntry[],
   selector: string,
 ): Result<InstanceEntry, LookupFailure> {
-  const exact = entries.find(({ record }) => record.instanceId === selector)
-  if (exact !== undefined) return ok(exact)
   const prefix = idPrefix(selector)
   if (prefix === null) return fail({ kind: 'none' })
   if (prefix.length < minPrefixChars) return fail({ kind: 'too_short' })

@@ -35,7 +35,7 @@ export function customReadError(
   if (error instanceof ServiceError && error.code === 'resource_not_found') {
     return new ResourceNotFound(uri)
   }
-  if (error instanceof ResourceUriInvalid) return error
+  if (error instanceof ResourceUriInvalid) return new ResourceUriInvalid(error.message)
   log.warn({ err: error, scheme, uri }, 'custom producer failed to read')
   return producerFailure(scheme, 'producer_failed')
 }

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { eventOf, reapedEvent } from '../../../src/server/gateway/change-events.ts'
+import { eventOf } from '../../../src/server/gateway/change-events.ts'
 import type { InstanceChange } from '../../../src/server/gateway/instance-directory.ts'
 import type { RowStatus } from '../../../src/server/gateway/instance-row.ts'
 import { entry } from '../../helpers/memory-directory.ts'
@@ -46,22 +46,13 @@ describe('eventOf', () => {
     ['one appears', { kind: 'appeared', entry: given('live') }, 'instance_appeared'],
     ['a live one goes', { kind: 'gone', entry: given('live') }, 'instance_gone'],
     ['a stale one goes', { kind: 'gone', entry: given('stale') }, 'instance_gone'],
+    ['a dead one goes', { kind: 'gone', entry: given('dead') }, 'ghost_reaped'],
   ]
   for (const [what, change, event] of others) {
     it(`is ${event} when ${what}`, () => {
       expect(eventOf(change, undefined)).to.include({ event, instanceId: 'a1b2c3d4' })
     })
   }
-
-  it('is nothing when a dead one is listed no more, and ghost_reaped when its record is removed', () => {
-    expect(eventOf({ kind: 'gone', entry: given('dead') }, 'dead')).to.equal(null)
-    expect(reapedEvent(given('dead'))).to.deep.equal({
-      event: 'ghost_reaped',
-      dccType: 'blender',
-      instanceId: 'a1b2c3d4',
-      reason: 'its record was removed: why',
-    })
-  })
 
   it('names the record that is not understood, and when it is again', () => {
     const fault = { source: 'x.json', reason: 'no JSON' }

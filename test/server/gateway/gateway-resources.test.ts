@@ -84,6 +84,17 @@ describe('resources of a gateway', () => {
     expect(given.resources.page(undefined)).to.equal(given.resources.page(undefined))
   })
 
+  it('lists a thousand instances at a time, and goes on with offset', async () => {
+    const given = gateway()
+    given.directory.put(...Array.from({ length: 1200 }, () => entry()))
+    const first = await json(given, 'gateway://instances?limit=5000')
+    expect(first).to.include({ total: 1200, capped: true, limit: 1000 })
+    const second = await json(given, 'gateway://instances?offset=1000')
+    expect(second).to.include({ total: 1200, capped: false, offset: 1000 })
+    const rows = [...first.instances, ...second.instances]
+    expect(new Set(rows.map(row => row.instance_id)).size).to.equal(1200)
+  })
+
   it('selects an instance by too few digits with an error that says how many it takes', async () => {
     const given = gateway()
     given.directory.put(entry({ instanceId: id }))

@@ -112,7 +112,8 @@ describe('subscriptions at a gateway', () => {
     [`gateway://instances/${id}`, `gateway://instances/${id.replaceAll('-', '')}`, true],
     ['gateway://instances/A1-B2', 'gateway://instances/a1b2', true],
     ['gateway://instances/%41%31b2?x=1', 'gateway://instances/a1b2', true],
-    ['gateway://instances/xyz', 'gateway://instances/xyz', true],
+    ['gateway://instances/xyz', 'gateway://instances/xyz', false],
+    ['gateway://instances/A1-B', 'gateway://instances/a1b', false],
     [
       'gateway://diagnostics/process?dcc_type=maya',
       'gateway://diagnostics/process?dcc_type=maya',

@@ -50,12 +50,6 @@ describe('lookUpInstance', () => {
       expect(found(selector)).to.deep.equal(expected)
     })
   }
-
-  it('finds by its exact id also what has none of the usual form', () => {
-    const odd = entry({ instanceId: 'farm/7' })
-    const result = lookUpInstance([...entries, odd], 'farm/7')
-    expect(result.ok && result.value).to.equal(odd)
-  })
 })
 
 describe('idPrefix', () => {

@@ -207,11 +207,13 @@ describe('a custom producer that reads', () => {
   it('may call a URI wrong', async () => {
     const { resources } = serving({
       read: () => {
-        throw new ResourceUriInvalid('page must be > 0')
+        // Nothing but the message is bounded in what it may hold.
+        throw new ResourceUriInvalid('page must be > 0', { data: { secret }, hint: secret })
       },
     })
     const error = await errorOf(() => resources.read('docs://a?page=0'))
     expect(error).to.include({ code: 'resource_uri_invalid', message: 'page must be > 0' })
+    expect(error).to.include({ data: undefined, hint: undefined })
   })
 
   const uri = 'docs://a'
