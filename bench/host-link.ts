@@ -1,5 +1,6 @@
 import { makeBlob } from './fixture.ts'
-import { rpcText, withId } from './load/http-text.ts'
+import { callBody, callHeaders, type Call, type Era } from './load/eras.ts'
+import { sessionMark, withId } from './load/http-text.ts'
 import type { Target } from './targets.ts'
 
 const timeoutMs = 20_000
@@ -31,17 +32,21 @@ export async function postArtefact(target: Target, seed: number, size?: number):
   return (JSON.parse(text) as { uri: string }).uri
 }
 
-/** One request outside the load: its result, and how long the answer was. */
+/** One call outside the load: its result, and how long the answer was. */
 export async function askOnce(
   target: Target,
-  headers: Readonly<Record<string, string>>,
-  method: string,
-  params?: Readonly<Record<string, unknown>>,
+  { era, session }: { era: Era; session: string },
+  call: Call,
 ): Promise<{ result: unknown; bytes: number }> {
+  const { method } = call
+  const marked = Object.entries(callHeaders(era, call))
+  const headers = marked.map(
+    ([name, value]) => [name, value.replace(sessionMark, session)] as const,
+  )
   const answer = await fetch(`http://127.0.0.1:${target.port}${target.mcp.path}`, {
     method: 'POST',
-    headers,
-    body: withId(rpcText(method, params), 0),
+    headers: Object.fromEntries(headers),
+    body: withId(callBody(era, call), 0),
     signal: AbortSignal.timeout(timeoutMs),
   })
   const text = await answer.text()

@@ -4,10 +4,13 @@ import { performance } from 'node:perf_hooks'
 import { fileURLToPath } from 'node:url'
 import { parseBenchArguments, type BenchArguments } from './arguments.ts'
 import { Bench } from './bench.ts'
+import type { Era } from './load/eras.ts'
 import { describeMachine } from './machine.ts'
 import { measureLogin, measureSessionLookUp } from './rows/accounts.ts'
 import { measureGet, measurePut } from './rows/artefacts.ts'
+import { measureBeside } from './rows/beside.ts'
 import { measureBlob } from './rows/blob.ts'
+import { rowName } from './rows/eras.ts'
 import { measureFanOut } from './rows/fan-out.ts'
 import { measureInstances } from './rows/instances.ts'
 import { measureList } from './rows/list.ts'
@@ -18,27 +21,38 @@ import { measurePage, measureStorePut } from './rows/store.ts'
 import { measureWhoami } from './rows/whoami.ts'
 import { renderMarkdown, renderText, type Measured } from './table.ts'
 
-const rows: Readonly<Record<string, (bench: Bench) => Promise<Measured>>> = {
-  read: measureRead,
-  list: measureList,
-  blob: measureBlob,
-  fanout: bench =>
+type Row = (bench: Bench) => Promise<Measured>
+
+/** The rows that there are for each era. */
+const rowsOf = (era: Era): Readonly<Record<string, Row>> => ({
+  [rowName('read', era)]: bench => measureRead(bench, era),
+  [rowName('list', era)]: bench => measureList(bench, era),
+  [rowName('blob', era)]: bench => measureBlob(bench, era),
+  [rowName('fanout', era)]: bench =>
     measureFanOut(bench, {
       name: 'fanout',
+      era,
       streams: 200,
       oneAtATime: bench.pick(200, 40),
       burst: 200,
       rounds: bench.pick(5, 2),
     }),
-  'fanout-2000': bench =>
+  [rowName('fanout-2000', era)]: bench =>
     measureFanOut(bench, {
       name: 'fanout-2000',
+      era,
       streams: bench.pick(2000, 1000),
       oneAtATime: bench.pick(20, 5),
       burst: bench.pick(20, 10),
       rounds: bench.pick(3, 2),
     }),
-  memory: measureMemory,
+  [rowName('memory', era)]: bench => measureMemory(bench, era),
+  [rowName('beside', era)]: bench => measureBeside(bench, era),
+})
+
+const rows: Readonly<Record<string, Row>> = {
+  ...rowsOf('session'),
+  ...rowsOf('stateless'),
   put: measurePut,
   get: measureGet,
   'store-put': measureStorePut,
@@ -54,7 +68,7 @@ const help = `usage: npm run bench -- [row…] [--quick] [--markdown] [--json FI
                         [--servers NAME,…] [--entry FILE]
 
 rows: ${Object.keys(rows).join(', ')} (default: all)
---quick      fewer and shorter rounds (under 2 minutes instead of 12)
+--quick      fewer and shorter rounds (under 4 minutes instead of 20)
 --markdown   tables for docs/performance.md
 --json FILE  every figure of every round
 --servers    only these, in one run
@@ -62,7 +76,7 @@ rows: ${Object.keys(rows).join(', ')} (default: all)
 `
 
 /** A run over this starts no further row. */
-const limitMs = { full: 12 * 60_000, quick: 2 * 60_000 }
+const limitMs = { full: 20 * 60_000, quick: 4 * 60_000 }
 
 const defaultEntry = fileURLToPath(new URL('../bin/run.js', import.meta.url))
 

@@ -11,6 +11,8 @@ export { defaultLimits, type Limits, type McpHttpConfig } from './server/options
 export type { ResourceRegistry } from './server/resources/registry.ts'
 export type {
   BlobContent,
+  CompletionContext,
+  CompletionValues,
   Content,
   Descriptor,
   EncodedBlob,
@@ -19,6 +21,7 @@ export type {
   Template,
   TextContent,
 } from './server/resources/producer.ts'
+export type { Annotations, Icon } from './server/resources/hints.ts'
 export {
   ResourceNotEnabled,
   ResourceNotFound,

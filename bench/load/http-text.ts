@@ -47,8 +47,3 @@ export function withId(text: string, number: number): string {
 
 /** The smallest id of seven digits: every request of a kind is then equally long. */
 export const firstId = 1_000_000
-
-/** The headers of a POST in this session, for requests outside the load. */
-export function headersOf(session: string): Record<string, string> {
-  return { ...sessionHeaders, 'Mcp-Session-Id': session }
-}

@@ -1,7 +1,8 @@
 import type { Socket } from 'node:net'
 import { performance } from 'node:perf_hooks'
 import { Connection, openSocket } from './connection.ts'
-import { requestText, sessionMark, protocolVersion, type Place } from './http-text.ts'
+import { streamText, type Era } from './eras.ts'
+import { sessionMark, withId, type Place } from './http-text.ts'
 import { NeedleCounter } from './needle-counter.ts'
 import { expectStatus, openSession, sessionTexts } from './sessions.ts'
 
@@ -25,25 +26,23 @@ export class Streams {
     this.lastAtMs = new Float64Array(count)
   }
 
-  /** `count` sessions, each subscribed to `uri`, each with its GET stream open. */
-  static async open(place: Place, uri: string, count: number): Promise<Streams> {
+  /** `count` streams of updates of `uri`: GETs of as many subscribed sessions, or listens. */
+  static async open(place: Place, uri: string, count: number, era: Era): Promise<Streams> {
     const streams = new Streams(count)
     const texts = sessionTexts(place, uri)
-    const headers = {
-      Accept: 'text/event-stream',
-      'Mcp-Session-Id': sessionMark,
-      'MCP-Protocol-Version': protocolVersion,
-    }
-    const get = requestText('GET', { ...place, headers })
+    const text = streamText(era, place, uri)
     let next = 0
     const opener = async () => {
       const connection = await Connection.open(place.port)
+      const requestOf = async (index: number) => {
+        if (era === 'stateless') return withId(text, index)
+        const session = await openSession(connection, texts)
+        await expectStatus(connection, texts.subscribe.replace(sessionMark, session), 200)
+        return text.replace(sessionMark, session)
+      }
       try {
         for (let index = next++; index < count; index = next++) {
-          const session = await openSession(connection, texts)
-          const subscribe = texts.subscribe.replace(sessionMark, session)
-          await expectStatus(connection, subscribe, 200)
-          await streams.#attach(index, place.port, get.replace(sessionMark, session))
+          await streams.#attach(index, place.port, await requestOf(index))
         }
       } finally {
         connection.close()
@@ -108,7 +107,7 @@ export class Streams {
     })
     socket.once('data', (data: Buffer) => {
       if (data.toString('latin1', 9, 12) === '200') answered.resolve()
-      else answered.reject(new Error(`GET was answered ${data.toString('latin1', 9, 12)}`))
+      else answered.reject(new Error(`a stream was answered ${data.toString('latin1', 9, 12)}`))
     })
     socket.on('data', (data: Buffer) => this.#heard(index, counter.feed(data)))
     socket.write(request, 'latin1')

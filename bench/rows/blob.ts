@@ -3,27 +3,34 @@ import type { Bench } from '../bench.ts'
 import { compare, startAll } from '../compare.ts'
 import { blobMime } from '../fixture.ts'
 import { postArtefact } from '../host-link.ts'
+import type { Call, Era } from '../load/eras.ts'
 import type { Measured } from '../table.ts'
-import { noteDifference, requestColumns, requestEntry, type Call } from './requests.ts'
+import { rowName, speakersOf, titleEnd } from './eras.ts'
+import { noteDifference, requestColumns, requestEntry } from './requests.ts'
 
 const connections = 4
 /** Encoded 171 MiB, far more than the 64 MiB that `serve` keeps encoded. */
 const coldArtefacts = 32
 
 /** resources/read of a 4 MiB artefact: always the same one, and one of many in turn. */
-export async function measureBlob(bench: Bench): Promise<Measured> {
+export async function measureBlob(bench: Bench, era: Era): Promise<Measured> {
   const notes: string[] = []
-  const targets = await startAll(bench, bench.settings.targets, notes)
+  const targets = await startAll(bench, speakersOf(era, bench.settings.targets), notes)
   const load = bench.startLoad()
   const { blobUri, blobFile } = bench.fixture
   const hot = readCall(blobUri)
   const contents = [{ uri: blobUri, mimeType: blobMime, blob: await readFile(blobFile, 'base64') }]
-  const times = { connections, warmMs: bench.pick(1000, 300), measureMs: bench.pick(1000, 300) }
+  const times = {
+    era,
+    connections,
+    warmMs: bench.pick(1000, 300),
+    measureMs: bench.pick(1000, 300),
+  }
   const entries = targets.flatMap(target => {
     const ours = target.name === 'serve'
     const prepareHot = async (session: string, found: string[]) => {
       if (ours) await postArtefact(target, 0)
-      await noteDifference(target, session, hot, { contents }, found)
+      await noteDifference(target, { era, session, call: hot }, { contents }, found)
       return [hot]
     }
     const prepareCold = async () => {
@@ -41,8 +48,8 @@ export async function measureBlob(bench: Bench): Promise<Measured> {
   })
   const compared = await compare(entries, bench.pick(5, 3))
   return {
-    name: 'blob',
-    title: `resources/read, blob of 4 MiB, ${connections} connections`,
+    name: rowName('blob', era),
+    title: `resources/read, blob of 4 MiB, ${connections} connections${titleEnd(era)}`,
     reference: 'bare-http',
     columns: [...requestColumns, { title: 'MB/s', figure: 'mbps', show: 'value' }],
     rounds: compared.rounds,

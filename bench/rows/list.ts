@@ -2,19 +2,20 @@ import type { Bench } from '../bench.ts'
 import { compare, startAll } from '../compare.ts'
 import type { Descriptor, Fixture } from '../fixture.ts'
 import { askOnce, postArtefact, postScene } from '../host-link.ts'
-import { headersOf } from '../load/http-text.ts'
+import type { Era } from '../load/eras.ts'
 import type { Measured } from '../table.ts'
 import type { Target } from '../targets.ts'
+import { rowName, speakersOf, titleEnd } from './eras.ts'
 import { noteDifference, openSessions, requestColumns, requestEntry } from './requests.ts'
 
 const connections = 16
 const wanted = 8
 
 /** resources/list of eight; the others list, byte for byte, what `serve` lists. */
-export async function measureList(bench: Bench): Promise<Measured> {
+export async function measureList(bench: Bench, era: Era): Promise<Measured> {
   const notes: string[] = []
   const load = bench.startLoad()
-  const names = bench.settings.targets
+  const names = speakersOf(era, bench.settings.targets)
   const ours = await startAll(
     bench,
     names.filter(name => name === 'serve'),
@@ -22,8 +23,8 @@ export async function measureList(bench: Bench): Promise<Measured> {
   )
   let fixture: Fixture = bench.fixture
   for (const target of ours) {
-    const [session = ''] = await openSessions(load, target, 1)
-    fixture = { ...fixture, descriptors: await fillList(target, session, fixture) }
+    const [session = ''] = await openSessions(load, target, 1, era)
+    fixture = { ...fixture, descriptors: await fillList(target, { era, session }, fixture) }
   }
   const others = names.filter(name => name !== 'serve')
   const targets = [...(await startAll(bench, others, notes, { fixture })), ...ours]
@@ -31,11 +32,12 @@ export async function measureList(bench: Bench): Promise<Measured> {
   const entries = targets.map(target =>
     requestEntry(load, {
       name: target.name,
+      era,
       target,
       connections,
       prepare: async (session, found) => {
         const expected = { resources: fixture.descriptors }
-        await noteDifference(target, session, call, expected, found)
+        await noteDifference(target, { era, session, call }, expected, found)
         return [call]
       },
       warmMs: bench.pick(1500, 400),
@@ -44,8 +46,8 @@ export async function measureList(bench: Bench): Promise<Measured> {
   )
   const compared = await compare(entries, bench.pick(5, 3))
   return {
-    name: 'list',
-    title: `resources/list, ${fixture.descriptors.length} resources, ${connections} connections`,
+    name: rowName('list', era),
+    title: `resources/list, ${fixture.descriptors.length} resources, ${connections} connections${titleEnd(era)}`,
     reference: 'bare-http',
     columns: requestColumns,
     rounds: compared.rounds,
@@ -56,13 +58,13 @@ export async function measureList(bench: Bench): Promise<Measured> {
 /** Adds small artefacts until the server lists as many resources as wanted. */
 async function fillList(
   target: Target,
-  session: string,
+  caller: { readonly era: Era; readonly session: string },
   fixture: Fixture,
 ): Promise<readonly Descriptor[]> {
   await postScene(target, fixture.sceneText)
   let listed: readonly Descriptor[] = []
   for (let seed = 0; seed < wanted; seed++) {
-    const { result } = await askOnce(target, headersOf(session), 'resources/list')
+    const { result } = await askOnce(target, caller, { method: 'resources/list' })
     listed = (result as { resources: Descriptor[] }).resources
     if (listed.length >= wanted) break
     await postArtefact(target, seed, 1024)

@@ -2,15 +2,17 @@ import type { Bench } from '../bench.ts'
 import { compare, startAll } from '../compare.ts'
 import { sceneUri } from '../fixture.ts'
 import { postScene } from '../host-link.ts'
+import type { Era } from '../load/eras.ts'
 import type { Measured } from '../table.ts'
+import { rowName, speakersOf, titleEnd } from './eras.ts'
 import { noteDifference, requestColumns, requestEntry } from './requests.ts'
 
 const connections = 16
 
 /** resources/read of a scene of 2 KB: guards on, audit wired, access log written to a file. */
-export async function measureRead(bench: Bench): Promise<Measured> {
+export async function measureRead(bench: Bench, era: Era): Promise<Measured> {
   const notes: string[] = []
-  const targets = await startAll(bench, bench.settings.targets, notes)
+  const targets = await startAll(bench, speakersOf(era, bench.settings.targets), notes)
   const load = bench.startLoad()
   const { sceneText } = bench.fixture
   const call = { method: 'resources/read', params: { uri: sceneUri } }
@@ -18,11 +20,12 @@ export async function measureRead(bench: Bench): Promise<Measured> {
   const entries = targets.map(target =>
     requestEntry(load, {
       name: target.name,
+      era,
       target,
       connections,
       prepare: async (session, found) => {
         await postScene(target, sceneText)
-        await noteDifference(target, session, call, { contents }, found)
+        await noteDifference(target, { era, session, call }, { contents }, found)
         return [call]
       },
       warmMs: bench.pick(1500, 400),
@@ -31,8 +34,8 @@ export async function measureRead(bench: Bench): Promise<Measured> {
   )
   const compared = await compare(entries, bench.pick(7, 3))
   return {
-    name: 'read',
-    title: `resources/read, 2 KB of JSON, ${connections} connections`,
+    name: rowName('read', era),
+    title: `resources/read, 2 KB of JSON, ${connections} connections${titleEnd(era)}`,
     reference: 'bare-http',
     columns: requestColumns,
     rounds: compared.rounds,

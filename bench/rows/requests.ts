@@ -4,7 +4,7 @@ import type { Load } from '../bench.ts'
 import { withServerCpu, type Entry } from '../compare.ts'
 import { askOnce } from '../host-link.ts'
 import type { ClosedLoopResult } from '../load/closed-loop.ts'
-import { headersOf, requestText, rpcText, sessionHeaders } from '../load/http-text.ts'
+import { callText, type Call, type Era } from '../load/eras.ts'
 import type { Figures } from '../stats.ts'
 import type { Column } from '../table.ts'
 import type { Target } from '../targets.ts'
@@ -21,18 +21,19 @@ export const requestColumns: readonly Column[] = [
   { title: 'server cpu', figure: 'serverCpu', show: 'value' },
 ]
 
-export interface Call {
-  readonly method: string
-  readonly params?: Readonly<Record<string, unknown>>
-}
-
 /** Texts of POSTs to the MCP endpoint, with the marks the load generator fills. */
-export function callTexts(target: Target, calls: readonly Call[]): string[] {
-  const place = { ...target.mcp, headers: sessionHeaders }
-  return calls.map(({ method, params }) => requestText('POST', place, rpcText(method, params)))
+export function callTexts(era: Era, target: Target, calls: readonly Call[]): string[] {
+  return calls.map(call => callText(era, target.mcp, call))
 }
 
-export function openSessions(load: Load, target: Target, count: number): Promise<string[]> {
+/** One for each connection; empty where the era has none. */
+export function openSessions(
+  load: Load,
+  target: Target,
+  count: number,
+  era: Era,
+): Promise<string[]> {
+  if (era === 'stateless') return Promise.resolve(new Array<string>(count).fill(''))
   return load.ask<string[]>('openSessions', { place: target.mcp, count })
 }
 
@@ -55,6 +56,7 @@ export async function underLoad(
   )
   const { completed, elapsedMs, serverCpuMs, p50Ms, p99Ms, loadCpu } = result
   return {
+    completed,
     rps: (completed / elapsedMs) * 1000,
     cpuUs: (serverCpuMs * 1000) / completed,
     bytes: result.bytes / completed,
@@ -68,6 +70,7 @@ export async function underLoad(
 
 export interface RequestEntry {
   readonly name: string
+  readonly era: Era
   readonly target: Target
   readonly connections: number
   /** Stores what will be asked for and says what to ask, in turn. */
@@ -76,16 +79,16 @@ export interface RequestEntry {
   readonly measureMs: number
 }
 
-/** An entry that asks one server the same calls again and again, each connection in its session. */
+/** An entry that asks one server the same calls again and again, on each connection. */
 export function requestEntry(load: Load, options: RequestEntry): Entry {
-  const { name, target, connections } = options
+  const { name, era, target, connections } = options
   let texts: readonly string[] = []
   let sessions: readonly string[] = []
   return {
     name,
     prepare: async notes => {
-      sessions = await openSessions(load, target, connections)
-      texts = callTexts(target, await options.prepare(sessions[0] ?? '', notes))
+      sessions = await openSessions(load, target, connections, era)
+      texts = callTexts(era, target, await options.prepare(sessions[0] ?? '', notes))
       await underLoad(load, target, texts, sessions, options.warmMs)
     },
     measure: () => underLoad(load, target, texts, sessions, options.measureMs),
@@ -95,16 +98,22 @@ export function requestEntry(load: Load, options: RequestEntry): Entry {
 /** Compares one answer outside the load with what it must carry; a difference is a note. */
 export async function noteDifference(
   target: Target,
-  session: string,
-  call: Call,
+  asked: { readonly era: Era; readonly session: string; readonly call: Call },
   expected: unknown,
   notes: string[],
 ): Promise<void> {
-  const { method, params } = call
-  const { result, bytes } = await askOnce(target, headersOf(session), method, params)
-  if (isDeepStrictEqual(result, expected)) return
+  const { method } = asked.call
+  const { result, bytes } = await askOnce(target, asked, asked.call)
+  if (isDeepStrictEqual(withoutOpening(asked.era, result), expected)) return
   const wanted = JSON.stringify(expected).length
   notes.push(
     `${target.name}: the result of ${method} is not the reference's (an answer of ${bytes} bytes; the reference's result has ${wanted})`,
   )
+}
+
+/** Without the members that each server of the stateless era fills in its own way. */
+function withoutOpening(era: Era, result: unknown): unknown {
+  if (era === 'session') return result
+  const { resultType, ttlMs, cacheScope, _meta, ...own } = result as Record<string, unknown>
+  return resultType === 'complete' ? own : { resultType, ...own }
 }

@@ -8,21 +8,36 @@ import { join } from 'node:path'
 import { readFixture, sceneUri } from '../fixture.ts'
 import { listenAndAnnounce } from './announce.ts'
 import { putDurably, sendFile } from './plain-files.ts'
-import { initializeResult, resultOf, updateEvent } from './protocol.ts'
+import {
+  acknowledgementEvent,
+  initializeResult,
+  isStateless,
+  resultOf,
+  statelessOpening,
+  updateEvent,
+} from './protocol.ts'
 
 const fixture = readFixture()
 const uploads = join(fixture.folder, 'uploads')
-const streams = new Set<ServerResponse>()
+/** Each with the update as it goes to that stream. */
+const streams = new Map<ServerResponse, Buffer>()
 const update = Buffer.from(updateEvent(sceneUri))
 
+const inSessions = answersAfter({})
+const stateless = answersAfter(statelessOpening)
+const empty = beforeId({})
+const initialized = beforeId(initializeResult)
+
 /** The id comes last, so that all before it is the same bytes each time. */
-const answers = {
-  scene: beforeId(resultOf(fixture, 'resources/read', sceneUri)),
-  list: beforeId(resultOf(fixture, 'resources/list', '')),
-  empty: beforeId({}),
-  initialize: beforeId(initializeResult),
+function answersAfter(opening: object) {
+  const answer = (method: string, uri: string) =>
+    beforeId({ ...opening, ...resultOf(fixture, method, uri) })
+  return {
+    scene: answer('resources/read', sceneUri),
+    list: answer('resources/list', ''),
+    blob: Buffer.from(answer('resources/read', fixture.blobUri)),
+  }
 }
-const blob = Buffer.from(beforeId(resultOf(fixture, 'resources/read', fixture.blobUri)))
 
 function beforeId(result: unknown): string {
   return `{"jsonrpc":"2.0","result":${JSON.stringify(result)},"id":`
@@ -50,16 +65,20 @@ function onGet(request: IncomingMessage, response: ServerResponse): void {
     sendFile(response, fixture.blobFile, fixture.blob.length)
     return
   }
+  openStream(response, update)
+}
+
+function openStream(response: ServerResponse, update: Buffer): void {
   response.writeHead(200, { 'Content-Type': 'text/event-stream', 'Cache-Control': 'no-cache' })
   response.flushHeaders()
-  streams.add(response)
+  streams.set(response, update)
   response.on('close', () => streams.delete(response))
 }
 
 function onPost(request: IncomingMessage, response: ServerResponse, body: Buffer): void {
-  if (request.url === '/mcp') onMessage(response, body)
+  if (request.url === '/mcp') onMessage(request, response, body)
   else if (request.url === '/host/v1/scene') {
-    for (const stream of streams) stream.write(update)
+    for (const [stream, update] of streams) stream.write(update)
     sendText(response, '{"ok":true}')
   } else {
     void putDurably(uploads, body).then(hex => {
@@ -69,7 +88,7 @@ function onPost(request: IncomingMessage, response: ServerResponse, body: Buffer
   }
 }
 
-function onMessage(response: ServerResponse, body: Buffer): void {
+function onMessage(request: IncomingMessage, response: ServerResponse, body: Buffer): void {
   const text = body.toString('latin1')
   const idAt = text.indexOf('"id":')
   if (idAt === -1) {
@@ -77,16 +96,20 @@ function onMessage(response: ServerResponse, body: Buffer): void {
     return
   }
   const id = text.slice(idAt + 5, idAt + 12)
+  const answers = isStateless(request) ? stateless : inSessions
   if (text.includes('resources/read')) {
     if (text.includes(sceneUri)) sendText(response, `${answers.scene}${id}}`)
-    else sendBlob(response, id)
+    else sendBlob(response, answers.blob, id)
   } else if (text.includes('resources/list')) {
     sendText(response, `${answers.list}${id}}`)
   } else if (text.includes('"initialize"')) {
     response.setHeader('Mcp-Session-Id', randomUUID())
-    sendText(response, `${answers.initialize}${id}}`)
+    sendText(response, `${initialized}${id}}`)
+  } else if (text.includes('subscriptions/listen')) {
+    openStream(response, Buffer.from(updateEvent(sceneUri, Number(id))))
+    response.write(acknowledgementEvent(sceneUri, Number(id)))
   } else {
-    sendText(response, `${answers.empty}${id}}`)
+    sendText(response, `${empty}${id}}`)
   }
 }
 
@@ -96,7 +119,7 @@ function sendText(response: ServerResponse, text: string): void {
   response.end(text, 'latin1')
 }
 
-function sendBlob(response: ServerResponse, id: string): void {
+function sendBlob(response: ServerResponse, blob: Buffer, id: string): void {
   response.setHeader('Content-Type', 'application/json')
   response.setHeader('Content-Length', blob.length + id.length + 1)
   response.cork()

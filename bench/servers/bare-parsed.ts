@@ -3,7 +3,15 @@ import { randomUUID } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { readFixture, sceneUri } from '../fixture.ts'
 import { listenAndAnnounce } from './announce.ts'
-import { initializeResult, resultOf, updateEvent, type Message } from './protocol.ts'
+import {
+  acknowledgementEvent,
+  initializeResult,
+  isStateless,
+  resultOf,
+  statelessOpening,
+  updateEvent,
+  type Message,
+} from './protocol.ts'
 
 interface Session {
   readonly subscribed: Set<string>
@@ -12,6 +20,7 @@ interface Session {
 
 const fixture = readFixture()
 const sessions = new Map<string, Session>()
+const listening = new Map<ServerResponse, number>()
 
 listenAndAnnounce(
   createServer((request, response) => {
@@ -26,6 +35,10 @@ async function onPost(request: IncomingMessage, response: ServerResponse): Promi
   if (request.url === '/host/v1/scene') {
     sceneChanged()
     sendJson(response, { ok: true })
+    return
+  }
+  if (isStateless(request)) {
+    onStateless(response, message)
     return
   }
   if (message.method === 'initialize') {
@@ -48,6 +61,19 @@ async function onPost(request: IncomingMessage, response: ServerResponse): Promi
   }
 }
 
+function onStateless(response: ServerResponse, { id = 0, method, params }: Message): void {
+  const uri = params?.uri ?? ''
+  if (method !== 'subscriptions/listen') {
+    const result = { ...statelessOpening, ...resultOf(fixture, method, uri) }
+    sendJson(response, { jsonrpc: '2.0', id, result })
+    return
+  }
+  listening.set(response, id)
+  response.on('close', () => listening.delete(response))
+  response.writeHead(200, { 'Content-Type': 'text/event-stream', 'Cache-Control': 'no-cache' })
+  response.write(acknowledgementEvent(sceneUri, id))
+}
+
 function openStream(request: IncomingMessage, response: ServerResponse): void {
   const session = find(request)
   if (session === undefined) {
@@ -65,6 +91,7 @@ function sceneChanged(): void {
   for (const session of sessions.values()) {
     if (session.subscribed.has(sceneUri)) session.stream?.write(event)
   }
+  for (const [stream, id] of listening) stream.write(updateEvent(sceneUri, id))
 }
 
 function find(request: IncomingMessage): Session | undefined {

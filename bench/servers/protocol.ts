@@ -1,6 +1,8 @@
 /** The little of MCP that the hand-written comparison servers speak. */
 import { sceneUri, type LoadedFixture } from '../fixture.ts'
+import { metaKeys, statelessVersion } from '../load/eras.ts'
 import { protocolVersion } from '../load/http-text.ts'
+import type { IncomingMessage } from 'node:http'
 
 export const initializeResult = {
   protocolVersion,
@@ -15,7 +17,7 @@ export interface Message {
 }
 
 /** What an answer carries, for a method that needs no session. */
-export function resultOf(fixture: LoadedFixture, method: string, uri: string): unknown {
+export function resultOf(fixture: LoadedFixture, method: string, uri: string): object {
   if (method === 'resources/list') return { resources: fixture.descriptors }
   if (method !== 'resources/read') return {}
   if (uri === sceneUri) {
@@ -24,13 +26,35 @@ export function resultOf(fixture: LoadedFixture, method: string, uri: string): u
   return { contents: [{ uri, mimeType: fixture.blobMime, blob: base64Of(fixture) }] }
 }
 
-export function updateEvent(uri: string): string {
-  return `event: message\ndata: ${updateText(uri)}\n\n`
+/** What revision 2026-07-28 puts before the members of a result. */
+export const statelessOpening = {
+  resultType: 'complete',
+  _meta: { [metaKeys.serverInfo]: { name: 'bench', title: 'bench server', version: '0.1.0' } },
+  ttlMs: 0,
+  cacheScope: 'private',
 }
 
-export function updateText(uri: string): string {
+export function isStateless(request: IncomingMessage): boolean {
+  return request.headers['mcp-protocol-version'] === statelessVersion
+}
+
+/** With the id of the listen it goes to, or, in a session, without. */
+export function updateEvent(uri: string, listenId?: number): string {
+  return `event: message\ndata: ${updateText(uri, listenId)}\n\n`
+}
+
+export function updateText(uri: string, listenId?: number): string {
   const method = 'notifications/resources/updated'
-  return JSON.stringify({ jsonrpc: '2.0', method, params: { uri } })
+  const own = listenId === undefined ? {} : { _meta: { [metaKeys.subscriptionId]: listenId } }
+  return JSON.stringify({ jsonrpc: '2.0', method, params: { uri, ...own } })
+}
+
+/** What the client of a listen is told first. */
+export function acknowledgementEvent(uri: string, listenId: number): string {
+  const method = 'notifications/subscriptions/acknowledged'
+  const notifications = { resourceSubscriptions: [uri] }
+  const params = { _meta: { [metaKeys.subscriptionId]: listenId }, notifications }
+  return `event: message\ndata: ${JSON.stringify({ jsonrpc: '2.0', method, params })}\n\n`
 }
 
 const encodings = new WeakMap<LoadedFixture, string>()

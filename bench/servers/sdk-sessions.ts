@@ -2,6 +2,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { sceneUri } from '../fixture.ts'
 import { listenAndAnnounce } from './announce.ts'
+import { isStateless } from './protocol.ts'
 
 export interface SdkSession {
   readonly subscribed: Set<string>
@@ -9,16 +10,25 @@ export interface SdkSession {
   sendUpdated(uri: string): Promise<void>
 }
 
+/** What answers the stateless era, where the SDK has it. */
+export interface SdkStateless {
+  handle(request: IncomingMessage, response: ServerResponse): Promise<void>
+  sendUpdated(uri: string): void
+}
+
 /** `open` makes a session that calls `opened` when the client has got its id. */
 export function serveSessions(
   open: (opened: (id: string, session: SdkSession) => void) => Promise<SdkSession>,
+  stateless?: SdkStateless,
 ): void {
   const sessions = new Map<string, SdkSession>()
 
   listenAndAnnounce(
     createServer((request, response) => {
       if (request.url === '/host/v1/scene') onScene(request, response)
-      else void onMcp(request, response)
+      else if (stateless !== undefined && isStateless(request)) {
+        void stateless.handle(request, response)
+      } else void onMcp(request, response)
     }),
   )
 
@@ -38,6 +48,7 @@ export function serveSessions(
       for (const session of sessions.values()) {
         if (session.subscribed.has(sceneUri)) session.sendUpdated(sceneUri).catch(() => {})
       }
+      stateless?.sendUpdated(sceneUri)
       const body = '{"ok":true}'
       response.writeHead(200, { 'Content-Length': body.length }).end(body)
     })

@@ -1,10 +1,11 @@
 import { isIP } from 'node:net'
+import { withoutBrackets } from '../lib/address.ts'
 import { ServiceError } from '../lib/errors.ts'
 import { parseOrigin } from '../lib/web-origin.ts'
 
 /** The flags of every server that say where it listens and who may ask. */
 export function checkHost(value: string): string {
-  const host = value.replace(/^\[(.*)\]$/, '$1')
+  const host = withoutBrackets(value)
   if (isIP(host) !== 0 || /^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/i.test(host)) return host
   throw usage(`--host ${value} is neither an address nor a host name`)
 }

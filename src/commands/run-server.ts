@@ -12,6 +12,9 @@ export interface OutputOptions {
   quiet: boolean
 }
 
+/** What is said on stdout with `--json`. */
+export type SaidLine = { readonly event: string } & Readonly<Record<string, unknown>>
+
 /** What every server of the program has in common once it runs. */
 interface Running {
   stop(): Promise<void>
@@ -20,8 +23,15 @@ interface Running {
 }
 
 export interface ServerRun<Handle extends Running> {
-  /** Rejects when `cancelled` is aborted before it listens. */
-  readonly start: (log: ProgramLog, cancelled: AbortSignal) => Promise<Handle>
+  /**
+   * Rejects when `cancelled` is aborted before it listens. `say` is for news before that: a line of
+   * `--json`, nothing otherwise.
+   */
+  readonly start: (
+    log: ProgramLog,
+    cancelled: AbortSignal,
+    say: (line: SaidLine) => void,
+  ) => Promise<Handle>
   /** For whoever started the program: everything needed to connect, no secret. */
   readonly listening: (handle: Handle) => Readonly<Record<string, unknown>>
   readonly banner: (handle: Handle, colour: boolean) => string
@@ -46,7 +56,10 @@ export async function runServer<Handle extends Running>(
   const signals = watchStopSignals()
   try {
     const cancel = new AbortController()
-    const starting = run.start(log, cancel.signal).catch(explainPort)
+    const say = (line: SaidLine): void => {
+      if (json) process.stdout.write(`${JSON.stringify(line)}\n`)
+    }
+    const starting = run.start(log, cancel.signal, say).catch(explainPort)
     const early = await Promise.race([signals.received, starting.then(() => null)])
     if (early !== null) {
       cancel.abort()
@@ -58,10 +71,7 @@ export async function runServer<Handle extends Running>(
     }
     const handle = await starting
     const { url, ...facts } = run.listening(handle)
-    if (json) {
-      const line = { event: 'listening', url, pid: process.pid, ...facts }
-      process.stdout.write(`${JSON.stringify(line)}\n`)
-    }
+    say({ event: 'listening', url, pid: process.pid, ...facts })
     if (readable && !json && !quiet) log.print(run.banner(handle, colour))
     else log.info({ url, ...facts }, 'listening')
     await untilStopped(handle, signals.received, log, limitMs)
@@ -104,6 +114,8 @@ async function ending(
 /** Names who holds the port. */
 export async function explainPort(error: unknown): Promise<never> {
   if (!(error instanceof ServiceError) || error.code !== 'port_in_use') throw error
+  // Named already, by what it said of itself.
+  if (error.data?.holder !== undefined) throw error
   const port = error.data?.port
   const holder = typeof port === 'number' ? await findPortHolder(port) : null
   const by = holder === null ? 'another program' : `process ${holder.pid} (${holder.command})`

@@ -1,8 +1,8 @@
 import { checkSecretText } from '../lib/secret-file.ts'
-import { defaultLimits, resolveLimits } from '../server/options.ts'
+import type { GatewayLimits } from '../server/gateway/limits.ts'
 import type { ServeOptions } from '../server/serve-options.ts'
 import { usage } from './address-flags.ts'
-import { readLimitFlags } from './limit-flag.ts'
+import { readServerLimits } from './gateway-settings.ts'
 import {
   type AddressFlags,
   checkPath,
@@ -21,6 +21,8 @@ export interface ServeFlags extends AddressFlags, KeyFlags {
   resources: boolean
   'scene-file'?: string | undefined
   'host-token-file'?: string | undefined
+  gateway?: boolean | undefined
+  'gateway-port'?: number | undefined
   limit?: string[] | undefined
 }
 
@@ -28,7 +30,7 @@ export type ServeSettings = Omit<ServeOptions, 'log' | 'accessLog'>
 
 const maxNameChars = 200
 
-const serverLimits = { names: Object.keys(defaultLimits), check: resolveLimits }
+const defaultGatewayPort = 9765
 
 /**
  * Flags and environment as checked settings. Throws `usage_invalid` naming the flag, or
@@ -43,13 +45,15 @@ export async function readServeSettings(
   const registryDir = readRegistryDir(flags, env)
   const sceneFile = checkPath('scene-file', flags['scene-file'])
   const hostTokenFile = checkPath('host-token-file', flags['host-token-file'])
+  const { limits, gatewayLimits } = readServerLimits(flags.limit ?? [])
+  const gateway = readGateway(flags, gatewayLimits)
   const hostTokenEnv = env.SERVICE_HOST_TOKEN || null
   return {
     ...address,
     dccType: checkDccType(flags['dcc-type']),
     artefacts: flags.artefacts,
     resources: flags.resources,
-    limits: readLimitFlags(flags.limit ?? [], [serverLimits]),
+    limits,
     ...(flags.name !== undefined && { name: checkName(flags.name) }),
     ...(registryDir !== undefined && { registryDir }),
     ...(sceneFile !== undefined && { sceneFile }),
@@ -58,7 +62,22 @@ export async function readServeSettings(
       hostTokenEnv: checkSecretText(hostTokenEnv, 'SERVICE_HOST_TOKEN'),
     }),
     ...(apiKey !== null && { apiKey }),
+    ...(gateway !== null && { gateway }),
   }
+}
+
+function readGateway(
+  flags: ServeFlags,
+  limits: Partial<GatewayLimits>,
+): Required<ServeOptions>['gateway'] | null {
+  const { gateway = false, 'gateway-port': port = defaultGatewayPort } = flags
+  if (gateway) return { port, limits }
+  if (flags['gateway-port'] !== undefined) {
+    throw usage('--gateway-port is for --gateway', 'add --gateway')
+  }
+  const [name] = Object.keys(limits)
+  if (name !== undefined) throw usage(`--limit ${name} is for --gateway`, 'add --gateway')
+  return null
 }
 
 function checkDccType(value: string): string {

@@ -81,6 +81,16 @@ token that the application presents; without it one is made for each run), SERVI
       description: 'file with the token the application presents',
       helpValue: 'FILE',
     }),
+    gateway: Flags.boolean({
+      description: 'compete for the gateway of this machine, and stand by behind another',
+      default: false,
+    }),
+    'gateway-port': Flags.integer({
+      description: 'TCP port of the gateway, with --gateway [default: 9765]',
+      helpValue: 'PORT',
+      min: 1,
+      max: 65_535,
+    }),
     ...keyFlags,
     ...runFlags('maxSessions=20000'),
   }

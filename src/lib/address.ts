@@ -12,6 +12,11 @@ export function isWildcard(host: string): boolean {
   return host === '0.0.0.0' || host === '::'
 }
 
+/** An IPv6 address as it is without the brackets that it has in a URL; any other host as it is. */
+export function withoutBrackets(host: string): string {
+  return host.replace(/^\[(.*)\]$/, '$1')
+}
+
 /** The address of a server bound to `host`, for a client on the same machine. */
 export function localBase(host: string, port: number): string {
   if (isWildcard(host)) return `http://127.0.0.1:${port}`

@@ -21,6 +21,7 @@ export type ErrorCode =
   | 'listen_failed'
   | 'registry_dir_unsafe'
   | 'file_exists'
+  | 'entry_exists'
   | 'storage_failed'
   | 'storage_full'
   | 'resource_not_found'

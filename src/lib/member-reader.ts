@@ -45,14 +45,18 @@ export class MemberReader {
     return this.refuse(name, 'must be a string')
   }
 
+  /** Any text of at most `maxChars`. */
+  shortText(name: string, maxChars: number): string | undefined {
+    const value = this.text(name)
+    if (value === undefined || value.length <= maxChars) return value
+    return this.refuse(name, `must not be longer than ${maxChars} characters`)
+  }
+
   /** A non-empty text of at most `maxChars`, fit for one line of a log. */
   name(name: string, maxChars: number): string | undefined {
-    const value = this.text(name)
+    const value = this.shortText(name, maxChars)
     if (value === undefined) return undefined
     if (value === '') return this.refuse(name, 'must not be empty')
-    if (value.length > maxChars) {
-      return this.refuse(name, `must not be longer than ${maxChars} characters`)
-    }
     if (control.test(value)) return this.refuse(name, 'must not have control characters')
     return value
   }

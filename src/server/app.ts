@@ -3,6 +3,7 @@ import type { Socket } from 'node:net'
 import { getRequestListener, RequestError } from '@hono/node-server'
 import { ServiceError } from '../lib/errors.ts'
 import type { Logger } from '../lib/logger.ts'
+import { residentPath } from './gateway/resident.ts'
 import type { AccessLog } from './http/access-log.ts'
 import { type AuthPolicy, type AuthOutcome, challenge } from './http/authentication.ts'
 import type { Cors } from './http/cors.ts'
@@ -14,14 +15,14 @@ import { refuseUpgrade } from './http/refused-upgrade.ts'
 import { parseTarget } from './http/request-target.ts'
 import type { Upgrades } from './listen.ts'
 import type { McpEndpoint } from './mcp/endpoint.ts'
-import { rpcCodes } from './mcp/errors.ts'
-import { errorMessage, JsonText } from './mcp/json-text.ts'
+import { JsonText } from './mcp/json-text.ts'
+import { refusalMessage } from './mcp/refusal.ts'
 import type { RequestNotes } from './mcp/request-notes.ts'
 import { sendRefusal } from './mcp/send.ts'
 import type { Limits } from './options.ts'
 
 export interface AppParts {
-  mcp: McpEndpoint
+  mcp: Pick<McpEndpoint, 'handle'>
   auth: AuthPolicy
   guard: Guard
   cors: Cors
@@ -32,6 +33,8 @@ export interface AppParts {
   /** `/artefacts/sha256/<hex>`. */
   download?: (req: IncomingMessage, res: ServerResponse, hex: string) => Promise<void>
   isReady: () => boolean
+  /** `residentPath`: asked twice a second by every gateway that stands by. */
+  resident?: RequestListener
   onRefused: (refused: RefusedRequest) => void
   limits: Pick<Limits, 'refusedBodyDrainMs'>
   log: Logger
@@ -74,6 +77,10 @@ export function createListener(parts: AppParts): RequestListener {
     if (path === '*') throw new ServiceError('route_not_found', 'nothing is served at *')
     const isHost = path === '/host' || path.startsWith('/host/')
     if (isHost && parts.host !== undefined) return parts.host.handle(req, res, path)
+    if (path === residentPath && parts.resident !== undefined) {
+      notes.isLogged = false
+      return parts.resident(req, res)
+    }
 
     if (req.headers.origin !== undefined) {
       parts.cors.apply(req, res)
@@ -112,7 +119,7 @@ export function createListener(parts: AppParts): RequestListener {
     const { status, reason, message } = refusal
     if (status === 403) parts.onRefused({ status, reason, peer: peerOf(req) })
     if (path === '/mcp') {
-      const answer = errorMessage(null, { code: rpcCodes.refused, message })
+      const answer = refusalMessage(req.headers, status, message)
       return sendRefusal(res, status, answer, {}, drainMs)
     }
     writeProblem(res, refusalError(refusal), {}, drainMs)
@@ -136,7 +143,7 @@ export function createListener(parts: AppParts): RequestListener {
     // Half an answer is out: only cutting the connection tells the client that it is not whole.
     if (res.headersSent) res.destroy()
     else if (notes.path === '/mcp') {
-      const answer = errorMessage(null, { code: rpcCodes.refused, message: problem.detail })
+      const answer = refusalMessage(res.req.headers, problem.status, problem.detail)
       void sendRefusal(res, problem.status, answer, {}, drainMs)
     } else writeProblem(res, error, {}, drainMs)
   }
@@ -145,6 +152,7 @@ export function createListener(parts: AppParts): RequestListener {
     const startedMs = performance.now()
     const notes = new Notes()
     res.on('close', () => {
+      if (!notes.isLogged) return
       parts.accessLog({
         method: req.method ?? '',
         path: shortened(notes.path),
@@ -184,6 +192,7 @@ export function createUpgrades({
 }
 
 class Notes implements RequestNotes {
+  isLogged = true
   /** Without the query; empty until it is known. */
   path = ''
   principal = 'anonymous'

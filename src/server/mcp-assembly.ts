@@ -40,7 +40,7 @@ export function createServerEndpoint(parts: {
 }
 
 export interface AssemblyParts {
-  readonly mcp: McpEndpoint
+  readonly mcp: AppParts['mcp']
   readonly reachable: Reachable
   /** Default: everyone who reaches the server may read. */
   readonly auth: AuthPolicy | undefined

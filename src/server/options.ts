@@ -14,6 +14,8 @@ export interface Limits {
   maxBatchMessages: number
   /** Resources on one page of a listing. */
   pageSize: number
+  /** Icons of one entry of a listing, and sizes of one icon. */
+  maxIcons: number
 
   /** Live sessions; beyond it the longest idle one without a stream goes. */
   maxSessions: number
@@ -190,6 +192,7 @@ export const defaultLimits: Readonly<Limits> = Object.freeze({
   maxUriChars: 2048,
   maxBatchMessages: 100,
   pageSize: 500,
+  maxIcons: 8,
 
   maxSessions: 10_000,
   sessionIdleMs: 60 * 60 * 1000,

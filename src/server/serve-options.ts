@@ -1,4 +1,5 @@
 import type { Logger } from '../lib/logger.ts'
+import type { GatewayLimits } from './gateway/limits.ts'
 import type { AccessLog } from './http/access-log.ts'
 import type { Limits } from './options.ts'
 
@@ -28,6 +29,8 @@ export interface ServeOptions {
   hostTokenFile?: string
   /** The host token itself, as found in the environment. Never empty. */
   hostTokenEnv?: string
+  /** Compete for the gateway beside it, on this port of the same address. */
+  gateway?: { readonly port: number; readonly limits?: Partial<GatewayLimits> }
   /** Bearer key that clients must present; absent: no key is asked for. Never empty. */
   apiKey?: string
   log: Logger

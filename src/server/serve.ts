@@ -103,6 +103,8 @@ export async function startServe(
     opened.defer(() => watcher.stop())
   }
 
+  const companion = await startCompanion(options, registryDir.path)
+
   const running = opened.move()
   const closed = Promise.withResolvers<void>()
   let stopping: Promise<void> | null = null
@@ -113,10 +115,30 @@ export async function startServe(
     instanceId,
     closed: closed.promise,
     stop() {
-      stopping ??= running.disposeAsync().then(closed.resolve, closed.reject)
+      // Side by side: each may take its whole grace time.
+      stopping ??= Promise.all([companion?.stop(), running.disposeAsync()]).then(
+        () => closed.resolve(),
+        closed.reject,
+      )
       return stopping
     },
   }
+}
+
+/** The gateway in the same process, if there is to be one; loaded only then. */
+async function startCompanion(
+  options: ServeOptions,
+  registryDir: string,
+): Promise<{ stop(): Promise<void> } | null> {
+  const { gateway, host, allowedHosts, allowedOrigins, apiKey, limits, log, accessLog } = options
+  if (gateway === undefined) return null
+  const { joinGateway } = await import('./join-gateway.ts')
+  return joinGateway({
+    ...{ port: gateway.port, host, allowedHosts, allowedOrigins, registryDir, log, accessLog },
+    ...(apiKey === undefined ? {} : { apiKey }),
+    ...(limits === undefined ? {} : { limits }),
+    ...(gateway.limits === undefined ? {} : { gatewayLimits: gateway.limits }),
+  })
 }
 
 function openStore(registryDir: string, limits: Limits, log: Logger): Promise<ArtefactStore> {

@@ -2,7 +2,8 @@ import { expect } from 'chai'
 import { chooseFrom, parseBenchArguments } from '../../bench/arguments.ts'
 import { parseSchedstat } from '../../bench/cpu.ts'
 import { makeBlob, makeSceneText } from '../../bench/fixture.ts'
-import { idMark, requestText, rpcText, withId } from '../../bench/load/http-text.ts'
+import { callText, streamText } from '../../bench/load/eras.ts'
+import { idMark, requestText, rpcText, sessionMark, withId } from '../../bench/load/http-text.ts'
 
 describe('bench inputs', () => {
   it('makes scenes of 2,048 bytes that all differ', () => {
@@ -24,6 +25,37 @@ describe('bench inputs', () => {
     const [head = '', sent = ''] = text.split('\r\n\r\n')
     expect(/Content-Length: (\d+)/.exec(head)?.[1]).to.equal(String(sent.length))
     expect(JSON.parse(sent)).to.include({ id: 1_000_023, method: 'resources/read' })
+  })
+
+  it('writes a call as each era has it', () => {
+    const place = { port: 1, path: '/mcp' }
+    const call = { method: 'resources/read', params: { uri: 'scene://current' } }
+    const [sessionHead = '', sessionBody = ''] = withId(callText('session', place, call), 1).split('\r\n\r\n') // prettier-ignore
+    expect(sessionHead).to.include(`Mcp-Session-Id: ${sessionMark}`)
+    expect(JSON.parse(sessionBody).params).to.deep.equal(call.params)
+
+    const [head = '', body = ''] = withId(callText('stateless', place, call), 1).split('\r\n\r\n')
+    const { params } = JSON.parse(body)
+    expect(head).to.not.include(sessionMark)
+    expect(head).to.include('Mcp-Method: resources/read').and.include('Mcp-Name: scene://current')
+    expect(head).to.include(`Content-Length: ${body.length}`)
+    const version = params._meta['io.modelcontextprotocol/protocolVersion']
+    expect(head).to.include(`MCP-Protocol-Version: ${version}`)
+    expect(params.uri).to.equal('scene://current')
+  })
+
+  it('opens a stream as each era does', () => {
+    const place = { port: 1, path: '/mcp' }
+    expect(streamText('session', place, 'a://b'))
+      .to.match(/^GET /)
+      .and.include(sessionMark)
+    const [head = '', body = ''] = withId(streamText('stateless', place, 'a://b'), 7).split('\r\n\r\n') // prettier-ignore
+    expect(head)
+      .to.match(/^POST /)
+      .and.include('Mcp-Method: subscriptions/listen')
+    const { id, params } = JSON.parse(body)
+    expect(id).to.equal(1_000_007)
+    expect(params.notifications).to.deep.equal({ resourceSubscriptions: ['a://b'] })
   })
 
   it('reads the first number of the scheduler statistics', () => {

@@ -1,25 +1,17 @@
-import { execFile } from 'node:child_process'
+import { createHash } from 'node:crypto'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { expect } from 'chai'
 import { type Listed, type ReadResult, type SdkClient, Updates } from './client-face.ts'
 import { checkPush, checkReads, type Prepared, prepare } from './scenario.ts'
+import { programs, runClient } from './run-program.ts'
 import { cleanEnvironment, startServe } from './serve.ts'
 
-const programs = fileURLToPath(new URL('node_modules/.bin/', import.meta.url))
-
-interface Outcome {
-  code: number | string
-  stdout: string
-  stderr: string
-}
-
 describe('programs that speak MCP', function () {
-  this.timeout(60_000)
+  this.timeout(120_000)
   let home: string
   let prepared: Prepared
   let url: string
@@ -38,27 +30,13 @@ describe('programs that speak MCP', function () {
     expect(code).to.equal(0)
   })
 
-  function run(program: string, args: string[]): Promise<Outcome> {
-    const options = {
-      cwd: home,
-      env: { ...cleanEnvironment(home), NO_COLOR: '1' },
-      timeout: 30_000,
-      maxBuffer: 16 * 1024 * 1024,
-    }
-    return new Promise(resolve => {
-      const command = [join(programs, program), ...args]
-      const child = execFile(process.execPath, command, options, (error, stdout, stderr) =>
-        resolve({ code: error?.code ?? 0, stdout, stderr }),
-      )
-      child.stdin?.end()
-    })
-  }
+  const run = (program: string, args: string[]) => runClient(program, args, { home })
 
   describe('the MCP Inspector', () => {
     const inspect = (method: string, ...more: string[]) =>
       run('mcp-inspector', ['--cli', url, '--transport', 'http', '--method', method, ...more])
 
-    for (const era of ['legacy', 'auto']) {
+    for (const era of ['legacy', 'auto', 'modern']) {
       it(`lists the resources when its era is ${era}`, async () => {
         const { code, stdout, stderr } = await inspect('resources/list', '--protocol-era', era)
         expect(code, stderr).to.equal(0)
@@ -67,24 +45,41 @@ describe('programs that speak MCP', function () {
       })
     }
 
-    it('lists the templates and reads the scene', async () => {
-      const templates = await inspect('resources/templates/list')
-      expect(templates.stdout).to.include('audit://recent{?limit}')
-      const { code, stdout } = await inspect('resources/read', '--uri', 'scene://current')
-      expect(code).to.equal(0)
-      const [content] = (JSON.parse(stdout) as ReadResult).contents
-      expect(content).to.deep.equal({
-        uri: 'scene://current',
-        mimeType: 'application/json',
-        text: '{"dcc":"blender"}',
+    for (const era of ['legacy', 'auto', 'modern']) {
+      it(`lists the templates and reads text and bytes when its era is ${era}`, async () => {
+        const templates = await inspect('resources/templates/list', '--protocol-era', era)
+        expect(templates.stdout).to.include('audit://recent{?limit}')
+        const read = async (uri: string) => {
+          const { code, stdout, stderr } = await inspect(
+            'resources/read',
+            '--uri',
+            uri,
+            '--protocol-era',
+            era,
+          )
+          expect(code, stderr).to.equal(0)
+          return (JSON.parse(stdout) as ReadResult).contents
+        }
+        expect(await read('scene://current')).to.deep.equal([
+          { uri: 'scene://current', mimeType: 'application/json', text: '{"dcc":"blender"}' },
+        ])
+        const [image] = await read(prepared.image)
+        expect(image).to.include({ uri: prepared.image, mimeType: 'image/x-exr' })
+        expect(sha256Uri(image?.blob ?? '')).to.equal(prepared.image)
       })
-    })
 
-    it('shows the reason when a resource does not exist', async () => {
-      const { code, stderr } = await inspect('resources/read', '--uri', 'scene://nope')
-      expect(code).to.equal(1)
-      expect(stderr).to.include('no resource at scene://nope')
-    })
+      it(`shows the reason when a resource does not exist and its era is ${era}`, async () => {
+        const { code, stderr } = await inspect(
+          'resources/read',
+          '--uri',
+          'scene://nope',
+          '--protocol-era',
+          era,
+        )
+        expect(code).to.equal(1)
+        expect(stderr).to.include('no resource at scene://nope')
+      })
+    }
   })
 
   describe('mcporter', () => {
@@ -108,6 +103,24 @@ describe('programs that speak MCP', function () {
       const { code, stdout } = await port('scene://current', '--output', 'text', '--no-oauth')
       expect(code).to.equal(0)
       expect(JSON.parse(stdout)).to.deep.equal({ dcc: 'blender' })
+    })
+
+    it('reads bytes', async () => {
+      const { code, stdout, stderr } = await port(prepared.image, '--json', '--no-oauth')
+      expect(code, stderr).to.equal(0)
+      const [image] = (JSON.parse(stdout) as ReadResult).contents
+      expect(sha256Uri(image?.blob ?? '')).to.equal(prepared.image)
+    })
+
+    it('finds no tools to list', async () => {
+      const { code, stdout } = await run('mcporter', [
+        '--config',
+        'mcporter.json',
+        'list',
+        '--json',
+      ])
+      expect(code).to.equal(0)
+      expect(JSON.parse(stdout).servers[0]).to.include({ name: 'dcc', status: 'ok' })
     })
   })
 
@@ -141,3 +154,8 @@ describe('programs that speak MCP', function () {
     }
   })
 })
+
+function sha256Uri(base64: string): string {
+  const hex = createHash('sha256').update(Buffer.from(base64, 'base64')).digest('hex')
+  return `artefact://sha256/${hex}`
+}

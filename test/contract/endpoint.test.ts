@@ -22,7 +22,7 @@ function producer(): ResourceProducer & { lists: number } {
       if (uri !== 'notes://b') throw new ResourceNotFound(uri)
       return [
         { uri, mimeType: 'text/markdown', text: '# b' },
-        { uri: 'notes://b/2', text: 'part two' },
+        { uri: 'notes://b/2', mimeType: 'text/plain', text: 'part two' },
       ]
     },
   }
@@ -204,16 +204,18 @@ facts('specification: Custom producer contract', [
       ),
   ],
   [
-    'read gives a list of contents with uri, text and optional MIME type',
+    'read gives a list of contents with uri, text and MIME type, also when the producer names none',
     () =>
       serving(
         async ({ session }) => {
           const one = await session.call('resources/read', { uri: 'notes://a' })
-          expect(one.result.contents).to.deep.equal([{ uri: 'notes://a', text: 'plain' }])
+          expect(one.result.contents).to.deep.equal([
+            { uri: 'notes://a', mimeType: 'text/plain', text: 'plain' },
+          ])
           const two = await session.call('resources/read', { uri: 'notes://b' })
           expect(two.result.contents).to.deep.equal([
             { uri: 'notes://b', mimeType: 'text/markdown', text: '# b' },
-            { uri: 'notes://b/2', text: 'part two' },
+            { uri: 'notes://b/2', mimeType: 'text/plain', text: 'part two' },
           ])
         },
         {},

@@ -49,7 +49,7 @@ describe('answers of an application over the live link', () => {
     const { result } = await read('app://several?depth=2')
     expect(result.contents).to.deep.equal([
       { uri: 'app://several?depth=2', mimeType: 'text/plain', text: 'ü' },
-      { uri: 'app://several?depth=2#2', blob },
+      { uri: 'app://several?depth=2#2', mimeType: 'application/octet-stream', blob },
     ])
     expect(app.ofType('read')[0]).to.include({
       uri: 'app://several?depth=2',

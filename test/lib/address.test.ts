@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { isLoopback, isWildcard, localBase } from '../../src/lib/address.ts'
+import { isLoopback, isWildcard, localBase, withoutBrackets } from '../../src/lib/address.ts'
 
 describe('isLoopback', () => {
   const cases: [host: string, expected: boolean][] = [
@@ -20,6 +20,19 @@ describe('isLoopback', () => {
   for (const [host, expected] of cases) {
     it(`is ${expected} for ${host}`, () => {
       expect(isLoopback(host)).to.equal(expected)
+    })
+  }
+})
+
+describe('withoutBrackets', () => {
+  for (const [host, plain] of [
+    ['[::1]', '::1'],
+    ['::1', '::1'],
+    ['localhost', 'localhost'],
+    ['[', '['],
+  ] as const) {
+    it(`makes ${plain} of ${host}`, () => {
+      expect(withoutBrackets(host)).to.equal(plain)
     })
   }
 })

@@ -1,14 +1,16 @@
 import { hostname } from 'node:os'
-import { isLoopback } from '../../lib/address.ts'
+import { isLoopback, withoutBrackets } from '../../lib/address.ts'
 import type { LogLevel } from '../../lib/cli/log-level.ts'
 import type { ServiceError } from '../../lib/errors.ts'
+import type { Instance } from '../../lib/instances/instance.ts'
 import { liveInstances } from '../../lib/instances/live-instances.ts'
+import { namesId } from '../../lib/instances/select-instance.ts'
 import { type Logger, silentLogger } from '../../lib/logger.ts'
 import { selectRegistryDir } from '../../lib/registry-path.ts'
 import { ok } from '../../lib/result.ts'
 import { Secret } from '../../lib/secret.ts'
 import type { BridgeLimits } from '../../lib/stdio-bridge/limits.ts'
-import type { Locate } from '../../lib/stdio-bridge/target.ts'
+import { type Locate, shownUrl } from '../../lib/stdio-bridge/target.ts'
 import { usage } from '../address-flags.ts'
 import { checkPath, findApiKey } from '../server-settings.ts'
 import { readBridgeLimits } from './bridge-limits.ts'
@@ -48,18 +50,23 @@ export async function readConnectSettings(
   if (word !== undefined && /^https?:/i.test(word)) {
     const url = endpointUrl(word)
     if (key !== null && !flags['allow-http'] && isExposed(url)) throw exposed(url)
-    return { locate: async () => ok({ url, name: null }), found: { url: url.href }, key, limits }
+    return {
+      locate: async () => ok({ url, name: null }),
+      found: { url: shownUrl(url) },
+      key,
+      limits,
+    }
   }
   if (word === '') throw usage('the name of the instance is empty', 'a variable may be unset')
   const registryDir = selectRegistryDir(checkPath('registry-dir', flags['registry-dir']), env)
-  const mayHaveKey = key === null || flags['allow-http']
-  const live = async () => {
-    const all = await liveInstances({ registryDir, log, nowMs: Date.now() })
-    // In a folder that machines share.
-    return all.filter(one => mayHaveKey || one.hostname === hostname() || !isExposed(one.url))
-  }
-  const first = chooseInstance(await live(), word)
+  const mayHaveKey = ({ hostname: host, url }: Instance): boolean =>
+    key === null || flags['allow-http'] || host === hostname() || !isExposed(url)
+  const find = (also: (instance: Instance) => boolean) =>
+    liveInstances({ registryDir, log, nowMs: Date.now(), also })
+  const first = chooseInstance(await find(instance => namesId(instance, word)), word)
   const { url, id, dccType, displayName } = first
+  if (!mayHaveKey(first)) throw exposed(new URL(url))
+  const live = () => find(other => other.hostname === first.hostname && mayHaveKey(other))
   return {
     locate: locateInstance({ first, word, live, now: Date.now }),
     found: { url, instance: id, dcc_type: dccType, name: displayName },
@@ -97,7 +104,7 @@ function endpointUrl(word: string): URL {
 /** Does a key for it cross a network in plain http? Whoever is between reads it. */
 function isExposed(address: string | URL): boolean {
   const { protocol, hostname } = new URL(address)
-  return protocol === 'http:' && !isLoopback(hostname.replace(/^\[(.*)\]$/, '$1'))
+  return protocol === 'http:' && !isLoopback(withoutBrackets(hostname))
 }
 
 function exposed(url: URL): ServiceError {

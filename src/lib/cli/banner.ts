@@ -1,3 +1,4 @@
+import { clientLines } from './client-lines.ts'
 import { printable } from './log-format.ts'
 
 export interface BannerFacts {
@@ -29,7 +30,7 @@ export function renderBanner(facts: BannerFacts): string {
     ...(facts.keyed ? [] : openNotice(facts.loopback).map(warn)),
     '',
     bold('Connect a client'),
-    ...clientLines(facts),
+    ...clientLines({ ...facts, name: 'service-cli' }),
     '',
     bold('Connect an application'),
     '  Blender: service-cli adapter blender writes the add-on',
@@ -50,23 +51,6 @@ function openNotice(loopback: boolean): string[] {
     `  No API key is set: ${who} can read the scene,`,
     '  the audit log, events and artefacts. To ask for one, start with',
     '  SERVICE_MCP_API_KEY set, or with --api-key-file FILE.',
-  ]
-}
-
-function clientLines({ url, keyed }: BannerFacts): string[] {
-  const entry = `    {"mcpServers":{"service-cli":{"url":${JSON.stringify(url)}`
-  const secret = '     "headers":{"Authorization":"Bearer ${env:SERVICE_MCP_API_KEY}"}}}}'
-  const header = ['    --header "Authorization: Bearer $SERVICE_MCP_API_KEY"']
-  const claude = `  claude mcp add --transport http service-cli ${url}`
-  const gemini = `  gemini mcp add --transport http service-cli ${url}`
-  const withHeader = (line: string): string[] => (keyed ? [`${line} \\`, ...header] : [line])
-  return [
-    '  Claude Code:',
-    ...withHeader(`  ${claude}`),
-    '  Gemini CLI:',
-    ...withHeader(`  ${gemini}`),
-    '  Cursor, in .cursor/mcp.json (the README has VS Code and others):',
-    ...(keyed ? [`${entry},`, secret] : [`${entry}}}}`]),
   ]
 }
 

@@ -35,6 +35,7 @@ export const exitCodeOf: Readonly<Record<ErrorCode, number>> = {
   port_in_use: exitCodes.failed,
   listen_failed: exitCodes.failed,
   file_exists: exitCodes.failed,
+  entry_exists: exitCodes.failed,
   storage_failed: exitCodes.failed,
   storage_full: exitCodes.failed,
   resource_failed: exitCodes.failed,

@@ -1,4 +1,4 @@
-import { isLoopback } from '../address.ts'
+import { isLoopback, withoutBrackets } from '../address.ts'
 import { Secret } from '../secret.ts'
 import { checkSecretText } from '../secret-file.ts'
 
@@ -20,7 +20,7 @@ export function webSocketUrl(hostUrl: string): string {
   if (url === null || !['http:', 'ws:'].includes(url.protocol)) {
     throw new TypeError('the host url must be like http://127.0.0.1:8765/host')
   }
-  const name = url.hostname.replace(/^\[(.*)\]$/, '$1')
+  const name = withoutBrackets(url.hostname)
   if (!isLoopback(name) || url.username !== '' || url.password !== '') {
     throw new TypeError('the host url must be of this machine, such as http://127.0.0.1:8765/host')
   }

@@ -47,9 +47,11 @@ export type { ArtefactFacts } from './artefact-facts.ts'
 export type { PutArtefact } from './uploads.ts'
 export type {
   DocumentState,
+  LinkAnnotations,
   LinkAuditRecord,
   LinkDescriptor,
   LinkEvent,
+  LinkIcon,
   LinkTemplate,
   Mode,
 } from './wire.ts'

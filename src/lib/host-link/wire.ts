@@ -89,6 +89,8 @@ export interface LinkDescriptor {
   readonly description?: string
   readonly mimeType?: string
   readonly size?: number
+  readonly annotations?: LinkAnnotations
+  readonly icons?: readonly LinkIcon[]
 }
 
 export interface LinkTemplate {
@@ -97,6 +99,25 @@ export interface LinkTemplate {
   readonly title?: string
   readonly description?: string
   readonly mimeType?: string
+  readonly annotations?: LinkAnnotations
+  readonly icons?: readonly LinkIcon[]
+}
+
+export interface LinkAnnotations {
+  readonly audience?: readonly ('user' | 'assistant')[]
+  /** 0 to 1 */
+  readonly priority?: number
+  /** RFC 3339 */
+  readonly lastModified?: string
+}
+
+export interface LinkIcon {
+  /** `https://…`, `http://…` or `data:image/…` */
+  readonly src: string
+  readonly mimeType?: string
+  /** Such as `48x48`, or `any`. */
+  readonly sizes?: readonly string[]
+  readonly theme?: 'light' | 'dark'
 }
 
 /** Exactly one of `text` and `blob` (padded base64). */

@@ -1,4 +1,4 @@
-import { isLoopback } from '../address.ts'
+import { isLoopback, withoutBrackets } from '../address.ts'
 import { parseRfc3339 } from '../clock.ts'
 import type { JsonObject } from '../json.ts'
 import type { RecordFile } from './record-files.ts'
@@ -52,7 +52,7 @@ function endpointOf({ mcp_url: mcpUrl, host_url: hostUrl }: JsonObject): string 
   const shown = httpUrl(mcpUrl)
   const bound = httpUrl(hostUrl)
   if (shown === null) return null
-  if (bound === null || isLoopback(bareHost(shown))) return shown.href
+  if (bound === null || isLoopback(withoutBrackets(shown.hostname))) return shown.href
   return new URL('/mcp', bound).href
 }
 
@@ -61,10 +61,6 @@ function httpUrl(value: unknown): URL | null {
   const url = new URL(value)
   if (url.protocol !== 'http:' && url.protocol !== 'https:') return null
   return url.username === '' && url.password === '' ? url : null
-}
-
-function bareHost({ hostname }: URL): string {
-  return hostname.replace(/^\[(.*)\]$/, '$1')
 }
 
 function isPid(value: unknown): value is number {

@@ -22,7 +22,8 @@ export function findNextRun(
   if (same !== undefined) return same
   // What had no kind yet when it was looked at may have got one since.
   const next = instances.filter(
-    ({ dccType, startedMs }) =>
+    ({ dccType, startedMs, hostname }) =>
+      hostname === previous.hostname &&
       startedMs >= lostMs - overlapMs &&
       (dccType === previous.dccType || previous.dccType === 'unknown'),
   )

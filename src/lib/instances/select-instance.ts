@@ -30,6 +30,12 @@ export function selectInstance(
   return !long && /^[0-9a-f]+$/.test(wanted) ? { kind: 'too_short' } : { kind: 'none' }
 }
 
+/** Does the word name this instance and no kind of them? */
+export function namesId({ id }: Instance, word: string | undefined): boolean {
+  const wanted = plainId(word ?? '')
+  return wanted.length >= minPrefixChars && plainId(id).startsWith(wanted)
+}
+
 /** The shortest beginning of each id that names it alone, of at least eight characters. */
 export function shortIds(instances: readonly Instance[]): string[] {
   const plain = instances.map(({ id }) => plainId(id))

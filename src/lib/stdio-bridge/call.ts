@@ -3,6 +3,7 @@ import { type Exchanged, exchange, type ServerText } from './exchange.ts'
 import type { HttpAsk } from './http-link.ts'
 import type { OpenRequest } from './open-requests.ts'
 import { type RequestId, type RpcError, errorMessage } from './rpc.ts'
+import { isBatch } from './server-message.ts'
 import type { Target } from './target.ts'
 import { answerCut, answerMissing, answerTooLarge, refusalError, serverGone } from './trouble.ts'
 
@@ -62,8 +63,12 @@ export class Call {
     const answered: OpenRequest[] = []
     for (const message of messages) {
       if (message.kind !== 'response') continue
-      // A server that could not read the id says what is wrong without it.
-      if (message.id === null && message.error !== null) return this.refuse(message.error)
+      if (message.id === null && message.error !== null) {
+        // Of a batch it is the answer to one bad element, beside those to the good ones.
+        if (isBatch(line)) continue
+        // A server that could not read the id says what is wrong without it.
+        return this.refuse(message.error)
+      }
       const request = message.id === null ? undefined : this.#unanswered.get(message.id)
       if (request === undefined) {
         this.#context.log.warn(

@@ -51,6 +51,7 @@ export function parseClientLine(bytes: Buffer): Result<ClientMessage, BadLine> {
     return fail({ id: null, error: { code: rpcCodes.parseError, message } })
   }
   if (!Array.isArray(value)) return parseOne(value, bytes)
+  if (value.length === 0) return invalid(null, 'a batch must hold at least one message')
   const messages = value.map(element => parseOne(element, bytes))
   const known = messages.flatMap(message => (message.ok ? [message.value] : []))
   return ok({

@@ -30,6 +30,8 @@ export class Conversation {
   readonly #works = new Set<Promise<void>>()
   /** Those among it that nobody waits for an answer to. */
   readonly #quiet = new Set<Promise<void>>()
+  /** Was the last request one of 2026-07-28? */
+  #isStateless = false
 
   constructor(context: BridgeContext, locate: Locate) {
     const { timer, random, log } = context
@@ -93,9 +95,10 @@ export class Conversation {
   }
 
   #request(request: ClientRequest): void {
+    const stateless = isStateless(request.params)
+    this.#isStateless = stateless
     const open = this.#admit(request.id)
     if (open === null) return
-    const stateless = isStateless(request.params)
     if (!stateless) this.#inSession.add(open)
     else if (request.method === 'subscriptions/listen') this.#listens.add(open)
     const done = (stateless ? this.#stateless : this.#sessions).request(request, open)
@@ -163,7 +166,8 @@ export class Conversation {
   }
 
   #refuse(id: RequestId | null, error: RpcError): Promise<void> {
-    return this.#context.output.send(errorMessage(id, error))
+    const known = id === null && this.#isStateless ? undefined : id
+    return this.#context.output.send(errorMessage(known, error))
   }
 }
 

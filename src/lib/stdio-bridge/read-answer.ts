@@ -5,9 +5,6 @@ import type { BridgeLimits } from './limits.ts'
 import { type SseEvent, SseParser } from './sse-parser.ts'
 import { Unreachable } from './unreachable.ts'
 
-/** A piece of an answer: the text of a message, or what came instead. */
-export type AnswerPart = SseEvent
-
 export interface ReadAnswerParts {
   readonly limits: Pick<BridgeLimits, 'maxAnswerBytes'>
   readonly held: HeldBytes
@@ -23,7 +20,7 @@ export interface ReadAnswerParts {
 export async function* readAnswer(
   answer: IncomingMessage,
   parts: ReadAnswerParts,
-): AsyncGenerator<AnswerPart> {
+): AsyncGenerator<SseEvent> {
   const type = mediaType(answer)
   if (type === 'text/event-stream') yield* readEvents(answer, parts)
   else yield* readWhole(answer, parts)
@@ -36,7 +33,7 @@ export function mediaType({ headers }: IncomingMessage): string {
 async function* readEvents(
   answer: IncomingMessage,
   parts: ReadAnswerParts,
-): AsyncGenerator<AnswerPart> {
+): AsyncGenerator<SseEvent> {
   const parser = new SseParser(parts.limits.maxAnswerBytes)
   const share = parts.held.share()
   try {
@@ -57,7 +54,7 @@ async function* readEvents(
 async function* readWhole(
   answer: IncomingMessage,
   parts: ReadAnswerParts,
-): AsyncGenerator<AnswerPart> {
+): AsyncGenerator<SseEvent> {
   const chunks: Buffer[] = []
   let bytes = 0
   const share = parts.held.share()

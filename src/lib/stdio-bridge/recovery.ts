@@ -2,7 +2,7 @@ import type { Logger } from '../logger.ts'
 import { type Result, fail, ok } from '../result.ts'
 import { retryDelay } from '../retry-delay.ts'
 import type { Timer } from '../timer.ts'
-import type { Locate, Target } from './target.ts'
+import { type Locate, shownUrl, type Target } from './target.ts'
 
 /** Something that a server knew and its next run does not: a session, a listen stream. */
 export interface Restorable {
@@ -40,7 +40,7 @@ export class Recovery {
   #target: Target | null = null
   #locating: Promise<Result<Target, string>> | null = null
   #outage: Outage | null = null
-  #era = 0
+  #generation = 0
   #missed = false
   #stopped = false
 
@@ -53,9 +53,9 @@ export class Recovery {
     this.#restorables = restorables
   }
 
-  /** Changes with each loss: whoever reports one says which server it means. */
-  get era(): number {
-    return this.#era
+  /** Counts the losses: whoever reports one says which run of the server it means. */
+  get generation(): number {
+    return this.#generation
   }
 
   /**
@@ -73,15 +73,15 @@ export class Recovery {
   reached(target: Target): void {
     if (!this.#missed) return
     this.#missed = false
-    this.#parts.log.info({ url: target.url.href }, 'the server answers')
+    this.#parts.log.info({ url: shownUrl(target.url) }, 'the server answers')
   }
 
-  /** The server of `era` is gone, or does not know us any more. */
-  lost(reason: string, era: number): void {
-    if (era !== this.#era || this.#stopped) return
+  /** The server of that `generation` is gone, or does not know us any more. */
+  lost(reason: string, generation: number): void {
+    if (generation !== this.#generation || this.#stopped) return
     const { log } = this.#parts
     const restorables = this.#restorables
-    const url = this.#target?.url.href
+    const url = this.#target === null ? undefined : shownUrl(this.#target.url)
     const needed = restorables.some(restorable => restorable.needed())
     if (this.#outage !== null) {
       // What the attempt under way has restored is gone again.
@@ -90,7 +90,7 @@ export class Recovery {
       this.#outage.reason = reason
       return
     }
-    this.#era++
+    this.#generation++
     this.#target = null
     if (!needed) {
       if (!this.#missed) log.warn({ url, reason }, 'the server cannot be reached')
@@ -148,7 +148,7 @@ export class Recovery {
       this.#target = target.value
       this.#missed = false
       const { url, name } = target.value
-      const fields = { url: url.href, name, attempts: outage.attempts }
+      const fields = { url: shownUrl(url), name, attempts: outage.attempts }
       this.#parts.log.info(fields, 'connected to the server again')
       return target
     }

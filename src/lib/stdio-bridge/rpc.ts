@@ -12,7 +12,6 @@ export interface RpcError {
 export const rpcCodes = {
   parseError: -32700,
   invalidRequest: -32600,
-  invalidParams: -32602,
   /** All that is between client and server. */
   internalError: -32603,
 } as const
@@ -22,7 +21,11 @@ export function isRequestId(id: unknown): id is RequestId {
   return typeof id === 'string' || Number.isSafeInteger(id)
 }
 
-export function errorMessage(id: RequestId | null, { code, message, data }: RpcError): Buffer {
+/** Null: of no request (JSON-RPC 2.0). Undefined: the same at 2026-07-28, which leaves it out. */
+export function errorMessage(
+  id: RequestId | null | undefined,
+  { code, message, data }: RpcError,
+): Buffer {
   const error = data === undefined ? { code, message } : { code, message, data }
   return Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, error }))
 }

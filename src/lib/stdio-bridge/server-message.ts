@@ -54,6 +54,11 @@ function parseError({ code, message, data }: JsonObject): RpcError | null {
   return { code, message, ...(isJsonObject(data) ? { data } : {}) }
 }
 
+/** Is a text that holds messages a batch of them? */
+export function isBatch(bytes: Buffer): boolean {
+  return bytes.find(byte => byte > 0x20) === 0x5b
+}
+
 /**
  * The text on one line: between the tokens of JSON a line end is as good as a space, and inside
  * of them there is none.

@@ -19,7 +19,7 @@ import {
 } from './session-restore.ts'
 import { type Session, openedSession, sessionHeaders } from './session.ts'
 import { Subscriptions } from './subscriptions.ts'
-import type { Target } from './target.ts'
+import { shownUrl, type Target } from './target.ts'
 import { serverGone } from './trouble.ts'
 
 /** What the client sends within, or to begin, a session: revisions 2024-11-05 to 2025-11-25. */
@@ -44,7 +44,7 @@ export class SessionEra implements Restorable {
       recovery,
       subscriptions: this.#subscriptions,
       session: () => this.#session,
-      ended: (session, era) => this.#ended(session, era),
+      ended: (session, generation) => this.#ended(session, generation),
       signal: this.#stop.signal,
     })
   }
@@ -162,7 +162,7 @@ export class SessionEra implements Restorable {
         this.#session = openedSession(params, message.result, headers)
         this.#url = target.url.href
         const { revision } = this.#session ?? {}
-        this.#context.log.info({ url: this.#url, revision }, 'the client has a session')
+        this.#context.log.info({ url: shownUrl(target.url), revision }, 'the client has a session')
       }
     })
   }
@@ -181,13 +181,13 @@ export class SessionEra implements Restorable {
       if (!ready.ok) return call.refuse(serverGone(ready.failure))
       const target = ready.value
       const session = this.#session
-      const { era } = this.#recovery
+      const { generation } = this.#recovery
       const end = await call.run(target, sessionHeaders(session), text => look(text, target))
       if (end.kind === 'refused' && end.status === 404 && session?.id != null && first) {
-        this.#ended(session, era)
+        this.#ended(session, generation)
         continue
       }
-      if (end.kind === 'broken' && !end.begun) this.#recovery.lost(end.reason, era)
+      if (end.kind === 'broken' && !end.begun) this.#recovery.lost(end.reason, generation)
       else if (end.kind !== 'aborted') this.#recovery.reached(target)
       return call.settle(end, target)
     }
@@ -197,9 +197,9 @@ export class SessionEra implements Restorable {
   async #tell(call: Call): Promise<Target | null> {
     const ready = await this.#recovery.ready()
     if (!ready.ok) return null
-    const { era } = this.#recovery
+    const { generation } = this.#recovery
     const end = await call.run(ready.value, sessionHeaders(this.#session))
-    if (end.kind === 'broken' && !end.begun) this.#recovery.lost(end.reason, era)
+    if (end.kind === 'broken' && !end.begun) this.#recovery.lost(end.reason, generation)
     if (end.kind === 'refused') {
       this.#context.log.debug({ status: end.status }, 'the server refused a notification')
     }
@@ -211,9 +211,9 @@ export class SessionEra implements Restorable {
     return new Call(this.#context, { body, requests: [], repeatable: true, signal })
   }
 
-  #ended(session: Session, era: number): void {
+  #ended(session: Session, generation: number): void {
     session.ended = true
-    this.#recovery.lost('the session has ended there', era)
+    this.#recovery.lost('the session has ended there', generation)
   }
 
   async #renew(parts: RestoreParts, lost: Session): Promise<Result<void, string>> {

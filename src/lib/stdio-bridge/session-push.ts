@@ -15,7 +15,7 @@ export interface SessionPushParts {
   /** The one that is pushed to now. */
   readonly session: () => Session | null
   /** The server does not know it any more. */
-  readonly ended: (session: Session, era: number) => void
+  readonly ended: (session: Session, generation: number) => void
   readonly signal: AbortSignal
 }
 
@@ -42,15 +42,15 @@ export class SessionPush {
     const session = this.#parts.session()
     if (session === null || !session.initialized || signal.aborted) return
     session.stream?.close()
-    const { era } = recovery
+    const { generation } = recovery
     session.stream = new PushStream({
       ...context,
       target,
       headers: sessionHeaders(session),
       deliver: text => this.#pushed(text, target),
       resumed: () => this.catchUp(),
-      sessionEnded: () => ended(session, era),
-      lost: reason => recovery.lost(reason, era),
+      sessionEnded: () => ended(session, generation),
+      lost: reason => recovery.lost(reason, generation),
     })
     await session.stream.open()
   }

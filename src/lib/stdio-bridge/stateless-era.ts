@@ -29,10 +29,10 @@ export class StatelessEra implements Restorable {
     if (!open.wanted) return
     if (!ready.ok) return call.refuse(serverGone(ready.failure))
     if (method === 'subscriptions/listen') return this.#listen(request, open, ready.value)
-    const { era } = this.#recovery
+    const { generation } = this.#recovery
     const headers = { ...postHeaders, ...statelessHeaders(method, params) }
     const end = await call.run(ready.value, headers)
-    if (end.kind === 'broken' && !end.begun) this.#recovery.lost(end.reason, era)
+    if (end.kind === 'broken' && !end.begun) this.#recovery.lost(end.reason, generation)
     else if (end.kind !== 'aborted') this.#recovery.reached(ready.value)
     await call.settle(end, ready.value)
   }
@@ -58,7 +58,7 @@ export class StatelessEra implements Restorable {
         context: this.#context,
         request,
         open,
-        lost: reason => this.#recovery.lost(reason, this.#recovery.era),
+        lost: reason => this.#recovery.lost(reason, this.#recovery.generation),
         done: () => {
           this.#streams.delete(stream)
           resolve()

@@ -7,6 +7,11 @@ export interface Target {
   readonly name: string | null
 }
 
+/** The address as it is shown and logged: some servers take a key in its query. */
+export function shownUrl({ protocol, host, pathname, search }: URL): string {
+  return `${protocol}//${host}${pathname}${search === '' ? '' : '?…'}`
+}
+
 /**
  * Says where the endpoint is now, or in one clause why it is nowhere. Asked at the beginning and
  * whenever the last place was lost; must not reject.

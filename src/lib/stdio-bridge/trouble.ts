@@ -3,7 +3,7 @@ import { isJsonObject } from '../json.ts'
 import type { Refused } from './exchange.ts'
 import { type RpcError, rpcCodes } from './rpc.ts'
 import { parseServerText } from './server-message.ts'
-import type { Target } from './target.ts'
+import { shownUrl, type Target } from './target.ts'
 
 /** Why the bridge itself answers a request. Stable: programs read it in `data.reason`. */
 type Reason =
@@ -61,8 +61,8 @@ export function refusalError(refused: Refused, { url }: Target, keyed: boolean):
   const { status, headers } = refused
   if (status === 401) return keyRefused(keyed)
   if (status >= 300 && status < 400) {
-    const to = cleanText(String(headers.location ?? 'another address'), 200)
-    const message = `${url.href} redirects to ${to}, which is not followed; connect to that address itself if you trust it`
+    const to = redirectedTo(headers.location, url)
+    const message = `${shownUrl(url)} redirects to ${to}, which is not followed; connect to that address itself if you trust it`
     return trouble('redirected', message, { status })
   }
   // The server's own words, in its own form: also what tells a client which era it serves.
@@ -71,9 +71,19 @@ export function refusalError(refused: Refused, { url }: Target, keyed: boolean):
   const detail = detailOf(refused)
   const words = detail === null ? '' : `: ${detail}`
   const root = url.pathname === '/' ? '; that of service-cli is at /mcp' : ''
-  const what =
-    status === 404 ? `has no MCP endpoint (HTTP 404)${root}` : `answered with HTTP ${status}`
-  return trouble('server_refused', `${url.href} ${what}${words}`, { status })
+  return trouble('server_refused', `${shownUrl(url)} ${what()}${words}`, { status })
+
+  function what(): string {
+    if (status === 404) return `has no MCP endpoint (HTTP 404)${root}`
+    if (status !== 200) return `answered with HTTP ${status}`
+    const type = cleanText(String(headers['content-type']), 100)
+    return `is no MCP endpoint: it answers with ${type}${root}`
+  }
+}
+
+function redirectedTo(location: string | undefined, from: URL): string {
+  const to = location === undefined ? null : URL.parse(location, from.href)
+  return to === null ? 'another address' : cleanText(shownUrl(to), 200)
 }
 
 function keyRefused(keyed: boolean): RpcError {

@@ -24,5 +24,6 @@ export function describeSocketError(error: NodeJS.ErrnoException, { hostname }: 
   if (certificate.test(code)) {
     return `its certificate is not accepted (${code}); NODE_EXTRA_CA_CERTS names further authorities`
   }
+  if (code.startsWith('HPE_') && !(code in reasons)) return `its answer is no valid HTTP (${code})`
   return reasons[code] ?? code
 }

@@ -26,9 +26,13 @@ export class EntryIndex {
     return this.#shards.get(name)
   }
 
-  shardsStartingWith(prefix: string): ReadonlyMap<string, Entry>[] {
-    const start = prefix.slice(0, 2)
-    return [...this.#shards].flatMap(([name, shard]) => (name.startsWith(start) ? [shard] : []))
+  /** Newest first. A prefix of two digits or more costs one shard, a shorter one what is taken. */
+  *startingWith(prefix: string): Generator<Entry> {
+    const shard =
+      prefix.length < 2 ? undefined : [...(this.shard(prefix.slice(0, 2))?.values() ?? [])]
+    for (const entry of shard?.sort(compare) ?? this.#ordered) {
+      if (entry.hex.startsWith(prefix)) yield entry
+    }
   }
 
   /** Adds entries, or replaces those with the same hash. */

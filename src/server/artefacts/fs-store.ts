@@ -249,11 +249,9 @@ export async function createFsStore(options: FsStoreOptions): Promise<FsStore> {
         await look()
         const now = clock.now()
         const found: string[] = []
-        for (const shard of index.shardsStartingWith(prefix)) {
-          for (const entry of shard.values()) {
-            if (found.length >= limit) return found
-            if (entry.hex.startsWith(prefix) && entry.expiresMs > now) found.push(entry.hex)
-          }
+        for (const { hex, expiresMs } of index.startingWith(prefix)) {
+          if (found.length >= limit) break
+          if (expiresMs > now) found.push(hex)
         }
         return found
       }),

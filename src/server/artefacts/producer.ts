@@ -2,9 +2,11 @@ import type { ArtefactPage, ArtefactRef, ArtefactStore } from './store.ts'
 import { BlobLoader } from './blob-loader.ts'
 import { isArtefactHex, parseArtefactUri } from './uri.ts'
 import type { Limits } from '../options.ts'
+import { maxCompletions } from '../resources/completion.ts'
 import { ResourceNotFound, ResourceUriInvalid } from '../resources/errors.ts'
 import type {
   BlobContent,
+  CompletionValues,
   Content,
   Descriptor,
   DescriptorPage,
@@ -20,8 +22,6 @@ export interface ArtefactProducerOptions {
   /** Address of the plain download, or null when there is none. */
   downloadUrl(hex: string): string | null
 }
-
-const maxCompletions = 100
 
 const templates: readonly Template[] = Object.freeze([
   Object.freeze({
@@ -95,9 +95,12 @@ export function createArtefactProducer(options: ArtefactProducerOptions): PagedP
     return answer
   }
 
-  async function complete(variable: string, prefix: string): Promise<readonly string[]> {
+  /** How many there are beyond the first hundred is not counted: a store may hold millions. */
+  async function complete(variable: string, prefix: string): Promise<CompletionValues> {
     if (variable !== 'hex' || !/^[0-9a-f]{0,64}$/.test(prefix)) return []
-    return store.startingWith(prefix, maxCompletions)
+    const found = await store.startingWith(prefix, maxCompletions + 1)
+    if (found.length <= maxCompletions) return found
+    return { values: found.slice(0, maxCompletions), hasMore: true }
   }
 
   return { scheme: 'artefact', list, page, read, templates: () => templates, complete }
@@ -122,8 +125,10 @@ function descriptorOf(ref: ArtefactRef, hex: string, url: string | null): Descri
   return Object.freeze({
     uri,
     name: display_name ?? hex,
+    title: display_name ?? `Artefact ${hex.slice(0, 12)}`,
     mimeType: mime,
     size: size_bytes,
+    annotations: Object.freeze({ lastModified: ref.created_at }),
     _meta: Object.freeze({
       'service-cli/artefact': Object.freeze(url === null ? rest : { ...rest, download_url: url }),
     }),

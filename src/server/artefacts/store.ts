@@ -87,7 +87,7 @@ export interface ArtefactStore {
    * it is still right; null when `page` must be asked.
    */
   samePage(after: string | undefined, limit: number): ArtefactPage | null
-  /** Up to `limit` hashes that start with `prefix`, in no order. */
+  /** Up to `limit` hashes that start with `prefix`, those stored last first. */
   startingWith(prefix: string, limit: number): Promise<readonly string[]>
   remove(hex: string): Promise<boolean>
   /** Called after artefacts appeared or went, by this process or another. Returns the unsubscribe. */

@@ -7,11 +7,14 @@ import type { Resident } from './resident.ts'
 /** What happens in the contest for the port, in the order in which it happens. */
 export type ElectionNews =
   | ElectionEvent
-  | { readonly event: 'election_won' }
-  /** The one it stood by behind is gone. */
-  | { readonly event: 'takeover'; readonly from: Resident }
   | { readonly event: 'resident_replaced'; readonly resident: Resident; readonly reason: string }
   | { readonly event: 'replacement_refused'; readonly resident: Resident; readonly reason: string }
+
+export interface Elected<Won> {
+  readonly won: Won
+  /** The gateway it stood by behind, which is gone; null when there was none. */
+  readonly from: Resident | null
+}
 
 /** Nobody was elected: what has the port, and a gateway if that is what it is. */
 export class ElectionLost extends Error {
@@ -41,7 +44,7 @@ const minPauseMs = 20
  * Settles when the port is bound. Rejects with `ElectionLost` where the rules do not let it wait,
  * and with the reason of `signal` once that is aborted.
  */
-export async function elect<Won>(parts: ElectionParts<Won>): Promise<Won> {
+export async function elect<Won>(parts: ElectionParts<Won>): Promise<Elected<Won>> {
   const { rules, probe, tell, signal } = parts
   let state = firstTry
   let woken = false
@@ -50,11 +53,7 @@ export async function elect<Won>(parts: ElectionParts<Won>): Promise<Won> {
     for (;;) {
       signal.throwIfAborted()
       const won = await parts.bind()
-      if (won !== null) {
-        const from = state.resident
-        tell(from === null ? { event: 'election_won' } : { event: 'takeover', from })
-        return won
-      }
+      if (won !== null) return { won, from: state.resident }
       const decision = decide(state, await probe.look(), rules)
       state = decision.state
       for (const event of decision.events) tell(event)

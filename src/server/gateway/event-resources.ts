@@ -1,5 +1,6 @@
 import type { Limits } from '../options.ts'
 import type { BuiltIn } from '../resources/built-in.ts'
+import { suggestedLimits } from '../resources/completion.ts'
 import { ResourceNotFound } from '../resources/errors.ts'
 import { KeptAnswers } from '../resources/kept-answers.ts'
 import type { Content, Descriptor, Template } from '../resources/producer.ts'
@@ -34,8 +35,10 @@ export class EventResources implements BuiltIn {
     return eventTemplates
   }
 
-  complete(): readonly string[] {
-    return []
+  complete(variable: string, prefix: string): readonly string[] {
+    const { maxGatewayEvents: most } = this.#limits
+    const values = variable === 'limit' ? suggestedLimits(most, most) : []
+    return values.filter(value => value.startsWith(prefix))
   }
 
   read(uri: ResourceUri): readonly Content[] {

@@ -104,7 +104,6 @@ class FsDirectory implements InstanceDirectory {
     for (const stop of this.#stops) stop()
     this.#watch.close()
     await this.#queue
-    this.#news.clear()
   }
 
   #run(pass: () => Promise<void>): Promise<void> {

@@ -1,21 +1,27 @@
 import type { BuiltIn } from '../resources/built-in.ts'
 import { ResourceNotFound } from '../resources/errors.ts'
 import type { MaybePromise } from '../resources/maybe-promise.ts'
-import type { Content, Descriptor, Template } from '../resources/producer.ts'
+import { suggestedLimits } from '../resources/completion.ts'
+import type { CompletionContext, Content, Descriptor, Template } from '../resources/producer.ts'
 import type { ResourceUri } from '../resources/resource-uri.ts'
 import type { CatalogResources } from './catalog/catalog-resources.ts'
 import type { DiagnosticResources } from './diagnostic-resources.ts'
 import type { InstanceRows } from './instance-rows.ts'
-import { gatewayTemplates, instancesUri, rootDescriptors } from './gateway-uris.ts'
+import { catalogUri, gatewayTemplates, instancesUri, rootDescriptors } from './gateway-uris.ts'
 import { idPrefix, minPrefixChars } from './instance-lookup.ts'
 import type { InstanceResources } from './instance-resources.ts'
 import { rowStatuses } from './instance-row.ts'
+import type { GatewayLimits } from './limits.ts'
 
 export interface GatewayProducerParts {
   readonly rows: InstanceRows
   readonly instances: InstanceResources
   readonly diagnostics: DiagnosticResources
   readonly catalog: CatalogResources
+  readonly limits: Pick<
+    GatewayLimits,
+    'maxInstanceRows' | 'defaultCatalogLimit' | 'maxCatalogEntries'
+  >
 }
 
 const onePrefix = 'instances/'
@@ -78,7 +84,7 @@ export class GatewayProducer implements BuiltIn {
     return prefix !== null && prefix.length >= minPrefixChars
   }
 
-  complete(variable: string, prefix: string): readonly string[] {
+  complete(variable: string, prefix: string, context: CompletionContext): readonly string[] {
     const begins = (value: string) => value.toLowerCase().startsWith(prefix.toLowerCase())
     const { rows, catalog } = this.#parts
     switch (variable) {
@@ -90,8 +96,17 @@ export class GatewayProducer implements BuiltIn {
         return rowStatuses.filter(begins)
       case 'name':
         return catalog.names().filter(begins)
+      case 'limit':
+        return this.#limitsOf(context).filter(begins)
     }
     return switches.has(variable) ? ['true', 'false'].filter(begins) : []
+  }
+
+  #limitsOf({ uriTemplate }: CompletionContext): readonly string[] {
+    const { maxInstanceRows, defaultCatalogLimit, maxCatalogEntries } = this.#parts.limits
+    return uriTemplate.startsWith(catalogUri)
+      ? suggestedLimits(defaultCatalogLimit, maxCatalogEntries)
+      : suggestedLimits(maxInstanceRows, maxInstanceRows)
   }
 
   /** Whoever completes an id wants to connect: those that live come first. */

@@ -56,6 +56,7 @@ export function createGatewayResources(parts: GatewayParts): ServedResources & {
           timeouts: timeoutsOf(limits),
         }),
         catalog: catalogResources,
+        limits,
       }),
       resources: new EventResources(ring, limits),
     },

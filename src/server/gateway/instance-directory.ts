@@ -8,7 +8,10 @@ export interface InstanceDirectory {
    * identical array, of identical entries, as long as nothing that `onChange` tells has changed.
    */
   readonly entries: readonly InstanceEntry[]
-  /** Records that are not understood; they hide nothing else. Bounded; the same array likewise. */
+  /**
+   * Records that are not understood; they hide nothing else. One that cannot be read for now
+   * leaves its instance in `entries`, as last known. Bounded; the same array likewise.
+   */
   readonly faults: readonly RecordFault[]
   /** Returns the unsubscribe. Called after `entries` changed, once for what came together. */
   onChange(listener: (changes: readonly InstanceChange[]) => void): () => void

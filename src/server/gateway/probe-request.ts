@@ -24,10 +24,17 @@ export function probeUrl(
   return url.protocol === 'http:' ? ok(url) : fail('its address is not an http one')
 }
 
+export interface AskParts {
+  readonly limits: ProbeLimits
+  readonly timer: Timer
+  /** Nobody waits for the answer any more. */
+  readonly signal?: AbortSignal
+}
+
 /** `GET` once, no redirect followed. The failure is a few words for people; never rejects. */
 export function askReady(
   url: URL,
-  { limits, timer }: { readonly limits: ProbeLimits; readonly timer: Timer },
+  { limits, timer, signal }: AskParts,
 ): Promise<Result<null, string>> {
   return new Promise(resolve => {
     let bytes = 0
@@ -39,6 +46,7 @@ export function askReady(
       agent: false,
       headers: { accept: 'application/json' },
       lookup: loopbackOnly,
+      ...(signal === undefined ? {} : { signal }),
     })
     const settle = (result: Result<null, string>) => {
       cancel()

@@ -41,6 +41,7 @@ export class Probes {
   readonly #waiting: { readonly id: string; readonly url: URL }[] = []
   readonly #running = new Set<Promise<void>>()
   readonly #stops: (() => void)[]
+  readonly #asking = new AbortController()
   #closed = false
 
   constructor(options: ProbesOptions) {
@@ -74,6 +75,8 @@ export class Probes {
     for (const stop of this.#stops) stop()
     this.#waiting.length = 0
     this.#listeners.clear()
+    // One that hangs would keep whoever stops waiting.
+    this.#asking.abort()
     await Promise.all(this.#running)
   }
 
@@ -114,7 +117,7 @@ export class Probes {
   async #ask(id: string, url: URL): Promise<void> {
     const { clock, ticks, directory } = this.#options
     const beganMs = ticks.now()
-    const answer = await askReady(url, this.#options)
+    const answer = await askReady(url, { ...this.#options, signal: this.#asking.signal })
     const before = this.of(id)
     // It may have gone meanwhile.
     if (this.#closed || !directory.entries.some(({ record }) => record.instanceId === id)) return

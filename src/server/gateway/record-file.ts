@@ -14,8 +14,9 @@ export type FileLook =
   /** As it was: not read. */
   | { readonly kind: 'same'; readonly stamp: FileStamp }
   | { readonly kind: 'read'; readonly stamp: FileStamp; readonly bytes: Buffer }
-  /** No record. Without a stamp the trouble may pass although the file stays. */
-  | { readonly kind: 'fault'; readonly stamp: FileStamp | null; readonly reason: string }
+  | { readonly kind: 'fault'; readonly stamp: FileStamp; readonly reason: string }
+  /** The trouble may pass although the file stays as it is: it says nothing about the content. */
+  | { readonly kind: 'trouble'; readonly stamp: FileStamp | null; readonly reason: string }
 
 /**
  * The content of one small file if it is not as `known`. Nothing here waits: what is no plain
@@ -23,17 +24,18 @@ export type FileLook =
  * cheaper than through the thread pool (1000 files are looked at every 2 seconds).
  */
 export function lookAtFile(path: string, known: FileStamp | null, maxBytes: number): FileLook {
+  let stamp: FileStamp | null = null
   try {
     const found = lstatSync(path, { throwIfNoEntry: false })
     if (found === undefined) return { kind: 'missing' }
-    const stamp = stampOf(found)
+    stamp = stampOf(found)
     if (isSame(stamp, known)) return { kind: 'same', stamp }
     const reason = strangeness(found, maxBytes)
     return reason === null ? readFile(path, maxBytes) : { kind: 'fault', stamp, reason }
   } catch (error) {
     const code = errnoOf(error)
     if (code === 'ENOENT' || code === 'ENOTDIR') return { kind: 'missing' }
-    return { kind: 'fault', stamp: null, reason: `it cannot be read (${code ?? 'unknown error'})` }
+    return { kind: 'trouble', stamp, reason: `it cannot be read (${code ?? 'unknown error'})` }
   }
 }
 

@@ -19,7 +19,7 @@ export function listRecords(folder: string, most: number): Result<RecordNames, s
   try {
     const listing = opendirSync(folder, { bufferSize: 256 })
     try {
-      for (let left = most * othersPerRecord; left > 0; left--) {
+      for (let left = most * othersPerRecord; left >= 0; left--) {
         const name = listing.readSync()?.name
         if (name === undefined) return ok({ names, more: false })
         if (!isRecordName(name)) continue

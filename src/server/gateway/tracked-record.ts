@@ -62,15 +62,13 @@ export class TrackedRecord {
   look(): boolean {
     const seen = lookAtFile(this.#path, this.#stamp, this.#parts.limits.maxRecordBytes)
     if (seen.kind === 'missing') return false
-    if (this.#id === null) {
-      this.#refuse('its name is not an instance id with ".json"')
-    } else if (seen.kind === 'fault') {
-      this.#refuse(seen.reason)
-    } else {
-      if (seen.kind === 'read') this.#take(seen.bytes, this.#id)
-      this.#follow(seen.stamp)
-    }
-    this.#stamp = seen.stamp
+    // After trouble it is read at the next look, changed or not.
+    this.#stamp = seen.kind === 'trouble' ? null : seen.stamp
+    if (this.#id === null) this.#refuse('its name is not an instance id with ".json"')
+    else if (seen.kind === 'fault') this.#refuse(seen.reason)
+    else if (seen.kind === 'trouble') this.#setFault(seen.reason)
+    else if (seen.kind === 'read') this.#take(seen.bytes, this.#id)
+    if (seen.stamp !== null) this.#follow(seen.stamp)
     return true
   }
 
@@ -135,19 +133,21 @@ export class TrackedRecord {
   #take(bytes: Buffer, id: string): void {
     // A heartbeat is a touch: most of what is read says what it said before.
     const digest = hash('sha256', bytes, 'base64')
-    if (digest === this.#digest) return
-    const parsed = parseRecord(bytes, id, this.#parts.limits)
-    if (!parsed.ok) {
-      this.#refuse(parsed.failure)
-    } else {
-      const before = this.#record
-      this.#record = parsed.value
-      this.#fault = null
-      if (before === null || !isSameOwner(before, parsed.value)) {
-        this.#setProcess(this.#findProcess(parsed.value))
-      }
+    if (digest !== this.#digest) {
+      const parsed = parseRecord(bytes, id, this.#parts.limits)
+      if (parsed.ok) this.#setRecord(parsed.value)
+      else this.#refuse(parsed.failure)
+      this.#digest = digest
     }
-    this.#digest = digest
+    if (this.#record !== null) this.#fault = null
+  }
+
+  #setRecord(record: DirectoryRecord): void {
+    const before = this.#record
+    this.#record = record
+    if (before === null || !isSameOwner(before, record)) {
+      this.#setProcess(this.#findProcess(record))
+    }
   }
 
   #refuse(reason: string): void {
@@ -155,6 +155,10 @@ export class TrackedRecord {
     this.#heartbeat = null
     this.#digest = ''
     this.#isForgotten = false
+    this.#setFault(reason)
+  }
+
+  #setFault(reason: string): void {
     if (this.#fault?.reason === reason) return
     this.#fault = Object.freeze({ source: this.#source, reason })
   }

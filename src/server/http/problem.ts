@@ -31,6 +31,7 @@ const table: Record<ErrorCode, Row> = {
   listen_failed: { status: 500, local: true },
   registry_dir_unsafe: { status: 500, local: true },
   file_exists: { status: 500, local: true },
+  entry_exists: { status: 500, local: true },
   storage_failed: { status: 500, local: true },
   storage_full: { status: 507, local: true },
   resource_not_found: { status: 404 },

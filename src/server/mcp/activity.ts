@@ -24,7 +24,7 @@ export class PendingCalls {
     return {
       list: params => this.#counted(methods.list(params)),
       listTemplates: params => this.#counted(methods.listTemplates(params)),
-      read: params => this.#counted(methods.read(params)),
+      read: (params, reader) => this.#counted(methods.read(params, reader)),
       complete: params => this.#counted(methods.complete(params)),
     }
   }

@@ -7,7 +7,6 @@ import type { Limits } from '../options.ts'
 import type { ServedResources } from '../resources/served-resources.ts'
 import { type EndpointActivity, PendingCalls } from './activity.ts'
 import { classify } from './era.ts'
-import { rpcCodes } from './errors.ts'
 import { GatheredWrites } from './gathered-writes.ts'
 import { HeldAnswers } from './held-answers.ts'
 import type { ServerIdentity } from './identity.ts'
@@ -15,15 +14,16 @@ import { parseBody } from './json-rpc.ts'
 import { errorMessage } from './json-text.ts'
 import { KeepAlive } from './keep-alive.ts'
 import { SessionEndpoint } from './legacy/endpoint.ts'
-import { createMethods as createSessionMethods } from './legacy/methods.ts'
+import { createSessionMethods } from './legacy/methods.ts'
 import { Sessions } from './legacy/sessions.ts'
 import type { ExtraMethods } from './modern/extra-methods.ts'
 import { StatelessEndpoint } from './modern/endpoint.ts'
 import { ListenStreams } from './modern/listen.ts'
-import { createMethods as createStatelessMethods } from './modern/methods.ts'
+import { createStatelessMethods } from './modern/methods.ts'
 import { createResultOpenings } from './modern/result.ts'
 import { createResourceMethods } from './resource-methods.ts'
 import type { RequestNotes } from './request-notes.ts'
+import { refusalMessage } from './refusal.ts'
 import { sendJson, sendRefusal } from './send.ts'
 import { SubscriptionHub } from './subscriptions.ts'
 
@@ -88,8 +88,8 @@ export function createMcpEndpoint(parts: McpEndpointParts): McpEndpoint {
   ): Promise<void> {
     const body = await readBody(req, bodyLimits)
     if (!isJsonType(req.headers['content-type'])) {
-      const error = { code: rpcCodes.refused, message: 'Content-Type must be application/json' }
-      return sendJson(res, 415, errorMessage(null, error))
+      const message = 'Content-Type must be application/json'
+      return sendJson(res, 415, refusalMessage(req.headers, 415, message))
     }
     const inbound = parseBody(body, limits.maxJsonDepth)
     const classified = classify(req.headers, inbound)
@@ -113,9 +113,9 @@ export function createMcpEndpoint(parts: McpEndpointParts): McpEndpoint {
         case 'DELETE':
           return legacy.delete(req, res, notes)
         default: {
-          const error = { code: rpcCodes.refused, message: 'method not allowed' }
+          const answer = refusalMessage(req.headers, 405, 'method not allowed')
           const allow = { Allow: 'GET, POST, DELETE' }
-          return sendRefusal(res, 405, errorMessage(null, error), allow, limits.refusedBodyDrainMs)
+          return sendRefusal(res, 405, answer, allow, limits.refusedBodyDrainMs)
         }
       }
     },

@@ -32,7 +32,6 @@ export class EventStream {
   readonly #missed = new Set<Topic>()
   #missedList = false
   #fullSinceMs: number | null = null
-  #dropped = 0
 
   constructor(
     res: ServerResponse,
@@ -65,17 +64,11 @@ export class EventStream {
     if (first !== undefined) this.#write(first)
   }
 
-  /** Updates not written at once because the reader was behind. */
-  get dropped(): number {
-    return this.#dropped
-  }
-
   resourceUpdated(topic: Topic): void {
     if (this.#fullSinceMs === null) {
       this.#write(this.#shape.update(topic))
       return
     }
-    this.#dropped++
     this.#missed.add(topic)
   }
 
@@ -86,7 +79,6 @@ export class EventStream {
       this.#write(listChanged)
       return
     }
-    this.#dropped++
     this.#missedList = true
   }
 

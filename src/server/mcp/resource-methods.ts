@@ -3,6 +3,7 @@ import { isJsonObject, type JsonObject } from '../../lib/json.ts'
 import { ResourceUriInvalid } from '../resources/errors.ts'
 import type { BlobContent, Content } from '../resources/producer.ts'
 import type { ListPage } from '../resources/listing.ts'
+import type { Reader } from '../resources/reader.ts'
 import type { ServedResources } from '../resources/served-resources.ts'
 import { JsonText, type JsonPart } from './json-text.ts'
 
@@ -15,7 +16,7 @@ type Answer = JsonText | Promise<JsonText>
 export interface ResourceMethods {
   list(params: JsonObject): Answer
   listTemplates(params: JsonObject): Answer
-  read(params: JsonObject): Answer
+  read(params: JsonObject, reader?: Reader): Answer
   complete(params: JsonObject): Answer
 }
 
@@ -47,8 +48,8 @@ export function createResourceMethods(registry: ServedResources): ResourceMethod
       if (cursorOf(params) !== undefined) throw new ResourceUriInvalid('unknown cursor')
       return JsonText.membersOf({ resourceTemplates: registry.templates() })
     },
-    read(params) {
-      const contents = registry.read(params.uri)
+    read(params, reader) {
+      const contents = registry.read(params.uri, reader)
       return contents instanceof Promise
         ? contents.then(serialiseContents)
         : serialiseContents(contents)
@@ -65,7 +66,8 @@ export function createResourceMethods(registry: ServedResources): ResourceMethod
       ) {
         throw new ResourceUriInvalid('"argument" must be {"name":…,"value":…}, both strings')
       }
-      const completion = await registry.complete(ref.uri, argument.name, argument.value)
+      const { name, value } = argument
+      const completion = await registry.complete(ref.uri, name, value, resolvedOf(params.context))
       return JsonText.membersOf({ completion })
     },
   }
@@ -87,6 +89,23 @@ function cursorOf(params: JsonObject): string | undefined {
   const { cursor } = params
   if (cursor === undefined || typeof cursor === 'string') return cursor
   throw new ResourceUriInvalid('"cursor" must be a string')
+}
+
+/** The values chosen for other variables; from 2025-06-18 on, elsewhere nobody sends any. */
+function resolvedOf(context: unknown): ReadonlyMap<string, string> {
+  if (context === undefined || context === null) return new Map()
+  const values = isJsonObject(context) ? (context.arguments ?? {}) : null
+  if (!isJsonObject(values)) throw badContext()
+  return new Map(
+    Object.entries(values).map(([name, value]) => {
+      if (typeof value !== 'string') throw badContext()
+      return [name, value]
+    }),
+  )
+}
+
+function badContext(): ResourceUriInvalid {
+  return new ResourceUriInvalid('"context" must be {"arguments":{…}}, its values strings')
 }
 
 function contentsParts(contents: readonly Content[]): JsonPart[] {

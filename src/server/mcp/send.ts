@@ -3,6 +3,8 @@ import type { ServerResponse } from 'node:http'
 import { asBuffer, encodeBytes } from '../../lib/base64.ts'
 import { endAfterBody, isBodyPending } from '../http/refused-body.ts'
 import type { StreamedBlob } from '../resources/producer.ts'
+import type { HeldAnswers } from './held-answers.ts'
+import type { RequestId } from './json-rpc.ts'
 import type { JsonPart, JsonText } from './json-text.ts'
 
 /** Writes a whole JSON answer. Resolves when the last byte is handed over or the client is gone. */
@@ -25,6 +27,21 @@ export function sendJson(
     return
   }
   return writeParts(res, text.parts).then(() => void res.end())
+}
+
+/** Sends the answer to a request; what is large of it counts as held until it is out. */
+export function sendAnswer(
+  res: ServerResponse,
+  held: HeldAnswers,
+  id: RequestId,
+  answer: JsonText,
+): void | Promise<void> {
+  // A client that left while its answer was made: its end is not told a second time, so whatever
+  // were held for it now would be held for good.
+  if (res.destroyed) return
+  const { text, release } = held.admit(id, answer)
+  if (release !== null) res.once('close', release)
+  return sendJson(res, 200, text)
 }
 
 /**

@@ -39,23 +39,23 @@ export class SubscriptionHub {
   readonly #limits: Pick<Limits, 'maxSubscriptions' | 'maxSubscriptionsPerSession'>
   /** URI without query → the URIs subscribed under it, as written. */
   readonly #topics = new Map<string, Map<string, Topic>>()
-  readonly #byListener = new Map<Subscriber, Set<Topic>>()
+  readonly #bySubscriber = new Map<Subscriber, Set<Topic>>()
   #count = 0
 
   constructor(limits: Pick<Limits, 'maxSubscriptions' | 'maxSubscriptionsPerSession'>) {
     this.#limits = limits
   }
 
-  /** Number of subscriptions, of listeners, and of those that subscribed, for diagnostics. */
-  get size(): { subscriptions: number; listeners: number; subscribers: number } {
+  /** Number of subscriptions, and of those who have one, for diagnostics. */
+  get size(): { subscriptions: number; subscribers: number } {
     let subscribers = 0
-    for (const topics of this.#byListener.values()) if (topics.size > 0) subscribers++
-    return { subscriptions: this.#count, listeners: this.#byListener.size, subscribers }
+    for (const topics of this.#bySubscriber.values()) if (topics.size > 0) subscribers++
+    return { subscriptions: this.#count, subscribers }
   }
 
   /** From now on the subscriber hears of list changes. */
   add(subscriber: Subscriber): void {
-    if (!this.#byListener.has(subscriber)) this.#byListener.set(subscriber, new Set())
+    if (!this.#bySubscriber.has(subscriber)) this.#bySubscriber.set(subscriber, new Set())
   }
 
   /**
@@ -63,7 +63,7 @@ export class SubscriptionHub {
    * `uri` is announced as the client wrote it; `canonical`, without its query, is matched.
    */
   subscribe(subscriber: Subscriber, uri: string, canonical: string = uri): void {
-    const own = this.#byListener.get(subscriber)
+    const own = this.#bySubscriber.get(subscriber)
     if (own === undefined) throw new ServiceError('session_ended', 'the session has ended')
     const base = withoutQuery(canonical)
     let family = this.#topics.get(base)
@@ -87,7 +87,7 @@ export class SubscriptionHub {
   /** False when there was no such subscription. */
   unsubscribe(subscriber: Subscriber, uri: string, canonical: string = uri): boolean {
     const topic = this.#topics.get(withoutQuery(canonical))?.get(uri)
-    const own = this.#byListener.get(subscriber)
+    const own = this.#bySubscriber.get(subscriber)
     if (topic === undefined || !own?.delete(topic)) return false
     this.#release(topic, subscriber)
     return true
@@ -95,8 +95,8 @@ export class SubscriptionHub {
 
   /** Forgets the subscriber and all it subscribed to. */
   remove(subscriber: Subscriber): void {
-    for (const topic of this.#byListener.get(subscriber) ?? []) this.#release(topic, subscriber)
-    this.#byListener.delete(subscriber)
+    for (const topic of this.#bySubscriber.get(subscriber) ?? []) this.#release(topic, subscriber)
+    this.#bySubscriber.delete(subscriber)
   }
 
   /** Tells everyone subscribed to the URI, with or without a query of their own. */
@@ -109,7 +109,7 @@ export class SubscriptionHub {
   }
 
   listChanged(): void {
-    for (const subscriber of this.#byListener.keys()) subscriber.listChanged()
+    for (const subscriber of this.#bySubscriber.keys()) subscriber.listChanged()
   }
 
   #release(topic: Topic, subscriber: Subscriber): void {

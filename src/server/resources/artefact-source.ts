@@ -1,7 +1,14 @@
 import type { Logger } from '../../lib/logger.ts'
 import { ServiceError } from '../../lib/errors.ts'
 import { type MaybePromise, recovered } from './maybe-promise.ts'
-import type { Content, DescriptorPage, PagedProducer, Template } from './producer.ts'
+import type {
+  CompletionContext,
+  CompletionValues,
+  Content,
+  DescriptorPage,
+  PagedProducer,
+  Template,
+} from './producer.ts'
 import { ownReadError } from './producer-failure.ts'
 
 const emptyPage: DescriptorPage = Object.freeze({ descriptors: Object.freeze([]) })
@@ -41,7 +48,11 @@ export class ArtefactSource {
     return this.#producer.templates?.() ?? []
   }
 
-  async complete(variable: string, prefix: string): Promise<readonly string[]> {
-    return (await this.#producer.complete?.(variable, prefix)) ?? []
+  async complete(
+    variable: string,
+    prefix: string,
+    context: CompletionContext,
+  ): Promise<CompletionValues> {
+    return (await this.#producer.complete?.(variable, prefix, context)) ?? []
   }
 }

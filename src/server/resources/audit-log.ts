@@ -27,6 +27,7 @@ export class AuditLog {
   readonly #ring: AuditEntry[] = []
   readonly #listeners = new Set<(entry: AuditEntry) => void>()
   #lastId = 0
+  #lastRecordedMs: number | null = null
 
   /** Throws `TypeError` when `capacity` is not a positive integer. */
   constructor({ capacity = 10_000, clock = systemClock, limits = {} }: AuditLogOptions = {}) {
@@ -43,6 +44,11 @@ export class AuditLog {
     return this.#lastId
   }
 
+  /** When the newest entry was recorded, whatever time it names itself; null before the first. */
+  get lastRecordedMs(): number | null {
+    return this.#lastRecordedMs
+  }
+
   /** Entries held now. */
   get size(): number {
     return this.#ring.length
@@ -54,13 +60,11 @@ export class AuditLog {
    * nothing is recorded then. `params` never make it throw.
    */
   record(record: AuditRecord): AuditEntry {
-    const entry = auditEntry(record, {
-      id: this.#lastId + 1,
-      nowMs: this.#clock.now(),
-      limits: this.#limits,
-    })
+    const nowMs = this.#clock.now()
+    const entry = auditEntry(record, { id: this.#lastId + 1, nowMs, limits: this.#limits })
     this.#ring[this.#lastId % this.#capacity] = entry
     this.#lastId = entry.id
+    this.#lastRecordedMs = nowMs
     for (const listener of this.#listeners) {
       try {
         listener(entry)

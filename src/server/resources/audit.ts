@@ -1,6 +1,7 @@
 import type { Limits } from '../options.ts'
 import type { AuditLog } from './audit-log.ts'
-import { type BuiltIn, freezeAll } from './built-in.ts'
+import { type BuiltIn, changedAt, freezeAll } from './built-in.ts'
+import { suggestedLimits } from './completion.ts'
 import { ResourceNotFound } from './errors.ts'
 import { KeptAnswers } from './kept-answers.ts'
 import type { Content, Descriptor, Template } from './producer.ts'
@@ -8,6 +9,8 @@ import { limitParameter } from './query-parameters.ts'
 import type { ResourceUri } from './resource-uri.ts'
 
 export const auditRecentUri = 'audit://recent'
+
+const annotations = { audience: ['user', 'assistant'], priority: 0.5 } as const
 
 type AuditLimits = Pick<
   Limits,
@@ -18,28 +21,22 @@ type AuditLimits = Pick<
 export class AuditProducer implements BuiltIn {
   readonly #limits: AuditLimits
   readonly #kept: KeptAnswers
-  readonly #descriptors: readonly Descriptor[]
   readonly #templates: readonly Template[]
   #log: AuditLog | undefined
+  #listedId = -1
+  #descriptors: readonly Descriptor[] = []
 
   constructor(limits: AuditLimits) {
     this.#limits = limits
     this.#kept = new KeptAnswers(limits)
-    const { defaultAuditLimit: usual, maxAuditLimit: most } = limits
-    this.#descriptors = freezeAll([
-      {
-        uri: auditRecentUri,
-        name: 'Recent actions',
-        description: `The last ${usual} actions in the application; ?limit=N for up to ${most}`,
-        mimeType: 'application/json',
-      },
-    ])
     this.#templates = freezeAll([
       {
         uriTemplate: 'audit://recent{?limit}',
         name: 'Recent actions, as many as asked for',
-        description: `The last \`limit\` actions in the application, at most ${most}`,
+        title: 'Recent actions, as many as asked for',
+        description: `The last \`limit\` actions in the application, at most ${limits.maxAuditLimit}`,
         mimeType: 'application/json',
+        annotations,
       },
     ])
   }
@@ -52,7 +49,13 @@ export class AuditProducer implements BuiltIn {
     this.#log = log
   }
 
+  /** Made when asked for after a record, so that recording costs nothing here. */
   list(): readonly Descriptor[] {
+    const { lastId = 0, lastRecordedMs = null } = this.#log ?? {}
+    if (lastId !== this.#listedId) {
+      this.#descriptors = this.#describe(lastRecordedMs)
+      this.#listedId = lastId
+    }
     return this.#descriptors
   }
 
@@ -62,8 +65,9 @@ export class AuditProducer implements BuiltIn {
 
   complete(variable: string, prefix: string): readonly string[] {
     if (variable !== 'limit') return []
-    const values = [this.#limits.defaultAuditLimit, this.#limits.maxAuditLimit]
-    return values.map(String).filter(text => text.startsWith(prefix))
+    const { defaultAuditLimit, maxAuditLimit } = this.#limits
+    const values = suggestedLimits(defaultAuditLimit, maxAuditLimit)
+    return values.filter(text => text.startsWith(prefix))
   }
 
   read(uri: ResourceUri): readonly Content[] {
@@ -73,5 +77,19 @@ export class AuditProducer implements BuiltIn {
       const entries = this.#log?.recent(limit) ?? []
       return JSON.stringify({ limit, count: entries.length, entries })
     })
+  }
+
+  #describe(recordedMs: number | null): readonly Descriptor[] {
+    const { defaultAuditLimit: usual, maxAuditLimit: most } = this.#limits
+    return freezeAll([
+      {
+        uri: auditRecentUri,
+        name: 'Recent actions',
+        title: 'Recent actions',
+        description: `The last ${usual} actions in the application; ?limit=N for up to ${most}`,
+        mimeType: 'application/json',
+        annotations: { ...annotations, ...changedAt(recordedMs) },
+      },
+    ])
   }
 }

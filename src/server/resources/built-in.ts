@@ -1,5 +1,12 @@
+import { toRfc3339 } from '../../lib/clock.ts'
 import type { MaybePromise } from './maybe-promise.ts'
-import type { Content, Descriptor, Template } from './producer.ts'
+import type {
+  CompletionContext,
+  CompletionValues,
+  Content,
+  Descriptor,
+  Template,
+} from './producer.ts'
 import type { ResourceUri } from './resource-uri.ts'
 
 /** A producer of the product's own for one scheme, given the URI already taken apart. */
@@ -7,7 +14,11 @@ export interface BuiltIn {
   list(): readonly Descriptor[]
   read(uri: ResourceUri): MaybePromise<readonly Content[]>
   templates(): readonly Template[]
-  complete(variable: string, prefix: string): MaybePromise<readonly string[]>
+  complete(
+    variable: string,
+    prefix: string,
+    context: CompletionContext,
+  ): MaybePromise<CompletionValues>
   /** The spelling under which updates of the URI are announced; undefined: the URI normalised. */
   canonical?(uri: ResourceUri): string | undefined
   /** Do updates of the URI ever come? Absent: they do, unless the scheme is one that is polled. */
@@ -21,6 +32,11 @@ export function textContents(uri: string, mimeType: string, text: string): reado
 
 export function jsonContents(uri: string, text: string): readonly Content[] {
   return textContents(uri, 'application/json', text)
+}
+
+/** The annotation of what changed then; null: it never did. */
+export function changedAt(timeMs: number | null): { readonly lastModified?: string } {
+  return timeMs === null ? {} : { lastModified: toRfc3339(timeMs) }
 }
 
 export function freezeAll<Item extends object>(items: readonly Item[]): readonly Item[] {

@@ -1,13 +1,22 @@
 import type { Logger } from '../../lib/logger.ts'
 import type { Limits } from '../options.ts'
 import { type MaybePromise, isThenable, within } from './maybe-promise.ts'
-import type { Content, Descriptor, ResourceProducer, Template } from './producer.ts'
-import { parseContent, parseDescriptor, parseTemplate } from './producer-check.ts'
+import type {
+  CompletionContext,
+  CompletionValues,
+  Content,
+  Descriptor,
+  ResourceProducer,
+  Template,
+} from './producer.ts'
+import { parseCompletion, parseContent, parseDescriptor, parseTemplate } from './producer-check.ts'
 import { customReadError, producerFailure } from './producer-failure.ts'
+import { listedValues } from './template-values.ts'
 import type { Timer } from './timer.ts'
+import { TypedContents } from './typed-contents.ts'
 
 export interface CustomProducerContext {
-  limits: Pick<Limits, 'producerTimeoutMs' | 'maxPendingReads' | 'maxUriChars'>
+  limits: Pick<Limits, 'producerTimeoutMs' | 'maxPendingReads' | 'maxUriChars' | 'maxIcons'>
   log: Logger
   timer: Timer
 }
@@ -26,6 +35,8 @@ export class CustomProducer {
   /** Calls of `list` that ran out of time and are still pending. */
   #lateLists = 0
   #pendingReads = 0
+  readonly #typed = new TypedContents()
+  /** The list as it was returned, when it promises to stay. */
   #lastRaw: unknown = none
   #lastList: readonly Descriptor[] = none
 
@@ -90,20 +101,28 @@ export class CustomProducer {
   templates(): readonly Template[] {
     try {
       const raw: unknown = this.#producer.templates?.() ?? none
-      return this.#wellFormed('templates', raw, item => parseTemplate(item, this.scheme))
+      const { limits } = this.#context
+      return this.#wellFormed('templates', raw, item => parseTemplate(item, this.scheme, limits))
     } catch (error) {
       return this.#lost('templates', 'it threw', error)
     }
   }
 
   /** Never rejects. */
-  async complete(variable: string, prefix: string): Promise<readonly string[]> {
+  async complete(
+    variable: string,
+    prefix: string,
+    context: CompletionContext,
+  ): Promise<CompletionValues> {
     try {
-      const raw: unknown = this.#producer.complete?.(variable, prefix) ?? none
+      if (this.#producer.complete === undefined) {
+        return listedValues(await this.list(), variable, prefix, context)
+      }
+      const raw: unknown = this.#producer.complete(variable, prefix, context)
       const values: unknown = isThenable(raw)
         ? await this.#within(Promise.resolve(raw), () => this.#lost('complete', 'it was late'))
         : raw
-      return this.#wellFormed('complete', values, item => (typeof item === 'string' ? item : null))
+      return parseCompletion(values) ?? this.#lost('complete', 'it returned no values')
     } catch (error) {
       return this.#lost('complete', 'it threw', error)
     }
@@ -112,14 +131,10 @@ export class CustomProducer {
   #descriptors(raw: unknown): readonly Descriptor[] {
     try {
       if (raw === this.#lastRaw) return this.#lastList
-      const { maxUriChars } = this.#context.limits
-      const list = this.#wellFormed('list', raw, item =>
-        parseDescriptor(item, this.scheme, maxUriChars),
-      )
-      if (isFrozenList(raw)) {
-        this.#lastRaw = raw
-        this.#lastList = list
-      }
+      const { limits } = this.#context
+      const list = this.#wellFormed('list', raw, item => parseDescriptor(item, this.scheme, limits))
+      this.#lastRaw = isFrozenList(raw) ? raw : none
+      this.#lastList = list
       return list
     } catch (error) {
       return this.#lost('list', 'it returned something unreadable', error)
@@ -134,7 +149,8 @@ export class CustomProducer {
       return content
     })
     // The same frozen array again tells the reader "unchanged", so it is passed on itself.
-    return isFrozenList(raw) ? (raw as readonly Content[]) : contents
+    const answer = isFrozenList(raw) ? (raw as readonly Content[]) : contents
+    return this.#typed.fill(answer, uri => this.#lastList.find(each => each.uri === uri)?.mimeType)
   }
 
   #wellFormed<Item>(

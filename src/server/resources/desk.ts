@@ -7,6 +7,7 @@ import { Listeners, type ResourceListener } from './listeners.ts'
 import { type ListPage, Listing } from './listing.ts'
 import type { MaybePromise } from './maybe-promise.ts'
 import type { Content, Template } from './producer.ts'
+import type { Reader } from './reader.ts'
 import { type ResourceUri, createUriParser } from './resource-uri.ts'
 import { ResourceRoutes, type ResourceRoutesOptions } from './routes.ts'
 import type { ServedResources } from './served-resources.ts'
@@ -82,8 +83,8 @@ export class ResourceDesk implements ServedResources {
     return this.routes.templates()
   }
 
-  read(uri: unknown): MaybePromise<readonly Content[]> {
-    return this.routes.read(this.parsed(uri))
+  read(uri: unknown, reader?: Reader): MaybePromise<readonly Content[]> {
+    return this.routes.read(this.parsed(uri), reader)
   }
 
   assertSubscribable(uri: unknown): string {
@@ -101,8 +102,8 @@ export class ResourceDesk implements ServedResources {
     return parsed.ok && this.routes.pushes(parsed.value)
   }
 
-  complete(ref: string, argument: string, value: string): Promise<Completion> {
-    return this.routes.complete(ref, argument, value)
+  complete(...asked: Parameters<ServedResources['complete']>): Promise<Completion> {
+    return this.routes.complete(...asked)
   }
 
   listen(listener: ResourceListener): () => void {

@@ -1,39 +1,86 @@
-import { isJsonObject } from '../../lib/json.ts'
-import type { BlobContent, Content, Descriptor, Template } from './producer.ts'
+import { type JsonObject, isJsonObject } from '../../lib/json.ts'
+import type { Limits } from '../options.ts'
+import {
+  type Annotations,
+  type Icon,
+  isAudience,
+  isIconSizes,
+  isIconSource,
+  isPriority,
+  isTheme,
+  isTime,
+} from './hints.ts'
+import type { BlobContent, CompletionValues, Content, Descriptor, Template } from './producer.ts'
 import { parseResourceUri } from './resource-uri.ts'
+
+export type ProducerCheckLimits = Pick<Limits, 'maxUriChars' | 'maxIcons'>
 
 /** The descriptor with its known members, or null when a custom producer returned another shape. */
 export function parseDescriptor(
   value: unknown,
   scheme: string,
-  maxUriChars: number,
+  limits: ProducerCheckLimits,
 ): Descriptor | null {
   if (!isJsonObject(value)) return null
-  const { uri, name, title, description, mimeType, size, annotations, _meta } = value
-  const parsed = parseResourceUri(uri, maxUriChars)
-  if (!parsed.ok || parsed.value.scheme !== scheme || typeof name !== 'string') return null
-  if (!areTexts(title, description, mimeType)) return null
+  const { uri, size } = value
+  const parsed = parseResourceUri(uri, limits.maxUriChars)
+  const entry = parseEntry(value, limits)
+  if (!parsed.ok || parsed.value.scheme !== scheme || entry === null) return null
   if (size !== undefined && !(Number.isSafeInteger(size) && Number(size) >= 0)) return null
-  if (!isOptionalObject(annotations) || !isOptionalObject(_meta)) return null
-  return present({
-    uri: parsed.value.text,
-    name,
-    title,
-    description,
-    mimeType,
-    size,
-    annotations,
-    _meta,
-  }) as unknown as Descriptor
+  return present({ uri: parsed.value.text, ...entry, size }) as unknown as Descriptor
 }
 
 /** The template with its known members, or null. */
-export function parseTemplate(value: unknown, scheme: string): Template | null {
+export function parseTemplate(
+  value: unknown,
+  scheme: string,
+  limits: ProducerCheckLimits,
+): Template | null {
   if (!isJsonObject(value)) return null
-  const { uriTemplate, name, title, description, mimeType } = value
+  const { uriTemplate } = value
   if (typeof uriTemplate !== 'string' || !uriTemplate.startsWith(`${scheme}:`)) return null
+  const entry = parseEntry(value, limits)
+  return entry === null ? null : (present({ uriTemplate, ...entry }) as unknown as Template)
+}
+
+/** What resources and templates have in common. */
+function parseEntry(value: JsonObject, { maxIcons }: ProducerCheckLimits): object | null {
+  const { name, title, description, mimeType, _meta } = value
   if (typeof name !== 'string' || !areTexts(title, description, mimeType)) return null
-  return present({ uriTemplate, name, title, description, mimeType }) as unknown as Template
+  const annotations = optional(value['annotations'], parseAnnotations)
+  const icons = optional(value['icons'], list => parseIcons(list, maxIcons))
+  if (annotations === null || icons === null || !isOptionalObject(_meta)) return null
+  return { name, title, description, mimeType, annotations, icons, _meta }
+}
+
+function parseAnnotations(value: unknown): Annotations | null {
+  if (!isJsonObject(value)) return null
+  const { audience, priority, lastModified } = value
+  if (audience !== undefined && !isAudience(audience)) return null
+  if (priority !== undefined && !isPriority(priority)) return null
+  if (lastModified !== undefined && !isTime(lastModified)) return null
+  return present({ audience, priority, lastModified })
+}
+
+function parseIcons(value: unknown, maxIcons: number): readonly Icon[] | null {
+  if (!Array.isArray(value) || value.length > maxIcons) return null
+  const icons: Icon[] = []
+  for (const item of value) {
+    if (!isJsonObject(item)) return null
+    const { src, mimeType, sizes, theme } = item
+    if (!isIconSource(src) || !areTexts(mimeType)) return null
+    if (sizes !== undefined && !isIconSizes(sizes, maxIcons)) return null
+    if (theme !== undefined && !isTheme(theme)) return null
+    icons.push(present({ src, mimeType, sizes, theme }) as Icon)
+  }
+  return icons
+}
+
+function optional<Value>(
+  value: unknown,
+  parse: (value: unknown) => Value | null,
+): Value | null | undefined {
+  return value === undefined ? undefined : parse(value)
 }
 
 /** The content with its known members, or null. */
@@ -45,6 +92,19 @@ export function parseContent(value: unknown): Content | null {
   if (text !== undefined && typeof text !== 'string') return null
   if (blob !== undefined && !isBlob(blob)) return null
   return present({ uri, mimeType, text, blob }) as unknown as Content
+}
+
+/** What `complete` may return, or null. */
+export function parseCompletion(value: unknown): CompletionValues | null {
+  if (Array.isArray(value)) return value.every(each => typeof each === 'string') ? value : null
+  if (!isJsonObject(value)) return null
+  const { values, total, hasMore } = value
+  if (!Array.isArray(values) || !values.every(each => typeof each === 'string')) return null
+  if (total !== undefined && !(Number.isSafeInteger(total) && Number(total) >= values.length)) {
+    return null
+  }
+  if (hasMore !== undefined && typeof hasMore !== 'boolean') return null
+  return present({ values, total, hasMore }) as CompletionValues
 }
 
 function isBlob(blob: unknown): blob is BlobContent['blob'] {

@@ -1,3 +1,5 @@
+import type { Annotations, Icon } from './hints.ts'
+
 /** One entry of `resources/list`. Key names are those of the MCP schema. */
 export interface Descriptor {
   readonly uri: string
@@ -7,7 +9,8 @@ export interface Descriptor {
   readonly mimeType?: string
   /** Bytes of the body before base64. */
   readonly size?: number
-  readonly annotations?: Readonly<Record<string, unknown>>
+  readonly annotations?: Annotations
+  readonly icons?: readonly Icon[]
   readonly _meta?: Readonly<Record<string, unknown>>
 }
 
@@ -18,11 +21,15 @@ export interface Template {
   readonly title?: string
   readonly description?: string
   readonly mimeType?: string
+  readonly annotations?: Annotations
+  readonly icons?: readonly Icon[]
+  readonly _meta?: Readonly<Record<string, unknown>>
 }
 
 /** One entry of `contents` whose body is text, such as JSON. */
 export interface TextContent {
   readonly uri: string
+  /** When absent: what the listing says, else `text/plain`. */
   readonly mimeType?: string
   readonly text: string
 }
@@ -45,6 +52,7 @@ export interface StreamedBlob {
 /** One entry of `contents` whose body is bytes; the wire carries padded base64. */
 export interface BlobContent {
   readonly uri: string
+  /** When absent: what the listing says, else `application/octet-stream`. */
   readonly mimeType?: string
   /** Raw bytes, or base64 text with padding, or one of the forms above. */
   readonly blob: Uint8Array | string | EncodedBlob | StreamedBlob
@@ -58,6 +66,19 @@ export interface DescriptorPage {
   /** Opaque position of the next page; absent on the last one. */
   readonly next?: string
 }
+
+/** What is known when a variable of a template is to be completed. */
+export interface CompletionContext {
+  /** The template that the variable is of. */
+  readonly uriTemplate: string
+  /** Variables of it that the client has chosen values for, as it says; checked by nobody. */
+  readonly resolved: ReadonlyMap<string, string>
+}
+
+/** All values there are, best first; or the best of them, and what is known of the others. */
+export type CompletionValues =
+  | readonly string[]
+  | { readonly values: readonly string[]; readonly total?: number; readonly hasMore?: boolean }
 
 /**
  * A source of resources under one URI scheme. `list` runs on every client's reconnect: keep it
@@ -77,8 +98,15 @@ export interface ResourceProducer {
   read(uri: string): readonly Content[] | Promise<readonly Content[]>
   /** Forms of URIs that `list` does not enumerate. Asked once. */
   templates?(): readonly Template[]
-  /** Values for a template variable that start with `prefix`, best first. */
-  complete?(variable: string, prefix: string): readonly string[] | Promise<readonly string[]>
+  /**
+   * Values for a template variable that start with `prefix`, best first. Without this method they
+   * are taken from the listed URIs of the template's form.
+   */
+  complete?(
+    variable: string,
+    prefix: string,
+    context: CompletionContext,
+  ): CompletionValues | Promise<CompletionValues>
 }
 
 /** A producer with too many resources for one array lists them page by page. */

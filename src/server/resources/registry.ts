@@ -12,6 +12,7 @@ import type { ListPage } from './listing.ts'
 import type { MaybePromise } from './maybe-promise.ts'
 import { noCapture } from './no-capture.ts'
 import type { Content, PagedProducer, ResourceProducer, Template } from './producer.ts'
+import type { Reader } from './reader.ts'
 import { isScheme, normaliseUri } from './resource-uri.ts'
 import { SceneProducer, sceneCurrentUri, sceneDeltaUri } from './scene.ts'
 import { SceneState } from './scene-state.ts'
@@ -50,10 +51,11 @@ export class ResourceRegistry implements ServedResources {
     this.#limits = limits
     this.#log = log
     this.#timer = timer
-    this.#scene = new SceneState(limits, () => {
+    const sceneChanged = () => {
       this.#desk.updated(sceneCurrentUri)
       this.#desk.updated(sceneDeltaUri)
-    })
+    }
+    this.#scene = new SceneState(limits, sceneChanged, clock)
     this.#audit = new AuditProducer(limits)
     this.#events = new SessionEventsProducer(limits)
     this.#desk = new ResourceDesk({
@@ -196,8 +198,8 @@ export class ResourceRegistry implements ServedResources {
     return this.#desk.templates()
   }
 
-  read(uri: unknown): MaybePromise<readonly Content[]> {
-    return this.#desk.read(uri)
+  read(uri: unknown, reader?: Reader): MaybePromise<readonly Content[]> {
+    return this.#desk.read(uri, reader)
   }
 
   assertSubscribable(uri: unknown): string {
@@ -212,8 +214,8 @@ export class ResourceRegistry implements ServedResources {
     return this.#desk.pushes(uri)
   }
 
-  complete(ref: string, argument: string, value: string): Promise<Completion> {
-    return this.#desk.complete(ref, argument, value)
+  complete(...asked: Parameters<ServedResources['complete']>): Promise<Completion> {
+    return this.#desk.complete(...asked)
   }
 
   listen(listener: ResourceListener): () => void {

@@ -8,6 +8,7 @@ import type { ListSources } from './listing.ts'
 import { type MaybePromise, recovered } from './maybe-promise.ts'
 import type { Content, Descriptor, PagedProducer, Template } from './producer.ts'
 import { ownReadError } from './producer-failure.ts'
+import type { Reader } from './reader.ts'
 import { type ResourceUri, normaliseUri } from './resource-uri.ts'
 import type { SchemeSource } from './scheme-source.ts'
 import { isPolledScheme } from './schemes.ts'
@@ -70,13 +71,13 @@ export class ResourceRoutes implements ListSources {
     return this.#producers().map(producer => producer.list())
   }
 
-  read(uri: ResourceUri): MaybePromise<readonly Content[]> {
+  read(uri: ResourceUri, reader?: Reader): MaybePromise<readonly Content[]> {
     const builtIn = this.#builtIns.get(uri.scheme)
     if (builtIn !== undefined) return this.#readBuiltIn(builtIn, uri)
     const custom = this.#custom.get(uri.scheme)
     if (custom !== undefined) return custom.read(uri.text)
     const attached = this.#attached.get(uri.scheme)
-    if (attached !== undefined) return this.#readOwn(uri, () => attached.read(uri.text))
+    if (attached !== undefined) return this.#readOwn(uri, () => attached.read(uri.text, reader))
     return this.#artefactsFor(uri).read(uri.text)
   }
 
@@ -101,16 +102,23 @@ export class ResourceRoutes implements ListSources {
     return this.#templates
   }
 
-  async complete(ref: string, variable: string, prefix: string): Promise<Completion> {
+  async complete(
+    ref: string,
+    variable: string,
+    prefix: string,
+    resolved: ReadonlyMap<string, string> = new Map(),
+  ): Promise<Completion> {
     const owner = this.#ownedTemplates().get(ref)
     if (owner === undefined) {
       throw new ResourceUriInvalid('no such resource template; resources/templates/list has them')
     }
-    if (!templateVariables(ref).includes(variable)) {
-      throw new ResourceUriInvalid('the resource template has no such variable')
+    const variables = templateVariables(ref)
+    if (!variables.includes(variable)) {
+      throw new ResourceUriInvalid(`the variables of the template are: ${variables.join(', ')}`)
     }
+    const context = { uriTemplate: ref, resolved: only(variables, resolved) }
     try {
-      return completion(await owner.complete(variable, prefix))
+      return completion(await owner.complete(variable, prefix, context))
     } catch (error) {
       this.#log.warn({ err: error, ref, variable }, 'completion failed')
       return completion([])
@@ -151,7 +159,8 @@ export class ResourceRoutes implements ListSources {
       for (const template of owner.templates()) {
         owned.set(template.uriTemplate, {
           template,
-          complete: (variable, prefix) => owner.complete?.(variable, prefix) ?? [],
+          complete: (variable, prefix, context) =>
+            owner.complete?.(variable, prefix, context) ?? [],
         })
       }
     }
@@ -159,4 +168,17 @@ export class ResourceRoutes implements ListSources {
     this.#templates = Object.freeze(Array.from(owned.values(), ({ template }) => template))
     return owned
   }
+}
+
+/** A client may say more than the template asks for, and more than is worth looking through. */
+function only(
+  names: readonly string[],
+  values: ReadonlyMap<string, string>,
+): ReadonlyMap<string, string> {
+  return new Map(
+    names.flatMap(name => {
+      const value = values.get(name)
+      return value === undefined ? [] : [[name, value] as const]
+    }),
+  )
 }

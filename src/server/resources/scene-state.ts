@@ -1,3 +1,4 @@
+import { type Clock, systemClock } from '../../lib/clock.ts'
 import type { Limits } from '../options.ts'
 import { type SceneLimits, checkSceneText, serialiseScene } from './scene-json.ts'
 
@@ -6,6 +7,8 @@ export interface SceneRevision {
   readonly revision: number
   readonly text: string | null
   readonly bytes: number
+  /** Null for revision 0, which nobody set. */
+  readonly setAtMs: number | null
 }
 
 type StateLimits = SceneLimits & Pick<Limits, 'maxSceneRevisions' | 'maxSceneRevisionBytes'>
@@ -14,14 +17,16 @@ type StateLimits = SceneLimits & Pick<Limits, 'maxSceneRevisions' | 'maxSceneRev
 export class SceneState {
   readonly #limits: StateLimits
   readonly #onChange: () => void
-  #current: SceneRevision = { revision: 0, text: null, bytes: 0 }
+  readonly #clock: Clock
+  #current: SceneRevision = { revision: 0, text: null, bytes: 0, setAtMs: null }
   /** Oldest first, the current one last. */
   #kept: SceneRevision[] = [this.#current]
   #keptBytes = 0
 
-  constructor(limits: StateLimits, onChange: () => void = () => {}) {
+  constructor(limits: StateLimits, onChange = () => {}, clock: Clock = systemClock) {
     this.#limits = limits
     this.#onChange = onChange
+    this.#clock = clock
   }
 
   get current(): SceneRevision {
@@ -58,7 +63,8 @@ export class SceneState {
 
   #replace(text: string | null): number {
     const bytes = text === null ? 0 : Buffer.byteLength(text)
-    this.#current = { revision: this.#current.revision + 1, text, bytes }
+    const revision = this.#current.revision + 1
+    this.#current = { revision, text, bytes, setAtMs: this.#clock.now() }
     this.#kept.push(this.#current)
     this.#keptBytes += bytes
     while (this.#kept.length > 1 && this.#overLimits()) {

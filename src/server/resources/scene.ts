@@ -1,39 +1,24 @@
 import type { Limits } from '../options.ts'
-import { type BuiltIn, freezeAll, jsonContents } from './built-in.ts'
+import { type BuiltIn, changedAt, freezeAll, jsonContents } from './built-in.ts'
 import { ResourceNotFound } from './errors.ts'
 import { KeptAnswers } from './kept-answers.ts'
 import type { Content, Descriptor, Template } from './producer.ts'
 import { countParameter } from './query-parameters.ts'
 import type { ResourceUri } from './resource-uri.ts'
 import { sceneDelta, sceneReset } from './scene-delta.ts'
-import type { SceneState } from './scene-state.ts'
+import type { SceneRevision, SceneState } from './scene-state.ts'
 
 export const sceneCurrentUri = 'scene://current'
 export const sceneDeltaUri = 'scene://delta'
-
-const descriptors: readonly Descriptor[] = freezeAll([
-  {
-    uri: sceneCurrentUri,
-    name: 'Current scene',
-    description:
-      'The scene open in the application, as it last reported it; {"status":"no_snapshot"} before that',
-    mimeType: 'application/json',
-  },
-  {
-    uri: sceneDeltaUri,
-    name: 'Scene changes',
-    description:
-      'What changed in the scene since the revision before, or since the revision named by ?since=N',
-    mimeType: 'application/json',
-  },
-])
 
 const templates: readonly Template[] = freezeAll([
   {
     uriTemplate: 'scene://delta{?since}',
     name: 'Scene changes since a revision',
+    title: 'Scene changes since a revision',
     description: 'What changed in the scene since revision `since`',
     mimeType: 'application/json',
+    annotations: { audience: ['assistant'], priority: 0.6 },
   },
 ])
 
@@ -49,6 +34,8 @@ export class SceneProducer implements BuiltIn {
   readonly #deltas: KeptAnswers
   #revision = -1
   #contents: readonly Content[] = []
+  #listedRevision = -1
+  #descriptors: readonly Descriptor[] = []
 
   constructor(
     state: SceneState,
@@ -59,8 +46,14 @@ export class SceneProducer implements BuiltIn {
     this.#deltas = new KeptAnswers(limits)
   }
 
+  /** Made when asked for after a change, so that changing the scene costs nothing here. */
   list(): readonly Descriptor[] {
-    return descriptors
+    const { current } = this.#state
+    if (current.revision !== this.#listedRevision) {
+      this.#descriptors = describe(current)
+      this.#listedRevision = current.revision
+    }
+    return this.#descriptors
   }
 
   templates(): readonly Template[] {
@@ -107,4 +100,29 @@ export class SceneProducer implements BuiltIn {
       sceneDelta(base, current, this.#maxChanges),
     )
   }
+}
+
+function describe({ text, bytes, setAtMs }: SceneRevision): readonly Descriptor[] {
+  const changed = changedAt(setAtMs)
+  return freezeAll([
+    {
+      uri: sceneCurrentUri,
+      name: 'Current scene',
+      title: 'Current scene',
+      description:
+        'The scene open in the application, as it last reported it; {"status":"no_snapshot"} before that',
+      mimeType: 'application/json',
+      size: text === null ? Buffer.byteLength(placeholder) : bytes,
+      annotations: { audience: ['user', 'assistant'], priority: 0.9, ...changed },
+    },
+    {
+      uri: sceneDeltaUri,
+      name: 'Scene changes',
+      title: 'Scene changes',
+      description:
+        'What changed in the scene since the revision before, or since the revision named by ?since=N',
+      mimeType: 'application/json',
+      annotations: { audience: ['assistant'], priority: 0.6, ...changed },
+    },
+  ])
 }

@@ -1,5 +1,12 @@
 import type { MaybePromise } from './maybe-promise.ts'
-import type { Content, Descriptor, Template } from './producer.ts'
+import type {
+  CompletionContext,
+  CompletionValues,
+  Content,
+  Descriptor,
+  Template,
+} from './producer.ts'
+import type { Reader } from './reader.ts'
 
 /**
  * A scheme of the product's own that comes and goes while the server runs. Trusted, unlike a
@@ -14,10 +21,15 @@ export interface SchemeSource {
   templates(): readonly Template[]
   /**
    * Throws or rejects with a `ServiceError` of a `resource_` code, which reaches the reader as it
-   * is, `data` included; anything else is logged and becomes `producer_failed`.
+   * is, `data` included; anything else is logged and becomes `producer_failed`. Once every reader
+   * has left, the answer may be anything.
    */
-  read(uri: string): MaybePromise<readonly Content[]>
-  complete?(variable: string, prefix: string): MaybePromise<readonly string[]>
+  read(uri: string, reader?: Reader): MaybePromise<readonly Content[]>
+  complete?(
+    variable: string,
+    prefix: string,
+    context: CompletionContext,
+  ): MaybePromise<CompletionValues>
 }
 
 /** Where a source hangs in the registry. */

@@ -62,6 +62,7 @@ export class SessionEventBuffer {
   /** Of the events in the ring; not counted without a bound. */
   #bytes = 0
   #newest = 0
+  #newestAt: string | null = null
   #oldest = 1
   #dropped = 0
   #lostThrough = 0
@@ -90,6 +91,11 @@ export class SessionEventBuffer {
     return this.#newest
   }
 
+  /** RFC 3339: when the newest event was appended; null before the first. */
+  get lastAppendedAt(): string | null {
+    return this.#newestAt
+  }
+
   /** Events lost to retention; drained ones are not lost. */
   get droppedCount(): number {
     return this.#dropped
@@ -114,6 +120,7 @@ export class SessionEventBuffer {
     })
     if (this.retainedCount === this.#maxlen) this.#dropOldest()
     this.#newest = event.id
+    this.#newestAt = event.timestamp
     this.#ring[this.#slot(event.id)] = event
     this.#bytes += this.#weight(event)
     while (this.#bytes > (this.#maxBytes ?? Infinity) && this.retainedCount > 1) this.#dropOldest()

@@ -1,27 +1,38 @@
 import { ServiceError } from '../../lib/errors.ts'
 import type { Limits } from '../options.ts'
 import { type BuiltIn, freezeAll, jsonContents } from './built-in.ts'
+import { rankedMatches, suggestedLimits } from './completion.ts'
 import { ResourceNotFound } from './errors.ts'
-import type { Content, Descriptor, Template } from './producer.ts'
+import type { CompletionContext, Content, Descriptor, Template } from './producer.ts'
 import { countParameter, flagParameter, limitParameter } from './query-parameters.ts'
 import type { ResourceUri } from './resource-uri.ts'
 import type { SessionEventBuffer } from './session-event-buffer.ts'
+
+const annotations = { audience: ['user', 'assistant'], priority: 0.3 } as const
 
 const templates: readonly Template[] = freezeAll([
   {
     uriTemplate: 'events://session/{session_id}{?cursor,limit,drain}',
     name: 'Session events by cursor',
+    title: 'Session events by cursor',
     description:
       'Events of a session with an id greater than `cursor`; drain=true removes what was returned',
     mimeType: 'application/json',
+    annotations,
   },
 ])
+
+interface Listed {
+  readonly newestCursor: number
+  readonly descriptor: Descriptor
+}
 
 /** `events://session/<id>`: any number of session event buffers. Never pushed. */
 export class SessionEventsProducer implements BuiltIn {
   readonly #limits: Pick<Limits, 'defaultEventLimit' | 'maxEventLimit'>
   readonly #buffers = new Map<string, SessionEventBuffer>()
-  #descriptors: readonly Descriptor[] | undefined
+  readonly #listed = new Map<SessionEventBuffer, Listed>()
+  #descriptors: readonly Descriptor[] = Object.freeze([])
 
   constructor(limits: Pick<Limits, 'defaultEventLimit' | 'maxEventLimit'>) {
     this.#limits = limits
@@ -37,19 +48,23 @@ export class SessionEventsProducer implements BuiltIn {
       )
     }
     this.#buffers.set(buffer.sessionId, buffer)
-    this.#descriptors = undefined
   }
 
   /** False when it is not registered. */
   remove(buffer: SessionEventBuffer): boolean {
     if (this.#buffers.get(buffer.sessionId) !== buffer) return false
     this.#buffers.delete(buffer.sessionId)
-    this.#descriptors = undefined
+    this.#listed.delete(buffer)
     return true
   }
 
+  /** Looks at the buffers when asked, so that appending costs nothing here. */
   list(): readonly Descriptor[] {
-    this.#descriptors ??= freezeAll(Array.from(this.#buffers.values(), describe))
+    const now = Array.from(this.#buffers.values(), buffer => this.#describe(buffer))
+    const same =
+      now.length === this.#descriptors.length &&
+      now.every((descriptor, at) => descriptor === this.#descriptors[at])
+    if (!same) this.#descriptors = Object.freeze(now)
     return this.#descriptors
   }
 
@@ -57,8 +72,9 @@ export class SessionEventsProducer implements BuiltIn {
     return templates
   }
 
-  complete(variable: string, prefix: string): readonly string[] {
-    return this.#values(variable).filter(value => value.startsWith(prefix))
+  complete(variable: string, typed: string, context: CompletionContext): readonly string[] {
+    if (variable === 'session_id') return rankedMatches(this.#newestFirst(), typed)
+    return this.#values(variable, context).filter(value => value.startsWith(typed))
   }
 
   read(uri: ResourceUri): readonly Content[] {
@@ -74,25 +90,52 @@ export class SessionEventsProducer implements BuiltIn {
     return jsonContents(uri.text, JSON.stringify(page))
   }
 
-  #values(variable: string): readonly string[] {
+  /** Session ids; those that something happened in last come first. */
+  #newestFirst(): readonly string[] {
+    const appended = ({ lastAppendedAt }: SessionEventBuffer) =>
+      Date.parse(lastAppendedAt ?? '') || 0
+    return Array.from(this.#buffers.values())
+      .sort((left, right) => appended(right) - appended(left))
+      .map(({ sessionId }) => sessionId)
+  }
+
+  #values(variable: string, { resolved }: CompletionContext): readonly string[] {
     switch (variable) {
-      case 'session_id':
-        return [...this.#buffers.keys()]
+      case 'cursor': {
+        // All that is retained, or what comes from now on.
+        const buffer = this.#buffers.get(resolved.get('session_id') ?? '')
+        return buffer === undefined ? ['0'] : [...new Set(['0', String(buffer.newestCursor)])]
+      }
       case 'limit':
-        return [String(this.#limits.defaultEventLimit), String(this.#limits.maxEventLimit)]
+        return suggestedLimits(this.#limits.defaultEventLimit, this.#limits.maxEventLimit)
       case 'drain':
-        return ['true', 'false']
+        return ['false', 'true']
       default:
         return []
     }
   }
+
+  /** The identical one until something is appended. */
+  #describe(buffer: SessionEventBuffer): Descriptor {
+    const { newestCursor } = buffer
+    const known = this.#listed.get(buffer)
+    if (known?.newestCursor === newestCursor) return known.descriptor
+    const descriptor = describe(buffer)
+    this.#listed.set(buffer, { newestCursor, descriptor })
+    return descriptor
+  }
 }
 
-function describe(buffer: SessionEventBuffer): Descriptor {
-  return {
-    uri: buffer.uri,
-    name: `Events of session ${buffer.sessionId}`,
+function describe({ uri, sessionId, lastAppendedAt }: SessionEventBuffer): Descriptor {
+  return Object.freeze({
+    uri,
+    name: `Events of session ${sessionId}`,
+    title: `Events of session ${sessionId}`,
     description: 'Diagnostics of the session, read by ?cursor=N; never pushed',
     mimeType: 'application/json',
-  }
+    annotations: {
+      ...annotations,
+      ...(lastAppendedAt === null ? {} : { lastModified: lastAppendedAt }),
+    },
+  })
 }

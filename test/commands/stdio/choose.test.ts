@@ -127,12 +127,33 @@ describe('service-cli connect', () => {
     })
   }
 
+  const far = 'http://192.0.2.7:8765'
+  const elsewhere = { hostname: 'elsewhere', mcp_url: `${far}/mcp`, host_url: `${far}/host` }
+
+  it('goes to an instance of another machine only when its id is given', async () => {
+    const id = await instance(elsewhere)
+    expect((await refused())[0]).to.equal(5)
+    expect((await refused('blender'))[0]).to.equal(5)
+    expect(await urlOf(id.slice(0, 8))).to.equal(`${far}/mcp`)
+  })
+
+  it('takes what began later on the machine that was named for its next run', async () => {
+    const id = await instance(elsewhere)
+    const { locate } = await read(id)
+    await locate()
+    await rm(join(dir, 'instances', `${id}.json`))
+    await instance({ started_at: new Date().toISOString() })
+    await instance({ ...elsewhere, started_at: new Date().toISOString(), display_name: 'next' })
+    const place = await locate()
+    expect(place.ok && place.value.name).to.equal('next')
+  })
+
   it('sends no key over a network to an instance of another machine', async () => {
-    const url = 'http://10.0.0.7:8765'
-    await instance({ hostname: 'elsewhere', mcp_url: `${url}/mcp`, host_url: `${url}/host` })
-    expect(await urlOf()).to.equal(`${url}/mcp`)
-    expect((await refused(undefined, {}, key))[0]).to.equal(5)
-    expect(await urlOf(undefined, { 'allow-http': true }, key)).to.equal(`${url}/mcp`)
+    const id = await instance(elsewhere)
+    const [code, error] = await refused(id, {}, key)
+    expect(code).to.equal(2)
+    expect(error.hint).to.contain('--allow-http')
+    expect(await urlOf(id, { 'allow-http': true }, key)).to.equal(`${far}/mcp`)
   })
 
   it('takes every limit, by its name in the documentation', async () => {

@@ -64,8 +64,10 @@ facts('decision: artefact sidecar', [
         expect(entry).to.deep.equal({
           uri: ref.uri,
           name: hexOf(ref),
+          title: `Artefact ${hexOf(ref).slice(0, 12)}`,
           mimeType: 'text/plain',
           size: 5,
+          annotations: { lastModified: ref.created_at },
           _meta: {
             'service-cli/artefact': {
               digest: ref.digest,

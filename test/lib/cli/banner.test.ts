@@ -34,7 +34,8 @@ describe('renderBanner', () => {
   it('tells clients to send the key, by the name of its variable', () => {
     const text = renderBanner({ ...facts, keyed: true })
     expect(text).not.to.contain('No API key')
-    expect(text).to.contain('--header "Authorization: Bearer $SERVICE_MCP_API_KEY"')
+    // In quotes that keep a shell from putting the key itself into the client's file.
+    expect(text).to.contain(`--header 'Authorization: Bearer \${SERVICE_MCP_API_KEY}'`)
   })
 
   it('has client entries that are JSON', () => {

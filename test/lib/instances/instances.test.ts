@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { mkdir, mkdtemp, rm, utimes, writeFile } from 'node:fs/promises'
-import { hostname, tmpdir } from 'node:os'
+import { hostname, networkInterfaces, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Instance, parseInstance } from '../../../src/lib/instances/instance.ts'
 import { liveInstances } from '../../../src/lib/instances/live-instances.ts'
@@ -8,6 +8,9 @@ import { findNextRun } from '../../../src/lib/instances/next-run.ts'
 import { selectInstance, shortIds } from '../../../src/lib/instances/select-instance.ts'
 import { silentLogger } from '../../../src/lib/logger.ts'
 import { processStart } from '../../../src/lib/process-start.ts'
+
+/** TEST-NET-1 (RFC 5737) is no address of any machine. */
+const at = (url: string) => ({ mcp_url: `${url}/mcp`, host_url: `${url}/host` })
 
 const record = {
   schema_version: 1,
@@ -92,8 +95,9 @@ describe('liveInstances', () => {
     await utimes(path, at, at)
   }
 
-  const live = async () => {
-    const found = await liveInstances({ registryDir: dir, log: silentLogger, nowMs: Date.now() })
+  const live = async (also?: (instance: Instance) => boolean) => {
+    const parts = { registryDir: dir, log: silentLogger, nowMs: Date.now() }
+    const found = await liveInstances({ ...parts, also })
     return found.map(({ id }) => id)
   }
 
@@ -109,6 +113,7 @@ describe('liveInstances', () => {
     ['whose process id is another process by now', { pid_start: 'another:1' }],
     ['that nobody has touched for long', {}, 31_000],
     ['of another machine', { hostname: 'elsewhere' }],
+    ['that lead out of this machine', at('http://192.0.2.7:8765')],
   ]
   for (const [what, more, ageMs] of dead) {
     it(`are none ${what}`, async function () {
@@ -119,10 +124,21 @@ describe('liveInstances', () => {
     })
   }
 
-  it('may be of another machine when they can be reached from here', async () => {
-    const url = 'http://10.0.0.7:8765'
-    await write('far', { hostname: 'elsewhere', mcp_url: `${url}/mcp`, host_url: `${url}/host` })
-    expect(await live()).to.deep.equal(['far'])
+  it('may lead to any address of this machine', async () => {
+    const own = Object.values(networkInterfaces()).flatMap(list => list ?? [])
+    const hosts = own.map(({ address, family }) => (family === 'IPv6' ? `[${address}]` : address))
+    for (const [index, host] of ['localhost', ...hosts].entries()) {
+      await write(`a${index}`, at(`http://${host}:8765`))
+    }
+    expect(await live()).to.have.length(hosts.length + 1)
+  })
+
+  it('may be of another machine when that is meant, and they can be reached from here', async () => {
+    await write('far', { hostname: 'elsewhere', ...at('http://192.0.2.7:8765') })
+    await write('unreachable', { hostname: 'elsewhere' })
+    expect(await live()).to.deep.equal([])
+    expect(await live(() => true)).to.deep.equal(['far'])
+    expect(await live(({ id }) => id === 'other')).to.deep.equal([])
   })
 })
 
@@ -177,6 +193,7 @@ describe('findNextRun', () => {
     ['what started since', [next], 'next'],
     ['what started shortly before', [{ ...next, startedMs: lostMs - 9000 }], 'next'],
     ['not what ran beside it', [{ ...next, startedMs: lostMs - 11_000 }], undefined],
+    ['not one of another machine', [{ ...next, hostname: 'elsewhere' }], undefined],
     ['not another kind', [{ ...next, dccType: 'maya' }], undefined],
     ['not what has no kind yet', [{ ...next, dccType: 'unknown' }], undefined],
     ['of two the one of the same name', [next, { ...next, id: 'x', displayName: 'x' }], 'next'],

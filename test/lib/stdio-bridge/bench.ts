@@ -35,6 +35,8 @@ export class BridgeClient {
   readonly lines: string[] = []
   /** `level message` of each line on stderr. */
   readonly log: string[] = []
+  /** What else stands in them. */
+  readonly fields: object[] = []
   readonly stop = new AbortController()
   readonly ended: Promise<void>
   #rest = ''
@@ -151,7 +153,8 @@ export class BridgeClient {
   }
 
   #logger(): Logger {
-    const write = (level: string) => (_: object, message?: string) => {
+    const write = (level: string) => (fields: object, message?: string) => {
+      this.fields.push(fields)
       this.log.push(`${level} ${message}`)
       this.wake()
     }

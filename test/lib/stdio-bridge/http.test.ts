@@ -16,31 +16,6 @@ describe('what the bridge makes of HTTP', () => {
     return client
   }
 
-  const answers: [status: number, type: string, body: string, text: RegExp][] = [
-    [404, 'text/html', '<html>', /\/mcp has no MCP endpoint \(HTTP 404\)$/],
-    [502, 'text/plain', 'bad', /answered with HTTP 502$/],
-    [
-      403,
-      'application/problem+json',
-      '{"detail":"the Host is foreign"}',
-      /403: the Host is foreign$/,
-    ],
-    [200, 'text/html', '<html>', /answered with HTTP 200$/],
-    [200, 'application/json', '{"a":1}', /without a message/],
-    [202, 'application/json', '', /without a message/],
-  ]
-  for (const [status, type, body, text] of answers) {
-    it(`${status} of ${type} becomes an error that says so`, async () => {
-      const endpoint = await startEndpoint((_, res) => {
-        res.writeHead(status, { 'Content-Type': type }).end(body)
-      })
-      ends.push(() => endpoint.close())
-      const { error } = await connect(endpoint.url).call('ping')
-      expect(error.code).to.equal(-32603)
-      expect(error.message).to.match(text)
-    })
-  }
-
   it('goes by a proxy to other machines, and never to this one', async () => {
     const proxy = await startEndpoint(({ body }, res) =>
       json(res, result(body.id, { by: 'proxy' })),

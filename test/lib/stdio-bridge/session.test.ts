@@ -92,6 +92,26 @@ describe('the bridge in a session', () => {
       ])
     })
 
+    it('passes on what is right of a batch beside what is wrong', async () => {
+      const client = connect(server.url)
+      await client.initialize('2025-03-26')
+      client.write('[{"jsonrpc":"2.0","id":"a","method":"ping"},5]\n')
+      await client.until(() => client.messages.some(Array.isArray), 'the answer')
+      const [good, bad] = client.messages.find(Array.isArray) ?? []
+      expect(good).to.deep.equal({ jsonrpc: '2.0', id: 'a', result: {} })
+      expect(bad).to.deep.include({ id: null })
+      expect(bad.error.code).to.equal(-32600)
+    })
+
+    it('refuses a batch that holds nothing', async () => {
+      const client = connect(server.url)
+      client.write('[]\n')
+      expect((await client.answer(null)).error).to.deep.equal({
+        code: -32600,
+        message: 'a batch must hold at least one message',
+      })
+    })
+
     it('answers each request of a batch that the server refuses', async () => {
       const client = connect(server.url)
       await client.initialize('2025-11-25')

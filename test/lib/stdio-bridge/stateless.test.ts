@@ -102,6 +102,19 @@ describe('the bridge at 2026-07-28', () => {
     expect(ids).to.have.members(['l1', 'l2'])
   })
 
+  it('leaves the id out of a refusal that belongs to no request', async () => {
+    const server = await startServer()
+    ends.push(() => server.stop())
+    const client = connect(server.url)
+    client.write('half a line\n')
+    await client.until(() => client.messages.length === 1)
+    await client.call('server/discover', client.modern())
+    client.write('half a line\n')
+    await client.until(() => client.messages.length === 3)
+    expect(client.messages[0]).to.deep.include({ id: null })
+    expect(client.messages[2]).to.have.keys('jsonrpc', 'error')
+  })
+
   it('ends a subscription that is cancelled, without a further message', async () => {
     const { endpoint, streams } = await listening()
     const client = connect(endpoint.url)

@@ -22,6 +22,12 @@ export const modernDifferences: readonly Difference[] = [
     theirs: { id: 'null' },
   },
   {
+    anchor: 'sdk-refused-code',
+    requests: /^modern(, (Host|Origin) evil| media: Content-Type (absent|"text\/plain"))$/,
+    ours: { code: '-32600', id: null },
+    theirs: { code: '-32000', id: 'null' },
+  },
+  {
     anchor: 'sdk-bad-id',
     requests: /^modern id: (1\.5|9007199254740992)$/,
     ours: { id: null },

@@ -68,8 +68,10 @@ describe('artefact producer', () => {
       expect(byUri.get(ref.uri)).to.deep.equal({
         uri: ref.uri,
         name: 'render.png',
+        title: 'render.png',
         mimeType: 'image/png',
         size: 9,
+        annotations: { lastModified: '2030-01-01T00:00:00.000Z' },
         _meta: {
           'service-cli/artefact': {
             digest: ref.digest,
@@ -84,7 +86,9 @@ describe('artefact producer', () => {
           },
         },
       })
-      expect(byUri.get(plain.uri)?.name).to.equal(hexOf(plain))
+      const hex = hexOf(plain)
+      const named = { name: hex, title: `Artefact ${hex.slice(0, 12)}` }
+      expect(byUri.get(plain.uri)).to.include(named)
     }))
 
   it('leaves the download address out when there is none', () =>
@@ -258,17 +262,26 @@ describe('artefact producer', () => {
     ))
 
   it('has one template and completes its variable', () =>
-    withProducer(async ({ store, producer }) => {
+    withProducer(async ({ store, producer, clock }) => {
       expect(producer.templates?.().map(each => each.uriTemplate)).to.deep.equal([
         'artefact://sha256/{hex}',
       ])
-      for (let at = 0; at < 101; at++) await store.put(randomBytes(9))
+      const context = { uriTemplate: 'artefact://sha256/{hex}', resolved: new Map() }
+      const complete = (variable: string, prefix: string) =>
+        producer.complete?.(variable, prefix, context)
+      for (let at = 0; at < 100; at++) await store.put(randomBytes(9))
+      expect(await complete('hex', '')).to.have.length(100)
+      clock.advance(1)
       const hex = hexOf((await store.put(randomBytes(9))).ref)
-      expect(await producer.complete?.('hex', '')).to.have.length(100)
-      expect(await producer.complete?.('hex', hex.slice(0, 12))).to.deep.equal([hex])
-      expect(await producer.complete?.('hex', hex.toUpperCase().replace(/\d/g, 'A'))).to.deep.equal(
-        [],
-      )
-      expect(await producer.complete?.('other', '')).to.deep.equal([])
+      const many = await complete('hex', '')
+      if (many === undefined || !('values' in many) || 'length' in many)
+        throw new Error('all of them')
+      // Those stored last come first; how many more there are is not said.
+      expect(many.values[0]).to.equal(hex)
+      expect(many.values).to.have.length(100)
+      expect(many).to.include({ hasMore: true }).and.not.to.have.property('total')
+      expect(await complete('hex', hex.slice(0, 12))).to.deep.equal([hex])
+      expect(await complete('hex', hex.toUpperCase().replace(/\d/g, 'A'))).to.deep.equal([])
+      expect(await complete('other', '')).to.deep.equal([])
     }))
 })

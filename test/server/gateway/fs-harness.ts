@@ -12,7 +12,7 @@ import {
 import { type GatewayLimits, resolveGatewayLimits } from '../../../src/server/gateway/limits.ts'
 import { InstanceFile } from '../../../src/server/host/instance-record.ts'
 import { ManualTime } from '../resources/manual-time.ts'
-import type { DirectoryUnderTest, Registered } from './instance-directory-suite.ts'
+import type { DirectoryUnderTest, Registered } from './directory-scenario.ts'
 
 export interface FsDirectoryUnderTest extends DirectoryUnderTest {
   readonly folder: string

@@ -274,13 +274,22 @@ describe('completion at a gateway', () => {
     [list, 'query', '', []],
     ['gateway://diagnostics/process{?dcc_type}', 'dcc_type', 'b', ['blender']],
     ['gateway://catalog/{name}', 'name', 'r', ['rig', 'Rope']],
-    ['resources://gateway/events{?limit}', 'limit', '', []],
+    ['resources://gateway/events{?limit}', 'limit', '', ['1000', '10', '100']],
+    [list, 'limit', '1', ['1000', '10', '100']],
+    ['gateway://catalog{?query,limit,offset}', 'limit', '', ['100', '10', '1000']],
   ]
   for (const [ref, variable, prefix, values] of cases) {
     it(`completes "${prefix}" of ${variable} in ${ref.slice(0, 40)}`, async () => {
       expect((await given.resources.complete(ref, variable, prefix)).values).to.deep.equal(values)
     })
   }
+
+  it('has a title for everything', async () => {
+    const { descriptors } = await given.resources.page(undefined)
+    for (const { title, name } of [...descriptors, ...given.resources.templates()]) {
+      expect(title, name).to.be.a('string').and.not.equal('')
+    }
+  })
 
   it('has a template for everything that is read and not listed', () => {
     expect(

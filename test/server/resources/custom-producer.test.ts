@@ -88,8 +88,13 @@ describe('addProducer', () => {
 
 describe('a custom producer that lists', () => {
   it('is served with the known members of its entries', async () => {
-    const entry = { ...good[0], title: 'T', description: 'D', mimeType: 'text/plain', size: 5 }
-    const { resources } = serving({ list: () => [{ ...entry, password: 'x' }] })
+    const annotations = { audience: ['user'], priority: 0.5, lastModified: '2026-01-01T00:00:00Z' }
+    const icon = { src: 'https://a.example/i.png', sizes: ['48x48', 'any'], theme: 'dark' }
+    const hints = { annotations, icons: [icon], _meta: { 'a.example/b': 1 } }
+    const texts = { title: 'T', description: 'D', mimeType: 'text/plain' }
+    const entry = { ...good[0], ...texts, ...hints, size: 5 }
+    const more = { annotations: { ...annotations, x: 1 }, icons: [{ ...icon, x: 1 }] }
+    const { resources } = serving({ list: () => [{ ...entry, ...more, password: 'x' }] })
     const { descriptors } = await resources.page(undefined)
     expect(descriptors[3]).to.deep.equal(entry)
   })
@@ -137,6 +142,14 @@ describe('a custom producer that lists', () => {
     { uri: 'docs://b', name: 'B', mimeType: 5 },
     { uri: 'docs://b', name: 'B', size: -1 },
     { uri: 'docs://b', name: 'B', annotations: 'x' },
+    { uri: 'docs://b', name: 'B', annotations: { audience: ['model'] } },
+    { uri: 'docs://b', name: 'B', annotations: { priority: 2 } },
+    { uri: 'docs://b', name: 'B', annotations: { lastModified: '2026-02-30T00:00:00Z' } },
+    { uri: 'docs://b', name: 'B', icons: {} },
+    { uri: 'docs://b', name: 'B', icons: [{ src: 'javascript:alert(1)' }] },
+    { uri: 'docs://b', name: 'B', icons: [{ src: 'https://a', sizes: 'any' }] },
+    { uri: 'docs://b', name: 'B', icons: [{ src: 'https://a', theme: 'grey' }] },
+    { uri: 'docs://b', name: 'B', icons: Array(9).fill({ src: 'https://a' }) },
   ]
   for (const entry of entries) {
     it(`loses only the entry ${JSON.stringify(entry)}`, async () => {
@@ -170,21 +183,42 @@ describe('a custom producer that reads', () => {
     const blob = { uri: 'docs://a', blob: new Uint8Array([1]) }
     const read = (uri: string) => (asked.push(uri), [text, blob])
     const { resources } = serving({ read })
-    expect(resources.read('docs://a%20b?x=1#y')).to.deep.equal([text, blob])
+    expect(resources.read('docs://a%20b?x=1#y')).to.deep.equal([
+      text,
+      { ...blob, mimeType: 'application/octet-stream' },
+    ])
     expect(asked).to.deep.equal(['docs://a%20b?x=1#y'])
   })
 
   it('says "unchanged" by the identical frozen array', () => {
-    const frozen = Object.freeze([Object.freeze({ uri: 'docs://a', text: 'x' })])
-    const loose = [{ uri: 'docs://b', text: 'x' }]
+    const mimeType = 'text/plain'
+    const frozen = Object.freeze([Object.freeze({ uri: 'docs://a', mimeType, text: 'x' })])
+    const loose = [{ uri: 'docs://b', mimeType, text: 'x' }]
     const { resources } = serving({ read: (uri: string) => (uri === 'docs://a' ? frozen : loose) })
     expect(resources.read('docs://a')).to.equal(frozen)
     expect(resources.read('docs://b')).not.to.equal(loose)
   })
 
+  it('gets the MIME type of its list, else the one that claims least, unchanged ones as before', () => {
+    const frozen = Object.freeze([Object.freeze({ uri: 'docs://a', text: 'x' })])
+    const list = [{ ...good[0], mimeType: 'text/markdown' }]
+    const { resources } = serving({ list: () => list, read: () => frozen })
+    resources.page(undefined)
+    const first = resources.read('docs://a')
+    expect(first).to.deep.equal([{ uri: 'docs://a', mimeType: 'text/markdown', text: 'x' }])
+    expect(resources.read('docs://a')).to.equal(first)
+    expect([first, ...(first as object[])].every(Object.isFrozen)).to.equal(true)
+    const never = serving({ read: () => [{ uri: 'docs://a', blob: 'AAAA' }] })
+    expect(never.resources.read('docs://a')).to.deep.equal([
+      { uri: 'docs://a', mimeType: 'application/octet-stream', blob: 'AAAA' },
+    ])
+  })
+
   it('may take its time', async () => {
     const { resources, time } = serving({ read: async (uri: string) => [{ uri, text: 'x' }] })
-    expect(await resources.read('docs://a')).to.deep.equal([{ uri: 'docs://a', text: 'x' }])
+    expect(await resources.read('docs://a')).to.deep.equal([
+      { uri: 'docs://a', mimeType: 'text/plain', text: 'x' },
+    ])
     expect(time.waiting).to.equal(0)
   })
 
@@ -294,6 +328,7 @@ describe('a custom producer with templates', () => {
     ['are a promise', async () => [template]],
     ['are of another scheme', () => [{ ...template, uriTemplate: 'scene://{a}' }]],
     ['have no name', () => [{ uriTemplate: 'docs://{page}' }]],
+    ['have hints out of their form', () => [{ ...template, annotations: { priority: -1 } }]],
   ]
   for (const [how, templates] of bad) {
     it(`loses only its own when they ${how}`, () => {
@@ -302,11 +337,76 @@ describe('a custom producer with templates', () => {
     })
   }
 
+  it('is served with the known members of its templates', () => {
+    const hints = { annotations: { priority: 1 }, icons: [{ src: 'data:image/png;base64,AAAA' }] }
+    const { resources } = serving({ templates: () => [{ ...template, ...hints, x: 1 }] })
+    expect(resources.templates()[3]).to.deep.equal({ ...template, ...hints })
+  })
+
+  it('is told the template and what is resolved of its variables', async () => {
+    const asked: unknown[] = []
+    const uriTemplate = 'docs://{book}/{page}'
+    const { resources } = serving({
+      templates: () => [{ ...template, uriTemplate }],
+      complete: (...args: unknown[]) => (asked.push(args), ['1', '2']),
+    })
+    const resolved = new Map([
+      ['book', 'rig'],
+      ['other', 'x'],
+    ])
+    expect(await resources.complete(uriTemplate, 'page', '', resolved)).to.deep.equal({
+      values: ['1', '2'],
+      total: 2,
+      hasMore: false,
+    })
+    const context = { uriTemplate, resolved: new Map([['book', 'rig']]) }
+    expect(asked).to.deep.equal([['page', '', context]])
+  })
+
+  const partial: [given: object, expected: object][] = [
+    [{ values: ['a'] }, { values: ['a'], hasMore: false }],
+    [
+      { values: ['a'], total: 7 },
+      { values: ['a'], total: 7, hasMore: false },
+    ],
+    [
+      { values: ['a'], hasMore: true },
+      { values: ['a'], hasMore: true },
+    ],
+  ]
+  for (const [given, expected] of partial) {
+    it(`may know only some of the values: ${JSON.stringify(given)}`, async () => {
+      const { resources } = serving({ templates: () => [template], complete: () => given })
+      expect(await resources.complete('docs://{page}', 'page', '')).to.deep.equal(expected)
+    })
+  }
+
+  it('is completed from its list when it does not complete', async () => {
+    const list = ['docs://rig/1', 'docs://rig/2', 'docs://lamp/1'].map(uri => ({ uri, name: uri }))
+    const uriTemplate = 'docs://{book}/{page}'
+    const { resources } = serving({
+      list: async () => list,
+      templates: () => [{ ...template, uriTemplate }],
+    })
+    const values = async (variable: string, prefix: string, book?: string) => {
+      const resolved = new Map(book === undefined ? [] : [['book', book]])
+      return (await resources.complete(uriTemplate, variable, prefix, resolved)).values
+    }
+    expect(await values('book', '')).to.deep.equal(['rig', 'lamp'])
+    expect(await values('book', 'l')).to.deep.equal(['lamp'])
+    expect(await values('page', '')).to.deep.equal(['1', '2'])
+    expect(await values('page', '', 'lamp')).to.deep.equal(['1'])
+  })
+
   const broken: [how: string, complete: () => unknown][] = [
     ['throws', fail],
     ['rejects', async () => fail()],
     ['returns nothing', () => null],
     ['returns numbers', () => [1, 2]],
+    ['returns no values', () => ({ total: 1 })],
+    ['returns a total that is less', () => ({ values: ['a', 'b'], total: 1 })],
+    ['returns values that are none', () => ({ values: 'ab' })],
+    ['says no yes or no', () => ({ values: ['a'], hasMore: 'yes' })],
   ]
   for (const [how, complete] of broken) {
     it(`completes nothing when complete ${how}`, async () => {

@@ -143,9 +143,15 @@ describe('resource listing', () => {
     expect(now(resources.page(undefined))).to.equal(first)
     expect(now(resources.page(first.nextCursor))).to.equal(second)
     resources.setScene({})
-    expect(now(resources.page(undefined))).to.equal(first)
-    resources.registerSessionEventBuffer(new SessionEventBuffer({ sessionId: 's' }))
-    expect(now(resources.page(undefined))).not.to.equal(first)
+    const third = now(resources.page(undefined))
+    expect(third).not.to.equal(first)
+    expect(now(resources.page(undefined))).to.equal(third)
+    const buffer = new SessionEventBuffer({ sessionId: 's' })
+    resources.registerSessionEventBuffer(buffer)
+    expect(now(resources.page(undefined))).not.to.equal(third)
+    const withBuffer = allPages(resources)
+    buffer.append({ source: 'a', stream: 'b', message: 'c' })
+    expect(allPages(resources)).to.deep.equal(withBuffer)
   })
 
   it('gives the identical page object for identical artefacts, also asynchronous ones', async () => {
@@ -249,16 +255,19 @@ describe('completion', () => {
 
   const cases: [template: string, variable: string, prefix: string, values: string[]][] = [
     ['scene://delta{?since}', 'since', '1', ['12', '11', '10', '1']],
-    ['audit://recent{?limit}', 'limit', '', ['50', '500']],
+    ['audit://recent{?limit}', 'limit', '', ['50', '10', '100', '500']],
+    ['audit://recent{?limit}', 'limit', '7', []],
     [
       events,
       'session_id',
       's14',
       ['s14', 's140', 's141', 's142', 's143', 's144', 's145', 's146', 's147', 's148', 's149'],
     ],
+    [events, 'session_id', 'S149', ['s149']],
+    [events, 'session_id', '49', ['s49', 's149']],
     [events, 'drain', 't', ['true']],
-    [events, 'limit', '1', ['100', '1000']],
-    [events, 'cursor', '', []],
+    [events, 'limit', '1', ['100', '10', '1000']],
+    [events, 'cursor', '', ['0']],
     ['artefact://sha256/{hex}', 'hex', 'abd', ['abd']],
     ['docs://{page}', 'page', 'x', ['page-x']],
   ]
@@ -271,6 +280,21 @@ describe('completion', () => {
       })
     })
   }
+
+  it('of a cursor: all, or what comes from now on, of the session that is chosen', async () => {
+    const buffer = new SessionEventBuffer({ sessionId: 'chosen' })
+    resources.registerSessionEventBuffer(buffer)
+    for (let n = 0; n < 12; n++) buffer.append({ source: 'a', stream: 'b', message: 'c' })
+    const cursors = async (session_id: string) => {
+      const resolved = new Map([['session_id', session_id]])
+      return (await resources.complete(events, 'cursor', '', resolved)).values
+    }
+    expect(await cursors('chosen')).to.deep.equal(['0', '12'])
+    expect(await cursors('none')).to.deep.equal(['0'])
+    // Something happened there last.
+    expect((await resources.complete(events, 'session_id', '')).values[0]).to.equal('chosen')
+    resources.removeSessionEventBuffer(buffer)
+  })
 
   it('gives at most 100 values and says how many there are', async () => {
     const completed = await resources.complete(events, 'session_id', '')

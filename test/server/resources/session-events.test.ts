@@ -18,7 +18,8 @@ describe('a session event buffer that is removed', () => {
     expect(listed(events)).to.deep.equal(['events://session/s1', 'events://session/s2'])
     expect(events.remove(buffer)).to.equal(true)
     expect(listed(events)).to.deep.equal(['events://session/s2'])
-    expect(events.complete('session_id', '')).to.deep.equal(['s2'])
+    const context = { uriTemplate: '', resolved: new Map() }
+    expect(events.complete('session_id', '', context)).to.deep.equal(['s2'])
     expect(() => events.read(uri.value)).to.throw(ResourceNotFound)
   })
 

@@ -3,14 +3,16 @@ import type { Logger } from '../../../lib/logger.ts'
 import { type Result, fail, ok } from '../../../lib/result.ts'
 import type { Limits } from '../../options.ts'
 import type { Content } from '../../resources/producer.ts'
+import type { Reader } from '../../resources/reader.ts'
 import type { Timer } from '../../resources/timer.ts'
 import { type AppReply, describeError, readOutcome } from './app-answer.ts'
 import { type HostReason, hostFailure } from './host-failure.ts'
+import { SharedRead } from './shared-read.ts'
 
 /** Questions to the application, as its schemes ask them. */
 export interface AppQuestions {
   /** Rejects only with a `ServiceError` of a `resource_` code. */
-  read(uri: string): Promise<readonly Content[]>
+  read(uri: string, reader?: Reader): Promise<readonly Content[]>
   /** The `resources` of the answer as they came, or what went wrong; never rejects. */
   list(scheme: string): Promise<Result<unknown, string>>
 }
@@ -43,7 +45,7 @@ export class AppRequests implements AppQuestions {
   readonly #parts: AppRequestsParts
   readonly #open = new Map<string, OpenQuestion>()
   /** By URI: whoever asks for what another one waits for gets the same answer. */
-  readonly #reads = new Map<string, Promise<readonly Content[]>>()
+  readonly #reads = new Map<string, SharedRead>()
   /** Lists that found no room: nobody waits for them, and nobody would ask again. */
   readonly #waitingLists: { ask(): void; giveUp(): void }[] = []
   #lastId = 0
@@ -63,17 +65,18 @@ export class AppRequests implements AppQuestions {
     return this.#open.size
   }
 
-  read(uri: string): Promise<readonly Content[]> {
+  read(uri: string, reader?: Reader): Promise<readonly Content[]> {
     const shared = this.#reads.get(uri)
-    if (shared !== undefined) return shared
+    if (shared !== undefined) return shared.join(reader)
     if (!this.#connected) return Promise.reject(hostFailure('host_disconnected'))
     if (!this.#hasRoom()) return Promise.reject(hostFailure('host_busy'))
     const { limits, log } = this.#parts
     const { promise, resolve, reject } = Promise.withResolvers<readonly Content[]>()
-    this.#reads.set(uri, promise)
     const deadline_ms = limits.linkReadMs
     const message = (id: string) => ({ type: 'read', id, uri, deadline_ms }) as const
-    this.#ask(message, deadline_ms, outcome => {
+    const read = new SharedRead(promise, () => this.#drop(id, 'host_timeout'))
+    this.#reads.set(uri, read)
+    const id = this.#ask(message, deadline_ms, outcome => {
       this.#reads.delete(uri)
       if (!outcome.ok) {
         reject(hostFailure(outcome.failure))
@@ -88,7 +91,7 @@ export class AppRequests implements AppQuestions {
       if (trouble !== null) log.warn({ uri, trouble }, 'the application failed to answer a read')
       reject(error)
     })
-    return promise
+    return read.join(reader)
   }
 
   /** Waits for room among the open questions, where a read would fail. */
@@ -127,19 +130,23 @@ export class AppRequests implements AppQuestions {
     message: (id: string) => ServerMessage,
     deadlineMs: number,
     settled: (outcome: Outcome) => void,
-  ): void {
+  ): string {
     const id = `s${++this.#lastId}`
-    const cancelTimer = this.#parts.timer.after(deadlineMs, () => this.#late(id))
+    const cancelTimer = this.#parts.timer.after(deadlineMs, () =>
+      this.#drop(id, this.#parts.lateReason()),
+    )
     this.#open.set(id, { cancelTimer, settled })
     if (!this.#parts.send(message(id))) this.#fail(id, 'host_disconnected')
+    return id
   }
 
-  #late(id: string): void {
+  /** Nobody waits for the answer any more: its time is up, or whoever asked has left. */
+  #drop(id: string, reason: HostReason): void {
     const question = this.#take(id)
     if (question === undefined) return
     // Before the next question goes out: the application counts those that are open.
     this.#parts.send({ type: 'cancel', id })
-    this.#finish(question, fail(this.#parts.lateReason()))
+    this.#finish(question, fail(reason))
   }
 
   #fail(id: string, reason: HostReason): void {

@@ -7,13 +7,13 @@ import type { Attachment } from '../../resources/scheme-source.ts'
 import type { Timer } from '../../resources/timer.ts'
 import type { AppQuestions } from './app-requests.ts'
 import { LinkedScheme, type Offer } from './linked-scheme.ts'
-import { parseResources, parseScheme, parseTemplates } from './parse-offer.ts'
+import { type OfferLimits, parseResources, parseScheme, parseTemplates } from './parse-offer.ts'
 import { LinkRefusal } from './refusal.ts'
 
 export interface LinkedProducersParts {
   registry: Pick<ResourceRegistry, 'attach' | 'schemeState' | 'notifyUpdated'>
   timer: Timer
-  limits: Pick<Limits, 'maxLinkSchemes' | 'maxLinkResources' | 'maxUriChars' | 'linkGraceMs'>
+  limits: OfferLimits & Pick<Limits, 'maxLinkSchemes' | 'linkGraceMs'>
   log: Logger
 }
 

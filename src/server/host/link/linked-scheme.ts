@@ -1,6 +1,9 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { Content, Descriptor, Template } from '../../resources/producer.ts'
+import type { CompletionContext, Content, Descriptor, Template } from '../../resources/producer.ts'
+import type { Reader } from '../../resources/reader.ts'
 import type { SchemeSource } from '../../resources/scheme-source.ts'
+import { listedValues } from '../../resources/template-values.ts'
+import { TypedContents } from '../../resources/typed-contents.ts'
 import type { AppQuestions } from './app-requests.ts'
 import { hostFailure } from './host-failure.ts'
 
@@ -16,6 +19,7 @@ export interface Offer {
  */
 export class LinkedScheme implements SchemeSource {
   readonly scheme: string
+  readonly #typed = new TypedContents()
   #offer: Offer
   /** Null when the application that offered it is not connected. */
   #questions: AppQuestions | null
@@ -40,9 +44,16 @@ export class LinkedScheme implements SchemeSource {
     return this.#offer.templates
   }
 
-  read(uri: string): Promise<readonly Content[]> {
-    if (this.#questions === null) return Promise.reject(hostFailure('host_disconnected'))
-    return this.#questions.read(uri)
+  async read(uri: string, reader?: Reader): Promise<readonly Content[]> {
+    if (this.#questions === null) throw hostFailure('host_disconnected')
+    const contents = await this.#questions.read(uri, reader)
+    const { resources } = this.#offer
+    return this.#typed.fill(contents, of => resources.find(each => each.uri === of)?.mimeType)
+  }
+
+  /** From what it lists: nobody waits for the application. */
+  complete(variable: string, prefix: string, context: CompletionContext): readonly string[] {
+    return listedValues(this.#offer.resources, variable, prefix, context)
   }
 
   connect(questions: AppQuestions): void {

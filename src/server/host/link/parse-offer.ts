@@ -4,9 +4,10 @@ import type { Descriptor, Template } from '../../resources/producer.ts'
 import { isScheme, parseResourceUri } from '../../resources/resource-uri.ts'
 import { type MemberFailure, MemberReader, pointerTo } from '../../../lib/member-reader.ts'
 import { present } from '../messages.ts'
+import { readHints } from './parse-hints.ts'
 import { LinkRefusal } from './refusal.ts'
 
-export type OfferLimits = Pick<Limits, 'maxLinkResources' | 'maxUriChars'>
+export type OfferLimits = Pick<Limits, 'maxLinkResources' | 'maxUriChars' | 'maxIcons'>
 
 export function parseScheme(value: unknown): Result<string, LinkRefusal> {
   if (isScheme(value)) return ok(value)
@@ -48,8 +49,8 @@ function parseDescriptor(
   if (!parsed.ok) reader.refuse('uri', parsed.failure.replace(/^uri /, ''))
   else if (parsed.value.scheme !== scheme) reader.refuse('uri', `must begin with ${scheme}:`)
   const size = reader.integer('size', 0, Number.MAX_SAFE_INTEGER)
-  const texts = readTexts(reader, limits)
-  return reader.finish<Descriptor>(present({ uri: String(uri), ...texts, size }))
+  const entry = readEntry(reader, pointer, limits)
+  return reader.finish<Descriptor>(present({ uri: String(uri), ...entry, size }))
 }
 
 function parseTemplate(
@@ -59,31 +60,24 @@ function parseTemplate(
   limits: OfferLimits,
 ): Result<Template, MemberFailure> {
   const reader = new MemberReader(value, pointer)
-  const uriTemplate = reader.required('uriTemplate', shortText(reader, 'uriTemplate', limits), '')
+  const text = reader.shortText('uriTemplate', limits.maxUriChars)
+  const uriTemplate = reader.required('uriTemplate', text, '')
   if (!uriTemplate.startsWith(`${scheme}:`)) {
     reader.refuse('uriTemplate', `must begin with ${scheme}:`)
   }
-  return reader.finish<Template>(present({ uriTemplate, ...readTexts(reader, limits) }))
+  return reader.finish<Template>(present({ uriTemplate, ...readEntry(reader, pointer, limits) }))
 }
 
-function readTexts(reader: MemberReader, limits: OfferLimits) {
+/** What resources and templates have in common; short, for every client is sent every entry. */
+function readEntry(reader: MemberReader, pointer: string, limits: OfferLimits) {
+  const text = (name: string) => reader.shortText(name, limits.maxUriChars)
   return {
-    name: reader.required('name', shortText(reader, 'name', limits), ''),
-    title: shortText(reader, 'title', limits),
-    description: shortText(reader, 'description', limits),
-    mimeType: shortText(reader, 'mimeType', limits),
+    name: reader.required('name', text('name'), ''),
+    title: text('title'),
+    description: text('description'),
+    mimeType: text('mimeType'),
+    ...readHints(reader, pointer, limits),
   }
-}
-
-/** Every client is sent the texts of every entry. */
-function shortText(
-  reader: MemberReader,
-  name: string,
-  { maxUriChars }: OfferLimits,
-): string | undefined {
-  const text = reader.text(name)
-  if (text === undefined || text.length <= maxUriChars) return text
-  return reader.refuse(name, `must not be longer than ${maxUriChars} characters`)
 }
 
 function parseList<Key extends string, Item extends Readonly<Record<Key, string>>>(

@@ -19,7 +19,7 @@ import {
 } from '../json-rpc.ts'
 import type { KeepAlive } from '../keep-alive.ts'
 import type { RequestNotes } from '../request-notes.ts'
-import { sendJson, sendRefusal } from '../send.ts'
+import { sendAnswer, sendJson, sendRefusal } from '../send.ts'
 import { answerBatch } from './batch.ts'
 import { initializeResult, parseInitialize } from './initialize.ts'
 import type { MethodTable } from './methods.ts'
@@ -122,15 +122,10 @@ export class SessionEndpoint {
     }
     notes.rpc = message.method
     const answer = this.#dispatch(message, session)
+    const { held } = this.#parts
     return answer instanceof Promise
-      ? answer.then(text => this.#answer(res, message.id, text))
-      : this.#answer(res, message.id, answer)
-  }
-
-  #answer(res: ServerResponse, id: RequestMessage['id'], answer: JsonText): void | Promise<void> {
-    const { text, release } = this.#parts.held.admit(id, answer)
-    if (release !== null) res.once('close', release)
-    return sendJson(res, 200, text)
+      ? answer.then(text => sendAnswer(res, held, message.id, text))
+      : sendAnswer(res, held, message.id, answer)
   }
 
   #batch(

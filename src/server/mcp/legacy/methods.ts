@@ -11,6 +11,7 @@ export type Method = (params: JsonObject, session: Session) => JsonText | Promis
 export type MethodTable = ReadonlyMap<string, Method>
 
 const empty = JsonText.membersOf({})
+const noTools = JsonText.membersOf({ tools: [] })
 
 export interface MethodParts {
   registry: ServedResources
@@ -18,9 +19,14 @@ export interface MethodParts {
   resources: ResourceMethods
 }
 
-/** The requests of the session eras. Without resources only the lifecycle remains. */
-export function createMethods(parts: MethodParts | null): MethodTable {
-  const lifecycle: [string, Method][] = [['ping', () => empty]]
+/** The requests of the session eras. Without resources only these few remain. */
+export function createSessionMethods(parts: MethodParts | null): MethodTable {
+  const lifecycle: [string, Method][] = [
+    ['ping', () => empty],
+    // Not offered in the capabilities, and still asked for by clients (Codex) that give a server up
+    // when it is refused. The truth does: there are none.
+    ['tools/list', () => noTools],
+  ]
   if (parts === null) return new Map(lifecycle)
   const { registry, hub, resources } = parts
   return new Map<string, Method>([

@@ -1,12 +1,14 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { ServiceError } from '../../../lib/errors.ts'
 import type { Logger } from '../../../lib/logger.ts'
+import type { Reader } from '../../resources/reader.ts'
 import { rpcCodes, type RpcError, toRpcError } from '../errors.ts'
 import type { HeldAnswers } from '../held-answers.ts'
 import type { NotificationMessage, RequestMessage } from '../json-rpc.ts'
 import { errorMessage, type JsonText, resultMessage } from '../json-text.ts'
 import type { RequestNotes } from '../request-notes.ts'
-import { sendJson } from '../send.ts'
+import { ResponseReader } from '../response-reader.ts'
+import { sendAnswer, sendJson } from '../send.ts'
 import { missingCapabilities } from './capabilities.ts'
 import { statelessCodes } from './codes.ts'
 import { checkNotification, checkRequest } from './envelope.ts'
@@ -50,16 +52,21 @@ export class StatelessEndpoint {
     const required = method.requires?.(message.params)
     const missing = required === undefined ? null : missingCapabilities(required, message.params)
     if (missing !== null) return sendJson(res, 400, errorMessage(message.id, missing))
-    const answer = this.#run(method, message)
+    const answer = this.#run(method, message, new ResponseReader(res))
+    const { held } = this.#parts
     return answer instanceof Promise
-      ? answer.then(text => this.#answer(res, message.id, text))
-      : this.#answer(res, message.id, answer)
+      ? answer.then(text => sendAnswer(res, held, message.id, text))
+      : sendAnswer(res, held, message.id, answer)
   }
 
-  #run(method: AnsweredMethod, request: RequestMessage): JsonText | Promise<JsonText> {
+  #run(
+    method: AnsweredMethod,
+    request: RequestMessage,
+    reader: Reader,
+  ): JsonText | Promise<JsonText> {
     const { id, params } = request
     try {
-      const members = method.run(params)
+      const members = method.run(params, reader)
       if (!(members instanceof Promise)) return resultMessage(id, members, method.opening(params))
       return members.then(
         text => resultMessage(id, text, method.opening(params)),
@@ -76,12 +83,6 @@ export class StatelessEndpoint {
     } catch (error) {
       return sendJson(res, 200, this.#failed(request, error))
     }
-  }
-
-  #answer(res: ServerResponse, id: RequestMessage['id'], answer: JsonText): void | Promise<void> {
-    const { text, release } = this.#parts.held.admit(id, answer)
-    if (release !== null) res.once('close', release)
-    return sendJson(res, 200, text)
   }
 
   #failed({ id, method }: RequestMessage, error: unknown): JsonText {

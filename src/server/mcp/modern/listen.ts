@@ -40,10 +40,6 @@ export class ListenStreams {
     this.#parts = parts
   }
 
-  get size(): number {
-    return this.#open.size
-  }
-
   /** Turns the answer into a stream; throws, with nothing written, what the client is to be told. */
   listen(res: ServerResponse, { id, params }: Pick<RequestMessage, 'id' | 'params'>): void {
     const { hub, keepAlive, gathered, clock } = this.#parts

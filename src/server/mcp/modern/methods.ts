@@ -4,6 +4,7 @@ import type { ServerIdentity } from '../identity.ts'
 import type { RequestMessage } from '../json-rpc.ts'
 import { JsonText, type ResultOpening } from '../json-text.ts'
 import type { ResourceMethods } from '../resource-methods.ts'
+import type { Reader } from '../../resources/reader.ts'
 import { discoverResult } from './discover.ts'
 import type { ExtraMethods } from './extra-methods.ts'
 import type { ListenStreams } from './listen.ts'
@@ -13,7 +14,7 @@ import type { ResultOpenings } from './result.ts'
 export interface AnsweredMethod {
   readonly kind: 'answer'
   /** The members of the result. */
-  run(params: JsonObject): JsonText | Promise<JsonText>
+  run(params: JsonObject, reader: Reader): JsonText | Promise<JsonText>
   /** What stands before them. */
   opening(params: JsonObject): ResultOpening
   /** Capabilities that the client must declare with the request. */
@@ -41,7 +42,7 @@ export interface MethodParts {
 }
 
 /** The requests of the stateless era. Without resources only discovery remains. */
-export function createMethods(parts: MethodParts): MethodTable {
+export function createStatelessMethods(parts: MethodParts): MethodTable {
   const { identity, openings, resources, extraMethods } = parts
   const found = discoverResult(identity, resources !== null, extraMethods?.capabilities)
   const { plain, live, discover, read } = openings

@@ -17,8 +17,14 @@ const listChangedHead = Buffer.from(
  */
 export function listenShape(id: RequestId, wantsListChanged: boolean): StreamShape {
   const tail = Buffer.from(`${JSON.stringify(id)}}}}\n\n`)
+  // Most streams are about one URI, and in a burst the same update goes out many times.
+  let last: { readonly head: Buffer; readonly bytes: Buffer } | null = null
   return {
-    update: topic => joined(topic.encoded(key, encodeHead), tail),
+    update(topic) {
+      const head = topic.encoded(key, encodeHead)
+      if (last?.head !== head) last = { head, bytes: joined(head, tail) }
+      return last.bytes
+    },
     listChanged: wantsListChanged ? joined(listChangedHead, tail) : null,
   }
 }

@@ -28,6 +28,21 @@ function connection(limits: Partial<Limits> = {}) {
 const contents = (id: string, uri: string) =>
   ({ type: 'ok', id, contents: [{ uri, text: 'x' }] }) as const
 
+/** A reader that leaves when the test says so. */
+function leaver() {
+  let leave: (() => void) | null = null
+  return {
+    onLeave(left: () => void) {
+      leave = left
+      return () => void (leave = null)
+    },
+    leave: () => leave?.(),
+    get watched() {
+      return leave !== null
+    },
+  }
+}
+
 /** What a question came to: its value, or the reason of its error. */
 async function outcomeOf(asked: Promise<unknown>): Promise<unknown> {
   try {
@@ -93,6 +108,50 @@ describe('AppRequests', () => {
       expect(requests.open).to.equal(0)
     })
   }
+
+  it('takes a question back when the last who asked it has left', async () => {
+    const { requests, sent, time } = connection()
+    const [one, two] = [leaver(), leaver()]
+    const asked = [requests.read('app://a', one), requests.read('app://a', two)]
+    one.leave()
+    expect(requests.open).to.equal(1)
+    two.leave()
+    expect(sent.at(-1)).to.deep.equal({ type: 'cancel', id: 's1' })
+    expect(requests.open).to.equal(0)
+    expect(time.waiting).to.equal(0)
+    expect(requests.settle(contents('s1', 'app://a')), 'an answer all the same').to.equal(false)
+    await Promise.all(asked.map(outcomeOf))
+    const anew = requests.read('app://a')
+    requests.settle(contents('s2', 'app://a'))
+    expect(await anew).to.have.length(1)
+  })
+
+  it('keeps a question that somebody waits for to the end', async () => {
+    const { requests, sent } = connection()
+    const leaving = leaver()
+    const asked = [requests.read('app://a', leaving), requests.read('app://a')]
+    leaving.leave()
+    expect(requests.settle(contents('s1', 'app://a'))).to.equal(true)
+    expect((await Promise.all(asked)).flat()).to.have.length(2)
+    expect(sent).to.have.length(1)
+  })
+
+  it('does not ask on for a reader that had left before', async () => {
+    const { requests, sent } = connection()
+    const gone = { onLeave: (left: () => void) => (left(), () => {}) }
+    await outcomeOf(requests.read('app://a', gone))
+    expect(sent.map(({ type }) => type)).to.deep.equal(['read', 'cancel'])
+    expect(requests.open).to.equal(0)
+  })
+
+  it('remembers no reader of a question that is answered', async () => {
+    const { requests } = connection()
+    const reader = leaver()
+    const asked = requests.read('app://a', reader)
+    requests.settle(contents('s1', 'app://a'))
+    await asked
+    expect(reader.watched).to.equal(false)
+  })
 
   it('gives up a list after its own deadline', async () => {
     const { requests, sent, time } = connection()

@@ -30,7 +30,11 @@ describe('an application that is disconnected', () => {
     expect(codeOf(producers.listChanged('app', []))).to.equal('not_found')
     expect(codeOf(producers.updated('app://a'))).to.equal('not_found')
     expect(codeOf(producers.register('app', named('a'), null))).to.equal('ok')
-    expect(await reading('app://a')).to.deep.equal({ uri: 'app://a', text: 'live' })
+    expect(await reading('app://a')).to.deep.equal({
+      uri: 'app://a',
+      mimeType: 'text/plain',
+      text: 'live',
+    })
     expect((await registry.page(undefined)).descriptors).to.deep.equal(descriptors)
     expect(heard.lists).to.equal(2)
     time.advance(graceMs / 2)
@@ -57,7 +61,11 @@ describe('an application that is disconnected', () => {
     producers.connected(new Application())
     expect(await reading('app://a')).to.equal('host_disconnected')
     producers.register('app', named('a'), null)
-    expect(await reading('app://a')).to.deep.equal({ uri: 'app://a', text: 'live' })
+    expect(await reading('app://a')).to.deep.equal({
+      uri: 'app://a',
+      mimeType: 'text/plain',
+      text: 'live',
+    })
     expect(time.waiting).to.equal(0)
   })
 

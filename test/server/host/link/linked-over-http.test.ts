@@ -1,10 +1,13 @@
+import { request } from 'node:http'
 import { expect } from 'chai'
+import type { AccessEntry } from '../../../../src/lib/access-entry.ts'
 import { silentLogger } from '../../../../src/lib/logger.ts'
 import type { ServerMessage } from '../../../../src/lib/host-link/wire.ts'
 import { AppRequests } from '../../../../src/server/host/link/app-requests.ts'
 import { LinkedProducers } from '../../../../src/server/host/link/linked-producers.ts'
 import { resolveLimits } from '../../../../src/server/options.ts'
-import { type Events, RawSession, type TestServer, startServer } from '../../../helpers/mcp.ts'
+import { type Events, RawSession, rpc, type TestServer, startServer } from '../../../helpers/mcp.ts'
+import { callStateless, statelessHeaders, statelessRequest } from '../../../helpers/stateless.ts'
 import { ManualTime } from '../../resources/manual-time.ts'
 
 type Question = Extract<ServerMessage, { type: 'read' | 'list' }>
@@ -20,19 +23,26 @@ describe('an application behind the MCP endpoint', () => {
   let events: Events
   let time: ManualTime
   let asked: Question[]
+  let cancelled: string[]
+  /** Whose client left before the answer. */
+  let cutRequests: number
   let requests: AppRequests
   let producers: LinkedProducers
 
   beforeEach(async () => {
-    server = await startServer({ limits })
+    cutRequests = 0
+    const accessLog = ({ status }: AccessEntry) => void (status === null && cutRequests++)
+    server = await startServer({ limits }, { accessLog })
     time = new ManualTime()
     asked = []
+    cancelled = []
     const parts = { timer: time, limits, log: silentLogger }
     producers = new LinkedProducers({ ...parts, registry: server.server.resources() })
     requests = new AppRequests({
       ...parts,
       send(message) {
         if (message.type === 'read' || message.type === 'list') asked.push(message)
+        if (message.type === 'cancel') cancelled.push(message.id)
         return true
       },
       lateReason: () => 'host_timeout',
@@ -61,6 +71,51 @@ describe('an application behind the MCP endpoint', () => {
   const read = (uri: string) => session.call('resources/read', { uri })
   const untilLists = (count: number) =>
     events.until(() => events.messages.filter(isListChanged).length >= count, 'list_changed')
+
+  describe('of a reader that closes its connection', () => {
+    const uri = 'app://Cube'
+    /** Asks by hand; the returned function leaves. */
+    const reading = (headers: Record<string, string>, body: string) => {
+      const left = request(server.url, { method: 'POST', headers, agent: false })
+      left.on('error', () => {})
+      left.end(body)
+      return () => void left.destroy()
+    }
+    const stateless = () =>
+      reading(
+        statelessHeaders('resources/read', { uri }),
+        JSON.stringify(statelessRequest('resources/read', { uri })),
+      )
+    const until = async (condition: () => boolean) => {
+      const end = Date.now() + 5000
+      while (!condition() && Date.now() < end) await new Promise(setImmediate)
+    }
+
+    beforeEach(() => producers.register('app', [{ uri, name: 'Cube' }], null))
+
+    it('is asked no longer at 2026-07-28', async () => {
+      const leave = stateless()
+      const id = await untilAsked(1)
+      leave()
+      await until(() => cancelled.length > 0)
+      expect(cancelled).to.deep.equal([id])
+      expect(requests.open).to.equal(0)
+      const again = callStateless(server.url, 'resources/read', { uri })
+      const contents = [{ uri, text: 'now' }]
+      requests.settle({ type: 'ok', id: await untilAsked(2), contents })
+      expect((await again).json.result.contents[0].text).to.equal('now')
+      expect(cancelled).to.have.length(1)
+    })
+
+    it('is asked on in a session', async () => {
+      const leave = reading(session.headers, rpc('resources/read', { uri }))
+      const id = await untilAsked(1)
+      leave()
+      await until(() => cutRequests > 0)
+      expect(cancelled).to.deep.equal([])
+      expect(requests.settle({ type: 'ok', id, contents: [{ uri, text: 'here' }] })).to.equal(true)
+    })
+  })
 
   it('comes, changes, and goes, each time announced on the stream', async () => {
     producers.register('app', [{ uri: 'app://Cube', name: 'Cube' }], null)

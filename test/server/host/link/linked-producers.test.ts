@@ -3,13 +3,42 @@ import { type Result, fail, ok } from '../../../../src/lib/result.ts'
 import { Application, codeOf, linkedApplication, named } from './linked-application.ts'
 
 describe('the schemes of an application', () => {
+  it('answer with the MIME type of the list when the content names none', async () => {
+    const { producers, reading } = linkedApplication()
+    producers.register('app', [{ uri: 'app://a', name: 'a', mimeType: 'text/csv' }], null)
+    expect(await reading('app://a')).to.include({ mimeType: 'text/csv' })
+    expect(await reading('app://b')).to.include({ mimeType: 'text/plain' })
+    producers.listChanged('app', [{ uri: 'app://a', name: 'a', mimeType: 'text/xml' }])
+    expect(await reading('app://a')).to.include({ mimeType: 'text/xml' })
+  })
+
+  it('complete the variables of their templates from what they list', async () => {
+    const { producers, registry } = linkedApplication()
+    const templates = [{ uriTemplate: 'app://{name}', name: 'One' }]
+    producers.register('app', named('Cube', 'Cone', 'Lamp'), templates)
+    const complete = (prefix: string) => registry.complete('app://{name}', 'name', prefix)
+    expect(await complete('C')).to.deep.equal({
+      values: ['Cube', 'Cone'],
+      total: 2,
+      hasMore: false,
+    })
+    producers.listChanged('app', named('Camera'))
+    expect((await complete('C')).values).to.deep.equal(['Camera'])
+    producers.disconnected()
+    expect((await complete('')).values).to.deep.equal(['Camera'])
+  })
+
   it('are listed, read and templated once registered, until unregistered', async () => {
     const { producers, registry, heard, listed, reading } = linkedApplication()
     const templates = [{ uriTemplate: 'app://{name}', name: 'One' }]
     expect(producers.register('app', named('a', 'b'), templates)).to.deep.equal(ok(null))
     expect(await listed()).to.deep.equal(['app://a', 'app://b'])
     expect(registry.templates().at(-1)).to.deep.equal(templates[0])
-    expect(await reading('app://c')).to.deep.equal({ uri: 'app://c', text: 'live' })
+    expect(await reading('app://c')).to.deep.equal({
+      uri: 'app://c',
+      mimeType: 'text/plain',
+      text: 'live',
+    })
     expect(heard.lists).to.equal(1)
     expect(codeOf(producers.unregister('app'))).to.equal('ok')
     expect(await listed()).to.deep.equal([])

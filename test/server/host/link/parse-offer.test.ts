@@ -5,7 +5,7 @@ import {
   parseTemplates,
 } from '../../../../src/server/host/link/parse-offer.ts'
 
-const limits = { maxLinkResources: 3, maxUriChars: 40 }
+const limits = { maxLinkResources: 3, maxUriChars: 40, maxIcons: 2 }
 const cube = { uri: 'app://Cube', name: 'Cube' }
 
 describe('parseScheme', () => {
@@ -23,6 +23,30 @@ describe('parseScheme', () => {
   }
 })
 
+const icon = { src: 'https://a.example/i' }
+const wrongHints: [hints: object, message: string][] = [
+  [{ annotations: [] }, 'annotations must be an object'],
+  [{ annotations: { audience: 'user' } }, 'annotations/audience must be an array of "user" and'],
+  [{ annotations: { audience: ['model'] } }, 'annotations/audience must be an array'],
+  [{ annotations: { priority: 1.1 } }, 'annotations/priority must be a number from 0 to 1'],
+  [{ annotations: { priority: '1' } }, 'annotations/priority must be a number from 0 to 1'],
+  [{ annotations: { lastModified: 'now' } }, 'annotations/lastModified must be a time'],
+  [{ annotations: { last_modified: 'x' } }, 'annotations/last_modified is not known here'],
+  [{ icons: {} }, 'icons must be an array of at most 2 icons'],
+  [{ icons: [icon, icon, icon] }, 'icons must be an array of at most 2 icons'],
+  [{ icons: [icon, 5] }, 'icons/1 must be an object'],
+  [{ icons: [{}] }, 'icons/0/src is required'],
+  [{ icons: [{ src: 'javascript:alert(1)' }] }, 'icons/0/src must be an https, http or data:image'],
+  [{ icons: [{ src: 'data:text/html,x' }] }, 'icons/0/src must be an https'],
+  [{ icons: [{ src: `https://${'a'.repeat(40)}` }] }, 'icons/0/src must not be longer'],
+  [{ icons: [{ ...icon, mimeType: 5 }] }, 'icons/0/mimeType must be a string'],
+  [{ icons: [{ ...icon, sizes: '48x48' }] }, 'icons/0/sizes must be an array of sizes'],
+  [{ icons: [{ ...icon, sizes: ['big'] }] }, 'icons/0/sizes must be an array of sizes'],
+  [{ icons: [{ ...icon, sizes: ['any', 'any', 'any'] }] }, 'icons/0/sizes must be an array'],
+  [{ icons: [{ ...icon, theme: 'grey' }] }, 'icons/0/theme must be light or dark'],
+  [{ icons: [{ ...icon, size: 1 }] }, 'icons/0/size is not known here'],
+]
+
 describe('parseResources', () => {
   const whole = {
     ...cube,
@@ -30,11 +54,30 @@ describe('parseResources', () => {
     description: 'One object',
     mimeType: 'application/json',
     size: 12,
+    annotations: { audience: ['user'], priority: 0.5, lastModified: '2030-01-02T03:04:05.678Z' },
+    icons: [
+      { src: 'https://studio.example/a.png', mimeType: 'image/png', sizes: ['48x48', 'any'] },
+      { src: 'data:image/png;base64,AAAA', theme: 'dark' },
+    ],
   }
   const good: [what: string, value: unknown, expected: unknown][] = [
     ['no entries', [], []],
     ['all members', [whole], [whole]],
-    ['null for what is absent', [{ ...cube, title: null, size: null }], [cube]],
+    [
+      'null for what is absent',
+      [{ ...cube, title: null, size: null, annotations: null, icons: null }],
+      [cube],
+    ],
+    [
+      'hints that say nothing',
+      [{ ...cube, annotations: {}, icons: [] }],
+      [{ ...cube, annotations: {}, icons: [] }],
+    ],
+    [
+      'a time of another zone',
+      [{ ...cube, annotations: { lastModified: '2030-01-02T04:04:05+01:00' } }],
+      [{ ...cube, annotations: { lastModified: '2030-01-02T03:04:05.000Z' } }],
+    ],
     ['a scheme in upper case', [{ ...cube, uri: 'APP://Cube' }], [{ ...cube, uri: 'APP://Cube' }]],
     ['the first of two with one URI', [cube, { ...cube, name: 'Other' }], [cube]],
   ]
@@ -71,6 +114,11 @@ describe('parseResources', () => {
     [[{ ...cube, size: 1.5 }], 'invalid', /^\/resources\/0\/size must be/],
     [[{ ...cube, mimetype: 'x' }], 'invalid', /^\/resources\/0\/mimetype is not known here$/],
     [[{ ...cube, _meta: {} }], 'invalid', /^\/resources\/0\/_meta is not known here$/],
+    ...wrongHints.map(([hints, message]): [unknown, string, RegExp] => [
+      [{ ...cube, ...hints }],
+      'invalid',
+      new RegExp(`^/resources/0/${message}`),
+    ]),
     [[cube, cube, cube, cube], 'limit', /^\/resources must not have more than 3 entries/],
   ]
   for (const [value, code, message] of wrong) {
@@ -86,7 +134,9 @@ describe('parseTemplates', () => {
   const one = { uriTemplate: 'app://{name}', name: 'One' }
 
   it('takes all members, and freezes', () => {
-    const whole = { ...one, title: 'T', description: 'D', mimeType: 'text/plain' }
+    const texts = { title: 'T', description: 'D', mimeType: 'text/plain' }
+    const hints = { annotations: { priority: 1 }, icons: [{ src: 'https://a.example/i' }] }
+    const whole = { ...one, ...texts, ...hints }
     const parsed = parseTemplates([whole], 'app', limits)
     expect(parsed).to.deep.equal({ ok: true, value: [whole] })
     expect(parsed.ok && Object.isFrozen(parsed.value[0])).to.equal(true)
@@ -102,6 +152,12 @@ describe('parseTemplates', () => {
       /^\/templates\/0\/uriTemplate must begin/,
     ],
     [[{ ...one, uri: 'app://a' }], 'invalid', /^\/templates\/0\/uri is not known here$/],
+    [
+      [{ ...one, annotations: { priority: 2 } }],
+      'invalid',
+      /^\/templates\/0\/annotations\/priority/,
+    ],
+    [[{ ...one, icons: [{}] }], 'invalid', /^\/templates\/0\/icons\/0\/src is required/],
     [[one, { uriTemplate: 'app://{a}' }], 'invalid', /^\/templates\/1\/name is required$/],
     [[one, one, one, one], 'limit', /^\/templates must not have more than 3 entries/],
   ]

@@ -193,9 +193,16 @@ describe('the session endpoint', () => {
     })
 
     it('an unknown method is −32601 in a 200', async () => {
-      const { status, json } = await session.post(rpc('tools/list'))
-      expect(status).to.equal(200)
-      expect(json.error.code).to.equal(-32601)
+      for (const method of ['tools/call', 'prompts/list', 'logging/setLevel', 'toString']) {
+        const { status, json } = await session.post(rpc(method))
+        expect(status, method).to.equal(200)
+        expect(json.error.code, method).to.equal(-32601)
+      }
+    })
+
+    it('has an empty list of tools for clients that ask although none are offered', async () => {
+      const { json } = await session.post(rpc('tools/list'))
+      expect(json.result).to.deep.equal({ tools: [] })
     })
   })
 

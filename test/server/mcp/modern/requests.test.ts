@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import type { Descriptor } from '../../../../src/server/resources/producer.ts'
 import { ResourceNotFound } from '../../../../src/server/resources/errors.ts'
 import {
+  type Ask,
   ask,
   postHeaders,
   RawSession,
@@ -105,7 +106,9 @@ describe('a stateless request', () => {
     expect(scene).to.include(hints)
     expect(JSON.parse(scene.contents[0].text)).to.deep.equal({ cube: 'ä' })
     const bytes = (await call('resources/read', { uri: 'test://blob' })).json.result
-    expect(bytes.contents).to.deep.equal([{ uri: 'test://blob', blob: blob.toString('base64') }])
+    expect(bytes.contents).to.deep.equal([
+      { uri: 'test://blob', mimeType: 'application/octet-stream', blob: blob.toString('base64') },
+    ])
     expect(bytes._meta).to.have.property(serverInfo)
   })
 
@@ -202,6 +205,30 @@ describe('a stateless request', () => {
     expect((await ask(running.url, { method: 'POST', headers: text, body })).status).to.equal(415)
     const other = { ...headers, Accept: 'text/html' }
     expect((await ask(running.url, { method: 'POST', headers: other, body })).status).to.equal(200)
+  })
+
+  it('has neither an id nor a code of old in what is refused before it is read', async () => {
+    const headers = statelessHeaders('server/discover')
+    const body = JSON.stringify(statelessRequest('server/discover'))
+    const refused: [number, Ask][] = [
+      [415, { method: 'POST', body, headers: { ...headers, 'Content-Type': 'text/plain' } }],
+      [413, { method: 'POST', body: 'x'.repeat(1024 * 1024 + 1), headers }],
+      [403, { method: 'POST', body, headers: { ...headers, Origin: 'https://evil.example' } }],
+      [400, { method: 'POST', body, headers: { ...headers, 'Mcp-Method': ['ping', 'ping'] } }],
+      [405, { method: 'PUT', body, headers }],
+    ]
+    for (const [expected, asked] of refused) {
+      const { status, json } = await ask(running.url, asked)
+      expect([status, json.error.code]).to.deep.equal([expected, -32600])
+      expect(json).not.to.have.property('id')
+      const older = { ...asked.headers, 'MCP-Protocol-Version': '2025-11-25' }
+      const before = await ask(running.url, { ...asked, headers: older })
+      expect([before.status, before.json.error.code, before.json.id]).to.deep.equal([
+        expected,
+        -32000,
+        null,
+      ])
+    }
   })
 
   it('reads no session id and makes none', async () => {

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { resultMessage, type JsonText } from '../../../../src/server/mcp/json-text.ts'
 import type { ListenStreams } from '../../../../src/server/mcp/modern/listen.ts'
-import { createMethods } from '../../../../src/server/mcp/modern/methods.ts'
+import { createStatelessMethods } from '../../../../src/server/mcp/modern/methods.ts'
 import { createResultOpenings } from '../../../../src/server/mcp/modern/result.ts'
 import { createResourceMethods } from '../../../../src/server/mcp/resource-methods.ts'
 import type { Content } from '../../../../src/server/resources/producer.ts'
@@ -29,12 +29,18 @@ describe('the result of a stateless request', () => {
   const resources = createResourceMethods(registry as ServedResources)
   const openings = createResultOpenings(identity, limits)
   const streams = {} as ListenStreams
-  const table = createMethods({ identity, openings, resources: { methods: resources, streams } })
+  const table = createStatelessMethods({
+    identity,
+    openings,
+    resources: { methods: resources, streams },
+  })
+
+  const stays = { onLeave: () => () => {} }
 
   async function answer(name: string, params: Record<string, unknown> = {}): Promise<JsonText> {
     const method = table.get(name)
     if (method?.kind !== 'answer') throw new Error(`${name} is not answered`)
-    return resultMessage(1, await method.run(params), method.opening(params))
+    return resultMessage(1, await method.run(params, stays), method.opening(params))
   }
 
   const textOf = (text: JsonText) =>

@@ -1,0 +1,62 @@
+/** How a call is written in each kind of revision. */
+import { protocolVersion, requestText, rpcText, sessionHeaders, type Place } from './http-text.ts'
+
+export type Era = 'session' | 'stateless'
+
+export interface Call {
+  readonly method: string
+  readonly params?: Readonly<Record<string, unknown>>
+}
+
+export const statelessVersion = '2026-07-28'
+
+const key = (name: string) => `io.modelcontextprotocol/${name}`
+
+export const metaKeys = {
+  serverInfo: key('serverInfo'),
+  subscriptionId: key('subscriptionId'),
+} as const
+
+const _meta = {
+  [key('protocolVersion')]: statelessVersion,
+  [key('clientInfo')]: { name: 'bench', version: '1' },
+  [key('clientCapabilities')]: {},
+}
+
+/** The headers of a POST; in a session era with the session mark. */
+export function callHeaders(era: Era, { method, params }: Call): Record<string, string> {
+  if (era === 'session') return { ...sessionHeaders }
+  const { 'Content-Type': type, Accept } = sessionHeaders
+  return {
+    'Content-Type': type,
+    Accept,
+    'MCP-Protocol-Version': statelessVersion,
+    'Mcp-Method': method,
+    ...(typeof params?.uri === 'string' ? { 'Mcp-Name': params.uri } : {}),
+  }
+}
+
+/** The body of a POST, with the id mark. */
+export function callBody(era: Era, { method, params }: Call): string {
+  return rpcText(method, era === 'session' ? params : { ...params, _meta })
+}
+
+/** The whole POST, with the marks that the load generator fills. */
+export function callText(era: Era, place: Place, call: Call): string {
+  return requestText('POST', { ...place, headers: callHeaders(era, call) }, callBody(era, call))
+}
+
+/** What opens a stream of updates of `uri`: with the session mark, or with the id mark. */
+export function streamText(era: Era, place: Place, uri: string): string {
+  if (era === 'session') {
+    const { 'Mcp-Session-Id': session } = sessionHeaders
+    const headers = {
+      Accept: 'text/event-stream',
+      'Mcp-Session-Id': session,
+      'MCP-Protocol-Version': protocolVersion,
+    }
+    return requestText('GET', { ...place, headers })
+  }
+  const params = { notifications: { resourceSubscriptions: [uri] } }
+  return callText(era, place, { method: 'subscriptions/listen', params })
+}

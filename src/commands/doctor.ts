@@ -1,0 +1,36 @@
+import * as Flags from '@oclif/core/flags'
+import { BaseCommand } from '../lib/cli/base-command.ts'
+import { readRegistryDir } from './server-settings.ts'
+
+/** Looks at everything that has to be right. */
+export default class Doctor extends BaseCommand {
+  static override summary = 'find out what is wrong, and what to do about it'
+
+  static override description = `Looks at Node, the registry folder, the saved login, the variables, \
+the ports that the servers take, every running instance (does it answer, does a subscription work), \
+the records that are not understood, and the adapters; and sends a change all the way from a scene \
+to a client, in a server of its own that is gone afterwards.
+
+It changes nothing and shows no secret. The exit code is 1 when a check failed. Something to look at \
+is no failure.`
+
+  static override examples = [
+    { description: 'is everything in order', command: '<%= config.bin %> doctor' },
+    { description: 'for a script', command: '<%= config.bin %> doctor --json' },
+  ]
+
+  static override flags = {
+    'registry-dir': Flags.string({
+      description: 'folder of the instance records',
+      helpValue: 'DIR',
+    }),
+  }
+
+  override async run(): Promise<void> {
+    const { flags } = await this.parse(Doctor)
+    const registryDir = readRegistryDir(flags, process.env)
+    const { examine } = await import('./doctor/examine.ts')
+    const { json } = flags
+    if (!(await examine({ registryDir, json, env: process.env }))) this.exit(1)
+  }
+}

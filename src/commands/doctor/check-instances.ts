@@ -1,0 +1,51 @@
+import { counted } from '../../lib/cli/columns.ts'
+import type { Finding } from './finding.ts'
+
+/** What of an instance is judged. */
+export interface InstanceFacts {
+  readonly shortId: string
+  readonly name: string
+  readonly health: 'live' | 'stale' | 'unhealthy' | 'dead'
+  readonly reason: string
+  readonly pid: number
+}
+
+/** What runs, and what does not run as it should. */
+export function judgeInstances(instances: readonly InstanceFacts[]): Finding {
+  const check = 'instances'
+  const of = (health: InstanceFacts['health']) =>
+    instances.filter(instance => instance.health === health)
+  const [live, stale, unhealthy, dead] = [of('live'), of('stale'), of('unhealthy'), of('dead')]
+  const there = live.length + stale.length + unhealthy.length
+  const ended = dead.length === 0 ? '' : `; ${counted(dead.length, 'record')} of ended ones`
+  const wrong = [...stale, ...unhealthy]
+  if (wrong.length === 0) {
+    const what = there === 0 ? 'no instance runs' : `${counted(there, 'instance')}, all well`
+    const hint = 'start one beside your application: service-cli serve'
+    return { check, status: 'ok', summary: `${what}${ended}`, hint }
+  }
+  return {
+    check,
+    status: 'warn',
+    summary: `${counted(there, 'instance')}, ${wrong.length} of them not well${ended}`,
+    details: wrong.map(
+      ({ name, shortId, health, reason, pid }) =>
+        `${name} (${shortId}, process ${pid}) is ${health}: ${reason}`,
+    ),
+    hint: 'a process that hangs can be ended by its id; its record goes by itself',
+  }
+}
+
+export function judgeFaults(faults: readonly { source: string; reason: string }[]): Finding {
+  const check = 'records'
+  if (faults.length === 0) {
+    return { check, status: 'ok', summary: 'every instance record is understood' }
+  }
+  return {
+    check,
+    status: 'warn',
+    summary: `${counted(faults.length, 'instance record')} not understood`,
+    details: faults.map(({ source, reason }) => `${source}: ${reason}`),
+    hint: 'look at these files in the folder "instances", and remove what is not yours',
+  }
+}

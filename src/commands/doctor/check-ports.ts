@@ -1,0 +1,93 @@
+import { connect } from 'node:net'
+import { basename } from 'node:path'
+import { cleanText } from '../../lib/clean-text.ts'
+import { findPortHolder } from '../../lib/port-holder.ts'
+import type { Finding } from './finding.ts'
+
+/** A port that a command takes unless it is told another. */
+export interface KnownPort {
+  readonly port: number
+  readonly command: string
+}
+
+export const gatewayPort = 9765
+export const knownPorts: readonly KnownPort[] = [
+  { port: 8765, command: 'serve' },
+  { port: gatewayPort, command: 'gateway' },
+  { port: 8780, command: 'registry' },
+]
+
+/** Who has a port. */
+export type PortState =
+  | { readonly kind: 'free' }
+  /** Somebody takes connections; the system does not say who, as for other users. */
+  | { readonly kind: 'unknown' }
+  /** `own`: what the process is, when it is one of this program. */
+  | {
+      readonly kind: 'held'
+      readonly pid: number
+      readonly command: string
+      readonly own: string | null
+    }
+
+export function judgePort({ port, command }: KnownPort, state: PortState): Finding {
+  const check = `port_${port}`
+  const what = `port ${port} (${command})`
+  if (state.kind === 'free') return { check, status: 'ok', summary: `${what} is free` }
+  if (state.kind === 'held' && state.own !== null) {
+    return {
+      check,
+      status: 'ok',
+      summary: `${what} is held by ${state.own}, process ${state.pid}`,
+    }
+  }
+  const holder =
+    state.kind === 'held' ? `${state.command}, process ${state.pid}` : 'a process of another user'
+  return {
+    check,
+    status: 'warn',
+    summary: `${what} is held by ${holder}`,
+    hint: `end it, or start service-cli ${command} with another --port (0 picks a free one)`,
+  }
+}
+
+/** `ownOf`: what the process with this id is, when it is known for one of this program. */
+export async function readPort(
+  port: number,
+  ownOf: (pid: number) => string | null,
+): Promise<PortState> {
+  const holder = await findPortHolder(port)
+  if (holder === null)
+    return (await takesConnections(port)) ? { kind: 'unknown' } : { kind: 'free' }
+  const { pid } = holder
+  const command = programName(holder.command)
+  const own = ownOf(pid) ?? (command === 'service-cli' ? 'service-cli' : null)
+  return { kind: 'held', pid, command, own }
+}
+
+const interpreter = /^(node|python[\d.]*|ruby|perl|java|bun|deno|sh|bash)$/
+
+/** The program's name without its arguments, any of which may be a secret. */
+export function programName(commandLine: string): string {
+  const [program = '', ...words] = commandLine.split(' ')
+  const name = basename(program)
+  const script = words.find(word => word !== '' && !word.startsWith('-'))
+  const shown =
+    interpreter.test(name) && script !== undefined ? `${name} ${basename(script)}` : name
+  return cleanText(shown, 60) || 'a program without a name'
+}
+
+const connectMs = 1000
+
+function takesConnections(port: number): Promise<boolean> {
+  return new Promise(resolve => {
+    const socket = connect({ host: '127.0.0.1', port })
+    const settle = (taken: boolean): void => {
+      resolve(taken)
+      socket.destroy()
+    }
+    socket.setTimeout(connectMs, () => settle(false))
+    socket.once('connect', () => settle(true))
+    socket.once('error', () => settle(false))
+  })
+}

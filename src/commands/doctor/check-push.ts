@@ -1,0 +1,132 @@
+import type { Finding } from './finding.ts'
+import { openPushSession, SessionFailure } from './push-session.ts'
+
+const scene = 'scene://current'
+const timeoutMs = 5000
+
+/**
+ * The whole way of one change, in a server of this process that is gone afterwards: from the scene
+ * that is set to the client that is told. `start` makes it.
+ */
+export async function checkOwnPush(
+  start: () => Promise<ThrowAwayServer>,
+  withinMs = timeoutMs,
+): Promise<Finding> {
+  const check = 'push'
+  try {
+    const server = await start()
+    try {
+      const session = await openPushSession({
+        url: server.url,
+        apiKey: null,
+        timeoutMs: withinMs,
+      })
+      try {
+        await session.subscribe(scene)
+        const updated = session.updated(scene)
+        const startedMs = performance.now()
+        server.setScene({ doctor: 'was here' })
+        await updated
+        const tookMs = Math.round((performance.now() - startedMs) * 10) / 10
+        const summary = `push works: a change reached a client in ${tookMs} ms`
+        return { check, status: 'ok', summary }
+      } finally {
+        await session.close()
+      }
+    } finally {
+      await server.stop()
+    }
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    return {
+      check,
+      status: 'fail',
+      summary: `push does not work on this machine: ${reason}`,
+      hint: 'see whether a firewall or another program keeps connections to 127.0.0.1 from getting through',
+    }
+  }
+}
+
+export interface ThrowAwayServer {
+  /** Ends in `/mcp`. */
+  readonly url: string
+  setScene(scene: object): void
+  stop(): Promise<void>
+}
+
+/** A running instance, as its record tells of it. */
+export interface LiveInstance {
+  readonly shortId: string
+  readonly name: string
+  readonly url: string
+  /** Its address is one of this machine: no other is asked. */
+  readonly loopback: boolean
+}
+
+/** Does it answer, open a session and take a subscription? Its state is left as it is. */
+export async function checkInstance(
+  { shortId, name, url, loopback }: LiveInstance,
+  apiKey: string | null,
+): Promise<Finding> {
+  const check = `instance_${shortId}`
+  const what = `${name} (${shortId})`
+  if (!loopback) {
+    return {
+      check,
+      status: 'warn',
+      summary: `${what} names an address of another machine: it is not asked`,
+      hint: 'serve was started with --public-url; try that address with a client',
+    }
+  }
+  try {
+    const readyMs = await timeReady(url)
+    const answer = `${what} answers in ${readyMs} ms`
+    const works = await trySubscription(url, apiKey)
+    if (works) {
+      return { check, status: 'ok', summary: `${answer}, sessions and subscriptions work` }
+    }
+    const hint = 'set SERVICE_MCP_API_KEY to its key to try a session, too'
+    return { check, status: 'ok', summary: `${answer}, and asks for a key`, hint }
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    return {
+      check,
+      status: 'fail',
+      summary: `${what} does not serve: ${reason}`,
+      hint: 'its log may say why; stop it and start it again',
+    }
+  }
+}
+
+async function timeReady(url: string): Promise<number> {
+  const startedMs = performance.now()
+  const init = { signal: AbortSignal.timeout(timeoutMs), redirect: 'error' as const }
+  const answer = await fetch(new URL('/readyz', url), init).catch(error => {
+    const late = error instanceof Error && error.name === 'TimeoutError'
+    throw new SessionFailure(
+      late ? `no answer within ${timeoutMs} ms` : 'it cannot be reached',
+      null,
+    )
+  })
+  await answer.body?.cancel()
+  if (!answer.ok) throw new SessionFailure(`it is not ready (HTTP ${answer.status})`, answer.status)
+  return Math.round((performance.now() - startedMs) * 10) / 10
+}
+
+/** False: it asks for a key that is not known here. */
+async function trySubscription(url: string, apiKey: string | null): Promise<boolean> {
+  for (const key of apiKey === null ? [null] : [null, apiKey]) {
+    try {
+      const session = await openPushSession({ url, apiKey: key, timeoutMs })
+      try {
+        await session.subscribe(scene)
+      } finally {
+        await session.close()
+      }
+      return true
+    } catch (error) {
+      if (!(error instanceof SessionFailure) || error.status !== 401) throw error
+    }
+  }
+  return false
+}

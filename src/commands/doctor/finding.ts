@@ -1,0 +1,57 @@
+/** What one check found. */
+export interface Finding {
+  /** Stable, for programs. */
+  readonly check: string
+  readonly status: 'ok' | 'warn' | 'fail'
+  /** One sentence for people. Never a secret. */
+  readonly summary: string
+  /** More of the same, a line each. */
+  readonly details?: readonly string[]
+  /** What to do. */
+  readonly hint?: string
+}
+
+/** `"ok"` is that no check failed. */
+export function reportJson(findings: readonly Finding[]): object {
+  return {
+    ok: !anyFailed(findings),
+    checks: findings.map(({ check, status, summary, details = [], hint = null }) => ({
+      check,
+      status,
+      summary,
+      details,
+      hint,
+    })),
+  }
+}
+
+export function anyFailed(findings: readonly Finding[]): boolean {
+  return findings.some(({ status }) => status === 'fail')
+}
+
+const colours = { ok: '\x1b[32m', warn: '\x1b[33m', fail: '\x1b[31m' } as const
+
+/** The findings as people read them, what to do below each. */
+export function reportText(findings: readonly Finding[], colour: boolean): string {
+  const lines = findings.flatMap(({ status, summary, details = [], hint }) => {
+    const label = status.padEnd(6)
+    return [
+      `${colour ? `${colours[status]}${label}\x1b[39m` : label}${summary}`,
+      ...details.map(detail => `        ${detail}`),
+      ...(hint === undefined || status === 'ok' ? [] : [`      > ${hint}`]),
+    ]
+  })
+  return [...lines, '', conclusion(findings)].join('\n')
+}
+
+function conclusion(findings: readonly Finding[]): string {
+  const count = (wanted: Finding['status']) =>
+    findings.filter(({ status }) => status === wanted).length
+  const [failed, warned] = [count('fail'), count('warn')]
+  if (failed + warned === 0) return 'Everything is in order.'
+  const parts = [
+    ...(failed > 0 ? [`${failed} failed`] : []),
+    ...(warned > 0 ? [`${warned} to look at`] : []),
+  ]
+  return `${findings.length} checks: ${parts.join(', ')}.`
+}

@@ -1,0 +1,34 @@
+import { isLoopback } from '../lib/address.ts'
+import { renderGatewayBanner } from '../lib/cli/gateway-banner.ts'
+import { defaultLimits } from '../server/options.ts'
+import type { GatewaySettings } from './gateway-settings.ts'
+import { type OutputOptions, runServer } from './run-server.ts'
+
+/** Runs the gateway until a signal ends it; behind another one, waits for its place. */
+export async function runGateway(settings: GatewaySettings, output: OutputOptions): Promise<void> {
+  await runServer(
+    {
+      graceMs: settings.limits?.stopGraceMs ?? defaultLimits.stopGraceMs,
+      async start(log, cancelled, say) {
+        const { startGateway } = await import('../server/gateway-server.ts')
+        const onElection = ({ event, ...facts }: { event: string }) =>
+          say({ event, pid: process.pid, ...facts })
+        return startGateway({ ...settings, onElection, log, accessLog: log.access }, cancelled)
+      },
+      listening: ({ url, instanceId, registryDir }) => ({
+        url,
+        instance_id: instanceId,
+        registry_dir: registryDir,
+      }),
+      banner: ({ url, registryDir }, colour) =>
+        renderGatewayBanner({
+          url,
+          registryDir,
+          keyed: settings.apiKey !== undefined,
+          loopback: isLoopback(settings.host),
+          colour,
+        }),
+    },
+    output,
+  )
+}

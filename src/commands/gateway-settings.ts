@@ -1,0 +1,67 @@
+import {
+  defaultGatewayLimits,
+  type GatewayLimits,
+  resolveGatewayLimits,
+} from '../server/gateway/limits.ts'
+import type { GatewayOptions } from '../server/gateway-options.ts'
+import { defaultLimits, type Limits, resolveLimits } from '../server/options.ts'
+import { readLimitFlags } from './limit-flag.ts'
+import {
+  type AddressFlags,
+  checkPath,
+  type KeyFlags,
+  readAddress,
+  readApiKey,
+  readRegistryDir,
+} from './server-settings.ts'
+
+/** The flags of `gateway` as the parser returns them. */
+export interface GatewayFlags extends AddressFlags, KeyFlags {
+  'registry-dir'?: string | undefined
+  catalog?: string | undefined
+  standby: boolean
+  'replace-unresponsive': boolean
+  limit?: string[] | undefined
+}
+
+export type GatewaySettings = Omit<GatewayOptions, 'log' | 'accessLog' | 'onElection' | 'patient'>
+
+/**
+ * Flags and environment as checked settings. Throws `usage_invalid` naming the flag, or
+ * `config_invalid` when the key file cannot be used.
+ */
+export async function readGatewaySettings(
+  flags: GatewayFlags,
+  env: NodeJS.ProcessEnv,
+): Promise<GatewaySettings> {
+  const address = readAddress(flags)
+  const apiKey = await readApiKey(address.host, flags, env)
+  const registryDir = readRegistryDir(flags, env)
+  const catalog = checkPath('catalog', flags.catalog)
+  return {
+    ...address,
+    standby: flags.standby,
+    replaceUnresponsive: flags['replace-unresponsive'],
+    ...readServerLimits(flags.limit ?? []),
+    ...(registryDir !== undefined && { registryDir }),
+    ...(catalog !== undefined && { catalog }),
+    ...(apiKey !== null && { apiKey }),
+  }
+}
+
+const serverNames = Object.keys(defaultLimits)
+const gatewayNames = Object.keys(defaultGatewayLimits)
+
+/** Bounds of every server and of the gateway, each where it belongs. */
+export function readServerLimits(words: readonly string[]): {
+  limits: Partial<Limits>
+  gatewayLimits: Partial<GatewayLimits>
+} {
+  const all = readLimitFlags(words, [
+    { names: serverNames, check: resolveLimits },
+    { names: gatewayNames, check: resolveGatewayLimits },
+  ])
+  const pick = (names: readonly string[]) =>
+    Object.fromEntries(Object.entries(all).filter(([name]) => names.includes(name)))
+  return { limits: pick(serverNames), gatewayLimits: pick(gatewayNames) }
+}

@@ -1,0 +1,73 @@
+import * as Flags from '@oclif/core/flags'
+import { BaseCommand } from '../lib/cli/base-command.ts'
+import type { LogLevel } from '../lib/cli/log-level.ts'
+import { readGatewaySettings } from './gateway-settings.ts'
+import { addressFlags, keyFlags, runFlags } from './server-flags.ts'
+
+/** Runs the gateway until a signal ends it. */
+export default class Gateway extends BaseCommand {
+  static override summary = 'serve what runs on this machine, and where, to AI clients'
+
+  static override usage = 'gateway [FLAGS]'
+
+  static override description = `Offers every running instance of yours, in which state it is and how \
+to reach it, as MCP resources on /mcp, and tells clients when that changes. Listens on this machine \
+only, unless --host says otherwise.
+
+There is one gateway on a port: a second one stands by, and takes over within moments when the \
+first one ends, however it ends. The log says so; with --json, a line does.
+
+Environment: SERVICE_MCP_API_KEY (the key that clients must present), SERVICE_REGISTRY_DIR.`
+
+  static override examples = [
+    { description: 'start with the defaults', command: '<%= config.bin %> gateway' },
+    {
+      description: 'in a script that must not wait behind another one',
+      command: '<%= config.bin %> gateway --no-standby --json',
+    },
+    {
+      description: 'take the place of one that hangs',
+      command: '<%= config.bin %> gateway --replace-unresponsive',
+    },
+    {
+      description: 'in the process of a server, without one of its own',
+      command: '<%= config.bin %> serve --gateway',
+    },
+  ]
+
+  static override flags = {
+    ...addressFlags({
+      port: 9765,
+      server: 'gateway',
+      publicUrl: 'address clients use when it is not the one listened on (behind a proxy)',
+    }),
+    'registry-dir': Flags.string({
+      description: 'folder of the instance records that are shown',
+      helpValue: 'DIR',
+    }),
+    catalog: Flags.string({
+      description: 'file with the catalog of adapters and packages, in place of the own one',
+      helpValue: 'FILE',
+    }),
+    standby: Flags.boolean({
+      description: 'wait behind another gateway (on unless --no-standby: then exit code 1)',
+      default: true,
+      allowNo: true,
+    }),
+    'replace-unresponsive': Flags.boolean({
+      description: 'end a gateway of yours that has the port and answers nothing for 5 seconds',
+      default: false,
+    }),
+    ...keyFlags,
+    ...runFlags('maxSessions=20000'),
+  }
+
+  override async run(): Promise<void> {
+    const { flags } = await this.parse(Gateway)
+    const settings = await readGatewaySettings(flags, process.env)
+    const level: LogLevel = flags['log-level'] ?? (flags.quiet ? 'warn' : 'info')
+    // Loaded only now: help and usage errors need neither the log nor the gateway.
+    const { runGateway } = await import('./gateway-run.ts')
+    await runGateway(settings, { level, json: flags.json, quiet: flags.quiet })
+  }
+}

@@ -1,0 +1,69 @@
+import { columns, counted } from '../../lib/cli/columns.ts'
+import { cleanText } from '../../lib/clean-text.ts'
+
+/** What of a row is shown to people. */
+export interface ShownRow {
+  readonly instance_short: string
+  readonly dcc_type: string
+  readonly version: string | null
+  readonly display_name: string
+  readonly status: string
+  readonly health: string
+  readonly reason: string
+  readonly scene: string | null
+  readonly mcp_url: string
+}
+
+const names = ['ID', 'APPLICATION', 'NAME', 'STATUS', 'HEALTH', 'SCENE', 'URL']
+const maxNameChars = 40
+const maxSceneChars = 60
+
+export function instanceTable(rows: readonly ShownRow[]): string {
+  return columns(names, rows.map(cellsOf))
+}
+
+/** Why something is not well is part of how it is; that all is well needs no reason. */
+function cellsOf(row: ShownRow): string[] {
+  const { dcc_type, version, health, reason, scene } = row
+  return [
+    row.instance_short,
+    version === null ? dcc_type : `${dcc_type} ${version}`,
+    cleanText(row.display_name, maxNameChars),
+    row.status,
+    health === 'live' ? health : `${health}: ${reason}`,
+    scene === null ? '' : shortenedPath(scene),
+    row.mcp_url,
+  ]
+}
+
+/** The end of a path tells more than its beginning. */
+function shortenedPath(path: string): string {
+  const clean = cleanText(path, 4096)
+  return clean.length > maxSceneChars ? `…${clean.slice(1 - maxSceneChars)}` : clean
+}
+
+/** One change, as a line: `12:30:05  changed   1a2b3c4d  blender 4.2  …` */
+export function changeLine(event: string, row: ShownRow, time: Date): string {
+  const clock = time.toTimeString().slice(0, 8)
+  const cells = cellsOf(row).map(cell => cleanText(cell) || '-')
+  return [clock, event.padEnd(8), ...cells].join('  ')
+}
+
+export interface Hidden {
+  readonly dead: number
+  readonly registryDir: string
+  /** A filter was given. */
+  readonly filtered: boolean
+}
+
+/** What to do where there is nothing to see. */
+export function emptyText({ dead, registryDir, filtered }: Hidden): string {
+  const ended = dead === 0 ? [] : [`${counted(dead, 'instance')} ended; --all shows them.`]
+  if (filtered) return ['No instance fits.', ...ended].join(' ')
+  return [
+    `Nothing runs (looked in ${registryDir}).`,
+    ...ended,
+    'Start one beside your application:  service-cli serve --dcc-type blender',
+    'See what is wrong when one should run:  service-cli doctor',
+  ].join('\n')
+}

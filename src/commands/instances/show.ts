@@ -1,0 +1,100 @@
+import { createLineSink } from '../../lib/cli/line-sink.ts'
+import { createOutput, type Output, warningsTo } from '../../lib/cli/output.ts'
+import { watchStopSignals } from '../../lib/cli/stop-signals.ts'
+import { writeStdout } from '../../lib/cli/write-stdout.ts'
+import { selectRegistryDir } from '../../lib/registry-path.ts'
+import { usage } from '../address-flags.ts'
+import { changeLine, emptyText, instanceTable } from './lines.ts'
+import type { InstancesSettings } from './settings.ts'
+
+type Local = typeof import('../../server/gateway/local-instances.ts')
+type LocalInstances = import('../../server/gateway/local-instances.ts').LocalInstances
+type LocalQuery = import('../../server/gateway/local-instances.ts').LocalQuery
+
+/** Changes that come together are written together. */
+const flushMs = 20
+/** Lines that wait for a slow reader at the end get this long to leave. */
+const flushLimitMs = 500
+
+/** Shows what runs; with `watch`, what changes until a signal, or until nobody reads any more. */
+export async function showInstances(settings: InstancesSettings): Promise<void> {
+  const { json, quiet, watch } = settings
+  const output = createOutput({ json, quiet, stdout: process.stdout, stderr: process.stderr })
+  const local = await import('../../server/gateway/local-instances.ts')
+  const query = readQuery(settings, local)
+  const registryDir = selectRegistryDir(settings.registryDir, process.env)
+  const instances = await local.openLocalInstances(registryDir, warningsTo(output))
+  try {
+    await printList(instances, query, { output, json, registryDir })
+    if (watch) await printChanges(instances, query, json)
+  } finally {
+    await instances.close()
+  }
+}
+
+function readQuery({ dccType, status, all }: InstancesSettings, local: Local): LocalQuery {
+  const known = status === undefined ? undefined : local.parseStatus(status)
+  if (known === null) {
+    const names = local.rowStatuses.join(', ')
+    throw usage(`--status ${status} is none of them`, `write one of ${names}`)
+  }
+  return { dccType, status: known, dead: all || known === 'dead' }
+}
+
+async function printList(
+  instances: LocalInstances,
+  query: LocalQuery,
+  { output, json, registryDir }: { output: Output; json: boolean; registryDir: string },
+): Promise<void> {
+  for (const { source, reason } of instances.faults) {
+    output.warn(`a record is not understood: ${source}: ${reason}`)
+  }
+  const list = instances.list(query)
+  if (json) return writeStdout(`${JSON.stringify({ list_ok: true, ...list })}\n`)
+  if (list.instances.length > 0) {
+    await writeStdout(`${instanceTable(list.instances)}\n`)
+    if (list.capped) output.note(`only the first ${list.limit} of ${list.total} are shown`)
+    return
+  }
+  const filtered = query.dccType !== undefined || query.status !== undefined
+  const dead = query.dead ? 0 : list.dead_count
+  await writeStdout(`${emptyText({ dead, registryDir, filtered })}\n`)
+}
+
+async function printChanges(
+  instances: LocalInstances,
+  query: LocalQuery,
+  json: boolean,
+): Promise<void> {
+  const signals = watchStopSignals()
+  const unread = Promise.withResolvers<void>()
+  const lines = createLineSink({
+    // A reader that has gone is the end, not a failure.
+    write: (chunk, done) =>
+      process.stdout.write(chunk, error => {
+        if (error) unread.resolve()
+        done(error)
+      }),
+    notice: dropped => (json ? '' : `(${dropped} changes left out)\n`),
+    flushMs,
+  })
+  const ignore = (): void => {}
+  process.stdout.on('error', ignore)
+  const stop = instances.watch(query, (event, row) => {
+    const line = json
+      ? JSON.stringify({ event, instance: row })
+      : changeLine(event, row, new Date())
+    lines.write(`${line}\n`)
+  })
+  // Nothing else keeps the process alive.
+  const alive = setInterval(ignore, 60_000)
+  try {
+    await Promise.race([signals.received, unread.promise])
+    stop()
+    await lines.flush(flushLimitMs)
+  } finally {
+    clearInterval(alive)
+    process.stdout.off('error', ignore)
+    signals.dispose()
+  }
+}

@@ -1,0 +1,129 @@
+import { systemClock } from '../../lib/clock.ts'
+import { type Output, type OutputParts, createOutput } from '../../lib/cli/output.ts'
+import { quoteArgument } from '../../lib/cli/quote-argument.ts'
+import { ServiceError } from '../../lib/errors.ts'
+import type { Client, ClientFile, Place, Scope, Settings } from '../../lib/mcp-config/client.ts'
+import { clients } from '../../lib/mcp-config/clients.ts'
+import { type WantedEntry, newSettings } from '../../lib/mcp-config/merge-settings.ts'
+import { type WrittenEntry, writeEntry } from '../../lib/mcp-config/write-entry.ts'
+import { type McpConfigFlags, readSettings } from './settings.ts'
+
+/** Everything that is said about one entry. */
+interface Report {
+  readonly client: Client
+  readonly scope: Scope
+  readonly file: ClientFile | null
+  readonly settings: Settings
+  readonly wanted: WantedEntry
+  readonly commands: readonly string[]
+}
+
+/** Where the command runs, and where it speaks. */
+export type Here = Pick<OutputParts, 'stdout' | 'stderr'> & { readonly place: Place }
+
+export async function runMcpConfig(id: string, flags: McpConfigFlags, here: Here): Promise<void> {
+  const { place, stdout, stderr } = here
+  const output = createOutput({ ...flags, stdout, stderr })
+  const client = clients.find(known => known.id === id)
+  if (client === undefined) throw new ServiceError('usage_invalid', `no client is called ${id}`)
+  const { scope } = flags
+  const file = client.file(scope, place)
+  if (flags.write && file === null) throw noFile(client, scope, place)
+  const settings = await readSettings(client, flags, place.env, output)
+  const { format, section } = client
+  const report: Report = {
+    client,
+    scope,
+    file,
+    settings,
+    wanted: {
+      format,
+      section,
+      name: settings.name,
+      entry: client.entry(settings),
+      input: client.input?.(settings) ?? null,
+    },
+    commands: commandLines(client, settings, scope, place),
+  }
+  if (!flags.write || file === null) return print(report, output)
+  await write(report, file, flags.force, output)
+}
+
+function print(report: Report, output: Output): void {
+  const { client, file, wanted, commands } = report
+  const place = file === null ? '' : ` in ${file.path} (--write puts it there)`
+  output.note(`For ${client.title}${place}:`)
+  output.result(newSettings(wanted).trimEnd(), described(report))
+  if (commands.length > 0) output.note(`Or: ${commands.join('\n    ')}`)
+  noteAll(report, output)
+}
+
+async function write(
+  report: Report,
+  file: ClientFile,
+  force: boolean,
+  output: Output,
+): Promise<void> {
+  const { scope, wanted } = report
+  const parts = { file, wanted, force, isPrivate: scope === 'user', clock: systemClock }
+  const written = await writeEntry(parts).catch(error => {
+    if (error instanceof ServiceError && error.code !== 'entry_exists') {
+      output.note(`The entry, to be pasted:\n${newSettings(wanted).trimEnd()}`)
+    }
+    throw error
+  })
+  const { change, path, backup } = written
+  output.result(said(written, wanted), { ...described(report), file: path, change, backup })
+  noteAll(report, output)
+}
+
+function said({ change, path, backup }: WrittenEntry, { name }: WantedEntry): string {
+  if (change === 'unchanged') return `unchanged: ${path} has the entry ${name} already`
+  const copy = backup === null ? '' : `\nthe file as it was: ${backup}`
+  return `${change} the entry ${name} in ${path}${copy}`
+}
+
+function described({ client, scope, file, settings, wanted, commands }: Report): object {
+  const { name, url, keyed, bridge } = settings
+  return {
+    client: client.id,
+    scope,
+    file: file?.path ?? null,
+    format: client.format,
+    name,
+    url,
+    transport: bridge === null ? 'http' : 'stdio',
+    auth: keyed ? 'api-key' : 'none',
+    section: client.section,
+    entry: wanted.entry,
+    ...(wanted.input !== null && { input: wanted.input }),
+    snippet: newSettings(wanted),
+    commands,
+    notes: client.notes(settings, scope),
+  }
+}
+
+function noteAll({ client, settings, scope }: Report, output: Output): void {
+  for (const note of client.notes(settings, scope)) output.note(note)
+}
+
+/** A dollar within double quotes means something else to every shell of Windows. */
+function commandLines(
+  client: Client,
+  settings: Settings,
+  scope: Scope,
+  { platform }: Place,
+): string[] {
+  return client
+    .commands(settings, scope)
+    .filter(words => platform !== 'win32' || !words.some(word => word.includes('$')))
+    .map(words => words.map(word => quoteArgument(word, platform)).join(' '))
+}
+
+function noFile(client: Client, scope: Scope, { platform }: Place): ServiceError {
+  return new ServiceError(
+    'usage_invalid',
+    `no file of ${client.title} is known for --scope ${scope} on ${platform}`,
+    { hint: 'leave --write out, and put what is printed where its documentation says' },
+  )
+}

@@ -1,0 +1,24 @@
+import { isLoopback, withoutBrackets } from '../../lib/address.ts'
+import type { Settings } from '../../lib/mcp-config/client.ts'
+
+/** What will not last or is not safe about an entry that is otherwise right. */
+export function warningsOf({
+  url,
+  keyed,
+  bridge,
+}: Pick<Settings, 'url' | 'keyed' | 'bridge'>): string[] {
+  const { protocol, hostname, host } = new URL(url)
+  const warnings: string[] = []
+  if (keyed && protocol === 'http:' && !isLoopback(withoutBrackets(hostname))) {
+    const open = `the key goes unencrypted to ${host}: use https where you can`
+    const how = 'service-cli connect sends it only with --allow-http among its arguments'
+    warnings.push(bridge === null ? open : `${open}; ${how}`)
+  }
+  if (bridge?.some(word => /[/\\]_npx[/\\]/.test(word))) {
+    warnings.push(
+      'the entry starts service-cli from the cache of npx, which may be emptied any time: ' +
+        'install it (npm install --global service-cli), then run this command without npx',
+    )
+  }
+  return warnings
+}

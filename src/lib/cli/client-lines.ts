@@ -1,0 +1,30 @@
+export interface ClientLineFacts {
+  /** What clients call the server. */
+  readonly name: string
+  /** The MCP endpoint, as clients use it. */
+  readonly url: string
+  /** A key is asked for. */
+  readonly keyed: boolean
+}
+
+/** How clients connect: by the command that knows them, and by hand. Refers to a key, never shows it. */
+export function clientLines({ name, url, keyed }: ClientLineFacts): string[] {
+  // Without them the command takes the only `serve` that runs, and names it by its application.
+  const choice = name === 'service-cli' ? [] : [`    --name ${name} --url ${url}`]
+  const header = `      --header 'Authorization: Bearer \${SERVICE_MCP_API_KEY}'`
+  const secret = '     "headers":{"Authorization":"Bearer ${SERVICE_MCP_API_KEY}"}}}}'
+  return [
+    ...continued('  service-cli mcp-config claude-code --write', choice),
+    '  (so, too: claude-desktop, cursor, vscode, gemini-cli, codex, inspector, …)',
+    '  or by hand:',
+    ...continued(`    claude mcp add --transport http ${name} ${url}`, keyed ? [header] : []),
+    `    {"mcpServers":{"${name}":{"type":"http",`,
+    `     "url":${JSON.stringify(url)}${keyed ? ',' : '}}}'}`,
+    ...(keyed ? [secret] : []),
+  ]
+}
+
+/** One command of a shell on several lines. */
+function continued(line: string, more: readonly string[]): string[] {
+  return [line, ...more].map((each, index) => (index < more.length ? `${each} \\` : each))
+}

@@ -1,0 +1,44 @@
+import { clientLines } from './client-lines.ts'
+
+export interface GatewayBannerFacts {
+  /** The MCP endpoint, as clients use it. */
+  readonly url: string
+  readonly registryDir: string
+  /** A key is asked for. */
+  readonly keyed: boolean
+  /** Only this machine can reach it. */
+  readonly loopback: boolean
+  readonly colour: boolean
+}
+
+/** What a person needs after starting the gateway. Never shows a key. */
+export function renderGatewayBanner(facts: GatewayBannerFacts): string {
+  const bold = (text: string): string => (facts.colour ? `\x1b[1m${text}\x1b[22m` : text)
+  const warn = (text: string): string => (facts.colour ? `\x1b[33m${text}\x1b[39m` : text)
+  const lines = [
+    '',
+    `${bold('Gateway')}       ${facts.url}`,
+    `${bold('Instances')}     those of ${facts.registryDir}`,
+    `${bold('Checked')}       Host and Origin${facts.keyed ? ', the API key' : ''}`,
+    ...(facts.keyed ? [] : openNotice(facts.loopback).map(warn)),
+    '',
+    bold('Connect a client'),
+    ...clientLines({ ...facts, name: 'service-gateway' }),
+    '',
+    bold('See what runs'),
+    '  service-cli instances',
+    '',
+    'Ctrl-C stops.',
+    '',
+  ]
+  return lines.map(line => `${line}\n`).join('')
+}
+
+function openNotice(loopback: boolean): string[] {
+  const who = loopback ? 'every account of this machine' : 'everyone who can reach this address'
+  return [
+    `  No API key is set: ${who} can read which`,
+    '  applications run, their documents and addresses. To ask for one, start with',
+    '  SERVICE_MCP_API_KEY set, or with --api-key-file FILE.',
+  ]
+}

@@ -1,0 +1,55 @@
+import { posix, win32 } from 'node:path'
+import type { ClientFile, Place } from './client.ts'
+
+/** Below the folder the command runs in. */
+export function projectFile(place: Place, ...names: readonly string[]): ClientFile {
+  return fileIn(place, place.cwd, names)
+}
+
+/** Below the home folder, or below the one that a variable names. */
+export function homeFile(
+  place: Place,
+  names: readonly string[],
+  override?: { readonly variable: string; readonly names: readonly string[] },
+): ClientFile {
+  const chosen = override === undefined ? null : absoluteFrom(place, override.variable)
+  if (chosen === null || override === undefined) return fileIn(place, place.home, names)
+  return fileIn(place, chosen, override.names)
+}
+
+/** The file that a variable names, or null. */
+export function namedFile(place: Place, variable: string): ClientFile | null {
+  const path = absoluteFrom(place, variable)
+  return path === null ? null : { root: pathOf(place).dirname(path), path }
+}
+
+/**
+ * Where desktop programs keep their settings: `~/Library/Application Support`, `%APPDATA%`, or
+ * `~/.config` (where `XDG_CONFIG_HOME` goes before it).
+ */
+export function settingsFile(place: Place, ...names: readonly string[]): ClientFile {
+  const { platform, home } = place
+  if (platform === 'darwin') {
+    return fileIn(place, home, ['Library', 'Application Support', ...names])
+  }
+  if (platform === 'win32') {
+    const roaming = absoluteFrom(place, 'APPDATA')
+    if (roaming !== null) return fileIn(place, roaming, names)
+    return fileIn(place, home, ['AppData', 'Roaming', ...names])
+  }
+  return homeFile(place, ['.config', ...names], { variable: 'XDG_CONFIG_HOME', names })
+}
+
+function fileIn(place: Place, root: string, names: readonly string[]): ClientFile {
+  return { root, path: pathOf(place).join(root, ...names) }
+}
+
+/** A relative one is ignored: nobody can know what the client would make of it. */
+function absoluteFrom(place: Place, variable: string): string | null {
+  const value = place.env[variable]
+  return value !== undefined && pathOf(place).isAbsolute(value) ? value : null
+}
+
+function pathOf({ platform }: Place): typeof posix {
+  return platform === 'win32' ? win32 : posix
+}

@@ -1,0 +1,109 @@
+import { localBase } from '../lib/address.ts'
+import { ServiceError } from '../lib/errors.ts'
+import type { Logger } from '../lib/logger.ts'
+import type { ElectionLine, GatewayOptions } from './gateway-options.ts'
+import { type Elected, type ElectionNews, elect, ElectionLost } from './gateway/election.ts'
+import { type Reporter, reportOf } from './gateway/election-report.ts'
+import { endResident } from './gateway/end-resident.ts'
+import { createHolderProbe } from './gateway/holder-probe.ts'
+import type { GatewayLimits } from './gateway/limits.ts'
+import type { Resident } from './gateway/resident.ts'
+import { readResidentFile, residentFile } from './gateway/resident-file.ts'
+import type { Listening } from './listen.ts'
+
+export interface ContestParts {
+  readonly options: GatewayOptions
+  readonly limits: GatewayLimits
+  readonly registryDir: string
+  /** Who it is that wants the port. */
+  readonly by: Reporter
+  /** Binds the port; rejects with `port_in_use` when it is taken. */
+  readonly bind: () => Promise<Listening>
+  readonly tell: (news: ElectionNews) => void
+  readonly signal: AbortSignal
+}
+
+/**
+ * Settles when the port is bound, which may be never. Rejects with `port_in_use` where it is not to
+ * wait for it, and with the reason of `signal`.
+ */
+export async function contestPort(parts: ContestParts): Promise<Elected<Listening>> {
+  const { options, limits, by, tell } = parts
+  const { host, port, patient = false } = options
+  const written = () => readResidentFile(residentFile(parts.registryDir, port))
+  try {
+    return await elect({
+      rules: { ...options, ...limits, patient },
+      retryMs: limits.electionRetryMs,
+      bind: () => parts.bind().catch(whenTaken),
+      probe: createHolderProbe({
+        base: localBase(host, port),
+        timeoutMs: limits.residentProbeMs,
+        written,
+      }),
+      end: async () =>
+        endResident({ port, claim: await written(), graceMs: limits.replaceGraceMs }),
+      tell(news) {
+        tell(news)
+        options.onElection?.(lineOf(news, by))
+      },
+      signal: parts.signal,
+    })
+  } catch (error) {
+    throw error instanceof ElectionLost ? lostError(error, host, port) : error
+  }
+}
+
+function whenTaken(error: unknown): null {
+  if (error instanceof ServiceError && error.code === 'port_in_use') return null
+  throw error
+}
+
+/** For whoever started the program. */
+function lineOf(news: ElectionNews, by: Reporter): ElectionLine {
+  const { message } = reportOf(news, by)
+  const resident = 'resident' in news ? news.resident : null
+  return {
+    event: news.event === 'contention' ? 'standby' : news.event,
+    port: by.port,
+    reason: message,
+    resident: resident === null ? null : shown(resident, by),
+  }
+}
+
+function shown(resident: Resident, { registry }: Reporter): ElectionLine['resident'] {
+  const { instanceId, pid, url, version } = resident
+  return {
+    instance_id: instanceId,
+    pid,
+    url,
+    version,
+    same_registry: resident.registry === registry,
+  }
+}
+
+function lostError(lost: ElectionLost, host: string, port: number): ServiceError {
+  const { resident } = lost
+  if (resident === null) {
+    return new ServiceError(
+      'port_in_use',
+      `port ${port} on ${host} is in use: it ${lost.message}`,
+      {
+        cause: lost,
+        data: { host, port },
+      },
+    )
+  }
+  const { pid, version, startedAt, instanceId } = resident
+  const holder = `the gateway of process ${pid} (${instanceId}, version ${version}, since ${startedAt})`
+  return new ServiceError('port_in_use', `port ${port} on ${host} is held by ${holder}`, {
+    cause: lost,
+    hint: 'leave out --no-standby to wait for it, or choose another --port',
+    data: { host, port, holder },
+  })
+}
+
+/** What is said of the contest goes to the log, too. */
+export function logReport(log: Logger, report: ReturnType<typeof reportOf>): void {
+  log[report.level](report.fields, report.message)
+}

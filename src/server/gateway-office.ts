@@ -1,0 +1,80 @@
+import { hostname } from 'node:os'
+import { monotonicClock, systemClock } from '../lib/clock.ts'
+import type { Logger } from '../lib/logger.ts'
+import { systemTimer } from '../lib/timer.ts'
+import type { CatalogFile } from './gateway/catalog/catalog-file.ts'
+import type { GatewaySelf } from './gateway/diagnostics.ts'
+import type { EventRing } from './gateway/event-ring.ts'
+import { openFsDirectory } from './gateway/fs-directory.ts'
+import { createGatewayResources } from './gateway/gateway-resources.ts'
+import { gatewayInstructions } from './gateway/instructions.ts'
+import type { GatewayLimits } from './gateway/limits.ts'
+import { createServerEndpoint } from './mcp-assembly.ts'
+import { createProbedDirectory } from './gateway/probed-directory.ts'
+import { Probes } from './gateway/probes.ts'
+import { startReaper } from './gateway/reap.ts'
+import type { McpEndpoint } from './mcp/endpoint.ts'
+import type { Limits } from './options.ts'
+
+export interface OfficeParts {
+  /** `<registry_dir>/instances` */
+  readonly instancesDir: string
+  readonly catalog: CatalogFile
+  readonly self: GatewaySelf
+  readonly ring: EventRing
+  readonly limits: Limits & GatewayLimits
+  readonly log: Logger
+}
+
+/** What a gateway does once it has the port. */
+export interface Office {
+  readonly endpoint: McpEndpoint
+  /** Looks at nothing any more; the endpoint is closed with the port. */
+  close(): Promise<void>
+}
+
+/** Resolves when everything that runs now has been seen: nobody is told of less. */
+export async function openOffice(parts: OfficeParts): Promise<Office> {
+  const { instancesDir, catalog, self, ring, limits, log } = parts
+  const clocks = { clock: systemClock, ticks: monotonicClock, timer: systemTimer }
+  const machine = { hostname: hostname(), instancesDir, ...clocks, limits, log }
+  const files = await openFsDirectory(machine)
+  const probes = new Probes({
+    ...machine,
+    directory: files,
+    // Its own port: a record that names it would have it ask itself.
+    isOwn: url => Number(url.port) === self.port,
+  })
+  const directory = createProbedDirectory({ directory: files, probes, limits, log })
+  const stopReaper = startReaper({
+    ...machine,
+    directory,
+    // That the instance is gone is told by the directory, and so gets into the ring.
+    onReaped: () => {},
+  })
+  const resources = createGatewayResources({
+    directory,
+    ring,
+    catalog,
+    limits,
+    log,
+    self: () => self,
+    activity: () => endpoint.activity(),
+    probeOf: id => probes.of(id),
+  })
+  const endpoint = createServerEndpoint({
+    registry: resources,
+    resourcesEnabled: true,
+    instructions: gatewayInstructions,
+    limits,
+    clock: monotonicClock,
+    log,
+  })
+  return {
+    endpoint,
+    async close() {
+      resources.close()
+      await Promise.all([stopReaper(), directory.close()])
+    },
+  }
+}

@@ -1,0 +1,173 @@
+import { randomUUID } from 'node:crypto'
+import { realpath } from 'node:fs/promises'
+import type { RequestListener } from 'node:http'
+import { bundledCatalog } from '../lib/adapters/adapter-files.ts'
+import { localBase } from '../lib/address.ts'
+import { monotonicClock, systemClock, toRfc3339 } from '../lib/clock.ts'
+import type { Logger } from '../lib/logger.ts'
+import { processStart } from '../lib/process-start.ts'
+import { createListener } from './app.ts'
+import { DeferredEndpoint } from './deferred-endpoint.ts'
+import { contestPort } from './gateway-contest.ts'
+import { openOffice } from './gateway-office.ts'
+import type { GatewayHandle, GatewayOptions } from './gateway-options.ts'
+import { CatalogFile } from './gateway/catalog/catalog-file.ts'
+import type { ElectionNews } from './gateway/election.ts'
+import { type OfficeNews, type Reporter, reportOf } from './gateway/election-report.ts'
+import { EventRing } from './gateway/event-ring.ts'
+import { resolveGatewayLimits } from './gateway/limits.ts'
+import { registryMark, type Resident } from './gateway/resident.ts'
+import {
+  readResidentFile,
+  removeResidentFile,
+  residentFile,
+  writeResidentFile,
+} from './gateway/resident-file.ts'
+import { apiKeyPolicy } from './http/authentication.ts'
+import { createRefusalLog } from './http/refusals.ts'
+import { listen } from './listen.ts'
+import { assembleApp } from './mcp-assembly.ts'
+import { type Limits, resolveLimits } from './options.ts'
+import { openRegistryDir, selectRegistryDir } from './registry-dir.ts'
+import { createResidentRoom } from './resident-room.ts'
+import { version } from './version.ts'
+
+/**
+ * The gateway: every instance of this user on the machine, at one address. Binding the port is the
+ * election; behind another gateway it waits until that is gone. Once `cancelled` is aborted, it
+ * rejects and leaves nothing behind.
+ */
+export async function startGateway(
+  options: GatewayOptions,
+  cancelled: AbortSignal = new AbortController().signal,
+): Promise<GatewayHandle> {
+  const { log } = options
+  const limits = resolveLimits(options.limits)
+  const gatewayLimits = resolveGatewayLimits(options.gatewayLimits)
+  const { path: registryDir, instances } = await openRegistryDir(
+    selectRegistryDir(options.registryDir, process.env),
+  )
+  const registry = registryMark(await realpath(registryDir))
+  const allLimits = { ...limits, ...gatewayLimits }
+  // Before the election: whoever stands by must not fail when it is needed.
+  const catalog = await CatalogFile.open({
+    path: options.catalog ?? bundledCatalog,
+    source: options.catalog === undefined ? 'bundled' : 'file',
+    limits: allLimits,
+    log,
+  })
+  cancelled.throwIfAborted()
+
+  const instanceId = randomUUID()
+  const ring = new EventRing(gatewayLimits)
+  const tell = (news: ElectionNews | OfficeNews, by: Reporter): void => {
+    const report = reportOf(news, by)
+    ring.record(report.entry)
+    log[report.level](report.fields, report.message)
+  }
+
+  // Ended in reverse order: at once when a later step of the start fails.
+  await using opened = new AsyncDisposableStack()
+  const mcp = new DeferredEndpoint()
+  let resident: Resident | null = null
+  const listener = createGatewayListener(options, limits, mcp, () => resident)
+  const candidate = { instanceId, port: options.port, registry }
+  const { won: listening, from } = await contestPort({
+    options,
+    limits: gatewayLimits,
+    registryDir,
+    by: candidate,
+    bind: () => listen({ host: options.host, port: options.port }, { listener, limits, log }),
+    tell: news => tell(news, candidate),
+    signal: cancelled,
+  })
+  const stopListening = once(() => listening.stop(() => mcp.close()))
+  opened.defer(stopListening)
+  const startedMs = systemClock.now()
+
+  const { port } = listening.address
+  const by = { ...candidate, port }
+  const base = options.publicUrl?.replace(/\/+$/, '') ?? localBase(options.host, port)
+  const url = `${base}/mcp`
+  resident = {
+    ...{ instanceId, version, url, registry, pid: process.pid },
+    pidStart: await processStart(process.pid),
+    startedAt: toRfc3339(startedMs),
+  }
+  const file = residentFile(registryDir, port)
+  // Whoever yields takes it away first.
+  const yielded = (await readResidentFile(file))?.instanceId !== from?.instanceId
+  tell(from === null ? { event: 'election_won' } : { event: 'takeover', from, yielded }, by)
+  await writeDown(file, resident, log)
+  opened.defer(() => removeResidentFile(file, instanceId))
+
+  const office = await openOffice({
+    instancesDir: instances,
+    catalog,
+    self: { host: options.host, port, mcpUrl: url, startedMs },
+    ring,
+    limits: allLimits,
+    log,
+  })
+  opened.defer(() => office.close())
+  mcp.open(office.endpoint)
+  // Others may have the port before anything else here has ended.
+  opened.defer(stopListening)
+  opened.defer(() => {
+    tell({ event: 'voluntary_yield' }, by)
+    return removeResidentFile(file, instanceId)
+  })
+  return handleOf({ url, port, instanceId, registryDir }, opened.move())
+}
+
+function createGatewayListener(
+  options: GatewayOptions,
+  limits: Limits,
+  mcp: DeferredEndpoint,
+  resident: () => Resident | null,
+): RequestListener {
+  const { apiKey, accessLog, log } = options
+  const app = assembleApp({
+    mcp,
+    reachable: options,
+    auth: apiKey === undefined ? undefined : apiKeyPolicy(apiKey),
+    onRefused: createRefusalLog(monotonicClock, ({ status, reason, peer }) => {
+      log.warn({ status, reason, peer }, 'a request was refused')
+    }),
+    limits,
+    log,
+    accessLog,
+  })
+  return createListener({
+    ...app,
+    resident: createResidentRoom(resident),
+    isReady: () => mcp.isOpen,
+  })
+}
+
+/** Without it another gateway cannot tell which process this one is; it serves all the same. */
+async function writeDown(file: string, resident: Resident, log: Logger): Promise<void> {
+  try {
+    await writeResidentFile(file, resident)
+  } catch (error) {
+    log.warn({ err: error, file }, 'the gateway cannot write down which process it is')
+  }
+}
+
+function handleOf(
+  facts: Pick<GatewayHandle, 'url' | 'port' | 'instanceId' | 'registryDir'>,
+  running: AsyncDisposableStack,
+): GatewayHandle {
+  const closed = Promise.withResolvers<void>()
+  return {
+    ...facts,
+    closed: closed.promise,
+    stop: once(() => running.disposeAsync().then(closed.resolve, closed.reject)),
+  }
+}
+
+/** Asked for again, it is still done once. */
+function once(run: () => Promise<void>): () => Promise<void> {
+  let running: Promise<void> | null = null
+  return () => (running ??= run())
+}

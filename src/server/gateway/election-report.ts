@@ -1,0 +1,95 @@
+import type { ElectionNews } from './election.ts'
+import type { GatewayEvent } from './event-ring.ts'
+import { shortId } from './instance-row.ts'
+import type { Resident } from './resident.ts'
+
+/** How a gateway came to its port, and how it leaves it. */
+export type OfficeNews =
+  | { readonly event: 'election_won' }
+  /** `yielded`: the one before went by itself, it did not die. */
+  | { readonly event: 'takeover'; readonly from: Resident; readonly yielded: boolean }
+  | { readonly event: 'voluntary_yield' }
+
+export interface Report {
+  /** For the event ring. */
+  readonly entry: GatewayEvent
+  readonly level: 'info' | 'warn'
+  /** For the log, with `fields`. */
+  readonly message: string
+  readonly fields: Readonly<Record<string, unknown>>
+}
+
+/** Whose news it is. */
+export interface Reporter {
+  readonly instanceId: string
+  readonly port: number
+  /** `registryMark` of its folder. */
+  readonly registry: string
+}
+
+/** One piece of news, for those who read the ring and those who read the log. */
+export function reportOf(news: ElectionNews | OfficeNews, by: Reporter): Report {
+  switch (news.event) {
+    case 'election_won':
+      return own(by, news.event, `the gateway of port ${by.port}`)
+    case 'takeover': {
+      const how = news.yielded ? 'yielded' : 'ended without a word'
+      return own(by, news.event, `the gateway before, process ${news.from.pid}, ${how}`)
+    }
+    case 'voluntary_yield':
+      return own(by, news.event, `this gateway leaves port ${by.port} to others`)
+    case 'contention': {
+      const { resident } = news
+      const told = `process ${resident.pid} is the gateway of port ${by.port}; standing by`
+      if (resident.registry === by.registry) return of(resident, news.event, 'info', told)
+      // Whoever connects there sees nothing of what this user runs.
+      return of(resident, news.event, 'warn', `${told}, though it serves another registry folder`)
+    }
+    case 'resident_unresponsive':
+      return of(
+        news.resident,
+        news.event,
+        'warn',
+        `the gateway of port ${by.port}, process ${news.resident.pid}, takes connections and answers nothing`,
+      )
+    case 'resident_recovered':
+      return of(news.resident, news.event, 'info', 'the gateway answers again')
+    case 'resident_replaced':
+      return of(
+        news.resident,
+        news.event,
+        'warn',
+        `the unresponsive gateway was ended: ${news.reason}`,
+      )
+    case 'replacement_refused':
+      return of(
+        news.resident,
+        news.event,
+        'warn',
+        `the unresponsive gateway was not ended: ${news.reason}`,
+      )
+    case 'port_taken':
+      return own(by, news.event, `whoever has port ${by.port} ${news.reason}`, 'warn')
+  }
+}
+
+function own(
+  { instanceId }: Reporter,
+  event: GatewayEvent['event'],
+  message: string,
+  level: Report['level'] = 'info',
+): Report {
+  const entry = { event, instanceId: shortId(instanceId), reason: message }
+  return { entry, level, message, fields: { event } }
+}
+
+function of(
+  resident: Resident,
+  event: GatewayEvent['event'],
+  level: Report['level'],
+  message: string,
+): Report {
+  const { instanceId, pid, url } = resident
+  const entry = { event, instanceId: shortId(instanceId), reason: message }
+  return { entry, level, message, fields: { event, resident: instanceId, resident_pid: pid, url } }
+}

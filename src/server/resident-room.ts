@@ -1,0 +1,25 @@
+import type { RequestListener } from 'node:http'
+import { isLocalPeer } from '../lib/address.ts'
+import { ServiceError } from '../lib/errors.ts'
+import { type Resident, residentJson } from './gateway/resident.ts'
+
+/** Tells programs of this machine which gateway this is. Nobody else learns that there is such a path. */
+export function createResidentRoom(resident: () => Resident | null): RequestListener {
+  return (req, res) => {
+    const { remoteAddress, localAddress } = req.socket
+    const known = resident()
+    if (known === null || !isLocalPeer(remoteAddress, localAddress)) {
+      throw new ServiceError('route_not_found', 'nothing is served here')
+    }
+    if (req.method !== 'GET') {
+      throw new ServiceError('method_not_allowed', 'this path answers GET')
+    }
+    const body = Buffer.from(JSON.stringify(residentJson(known)))
+    res.writeHead(200, {
+      'Content-Type': 'application/json',
+      'Content-Length': body.length,
+      'Cache-Control': 'no-store',
+    })
+    res.end(body)
+  }
+}

@@ -1,0 +1,180 @@
+import { expect } from 'chai'
+import { judgeBlender } from '../../../src/commands/doctor/check-adapters.ts'
+import { checkEnvironment } from '../../../src/commands/doctor/check-environment.ts'
+import { checkNode } from '../../../src/commands/doctor/check-node.ts'
+import { judgePort, type PortState, programName } from '../../../src/commands/doctor/check-ports.ts'
+import { judgePath, type PathFacts } from '../../../src/commands/doctor/check-private-path.ts'
+import {
+  anyFailed,
+  type Finding,
+  reportJson,
+  reportText,
+} from '../../../src/commands/doctor/finding.ts'
+
+describe('checkNode', () => {
+  const cases: [version: string, platform: string, status: Finding['status']][] = [
+    ['24.15.0', 'linux-x64', 'ok'],
+    ['24.21.0', 'linux-arm64', 'ok'],
+    ['25.0.0', 'linux-x64', 'ok'],
+    ['24.14.9', 'linux-x64', 'fail'],
+    ['20.20.2', 'linux-x64', 'fail'],
+    ['24.15.0', 'darwin-arm64', 'warn'],
+    ['24.15.0', 'win32-x64', 'warn'],
+  ]
+  for (const [version, platform, status] of cases) {
+    it(`is ${status} with ${version} on ${platform}`, () => {
+      expect(checkNode(version, platform).status).to.equal(status)
+    })
+  }
+})
+
+describe('judgePath', () => {
+  const wanted = {
+    check: 'registry_dir',
+    what: 'the registry folder',
+    path: '/tmp/r',
+    kind: 'folder',
+    absent: 'not there yet',
+    elsewhere: 'name another one',
+  } as const
+  const own: PathFacts = { kind: 'folder', uid: 1000, mode: 0o40700 }
+  const cases: [Partial<PathFacts>, uid: number | null, Finding['status'], told: string][] = [
+    [{}, 1000, 'ok', 'yours alone'],
+    [{ kind: 'absent' }, 1000, 'ok', 'not there yet'],
+    [{ kind: 'link' }, 1000, 'fail', 'symbolic link'],
+    [{ kind: 'file' }, 1000, 'fail', 'is no folder'],
+    [{ uid: 1001 }, 1000, 'fail', 'uid 1001'],
+    [{ mode: 0o40755 }, 1000, 'fail', 'mode 0755'],
+    [{ mode: 0o40720 }, 1000, 'fail', 'mode 0720'],
+    [{}, null, 'warn', 'not checked on this system'],
+  ]
+  for (const [facts, uid, status, told] of cases) {
+    it(`is ${status} for ${JSON.stringify(facts)} as ${uid}`, () => {
+      const finding = judgePath(wanted, { ...own, ...facts }, uid)
+      expect(finding.status).to.equal(status)
+      expect(finding.summary).to.contain(told)
+    })
+  }
+
+  it('says how an open one is closed', () => {
+    expect(judgePath(wanted, { ...own, mode: 0o40755 }, 1000).hint).to.equal('chmod 700 /tmp/r')
+    const file = { ...own, kind: 'file', mode: 0o100644 } as const
+    expect(judgePath({ ...wanted, kind: 'file' }, file, 1000).hint).to.equal('chmod 600 /tmp/r')
+  })
+})
+
+describe('judgePort', () => {
+  const port = { port: 9765, command: 'gateway' }
+  const cases: [PortState, Finding['status'], told: string][] = [
+    [{ kind: 'free' }, 'ok', 'is free'],
+    [{ kind: 'unknown' }, 'warn', 'another user'],
+    [{ kind: 'held', pid: 7, command: 'nginx', own: null }, 'warn', 'nginx, process 7'],
+    [
+      { kind: 'held', pid: 7, command: 'service-cli', own: 'the gateway' },
+      'ok',
+      'the gateway, process 7',
+    ],
+  ]
+  for (const [state, status, told] of cases) {
+    it(`is ${status} when it is ${JSON.stringify(state)}`, () => {
+      const finding = judgePort(port, state)
+      expect(finding.status).to.equal(status)
+      expect(finding.summary).to.contain('port 9765 (gateway)').and.contain(told)
+    })
+  }
+})
+
+describe('programName', () => {
+  const cases: [string, string][] = [
+    ['service-cli', 'service-cli'],
+    ['/usr/sbin/nginx -c /etc/secret', 'nginx'],
+    ['/usr/bin/node --inspect /srv/app.js --token abc', 'node app.js'],
+    ['python3.12 -m http.server 8765', 'python3.12 http.server'],
+    ['vault --token=hvs.abc', 'vault'],
+    ['node', 'node'],
+    ['', 'a program without a name'],
+    ['\u001b[2Jevil', 'evil'],
+  ]
+  for (const [line, name] of cases) {
+    it(`shows ${JSON.stringify(line)} as ${name}`, () => expect(programName(line)).to.equal(name))
+  }
+})
+
+describe('checkEnvironment', () => {
+  it('names what is set, and shows no value', () => {
+    const finding = checkEnvironment({ SERVICE_TOKEN: 'the-secret', SERVICE_MCP_API_KEY: 'key!' })
+    expect(finding.status).to.equal('ok')
+    const text = reportText([finding], false)
+    expect(text).to.contain('SERVICE_TOKEN is set').and.contain('SERVICE_MCP_API_KEY is set')
+    expect(text).not.to.match(/the-secret|key!/)
+  })
+
+  it('is suspicious of a variable that is empty', () => {
+    const finding = checkEnvironment({ SERVICE_MCP_API_KEY: '', SERVICE_TOKEN: 'x' })
+    expect(finding).to.include({ status: 'warn' })
+    expect(finding.summary).to.contain('SERVICE_MCP_API_KEY').and.not.contain('SERVICE_TOKEN')
+  })
+
+  it('has nothing to say where nothing is set', () => {
+    expect(checkEnvironment({ PATH: '/bin' })).to.deep.include({ status: 'ok', details: [] })
+  })
+})
+
+describe('judgeBlender', () => {
+  it('looks for what connects Blender only where there is Blender and no connection', () => {
+    const program = '/usr/bin/blender'
+    expect(judgeBlender({ program: null, connected: false }).status).to.equal('ok')
+    expect(judgeBlender({ program, connected: true }).status).to.equal('ok')
+    const finding = judgeBlender({ program, connected: false })
+    expect(finding.status).to.equal('warn')
+    expect(finding.hint).to.contain('adapter blender')
+  })
+})
+
+describe('a report', () => {
+  const ok: Finding = { check: 'a', status: 'ok', summary: 'good', hint: 'for nobody' }
+  const warn: Finding = {
+    check: 'b',
+    status: 'warn',
+    summary: 'so so',
+    details: ['x'],
+    hint: 'look',
+  }
+  const fail: Finding = { check: 'c', status: 'fail', summary: 'bad', hint: 'mend' }
+
+  it('says what to do, about what is wrong alone', () => {
+    const text = reportText([ok, warn, fail], false)
+    expect(text.split('\n')).to.deep.equal([
+      'ok    good',
+      'warn  so so',
+      '        x',
+      '      > look',
+      'fail  bad',
+      '      > mend',
+      '',
+      '3 checks: 1 failed, 1 to look at.',
+    ])
+    expect(reportText([ok], false)).to.contain('Everything is in order.')
+  })
+
+  it('has escape codes only in colour', () => {
+    expect(reportText([fail], false)).not.to.contain('\u001b')
+    expect(reportText([fail], true)).to.contain('\u001b[31mfail')
+  })
+
+  it('has every member in JSON', () => {
+    expect(reportJson([ok, warn])).to.deep.equal({
+      ok: true,
+      checks: [
+        { check: 'a', status: 'ok', summary: 'good', details: [], hint: 'for nobody' },
+        { check: 'b', status: 'warn', summary: 'so so', details: ['x'], hint: 'look' },
+      ],
+    })
+  })
+
+  it('is bad only when something failed', () => {
+    expect(anyFailed([ok, warn])).to.equal(false)
+    expect(anyFailed([ok, fail])).to.equal(true)
+    expect(reportJson([fail])).to.include({ ok: false })
+  })
+})

@@ -1,0 +1,98 @@
+import { expect } from 'chai'
+import { resolve } from 'node:path'
+import { type GatewayFlags, readGatewaySettings } from '../../src/commands/gateway-settings.ts'
+import { readServeSettings } from '../../src/commands/serve-settings.ts'
+import { defaultGatewayLimits } from '../../src/server/gateway/limits.ts'
+
+const defaults: GatewayFlags = {
+  port: 9765,
+  host: '127.0.0.1',
+  standby: true,
+  'replace-unresponsive': false,
+  'allow-unauthenticated': false,
+}
+
+describe('readGatewaySettings', () => {
+  it('has nothing optional by default', async () => {
+    expect(await readGatewaySettings(defaults, {})).to.deep.equal({
+      port: 9765,
+      host: '127.0.0.1',
+      allowedHosts: [],
+      allowedOrigins: [],
+      standby: true,
+      replaceUnresponsive: false,
+      limits: {},
+      gatewayLimits: {},
+    })
+  })
+
+  const accepted: [flags: Partial<GatewayFlags>, env: NodeJS.ProcessEnv, expected: object][] = [
+    [{ standby: false }, {}, { standby: false }],
+    [{ 'replace-unresponsive': true }, {}, { replaceUnresponsive: true }],
+    [{ catalog: 'c.json' }, {}, { catalog: resolve('c.json') }],
+    [{ 'registry-dir': 'a' }, { SERVICE_REGISTRY_DIR: '/b' }, { registryDir: resolve('a') }],
+    [{}, { SERVICE_REGISTRY_DIR: '/b' }, { registryDir: '/b' }],
+    [{}, { SERVICE_MCP_API_KEY: 'abc' }, { apiKey: 'abc' }],
+    [{ host: '0.0.0.0' }, { SERVICE_MCP_API_KEY: 'abc' }, { host: '0.0.0.0', apiKey: 'abc' }],
+    [{ 'public-url': 'https://g.example' }, {}, { publicUrl: 'https://g.example' }],
+    [
+      { limit: ['maxSessions=5', 'electionRetryMs=50'] },
+      {},
+      { limits: { maxSessions: 5 }, gatewayLimits: { electionRetryMs: 50 } },
+    ],
+  ]
+  for (const [flags, env, expected] of accepted) {
+    it(`reads ${JSON.stringify({ ...flags, ...env })}`, async () => {
+      const settings = await readGatewaySettings({ ...defaults, ...flags }, env)
+      expect(settings).to.deep.include(expected)
+    })
+  }
+
+  const refused: [flags: Partial<GatewayFlags>, message: string][] = [
+    [{ host: '0.0.0.0' }, 'lets other machines in'],
+    [{ catalog: '' }, '--catalog is empty'],
+    [{ 'registry-dir': '' }, '--registry-dir is empty'],
+    [{ limit: ['electionRetryMs=1'] }, 'electionRetryMs'],
+    [{ limit: ['accessTokenMs=5000'] }, 'accessTokenMs'],
+  ]
+  for (const [flags, message] of refused) {
+    it(`refuses ${JSON.stringify(flags)}`, async () => {
+      const attempt = readGatewaySettings({ ...defaults, ...flags }, {})
+      const error = await attempt.catch((cause: unknown) => cause)
+      expect(error).to.include({ code: 'usage_invalid' })
+      expect(error).to.have.property('message').that.contains(message)
+    })
+  }
+
+  it('takes every bound of the gateway', async () => {
+    for (const [name, value] of Object.entries(defaultGatewayLimits)) {
+      const limit = [`${name}=${value}`]
+      const { gatewayLimits } = await readGatewaySettings({ ...defaults, limit }, {})
+      expect(gatewayLimits).to.deep.equal({ [name]: value })
+    }
+  })
+})
+
+describe('serve --gateway', () => {
+  const serve = {
+    ...{ port: 0, host: '127.0.0.1', 'dcc-type': 'unknown', artefacts: true, resources: true },
+    'allow-unauthenticated': false,
+  }
+
+  it('takes the port of gateways, or another one', async () => {
+    const { gateway } = await readServeSettings({ ...serve, gateway: true }, {})
+    expect(gateway).to.deep.equal({ port: 9765, limits: {} })
+    const flags = { gateway: true, 'gateway-port': 9000, limit: ['maxProbes=2', 'maxSessions=3'] }
+    const settings = await readServeSettings({ ...serve, ...flags }, {})
+    expect(settings.gateway).to.deep.equal({ port: 9000, limits: { maxProbes: 2 } })
+    expect(settings.limits).to.deep.equal({ maxSessions: 3 })
+    expect(await readServeSettings(serve, {})).not.to.have.property('gateway')
+  })
+
+  for (const flags of [{ 'gateway-port': 9000 }, { limit: ['maxProbes=2'] }]) {
+    it(`is missed by ${JSON.stringify(flags)}`, async () => {
+      const error = await readServeSettings({ ...serve, ...flags }, {}).catch(cause => cause)
+      expect(error).to.include({ code: 'usage_invalid', hint: 'add --gateway' })
+    })
+  }
+})

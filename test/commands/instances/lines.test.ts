@@ -1,0 +1,84 @@
+import { expect } from 'chai'
+import {
+  changeLine,
+  emptyText,
+  instanceTable,
+  type ShownRow,
+} from '../../../src/commands/instances/lines.ts'
+import { readInstancesSettings } from '../../../src/commands/instances/settings.ts'
+
+const row: ShownRow = {
+  instance_short: '38e471f8',
+  dcc_type: 'blender',
+  version: '4.2.0',
+  display_name: 'Blender on desk',
+  status: 'available',
+  health: 'live',
+  reason: 'its process runs',
+  scene: '/shots/a.blend',
+  mcp_url: 'http://127.0.0.1:8765/mcp',
+}
+
+describe('instanceTable', () => {
+  it('says why something is not well, and not why it is', () => {
+    const stale = { ...row, health: 'stale', status: 'stale', reason: 'no heartbeat for 45 s' }
+    const [head, first, second] = instanceTable([row, stale]).split('\n')
+    expect(head).to.match(/^ID +APPLICATION +NAME +STATUS +HEALTH +SCENE +URL$/)
+    expect(first).to.contain('blender 4.2.0').and.not.contain('its process runs')
+    expect(second).to.contain('stale: no heartbeat for 45 s')
+  })
+
+  it('shows the end of a long path', () => {
+    const scene = `/${'a'.repeat(200)}/shot.blend`
+    const text = instanceTable([{ ...row, scene }])
+    expect(text).to.contain('a/shot.blend').and.contain('…')
+    expect(text.length).to.be.below(400)
+  })
+
+  it('is safe on a terminal, whoever wrote the record', () => {
+    const hostile = { ...row, display_name: '\u001b[2Jx\n', scene: '/a\u001b]0;t\u0007\nb' }
+    const text = instanceTable([hostile]) + changeLine('changed', hostile, new Date(0))
+    expect(text).not.to.match(/[\u0000-\u0009\u000b-\u001f]/)
+    expect(text.split('\n')).to.have.length(2)
+  })
+
+  it('has something in every column', () => {
+    const bare = { ...row, version: null, scene: null }
+    expect(instanceTable([bare]).split('\n')[1]).to.match(/ live +- +http/)
+  })
+})
+
+describe('emptyText', () => {
+  const nowhere = { dead: 0, registryDir: '/tmp/r', filtered: false }
+
+  it('says what to do', () => {
+    const text = emptyText(nowhere)
+    expect(text).to.contain('/tmp/r').and.contain('service-cli serve').and.contain('doctor')
+    expect(text).not.to.contain('--all')
+  })
+
+  it('tells of those that ended', () => {
+    expect(emptyText({ ...nowhere, dead: 2 })).to.contain('2 instances ended; --all')
+    const filtered = emptyText({ ...nowhere, dead: 1, filtered: true })
+    expect(filtered).to.equal('No instance fits. 1 instance ended; --all shows them.')
+  })
+})
+
+describe('readInstancesSettings', () => {
+  const flags = { all: false, watch: false, json: false, quiet: false }
+
+  it('takes the folder of the flag before that of the variable', () => {
+    const env = { SERVICE_REGISTRY_DIR: '/b' }
+    expect(readInstancesSettings(flags, env).registryDir).to.equal('/b')
+    const named = { ...flags, 'registry-dir': '/a' }
+    expect(readInstancesSettings(named, env).registryDir).to.equal('/a')
+    expect(readInstancesSettings(flags, {}).registryDir).to.equal(undefined)
+  })
+
+  for (const flag of ['dcc-type', 'status', 'registry-dir']) {
+    it(`refuses --${flag} without a value`, () => {
+      const attempt = () => readInstancesSettings({ ...flags, [flag]: '' }, {})
+      expect(attempt).to.throw(`--${flag} is empty`).with.property('code', 'usage_invalid')
+    })
+  }
+})

@@ -1,0 +1,245 @@
+import { expect } from 'chai'
+import { mkdir, mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { runMcpConfig } from '../../src/commands/mcp-config/run.ts'
+import { warningsOf } from '../../src/commands/mcp-config/warnings.ts'
+import type { McpConfigFlags } from '../../src/commands/mcp-config/settings.ts'
+import type { ServiceError } from '../../src/lib/errors.ts'
+import { silentLogger } from '../../src/lib/logger.ts'
+import { startServe } from '../../src/server/serve.ts'
+import type { ServeHandle, ServeOptions } from '../../src/server/serve-options.ts'
+
+interface Said {
+  out: string
+  err: string
+  error: ServiceError | null
+}
+
+describe('mcp-config', function () {
+  this.timeout(20_000)
+  let home: string
+  let registryDir: string
+  let running: ServeHandle[]
+
+  beforeEach(async () => {
+    home = await mkdtemp(join(tmpdir(), 'mcp-config-'))
+    registryDir = join(home, 'registry')
+    await mkdir(registryDir, { mode: 0o700 })
+    running = []
+  })
+  afterEach(async () => {
+    for (const server of running) await server.stop()
+    await rm(home, { recursive: true, force: true })
+  })
+
+  async function serve(parts: Partial<ServeOptions> = {}): Promise<ServeHandle> {
+    const server = await startServe({
+      port: 0,
+      host: '127.0.0.1',
+      dccType: 'blender',
+      artefacts: false,
+      accessLog: () => {},
+      resources: true,
+      allowedHosts: [],
+      allowedOrigins: [],
+      registryDir,
+      log: silentLogger,
+      ...parts,
+    })
+    running.push(server)
+    return server
+  }
+
+  async function say(
+    client: string,
+    flags: Partial<McpConfigFlags> = {},
+    env: Record<string, string> = {},
+  ): Promise<Said> {
+    const said: Said = { out: '', err: '', error: null }
+    const all: McpConfigFlags = {
+      scope: 'user',
+      stdio: false,
+      write: false,
+      force: false,
+      json: false,
+      quiet: false,
+      'registry-dir': registryDir,
+      ...flags,
+    }
+    await runMcpConfig(client, all, {
+      place: { platform: 'linux', env, home, cwd: home },
+      stdout: { write: (text: string) => (said.out += text) },
+      stderr: { write: (text: string) => (said.err += text) },
+    }).catch((error: ServiceError) => (said.error = error))
+    return said
+  }
+
+  const codeOf = ({ error }: Said) => error?.code ?? 'none'
+
+  it('prints on stdout exactly what is pasted, for the only server there is', async () => {
+    const { url } = await serve()
+    const { out, err, error } = await say('claude-code')
+    expect(error).to.equal(null)
+    expect(JSON.parse(out)).to.deep.equal({ mcpServers: { blender: { type: 'http', url } } })
+    expect(err).to.include(join(home, '.claude.json'))
+    expect(err).to.include(`claude mcp add --scope user --transport http blender ${url}`)
+    expect(await readdir(home)).to.deep.equal(['registry'])
+  })
+
+  it('refers to the key when the server asks for one, and never holds it', async () => {
+    const apiKey = 'an-api-key-of-thirty-two-characters'
+    await serve({ apiKey })
+    const { out, err } = await say('codex', {}, { SERVICE_MCP_API_KEY: apiKey })
+    expect(out).to.include('bearer_token_env_var = "SERVICE_MCP_API_KEY"')
+    expect(out + err).not.to.include(apiKey)
+    expect((await say('codex', { auth: 'none' })).out).not.to.include('bearer_token')
+  })
+
+  it('assumes the default address when no server runs, and a key when there is one', async () => {
+    const url = 'http://127.0.0.1:8765/mcp'
+    const { out, err } = await say('cursor', { auth: 'none' })
+    expect(JSON.parse(out)).to.deep.equal({ mcpServers: { 'service-cli': { url } } })
+    expect(err).to.include(`No server is running: the entry leads to ${url}`)
+    // Port 9 of this machine answers nobody.
+    const gone = { url: 'http://127.0.0.1:9/mcp' }
+    expect((await say('cursor', gone, { SERVICE_MCP_API_KEY: 'x' })).out).to.include('Bearer ${env')
+    expect((await say('cursor', gone)).out).not.to.include('Bearer')
+  })
+
+  it('asks which one when several run', async () => {
+    const first = await serve()
+    await serve({ dccType: 'maya' })
+    const { out, error } = await say('cursor')
+    expect(out).to.equal('')
+    expect(error).to.include({ code: 'usage_invalid' })
+    expect(error?.message).to.include(first.url)
+    expect((await say('cursor', { instance: first.instanceId })).out).to.include(first.url)
+    expect((await say('cursor', { instance: 'maya' })).out).to.include('"maya"')
+  })
+
+  it('says all of it in one line with --json', async () => {
+    const { url } = await serve()
+    const { out, err } = await say('vscode', { json: true, auth: 'api-key', scope: 'project' })
+    expect(err).to.equal('')
+    expect(out.trimEnd()).not.to.include('\n')
+    const told = JSON.parse(out)
+    expect(told).to.deep.include({
+      client: 'vscode',
+      scope: 'project',
+      file: join(home, '.vscode', 'mcp.json'),
+      format: 'jsonc',
+      name: 'blender',
+      url,
+      transport: 'http',
+      auth: 'api-key',
+      section: 'servers',
+    })
+    expect(JSON.parse(told.snippet).servers.blender).to.deep.equal(told.entry)
+    expect(JSON.parse(told.snippet).inputs).to.deep.equal([told.input])
+  })
+
+  it('writes, says what it did, and does nothing the second time', async () => {
+    await serve()
+    const file = join(home, '.cursor', 'mcp.json')
+    const first = await say('cursor', { write: true })
+    expect(first.out).to.equal(`added the entry blender in ${file}\n`)
+    const text = await readFile(file, 'utf8')
+    const second = await say('cursor', { write: true })
+    expect(second.out).to.equal(`unchanged: ${file} has the entry blender already\n`)
+    expect(await readFile(file, 'utf8')).to.equal(text)
+    expect(await readdir(join(home, '.cursor'))).to.deep.equal(['mcp.json'])
+  })
+
+  it('tells of the copy with --json', async () => {
+    await serve()
+    const file = join(home, '.mcp.json')
+    await writeFile(file, '{}')
+    const { out } = await say('claude-code', { write: true, json: true, scope: 'project' })
+    const { change, backup } = JSON.parse(out)
+    expect(change).to.equal('added')
+    expect(await readFile(backup, 'utf8')).to.equal('{}')
+  })
+
+  it('takes a name from another server only when forced', async () => {
+    const file = join(home, '.cursor', 'mcp.json')
+    const at = (port: number) => `http://127.0.0.1:${port}/mcp`
+    const write = (port: number, force = false) =>
+      say('cursor', { write: true, url: at(port), name: 'x', auth: 'none', force })
+    await write(1)
+    const refused = await write(2)
+    expect(codeOf(refused)).to.equal('entry_exists')
+    expect(refused.error?.message).to.include(at(1))
+    expect(await readFile(file, 'utf8')).to.include(at(1))
+    expect((await write(2, true)).out).to.match(/^replaced the entry x in /)
+    expect(await readFile(file, 'utf8')).not.to.include(at(1))
+  })
+
+  it('prints what can be pasted when the file cannot be changed', async () => {
+    await mkdir(join(home, '.cursor'))
+    await writeFile(join(home, '.cursor', 'mcp.json'), '{ half')
+    const said = await say('cursor', { write: true, auth: 'none' })
+    expect(codeOf(said)).to.equal('config_invalid')
+    expect(said.err).to.include('"mcpServers"')
+    expect(await readFile(join(home, '.cursor', 'mcp.json'), 'utf8')).to.equal('{ half')
+  })
+
+  it('lets the client start the bridge', async () => {
+    await serve()
+    const words = async (flags: Partial<McpConfigFlags>) => {
+      const { out } = await say('claude-desktop', { auth: 'none', ...flags })
+      const { command, args } = Object.values(JSON.parse(out).mcpServers)[0] as {
+        command: string
+        args: string[]
+      }
+      expect(command).to.equal(process.execPath)
+      expect(args[0]).to.match(/[/\\]bin[/\\]run\.js$/)
+      return args.slice(1)
+    }
+    const rest = ['--registry-dir', registryDir]
+    expect(await words({})).to.deep.equal(['connect', 'blender', ...rest])
+    const url = 'http://127.0.0.1:9/mcp'
+    expect(await words({ url })).to.deep.equal(['connect', url])
+    const keyFile = join(home, 'key')
+    const told = await words({ auth: 'api-key', 'api-key-file': keyFile })
+    expect(told).to.deep.equal(['connect', 'blender', ...rest, '--api-key-file', keyFile])
+  })
+
+  it('warns of a key that would cross a network unencrypted', async () => {
+    const far = { url: 'http://studio.example/mcp', auth: 'api-key' } as const
+    const { out, err } = await say('cursor', far)
+    expect(JSON.parse(out)).to.have.property('mcpServers')
+    expect(err).to.include('warning: the key goes unencrypted to studio.example')
+    expect((await say('cursor', { ...far, stdio: true })).err).to.include('--allow-http')
+    expect((await say('cursor', { ...far, auth: 'none' })).err).to.not.include('warning')
+    for (const url of ['https://studio.example/mcp', 'http://[::1]:8765/mcp']) {
+      expect((await say('cursor', { ...far, url })).err).to.not.include('warning')
+    }
+  })
+
+  it('warns of a program that lies in a cache', () => {
+    const warn = (path: string) =>
+      warningsOf({ url: 'http://[::1]/mcp', keyed: false, bridge: ['node', path, 'connect'] })
+    expect(warn('/home/me/.npm/_npx/1f/node_modules/service-cli/bin/run.js')[0]).to.include('npx')
+    expect(warn('C:\\npm-cache\\_npx\\1f\\bin\\run.js')).to.have.length(1)
+    expect(warn('/usr/lib/node_modules/service-cli/bin/run.js')).to.deep.equal([])
+  })
+
+  const refused: [what: string, client: string, flags: Partial<McpConfigFlags>][] = [
+    ['a key file where the client holds the key', 'cursor', { 'api-key-file': 'k' }],
+    ['to write for a client without a file', 'generic', { write: true }],
+    [
+      'to write a project’s file that a client does not read',
+      'inspector',
+      { write: true, scope: 'project' },
+    ],
+    ['a name that some client would not take', 'cursor', { name: 'a b' }],
+    ['a URL that is none', 'cursor', { url: 'x' }],
+    ['a client that nobody knows', 'emacs', {}],
+  ]
+  for (const [what, client, flags] of refused) {
+    it(`refuses ${what}`, async () => {
+      expect(codeOf(await say(client, { auth: 'none', ...flags }))).to.equal('usage_invalid')
+    })
+  }
+})

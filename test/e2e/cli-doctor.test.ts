@@ -1,0 +1,74 @@
+import { expect } from 'chai'
+import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { buildIfStale, cleanEnv, runProgram } from '../helpers/program.ts'
+import { startServeProcess } from '../helpers/serve-process.ts'
+
+describe('service-cli doctor', function () {
+  this.timeout(30_000)
+  let home: string
+  let registryDir: string
+
+  before(buildIfStale)
+  beforeEach(async () => {
+    home = await mkdtemp(join(tmpdir(), 'cli-doctor-'))
+    registryDir = join(home, 'registry')
+  })
+  afterEach(() => rm(home, { recursive: true, force: true }))
+
+  function doctor(args: readonly string[], env: NodeJS.ProcessEnv = {}) {
+    const own = { HOME: home, SERVICE_REGISTRY_DIR: registryDir, ...env }
+    return runProgram(['doctor', ...args], { env: cleanEnv(own) })
+  }
+
+  const byName = (stdout: string): Record<string, any> =>
+    Object.fromEntries(JSON.parse(stdout).checks.map((check: any) => [check.check, check]))
+
+  it('finds a machine in order where nothing was ever started, and sends a change all the way', async () => {
+    const { code, stdout, stderr } = await doctor(['--json'])
+    expect({ code, stderr }).to.deep.equal({ code: 0, stderr: '' })
+    expect(JSON.parse(stdout).ok).to.equal(true)
+    const checks = byName(stdout)
+    for (const name of ['node', 'registry_dir', 'config_file', 'instances', 'records', 'push']) {
+      expect(checks[name]?.status, name).to.equal('ok')
+    }
+    expect(checks.push.summary).to.match(/in [\d.]+ ms$/)
+    expect(Object.keys(checks)).to.include.members(['port_8765', 'port_9765', 'port_8780'])
+  })
+
+  it('tries every live instance with the key, and shows the key to nobody', async () => {
+    const key = 'the-key-of-the-studio'
+    const serve = await startServeProcess({ registryDir, env: { SERVICE_MCP_API_KEY: key } })
+    try {
+      const name = `instance_${serve.instanceId.slice(0, 8)}`
+      const without = await doctor(['--json'])
+      expect(byName(without.stdout)[name].summary).to.contain('asks for a key')
+      const { code, stdout, stderr } = await doctor([], { SERVICE_MCP_API_KEY: key })
+      expect(code, stderr).to.equal(0)
+      expect(stdout).to.contain('sessions and subscriptions work')
+      expect(stdout).to.contain('SERVICE_MCP_API_KEY is set')
+      for (const text of [without.stdout, without.stderr, stdout, stderr]) {
+        expect(text).not.to.contain(key).and.not.contain(serve.token)
+      }
+    } finally {
+      await serve.stop()
+    }
+  })
+
+  it('fails for a folder that others can enter, and a login that others can read', async () => {
+    await mkdir(registryDir, { mode: 0o755 })
+    await chmod(registryDir, 0o755)
+    const config = join(home, '.config', 'service-cli')
+    await mkdir(config, { recursive: true, mode: 0o700 })
+    const secret = 'the-token-that-nobody-sees'
+    await writeFile(join(config, 'config.toml'), `access_token = "${secret}"\n`)
+    await chmod(join(config, 'config.toml'), 0o644)
+    const { code, stdout } = await doctor([])
+    expect(code).to.equal(1)
+    expect(stdout).to.contain(`chmod 700 ${registryDir}`)
+    expect(stdout).to.contain(`chmod 600 ${join(config, 'config.toml')}`)
+    expect(stdout).to.match(/\d+ checks: 2 failed/)
+    expect(stdout).not.to.contain(secret)
+  })
+})

@@ -1,0 +1,93 @@
+import { expect } from 'chai'
+import { once } from 'node:events'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { writeInstance } from '../helpers/instance-files.ts'
+import { buildIfStale, exitOf, runProgram, startProgram } from '../helpers/program.ts'
+import { startServeProcess } from '../helpers/serve-process.ts'
+import { until } from './until.ts'
+
+describe('service-cli instances', function () {
+  this.timeout(30_000)
+  let registryDir: string
+  const folder = () => `--registry-dir=${registryDir}`
+
+  before(buildIfStale)
+  beforeEach(async () => (registryDir = await mkdtemp(join(tmpdir(), 'cli-instances-'))))
+  afterEach(() => rm(registryDir, { recursive: true, force: true }))
+
+  it('says what to do where nothing runs, and ends with 0', async () => {
+    const { code, stdout, stderr } = await runProgram(['instances', folder()])
+    expect({ code, stderr }).to.deep.equal({ code: 0, stderr: '' })
+    expect(stdout).to.contain('Nothing runs').and.contain('service-cli serve')
+    const json = await runProgram(['instances', '--json', folder()])
+    expect(json.code).to.equal(0)
+    expect(JSON.parse(json.stdout)).to.deep.include({ list_ok: true, total: 0, instances: [] })
+  })
+
+  it('shows a running serve without a gateway, and warns of a broken record', async () => {
+    const serve = await startServeProcess({ registryDir, flags: ['--dcc-type=maya'] })
+    try {
+      const file = join(registryDir, 'instances', '11111111-2222-4333-8444-555555555555.json')
+      await writeFile(file, 'no record', { mode: 0o600 })
+      const { code, stdout, stderr } = await runProgram(['instances', folder()])
+      expect(code).to.equal(0)
+      expect(stdout).to.contain(serve.instanceId.slice(0, 8)).and.contain(serve.url)
+      expect(stdout).to.match(/ maya .* available +live /)
+      expect(stderr).to.contain('11111111')
+    } finally {
+      await serve.stop()
+    }
+  })
+
+  it('refuses a status that is none, naming them', async () => {
+    const { code, stderr } = await runProgram(['instances', '--status=gone', folder()])
+    expect(code).to.equal(2)
+    expect(stderr).to.contain('--status gone').and.contain('shutting_down')
+  })
+
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+    it(`prints what changes until ${signal}, then ends with 0`, async () => {
+      const watch = startProgram(['instances', '--watch', '--json', folder()])
+      const lines: any[] = []
+      if (watch.stdout !== null) {
+        createInterface({ input: watch.stdout }).on('line', line => lines.push(JSON.parse(line)))
+      }
+      await until(() => lines.length === 1, 'the list')
+      const instance = await writeInstance(registryDir)
+      await until(() => lines.length === 2, 'it appears')
+      await instance.update({ scene: '/a.ma' })
+      await until(() => lines.length === 3, 'it changes')
+      await instance.remove()
+      await until(() => lines.length === 4, 'it goes')
+      watch.kill(signal)
+      expect(await exitOf(watch)).to.equal(0)
+      expect(lines[0]).to.include({ list_ok: true, total: 0 })
+      const { instance_id } = instance.record
+      expect(lines.slice(1).map(({ event }) => event)).to.deep.equal([
+        'appeared',
+        'changed',
+        'gone',
+      ])
+      for (const line of lines.slice(1)) expect(line.instance).to.include({ instance_id })
+      expect(lines[2].instance.scene).to.equal('/a.ma')
+    })
+  }
+
+  it('ends with 0 when nobody reads any more', async () => {
+    const watch = startProgram(['instances', '--watch', folder()])
+    const { stdout } = watch
+    if (stdout === null) throw new Error('no stdout')
+    await once(stdout, 'data')
+    stdout.destroy()
+    const exited = exitOf(watch)
+    const instance = await writeInstance(registryDir)
+    try {
+      expect(await exited).to.equal(0)
+    } finally {
+      await instance.remove()
+    }
+  })
+})

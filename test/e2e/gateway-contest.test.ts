@@ -1,0 +1,199 @@
+import { expect } from 'chai'
+import { once } from 'node:events'
+import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { createServer as createHttpServer } from 'node:http'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { isRunning } from '../../src/lib/process-start.ts'
+import { freePort, type GatewayProcess, startGatewayProcess } from '../helpers/gateway-process.ts'
+import { RawSession } from '../helpers/mcp.ts'
+import { buildIfStale, runProgram } from '../helpers/program.ts'
+import { skipBecause } from '../helpers/skip.ts'
+import { until } from './until.ts'
+
+describe('gateways in contest for a port', function () {
+  this.timeout(60_000)
+  let registryDir: string
+  let port: number
+  const running = new Set<GatewayProcess>()
+
+  before(buildIfStale)
+  beforeEach(async () => {
+    registryDir = await mkdtemp(join(tmpdir(), 'gateway-contest-'))
+    port = await freePort()
+  })
+  afterEach(async () => {
+    await Promise.all([...running].map(gateway => gateway.kill()))
+    running.clear()
+    await rm(registryDir, { recursive: true, force: true })
+  })
+
+  function start(...flags: string[]): GatewayProcess {
+    const gateway = startGatewayProcess({ port, registryDir, flags })
+    running.add(gateway)
+    return gateway
+  }
+
+  /** The log leaves the process a moment later. */
+  function logged(gateway: GatewayProcess, text: string): Promise<void> {
+    return until(() => gateway.stderr().includes(text), `"${text}" in the log`)
+  }
+
+  async function readEvents(url: string): Promise<string[]> {
+    const session = await RawSession.open(url)
+    const { result } = await session.call('resources/read', { uri: 'resources://gateway/events' })
+    const lines = result.contents[0].text.trim().split('\n')
+    return lines.map((line: string) => JSON.parse(line).event)
+  }
+
+  it('yields with SIGTERM at once, and ends with 0', async () => {
+    const resident = start()
+    const { url } = await resident.line('listening')
+    const standby = start()
+    await standby.line('standby')
+    const session = await RawSession.open(url)
+    const events = await session.listen()
+    await resident.stop()
+    await events.untilEnded()
+    expect(await resident.exited).to.deep.equal({ code: 0, signal: null })
+    await standby.line('listening')
+    await logged(standby, `process ${resident.pid}, yielded`)
+    expect(await readEvents(url)).to.include.members(['contention', 'takeover'])
+    // Everything that the first one wrote is gone, what the second one wrote is there.
+    expect((await readdir(registryDir)).toSorted()).to.deep.equal([
+      `gateway-${port}.json`,
+      'instances',
+    ])
+  })
+
+  it('elects exactly one of three that stand by, and the others stand by behind it', async () => {
+    const resident = start()
+    await resident.line('listening')
+    const standbys = [start(), start(), start()]
+    await Promise.all(standbys.map(standby => standby.line('standby')))
+    await resident.kill()
+    const elected = () => standbys.filter(standby => standby.has('listening'))
+    await until(() => elected().length > 0, 'somebody is elected')
+    const [winner] = elected()
+    const behind = (standby: GatewayProcess) =>
+      standby.lines.some(line => line.event === 'standby' && line.resident.pid === winner?.pid)
+    const others = standbys.filter(standby => standby !== winner)
+    await until(() => others.every(behind), 'the others stand by behind the winner')
+    expect(elected()).to.deep.equal([winner])
+    if (winner !== undefined) await logged(winner, `process ${resident.pid}, ended without a word`)
+  })
+
+  it('ends with 0 when it is stopped while it stands by', async () => {
+    const resident = start()
+    await resident.line('listening')
+    const standby = start()
+    await standby.line('standby')
+    await standby.stop()
+    expect(await standby.exited).to.deep.equal({ code: 0, signal: null })
+    expect(resident.child.exitCode).to.equal(null)
+  })
+
+  it('names the holder and ends with 1 where it is not to stand by', async () => {
+    const resident = start()
+    const { instance_id } = await resident.line('listening')
+    const other = start('--no-standby')
+    expect(await other.exited).to.include({ code: 1 })
+    expect(other.lines).to.have.length(1)
+    const [{ error }] = other.lines
+    expect(error.code).to.equal('port_in_use')
+    expect(error.message).to.contain(`process ${resident.pid}`).and.contain(instance_id)
+    expect(error.hint).to.contain('--no-standby')
+  })
+
+  it('reports a gateway that is stopped in its tracks, and when it goes on', async function () {
+    if (process.platform === 'win32') skipBecause(this, 'needs SIGSTOP')
+    const resident = start()
+    await resident.line('listening')
+    const standby = start('--limit=residentProbeMs=300')
+    await standby.line('standby')
+    resident.child.kill('SIGSTOP')
+    const said = await standby.line('resident_unresponsive')
+    expect(said.resident.pid).to.equal(resident.pid)
+    expect(said.reason).to.contain(`process ${resident.pid}`)
+    resident.child.kill('SIGCONT')
+    await standby.line('resident_recovered')
+    await resident.kill()
+    const { url } = await standby.line('listening')
+    const events = await readEvents(url)
+    expect(events.filter(event => event.startsWith('resident_'))).to.deep.equal([
+      'resident_unresponsive',
+      'resident_recovered',
+    ])
+  })
+
+  it('takes the place of one that is stopped in its tracks, when it may', async function () {
+    if (process.platform !== 'linux') skipBecause(this, 'needs /proc')
+    const resident = start()
+    const { url } = await resident.line('listening')
+    resident.child.kill('SIGSTOP')
+    // It never saw the other one answer: the folder says who it is.
+    const quick = ['--limit=residentProbeMs=300', '--limit=replaceGraceMs=200']
+    const other = start('--replace-unresponsive', ...quick)
+    await other.line('listening')
+    expect(await resident.exited).to.deep.equal({ code: null, signal: 'SIGKILL' })
+    expect(await readEvents(url)).to.include.members(['resident_unresponsive', 'resident_replaced'])
+    const said = other.lines.map(({ event }) => event)
+    expect(said).to.deep.equal(['resident_unresponsive', 'resident_replaced', 'listening'])
+  })
+
+  it('never ends a gateway of another registry folder', async function () {
+    if (process.platform !== 'linux') skipBecause(this, 'needs /proc')
+    const resident = start()
+    await resident.line('listening')
+    const elsewhere = await mkdtemp(join(tmpdir(), 'gateway-elsewhere-'))
+    const flags = ['--replace-unresponsive', '--limit=residentProbeMs=200']
+    const other = startGatewayProcess({ port, registryDir: elsewhere, flags })
+    try {
+      const said = await other.line('standby')
+      expect(said.resident.same_registry).to.equal(false)
+      resident.child.kill('SIGSTOP')
+      const refused = await other.line('replacement_refused')
+      expect(refused.reason).to.contain('did not write down')
+      expect(isRunning(resident.pid)).to.equal(true)
+    } finally {
+      await other.kill()
+      await rm(elsewhere, { recursive: true, force: true })
+    }
+  })
+
+  describe('with a stranger on it', () => {
+    const sockets = new Set<Socket>()
+    let close = () => {}
+    afterEach(() => {
+      for (const socket of sockets) socket.destroy()
+      sockets.clear()
+      close()
+    })
+
+    it('ends with 1 and names it', async () => {
+      const server = createHttpServer((_req, res) => res.end('{"status":"ok"}'))
+      server.listen(0, '127.0.0.1')
+      await once(server, 'listening')
+      close = () => server.close()
+      const taken = (server.address() as AddressInfo).port
+      const args = ['gateway', `--port=${taken}`, `--registry-dir=${registryDir}`]
+      const { code, stderr } = await runProgram(args)
+      expect(code).to.equal(1)
+      expect(stderr).to.contain(`port ${taken} is taken by`)
+      if (process.platform === 'linux') expect(stderr).to.contain(`process ${process.pid}`)
+    })
+
+    it('ends with 1 although the stranger says nothing', async () => {
+      const server = createServer(socket => sockets.add(socket)).listen(0, '127.0.0.1')
+      await once(server, 'listening')
+      close = () => server.close()
+      const taken = (server.address() as AddressInfo).port
+      const flags = ['--replace-unresponsive', '--limit=residentProbeMs=100']
+      const args = ['gateway', `--port=${taken}`, `--registry-dir=${registryDir}`, ...flags]
+      const { code, stderr } = await runProgram(args)
+      expect(code).to.equal(1)
+      expect(stderr).to.contain(`port ${taken} is taken by`)
+    })
+  })
+})

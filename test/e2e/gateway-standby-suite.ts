@@ -1,0 +1,118 @@
+import { expect } from 'chai'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { freePort, type GatewayProcess, startGatewayProcess } from '../helpers/gateway-process.ts'
+import { writeInstance } from '../helpers/instance-files.ts'
+import { type Events, RawSession } from '../helpers/mcp.ts'
+import { buildIfStale } from '../helpers/program.ts'
+import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
+import { until } from './until.ts'
+
+const uri = 'gateway://instances'
+const takeoverMs = 5000
+
+interface Subscriber {
+  readonly session: RawSession
+  readonly events: Events
+}
+
+/** As a client does that lost its server: again and again, until there is one. */
+async function subscribe(url: string): Promise<Subscriber> {
+  let found: Subscriber | null = null
+  await until(
+    async () => {
+      try {
+        const session = await RawSession.open(url)
+        const { error } = await session.call('resources/subscribe', { uri })
+        if (error !== undefined) throw new Error(error.message)
+        found = { session, events: await session.listen() }
+        return true
+      } catch {
+        return false
+      }
+    },
+    'a gateway takes the subscription',
+    15_000,
+  )
+  if (found === null) throw new Error('no subscription')
+  return found
+}
+
+async function idsOf({ session }: Subscriber): Promise<string[]> {
+  const list = await session.readJson(uri)
+  return list.instances
+    .filter((row: any) => row.health === 'live')
+    .map((row: any) => row.instance_id)
+    .toSorted()
+}
+
+/**
+ * Kills the gateway, `rounds` times: the one that stands by has the port in less than 5 seconds,
+ * shows every instance at the first read, and tells those who subscribe again.
+ */
+export function testStandby(rounds: number): void {
+  describe('a gateway that stands by', function () {
+    this.timeout(60_000 + rounds * 30_000)
+    let registryDir: string
+    let serve: ServeProcess
+    const running = new Set<GatewayProcess>()
+
+    before(buildIfStale)
+    beforeEach(async () => {
+      registryDir = await mkdtemp(join(tmpdir(), 'gateway-standby-'))
+      serve = await startServeProcess({ registryDir })
+    })
+    afterEach(async () => {
+      await Promise.all([...running].map(gateway => gateway.kill()))
+      running.clear()
+      await serve.stop()
+      await rm(registryDir, { recursive: true, force: true })
+    })
+
+    function start(port: number): GatewayProcess {
+      const gateway = startGatewayProcess({ port, registryDir })
+      running.add(gateway)
+      return gateway
+    }
+
+    it(`takes over from one that is killed, ${rounds} times`, async () => {
+      const port = await freePort()
+      const other = await writeInstance(registryDir)
+      const ids = [serve.instanceId, other.record.instance_id].toSorted()
+      let resident = start(port)
+      const { url } = await resident.line('listening')
+      let subscriber = await subscribe(url)
+      expect(await idsOf(subscriber)).to.deep.equal(ids)
+      const times: number[] = []
+      try {
+        for (let round = 1; round <= rounds; round++) {
+          const standby = start(port)
+          const said = await standby.line('standby')
+          expect(said.resident).to.include({ pid: resident.pid, same_registry: true })
+
+          const startedMs = performance.now()
+          await resident.kill()
+          expect((await standby.line('listening')).url).to.equal(url)
+          times.push(performance.now() - startedMs)
+          expect(times.at(-1), `round ${round}`).to.be.below(takeoverMs)
+
+          await subscriber.events.untilEnded()
+          subscriber = await subscribe(url)
+          expect(await idsOf(subscriber), `round ${round}`).to.deep.equal(ids)
+          await other.update({ scene: `/shots/${round}.ma` })
+          const { events } = subscriber
+          await events.until(() => events.updates.includes(uri), `the update of round ${round}`)
+          const { instances } = await subscriber.session.readJson(uri)
+          const scenes = instances.map((row: any) => row.scene)
+          expect(scenes).to.include(`/shots/${round}.ma`)
+          running.delete(resident)
+          resident = standby
+        }
+      } finally {
+        await other.remove()
+      }
+      console.log(`      took over within ${Math.round(Math.max(...times))} ms at most`)
+    })
+  })
+}

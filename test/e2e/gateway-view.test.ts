@@ -1,0 +1,3 @@
+import { testGatewayView } from './gateway-view-suite.ts'
+
+testGatewayView(3, 1)

@@ -1,0 +1,79 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
+import { createInterface } from 'node:readline'
+import { until } from '../e2e/until.ts'
+import { cleanEnv, root } from './program.ts'
+
+export interface GatewaySettings {
+  readonly port: number
+  readonly registryDir: string
+  readonly flags?: readonly string[]
+}
+
+/** The program running `gateway`, as its user would start it. */
+export interface GatewayProcess {
+  readonly child: ChildProcess
+  readonly pid: number
+  /** What it said on stdout, line by line. */
+  readonly lines: readonly any[]
+  stderr(): string
+  /** The first line of this event; waits for it. */
+  line(event: string): Promise<any>
+  has(event: string): boolean
+  readonly exited: Promise<{ code: number | null; signal: NodeJS.Signals | null }>
+  /** SIGKILL; settles when the process is gone. */
+  kill(): Promise<void>
+  /** SIGTERM; settles when the process is gone. */
+  stop(): Promise<void>
+}
+
+/** Returns at once: it may stand by, or end, instead of listening. */
+export function startGatewayProcess(settings: GatewaySettings): GatewayProcess {
+  const { port, registryDir, flags = [] } = settings
+  const args = ['gateway', '--json', `--port=${port}`, `--registry-dir=${registryDir}`, ...flags]
+  const child = spawn(process.execPath, ['bin/run.js', ...args], {
+    cwd: root,
+    env: cleanEnv(),
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const lines: any[] = []
+  createInterface({ input: child.stdout }).on('line', line => lines.push(JSON.parse(line)))
+  let stderr = ''
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text))
+  const exited = once(child, 'close').then(([code, signal]) => ({ code, signal }))
+  const find = (event: string) => lines.find(line => line.event === event)
+
+  async function end(signal: NodeJS.Signals): Promise<void> {
+    child.kill(signal)
+    await exited
+  }
+
+  return {
+    child,
+    pid: child.pid ?? 0,
+    lines,
+    stderr: () => stderr,
+    async line(event) {
+      const ended = () => child.exitCode !== null || child.signalCode !== null
+      await until(() => find(event) !== undefined || ended(), `the line "${event}"`, 20_000)
+      const found = find(event)
+      if (found === undefined) throw new Error(`no "${event}" before the end: ${stderr}`)
+      return found
+    },
+    has: event => find(event) !== undefined,
+    exited,
+    kill: () => end('SIGKILL'),
+    stop: () => end('SIGTERM'),
+  }
+}
+
+/** A port that was free a moment ago. */
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return port
+}

@@ -1,0 +1,36 @@
+import { expect } from 'chai'
+import {
+  type GatewayBannerFacts,
+  renderGatewayBanner,
+} from '../../../src/lib/cli/gateway-banner.ts'
+
+const facts: GatewayBannerFacts = {
+  url: 'http://127.0.0.1:9765/mcp',
+  registryDir: '/tmp/service-cli-1000',
+  keyed: false,
+  loopback: true,
+  colour: false,
+}
+
+describe('renderGatewayBanner', () => {
+  for (const keyed of [false, true]) {
+    it(`fits 80 columns ${keyed ? 'with' : 'without'} a key`, () => {
+      for (const line of renderGatewayBanner({ ...facts, keyed }).split('\n')) {
+        expect(line.length, line).to.be.at.most(80)
+      }
+    })
+  }
+
+  it('says which instances it shows, and to whom', () => {
+    const text = renderGatewayBanner(facts)
+    expect(text).to.contain(facts.url).and.contain(facts.registryDir)
+    expect(text).to.contain('every account of this machine')
+    expect(renderGatewayBanner({ ...facts, loopback: false })).to.contain('everyone who can reach')
+    expect(renderGatewayBanner({ ...facts, keyed: true })).not.to.contain('No API key')
+  })
+
+  it('has escape codes only in colour', () => {
+    expect(renderGatewayBanner(facts)).not.to.contain('\x1b')
+    expect(renderGatewayBanner({ ...facts, colour: true })).to.contain('\x1b[1m')
+  })
+})

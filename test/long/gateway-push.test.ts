@@ -1,0 +1,3 @@
+import { testGatewayPush } from '../e2e/gateway-push-suite.ts'
+
+testGatewayPush(1000)

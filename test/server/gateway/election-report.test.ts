@@ -1,0 +1,45 @@
+import { expect } from 'chai'
+import type { ElectionNews } from '../../../src/server/gateway/election.ts'
+import { type OfficeNews, reportOf } from '../../../src/server/gateway/election-report.ts'
+import { makeResident } from './residents.ts'
+
+const resident = makeResident()
+const by = {
+  instanceId: '99999999-2222-4333-8444-555555555555',
+  port: 9765,
+  registry: resident.registry,
+}
+
+describe('reportOf', () => {
+  const table: [ElectionNews | OfficeNews, level: string, told: string][] = [
+    [{ event: 'election_won' }, 'info', 'the gateway of port 9765'],
+    [{ event: 'takeover', from: resident, yielded: true }, 'info', 'process 4711, yielded'],
+    [{ event: 'takeover', from: resident, yielded: false }, 'info', 'ended without a word'],
+    [{ event: 'voluntary_yield' }, 'info', 'leaves port 9765'],
+    [{ event: 'contention', resident }, 'info', 'standing by'],
+    [{ event: 'resident_unresponsive', resident }, 'warn', 'answers nothing'],
+    [{ event: 'resident_recovered', resident }, 'info', 'answers again'],
+    [{ event: 'resident_replaced', resident, reason: 'SIGTERM' }, 'warn', 'was ended: SIGTERM'],
+    [{ event: 'replacement_refused', resident, reason: 'why' }, 'warn', 'was not ended: why'],
+    [{ event: 'port_taken', reason: 'answers oddly' }, 'warn', 'port 9765 answers oddly'],
+  ]
+  for (const [news, level, told] of table) {
+    it(`says of ${news.event}: ${told}`, () => {
+      const report = reportOf(news, by)
+      expect(report.level).to.equal(level)
+      expect(report.message).to.contain(told)
+      expect(report.entry).to.include({ event: news.event, reason: report.message })
+    })
+  }
+
+  it('warns of a gateway that shows another folder', () => {
+    const report = reportOf({ event: 'contention', resident }, { ...by, registry: 'other' })
+    expect(report.level).to.equal('warn')
+    expect(report.message).to.contain('another registry folder')
+  })
+
+  it('names whom it is about', () => {
+    expect(reportOf({ event: 'contention', resident }, by).entry.instanceId).to.equal('11111111')
+    expect(reportOf({ event: 'election_won' }, by).entry.instanceId).to.equal('99999999')
+  })
+})

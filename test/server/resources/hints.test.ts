@@ -1,0 +1,154 @@
+import { expect } from 'chai'
+import { toRfc3339 } from '../../../src/lib/clock.ts'
+import { defaultLimits } from '../../../src/server/options.ts'
+import { AuditLog } from '../../../src/server/resources/audit-log.ts'
+import { isIconSizes, isIconSource, isPriority } from '../../../src/server/resources/hints.ts'
+import type { ListPage } from '../../../src/server/resources/listing.ts'
+import type { Content, Descriptor } from '../../../src/server/resources/producer.ts'
+import { ResourceRegistry } from '../../../src/server/resources/registry.ts'
+import { SessionEventBuffer } from '../../../src/server/resources/session-event-buffer.ts'
+import { ManualTime } from './manual-time.ts'
+
+/** A registry whose time stands still until it is told. */
+function timed() {
+  const time = new ManualTime()
+  const resources = new ResourceRegistry({
+    limits: defaultLimits,
+    clock: time,
+    timer: time,
+    enableArtefactResources: false,
+  })
+  const log = new AuditLog({ clock: time })
+  resources.wireAuditLog(log)
+  const buffer = new SessionEventBuffer({ sessionId: 's', clock: time })
+  resources.registerSessionEventBuffer(buffer)
+  const page = () => resources.page(undefined) as ListPage
+  const listed = (uri: string): Descriptor => {
+    const found = page().descriptors.find(each => each.uri === uri)
+    if (found === undefined) throw new Error(`${uri} is not listed`)
+    return found
+  }
+  const modified = (uri: string) => listed(uri).annotations?.lastModified
+  const later = () => {
+    time.advance(1000)
+    return toRfc3339(time.now())
+  }
+  return { resources, time, log, buffer, page, listed, modified, later }
+}
+
+const uris = ['scene://current', 'scene://delta', 'audit://recent', 'events://session/s']
+
+describe('hints of the built-in resources', () => {
+  it('are a title, an audience and a priority on every entry and every template', () => {
+    const { resources, listed } = timed()
+    const entries = [...uris.map(listed), ...resources.templates()]
+    expect(entries).to.have.length(7)
+    for (const { title, annotations } of entries) {
+      expect(title).to.be.a('string').and.not.equal('')
+      expect(annotations?.audience).to.be.an('array').and.not.have.length(0)
+      expect(annotations?.priority).to.be.within(0, 1)
+    }
+  })
+
+  it('name no time of a change that never was', () => {
+    const { modified } = timed()
+    for (const uri of uris) expect(modified(uri), uri).to.equal(undefined)
+  })
+
+  it('tell when the scene was set or cleared, not when it was refused', () => {
+    const { resources, modified, later } = timed()
+    const set = later()
+    resources.setScene({ a: 1 })
+    later()
+    expect(() => resources.setScene({ a: NaN })).to.throw(TypeError)
+    expect([modified('scene://current'), modified('scene://delta')]).to.deep.equal([set, set])
+    const cleared = later()
+    resources.setScene(null)
+    expect(modified('scene://current')).to.equal(cleared)
+  })
+
+  it('tell when the last action was recorded, whatever time it names', () => {
+    const { log, modified, later } = timed()
+    const recorded = later()
+    log.record({ action: 'a', timestamp: '2020-01-01T00:00:00Z' })
+    later()
+    expect(modified('audit://recent')).to.equal(recorded)
+  })
+
+  it('tell when an event was appended last, also after a drain', () => {
+    const { buffer, modified, later } = timed()
+    const appended = later()
+    buffer.append({ source: 'a', stream: 'b', message: 'c' })
+    later()
+    buffer.page({ drain: true })
+    expect(modified('events://session/s')).to.equal(appended)
+  })
+
+  it('give the size of what a read of the scene returns', () => {
+    const { resources, listed } = timed()
+    for (const scene of [null, { name: 'Würfel 😀' }, {}, null]) {
+      resources.setScene(scene)
+      const [content] = resources.read('scene://current') as readonly Content[]
+      const text = content !== undefined && 'text' in content ? content.text : ''
+      expect(listed('scene://current').size).to.equal(Buffer.byteLength(text))
+    }
+  })
+
+  it('keep the identical page for as long as nothing changes', () => {
+    const { resources, log, buffer, page, later } = timed()
+    const changes = [
+      () => resources.setScene({}),
+      () => log.record({ action: 'a' }),
+      () => buffer.append({ source: 'a', stream: 'b', message: 'c' }),
+    ]
+    for (const change of changes) {
+      const before = page()
+      later()
+      expect(page()).to.equal(before)
+      change()
+      const after = page()
+      expect(after).not.to.equal(before)
+      expect(page()).to.equal(after)
+    }
+  })
+
+  it('leave the descriptors of other resources the identical ones', () => {
+    const { resources, listed } = timed()
+    const before = uris.map(listed)
+    resources.setScene({})
+    const same = uris.map(listed).map((each, at) => each === before[at])
+    expect(same).to.deep.equal([false, false, true, true])
+  })
+})
+
+describe('hints of others', () => {
+  const sources: [src: unknown, right: boolean][] = [
+    ['https://a.example/i.png', true],
+    ['HTTP://a.example/i.png', true],
+    ['data:image/svg+xml;base64,AAAA', true],
+    ['data:text/html,x', false],
+    ['javascript:alert(1)', false],
+    ['file:///etc/passwd', false],
+    ['ws://a.example', false],
+    ['https://a b', false],
+    ['i.png', false],
+    [5, false],
+  ]
+  for (const [src, right] of sources) {
+    it(`${right ? 'may' : 'may not'} have the icon ${src}`, () => {
+      expect(isIconSource(src)).to.equal(right)
+    })
+  }
+
+  it('have sizes in their form, so many at most', () => {
+    expect(isIconSizes(['48x48', '1x99999', 'any'], 3)).to.equal(true)
+    for (const sizes of [['48'], ['48×48'], ['any', 'any'], 'any', [5]]) {
+      expect(isIconSizes(sizes, 1), String(sizes)).to.equal(false)
+    }
+  })
+
+  it('have a priority from 0 to 1', () => {
+    expect([0, 0.5, 1].every(isPriority)).to.equal(true)
+    expect([-0.1, 1.1, NaN, '1', null].some(isPriority)).to.equal(false)
+  })
+})
