@@ -13,6 +13,7 @@ import { measureBlob } from './rows/blob.ts'
 import { rowName } from './rows/eras.ts'
 import { measureFanOut } from './rows/fan-out.ts'
 import { measureInstances } from './rows/instances.ts'
+import { measureGateway } from './rows/gateway.ts'
 import { measureList } from './rows/list.ts'
 import { measureMemory } from './rows/memory.ts'
 import { measureRead } from './rows/read.ts'
@@ -62,6 +63,7 @@ const rows: Readonly<Record<string, Row>> = {
   whoami: measureWhoami,
   'session-lookup': measureSessionLookUp,
   login: measureLogin,
+  gateway: measureGateway,
 }
 
 const help = `usage: npm run bench -- [row…] [--quick] [--markdown] [--json FILE]

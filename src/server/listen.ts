@@ -40,6 +40,16 @@ export interface ListenParts {
   readonly log: Logger
 }
 
+/**
+ * A connection on which nothing moves for so long is cut: a reader of a large answer that takes
+ * nothing any more would hold its bytes, or its file, for ever.
+ */
+export function stallTimeoutMs(
+  limits: Pick<Limits, 'streamStallMs' | 'streamKeepAliveMs'>,
+): number {
+  return Math.max(limits.streamStallMs, 2 * limits.streamKeepAliveMs)
+}
+
 /** Binds a server with every time-out and bound set. */
 export async function listen(
   where: { host: string; port: number },
@@ -59,8 +69,7 @@ export async function listen(
     requireHostHeader: false,
   })
   server.maxConnections = limits.maxConnections
-  // A reader of a large answer that takes nothing any more would hold its file open for ever.
-  server.timeout = Math.max(limits.streamStallMs, 2 * limits.streamKeepAliveMs)
+  server.timeout = stallTimeoutMs(limits)
   const connections = new Connections(server)
   server.on('request', listener)
   server.on('upgrade', (req, socket, head) => upgrades?.handle(req, socket as Socket, head))

@@ -12,7 +12,7 @@ import { type AccessLog, accessLogOn } from './http/access-log.ts'
 import { createArtefactDownload } from './http/artefact-download.ts'
 import type { AuthPolicy } from './http/authentication.ts'
 import { createRefusalLog, type RefusedRequest } from './http/refusals.ts'
-import { type Listening, listen } from './listen.ts'
+import { type Listening, listen, stallTimeoutMs } from './listen.ts'
 import type { McpEndpoint } from './mcp/endpoint.ts'
 import { applicationInstructions } from './mcp/identity.ts'
 import { assembleApp, createServerEndpoint } from './mcp-assembly.ts'
@@ -131,7 +131,13 @@ export class McpHttpServer {
    * instead of `start`. It answers `/mcp`, `/artefacts/…`, `/healthz` and `/readyz`.
    */
   requestListener(): RequestListener {
-    return createListener(this.#assemble())
+    const listener = createListener(this.#assemble())
+    const timeoutMs = stallTimeoutMs(this.#limits)
+    return (req, res) => {
+      // Node's servers have no such limit unless they are told one; then that is kept.
+      if (!req.socket.timeout) req.socket.setTimeout(timeoutMs)
+      listener(req, res)
+    }
   }
 
   #assemble(): AppParts {

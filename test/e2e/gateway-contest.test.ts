@@ -84,6 +84,19 @@ describe('gateways in contest for a port', function () {
     if (winner !== undefined) await logged(winner, `process ${resident.pid}, ended without a word`)
   })
 
+  it('takes over although nobody reads any more what it says', async () => {
+    const resident = start()
+    const { url } = await resident.line('listening')
+    const standby = start()
+    await standby.line('standby')
+    standby.child.stdout?.destroy()
+    await resident.kill()
+    const answers = () => readEvents(url).catch((): string[] => [])
+    await until(async () => (await answers()).includes('takeover'), 'it takes over')
+    await standby.stop()
+    expect((await standby.exited).code).to.equal(0)
+  })
+
   it('ends with 0 when it is stopped while it stands by', async () => {
     const resident = start()
     await resident.line('listening')

@@ -75,11 +75,14 @@ describe('startGateway', () => {
     expect((await ask(`${baseOf(gateway)}/readyz`)).json).to.deep.equal({ status: 'ready' })
   })
 
-  it('leaves nothing behind when it stops', async () => {
-    const gateway = await start()
+  it('says that it yields when it stops, and leaves nothing behind', async () => {
+    const log = createMemoryLog()
+    const gateway = await start({ log })
     await gateway.stop()
     await gateway.closed
     expect(await files()).to.deep.equal(['instances'])
+    const events = log.lines.map(({ event }) => event).filter(event => event !== undefined)
+    expect(events).to.deep.equal(['election_won', 'voluntary_yield'])
   })
 
   it('is asked who it is without a key, by no page, and without a line in the log', async () => {

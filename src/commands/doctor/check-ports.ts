@@ -42,7 +42,9 @@ export function judgePort({ port, command }: KnownPort, state: PortState): Findi
     }
   }
   const holder =
-    state.kind === 'held' ? `${state.command}, process ${state.pid}` : 'a process of another user'
+    state.kind === 'held'
+      ? `${state.command}, process ${state.pid}`
+      : 'a process that the system does not name'
   return {
     check,
     status: 'warn',

@@ -1,7 +1,8 @@
 import { isUtf8 } from 'node:buffer'
 import { type JsonObject, isJsonObject } from '../json.ts'
+import { type RequestId, isRequestId, jsonRpcCodes } from '../mcp/json-rpc.ts'
 import { type Result, fail, ok } from '../result.ts'
-import { type RequestId, type RpcError, isRequestId, rpcCodes } from './rpc.ts'
+import type { RpcError } from './rpc.ts'
 
 export interface ClientRequest {
   readonly kind: 'request'
@@ -48,7 +49,7 @@ export function parseClientLine(bytes: Buffer): Result<ClientMessage, BadLine> {
   const value = isUtf8(bytes) ? parse(bytes) : undefined
   if (value === undefined) {
     const message = 'the line is not valid JSON: one message a line, in UTF-8'
-    return fail({ id: null, error: { code: rpcCodes.parseError, message } })
+    return fail({ id: null, error: { code: jsonRpcCodes.parseError, message } })
   }
   if (!Array.isArray(value)) return parseOne(value, bytes)
   if (value.length === 0) return invalid(null, 'a batch must hold at least one message')
@@ -91,5 +92,5 @@ function parse(bytes: Buffer): unknown {
 }
 
 function invalid(id: RequestId | null, message: string): Result<never, BadLine> {
-  return fail({ id, error: { code: rpcCodes.invalidRequest, message } })
+  return fail({ id, error: { code: jsonRpcCodes.invalidRequest, message } })
 }

@@ -1,3 +1,4 @@
+import { type RequestId, isRequestId, jsonRpcCodes } from '../mcp/json-rpc.ts'
 import {
   type ClientBatch,
   type ClientMessage,
@@ -10,7 +11,7 @@ import type { Line } from './line-splitter.ts'
 import { type OpenRequest, OpenRequests } from './open-requests.ts'
 import { Recovery } from './recovery.ts'
 import { isStateless } from './request-headers.ts'
-import { type RequestId, type RpcError, errorMessage, isRequestId, rpcCodes } from './rpc.ts'
+import { type RpcError, errorMessage } from './rpc.ts'
 import { SessionEra } from './session-era.ts'
 import { StatelessEra } from './stateless-era.ts'
 import type { Locate } from './target.ts'
@@ -47,7 +48,7 @@ export class Conversation {
     const { output, limits } = this.#context
     if (line.kind === 'oversize') {
       const message = `the line is longer than ${limits.maxLineBytes} bytes`
-      void this.#refuse(null, { code: rpcCodes.invalidRequest, message })
+      void this.#refuse(null, { code: jsonRpcCodes.invalidRequest, message })
     } else if (!isBlank(line.bytes)) {
       const parsed = parseClientLine(line.bytes)
       if (parsed.ok) this.#lead(parsed.value)
@@ -148,7 +149,7 @@ export class Conversation {
     const done = work
       .catch((error: unknown) => {
         this.#context.log.error({ err: error }, 'a message could not be passed on')
-        const failed = { code: rpcCodes.internalError, message: 'the bridge failed' }
+        const failed = { code: jsonRpcCodes.internalError, message: 'the bridge failed' }
         return Promise.all(open.map(({ id }) => this.#refuse(id, failed)))
       })
       .then(() => {
@@ -173,7 +174,7 @@ export class Conversation {
 
 function sameId(which: string): RpcError {
   const message = `a request with the id ${which} is open already`
-  return { code: rpcCodes.invalidRequest, message }
+  return { code: jsonRpcCodes.invalidRequest, message }
 }
 
 function isBlank(bytes: Buffer): boolean {

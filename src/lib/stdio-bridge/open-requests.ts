@@ -1,4 +1,4 @@
-import type { RequestId } from './rpc.ts'
+import type { RequestId } from '../mcp/json-rpc.ts'
 
 /** A request of the client that has not been answered. */
 export class OpenRequest {

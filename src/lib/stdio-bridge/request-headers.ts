@@ -1,18 +1,10 @@
 import { type JsonObject, isJsonObject } from '../json.ts'
-
-/** Keys of `params._meta` at 2026-07-28, of requests and of what belongs to a subscription. */
-export const metaKeys = {
-  protocolVersion: 'io.modelcontextprotocol/protocolVersion',
-  subscriptionId: 'io.modelcontextprotocol/subscriptionId',
-} as const
-
-const headerText = /^[\x21-\x7e](?:[\t\x20-\x7e]*[\x21-\x7e])?$/
-const sentinel = /^=\?base64\?.*\?=$/
+import { encodeHeaderValue, isHeaderText } from '../mcp/header-value.ts'
+import { claimOf, metaKeys, namedMember } from '../mcp/request-metadata.ts'
 
 /** A client of 2026-07-28 names its revision in every request; those of sessions never do. */
 export function isStateless(params: JsonObject): boolean {
-  const { _meta: meta } = params
-  return isJsonObject(meta) && metaKeys.protocolVersion in meta
+  return claimOf(params) !== null
 }
 
 /**
@@ -24,26 +16,16 @@ export function statelessHeaders(method: string, params: JsonObject): Record<str
   const version = meta[metaKeys.protocolVersion]
   const name = nameOf(method, params)
   return {
-    ...(typeof version === 'string' && headerText.test(version)
+    ...(typeof version === 'string' && isHeaderText(version)
       ? { 'MCP-Protocol-Version': version }
       : {}),
-    ...(headerText.test(method) ? { 'Mcp-Method': method } : {}),
+    ...(isHeaderText(method) ? { 'Mcp-Method': method } : {}),
     ...(name === null ? {} : { 'Mcp-Name': encodeHeaderValue(name) }),
   }
 }
 
 function nameOf(method: string, params: JsonObject): string | null {
-  const value =
-    method === 'resources/read'
-      ? params.uri
-      : method === 'tools/call' || method === 'prompts/get'
-        ? params.name
-        : null
+  const member = namedMember(method)
+  const value = member === undefined ? null : params[member]
   return typeof value === 'string' ? value : null
-}
-
-/** Itself where a header can carry it and it is not taken for the other form: base64 of its UTF-8. */
-export function encodeHeaderValue(value: string): string {
-  if (headerText.test(value) && !sentinel.test(value)) return value
-  return `=?base64?${Buffer.from(value, 'utf8').toString('base64')}?=`
 }

@@ -1,5 +1,5 @@
+import type { RequestId } from '../mcp/json-rpc.ts'
 import type { ClientRequest } from './client-message.ts'
-import type { RequestId } from './rpc.ts'
 import type { ServerMessage } from './server-message.ts'
 
 /** What a client of a session has subscribed to: its server forgets it when it restarts. */

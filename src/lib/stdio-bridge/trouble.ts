@@ -1,7 +1,8 @@
 import { cleanText } from '../clean-text.ts'
 import { isJsonObject } from '../json.ts'
+import { jsonRpcCodes } from '../mcp/json-rpc.ts'
 import type { Refused } from './exchange.ts'
-import { type RpcError, rpcCodes } from './rpc.ts'
+import type { RpcError } from './rpc.ts'
 import { parseServerText } from './server-message.ts'
 import { shownUrl, type Target } from './target.ts'
 
@@ -19,7 +20,7 @@ type Reason =
   | 'stopping'
 
 function trouble(reason: Reason, message: string, more: object = {}): RpcError {
-  return { code: rpcCodes.internalError, message, data: { reason, ...more } }
+  return { code: jsonRpcCodes.internalError, message, data: { reason, ...more } }
 }
 
 /** `clause`: why there is no server, as in "nobody listens there". */

@@ -1,15 +1,11 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { isJsonObject } from '../../lib/json.ts'
+import type { RequestId } from '../../lib/mcp/json-rpc.ts'
+import { claimOf, metaKeys } from '../../lib/mcp/request-metadata.ts'
 import { rpcCodes, type RpcError } from './errors.ts'
-import {
-  type Inbound,
-  type NotificationMessage,
-  type RequestId,
-  type RequestMessage,
-  isBatch,
-} from './json-rpc.ts'
+import { type Inbound, type NotificationMessage, type RequestMessage, isBatch } from './json-rpc.ts'
 import { statelessRpcCodes } from './modern/codes.ts'
-import { claimOf, metaKeys, metaProblem, missingMeta } from './modern/meta.ts'
+import { metaProblem, missingMeta } from './modern/meta.ts'
 import { isStatelessRevision } from './modern/revisions.ts'
 
 /** Which era serves a POST. */

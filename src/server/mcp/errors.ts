@@ -1,4 +1,5 @@
 import { type ErrorCode, ServiceError } from '../../lib/errors.ts'
+import { jsonRpcCodes } from '../../lib/mcp/json-rpc.ts'
 
 export interface RpcError {
   readonly code: number
@@ -6,13 +7,8 @@ export interface RpcError {
   readonly data?: Readonly<Record<string, unknown>>
 }
 
-/** JSON-RPC 2.0, section 5.1. */
 export const rpcCodes = {
-  parseError: -32700,
-  invalidRequest: -32600,
-  methodNotFound: -32601,
-  invalidParams: -32602,
-  internalError: -32603,
+  ...jsonRpcCodes,
   /** Transport refusals; the code both official SDKs use. */
   refused: -32000,
   /** Unknown or ended session; likewise. */
@@ -21,14 +17,6 @@ export const rpcCodes = {
 
 /** Which number a condition has. One table per era; what is absent is an internal error there. */
 export type RpcCodeTable = Readonly<Partial<Record<ErrorCode, number>>>
-
-/** 2024-11-05 to 2025-11-25 (`resources`, "Error Handling") and the specification's table. */
-export const legacyCodes: RpcCodeTable = {
-  resource_not_found: -32002,
-  resource_not_enabled: -32002,
-  resource_uri_invalid: rpcCodes.invalidParams,
-  session_ended: rpcCodes.sessionNotFound,
-}
 
 /** What the client is told. Anything that is not our own error stays in the log. */
 export function toRpcError(error: unknown, codes: RpcCodeTable): RpcError {

@@ -1,6 +1,6 @@
+import type { RequestId } from '../../lib/mcp/json-rpc.ts'
 import { rpcCodes } from './errors.ts'
 import { errorMessage, type JsonText } from './json-text.ts'
-import type { RequestId } from './json-rpc.ts'
 
 export interface Admitted {
   readonly text: JsonText

@@ -1,8 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import { type JsonObject, isJsonObject, parseJson } from '../../lib/json.ts'
+import { type RequestId, isRequestId } from '../../lib/mcp/json-rpc.ts'
 import { rpcCodes } from './errors.ts'
-
-export type RequestId = string | number
 
 /** What one element of a POST turned out to be. */
 export type Message =
@@ -79,11 +78,6 @@ function parseResponse({ id, result, error }: JsonObject): Message {
 
 function isError(value: unknown): boolean {
   return isJsonObject(value) && Number.isInteger(value.code) && typeof value.message === 'string'
-}
-
-/** An integer beyond 2^53 would be echoed as another number, so it is none. */
-function isRequestId(id: unknown): id is RequestId {
-  return typeof id === 'string' || Number.isSafeInteger(id)
 }
 
 function invalid(id: RequestId | null, problem: string): Message {

@@ -1,10 +1,10 @@
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { asBuffer, encodeBytes } from '../../lib/base64.ts'
+import type { RequestId } from '../../lib/mcp/json-rpc.ts'
 import { endAfterBody, isBodyPending } from '../http/refused-body.ts'
 import type { StreamedBlob } from '../resources/producer.ts'
 import type { HeldAnswers } from './held-answers.ts'
-import type { RequestId } from './json-rpc.ts'
 import type { JsonPart, JsonText } from './json-text.ts'
 
 /** Writes a whole JSON answer. Resolves when the last byte is handed over or the client is gone. */

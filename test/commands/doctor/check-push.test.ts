@@ -76,10 +76,10 @@ describe('checkInstance', () => {
   })
 
   it('sends no key to a server that asks for none', async () => {
-    const sent: (string | undefined)[] = []
+    const sent: [path: string | undefined, key: string | undefined][] = []
     const recorder = createServer((req, res) => {
-      sent.push(req.headers.authorization)
-      res.writeHead(500).end()
+      sent.push([req.url, req.headers.authorization])
+      res.writeHead(req.url === '/readyz' ? 200 : 500).end()
     }).listen(0, '127.0.0.1')
     stranger = recorder
     await once(recorder, 'listening')
@@ -87,7 +87,10 @@ describe('checkInstance', () => {
     const url = `http://127.0.0.1:${(recorder.address() as AddressInfo).port}/mcp`
     const finding = await checkInstance({ ...instance, url }, 'the-key')
     expect(finding).to.include({ status: 'fail' })
-    expect(sent).to.deep.equal([undefined])
+    expect(sent).to.deep.equal([
+      ['/readyz', undefined],
+      ['/mcp', undefined],
+    ])
   })
 
   it('asks no other machine', async () => {

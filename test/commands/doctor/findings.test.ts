@@ -67,7 +67,7 @@ describe('judgePort', () => {
   const port = { port: 9765, command: 'gateway' }
   const cases: [PortState, Finding['status'], told: string][] = [
     [{ kind: 'free' }, 'ok', 'is free'],
-    [{ kind: 'unknown' }, 'warn', 'another user'],
+    [{ kind: 'unknown' }, 'warn', 'does not name'],
     [{ kind: 'held', pid: 7, command: 'nginx', own: null }, 'warn', 'nginx, process 7'],
     [
       { kind: 'held', pid: 7, command: 'service-cli', own: 'the gateway' },

@@ -1,42 +1,7 @@
 import { expect } from 'chai'
-import fc from 'fast-check'
-import {
-  encodeHeaderValue,
-  isStateless,
-  statelessHeaders,
-} from '../../../src/lib/stdio-bridge/request-headers.ts'
-import { decodeHeaderValue } from '../../../src/server/mcp/modern/header-value.ts'
+import { isStateless, statelessHeaders } from '../../../src/lib/stdio-bridge/request-headers.ts'
 
 const version = 'io.modelcontextprotocol/protocolVersion'
-
-describe('encodeHeaderValue', () => {
-  // The examples of the specification ("Value Encoding").
-  const table: [value: string, header: string][] = [
-    ['us-west1', 'us-west1'],
-    ['Hello, 世界', '=?base64?SGVsbG8sIOS4lueVjA==?='],
-    [' padded ', '=?base64?IHBhZGRlZCA=?='],
-    ['line1\nline2', '=?base64?bGluZTEKbGluZTI=?='],
-    ['=?base64?literal?=', '=?base64?PT9iYXNlNjQ/bGl0ZXJhbD89?='],
-    ['', '=?base64??='],
-    ['scene://current', 'scene://current'],
-  ]
-  for (const [value, header] of table) {
-    it(`writes ${JSON.stringify(value)} as ${header}`, () => {
-      expect(encodeHeaderValue(value)).to.equal(header)
-    })
-  }
-
-  it('writes what the server reads back, and what every header can carry', () => {
-    fc.assert(
-      fc.property(fc.string({ unit: 'grapheme' }), value => {
-        const header = encodeHeaderValue(value)
-        expect(header).to.match(/^[\t\x20-\x7e]*$/)
-        expect(header.trim()).to.equal(header)
-        expect(decodeHeaderValue(header)).to.equal(value)
-      }),
-    )
-  })
-})
 
 describe('statelessHeaders', () => {
   const _meta = { [version]: '2026-07-28' }

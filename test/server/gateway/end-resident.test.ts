@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { expect } from 'chai'
-import { isRunning, processStart } from '../../../src/lib/process-start.ts'
+import { processStart } from '../../../src/lib/process-start.ts'
 import {
   endResident,
   type ProcessFacts,
@@ -80,12 +80,16 @@ describe('endResident', () => {
   })
 
   it('lets a process live that only let go of the port', async () => {
-    const { child, pid, port, resident } = await startListener('server.close()')
-    const outcome = await endResident({ port, claim: resident, graceMs: 300 })
-    expect(outcome).to.deep.include({ ended: true })
-    // Nothing keeps it from ending by itself.
-    expect(child.signalCode).to.equal(null)
-    if (isRunning(pid)) child.kill('SIGKILL')
+    const stay = 'server.close(); setInterval(() => {}, 1000)'
+    const { child, port, resident } = await startListener(stay)
+    try {
+      const outcome = await endResident({ port, claim: resident, graceMs: 300 })
+      expect(outcome.ended).to.equal(true)
+      expect(outcome.reason).to.contain('let go of the port')
+      expect(child.exitCode ?? child.signalCode).to.equal(null)
+    } finally {
+      child.kill('SIGKILL')
+    }
   })
 
   for (const [what, wrong] of [

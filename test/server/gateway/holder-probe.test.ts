@@ -73,6 +73,18 @@ describe('a probe of whoever has the port', () => {
     })
   }
 
+  it('does not listen to one that never ends', async () => {
+    await listening((_req, res) => {
+      const more = (): boolean => {
+        while (!res.destroyed && res.write(' '.repeat(10_000)));
+        return !res.destroyed
+      }
+      res.on('drain', more)
+      more()
+    })
+    expect(await probe.look()).to.include({ kind: 'stranger' })
+  })
+
   it('finds nobody who cuts the connection, or does not listen', async () => {
     await listening(({ socket }) => socket.destroy())
     expect(await probe.look()).to.deep.equal({ kind: 'nobody' })

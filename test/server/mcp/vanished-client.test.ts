@@ -1,6 +1,9 @@
-import { request } from 'node:http'
+import { once } from 'node:events'
+import { createServer, request } from 'node:http'
+import { connect, type AddressInfo } from 'node:net'
 import { expect } from 'chai'
 import type { AccessEntry } from '../../../src/lib/access-entry.ts'
+import { McpHttpServer } from '../../../src/server/mcp-http-server.ts'
 import { ask, RawSession, rpc, startServer } from '../../helpers/mcp.ts'
 import { statelessHeaders, statelessRequest } from '../../helpers/stateless.ts'
 
@@ -82,4 +85,34 @@ describe('a client that leaves before its answer is there', () => {
       }
     })
   }
+})
+
+describe('a client that takes nothing of a large answer', () => {
+  it('is cut, also inside a server of the host', async () => {
+    const cut = Promise.withResolvers<void>()
+    const accessLog = ({ rpc }: AccessEntry) => rpc === 'resources/read' && cut.resolve()
+    const server = new McpHttpServer(
+      { limits: { streamStallMs: 200, streamKeepAliveMs: 100 } },
+      { accessLog: entry => void accessLog(entry) },
+    )
+    server.resources().setScene({ big: 'x'.repeat(7_000_000) })
+    const host = createServer(server.requestListener())
+    host.listen(0, '127.0.0.1')
+    await once(host, 'listening')
+    const socket = connect((host.address() as AddressInfo).port, '127.0.0.1')
+    try {
+      const { headers, body } = (await eras['of 2026-07-28']())('scene://current')
+      const lines = Object.entries({ Host: 'localhost', ...headers, 'Content-Length': body.length })
+      const head = lines.map(([name, value]) => `${name}: ${value}\r\n`).join('')
+      socket.on('error', () => {})
+      socket.write(`POST /mcp HTTP/1.1\r\n${head}\r\n${body}`)
+      await once(socket, 'readable')
+      await cut.promise
+    } finally {
+      socket.destroy()
+      host.closeAllConnections()
+      host.close()
+      await server.stop()
+    }
+  }).timeout(10_000)
 })

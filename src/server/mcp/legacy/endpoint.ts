@@ -1,11 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Clock } from '../../../lib/clock.ts'
-import { ServiceError } from '../../../lib/errors.ts'
 import type { Logger } from '../../../lib/logger.ts'
 import { accepts } from '../../http/media.ts'
 import type { Limits } from '../../options.ts'
-import { legacyCodes, rpcCodes, toRpcError } from '../errors.ts'
+import { rpcCodes } from '../errors.ts'
 import { EventStream } from '../event-stream.ts'
+import { failedRequest } from '../failed-request.ts'
 import type { HeldAnswers } from '../held-answers.ts'
 import type { GatheredWrites } from '../gathered-writes.ts'
 import type { ServerIdentity } from '../identity.ts'
@@ -21,6 +21,7 @@ import type { KeepAlive } from '../keep-alive.ts'
 import type { RequestNotes } from '../request-notes.ts'
 import { sendAnswer, sendJson, sendRefusal } from '../send.ts'
 import { answerBatch } from './batch.ts'
+import { sessionCodes } from './codes.ts'
 import { initializeResult, parseInitialize } from './initialize.ts'
 import type { MethodTable } from './methods.ts'
 import { allowsBatches, isSessionRevision, sessionRevisions } from './revisions.ts'
@@ -244,12 +245,7 @@ export class SessionEndpoint {
     }
   }
 
-  #failed({ id, method }: RequestMessage, error: unknown): JsonText {
-    const rpcError = toRpcError(error, legacyCodes)
-    // A failed read is logged where it failed; what the client did to itself is no trouble at all.
-    if (!(error instanceof ServiceError) || error.code === 'internal') {
-      this.#parts.log.error({ err: error, rpc: method }, 'a request failed')
-    }
-    return errorMessage(id, rpcError)
+  #failed(request: RequestMessage, error: unknown): JsonText {
+    return failedRequest(request, error, { codes: sessionCodes, log: this.#parts.log })
   }
 }

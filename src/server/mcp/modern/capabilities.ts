@@ -1,7 +1,7 @@
 import { isJsonObject, type JsonObject } from '../../../lib/json.ts'
+import { metaKeys } from '../../../lib/mcp/request-metadata.ts'
 import type { RpcError } from '../errors.ts'
 import { statelessRpcCodes } from './codes.ts'
-import { metaKeys } from './meta.ts'
 
 /**
  * What a request needs and its `_meta` does not declare, as the error that says so; null when

@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { ServiceError } from '../../../lib/errors.ts'
 import type { Logger } from '../../../lib/logger.ts'
 import type { Reader } from '../../resources/reader.ts'
-import { rpcCodes, type RpcError, toRpcError } from '../errors.ts'
+import { rpcCodes, type RpcError } from '../errors.ts'
+import { failedRequest } from '../failed-request.ts'
 import type { HeldAnswers } from '../held-answers.ts'
 import type { NotificationMessage, RequestMessage } from '../json-rpc.ts'
 import { errorMessage, type JsonText, resultMessage } from '../json-text.ts'
@@ -85,11 +85,7 @@ export class StatelessEndpoint {
     }
   }
 
-  #failed({ id, method }: RequestMessage, error: unknown): JsonText {
-    // A failed read is logged where it failed; what the client did to itself is no trouble at all.
-    if (!(error instanceof ServiceError) || error.code === 'internal') {
-      this.#parts.log.error({ err: error, rpc: method }, 'a request failed')
-    }
-    return errorMessage(id, toRpcError(error, statelessCodes))
+  #failed(request: RequestMessage, error: unknown): JsonText {
+    return failedRequest(request, error, { codes: statelessCodes, log: this.#parts.log })
   }
 }

@@ -1,11 +1,12 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { JsonObject } from '../../../lib/json.ts'
+import { decodeHeaderValue } from '../../../lib/mcp/header-value.ts'
+import { claimOf, metaKeys, namedMember } from '../../../lib/mcp/request-metadata.ts'
 import { type Result, fail, ok } from '../../../lib/result.ts'
 import type { RpcError } from '../errors.ts'
 import type { NotificationMessage, RequestMessage } from '../json-rpc.ts'
 import { statelessRpcCodes } from './codes.ts'
-import { decodeHeaderValue } from './header-value.ts'
-import { claimOf, metaKeys, metaProblem, missingMeta } from './meta.ts'
+import { metaProblem, missingMeta } from './meta.ts'
 import { statelessRevisions } from './revisions.ts'
 
 /** Why a message is not served; every failure is a 400. */
@@ -13,13 +14,6 @@ export type EnvelopeCheck = Result<null, RpcError>
 
 const accepted = ok(null)
 const maxEchoedChars = 100
-
-/** The member of `params` that the `Mcp-Name` header repeats. */
-const namedBy: ReadonlyMap<string, string> = new Map([
-  ['resources/read', 'uri'],
-  ['tools/call', 'name'],
-  ['prompts/get', 'name'],
-])
 
 /**
  * What every request must bring ("basic", `_meta`; "Streamable HTTP", "Request Metadata"): its
@@ -77,7 +71,7 @@ function checkName(
   method: string,
   params: JsonObject,
 ): EnvelopeCheck {
-  const member = namedBy.get(method)
+  const member = namedMember(method)
   if (member === undefined) return accepted
   const value = params[member]
   if (header === undefined) return typeof value === 'string' ? missing('Mcp-Name') : accepted

@@ -1,15 +1,6 @@
 import { type JsonObject, isJsonObject } from '../../../lib/json.ts'
+import { metaKeys } from '../../../lib/mcp/request-metadata.ts'
 import { rpcCodes, type RpcError } from '../errors.ts'
-
-/** Keys of `params._meta`, and of the `_meta` of what the server sends ("basic", `_meta`). */
-export const metaKeys = {
-  protocolVersion: 'io.modelcontextprotocol/protocolVersion',
-  clientCapabilities: 'io.modelcontextprotocol/clientCapabilities',
-  clientInfo: 'io.modelcontextprotocol/clientInfo',
-  logLevel: 'io.modelcontextprotocol/logLevel',
-  serverInfo: 'io.modelcontextprotocol/serverInfo',
-  subscriptionId: 'io.modelcontextprotocol/subscriptionId',
-} as const
 
 const logLevels: readonly unknown[] = [
   'debug',
@@ -21,12 +12,6 @@ const logLevels: readonly unknown[] = [
   'alert',
   'emergency',
 ]
-
-/** The `_meta` of a message that says which revision it speaks, rightly or not; null for any other. */
-export function claimOf(params: JsonObject): JsonObject | null {
-  const { _meta: meta } = params
-  return isJsonObject(meta) && metaKeys.protocolVersion in meta ? meta : null
-}
 
 /** What is wrong with the `_meta` of a request, or null. */
 export function metaProblem(meta: JsonObject): RpcError | null {

@@ -1,8 +1,8 @@
+import { metaKeys } from '../../../lib/mcp/request-metadata.ts'
 import type { Limits } from '../../options.ts'
 import { isContentAddressed } from '../../resources/schemes.ts'
 import type { ServerIdentity } from '../identity.ts'
 import { ResultOpening } from '../json-text.ts'
-import { metaKeys } from './meta.ts'
 
 export type FreshnessLimits = Pick<Limits, 'discoverFreshMs' | 'artefactFreshMs'>
 

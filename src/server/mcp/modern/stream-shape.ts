@@ -1,7 +1,7 @@
+import type { RequestId } from '../../../lib/mcp/json-rpc.ts'
+import { metaKeys } from '../../../lib/mcp/request-metadata.ts'
 import { eventFrame, type StreamShape } from '../event-stream.ts'
 import type { ServerIdentity } from '../identity.ts'
-import type { RequestId } from '../json-rpc.ts'
-import { metaKeys } from './meta.ts'
 
 /** The key under which a topic keeps the part of its encoding that all streams share. */
 const key = 'stateless-sse'

@@ -1,6 +1,5 @@
 import { expect } from 'chai'
 import { checkNotification, checkRequest } from '../../../../src/server/mcp/modern/envelope.ts'
-import { decodeHeaderValue } from '../../../../src/server/mcp/modern/header-value.ts'
 import { stateless, statelessMeta, statelessRequest } from '../../../helpers/stateless.ts'
 
 type Headers = Record<string, string | undefined>
@@ -152,33 +151,6 @@ describe('the envelope of a stateless notification', () => {
     it(`${title}: ${code ?? 'accepted'}`, () => {
       const check = checkNotification(headers, { ...message, params: { ...message.params } })
       expect(check.ok ? null : check.failure.code).to.equal(code)
-    })
-  }
-})
-
-describe('the value of an Mcp-Name header', () => {
-  const cases: [string, string | null][] = [
-    ['scene://current', 'scene://current'],
-    ['a b\tc', 'a b\tc'],
-    ['', ''],
-    [encoded('größe://äöü/世界'), 'größe://äöü/世界'],
-    [encoded(' padded '), ' padded '],
-    [encoded('=?base64?literal?='), '=?base64?literal?='],
-    [encoded('\ufeffmarked'), '\ufeffmarked'],
-    ['=?base64??=', ''],
-    ['=?base64?', '=?base64?'],
-    ['=?BASE64?eA==?=', '=?BASE64?eA==?='],
-    ['=?base64?eA?=', null],
-    ['=?base64?eA=?=', null],
-    ['=?base64?e-_A?=', null],
-    ['=?base64?eA==\n?=', null],
-    ['=?base64?/w==?=', null],
-    ['gr\xf6\xdfe', null],
-    ['a\x7f', null],
-  ]
-  for (const [value, text] of cases) {
-    it(`${JSON.stringify(value)} is ${JSON.stringify(text)}`, () => {
-      expect(decodeHeaderValue(value)).to.equal(text)
     })
   }
 })

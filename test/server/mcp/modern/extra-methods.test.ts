@@ -4,7 +4,7 @@ import * as face from '../../../../src/index.ts'
 import { startStubbedFixture } from '../../../conformance/fixture.ts'
 import { stub } from '../../../conformance/stub.ts'
 import { missingCapabilities } from '../../../../src/server/mcp/modern/capabilities.ts'
-import { metaKeys } from '../../../../src/server/mcp/modern/meta.ts'
+import { metaKeys } from '../../../../src/lib/mcp/request-metadata.ts'
 import { ask } from '../../../helpers/mcp.ts'
 
 function callTool(name: string, capabilities: object = {}) {
