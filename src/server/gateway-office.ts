@@ -61,6 +61,7 @@ export async function openOffice(parts: OfficeParts): Promise<Office> {
     self: () => self,
     activity: () => endpoint.activity(),
     probeOf: id => probes.of(id),
+    whyNotProbed: entry => probes.whyNot(entry),
   })
   const endpoint = createServerEndpoint({
     registry: resources,

@@ -2,11 +2,13 @@ import { expect } from 'chai'
 import { mkdir, mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { registryWords } from '../../src/commands/mcp-config/registry-words.ts'
 import { runMcpConfig } from '../../src/commands/mcp-config/run.ts'
 import { warningsOf } from '../../src/commands/mcp-config/warnings.ts'
 import type { McpConfigFlags } from '../../src/commands/mcp-config/settings.ts'
 import type { ServiceError } from '../../src/lib/errors.ts'
 import { silentLogger } from '../../src/lib/logger.ts'
+import { selectRegistryDir } from '../../src/lib/registry-path.ts'
 import { startServe } from '../../src/server/serve.ts'
 import type { ServeHandle, ServeOptions } from '../../src/server/serve-options.ts'
 
@@ -203,6 +205,16 @@ describe('mcp-config', function () {
     const keyFile = join(home, 'key')
     const told = await words({ auth: 'api-key', 'api-key-file': keyFile })
     expect(told).to.deep.equal(['connect', 'blender', ...rest, '--api-key-file', keyFile])
+  })
+
+  it('names the folder of instances wherever the client’s own environment would lead elsewhere', () => {
+    const usual = selectRegistryDir(undefined, {})
+    expect(registryWords(usual, { TMPDIR: '' })).to.deep.equal([])
+    expect(registryWords('/elsewhere', {})).to.deep.equal(['--registry-dir', '/elsewhere'])
+    for (const name of ['TMPDIR', 'TMP', 'TEMP']) {
+      const env = { [name]: '/var/folders/x' }
+      expect(registryWords(usual, env)).to.deep.equal(['--registry-dir', usual])
+    }
   })
 
   it('warns of a key that would cross a network unencrypted', async () => {

@@ -1,7 +1,10 @@
 import { expect } from 'chai'
-import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { once } from 'node:events'
+import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { startGatewayProcess } from '../helpers/gateway-process.ts'
 import { buildIfStale, cleanEnv, runProgram } from '../helpers/program.ts'
 import { startServeProcess } from '../helpers/serve-process.ts'
 
@@ -53,6 +56,30 @@ describe('service-cli doctor', function () {
       }
     } finally {
       await serve.stop()
+    }
+  })
+
+  it('finds a gateway on any port, and none that was killed', async () => {
+    const silent = createServer().listen(0, '127.0.0.1')
+    await once(silent, 'listening')
+    const { port: silentPort } = silent.address() as AddressInfo
+    const gateway = startGatewayProcess({ port: 0, registryDir })
+    try {
+      const { port, host } = new URL((await gateway.line('listening')).url)
+      const left = JSON.parse(await readFile(join(registryDir, `gateway-${port}.json`), 'utf8'))
+      // Of one that was killed, whose port somebody has who answers nothing.
+      const dead = JSON.stringify({ ...left, pid: 4_194_305 })
+      await writeFile(join(registryDir, `gateway-${silentPort}.json`), dead)
+      const running = byName((await doctor(['--json'])).stdout)
+      expect(running[`gateway_${port}`]).to.include({ status: 'ok' })
+      expect(running[`gateway_${port}`].summary).to.contain(`answers at http://${host}/mcp`)
+      expect(Object.keys(running)).to.include('gateway').and.not.include(`gateway_${silentPort}`)
+      await gateway.kill()
+      const killed = byName((await doctor(['--json'])).stdout)
+      expect(Object.keys(killed)).not.to.include(`gateway_${port}`)
+    } finally {
+      silent.close()
+      await gateway.stop()
     }
   })
 

@@ -12,6 +12,7 @@ import type { GatewayHandle, GatewayOptions } from '../../src/server/gateway-opt
 import { startGateway } from '../../src/server/gateway-server.ts'
 import type { ServeHandle, ServeOptions } from '../../src/server/serve-options.ts'
 import { startServe } from '../../src/server/serve.ts'
+import { makeRecord } from './gateway/support.ts'
 import { until } from '../e2e/until.ts'
 import { freePort } from '../helpers/gateway-process.ts'
 import { writeInstance } from '../helpers/instance-files.ts'
@@ -73,6 +74,23 @@ describe('startGateway', () => {
     expect((await stat(file)).mode & 0o777).to.equal(0o600)
     expect(JSON.stringify(json)).not.to.contain(registryDir)
     expect((await ask(`${baseOf(gateway)}/readyz`)).json).to.deep.equal({ status: 'ready' })
+  })
+
+  it('reports an address that is not of this machine, and asks nothing of it', async () => {
+    const gateway = await start()
+    const record = makeRecord({ mcp_url: 'http://169.254.169.254/latest' })
+    const { instance_id: id } = record
+    await writeFile(join(registryDir, 'instances', `${id}.json`), JSON.stringify(record))
+    const session = await RawSession.open(gateway.url)
+    const found = async () =>
+      (await session.readJson('gateway://diagnostics/process')).instances.find(
+        (row: any) => row.instance_id === id,
+      )
+    await until(async () => (await found()) !== undefined, 'it is there')
+    expect((await found()).diagnostics).to.include({
+      not_probed: 'its address is not one of this machine alone',
+      probed_at: null,
+    })
   })
 
   it('says that it yields when it stops, and leaves nothing behind', async () => {

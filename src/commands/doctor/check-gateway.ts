@@ -1,24 +1,29 @@
+import { isLoopback } from '../../lib/address.ts'
+import { processStart } from '../../lib/process-start.ts'
+import { gatewayPort } from './check-ports.ts'
 import type { Finding } from './finding.ts'
 
+type Resident = import('../../server/gateway/resident.ts').Resident
 type Holder = import('../../server/gateway/election-state.ts').Holder
 
 /** What a look at the gateway's port found; `registry` is the mark of the folder that is examined. */
-export function judgeGateway(holder: Holder, registry: string): Finding {
-  const check = 'gateway'
+export function judgeGateway(holder: Holder, registry: string, port: number): Finding {
+  const check = port === gatewayPort ? 'gateway' : `gateway_${port}`
+  const none = `no gateway runs on port ${port}`
   switch (holder.kind) {
     case 'nobody':
     case 'stranger': {
       const hint = 'service-cli gateway, or serve --gateway, starts one'
-      return { check, status: 'ok', summary: 'no gateway runs', hint }
+      return { check, status: 'ok', summary: none, hint }
     }
     case 'silent': {
       const { resident } = holder
-      if (resident === null) return { check, status: 'ok', summary: 'no gateway runs' }
+      if (resident === null) return { check, status: 'ok', summary: none }
       return {
         check,
         status: 'fail',
         summary: `the gateway (process ${resident.pid}) takes connections and answers nothing`,
-        hint: 'service-cli gateway --replace-unresponsive takes its place',
+        hint: `service-cli gateway --port ${port} --replace-unresponsive takes its place`,
       }
     }
     case 'gateway': {
@@ -35,24 +40,53 @@ export function judgeGateway(holder: Holder, registry: string): Finding {
   }
 }
 
-/** Asks whoever has the port of gateways. */
-export async function lookAtGateway(registryDir: string, port: number): Promise<Finding> {
-  const [{ createHolderProbe }, { readResidentFile, residentFile }, { registryMark }, fs] =
+/** Of more gateways than that the first ones say enough. */
+const maxElsewhere = 8
+
+/** Asks whoever has the port of gateways, and the gateways that wrote themselves into the folder. */
+export async function lookAtGateways(registryDir: string): Promise<Finding[]> {
+  const [{ createHolderProbe }, { listResidents, readResidentFile, residentFile }, resident, fs] =
     await Promise.all([
       import('../../server/gateway/holder-probe.ts'),
       import('../../server/gateway/resident-file.ts'),
       import('../../server/gateway/resident.ts'),
       import('node:fs/promises'),
     ])
-  const probe = createHolderProbe({
-    base: `http://127.0.0.1:${port}`,
-    timeoutMs: 3000,
-    written: () => readResidentFile(residentFile(registryDir, port)),
-  })
-  try {
-    const path = await fs.realpath(registryDir).catch(() => registryDir)
-    return judgeGateway(await probe.look(), registryMark(path))
-  } finally {
-    probe.close()
+  const registry = resident.registryMark(await fs.realpath(registryDir).catch(() => registryDir))
+
+  async function look(port: number, base: string): Promise<Holder> {
+    const written = () => readResidentFile(residentFile(registryDir, port))
+    const probe = createHolderProbe({ base, timeoutMs: 3000, written })
+    try {
+      return await probe.look()
+    } finally {
+      probe.close()
+    }
   }
+
+  async function lookElsewhere(port: number, written: Resident): Promise<Finding[]> {
+    // One that was killed leaves its file.
+    if ((await processStart(written.pid)) !== written.pidStart) return []
+    const holder = await look(port, baseOf(written, port))
+    const isOne = holder.kind === 'gateway' || holder.kind === 'silent'
+    return isOne ? [judgeGateway(holder, registry, port)] : []
+  }
+
+  const usual = async () =>
+    judgeGateway(await look(gatewayPort, localAt(gatewayPort)), registry, gatewayPort)
+  const residents = await listResidents(registryDir)
+  const elsewhere = residents.filter(({ port }) => port !== gatewayPort).slice(0, maxElsewhere)
+  const found = elsewhere.map(({ port, written }) => lookElsewhere(port, written))
+  return (await Promise.all([usual(), ...found])).flat()
+}
+
+function localAt(port: number): string {
+  return `http://127.0.0.1:${port}`
+}
+
+/** Where it listens; its URL may be that of a proxy. */
+function baseOf({ url }: Resident, port: number): string {
+  const { protocol, hostname, port: shown, origin } = new URL(url)
+  const isOwn = isLoopback(hostname.replace(/^\[|\]$/g, '')) && Number(shown) === port
+  return isOwn && protocol === 'http:' ? origin : localAt(port)
 }

@@ -6,10 +6,10 @@ import { configPath } from '../../lib/config/paths.ts'
 import { selectRegistryDir } from '../../lib/registry-path.ts'
 import { checkAdapterFiles, findProgram, judgeBlender } from './check-adapters.ts'
 import { checkEnvironment } from './check-environment.ts'
-import { lookAtGateway } from './check-gateway.ts'
+import { lookAtGateways } from './check-gateway.ts'
 import { judgeFaults, judgeInstances } from './check-instances.ts'
 import { checkNode } from './check-node.ts'
-import { gatewayPort, judgePort, knownPorts, readPort } from './check-ports.ts'
+import { judgePort, knownPorts, readPort } from './check-ports.ts'
 import { checkPrivatePath } from './check-private-path.ts'
 import { checkInstance, checkOwnPush } from './check-push.ts'
 import { anyFailed, type Finding, reportJson, reportText } from './finding.ts'
@@ -56,7 +56,7 @@ async function findAll(registryDir: string, env: NodeJS.ProcessEnv): Promise<Fin
     const program = await findProgram('blender', env.PATH)
     const ports = knownPorts.map(async known => judgePort(known, await readPort(known.port, ownOf)))
     // Shown in this order, whichever is done first.
-    return await Promise.all([
+    const findings = await Promise.all([
       checkNode(process.versions.node, `${process.platform}-${process.arch}`),
       checkRegistryDir(registryDir),
       checkConfigFile(env),
@@ -65,11 +65,12 @@ async function findAll(registryDir: string, env: NodeJS.ProcessEnv): Promise<Fin
       judgeFaults(faults),
       ...askLive(instances, env),
       ...ports,
-      lookAtGateway(registryDir, gatewayPort),
+      lookAtGateways(registryDir),
       checkOwnPush(startThrowAway),
       checkAdapterFiles(),
       judgeBlender({ program, connected }),
     ])
+    return findings.flat()
   } finally {
     await instances.close()
   }

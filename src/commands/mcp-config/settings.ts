@@ -10,6 +10,7 @@ import { checkName, chooseTarget } from '../../lib/mcp-config/choose-target.ts'
 import type { Client, Place, Scope, Settings } from '../../lib/mcp-config/client.ts'
 import { selectRegistryDir } from '../../lib/registry-path.ts'
 import { asksForKey } from './asks-for-key.ts'
+import { registryWords } from './registry-words.ts'
 import { warningsOf } from './warnings.ts'
 
 /** The flags as the parser returns them. */
@@ -59,9 +60,7 @@ export async function readSettings(
         'connect',
         ...(target.word === null ? [] : [target.word]),
         // An address is not looked for there.
-        ...(target.word === url || registryDir === selectRegistryDir(undefined, {})
-          ? []
-          : ['--registry-dir', registryDir]),
+        ...(target.word === url ? [] : registryWords(registryDir, env)),
         ...(keyFile === undefined ? [] : ['--api-key-file', resolve(keyFile)]),
       ]
     : null

@@ -167,5 +167,7 @@ function put(into: Record<string, unknown>, path: readonly string[], value: unkn
 
 /** Objects of the same prototype, so that they compare by what is in them. */
 function plain<T>(value: T): T {
-  return JSON.parse(JSON.stringify(value))
+  return JSON.parse(
+    JSON.stringify(value, (_, inner) => (typeof inner === 'bigint' ? `${inner}n` : inner)),
+  )
 }

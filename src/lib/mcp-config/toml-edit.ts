@@ -6,7 +6,8 @@ import type { JsonFault } from './json-text.ts'
 /** Never the message of the parser: it quotes the line, which may hold a key. */
 export function parseToml(text: string): Result<JsonObject, JsonFault> {
   try {
-    return ok(parse(text, { unsafeKeyBehaviour: 'throw' }))
+    // An integer beyond 2^53 is as good as any in somebody else's settings.
+    return ok(parse(text, { unsafeKeyBehaviour: 'throw', integersAsBigInt: 'asNeeded' }))
   } catch (error) {
     const { line, column } = error instanceof TomlError ? error : { line: 1, column: 1 }
     return fail({ what: 'is no TOML', line, column })

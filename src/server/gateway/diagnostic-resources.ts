@@ -15,6 +15,7 @@ import {
   type ProbeOutcome,
   processDiagnostics,
 } from './diagnostics.ts'
+import type { InstanceEntry } from './instance-directory.ts'
 import type { InstanceRows } from './instance-rows.ts'
 import { isOfType, queryInstances } from './instance-query.ts'
 import type { GatewayLimits } from './limits.ts'
@@ -27,6 +28,7 @@ export interface DiagnosticParts {
   self(): GatewaySelf
   activity(): EndpointActivity
   probeOf(instanceId: string): ProbeOutcome | null
+  whyNotProbed(entry: InstanceEntry): string | null
   /** Milliseconds, by the names under which they are shown. */
   readonly timeouts: Readonly<Record<string, number>>
 }
@@ -42,7 +44,7 @@ export class DiagnosticResources {
   }
 
   readProcess(uri: ResourceUri): readonly Content[] {
-    const { rows, clock, limits, self, probeOf } = this.#parts
+    const { rows, clock, limits, self, probeOf, whyNotProbed } = this.#parts
     const dccType = textParameter(uri, 'dcc_type')
     const all = rows.verbose()
     const { faults } = rows
@@ -58,6 +60,7 @@ export class DiagnosticResources {
         faults,
         entryOf: id => byId.get(id),
         probeOf,
+        whyNotProbed,
       }),
     )
   }

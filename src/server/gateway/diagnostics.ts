@@ -58,6 +58,7 @@ export interface ProcessParts {
   readonly faults: readonly RecordFault[]
   entryOf(instanceId: string): InstanceEntry | undefined
   probeOf(instanceId: string): ProbeOutcome | null
+  whyNotProbed(entry: InstanceEntry): string | null
 }
 
 /** `gateway://diagnostics/process`; the counts are those of the kind of application asked for. */
@@ -138,8 +139,10 @@ export function metricsDiagnostics(
 
 function instanceDiagnostics(instanceId: string, parts: ProcessParts): object {
   const probe = parts.probeOf(instanceId)
+  const entry = parts.entryOf(instanceId)
   return {
-    heartbeat_age_ms: rounded(parts.entryOf(instanceId)?.verdict.heartbeatAgeMs ?? null),
+    heartbeat_age_ms: rounded(entry?.verdict.heartbeatAgeMs ?? null),
+    not_probed: entry === undefined ? null : parts.whyNotProbed(entry),
     probed_at: timeOrNull(probe?.probedMs),
     probe_latency_ms: rounded(probe?.latencyMs ?? null),
     last_error: lastErrorOf(probe),

@@ -13,7 +13,7 @@ import { InstanceRows } from './instance-rows.ts'
 import { EventResources } from './event-resources.ts'
 import type { EventRing } from './event-ring.ts'
 import { GatewayProducer } from './gateway-producer.ts'
-import type { InstanceDirectory } from './instance-directory.ts'
+import type { InstanceDirectory, InstanceEntry } from './instance-directory.ts'
 import { InstanceResources } from './instance-resources.ts'
 import type { GatewayLimits } from './limits.ts'
 
@@ -30,6 +30,8 @@ export interface GatewayParts {
   activity(): EndpointActivity
   /** How the last probe of an instance went; null: it was not probed. */
   probeOf?(instanceId: string): ProbeOutcome | null
+  /** Why an instance is not probed; null: it is. */
+  whyNotProbed?(entry: InstanceEntry): string | null
   readonly clock?: Clock
   readonly timer?: Timer
   readonly log?: Logger
@@ -53,6 +55,7 @@ export function createGatewayResources(parts: GatewayParts): ServedResources & {
           self: () => parts.self(),
           activity: () => parts.activity(),
           probeOf: id => parts.probeOf?.(id) ?? null,
+          whyNotProbed: entry => parts.whyNotProbed?.(entry) ?? null,
           timeouts: timeoutsOf(limits),
         }),
         catalog: catalogResources,

@@ -1,7 +1,7 @@
 import { toRfc3339 } from '../../lib/clock.ts'
 import type { InstanceEntry } from './instance-directory.ts'
 import { safeMetadata } from './safe-metadata.ts'
-import { shownPath, shownText, type ShownLimits } from './shown.ts'
+import { shownPath, shownText, shownUrl, type ShownLimits } from './shown.ts'
 
 export const rowStatuses = [
   'available',
@@ -98,7 +98,7 @@ export function instanceRow(
     version,
     ...addressOf(record.mcpUrl),
     host_pid: record.host.appPid,
-    mcp_url: shownPath(record.mcpUrl, limits),
+    mcp_url: shownUrl(record.mcpUrl, limits),
     source,
     status,
     health: verdict.health,

@@ -123,7 +123,12 @@ function readMcpUrl(
 ): { href: string; isLoopback: boolean } {
   const text = reader.required('mcp_url', reader.text('mcp_url'), '')
   const url = text.length > mostChars ? null : URL.parse(text)
-  if (url === null || (url.protocol !== 'http:' && url.protocol !== 'https:')) {
+  // Escapes make it longer than it was written.
+  if (
+    url === null ||
+    url.href.length > mostChars ||
+    (url.protocol !== 'http:' && url.protocol !== 'https:')
+  ) {
     reader.refuse('mcp_url', `must be an http or https URL of at most ${mostChars} characters`)
     return { href: '', isLoopback: false }
   }

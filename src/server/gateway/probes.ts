@@ -1,7 +1,8 @@
 import type { Clock } from '../../lib/clock.ts'
 import { repeat } from '../../lib/repeat.ts'
+import { type Result, fail } from '../../lib/result.ts'
 import type { Timer } from '../../lib/timer.ts'
-import type { InstanceDirectory, InstanceEntry } from './instance-directory.ts'
+import type { InstanceChange, InstanceDirectory, InstanceEntry } from './instance-directory.ts'
 import type { GatewayLimits } from './limits.ts'
 import { askReady, probeUrl } from './probe-request.ts'
 import type { ProbeFacts } from './verdict.ts'
@@ -50,15 +51,19 @@ export class Probes {
     this.#stops = [
       repeat(timer, limits.probeIntervalMs, async () => this.#askAll()),
       directory.onChange(changes => {
-        for (const change of changes) {
-          if (change.kind === 'gone') this.#results.delete(change.entry.record.instanceId)
-        }
+        for (const change of changes) this.#follow(change)
       }),
     ]
     this.#askAll()
   }
 
-  /** Null: it was not asked yet, or is none to be asked (`probeUrl` says why). */
+  /** Why it is not asked, in a few words for people; null: it is. */
+  whyNot(entry: InstanceEntry): string | null {
+    const url = this.#urlOf(entry)
+    return url.ok ? null : url.failure
+  }
+
+  /** Null: it was not asked yet, or is none to be asked (`whyNot`). */
   of(instanceId: string): ProbeResult | null {
     return this.#results.get(instanceId) ?? null
   }
@@ -80,6 +85,17 @@ export class Probes {
     await Promise.all(this.#running)
   }
 
+  #follow(change: InstanceChange): void {
+    if (!('entry' in change)) return
+    const id = change.entry.record.instanceId
+    const known = this.of(id)
+    if (change.kind === 'gone') this.#results.delete(id)
+    // What it failed to answer before it fell silent is no word about it when it is back.
+    else if (known !== null && !mayAnswer(change.entry)) {
+      this.#results.set(id, { ...known, failuresInARow: 0 })
+    }
+  }
+
   #askAll(): void {
     const failures = ({ record }: InstanceEntry) => this.of(record.instanceId)?.failuresInARow ?? 0
     // Those that keep their asker waiting come last.
@@ -87,18 +103,18 @@ export class Probes {
     for (const entry of entries) {
       const id = entry.record.instanceId
       const url = this.#urlOf(entry)
-      if (url === null || this.#pending.has(id)) continue
+      if (!url.ok || this.#pending.has(id)) continue
       this.#pending.add(id)
-      this.#waiting.push({ id, url })
+      this.#waiting.push({ id, url: url.value })
     }
     this.#askNext()
   }
 
-  #urlOf({ record, verdict }: InstanceEntry): URL | null {
-    if (verdict.health === 'dead' || verdict.health === 'stale') return null
-    const url = probeUrl(record, this.#options.hostname)
-    if (!url.ok || this.#options.isOwn?.(url.value) === true) return null
-    return url.value
+  #urlOf(entry: InstanceEntry): Result<URL, string> {
+    if (!mayAnswer(entry)) return fail(`it is ${entry.verdict.health}`)
+    const url = probeUrl(entry.record, this.#options.hostname)
+    if (!url.ok || this.#options.isOwn?.(url.value) !== true) return url
+    return fail('its address is that of this gateway')
   }
 
   #askNext(): void {
@@ -120,10 +136,11 @@ export class Probes {
     const answer = await askReady(url, { ...this.#options, signal: this.#asking.signal })
     const before = this.of(id)
     // It may have gone meanwhile.
-    if (this.#closed || !directory.entries.some(({ record }) => record.instanceId === id)) return
+    const entry = directory.entries.find(({ record }) => record.instanceId === id)
+    if (this.#closed || entry === undefined) return
     const probedMs = clock.now()
     this.#results.set(id, {
-      failuresInARow: answer.ok ? 0 : (before?.failuresInARow ?? 0) + 1,
+      failuresInARow: answer.ok || !mayAnswer(entry) ? 0 : (before?.failuresInARow ?? 0) + 1,
       latencyMs: answer.ok ? ticks.now() - beganMs : (before?.latencyMs ?? null),
       lastError: answer.ok ? (before?.lastError ?? null) : answer.failure,
       lastErrorMs: answer.ok ? (before?.lastErrorMs ?? null) : probedMs,
@@ -131,4 +148,8 @@ export class Probes {
     })
     for (const listener of this.#listeners) listener(id)
   }
+}
+
+function mayAnswer({ verdict }: InstanceEntry): boolean {
+  return verdict.health !== 'dead' && verdict.health !== 'stale'
 }

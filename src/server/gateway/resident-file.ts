@@ -1,9 +1,12 @@
 import { constants } from 'node:fs'
-import { open, rename, rm, writeFile } from 'node:fs/promises'
+import { open, readdir, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { errnoOf } from '../../lib/errno.ts'
 import { noFollow, noWait, ownUid } from '../../lib/posix.ts'
 import { maxResidentBytes, parseResident, type Resident, residentJson } from './resident.ts'
+
+/** Files that are read: many were killed before that many are there. */
+const maxListed = 256
 
 /**
  * What the gateway on a port wrote of itself into the folder that only this user can change: proof
@@ -42,6 +45,22 @@ export async function readResidentFile(path: string): Promise<Resident | null> {
     if (errnoOf(error) === null) throw error
     return null
   }
+}
+
+const fileName = /^gateway-(\d{1,5})\.json$/
+
+/** Everybody who wrote itself down in the folder, by port; those that were killed, too. */
+export async function listResidents(
+  registryDir: string,
+): Promise<{ readonly port: number; readonly written: Resident }[]> {
+  const names = await readdir(registryDir).catch(() => [])
+  const ports = names.flatMap(name => (fileName.exec(name)?.slice(1) ?? []).map(Number))
+  const found = []
+  for (const port of ports.toSorted((a, b) => a - b).slice(0, maxListed)) {
+    const written = await readResidentFile(residentFile(registryDir, port))
+    if (written !== null) found.push({ port, written })
+  }
+  return found
 }
 
 /** Only its own: the port may have a new gateway. */

@@ -3,7 +3,11 @@ import type { GatewayLimits } from './limits.ts'
 
 export type ShownLimits = Pick<
   GatewayLimits,
-  'maxRecordTextChars' | 'maxRecordSceneChars' | 'maxRecordMetadataBytes' | 'maxRecordDepth'
+  | 'maxRecordTextChars'
+  | 'maxRecordSceneChars'
+  | 'maxRecordUrlChars'
+  | 'maxRecordMetadataBytes'
+  | 'maxRecordDepth'
 >
 
 /**
@@ -14,7 +18,12 @@ export function shownText(text: string, { maxRecordTextChars }: ShownLimits): st
   return cleanText(text, maxRecordTextChars)
 }
 
-/** The same for a path or a URL. */
+/** The same for a path. */
 export function shownPath(text: string, { maxRecordSceneChars }: ShownLimits): string {
   return cleanText(text, maxRecordSceneChars)
+}
+
+/** The same for an address, of which a part would be another address: its bound is its own. */
+export function shownUrl(text: string, { maxRecordUrlChars }: ShownLimits): string {
+  return cleanText(text, maxRecordUrlChars)
 }

@@ -6,7 +6,7 @@ import { rpcCodes, type RpcError } from './errors.ts'
 import { type Inbound, type NotificationMessage, type RequestMessage, isBatch } from './json-rpc.ts'
 import { statelessRpcCodes } from './modern/codes.ts'
 import { metaProblem, missingMeta } from './modern/meta.ts'
-import { isStatelessRevision } from './modern/revisions.ts'
+import { isStatelessRevision, namesStatelessEra } from './modern/revisions.ts'
 
 /** Which era serves a POST. */
 export type Classified =
@@ -22,8 +22,7 @@ const legacy: Classified = Object.freeze({ era: 'legacy' })
  * header only decides for what has no place for that, and must not promise what the body lacks.
  */
 export function classify(headers: IncomingHttpHeaders, inbound: Inbound): Classified {
-  const version = headers['mcp-protocol-version']
-  const named = typeof version === 'string' && isStatelessRevision(version)
+  const named = namesStatelessEra(headers)
   if (isBatch(inbound)) {
     return named || inbound.some(claims)
       ? refuse(undefined, rpcCodes.invalidRequest, 'this protocol version has no batches')

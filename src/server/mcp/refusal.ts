@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { rpcCodes } from './errors.ts'
 import { errorMessage, type JsonText } from './json-text.ts'
-import { isStatelessRevision } from './modern/revisions.ts'
+import { namesStatelessEra } from './modern/revisions.ts'
 
 /**
  * The body of an answer to what was refused before any message of it was read. What is not read
@@ -13,8 +13,7 @@ export function refusalMessage(
   status: number,
   message: string,
 ): JsonText {
-  const version = headers['mcp-protocol-version']
-  if (typeof version !== 'string' || !isStatelessRevision(version)) {
+  if (!namesStatelessEra(headers)) {
     return errorMessage(null, { code: rpcCodes.refused, message })
   }
   const code = status < 500 ? rpcCodes.invalidRequest : rpcCodes.internalError

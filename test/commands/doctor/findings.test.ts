@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { judgeBlender } from '../../../src/commands/doctor/check-adapters.ts'
 import { checkEnvironment } from '../../../src/commands/doctor/check-environment.ts'
+import { judgeGateway } from '../../../src/commands/doctor/check-gateway.ts'
 import { checkNode } from '../../../src/commands/doctor/check-node.ts'
 import { judgePort, type PortState, programName } from '../../../src/commands/doctor/check-ports.ts'
 import { judgePath, type PathFacts } from '../../../src/commands/doctor/check-private-path.ts'
@@ -10,6 +11,8 @@ import {
   reportJson,
   reportText,
 } from '../../../src/commands/doctor/finding.ts'
+import type { Holder } from '../../../src/server/gateway/election-state.ts'
+import { makeResident } from '../../server/gateway/residents.ts'
 
 describe('checkNode', () => {
   const cases: [version: string, platform: string, status: Finding['status']][] = [
@@ -60,6 +63,35 @@ describe('judgePath', () => {
     expect(judgePath(wanted, { ...own, mode: 0o40755 }, 1000).hint).to.equal('chmod 700 /tmp/r')
     const file = { ...own, kind: 'file', mode: 0o100644 } as const
     expect(judgePath({ ...wanted, kind: 'file' }, file, 1000).hint).to.equal('chmod 600 /tmp/r')
+  })
+})
+
+describe('judgeGateway', () => {
+  const resident = makeResident()
+  const cases: [Holder, Finding['status'], told: string][] = [
+    [{ kind: 'nobody' }, 'ok', 'no gateway runs on port 9765'],
+    [{ kind: 'stranger', answer: 'x' }, 'ok', 'no gateway runs on port 9765'],
+    [{ kind: 'silent', resident: null }, 'ok', 'no gateway runs on port 9765'],
+    [{ kind: 'silent', resident }, 'fail', 'answers nothing'],
+    [{ kind: 'gateway', resident }, 'ok', `answers at ${resident.url}`],
+    [
+      { kind: 'gateway', resident: { ...resident, registry: 'another' } },
+      'warn',
+      'another registry folder',
+    ],
+  ]
+  for (const [holder, status, told] of cases) {
+    it(`is ${status} and says: ${told}`, () => {
+      const finding = judgeGateway(holder, resident.registry, 9765)
+      expect(finding).to.include({ check: 'gateway', status })
+      expect(finding.summary).to.contain(told)
+    })
+  }
+
+  it('names the port of one that has another, in what to do, too', () => {
+    const finding = judgeGateway({ kind: 'silent', resident }, resident.registry, 4711)
+    expect(finding.check).to.equal('gateway_4711')
+    expect(finding.hint).to.contain('--port 4711 --replace-unresponsive')
   })
 })
 

@@ -159,6 +159,12 @@ describe('mergeSettings with TOML', () => {
       'added',
       `[a]\r\nb = 1979-05-27\r\n\r\n${table.replaceAll('\n', '\r\n')}`,
     ],
+    [
+      'keeps numbers that JavaScript has not',
+      'a = 9223372036854775807\nb = nan\nc = 0xDEAD\n',
+      'added',
+      `a = 9223372036854775807\nb = nan\nc = 0xDEAD\n\n${table}`,
+    ],
     ['keeps the byte order mark', '\uFEFFa = 1\n', 'added', `\uFEFFa = 1\n\n${table}`],
     [
       'leaves the same entry',

@@ -69,6 +69,7 @@ export function gatewayOver(
     }),
     activity: () => activity,
     probeOf: asked => (asked === id ? probe : null),
+    whyNotProbed: ({ verdict }) => (verdict.health === 'dead' ? 'it is dead' : null),
   })
   const updates: string[] = []
   const lists = { count: 0 }

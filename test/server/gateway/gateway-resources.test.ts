@@ -195,6 +195,7 @@ describe('diagnostics of a gateway', () => {
         'its heartbeat is fresh',
         {
           heartbeat_age_ms: 1200,
+          not_probed: null,
           probed_at: '2026-01-02T03:04:05.678Z',
           probe_latency_ms: 3.1,
           last_error: { message: 'cut', at: '1970-01-01T00:00:00.000Z' },
@@ -202,7 +203,13 @@ describe('diagnostics of a gateway', () => {
       ],
       [
         'ended',
-        { heartbeat_age_ms: null, probed_at: null, probe_latency_ms: null, last_error: null },
+        {
+          heartbeat_age_ms: null,
+          not_probed: 'it is dead',
+          probed_at: null,
+          probe_latency_ms: null,
+          last_error: null,
+        },
       ],
     ])
     expect(payload).to.deep.include({

@@ -139,6 +139,12 @@ describe('hostile texts of a record', () => {
     expect(JSON.stringify(row)).not.to.match(/\\u00|\\n|[\u0000-\u001f\u202a-\u202e\u2028]/)
   })
 
+  it('leave the longest address whole: a part of one leads elsewhere', () => {
+    const mcpUrl = `http://127.0.0.1:1/${'a'.repeat(2029)}`
+    expect(mcpUrl).to.have.length(defaultGatewayLimits.maxRecordUrlChars)
+    expect(compact(entry({ mcpUrl })).mcp_url).to.equal(mcpUrl)
+  })
+
   it('are of a bounded length', () => {
     const huge = 'x'.repeat(1_000_000)
     const row = verbose(

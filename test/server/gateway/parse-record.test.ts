@@ -172,4 +172,10 @@ describe('parseRecord', () => {
       expect(parse({ mcp_url: url })).to.include({ mcpUrl: shown, mcpUrlIsLoopback: isLoopback })
     })
   }
+
+  it('refuses an address that its escapes make too long to be shown whole', () => {
+    const written = `http://127.0.0.1/${'ä'.repeat(1000)}`
+    expect(URL.parse(written)?.href).to.have.length.above(defaultGatewayLimits.maxRecordUrlChars)
+    expect(() => parse({ mcp_url: written })).to.throw(/at most 2048 characters/)
+  })
 })

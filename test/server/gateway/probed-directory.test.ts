@@ -47,6 +47,36 @@ describe('createProbedDirectory', () => {
     expect(ofIt).to.deep.equal([`changed ${id} unhealthy`, `changed ${id} live`])
   })
 
+  it('holds nothing of before against one that is back from silence', async () => {
+    const url = await at.answering((_request, response) => {
+      response.writeHead(503)
+      response.end()
+    })
+    const record = makeRecord({ mcp_url: url })
+    const file = await at.under.register(record)
+    const [other = ''] = await at.open({ records: [{ mcp_url: url }] })
+    const directory = createProbedDirectory({
+      directory: at.under.directory,
+      probes: at.probes,
+      limits: { maxProbeFailures: 2 },
+      log: silentLogger,
+    })
+    const health = () =>
+      directory.entries.find(one => one.record.instanceId === record.instance_id)?.verdict.health
+    let result = await at.resultOf(record.instance_id)
+    at.time.advance(5000)
+    result = await at.resultOf(record.instance_id, result)
+    expect(result.failuresInARow).to.equal(2)
+    expect(health()).to.equal('unhealthy')
+    await at.under.pass(31_000)
+    expect(health()).to.equal('stale')
+    await file.beat()
+    await directory.refresh()
+    expect(health()).to.equal('live')
+    expect(at.probes.of(record.instance_id)?.lastError).to.equal('/readyz answered 503')
+    expect(at.probes.of(other)).to.include({ failuresInARow: 0 })
+  })
+
   it('passes on what the directory below tells, faults too', async () => {
     const [id = ''] = await at.open({ records: [{ mcp_url: 'http://10.0.0.5/mcp' }] })
     const directory = createProbedDirectory({

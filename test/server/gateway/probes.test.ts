@@ -51,6 +51,31 @@ describe('Probes', () => {
     expect(asked).to.deep.equal(['GET /readyz', 'accept', 'host', 'connection'])
   })
 
+  it('says why it does not ask', async () => {
+    const url = await at.answering((_request, response) => void response.end())
+    const own = 'http://127.0.0.1:9765/mcp'
+    const records = [
+      { mcp_url: url },
+      { mcp_url: 'http://169.254.169.254/latest' },
+      { hostname: 'elsewhere' },
+      { mcp_url: own },
+    ]
+    const ids = await at.open({ records, isOwn: ({ port }) => port === '9765' })
+    const whyNot = () =>
+      ids.map(id => {
+        const found = at.under.directory.entries.find(each => each.record.instanceId === id)
+        return found === undefined ? 'gone' : at.probes.whyNot(found)
+      })
+    expect(whyNot()).to.deep.equal([
+      null,
+      'its address is not one of this machine alone',
+      'it runs on another machine',
+      'its address is that of this gateway',
+    ])
+    await at.under.pass(31_000)
+    expect(whyNot()).to.deep.equal(Array(4).fill('it is stale'))
+  })
+
   it('takes localhost for this machine, and asks no resolver', async () => {
     const url = await at.answering((_request, response) => void response.end())
     const { lookup } = dns

@@ -22,9 +22,10 @@ import type { RequestNotes } from '../request-notes.ts'
 import { sendAnswer, sendJson, sendRefusal } from '../send.ts'
 import { answerBatch } from './batch.ts'
 import { sessionCodes } from './codes.ts'
+import { findSession } from './find-session.ts'
 import { initializeResult, parseInitialize } from './initialize.ts'
 import type { MethodTable } from './methods.ts'
-import { allowsBatches, isSessionRevision, sessionRevisions } from './revisions.ts'
+import { allowsBatches } from './revisions.ts'
 import type { Session, Sessions } from './sessions.ts'
 import { sessionShape } from './stream-shape.ts'
 
@@ -191,28 +192,11 @@ export class SessionEndpoint {
 
   /** The session of a request, or null after the request was refused. */
   #session(req: IncomingMessage, res: ServerResponse, notes: RequestNotes): Session | null {
-    const id = req.headers['mcp-session-id']
-    if (typeof id !== 'string' || id === '') {
-      this.#refuse(
-        res,
-        400,
-        rpcCodes.refused,
-        'the Mcp-Session-Id header is missing: initialize first',
-      )
-      return null
-    }
-    const version = req.headers['mcp-protocol-version']
-    if (version !== undefined && !(typeof version === 'string' && isSessionRevision(version))) {
-      const message = `unsupported MCP-Protocol-Version; supported: ${sessionRevisions.join(', ')}`
-      this.#refuse(res, 400, rpcCodes.refused, message)
-      return null
-    }
-    const session = this.#parts.sessions.find(id, notes.principal)
-    if (session === null) {
-      const message = 'session not found: it ended or never was; initialize again'
-      this.#refuse(res, 404, rpcCodes.sessionNotFound, message)
-    }
-    return session
+    const found = findSession(req.headers, notes.principal, this.#parts.sessions)
+    if (found.ok) return found.value
+    const { status, code, message } = found.failure
+    this.#refuse(res, status, code, message)
+    return null
   }
 
   #refuse(

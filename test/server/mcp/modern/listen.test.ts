@@ -7,6 +7,7 @@ import { McpHttpServer } from '../../../../src/server/mcp-http-server.ts'
 import { AuditLog } from '../../../../src/server/resources/audit-log.ts'
 import { SessionEventBuffer } from '../../../../src/server/resources/session-event-buffer.ts'
 import { type Events, startServer, type TestServer } from '../../../helpers/mcp.ts'
+import { until } from '../../../e2e/until.ts'
 import { callStateless, listenStateless } from '../../../helpers/stateless.ts'
 
 const subscriptionId = 'io.modelcontextprotocol/subscriptionId'
@@ -56,6 +57,12 @@ describe('a listen stream', () => {
     expect([status, json.id]).to.deep.equal([200, id])
     return json.error
   }
+
+  const isTaken = (notifications: unknown) =>
+    listen(notifications).then(
+      () => true,
+      () => false,
+    )
 
   const filters: [asked: object, honoured: object][] = [
     [{}, {}],
@@ -209,7 +216,7 @@ describe('a listen stream', () => {
     const error = await refused({})
     expect([error.code, error.data.reason]).to.deep.equal([-32603, 'listen_limit'])
     first.close()
-    await eventually(() => listen({}))
+    await until(() => isTaken({}), 'room for a stream')
   })
 
   it('is refused beyond the subscriptions of the server, and then holds none', async () => {
@@ -219,21 +226,21 @@ describe('a listen stream', () => {
     expect([error.code, error.data.reason]).to.deep.equal([-32603, 'subscription_limit'])
     await listen({ resourceSubscriptions: ['test://1', 'test://2'] })
     first.close()
-    await eventually(() => listen(all))
+    await until(() => isTaken(all), 'room for subscriptions')
   })
 
   it('gets a comment now and then', async () => {
     const events = await listen({})
     let text = ''
     events.response.on('data', (part: string) => (text += part))
-    await eventually(() => expect(text).to.include(':\n\n'))
+    await until(() => text.includes(':\n\n'), 'a comment')
   })
 
   it('is in the access log by its method, once it is over', async () => {
     const events = await listen({})
     expect(entries).to.have.length(0)
     events.close()
-    await eventually(() => expect(entries).to.have.length(1))
+    await until(() => entries.length === 1, 'the entry')
     expect(entries[0]).to.include({ method: 'POST', rpc: 'subscriptions/listen', status: 200 })
   })
 
@@ -286,17 +293,3 @@ describe('a listen stream', () => {
     }
   })
 })
-
-/** Tries again until it works, for 10 s at most. */
-async function eventually(attempt: () => unknown): Promise<void> {
-  const deadline = Date.now() + 10_000
-  for (;;) {
-    try {
-      await attempt()
-      return
-    } catch (error) {
-      if (Date.now() > deadline) throw error
-      await new Promise(resolve => setTimeout(resolve, 10))
-    }
-  }
-}

@@ -2,6 +2,7 @@ import { connect } from 'node:net'
 import { once } from 'node:events'
 import { request } from 'node:http'
 import { expect } from 'chai'
+import type { AccessEntry } from '../../../../src/lib/access-entry.ts'
 import { silentLogger } from '../../../../src/lib/logger.ts'
 import { openPolicy } from '../../../../src/server/http/authentication.ts'
 import { HeldAnswers } from '../../../../src/server/mcp/held-answers.ts'
@@ -121,22 +122,33 @@ describe('a client that reaches a limit of its own', () => {
 
 describe('a slow decision about a caller', () => {
   it('leaves no stream for a client that did not wait for it', async () => {
-    const slow = async () => {
-      await new Promise(resolve => setTimeout(resolve, 60))
+    const asked = Promise.withResolvers<void>()
+    const decided = Promise.withResolvers<void>()
+    const gone = Promise.withResolvers<void>()
+    let isSlow = false
+    const authenticate = async () => {
+      if (isSlow) {
+        isSlow = false
+        asked.resolve()
+        await decided.promise
+      }
       return openPolicy.authenticate({})
     }
+    const accessLog = ({ method }: AccessEntry) => void (method === 'GET' && gone.resolve())
     const limits = { maxSessions: 1 }
-    const running = await startServer({ limits }, { auth: { authenticate: slow } })
+    const running = await startServer({ limits }, { auth: { authenticate }, accessLog })
     try {
       const session = await RawSession.open(running.url)
+      isSlow = true
       const left = request(running.url, {
         headers: { ...session.headers, Accept: 'text/event-stream' },
       })
       left.on('error', () => {})
       left.end()
-      await new Promise(resolve => setTimeout(resolve, 20))
+      await asked.promise
       left.destroy()
-      await new Promise(resolve => setTimeout(resolve, 150))
+      await gone.promise
+      decided.resolve()
       const { status } = await ask(running.url, {
         method: 'POST',
         headers: postHeaders,
