@@ -118,7 +118,7 @@ export async function explainPort(error: unknown): Promise<never> {
   if (error.data?.holder !== undefined) throw error
   const port = error.data?.port
   const holder = typeof port === 'number' ? await findPortHolder(port) : null
-  const by = holder === null ? 'another program' : `process ${holder.pid} (${holder.command})`
+  const by = holder === null ? 'another program' : `process ${holder.pid} (${holder.program})`
   throw new ServiceError('port_in_use', `port ${String(port)} is taken by ${by}`, {
     cause: error,
     hint: 'stop it, choose another --port, or let --port 0 pick a free one',

@@ -1,14 +1,17 @@
 import { readFile, readdir, readlink } from 'node:fs/promises'
+import { basename } from 'node:path'
+import { cleanText } from './clean-text.ts'
 
 export interface PortHolder {
   readonly pid: number
-  /** The command line, shortened. */
-  readonly command: string
+  /** Its name, without arguments: any of them may be a secret. */
+  readonly program: string
 }
 
 /** Processes looked at before giving up. */
 const maxProcesses = 4096
-const maxCommandChars = 60
+const maxProgramChars = 60
+const interpreter = /^(node|python[\d.]*|ruby|perl|java|bun|deno|sh|bash)$/
 
 /**
  * The process that listens on a local TCP port; null when it cannot be found (another user's
@@ -22,7 +25,7 @@ export async function findPortHolder(port: number): Promise<PortHolder | null> {
   const pids = (await readdir('/proc')).filter(name => /^\d+$/.test(name))
   for (const pid of pids.slice(-maxProcesses)) {
     if (!(await holdsSocket(pid, inodes))) continue
-    return { pid: Number(pid), command: commandLine(await readText(`/proc/${pid}/cmdline`)) }
+    return { pid: Number(pid), program: programName(await readText(`/proc/${pid}/cmdline`)) }
   }
   return null
 }
@@ -49,10 +52,15 @@ async function holdsSocket(pid: string, inodes: ReadonlySet<string>): Promise<bo
   return false
 }
 
-function commandLine(raw: string): string {
-  const words = raw.split('\0').filter(word => word !== '')
-  const text = words.join(' ').replace(/[\x00-\x1f\x7f-\x9f]/g, '?')
-  return text.length > maxCommandChars ? `${text.slice(0, maxCommandChars)}…` : text
+/** From the words of `/proc/<pid>/cmdline`: the program, or what its interpreter runs. */
+export function programName(commandLine: string): string {
+  // A program that names itself (`process.title`) leaves one text with spaces.
+  const [program = '', ...words] = commandLine.split(/[\0 ]/)
+  const name = basename(program)
+  const script = words.find(word => word !== '' && !word.startsWith('-'))
+  const shown =
+    interpreter.test(name) && script !== undefined ? `${name} ${basename(script)}` : name
+  return cleanText(shown, maxProgramChars) || 'a program without a name'
 }
 
 async function readText(path: string): Promise<string> {

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
-import { findPortHolder, listeningInodes } from '../../src/lib/port-holder.ts'
+import { findPortHolder, listeningInodes, programName } from '../../src/lib/port-holder.ts'
 import { skipBecause } from '../helpers/skip.ts'
 
 const table = `  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
@@ -25,9 +25,26 @@ describe('findPortHolder', () => {
     const port = typeof address === 'object' && address !== null ? address.port : 0
     const holder = await findPortHolder(port)
     expect(holder?.pid).to.equal(process.pid)
-    expect(holder?.command).to.contain('mocha')
+    expect(holder?.program).to.contain('mocha')
     server.close()
     await once(server, 'close')
     expect(await findPortHolder(port)).to.equal(null)
   })
+})
+
+describe('programName', () => {
+  const cases: [string, string][] = [
+    ['service-cli', 'service-cli'],
+    ['/usr/sbin/nginx -c /etc/secret', 'nginx'],
+    ['/usr/bin/node --inspect /srv/app.js --token abc', 'node app.js'],
+    ['python3.12 -m http.server 8765', 'python3.12 http.server'],
+    ['vault --token=hvs.abc', 'vault'],
+    ['/usr/bin/node\0/srv/app.js\0--token\0abc\0', 'node app.js'],
+    ['node', 'node'],
+    ['', 'a program without a name'],
+    ['\u001b[2Jevil', 'evil'],
+  ]
+  for (const [line, name] of cases) {
+    it(`shows ${JSON.stringify(line)} as ${name}`, () => expect(programName(line)).to.equal(name))
+  }
 })

@@ -1,6 +1,4 @@
 import { connect } from 'node:net'
-import { basename } from 'node:path'
-import { cleanText } from '../../lib/clean-text.ts'
 import { findPortHolder } from '../../lib/port-holder.ts'
 import type { Finding } from './finding.ts'
 
@@ -61,22 +59,9 @@ export async function readPort(
   const holder = await findPortHolder(port)
   if (holder === null)
     return (await takesConnections(port)) ? { kind: 'unknown' } : { kind: 'free' }
-  const { pid } = holder
-  const command = programName(holder.command)
+  const { pid, program: command } = holder
   const own = ownOf(pid) ?? (command === 'service-cli' ? 'service-cli' : null)
   return { kind: 'held', pid, command, own }
-}
-
-const interpreter = /^(node|python[\d.]*|ruby|perl|java|bun|deno|sh|bash)$/
-
-/** The program's name without its arguments, any of which may be a secret. */
-export function programName(commandLine: string): string {
-  const [program = '', ...words] = commandLine.split(' ')
-  const name = basename(program)
-  const script = words.find(word => word !== '' && !word.startsWith('-'))
-  const shown =
-    interpreter.test(name) && script !== undefined ? `${name} ${basename(script)}` : name
-  return cleanText(shown, 60) || 'a program without a name'
 }
 
 const connectMs = 1000

@@ -70,6 +70,8 @@ function readMembers(
   const reader = new MemberReader(members, '', 'pass')
   const mostText = limits.maxRecordTextChars
   const dccType = readName(reader, 'dcc_type', mostText)
+  // Events of the gateway's own carry such a name.
+  if (dccType.startsWith('__')) reader.refuse('dcc_type', 'must not begin with "__"')
   const hostname = readName(reader, 'hostname', mostText)
   const mcpUrl = readMcpUrl(reader, limits.maxRecordUrlChars)
   const metadata = reader.any('metadata') ?? {}

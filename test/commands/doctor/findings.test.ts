@@ -3,7 +3,7 @@ import { judgeBlender } from '../../../src/commands/doctor/check-adapters.ts'
 import { checkEnvironment } from '../../../src/commands/doctor/check-environment.ts'
 import { judgeGateway } from '../../../src/commands/doctor/check-gateway.ts'
 import { checkNode } from '../../../src/commands/doctor/check-node.ts'
-import { judgePort, type PortState, programName } from '../../../src/commands/doctor/check-ports.ts'
+import { judgePort, type PortState } from '../../../src/commands/doctor/check-ports.ts'
 import { judgePath, type PathFacts } from '../../../src/commands/doctor/check-private-path.ts'
 import {
   anyFailed,
@@ -113,22 +113,6 @@ describe('judgePort', () => {
       expect(finding.status).to.equal(status)
       expect(finding.summary).to.contain('port 9765 (gateway)').and.contain(told)
     })
-  }
-})
-
-describe('programName', () => {
-  const cases: [string, string][] = [
-    ['service-cli', 'service-cli'],
-    ['/usr/sbin/nginx -c /etc/secret', 'nginx'],
-    ['/usr/bin/node --inspect /srv/app.js --token abc', 'node app.js'],
-    ['python3.12 -m http.server 8765', 'python3.12 http.server'],
-    ['vault --token=hvs.abc', 'vault'],
-    ['node', 'node'],
-    ['', 'a program without a name'],
-    ['\u001b[2Jevil', 'evil'],
-  ]
-  for (const [line, name] of cases) {
-    it(`shows ${JSON.stringify(line)} as ${name}`, () => expect(programName(line)).to.equal(name))
   }
 })
 

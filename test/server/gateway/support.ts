@@ -75,6 +75,7 @@ export function badRecords(id: string): readonly [what: string, text: string, re
     ['an invisible kind', wrong({ dcc_type: '\u202e\u2066' }), '/dcc_type'],
     ['a kind of two lines', wrong({ dcc_type: 'a\nb' }), '/dcc_type'],
     ['a kind that is a list', wrong({ dcc_type: ['blender'] }), '/dcc_type'],
+    ["the gateway's own kind", wrong({ dcc_type: '__gateway__' }), 'must not begin with'],
     ['an endless kind', wrong({ dcc_type: 'x'.repeat(300) }), '/dcc_type'],
     ['no host name', wrong({ hostname: undefined }), '/hostname is required'],
     ['a pid of all processes', wrong({ pid: -1 }), '/pid'],
