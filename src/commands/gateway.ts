@@ -1,6 +1,7 @@
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../lib/cli/base-command.ts'
 import type { LogLevel } from '../lib/cli/log-level.ts'
+import { defaultPorts } from './default-ports.ts'
 import { readGatewaySettings } from './gateway-settings.ts'
 import { addressFlags, keyFlags, runFlags } from './server-flags.ts'
 
@@ -37,7 +38,7 @@ Environment: SERVICE_MCP_API_KEY (the key that clients must present), SERVICE_RE
 
   static override flags = {
     ...addressFlags({
-      port: 9765,
+      port: defaultPorts.gateway,
       server: 'gateway',
       publicUrl: 'address clients use when it is not the one listened on (behind a proxy)',
     }),

@@ -2,6 +2,7 @@ import { checkSecretText } from '../lib/secret-file.ts'
 import type { GatewayLimits } from '../server/gateway/limits.ts'
 import type { ServeOptions } from '../server/serve-options.ts'
 import { usage } from './address-flags.ts'
+import { defaultPorts } from './default-ports.ts'
 import { readServerLimits } from './gateway-settings.ts'
 import {
   type AddressFlags,
@@ -29,8 +30,6 @@ export interface ServeFlags extends AddressFlags, KeyFlags {
 export type ServeSettings = Omit<ServeOptions, 'log' | 'accessLog'>
 
 const maxNameChars = 200
-
-const defaultGatewayPort = 9765
 
 /**
  * Flags and environment as checked settings. Throws `usage_invalid` naming the flag, or
@@ -70,7 +69,7 @@ function readGateway(
   flags: ServeFlags,
   limits: Partial<GatewayLimits>,
 ): Required<ServeOptions>['gateway'] | null {
-  const { gateway = false, 'gateway-port': port = defaultGatewayPort } = flags
+  const { gateway = false, 'gateway-port': port = defaultPorts.gateway } = flags
   if (gateway) return { port, limits }
   if (flags['gateway-port'] !== undefined) {
     throw usage('--gateway-port is for --gateway', 'add --gateway')

@@ -1,6 +1,7 @@
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../lib/cli/base-command.ts'
 import type { LogLevel } from '../lib/cli/log-level.ts'
+import { defaultPorts } from './default-ports.ts'
 import { readServeSettings } from './serve-settings.ts'
 import { addressFlags, keyFlags, runFlags } from './server-flags.ts'
 import { readServeStdioSettings } from './stdio/serve-settings.ts'
@@ -44,7 +45,7 @@ token that the application presents; without it one is made for each run), SERVI
 
   static override flags = {
     ...addressFlags({
-      port: 8765,
+      port: defaultPorts.serve,
       server: 'server',
       publicUrl: 'address clients use when it is not the one listened on (behind a proxy)',
     }),
@@ -86,7 +87,7 @@ token that the application presents; without it one is made for each run), SERVI
       default: false,
     }),
     'gateway-port': Flags.integer({
-      description: 'TCP port of the gateway, with --gateway [default: 9765]',
+      description: `TCP port of the gateway, with --gateway [default: ${defaultPorts.gateway}]`,
       helpValue: 'PORT',
       min: 1,
       max: 65_535,

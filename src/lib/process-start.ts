@@ -10,6 +10,11 @@ export interface ProcessStat {
   readonly ended: boolean
 }
 
+/** 0 and negative numbers are process groups, not processes. */
+export function isPid(value: unknown): value is number {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value > 0
+}
+
 /** `starttime` is the 22nd field of proc_pid_stat(5), the 19th after the state. */
 const fieldsToStart = 19
 

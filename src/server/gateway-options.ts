@@ -35,7 +35,7 @@ export interface GatewayOptions {
   gatewayLimits?: Partial<GatewayLimits>
 }
 
-/** One piece of news of the contest for the port. Member names are those on the wire. */
+/** One piece of news of the election. Member names are those on the wire. */
 export interface ElectionLine {
   readonly event:
     | 'standby'

@@ -8,12 +8,12 @@ import type { Logger } from '../lib/logger.ts'
 import { processStart } from '../lib/process-start.ts'
 import { createListener } from './app.ts'
 import { DeferredEndpoint } from './deferred-endpoint.ts'
-import { contestPort } from './gateway-contest.ts'
-import { openOffice } from './gateway-office.ts'
+import { assembleGateway } from './gateway-assembly.ts'
+import { winPort } from './gateway-election.ts'
 import type { GatewayHandle, GatewayOptions } from './gateway-options.ts'
-import { CatalogFile } from './gateway/catalog/catalog-file.ts'
+import { CatalogFile, type CatalogFileLimits } from './gateway/catalog/catalog-file.ts'
 import type { ElectionNews } from './gateway/election.ts'
-import { type OfficeNews, type Reporter, reportOf } from './gateway/election-report.ts'
+import { type PortNews, type Reporter, reportOf } from './gateway/election-report.ts'
 import { EventRing } from './gateway/event-ring.ts'
 import { resolveGatewayLimits } from './gateway/limits.ts'
 import { registryMark, type Resident } from './gateway/resident.ts'
@@ -50,17 +50,12 @@ export async function startGateway(
   const registry = registryMark(await realpath(registryDir))
   const allLimits = { ...limits, ...gatewayLimits }
   // Before the election: whoever stands by must not fail when it is needed.
-  const catalog = await CatalogFile.open({
-    path: options.catalog ?? bundledCatalog,
-    source: options.catalog === undefined ? 'bundled' : 'file',
-    limits: allLimits,
-    log,
-  })
+  const catalog = await openCatalog(options.catalog, allLimits, log)
   cancelled.throwIfAborted()
 
   const instanceId = randomUUID()
   const ring = new EventRing(gatewayLimits)
-  const tell = (news: ElectionNews | OfficeNews, by: Reporter): void => {
+  const tell = (news: ElectionNews | PortNews, by: Reporter): void => {
     const report = reportOf(news, by)
     ring.record(report.entry)
     log[report.level](report.fields, report.message)
@@ -72,7 +67,7 @@ export async function startGateway(
   let resident: Resident | null = null
   const listener = createGatewayListener(options, limits, mcp, () => resident)
   const candidate = { instanceId, port: options.port, registry }
-  const { won: listening, from } = await contestPort({
+  const { won: listening, from } = await winPort({
     options,
     limits: gatewayLimits,
     registryDir,
@@ -89,11 +84,7 @@ export async function startGateway(
   const by = { ...candidate, port }
   const base = options.publicUrl?.replace(/\/+$/, '') ?? localBase(options.host, port)
   const url = `${base}/mcp`
-  resident = {
-    ...{ instanceId, version, url, registry, pid: process.pid },
-    pidStart: await processStart(process.pid),
-    startedAt: toRfc3339(startedMs),
-  }
+  resident = await describeSelf({ instanceId, url, registry, startedMs })
   const file = residentFile(registryDir, port)
   // Whoever yields takes it away first.
   const yielded = (await readResidentFile(file))?.instanceId !== from?.instanceId
@@ -101,7 +92,7 @@ export async function startGateway(
   await writeDown(file, resident, log)
   opened.defer(() => removeResidentFile(file, instanceId))
 
-  const office = await openOffice({
+  const assembled = await assembleGateway({
     instancesDir: instances,
     catalog,
     self: { host: options.host, port, mcpUrl: url, startedMs },
@@ -109,8 +100,8 @@ export async function startGateway(
     limits: allLimits,
     log,
   })
-  opened.defer(() => office.close())
-  mcp.open(office.endpoint)
+  opened.defer(() => assembled.close())
+  mcp.open(assembled.endpoint)
   // Others may have the port before anything else here has ended.
   opened.defer(stopListening)
   opened.defer(() => {
@@ -118,6 +109,29 @@ export async function startGateway(
     return removeResidentFile(file, instanceId)
   })
   return handleOf({ url, port, instanceId, registryDir }, opened.move())
+}
+
+function openCatalog(
+  path: string | undefined,
+  limits: CatalogFileLimits,
+  log: Logger,
+): Promise<CatalogFile> {
+  return path === undefined
+    ? CatalogFile.open({ path: bundledCatalog, source: 'bundled', limits, log })
+    : CatalogFile.open({ path, source: 'file', limits, log })
+}
+
+async function describeSelf({
+  startedMs,
+  ...facts
+}: Pick<Resident, 'instanceId' | 'url' | 'registry'> & { startedMs: number }): Promise<Resident> {
+  return {
+    ...facts,
+    version,
+    pid: process.pid,
+    pidStart: await processStart(process.pid),
+    startedAt: toRfc3339(startedMs),
+  }
 }
 
 function createGatewayListener(

@@ -99,17 +99,28 @@ describe('service-cli over stdio', function () {
     })
   }
 
-  it('lets SDK v2 speak 2026-07-28', async () => {
-    const server = await serve()
-    const { client } = await connectV2(
-      { versionNegotiation: { mode: 'auto' } },
-      'connect',
-      server.url,
-    )
-    const { getProtocolEra } = client as unknown as { getProtocolEra(): string }
+  it('lets SDK v2 speak 2026-07-28, over a restart of the server', async () => {
+    const first = await serve()
+    const modern = { versionNegotiation: { mode: 'auto' } }
+    const { client, updates } = await connectV2(modern, 'connect')
+    const { getProtocolEra, listen } = client as unknown as {
+      getProtocolEra(): string
+      listen(filter: object): Promise<{ closed: Promise<string> }>
+    }
     expect(getProtocolEra.call(client)).to.equal('modern')
-    await server.post('scene', { objects: ['Cube'] })
+    const subscription = await listen.call(client, { resourceSubscriptions: ['scene://current'] })
+    await first.post('scene', { objects: ['Cube'] })
+    await updates.until('scene://current', 1)
     expect((await readJson(client, 'scene://current')).objects).to.deep.equal(['Cube'])
+    first.signal('SIGTERM')
+    await first.exited
+    const second = await serve()
+    await updates.until('scene://current', 2, 20_000)
+    await second.post('scene', { objects: [] })
+    await updates.until('scene://current', 3)
+    expect((await readJson(client, 'scene://current')).objects).to.deep.equal([])
+    const open = await Promise.race([subscription.closed, Promise.resolve('open')])
+    expect(open).to.equal('open')
   })
 
   it('goes on when the server is killed and comes back on another port', async () => {
@@ -255,6 +266,26 @@ describe('service-cli over stdio', function () {
       await until(() => server.output().stderr.includes(told), 'the farewell')
     })
   }
+
+  it('ends when its client reads no more, and when it is told to while that does not read', async () => {
+    const gone = start('serve', '--stdio')
+    gone.send(hello)
+    await answered(gone, 1)
+    gone.child.stdout?.destroy()
+    gone.child.stdin?.write('what needs an answer\n')
+    expect(await exitOf(gone.child)).to.equal(0)
+
+    const stuck = start('serve', '--stdio', '--limit', 'stdio.maxWaitingMessages=10')
+    stuck.child.stdin?.on('error', () => {})
+    stuck.send(hello)
+    await answered(stuck, 1)
+    stuck.child.stdout?.pause()
+    stuck.child.stdin?.write('what needs an answer\n'.repeat(50_000))
+    const blocked = () => (stuck.child.stdin?.writableLength ?? 0) > 0
+    await until(blocked, 'the client to wait')
+    stuck.child.kill('SIGTERM')
+    expect(await exitOf(stuck.child)).to.equal(0)
+  })
 
   it('ends with 5 and writes nothing to stdout when nothing runs', async () => {
     const ended = await runProgram(['connect', '--registry-dir', folder])

@@ -1,10 +1,12 @@
-import { isLoopback } from '../../lib/address.ts'
+import { isLoopback, withoutBrackets } from '../../lib/address.ts'
 import { processStart } from '../../lib/process-start.ts'
-import { gatewayPort } from './check-ports.ts'
+import { defaultPorts } from '../default-ports.ts'
 import type { Finding } from './finding.ts'
 
 type Resident = import('../../server/gateway/resident.ts').Resident
 type Holder = import('../../server/gateway/election-state.ts').Holder
+
+const { gateway: gatewayPort } = defaultPorts
 
 /** What a look at the gateway's port found; `registry` is the mark of the folder that is examined. */
 export function judgeGateway(holder: Holder, registry: string, port: number): Finding {
@@ -87,6 +89,6 @@ function localAt(port: number): string {
 /** Where it listens; its URL may be that of a proxy. */
 function baseOf({ url }: Resident, port: number): string {
   const { protocol, hostname, port: shown, origin } = new URL(url)
-  const isOwn = isLoopback(hostname.replace(/^\[|\]$/g, '')) && Number(shown) === port
+  const isOwn = isLoopback(withoutBrackets(hostname)) && Number(shown) === port
   return isOwn && protocol === 'http:' ? origin : localAt(port)
 }

@@ -1,5 +1,6 @@
 import { connect } from 'node:net'
 import { findPortHolder } from '../../lib/port-holder.ts'
+import { defaultPorts } from '../default-ports.ts'
 import type { Finding } from './finding.ts'
 
 /** A port that a command takes unless it is told another. */
@@ -8,12 +9,9 @@ export interface KnownPort {
   readonly command: string
 }
 
-export const gatewayPort = 9765
-export const knownPorts: readonly KnownPort[] = [
-  { port: 8765, command: 'serve' },
-  { port: gatewayPort, command: 'gateway' },
-  { port: 8780, command: 'registry' },
-]
+export const knownPorts: readonly KnownPort[] = Object.entries(defaultPorts).map(
+  ([command, port]) => ({ port, command }),
+)
 
 /** Who has a port. */
 export type PortState =

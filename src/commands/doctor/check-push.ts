@@ -27,8 +27,7 @@ export async function checkOwnPush(
         const startedMs = performance.now()
         server.setScene({ doctor: 'was here' })
         await updated
-        const tookMs = Math.round((performance.now() - startedMs) * 10) / 10
-        const summary = `push works: a change reached a client in ${tookMs} ms`
+        const summary = `push works: a change reached a client in ${msSince(startedMs)} ms`
         return { check, status: 'ok', summary }
       } finally {
         await session.close()
@@ -110,6 +109,10 @@ async function timeReady(url: string): Promise<number> {
   })
   await answer.body?.cancel()
   if (!answer.ok) throw new SessionFailure(`it is not ready (HTTP ${answer.status})`, answer.status)
+  return msSince(startedMs)
+}
+
+function msSince(startedMs: number): number {
   return Math.round((performance.now() - startedMs) * 10) / 10
 }
 

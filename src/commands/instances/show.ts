@@ -36,7 +36,7 @@ function readQuery({ dccType, status, all }: InstancesSettings, local: Local): L
   const known = status === undefined ? undefined : local.parseStatus(status)
   if (known === null) {
     const names = local.rowStatuses.join(', ')
-    throw usage(`--status ${status} is none of them`, `write one of ${names}`)
+    throw usage(`--status ${status} is not a status of an instance`, `it is one of ${names}`)
   }
   return { dccType, status: known, dead: all || known === 'dead' }
 }

@@ -2,6 +2,7 @@ import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../../lib/cli/base-command.ts'
 import type { LogLevel } from '../../lib/cli/log-level.ts'
 import { registrationModes } from '../../lib/registry/registration-mode.ts'
+import { defaultPorts } from '../default-ports.ts'
 import { addressFlags, runFlags } from '../server-flags.ts'
 import { readRegistrySettings } from './settings.ts'
 
@@ -29,7 +30,7 @@ accounts need an invitation, and passwords that everybody tries first are refuse
 
   static override flags = {
     ...addressFlags({
-      port: 8780,
+      port: defaultPorts.registry,
       server: 'registry',
       publicUrl: 'address clients use when it is not the one listened on; names the issuer',
     }),

@@ -89,6 +89,7 @@ export async function runConnect(
   } finally {
     await stdio.close()
   }
+  stdio.leave()
 }
 
 function endpointUrl(word: string): URL {

@@ -14,6 +14,11 @@ export interface Stdio {
   bridge(parts: Pick<BridgeParts, 'locate' | 'key' | 'limits' | 'env'>): Promise<void>
   /** Lets the log out. */
   close(): Promise<void>
+  /**
+   * The end of all: ends the process with 0 when the client has not read what it was sent, because
+   * the program would wait for that as for any reader of its output.
+   */
+  leave(): void
 }
 
 /** Log lines still waiting at the end get this long to leave. */
@@ -44,6 +49,9 @@ export function openStdio(level: LogLevel): Stdio {
     async close() {
       await log.flush(flushMs)
       signals.dispose()
+    },
+    leave() {
+      if (process.stdout.writableLength > 0) process.exit(0)
     },
   }
 }

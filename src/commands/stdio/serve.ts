@@ -46,6 +46,7 @@ export async function runServeStdio(
     await place.stop()
     await stdio.close()
   }
+  stdio.leave()
 }
 
 function createPlace(

@@ -1,6 +1,7 @@
 import { isLoopback, withoutBrackets } from '../address.ts'
 import { parseRfc3339 } from '../clock.ts'
 import type { JsonObject } from '../json.ts'
+import { isPid } from '../process-start.ts'
 import type { RecordFile } from './record-files.ts'
 
 /** A `serve` as its record describes it to a client of this machine. */
@@ -61,10 +62,6 @@ function httpUrl(value: unknown): URL | null {
   const url = new URL(value)
   if (url.protocol !== 'http:' && url.protocol !== 'https:') return null
   return url.username === '' && url.password === '' ? url : null
-}
-
-function isPid(value: unknown): value is number {
-  return typeof value === 'number' && Number.isSafeInteger(value) && value > 0
 }
 
 function text(value: unknown): string | null {

@@ -1,4 +1,5 @@
 import { isJsonObject, parseJson } from '../json.ts'
+import { isPid } from '../process-start.ts'
 
 /** What a record says about the process that wrote it. */
 export interface Owner {
@@ -24,7 +25,6 @@ export function parseOwner(text: string, instanceId: string): Owner | null {
   const { schema_version, instance_id, pid, pid_start, hostname } = parsed.value
   if (schema_version !== 1 || instance_id !== instanceId || typeof hostname !== 'string')
     return null
-  // 0 and negative numbers are process groups, not processes.
-  if (!Number.isSafeInteger(pid) || typeof pid !== 'number' || pid <= 0) return null
+  if (!isPid(pid)) return null
   return { pid, pidStart: typeof pid_start === 'string' ? pid_start : null, hostname }
 }

@@ -5,10 +5,11 @@ export type Selection =
   | { readonly kind: 'one'; readonly instance: Instance }
   | { readonly kind: 'none' }
   | { readonly kind: 'several'; readonly instances: readonly Instance[] }
-  /** A prefix of an id this short names by accident. */
+  /** Fewer than `minPrefixChars` digits of an id. */
   | { readonly kind: 'too_short' }
 
-const minPrefixChars = 4
+/** A shorter beginning of an id names by accident. */
+export const minPrefixChars = 4
 
 /**
  * The instance whose id is or begins with `word` (hyphens and case do not count), or that is the
@@ -54,6 +55,7 @@ function only(instances: readonly Instance[]): Selection {
   return instances.length === 1 ? { kind: 'one', instance } : { kind: 'several', instances }
 }
 
-function plainId(text: string): string {
+/** As ids are compared: hyphens and case do not count. */
+export function plainId(text: string): string {
   return text.toLowerCase().replaceAll('-', '')
 }

@@ -44,18 +44,23 @@ export async function runBridge(parts: BridgeParts, stop: AbortSignal): Promise<
     keyed: key !== null,
   }
   const conversation = new Conversation(context, parts.locate)
-  const stopped = new Promise<void>(resolve => {
-    if (stop.aborted) resolve()
-    stop.addEventListener('abort', () => resolve(), { once: true })
-    void context.output.closed.then(resolve)
-  })
-  void stopped.then(() => input.destroy())
+  const stopped = new AbortController()
+  const stopReading = (): void => {
+    stopped.abort()
+    input.destroy()
+  }
+  if (stop.aborted) stopReading()
+  stop.addEventListener('abort', stopReading)
+  void context.output.closed.then(stopReading)
   try {
-    // Whoever waits for a client that does not read must not wait for ever.
-    const take = (line: Line) => Promise.race([conversation.take(line), stopped])
-    await readLines(input, limits.maxLineBytes, take)
+    await readLines(input, limits.maxLineBytes, line => {
+      const taken = conversation.take(line)
+      // Whoever waits for a client that does not read must not wait for ever.
+      return taken === null ? null : untilAborted(taken, stopped.signal)
+    })
     await conversation.end(stop)
   } finally {
+    stop.removeEventListener('abort', stopReading)
     context.link.close()
   }
 }
@@ -63,7 +68,7 @@ export async function runBridge(parts: BridgeParts, stop: AbortSignal): Promise<
 async function readLines(
   input: Readable,
   maxBytes: number,
-  take: (line: Line) => Promise<void>,
+  take: (line: Line) => Promise<void> | null,
 ): Promise<void> {
   const splitter = new LineSplitter(maxBytes)
   try {
@@ -74,4 +79,17 @@ async function readLines(
   } catch {
     // Destroyed by ourselves, or broken: either way there is nothing more to read.
   }
+}
+
+/** Resolves when the work is done, or not waited for any more. */
+function untilAborted(work: Promise<void>, signal: AbortSignal): Promise<void> {
+  return new Promise(resolve => {
+    const done = (): void => {
+      signal.removeEventListener('abort', done)
+      resolve()
+    }
+    if (signal.aborted) done()
+    signal.addEventListener('abort', done)
+    void work.then(done)
+  })
 }

@@ -43,8 +43,8 @@ export class Conversation {
     this.#recovery.restores([this.#sessions, this.#stateless])
   }
 
-  /** Resolves when the next line may be read, not when this one is answered. */
-  async take(line: Line): Promise<void> {
+  /** What to wait for before the next line is read, or null: not the answer to this one. */
+  take(line: Line): Promise<void> | null {
     const { output, limits } = this.#context
     if (line.kind === 'oversize') {
       const message = `the line is longer than ${limits.maxLineBytes} bytes`
@@ -54,8 +54,8 @@ export class Conversation {
       if (parsed.ok) this.#lead(parsed.value)
       else void this.#refuse(parsed.failure.id, parsed.failure.error)
     }
-    if (output.waiting > limits.maxWaitingMessages) await output.settled()
-    if (this.#quiet.size >= limits.maxRequests) await Promise.race(this.#quiet)
+    if (output.waiting > limits.maxWaitingMessages) return output.settled()
+    return this.#quiet.size >= limits.maxRequests ? Promise.race(this.#quiet) : null
   }
 
   /** Waits a while for the answers that are missing, then says farewell to client and server. */

@@ -1,14 +1,14 @@
 import { type JsonObject, isJsonObject } from '../json.ts'
 import { metaKeys } from '../mcp/request-metadata.ts'
 import { type Result, fail, ok } from '../result.ts'
+import { retryDelay } from '../retry-delay.ts'
 import type { ClientRequest } from './client-message.ts'
 import { type BridgeContext, postHeaders } from './context.ts'
-import { type Exchanged, exchange, type ServerText } from './exchange.ts'
+import { type ListenEnd, listenOnce } from './listen-exchange.ts'
 import type { OpenRequest } from './open-requests.ts'
 import { askServer } from './own-request.ts'
 import { statelessHeaders } from './request-headers.ts'
-import { errorMessage, notificationMessage } from './rpc.ts'
-import type { ServerMessage } from './server-message.ts'
+import { type RpcError, errorMessage, notificationMessage } from './rpc.ts'
 import type { Target } from './target.ts'
 import { refusalError, serverGone } from './trouble.ts'
 
@@ -16,21 +16,28 @@ export interface ListenStreamParts {
   readonly context: BridgeContext
   readonly request: ClientRequest
   readonly open: OpenRequest
-  /** The stream ended and the client has no answer: it is to be opened again. */
+  /** The server is gone. */
   readonly lost: (reason: string) => void
   /** The client has its answer. */
   readonly done: () => void
 }
 
-type State = 'new' | 'open' | 'lost' | 'done'
+/** `waiting`: the server is there, the stream is opened again after a pause. */
+type State = 'new' | 'open' | 'waiting' | 'lost' | 'done'
+
+/** What a server says that will never open the stream: no such method, version or capability. */
+const lasting: readonly number[] = [-32601, -32020, -32021, -32022]
 
 /** One `subscriptions/listen` of the client, over as many HTTP streams as it takes. */
 export class ListenStream {
   readonly #parts: ListenStreamParts
   #state: State = 'new'
+  /** The client has been told that it stands: from then on only an answer ends it. */
   #acknowledged = false
+  #failures = 0
   #catchingUp = false
   #stop = new AbortController()
+  #cancelRetry = (): void => {}
 
   constructor(parts: ListenStreamParts) {
     this.#parts = parts
@@ -41,30 +48,34 @@ export class ListenStream {
     return this.#state === 'lost'
   }
 
-  /** The server is lost, or the bridge ends. */
+  /** The server is lost. */
   interrupt(): void {
-    if (this.#state === 'open') this.#state = 'lost'
+    // One that the client has not seen stand finds out by itself, and tells the client.
+    if (this.#state !== 'open' && this.#state !== 'waiting') return
+    this.#state = 'lost'
+    this.#cancelRetry()
     this.#stop.abort()
   }
 
   /**
-   * Opens it. Resolves when the server has acknowledged it or the client has its answer, with the
-   * reason when it is neither.
+   * Opens it. Resolves when it stands, the client has its answer or the server wants it to be tried
+   * later; with the reason when there is no server.
    */
   start(target: Target): Promise<Result<void, string>> {
     if (this.#state === 'done') return Promise.resolve(ok(undefined))
-    this.#stop = new AbortController()
+    const stop = new AbortController()
+    this.#stop = stop
     return new Promise(resolve => {
-      const stop = this.#stop
+      const { timer, limits } = this.#parts.context
+      const cancel = timer.after(limits.restoreMs, () => {
+        // The client itself may wait as long as it likes.
+        if (this.#acknowledged) stop.abort()
+        resolve(fail('it does not acknowledge a subscription'))
+      })
       const settle = (outcome: Result<void, string>): void => {
         cancel()
         resolve(outcome)
       }
-      const { timer, limits } = this.#parts.context
-      const cancel = timer.after(limits.restoreMs, () => {
-        if (this.#acknowledged) stop.abort()
-        settle(fail('it does not acknowledge a subscription'))
-      })
       void this.#run(target, stop.signal, () => settle(ok(undefined))).then(settle)
     })
   }
@@ -72,47 +83,28 @@ export class ListenStream {
   async #run(
     target: Target,
     signal: AbortSignal,
-    acknowledged: () => void,
+    stands: () => void,
   ): Promise<Result<void, string>> {
     const { context, request } = this.#parts
-    let stood = false
-    let last: Buffer | null = null
-    const ended = await exchange(
-      { ...context, silenceMs: null },
+    const end = await listenOnce(
+      context,
+      { request, target, signal },
       {
-        url: target.url,
-        method: 'POST',
-        headers: { ...postHeaders, ...statelessHeaders(request.method, request.params) },
-        body: request.bytes,
-        repeatable: true,
-        answerMs: context.limits.answerMs,
-        signal,
-      },
-      {
-        deliver: async text => {
-          const [message] = text.messages
-          if (message === undefined || text.messages.length > 1) return true
-          if (message.kind === 'response') {
-            last = this.#answerOf(message, text)
-            return last === null
-          }
-          if (isAcknowledgement(message)) {
-            stood = true
-            await this.#acknowledge(message.params, text.line)
-            acknowledged()
-          } else await context.output.send(text.line, () => this.#isOpen(signal))
-          return true
+        acknowledged: async (params, line) => {
+          await this.#stands(params, line)
+          stands()
         },
+        notified: line => context.output.send(line, () => !signal.aborted),
       },
     )
     if (this.#state === 'done') return ok(undefined)
-    if (last !== null) return this.#answered(last, target, stood)
-    return this.#broken(ended, target, stood)
+    return end.kind === 'answer' ? this.#answered(end, target) : this.#unanswered(end, target)
   }
 
-  async #acknowledge({ notifications }: JsonObject, line: Buffer): Promise<void> {
+  async #stands({ notifications }: JsonObject, line: Buffer): Promise<void> {
     if (this.#state === 'done') return
     this.#state = 'open'
+    this.#failures = 0
     if (!this.#acknowledged) {
       this.#acknowledged = true
       return this.#parts.context.output.send(line, () => this.#state !== 'done')
@@ -124,43 +116,58 @@ export class ListenStream {
     void this.#catchUp(honoured).finally(() => (this.#catchingUp = false))
   }
 
-  /** The server may have ended this one alone, or be about to end itself: then it is opened again. */
-  async #answered(answer: Buffer, target: Target, stood: boolean): Promise<Result<void, string>> {
-    if (stood && !(await this.#isServing(target))) return this.#again('it has stopped')
-    await this.#parts.context.output.send(answer, () => this.#state !== 'done')
-    this.#finish()
+  async #answered(
+    { line, error, stood }: ListenEnd & { kind: 'answer' },
+    target: Target,
+  ): Promise<Result<void, string>> {
+    // It may have ended this one alone, or be about to end itself: then it is opened again.
+    if (stood && error === null && !(await this.#isServing(target))) {
+      return this.#lose('it has stopped')
+    }
+    if (!stood && this.#mayPass(error)) return this.#later(target)
+    return this.#finishWith(line)
+  }
+
+  async #unanswered(
+    { ended }: ListenEnd & { kind: 'no_answer' },
+    target: Target,
+  ): Promise<Result<void, string>> {
+    const { context, request } = this.#parts
+    if (ended.kind === 'aborted') return this.#acknowledged ? this.#later(target) : ok(undefined)
+    const gone = ended.kind === 'broken' && !ended.begun
+    if (this.#acknowledged && gone) return this.#lose(ended.reason)
+    const error =
+      ended.kind === 'refused'
+        ? refusalError(ended, target, context.keyed)
+        : serverGone(ended.kind === 'broken' ? ended.reason : 'it ended the stream')
+    if (this.#mayPass(error)) return this.#later(target)
+    await this.#finishWith(errorMessage(request.id, error))
+    if (gone) this.#parts.lost(ended.reason)
     return ok(undefined)
   }
 
-  async #broken(ended: Exchanged, target: Target, stood: boolean): Promise<Result<void, string>> {
-    const { context, request } = this.#parts
-    const reason = ended.kind === 'broken' ? ended.reason : 'the stream of a subscription ended'
-    if (this.#acknowledged) {
-      const passing =
-        ended.kind !== 'refused' || ended.status >= 500 || ended.status === 429 || stood
-      if (passing) return this.#again(ended.kind === 'refused' ? `HTTP ${ended.status}` : reason)
-    }
-    const error =
-      ended.kind === 'refused' ? refusalError(ended, target, context.keyed) : serverGone(reason)
-    await context.output.send(errorMessage(request.id, error), () => this.#state !== 'done')
-    this.#finish()
-    if (ended.kind !== 'broken') return ok(undefined)
-    if (!ended.begun) this.#parts.lost(reason)
-    return fail(reason)
+  /** A server that has just started may not have what is asked for yet. */
+  #mayPass(error: RpcError | null): boolean {
+    return this.#acknowledged && error !== null && !lasting.includes(error.code)
   }
 
-  #again(reason: string): Result<void, string> {
-    if (this.#state === 'open') {
+  #lose(reason: string): Result<void, string> {
+    if (this.#state === 'open' || this.#state === 'waiting') {
       this.#state = 'lost'
       this.#parts.lost(reason)
     }
     return fail(reason)
   }
 
-  #answerOf(message: ServerMessage & { kind: 'response' }, { line }: ServerText): Buffer | null {
-    const { id } = this.#parts.request
-    if (message.id === id) return line
-    return message.id === null && message.error !== null ? errorMessage(id, message.error) : null
+  #later(target: Target): Result<void, string> {
+    const { timer, random } = this.#parts.context
+    // Interrupted: whoever did it opens it again.
+    if (this.#state === 'lost' && this.#stop.signal.aborted) return fail('it was interrupted')
+    this.#state = 'waiting'
+    this.#cancelRetry = timer.after(retryDelay(this.#failures++, random), () => {
+      if (this.#state === 'waiting') void this.start(target)
+    })
+    return ok(undefined)
   }
 
   async #isServing(target: Target): Promise<boolean> {
@@ -178,12 +185,14 @@ export class ListenStream {
   async #catchUp(honoured: JsonObject): Promise<void> {
     const { context, request } = this.#parts
     const _meta = { [metaKeys.subscriptionId]: request.id }
-    const wanted = () => this.#state === 'open'
     const tell = (method: string, params: JsonObject) =>
-      context.output.send(notificationMessage(method, { ...params, _meta }), wanted)
+      context.output.send(
+        notificationMessage(method, { ...params, _meta }),
+        () => this.#state === 'open',
+      )
     for (const kind of ['resources', 'tools', 'prompts']) {
-      if (honoured[`${kind}ListChanged`] === true)
-        await tell(`notifications/${kind}/list_changed`, {})
+      const wanted = honoured[`${kind}ListChanged`] === true
+      if (wanted) await tell(`notifications/${kind}/list_changed`, {})
     }
     const { resourceSubscriptions: uris } = honoured
     if (!Array.isArray(uris)) return
@@ -192,22 +201,17 @@ export class ListenStream {
     }
   }
 
-  #isOpen(signal: AbortSignal): boolean {
-    return this.#state !== 'done' && !signal.aborted
+  async #finishWith(answer: Buffer): Promise<Result<void, string>> {
+    await this.#parts.context.output.send(answer, () => this.#state !== 'done')
+    this.#finish()
+    return ok(undefined)
   }
 
   #finish(): void {
     if (this.#state === 'done') return
     this.#state = 'done'
+    this.#cancelRetry()
     this.#stop.abort()
     this.#parts.done()
   }
-}
-
-function isAcknowledgement(
-  message: ServerMessage,
-): message is ServerMessage & { kind: 'notification' } {
-  return (
-    message.kind === 'notification' && message.method === 'notifications/subscriptions/acknowledged'
-  )
 }

@@ -14,17 +14,21 @@ export class Output {
   #tail: Promise<void> = Promise.resolve()
   #waiting = 0
   #isClosed = false
+  /** Of the one message that the stream has no room behind. */
+  #taken = (): void => {}
 
   constructor(stream: Writable) {
     this.#stream = stream
     this.closed = new Promise(resolve => {
       const end = (): void => {
         this.#isClosed = true
+        this.#taken()
         resolve()
       }
       stream.on('error', end)
       stream.once('close', end)
     })
+    stream.on('drain', () => this.#taken())
   }
 
   /** Messages that the client has not taken. */
@@ -69,12 +73,7 @@ export class Output {
     this.#stream.write(Buffer.concat([message, newline]))
     if (!this.#stream.writableNeedDrain) return
     return new Promise(resolve => {
-      const done = (): void => {
-        this.#stream.off('drain', done)
-        resolve()
-      }
-      this.#stream.once('drain', done)
-      void this.closed.then(done)
+      this.#taken = resolve
     })
   }
 }

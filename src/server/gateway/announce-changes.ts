@@ -1,10 +1,11 @@
+import { minPrefixChars } from '../../lib/instances/select-instance.ts'
 import type { ResourceDesk } from '../resources/desk.ts'
 import type { CatalogState } from './catalog/catalog-resources.ts'
 import { eventOf } from './change-events.ts'
 import type { EventRing } from './event-ring.ts'
 import { catalogUri, instancesUri, metricsUri, processUri } from './gateway-uris.ts'
 import type { InstanceChange, InstanceDirectory } from './instance-directory.ts'
-import { idPrefix, minPrefixChars } from './instance-lookup.ts'
+import { idPrefix } from './instance-lookup.ts'
 import { rowStatus, type RowStatus } from './instance-row.ts'
 
 type Announcer = Pick<ResourceDesk, 'updated' | 'listChanged'>

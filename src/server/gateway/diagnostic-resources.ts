@@ -12,13 +12,13 @@ import {
   type EndpointActivity,
   type GatewaySelf,
   metricsDiagnostics,
-  type ProbeOutcome,
   processDiagnostics,
 } from './diagnostics.ts'
 import type { InstanceEntry } from './instance-directory.ts'
 import type { InstanceRows } from './instance-rows.ts'
 import { isOfType, queryInstances } from './instance-query.ts'
 import type { GatewayLimits } from './limits.ts'
+import type { ProbeOutcome } from './probes.ts'
 
 export interface DiagnosticParts {
   readonly rows: InstanceRows

@@ -3,6 +3,7 @@ import { version } from '../../lib/version.ts'
 import type { InstanceEntry, RecordFault } from './instance-directory.ts'
 import type { InstanceAnswer, InstanceQuery } from './instance-query.ts'
 import type { InstanceRow } from './instance-row.ts'
+import type { ProbeOutcome } from './probes.ts'
 
 /** What the gateway's process knows of itself. */
 export interface GatewaySelf {
@@ -23,17 +24,6 @@ export interface EndpointActivity {
   readonly subscriptions: number
   /** Sessions and streams with at least one subscription. */
   readonly subscribers: number
-}
-
-/** How an instance answered the gateway's question whether it is ready. */
-export interface ProbeOutcome {
-  /** Milliseconds since the epoch. */
-  readonly probedMs: number
-  /** Of the last answer; null: it never answered. */
-  readonly latencyMs: number | null
-  /** The last failure, also when it has answered since. */
-  readonly lastError: string | null
-  readonly lastErrorMs: number | null
 }
 
 export interface InstanceCounts {

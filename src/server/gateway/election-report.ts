@@ -4,7 +4,7 @@ import { shortId } from './instance-row.ts'
 import type { Resident } from './resident.ts'
 
 /** How a gateway came to its port, and how it leaves it. */
-export type OfficeNews =
+export type PortNews =
   | { readonly event: 'election_won' }
   /** `yielded`: the one before went by itself, it did not die. */
   | { readonly event: 'takeover'; readonly from: Resident; readonly yielded: boolean }
@@ -28,7 +28,7 @@ export interface Reporter {
 }
 
 /** One piece of news, for those who read the ring and those who read the log. */
-export function reportOf(news: ElectionNews | OfficeNews, by: Reporter): Report {
+export function reportOf(news: ElectionNews | PortNews, by: Reporter): Report {
   switch (news.event) {
     case 'election_won':
       return own(by, news.event, `the gateway of port ${by.port}`)

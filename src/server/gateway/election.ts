@@ -4,7 +4,7 @@ import type { HolderProbe } from './holder-probe.ts'
 import type { EndOutcome } from './end-resident.ts'
 import type { Resident } from './resident.ts'
 
-/** What happens in the contest for the port, in the order in which it happens. */
+/** What happens until somebody has the port, in the order in which it happens. */
 export type ElectionNews =
   | ElectionEvent
   | { readonly event: 'resident_replaced'; readonly resident: Resident; readonly reason: string }

@@ -1,3 +1,4 @@
+import { minPrefixChars, plainId } from '../../lib/instances/select-instance.ts'
 import type { BuiltIn } from '../resources/built-in.ts'
 import { ResourceNotFound } from '../resources/errors.ts'
 import type { MaybePromise } from '../resources/maybe-promise.ts'
@@ -8,7 +9,7 @@ import type { CatalogResources } from './catalog/catalog-resources.ts'
 import type { DiagnosticResources } from './diagnostic-resources.ts'
 import type { InstanceRows } from './instance-rows.ts'
 import { catalogUri, gatewayTemplates, instancesUri, rootDescriptors } from './gateway-uris.ts'
-import { idPrefix, minPrefixChars } from './instance-lookup.ts'
+import { idPrefix } from './instance-lookup.ts'
 import type { InstanceResources } from './instance-resources.ts'
 import { rowStatuses } from './instance-row.ts'
 import type { GatewayLimits } from './limits.ts'
@@ -111,10 +112,10 @@ export class GatewayProducer implements BuiltIn {
 
   /** Whoever completes an id wants to connect: those that live come first. */
   #instanceIds(prefix: string): string[] {
-    const wanted = prefix.replaceAll('-', '').toLowerCase()
+    const wanted = plainId(prefix)
     const rows = this.#parts.rows
       .compact()
-      .filter(row => row.instance_id.replaceAll('-', '').toLowerCase().startsWith(wanted))
+      .filter(row => plainId(row.instance_id).startsWith(wanted))
     const isLive = (row: (typeof rows)[number]) => row.health === 'live'
     return [...rows.filter(isLive), ...rows.filter(row => !isLive(row))].map(row => row.instance_id)
   }

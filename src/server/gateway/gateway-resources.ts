@@ -8,7 +8,7 @@ import { announceCatalog, announceInstances } from './announce-changes.ts'
 import type { CatalogFile } from './catalog/catalog-file.ts'
 import { CatalogResources } from './catalog/catalog-resources.ts'
 import { DiagnosticResources } from './diagnostic-resources.ts'
-import type { EndpointActivity, GatewaySelf, ProbeOutcome } from './diagnostics.ts'
+import type { EndpointActivity, GatewaySelf } from './diagnostics.ts'
 import { InstanceRows } from './instance-rows.ts'
 import { EventResources } from './event-resources.ts'
 import type { EventRing } from './event-ring.ts'
@@ -16,6 +16,7 @@ import { GatewayProducer } from './gateway-producer.ts'
 import type { InstanceDirectory, InstanceEntry } from './instance-directory.ts'
 import { InstanceResources } from './instance-resources.ts'
 import type { GatewayLimits } from './limits.ts'
+import type { ProbeOutcome } from './probes.ts'
 
 export interface GatewayParts {
   readonly directory: InstanceDirectory

@@ -54,8 +54,16 @@ export interface DirectoryRecord {
   readonly metadata: Readonly<Record<string, unknown>>
 }
 
+export const instanceStatuses = [
+  'available',
+  'busy',
+  'booting',
+  'unreachable',
+  'shutting_down',
+] as const
+
 /** What an instance says of itself. */
-export type InstanceStatus = 'available' | 'busy' | 'booting' | 'unreachable' | 'shutting_down'
+export type InstanceStatus = (typeof instanceStatuses)[number]
 
 /** Is it there? `reason` is a sentence for people, the same as long as `health` stays for it. */
 export interface Verdict {

@@ -1,7 +1,6 @@
+import { minPrefixChars, plainId } from '../../lib/instances/select-instance.ts'
 import { type Result, fail, ok } from '../../lib/result.ts'
 import type { InstanceEntry } from './instance-directory.ts'
-
-export const minPrefixChars = 4
 
 export type LookupFailure =
   | { readonly kind: 'none' }
@@ -13,7 +12,7 @@ export type LookupFailure =
  * for what begins none.
  */
 export function idPrefix(selector: string): string | null {
-  const digits = selector.replaceAll('-', '').toLowerCase()
+  const digits = plainId(selector)
   return /^[0-9a-f]{1,32}$/.test(digits) ? digits : null
 }
 

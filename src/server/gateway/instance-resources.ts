@@ -1,10 +1,11 @@
+import { minPrefixChars } from '../../lib/instances/select-instance.ts'
 import type { Limits } from '../options.ts'
 import { ResourceNotFound, ResourceUriInvalid } from '../resources/errors.ts'
 import { KeptAnswers } from '../resources/kept-answers.ts'
 import type { Content } from '../resources/producer.ts'
 import type { ResourceUri } from '../resources/resource-uri.ts'
 import type { InstanceRows } from './instance-rows.ts'
-import { type LookupFailure, lookUpInstance, minPrefixChars } from './instance-lookup.ts'
+import { type LookupFailure, lookUpInstance } from './instance-lookup.ts'
 import { parseInstanceQuery, queryInstances } from './instance-query.ts'
 import type { GatewayLimits } from './limits.ts'
 

@@ -1,4 +1,6 @@
+import { withoutBrackets } from '../../lib/address.ts'
 import { toRfc3339 } from '../../lib/clock.ts'
+import { plainId } from '../../lib/instances/select-instance.ts'
 import type { InstanceEntry } from './instance-directory.ts'
 import { safeMetadata } from './safe-metadata.ts'
 import { shownPath, shownText, shownUrl, type ShownLimits } from './shown.ts'
@@ -75,7 +77,7 @@ export function rowStatus({ record, verdict }: InstanceEntry): RowStatus {
 }
 
 export function shortId(instanceId: string): string {
-  return instanceId.replaceAll('-', '').slice(0, 8)
+  return plainId(instanceId).slice(0, 8)
 }
 
 /** `source`: the kind of directory that knows the instance. */
@@ -165,7 +167,7 @@ function addressOf(url: string): { host: string | null; port: number | null } {
   if (parsed === null || parsed.hostname === '') return { host: null, port: null }
   const usual = parsed.protocol === 'https:' ? 443 : 80
   return {
-    host: parsed.hostname.replace(/^\[|\]$/g, ''),
+    host: withoutBrackets(parsed.hostname),
     port: parsed.port === '' ? usual : Number(parsed.port),
   }
 }

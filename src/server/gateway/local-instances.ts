@@ -44,10 +44,15 @@ export async function openLocalInstances(
     log,
   })
   const row = (entry: InstanceEntry) => instanceRow(entry, 'file', limits)
-  const answer = (entries: readonly InstanceEntry[], query: LocalQuery) =>
+  const answer = (entries: readonly InstanceEntry[], { dccType, status, dead }: LocalQuery) =>
     queryInstances(entries.map(row), directory.faults, {
-      ...{ dccType: query.dccType, status: query.status, includeStale: true },
-      ...{ includeDead: query.dead, limit: limits.maxInstanceRows, offset: 0, verbose: false },
+      dccType,
+      status,
+      includeStale: true,
+      includeDead: dead,
+      limit: limits.maxInstanceRows,
+      offset: 0,
+      verbose: false,
     })
   return {
     get faults() {

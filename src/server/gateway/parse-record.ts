@@ -1,10 +1,10 @@
 import { isUtf8 } from 'node:buffer'
-import { isLoopback } from '../../lib/address.ts'
+import { isLoopback, withoutBrackets } from '../../lib/address.ts'
 import { cleanText } from '../../lib/clean-text.ts'
 import { type JsonObject, isJsonObject, parseJson } from '../../lib/json.ts'
 import { MemberReader } from '../../lib/member-reader.ts'
 import { type Result, fail, ok } from '../../lib/result.ts'
-import type { DirectoryRecord } from './instance-directory.ts'
+import { type DirectoryRecord, instanceStatuses } from './instance-directory.ts'
 import type { GatewayLimits } from './limits.ts'
 import { safeMetadata } from './safe-metadata.ts'
 
@@ -20,7 +20,6 @@ export type RecordLimits = Pick<
 
 const newestVersion = 1
 const maxPid = 2 ** 31 - 1
-const states = ['available', 'busy', 'booting', 'unreachable', 'shutting_down'] as const
 
 /**
  * The instance record (version 1) in these bytes, which anybody may have written, or why it is
@@ -88,7 +87,7 @@ function readMembers(
     version: readText(reader, 'version', mostText) ?? 'unknown',
     host: readHost(reader, limits),
     scene: readText(reader, 'scene', limits.maxRecordSceneChars),
-    status: reader.word('status', states) ?? 'available',
+    status: reader.word('status', instanceStatuses) ?? 'available',
     startedMs: Date.parse(reader.required('started_at', reader.time('started_at'), '')),
     metadata: isJsonObject(metadata) ? safeMetadata(metadata, limits) : {},
   }
@@ -139,5 +138,5 @@ function readMcpUrl(
     reader.refuse('mcp_url', 'must not hold a user name or a password')
   }
   url.hash = ''
-  return { href: url.href, isLoopback: isLoopback(url.hostname.replace(/^\[|\]$/g, '')) }
+  return { href: url.href, isLoopback: isLoopback(withoutBrackets(url.hostname)) }
 }

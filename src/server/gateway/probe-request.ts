@@ -1,5 +1,6 @@
 import { request } from 'node:http'
 import type { LookupFunction } from 'node:net'
+import { withoutBrackets } from '../../lib/address.ts'
 import { errnoOf } from '../../lib/errno.ts'
 import { type Result, fail, ok } from '../../lib/result.ts'
 import type { Timer } from '../../lib/timer.ts'
@@ -39,7 +40,7 @@ export function askReady(
   return new Promise(resolve => {
     let bytes = 0
     const asking = request({
-      host: url.hostname.replace(/^\[|\]$/g, ''),
+      host: withoutBrackets(url.hostname),
       port: url.port || 80,
       path: url.pathname,
       // A connection of its own: that one is accepted is part of the answer.

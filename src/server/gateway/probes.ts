@@ -8,15 +8,18 @@ import { askReady, probeUrl } from './probe-request.ts'
 import type { ProbeFacts } from './verdict.ts'
 
 /** How an instance answered the question whether it is ready. */
-export interface ProbeResult extends ProbeFacts {
+export interface ProbeOutcome {
+  /** Milliseconds since the epoch. */
+  readonly probedMs: number
   /** Of the last answer; null: it never answered. */
   readonly latencyMs: number | null
   /** The last failure, also when it has answered since. */
   readonly lastError: string | null
-  /** Milliseconds since the epoch. */
   readonly lastErrorMs: number | null
-  readonly probedMs: number
 }
+
+/** With what the verdict goes by. */
+export interface ProbeResult extends ProbeOutcome, ProbeFacts {}
 
 export interface ProbesOptions {
   readonly directory: Pick<InstanceDirectory, 'entries' | 'onChange'>

@@ -4,7 +4,7 @@ import { removeDeadRecord } from '../../lib/instances/remove-dead.ts'
 import type { Logger } from '../../lib/logger.ts'
 import { repeat } from '../../lib/repeat.ts'
 import type { Timer } from '../../lib/timer.ts'
-import type { InstanceDirectory, InstanceEntry } from './instance-directory.ts'
+import type { InstanceDirectory } from './instance-directory.ts'
 import type { GatewayLimits } from './limits.ts'
 
 export interface ReaperOptions {
@@ -17,7 +17,6 @@ export interface ReaperOptions {
   readonly timer: Timer
   readonly limits: Pick<GatewayLimits, 'reapAfterMs' | 'recordScanMs'>
   readonly log: Logger
-  readonly onReaped: (entry: InstanceEntry) => void
 }
 
 /**
@@ -38,16 +37,14 @@ export function startReaper(options: ReaperOptions): () => Promise<void> {
     sinceMs = new Map(
       dead.map(({ record: { instanceId: id } }) => [id, sinceMs.get(id) ?? nowMs] as const),
     )
-    for (const entry of dead) {
-      const id = entry.record.instanceId
+    for (const id of sinceMs.keys()) {
       if (isStopped || nowMs - (sinceMs.get(id) ?? nowMs) < limits.reapAfterMs) continue
       sinceMs.set(id, nowMs)
-      await reap(entry)
+      await reap(id)
     }
   }
 
-  async function reap(entry: InstanceEntry): Promise<void> {
-    const { instanceId } = entry.record
+  async function reap(instanceId: string): Promise<void> {
     try {
       if (!(await removeDeadRecord(options.instancesDir, instanceId, options.hostname))) return
     } catch (error) {
@@ -56,7 +53,6 @@ export function startReaper(options: ReaperOptions): () => Promise<void> {
       return
     }
     log.info({ instance: instanceId }, 'removed the record of a dead instance')
-    options.onReaped(entry)
   }
 
   const stop = repeat(timer, limits.recordScanMs, () => (sweeping = sweep()))

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { cleanText } from '../../lib/clean-text.ts'
 import { parseRfc3339 } from '../../lib/clock.ts'
 import { isJsonObject, type JsonObject, parseJson } from '../../lib/json.ts'
+import { isPid } from '../../lib/process-start.ts'
 
 /** A gateway, as it tells the programs of its machine who it is. */
 export interface Resident {
@@ -53,7 +54,7 @@ export function parseResident(text: string): Resident | null {
     parsed.value
   if (service !== 'service-cli' || role !== 'gateway') return null
   if (typeof instance_id !== 'string' || !uuid.test(instance_id)) return null
-  if (typeof pid !== 'number' || !Number.isSafeInteger(pid) || pid <= 0) return null
+  if (!isPid(pid)) return null
   if (typeof version !== 'string' || typeof registry !== 'string') return null
   if (typeof url !== 'string' || !/^https?:\/\//.test(url) || !URL.canParse(url)) return null
   if (typeof started_at !== 'string' || parseRfc3339(started_at) === null) return null

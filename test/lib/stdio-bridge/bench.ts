@@ -19,6 +19,7 @@ export interface BridgeOptions {
   readonly key?: string
   readonly limits?: Partial<BridgeLimits>
   readonly locate?: Locate
+  readonly env?: NodeJS.ProcessEnv
   /** Bytes that the client's end holds before it counts as not reading. */
   readonly room?: number
 }
@@ -43,7 +44,7 @@ export class BridgeClient {
   #waiting: (() => void)[] = []
 
   constructor(url: string, options: BridgeOptions = {}) {
-    const { key, limits, room = 16 * 1024 } = options
+    const { key, limits, env = {}, room = 16 * 1024 } = options
     this.output = new PassThrough({ highWaterMark: room, readableHighWaterMark: room })
     this.output.setEncoding('utf8')
     this.output.on('data', (text: string) => this.#feed(text))
@@ -54,7 +55,7 @@ export class BridgeClient {
         output: this.output,
         locate,
         key: key === undefined ? null : new Secret(key),
-        env: {},
+        env,
         limits: resolveBridgeLimits(limits),
         timer: systemTimer,
         random: () => 0,

@@ -74,6 +74,19 @@ describe('the bridge when its server goes away', () => {
     await client.until(() => client.updates.length === 1, 'the update')
   })
 
+  it('looks up where the server is for a client without a session, too', async () => {
+    const first = await start()
+    let { url } = first
+    const client = connect('', async () => ok({ url: new URL(url), name: null }))
+    await client.call('resources/list', client.modern())
+    await first.stop()
+    url = (await start()).url
+    const refused = await client.call('resources/list', client.modern())
+    expect(refused.error.data.reason).to.equal('server_unreachable')
+    const listed = await client.call('resources/list', client.modern())
+    expect(listed.result.resultType).to.equal('complete')
+  })
+
   it('opens another session when the server has ended this one, unnoticed', async () => {
     const server = await start()
     const revoked = new Set<string>()
@@ -128,6 +141,24 @@ describe('the bridge when its server goes away', () => {
     await client.call('ping')
     const begun = endpoint.seen.filter(({ body }) => body?.method === 'initialize')
     expect(begun).to.have.length(1)
+  })
+
+  it('keeps the session of a server that only dropped a request', async () => {
+    let drop = true
+    const endpoint = await startEndpoint((seen, res) => {
+      if (seen.method === 'GET') events(res)
+      else if (seen.body?.method === 'read' && drop) res.destroy()
+      else if (!handshake(seen, res)) json(res, result(seen.body.id, {}))
+    })
+    ends.push(() => endpoint.close())
+    const client = connect(endpoint.url)
+    await client.initialize()
+    expect((await client.call('read')).error.data.reason).to.equal('server_unreachable')
+    drop = false
+    expect((await client.call('read')).result).to.deep.equal({})
+    const begun = endpoint.seen.filter(({ body }) => body?.method === 'initialize')
+    expect(begun).to.have.length(1)
+    expect(client.notified(listChanged)).to.have.length(1)
   })
 
   it('renews a refused subscription when what it names has come', async () => {

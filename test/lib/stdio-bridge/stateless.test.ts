@@ -205,4 +205,81 @@ describe('the bridge at 2026-07-28', () => {
       expect(client.messages.filter(({ id }) => id === 'l1')).to.deep.equal([])
     })
   }
+
+  it('opens a stream that was cut again, and leaves the rest alone', async () => {
+    const { endpoint, streams } = await listening()
+    const client = connect(endpoint.url)
+    const params = client.modern({ notifications: filter })
+    for (const id of ['l1', 'l2']) {
+      client.send({ jsonrpc: '2.0', id, method: 'subscriptions/listen', params })
+    }
+    await client.until(() => client.notified(acknowledged).length === 2, 'acknowledgements')
+    streams.get('l1')?.res.destroy()
+    await client.until(() => client.updates.length === 1, 'the update after the gap')
+    const [told] = client.notified(update.method)
+    expect(told.params._meta[subscription]).to.equal('l1')
+    expect(client.log).to.deep.equal([])
+    expect(endpoint.seen).to.have.length(3)
+  })
+
+  it('waits for what a server that has just started does not have yet', async () => {
+    const first = await listening()
+    const client = connect(first.endpoint.url)
+    const params = client.modern({ notifications: filter })
+    client.send({ jsonrpc: '2.0', id: 'l1', method: 'subscriptions/listen', params })
+    await client.until(() => client.notified(acknowledged).length === 1, 'the acknowledgement')
+    await first.endpoint.close()
+    let refusals = 0
+    const endpoint = await scripted(({ body }, res) => {
+      if (body.method === 'subscriptions/listen' && refusals++ < 2) {
+        const error = { code: -32602, message: 'no such scheme' }
+        return json(res, { jsonrpc: '2.0', id: body.id, error })
+      }
+      const send = events(res)
+      const _meta = { [subscription]: body.id }
+      const { notifications } = body.params
+      send({ jsonrpc: '2.0', method: acknowledged, params: { notifications, _meta } })
+    }, first.endpoint.port)
+    await client.until(() => client.updates.length === 1, 'the update')
+    expect(refusals).to.equal(3)
+    expect(client.messages.filter(({ id }) => id === 'l1')).to.deep.equal([])
+    expect(endpoint.seen).to.have.length(3)
+  })
+
+  it('passes on that a restarted server does not do this any more', async () => {
+    const first = await listening()
+    const client = connect(first.endpoint.url)
+    const params = client.modern({ notifications: filter })
+    client.send({ jsonrpc: '2.0', id: 'l1', method: 'subscriptions/listen', params })
+    await client.until(() => client.notified(acknowledged).length === 1, 'the acknowledgement')
+    await first.endpoint.close()
+    await scripted(({ body }, res) => {
+      res.writeHead(404, { 'Content-Type': 'application/json' })
+      const error = { code: -32601, message: 'method not found' }
+      res.end(JSON.stringify({ jsonrpc: '2.0', id: body.id, error }))
+    }, first.endpoint.port)
+    expect((await client.answer('l1')).error.code).to.equal(-32601)
+  })
+
+  it('carries the subscriptions of the server of this program over its restart', async () => {
+    const first = await startServer()
+    ends.push(() => first.stop())
+    const client = connect(first.url)
+    const params = client.modern({ notifications: filter })
+    client.send({ jsonrpc: '2.0', id: 1, method: 'subscriptions/listen', params })
+    await client.until(() => client.notified(acknowledged).length === 1, 'the acknowledgement')
+    first.server.resources().setScene({ run: 1 })
+    await client.until(() => client.updates.length === 1, 'the update')
+    await first.stop()
+    await client.until(() => client.log.includes('warn the server is lost'), 'the loss')
+    const second = await startServer({ port: Number(new URL(first.url).port) })
+    ends.push(() => second.stop())
+    await client.until(() => client.updates.length === 2, 'the update after the restart')
+    second.server.resources().setScene({ run: 2 })
+    await client.until(() => client.updates.length === 3, 'the update of the new server')
+    expect(client.messages.filter(({ id }) => id === 1)).to.deep.equal([])
+    const ids = client.notified(update.method).map(({ params }) => params._meta[subscription])
+    expect(ids).to.deep.equal([1, 1, 1])
+    client.send({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1 } })
+  })
 })

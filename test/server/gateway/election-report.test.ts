@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import type { ElectionNews } from '../../../src/server/gateway/election.ts'
-import { type OfficeNews, reportOf } from '../../../src/server/gateway/election-report.ts'
+import { type PortNews, reportOf } from '../../../src/server/gateway/election-report.ts'
 import { makeResident } from './residents.ts'
 
 const resident = makeResident()
@@ -11,7 +11,7 @@ const by = {
 }
 
 describe('reportOf', () => {
-  const table: [ElectionNews | OfficeNews, level: string, told: string][] = [
+  const table: [ElectionNews | PortNews, level: string, told: string][] = [
     [{ event: 'election_won' }, 'info', 'the gateway of port 9765'],
     [{ event: 'takeover', from: resident, yielded: true }, 'info', 'process 4711, yielded'],
     [{ event: 'takeover', from: resident, yielded: false }, 'info', 'ended without a word'],

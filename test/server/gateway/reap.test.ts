@@ -33,8 +33,10 @@ describe('startReaper', () => {
       ticks: time,
       timer: time,
       limits: { reapAfterMs: 10 * minute, recordScanMs: 2000 },
-      log: silentLogger,
-      onReaped: ({ record }) => reaped.push(record.instanceId),
+      log: {
+        ...silentLogger,
+        info: (fields: { instance?: string }) => reaped.push(fields.instance ?? ''),
+      },
     })
   })
   afterEach(async () => {

@@ -3,6 +3,7 @@ import { errnoOf } from '../../../lib/errno.ts'
 import { ServiceError } from '../../../lib/errors.ts'
 import { decodeText, readBounded } from '../../../lib/file-text.ts'
 import type { Logger } from '../../../lib/logger.ts'
+import { repeat } from '../../../lib/repeat.ts'
 import { type Result, fail, ok } from '../../../lib/result.ts'
 import { type Timer, systemTimer } from '../../../lib/timer.ts'
 import type { GatewayLimits } from '../limits.ts'
@@ -64,21 +65,17 @@ export class CatalogFile implements Catalog {
   /** Looks every `catalogPollMs`, and calls after the state became another. Returns the stop. */
   follow(changed: (before: CatalogState, now: CatalogState) => void): () => void {
     const { limits, timer = systemTimer } = this.#options
-    let cancel = () => {}
-    let stopped = false
     let known = this.#state
-    const look = async () => {
+    let isStopped = false
+    const stop = repeat(timer, limits.catalogPollMs, async () => {
       const now = await this.refresh()
-      if (stopped) return
       const before = known
       known = now
-      if (now !== before) changed(before, now)
-      cancel = timer.after(limits.catalogPollMs, look)
-    }
-    cancel = timer.after(limits.catalogPollMs, look)
+      if (!isStopped && now !== before) changed(before, now)
+    })
     return () => {
-      stopped = true
-      cancel()
+      isStopped = true
+      stop()
     }
   }
 

@@ -16,7 +16,7 @@ import { startReaper } from './gateway/reap.ts'
 import type { McpEndpoint } from './mcp/endpoint.ts'
 import type { Limits } from './options.ts'
 
-export interface OfficeParts {
+export interface GatewayAssemblyParts {
   /** `<registry_dir>/instances` */
   readonly instancesDir: string
   readonly catalog: CatalogFile
@@ -26,15 +26,15 @@ export interface OfficeParts {
   readonly log: Logger
 }
 
-/** What a gateway does once it has the port. */
-export interface Office {
+/** What a gateway serves once it has the port. */
+export interface AssembledGateway {
   readonly endpoint: McpEndpoint
   /** Looks at nothing any more; the endpoint is closed with the port. */
   close(): Promise<void>
 }
 
 /** Resolves when everything that runs now has been seen: nobody is told of less. */
-export async function openOffice(parts: OfficeParts): Promise<Office> {
+export async function assembleGateway(parts: GatewayAssemblyParts): Promise<AssembledGateway> {
   const { instancesDir, catalog, self, ring, limits, log } = parts
   const clocks = { clock: systemClock, ticks: monotonicClock, timer: systemTimer }
   const machine = { hostname: hostname(), instancesDir, ...clocks, limits, log }
@@ -46,12 +46,7 @@ export async function openOffice(parts: OfficeParts): Promise<Office> {
     isOwn: url => Number(url.port) === self.port,
   })
   const directory = createProbedDirectory({ directory: files, probes, limits, log })
-  const stopReaper = startReaper({
-    ...machine,
-    directory,
-    // That the instance is gone is told by the directory, and so gets into the ring.
-    onReaped: () => {},
-  })
+  const stopReaper = startReaper({ ...machine, directory })
   const resources = createGatewayResources({
     directory,
     ring,

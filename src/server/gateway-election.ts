@@ -1,6 +1,5 @@
 import { localBase } from '../lib/address.ts'
 import { ServiceError } from '../lib/errors.ts'
-import type { Logger } from '../lib/logger.ts'
 import type { ElectionLine, GatewayOptions } from './gateway-options.ts'
 import { type Elected, type ElectionNews, elect, ElectionLost } from './gateway/election.ts'
 import { type Reporter, reportOf } from './gateway/election-report.ts'
@@ -11,7 +10,7 @@ import type { Resident } from './gateway/resident.ts'
 import { readResidentFile, residentFile } from './gateway/resident-file.ts'
 import type { Listening } from './listen.ts'
 
-export interface ContestParts {
+export interface GatewayElectionParts {
   readonly options: GatewayOptions
   readonly limits: GatewayLimits
   readonly registryDir: string
@@ -27,7 +26,7 @@ export interface ContestParts {
  * Settles when the port is bound, which may be never. Rejects with `port_in_use` where it is not to
  * wait for it, and with the reason of `signal`.
  */
-export async function contestPort(parts: ContestParts): Promise<Elected<Listening>> {
+export async function winPort(parts: GatewayElectionParts): Promise<Elected<Listening>> {
   const { options, limits, by, tell } = parts
   const { host, port, patient = false } = options
   const written = () => readResidentFile(residentFile(parts.registryDir, port))
@@ -101,9 +100,4 @@ function lostError(lost: ElectionLost, host: string, port: number): ServiceError
     hint: 'leave out --no-standby to wait for it, or choose another --port',
     data: { host, port, holder },
   })
-}
-
-/** What is said of the contest goes to the log, too. */
-export function logReport(log: Logger, report: ReturnType<typeof reportOf>): void {
-  log[report.level](report.fields, report.message)
 }

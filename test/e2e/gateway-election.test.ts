@@ -12,7 +12,7 @@ import { buildIfStale, runProgram } from '../helpers/program.ts'
 import { skipBecause } from '../helpers/skip.ts'
 import { until } from './until.ts'
 
-describe('gateways in contest for a port', function () {
+describe('the election of a gateway', function () {
   this.timeout(60_000)
   let registryDir: string
   let port: number
@@ -20,7 +20,7 @@ describe('gateways in contest for a port', function () {
 
   before(buildIfStale)
   beforeEach(async () => {
-    registryDir = await mkdtemp(join(tmpdir(), 'gateway-contest-'))
+    registryDir = await mkdtemp(join(tmpdir(), 'gateway-election-'))
     port = await freePort()
   })
   afterEach(async () => {
