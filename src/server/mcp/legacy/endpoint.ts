@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Clock } from '../../../lib/clock.ts'
 import type { Logger } from '../../../lib/logger.ts'
+import type { RequestId } from '../../../lib/mcp/json-rpc.ts'
 import { accepts } from '../../http/media.ts'
 import type { Limits } from '../../options.ts'
 import { rpcCodes } from '../errors.ts'
@@ -59,7 +60,7 @@ export class SessionEndpoint {
   ): void | Promise<void> {
     if (!this.#acceptsAnswers(req.headers.accept)) {
       const message = 'Accept must allow both application/json and text/event-stream'
-      return this.#refuse(res, 406, rpcCodes.refused, message)
+      return this.#refuse(res, 406, rpcCodes.refused, message, idOf(inbound))
     }
     if (isBatch(inbound)) return this.#batch(req, res, inbound, notes)
     return this.#single(req, res, inbound, notes)
@@ -116,7 +117,7 @@ export class SessionEndpoint {
       notes.rpc = message.method
       return this.#initialize(req, res, message, notes)
     }
-    const session = this.#session(req, res, notes)
+    const session = this.#session(req, res, notes, idOf(message))
     if (session === null) return
     if (message.kind !== 'request') {
       heed(message, session)
@@ -176,7 +177,7 @@ export class SessionEndpoint {
   ): void | Promise<void> {
     const { sessions, identity, resourcesEnabled } = this.#parts
     if (req.headers['mcp-session-id'] !== undefined) {
-      if (this.#session(req, res, notes) === null) return
+      if (this.#session(req, res, notes, request.id) === null) return
       const message = 'this session is initialised already; start a new one without its header'
       return this.#refuse(res, 400, rpcCodes.invalidRequest, message, request.id)
     }
@@ -195,11 +196,16 @@ export class SessionEndpoint {
   }
 
   /** The session of a request, or null after the request was refused. */
-  #session(req: IncomingMessage, res: ServerResponse, notes: RequestNotes): Session | null {
+  #session(
+    req: IncomingMessage,
+    res: ServerResponse,
+    notes: RequestNotes,
+    id: RequestId | null = null,
+  ): Session | null {
     const found = findSession(req.headers, notes.principal, this.#parts.sessions)
     if (found.ok) return found.value
     const { status, code, message } = found.failure
-    this.#refuse(res, status, code, message)
+    this.#refuse(res, status, code, message, id)
     return null
   }
 
@@ -208,7 +214,7 @@ export class SessionEndpoint {
     status: number,
     code: number,
     message: string,
-    id: RequestMessage['id'] | null = null,
+    id: RequestId | null = null,
     headers: Readonly<Record<string, string>> = {},
   ): void | Promise<void> {
     const answer = errorMessage(id, { code, message })
@@ -239,6 +245,11 @@ export class SessionEndpoint {
   #failed(request: RequestMessage, error: unknown): JsonText {
     return failedRequest(request, error, { codes: sessionCodes, log: this.#parts.log })
   }
+}
+
+/** Whom a refusal is addressed to: a request, if one can be made out. */
+function idOf(inbound: Inbound): RequestId | null {
+  return !isBatch(inbound) && 'id' in inbound ? inbound.id : null
 }
 
 /** The one notification that has an effect. */
