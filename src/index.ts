@@ -7,7 +7,8 @@
  * const { url } = await server.start()
  */
 export { McpHttpServer, type McpServices } from './server/mcp-http-server.ts'
-export { defaultLimits, type Limits, type McpHttpConfig } from './server/options.ts'
+export type { McpHttpConfig } from './server/mcp-http-config.ts'
+export { defaultLimits, type Limits } from './server/options.ts'
 export type { ResourceRegistry } from './server/resources/registry.ts'
 export type {
   BlobContent,

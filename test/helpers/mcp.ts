@@ -1,7 +1,7 @@
 import { request as httpRequest, Agent, type IncomingMessage, type ClientRequest } from 'node:http'
 import { once } from 'node:events'
 import { McpHttpServer, type ServerParts } from '../../src/server/mcp-http-server.ts'
-import type { McpHttpConfig } from '../../src/server/options.ts'
+import type { McpHttpConfig } from '../../src/server/mcp-http-config.ts'
 
 export interface Answer {
   status: number

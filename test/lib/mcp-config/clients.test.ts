@@ -7,8 +7,8 @@ const url = 'http://127.0.0.1:8765/mcp'
 const bridge = ['/bin/node', '/x/run.js', 'connect', 'blender']
 const started = { command: '/bin/node', args: ['/x/run.js', 'connect', 'blender'] }
 
-const linux: Place = { platform: 'linux', env: {}, home: '/home/a', cwd: '/work/shot' }
-const mac: Place = { platform: 'darwin', env: {}, home: '/Users/a', cwd: '/work/shot' }
+const linux: Place = { platform: 'linux', env: {}, home: '/home/a', cwd: '/projects/shot' }
+const mac: Place = { platform: 'darwin', env: {}, home: '/Users/a', cwd: '/projects/shot' }
 const windows: Place = {
   platform: 'win32',
   env: { APPDATA: 'D:\\Roaming' },
@@ -94,7 +94,7 @@ describe('the entry of', () => {
 describe('the settings file of', () => {
   type Row = [id: string, place: Place, user: string | null, project: string | null]
   const rows: Row[] = [
-    ['claude-code', linux, '/home/a/.claude.json', '/work/shot/.mcp.json'],
+    ['claude-code', linux, '/home/a/.claude.json', '/projects/shot/.mcp.json'],
     ['claude-code', windows, 'C:\\Users\\a\\.claude.json', 'C:\\shot\\.mcp.json'],
     ['claude-desktop', linux, null, null],
     [
@@ -104,19 +104,19 @@ describe('the settings file of', () => {
       null,
     ],
     ['claude-desktop', windows, 'D:\\Roaming\\Claude\\claude_desktop_config.json', null],
-    ['cursor', linux, '/home/a/.cursor/mcp.json', '/work/shot/.cursor/mcp.json'],
-    ['vscode', linux, '/home/a/.config/Code/User/mcp.json', '/work/shot/.vscode/mcp.json'],
+    ['cursor', linux, '/home/a/.cursor/mcp.json', '/projects/shot/.cursor/mcp.json'],
+    ['vscode', linux, '/home/a/.config/Code/User/mcp.json', '/projects/shot/.vscode/mcp.json'],
     [
       'vscode',
       mac,
       '/Users/a/Library/Application Support/Code/User/mcp.json',
-      '/work/shot/.vscode/mcp.json',
+      '/projects/shot/.vscode/mcp.json',
     ],
     ['vscode', windows, 'D:\\Roaming\\Code\\User\\mcp.json', 'C:\\shot\\.vscode\\mcp.json'],
-    ['gemini-cli', mac, '/Users/a/.gemini/settings.json', '/work/shot/.gemini/settings.json'],
-    ['codex', linux, '/home/a/.codex/config.toml', '/work/shot/.codex/config.toml'],
+    ['gemini-cli', mac, '/Users/a/.gemini/settings.json', '/projects/shot/.gemini/settings.json'],
+    ['codex', linux, '/home/a/.codex/config.toml', '/projects/shot/.codex/config.toml'],
     ['inspector', linux, '/home/a/.mcp-inspector/mcp.json', null],
-    ['mcporter', linux, '/home/a/.mcporter/mcporter.json', '/work/shot/config/mcporter.json'],
+    ['mcporter', linux, '/home/a/.mcporter/mcporter.json', '/projects/shot/config/mcporter.json'],
     ['generic', linux, null, null],
   ]
   for (const [id, place, user, project] of rows) {
