@@ -21,6 +21,8 @@ export interface Limits {
   maxSessions: number
   /** A session without request and without stream ends after this. */
   sessionIdleMs: number
+  /** Reads of one session that its client can cancel at the same time; others run to their end. */
+  maxCancellableReads: number
   /** Streams of `subscriptions/listen` open at once; further ones are refused. */
   maxListenStreams: number
   /** Characters of the id of a `subscriptions/listen`, which is in every message of its stream. */
@@ -140,7 +142,7 @@ export interface Limits {
 
   /** A custom producer must answer within this time. */
   producerTimeoutMs: number
-  /** Reads of one custom producer waiting at the same time; further ones fail at once. */
+  /** Reads of one custom producer waiting at once, and as many completions; further ones fail. */
   maxPendingReads: number
   /** URIs whose parsed form is kept for the next request. */
   maxParsedUris: number
@@ -196,6 +198,7 @@ export const defaultLimits: Readonly<Limits> = Object.freeze({
 
   maxSessions: 10_000,
   sessionIdleMs: 60 * 60 * 1000,
+  maxCancellableReads: 100,
   maxListenStreams: 10_000,
   maxListenIdChars: 256,
   maxSubscriptionsPerSession: 1000,

@@ -45,6 +45,14 @@ export function sendAnswer(
 }
 
 /**
+ * Ends the POST of a request that its client cancelled and wants no answer to. HTTP has one all the
+ * same, JSON or an event stream: the stream is the one that can stay empty.
+ */
+export function sendNoAnswer(res: ServerResponse): void {
+  if (!res.destroyed) res.writeHead(200, { 'Content-Type': 'text/event-stream' }).end()
+}
+
+/**
  * Answers a request that is not served. A body still on its way ends the connection, once the
  * client had `drainMs` to read the answer.
  */

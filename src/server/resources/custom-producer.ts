@@ -35,6 +35,8 @@ export class CustomProducer {
   /** Calls of `list` that ran out of time and are still pending. */
   #lateLists = 0
   #pendingReads = 0
+  /** Counted apart: who completes takes no room from who reads. */
+  #pendingCompletions = 0
   readonly #typed = new TypedContents()
   /** The list as it was returned, when it promises to stay. */
   #lastRaw: unknown = none
@@ -118,14 +120,21 @@ export class CustomProducer {
       if (this.#producer.complete === undefined) {
         return listedValues(await this.list(), variable, prefix, context)
       }
+      if (this.#pendingCompletions >= this.#context.limits.maxPendingReads) {
+        return this.#lost('complete', 'too many are pending')
+      }
       const raw: unknown = this.#producer.complete(variable, prefix, context)
-      const values: unknown = isThenable(raw)
-        ? await this.#within(Promise.resolve(raw), () => this.#lost('complete', 'it was late'))
-        : raw
+      const values: unknown = isThenable(raw) ? await this.#pendingCompletion(raw) : raw
       return parseCompletion(values) ?? this.#lost('complete', 'it returned no values')
     } catch (error) {
       return this.#lost('complete', 'it threw', error)
     }
+  }
+
+  #pendingCompletion(raw: PromiseLike<unknown>): Promise<unknown> {
+    this.#pendingCompletions++
+    const settled = Promise.resolve(raw).finally(() => this.#pendingCompletions--)
+    return this.#within(settled, () => this.#lost('complete', 'it was late'))
   }
 
   #descriptors(raw: unknown): readonly Descriptor[] {

@@ -75,7 +75,7 @@ export const messageDifferences: readonly Difference[] = [
   {
     anchor: 'sdk-unknown-members',
     requests: /^body, none session: (unknown members|a prototype key|a request with an? \w+)$/,
-    ours: refused(400, -32000),
+    ours: refused(400, -32000, '1'),
     theirs: refused(400, -32600, '1'),
   },
   {
@@ -87,7 +87,7 @@ export const messageDifferences: readonly Difference[] = [
   {
     anchor: 'sdk-unused-meta',
     requests: /^body, none session: params with (null _meta|text _meta|a boolean progress token)$/,
-    ours: refused(400, -32000),
+    ours: refused(400, -32000, '1'),
     theirs: refused(400, -32600, '1'),
   },
   {
@@ -175,7 +175,7 @@ export const messageDifferences: readonly Difference[] = [
   {
     anchor: 'sdk-initialize-dead-session',
     requests: /^initialize: with the header of a session that is (unknown|ended)/,
-    ours: refused(404, -32001),
+    ours: refused(404, -32001, '1'),
     theirs: refused(400, -32600),
   },
   {

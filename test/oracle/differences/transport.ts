@@ -3,6 +3,12 @@ import { type Difference, refused, served, streaming, taken } from '../differenc
 /** Headers, HTTP methods, sessions. */
 export const transportDifferences: readonly Difference[] = [
   {
+    anchor: 'sdk-refused-id',
+    requests: /^(media, |version header, |body, |initialize: )/,
+    ours: { message: 'error', code: '-32000', id: /^[^n]/ },
+    theirs: { message: 'error', code: '-32000', id: 'null' },
+  },
+  {
     anchor: 'sdk-accept',
     requests: /^media, live session: Accept (absent|"\*\/\*"|"application\/\*|"Application\/)/,
     ours: served,
@@ -11,7 +17,7 @@ export const transportDifferences: readonly Difference[] = [
   {
     anchor: 'sdk-accept',
     requests: /^media, none session: Accept (absent|"\*\/\*"|"application\/\*|"Application\/)/,
-    ours: refused(400, -32000),
+    ours: refused(400, -32000, '1'),
     theirs: refused(406, -32000),
   },
   {
@@ -23,13 +29,13 @@ export const transportDifferences: readonly Difference[] = [
   {
     anchor: 'sdk-accept-zero',
     requests: /^media, live session: Accept "application\/json;q=0,/,
-    ours: refused(406, -32000),
+    ours: refused(406, -32000, '1'),
     theirs: served,
   },
   {
     anchor: 'sdk-accept-zero',
     requests: /^media, none session: Accept "application\/json;q=0,/,
-    ours: refused(406, -32000),
+    ours: refused(406, -32000, '1'),
     theirs: refused(400, -32000),
   },
   {
@@ -65,7 +71,7 @@ export const transportDifferences: readonly Difference[] = [
   {
     anchor: 'sdk-unpublished-revision',
     requests: /^version header, \S+ session: a request, "2024-10-07"$/,
-    ours: refused(400, -32000),
+    ours: refused(400, -32000, '1'),
     theirs: served,
   },
   {

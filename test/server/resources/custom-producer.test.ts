@@ -416,6 +416,29 @@ describe('a custom producer with templates', () => {
     })
   }
 
+  it('completes nothing when too many of its completions are pending, until they settle', async () => {
+    const settle: ((values: string[]) => void)[] = []
+    const complete = () => new Promise<string[]>(resolve => settle.push(resolve))
+    const producer = { templates: () => [template], complete, read: async () => [] }
+    const { resources, time, logged } = serving(producer, { maxPendingReads: 2 })
+    const values = async () => (await resources.complete('docs://{page}', 'page', '')).values
+    const late = [values(), values()]
+    expect(await values()).to.deep.equal([])
+    expect(settle).to.have.length(2)
+    expect(logged).to.have.length(1)
+    expect(await resources.read('docs://a')).to.deep.equal([])
+    time.advance(2000)
+    await Promise.all(late)
+    // Nobody waits any more, and the work still goes on.
+    expect(await values()).to.deep.equal([])
+    expect(settle).to.have.length(2)
+    settle[0]?.([])
+    await new Promise(setImmediate)
+    const next = values()
+    settle[2]?.(['here'])
+    expect(await next).to.deep.equal(['here'])
+  })
+
   it('completes nothing when complete does not settle', async () => {
     const { resources, time } = serving({ templates: () => [template], complete: never })
     const completing = resources.complete('docs://{page}', 'page', '')

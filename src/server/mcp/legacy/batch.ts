@@ -2,10 +2,11 @@ import type { ServerResponse } from 'node:http'
 import { errorMessage, type JsonText } from '../json-text.ts'
 import type { Message, RequestMessage } from '../json-rpc.ts'
 import type { HeldAnswers } from '../held-answers.ts'
-import { drained, writeParts } from '../send.ts'
+import { drained, sendNoAnswer, writeParts } from '../send.ts'
 
 export interface BatchParts {
-  dispatch: (request: RequestMessage) => JsonText | Promise<JsonText>
+  /** Null: the client cancelled it, and is not answered. */
+  dispatch: (request: RequestMessage) => JsonText | null | Promise<JsonText | null>
   held: HeldAnswers
   /** False once the session has ended: what is left of the batch is then left alone. */
   isLive: () => boolean
@@ -21,14 +22,17 @@ export async function answerBatch(
   { dispatch, held, isLive }: BatchParts,
 ): Promise<void> {
   let open = false
+  let asked = false
   for (const message of messages) {
     if (message.kind === 'notification' || message.kind === 'response') continue
     if (!isLive()) break
     const id = message.id
+    asked = true
     const answer =
       message.kind === 'invalid'
         ? errorMessage(id, { code: message.code, message: message.problem })
         : await dispatch(message)
+    if (answer === null) continue
     const { text, release } = held.admit(id, answer)
     try {
       if (!open) res.writeHead(200, { 'Content-Type': 'application/json' })
@@ -41,5 +45,6 @@ export async function answerBatch(
     if (res.destroyed) return
   }
   if (open) res.end(']')
+  else if (asked) sendNoAnswer(res)
   else res.writeHead(202).end()
 }

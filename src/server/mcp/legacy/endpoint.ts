@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Clock } from '../../../lib/clock.ts'
 import type { Logger } from '../../../lib/logger.ts'
+import type { RequestId } from '../../../lib/mcp/json-rpc.ts'
 import { accepts } from '../../http/media.ts'
 import type { Limits } from '../../options.ts'
 import { rpcCodes } from '../errors.ts'
@@ -19,7 +20,7 @@ import {
 } from '../json-rpc.ts'
 import type { KeepAlive } from '../keep-alive.ts'
 import type { RequestNotes } from '../request-notes.ts'
-import { sendAnswer, sendJson, sendRefusal } from '../send.ts'
+import { sendAnswer, sendJson, sendNoAnswer, sendRefusal } from '../send.ts'
 import { answerBatch } from './batch.ts'
 import { sessionCodes } from './codes.ts'
 import { findSession } from './find-session.ts'
@@ -59,7 +60,7 @@ export class SessionEndpoint {
   ): void | Promise<void> {
     if (!this.#acceptsAnswers(req.headers.accept)) {
       const message = 'Accept must allow both application/json and text/event-stream'
-      return this.#refuse(res, 406, rpcCodes.refused, message)
+      return this.#refuse(res, 406, rpcCodes.refused, message, idOf(inbound))
     }
     if (isBatch(inbound)) return this.#batch(req, res, inbound, notes)
     return this.#single(req, res, inbound, notes)
@@ -116,9 +117,10 @@ export class SessionEndpoint {
       notes.rpc = message.method
       return this.#initialize(req, res, message, notes)
     }
-    const session = this.#session(req, res, notes)
+    const session = this.#session(req, res, notes, idOf(message))
     if (session === null) return
     if (message.kind !== 'request') {
+      heed(message, session)
       res.writeHead(202).end()
       return
     }
@@ -126,7 +128,9 @@ export class SessionEndpoint {
     const answer = this.#dispatch(message, session)
     const { held } = this.#parts
     return answer instanceof Promise
-      ? answer.then(text => sendAnswer(res, held, message.id, text))
+      ? answer.then(text =>
+          text === null ? sendNoAnswer(res) : sendAnswer(res, held, message.id, text),
+        )
       : sendAnswer(res, held, message.id, answer)
   }
 
@@ -157,6 +161,7 @@ export class SessionEndpoint {
       )
     }
     notes.rpc = `batch of ${values.length}`
+    for (const message of messages) heed(message, session)
     return answerBatch(res, messages, {
       dispatch: request => this.#dispatch(request, session),
       held: this.#parts.held,
@@ -172,7 +177,7 @@ export class SessionEndpoint {
   ): void | Promise<void> {
     const { sessions, identity, resourcesEnabled } = this.#parts
     if (req.headers['mcp-session-id'] !== undefined) {
-      if (this.#session(req, res, notes) === null) return
+      if (this.#session(req, res, notes, request.id) === null) return
       const message = 'this session is initialised already; start a new one without its header'
       return this.#refuse(res, 400, rpcCodes.invalidRequest, message, request.id)
     }
@@ -191,11 +196,16 @@ export class SessionEndpoint {
   }
 
   /** The session of a request, or null after the request was refused. */
-  #session(req: IncomingMessage, res: ServerResponse, notes: RequestNotes): Session | null {
+  #session(
+    req: IncomingMessage,
+    res: ServerResponse,
+    notes: RequestNotes,
+    id: RequestId | null = null,
+  ): Session | null {
     const found = findSession(req.headers, notes.principal, this.#parts.sessions)
     if (found.ok) return found.value
     const { status, code, message } = found.failure
-    this.#refuse(res, status, code, message)
+    this.#refuse(res, status, code, message, id)
     return null
   }
 
@@ -204,26 +214,29 @@ export class SessionEndpoint {
     status: number,
     code: number,
     message: string,
-    id: RequestMessage['id'] | null = null,
+    id: RequestId | null = null,
     headers: Readonly<Record<string, string>> = {},
   ): void | Promise<void> {
     const answer = errorMessage(id, { code, message })
     return sendRefusal(res, status, answer, headers, this.#parts.limits.refusedBodyDrainMs)
   }
 
-  #dispatch(request: RequestMessage, session: Session): JsonText | Promise<JsonText> {
+  /** The answer; null when the client cancelled the request before there was one. */
+  #dispatch(request: RequestMessage, session: Session): JsonText | Promise<JsonText | null> {
     const { id, method, params } = request
     const run = this.#parts.methods.get(method)
     if (run === undefined) {
       return errorMessage(id, { code: rpcCodes.methodNotFound, message: 'method not found' })
     }
     try {
-      const result = run(params, session)
+      const reader = session.reads.reader(id, this.#parts.limits)
+      const result = run(params, session, reader)
       if (!(result instanceof Promise)) return resultMessage(id, result)
-      return result.then(
+      const answer = result.then(
         text => resultMessage(id, text),
         (error: unknown) => this.#failed(request, error),
       )
+      return Promise.race([answer, reader.cancelled])
     } catch (error) {
       return this.#failed(request, error)
     }
@@ -232,4 +245,15 @@ export class SessionEndpoint {
   #failed(request: RequestMessage, error: unknown): JsonText {
     return failedRequest(request, error, { codes: sessionCodes, log: this.#parts.log })
   }
+}
+
+/** Whom a refusal is addressed to: a request, if one can be made out. */
+function idOf(inbound: Inbound): RequestId | null {
+  return !isBatch(inbound) && 'id' in inbound ? inbound.id : null
+}
+
+/** The one notification that has an effect. */
+function heed(message: Message, session: Session): void {
+  if (message.kind !== 'notification' || message.method !== 'notifications/cancelled') return
+  session.reads.cancel(message.params.requestId)
 }

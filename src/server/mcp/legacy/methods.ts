@@ -1,11 +1,16 @@
 import type { JsonObject } from '../../../lib/json.ts'
+import type { Reader } from '../../resources/reader.ts'
 import type { ServedResources } from '../../resources/served-resources.ts'
 import { JsonText } from '../json-text.ts'
 import type { ResourceMethods } from '../resource-methods.ts'
 import type { SubscriptionHub } from '../subscriptions.ts'
 import type { Session } from './sessions.ts'
 
-export type Method = (params: JsonObject, session: Session) => JsonText | Promise<JsonText>
+export type Method = (
+  params: JsonObject,
+  session: Session,
+  reader: Reader,
+) => JsonText | Promise<JsonText>
 
 /** A method that is not in the table does not exist: −32601. */
 export type MethodTable = ReadonlyMap<string, Method>
@@ -33,7 +38,7 @@ export function createSessionMethods(parts: MethodParts | null): MethodTable {
     ...lifecycle,
     ['resources/list', params => resources.list(params)],
     ['resources/templates/list', params => resources.listTemplates(params)],
-    ['resources/read', params => resources.read(params)],
+    ['resources/read', (params, _session, reader) => resources.read(params, reader)],
     ['completion/complete', params => resources.complete(params)],
     [
       'resources/subscribe',

@@ -3,6 +3,7 @@ import type { Clock } from '../../../lib/clock.ts'
 import type { Limits } from '../../options.ts'
 import type { EventStream } from '../event-stream.ts'
 import type { Subscriber, SubscriptionHub, Topic } from '../subscriptions.ts'
+import { CancellableReads } from './cancellable-reads.ts'
 import type { SessionRevision } from './revisions.ts'
 
 /** One client's session: its negotiated revision, its stream, its subscriptions (in the hub). */
@@ -11,6 +12,7 @@ export class Session implements Subscriber {
   readonly revision: SessionRevision
   /** Whoever opened it; nobody else may use it. */
   readonly principal: string
+  readonly reads = new CancellableReads()
   lastSeenMs: number
   stream: EventStream | null = null
 

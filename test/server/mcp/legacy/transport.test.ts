@@ -98,7 +98,7 @@ describe('the session endpoint', () => {
     it('missing: 400', async () => {
       const { status, json } = await post(rpc('ping'))
       expect(status).to.equal(400)
-      expect(json).to.deep.include({ id: null }).and.to.have.nested.property('error.code', -32000)
+      expect(json).to.deep.include({ id: 1 }).and.to.have.nested.property('error.code', -32000)
     })
 
     it('unknown: 404, for POST, GET and DELETE alike', async () => {
@@ -108,8 +108,35 @@ describe('the session endpoint', () => {
         const { status, json } = await ask(running.url, { method, headers, ...body })
         expect(status, method).to.equal(404)
         expect(json.error.code).to.equal(-32001)
+        expect(json.id).to.equal(method === 'POST' ? 1 : null)
       }
     })
+
+    const refusals: [why: string, status: number, headers: () => Record<string, string>][] = [
+      ['session', 400, () => ({})],
+      ['ended session', 404, () => ({ 'Mcp-Session-Id': 'nobody' })],
+      [
+        'version',
+        400,
+        () => ({ 'Mcp-Session-Id': session.id, 'MCP-Protocol-Version': '1999-01-01' }),
+      ],
+      ['Accept header', 406, () => ({ 'Mcp-Session-Id': session.id, Accept: 'text/html' })],
+    ]
+    const bodies: [what: string, body: string, id: unknown][] = [
+      ['a request', rpc('ping', {}, 'mine'), 'mine'],
+      ['a notification', JSON.stringify({ jsonrpc: '2.0', method: 'notifications/x' }), null],
+      ['a response', JSON.stringify({ jsonrpc: '2.0', id: 'mine', result: {} }), null],
+      ['a batch', `[${rpc('ping', {}, 'mine')}]`, null],
+    ]
+    for (const [why, status, headers] of refusals) {
+      for (const [what, body, id] of bodies) {
+        it(`${what} refused for its ${why} is answered with the id ${id}`, async () => {
+          const answer = await post(body, headers())
+          expect(answer.status).to.equal(status)
+          expect(answer.json.id).to.equal(id)
+        })
+      }
+    }
 
     it('sent twice: 400', async () => {
       const answer = await ask(running.url, {
