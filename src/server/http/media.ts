@@ -4,6 +4,11 @@ export function isJsonType(contentType: string | undefined): boolean {
   return contentType?.split(';', 1)[0]?.trim().toLowerCase() === 'application/json'
 }
 
+/** A body as it is: nothing here takes a compressed one apart. */
+export function isUncoded(contentEncoding: string | undefined): boolean {
+  return contentEncoding === undefined || /^(identity)?$/i.test(contentEncoding)
+}
+
 /**
  * Does an Accept header allow the media type (lower case, no parameters)? A missing header
  * allows everything; `q=0` excludes.

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Clock } from '../../lib/clock.ts'
 import type { Logger } from '../../lib/logger.ts'
 import { readBody } from '../http/body.ts'
-import { isJsonType } from '../http/media.ts'
+import { isJsonType, isUncoded } from '../http/media.ts'
 import type { Limits } from '../options.ts'
 import type { ServedResources } from '../resources/served-resources.ts'
 import { type EndpointActivity, PendingCalls } from './activity.ts'
@@ -90,6 +90,11 @@ export function createMcpEndpoint(parts: McpEndpointParts): McpEndpoint {
     if (!isJsonType(req.headers['content-type'])) {
       const message = 'Content-Type must be application/json'
       return sendJson(res, 415, refusalMessage(req.headers, 415, message))
+    }
+    if (!isUncoded(req.headers['content-encoding'])) {
+      const message = 'a body with a Content-Encoding is not taken: send it uncompressed'
+      const takes = { 'Accept-Encoding': 'identity' }
+      return sendJson(res, 415, refusalMessage(req.headers, 415, message), takes)
     }
     const inbound = parseBody(body, limits.maxJsonDepth)
     const classified = classify(req.headers, inbound)

@@ -211,6 +211,23 @@ describe('the session endpoint', () => {
       )
     })
 
+    for (const coding of ['gzip', 'br, gzip', 'identity, gzip', 'x']) {
+      it(`a body with Content-Encoding "${coding}" is 415, and told what is taken`, async () => {
+        const answer = await session.post(rpc('ping'), { 'Content-Encoding': coding })
+        expect(answer.status).to.equal(415)
+        expect(answer.json.error).to.include({ code: -32000 })
+        expect(answer.json.error.message).to.match(/Content-Encoding/)
+        expect(answer.headers['accept-encoding']).to.equal('identity')
+      })
+    }
+
+    for (const coding of ['identity', 'Identity', '']) {
+      it(`a body with Content-Encoding "${coding}" is served`, async () => {
+        const answer = await session.post(rpc('ping'), { 'Content-Encoding': coding })
+        expect(answer.json).to.have.property('result')
+      })
+    }
+
     it('answers ping with an empty result and the id as it was sent', async () => {
       for (const id of [0, 7, 'text', 'ünïcode "quoted"']) {
         const { json, headers } = await session.post(rpc('ping', undefined, id))
