@@ -45,7 +45,9 @@ export {
 export type { ArtefactFilter, ArtefactOptions, ArtefactRef } from './server/artefacts/store.ts'
 export { apiKeyPolicy, type AuthOutcome, type AuthPolicy } from './server/http/authentication.ts'
 export { ApiKeyConfig, type ApiKeyOptions } from './lib/auth/api-key-config.ts'
+export { CimdDocument, type CimdJson, type CimdOptions } from './lib/auth/cimd-document.ts'
 export { generateApiKey } from './lib/auth/generate-api-key.ts'
+export { OAuthConfig, type OAuthOptions, type ToCimdOptions } from './lib/auth/oauth-config.ts'
 export { TokenValidationError } from './lib/auth/token-validation-error.ts'
 export { unauthorizedResult, type UnauthorizedResult } from './lib/auth/unauthorized-result.ts'
 export {

@@ -1,8 +1,11 @@
+import crypto from 'node:crypto'
+import { syncBuiltinESMExports } from 'node:module'
 import { expect } from 'chai'
 import {
   apiKeyPolicy,
   ApiKeyConfig,
   generateApiKey,
+  type HeaderSource,
   type McpHttpConfig,
   TokenValidationError,
   unauthorizedResult,
@@ -56,6 +59,14 @@ facts('specification: Resources and their fields, ApiKeyConfig', [
     () => expect(new ApiKeyConfig().resolve({})).to.equal(null),
   ],
   [
+    'an empty literal key and an empty variable are no keys',
+    () => {
+      const config = new ApiKeyConfig({ apiKey: '' })
+      expect(config.resolve({ SERVICE_MCP_API_KEY: 'from-env' })).to.equal('from-env')
+      expect(config.resolve({ SERVICE_MCP_API_KEY: '' })).to.equal(null)
+    },
+  ],
+  [
     'the header name can be chosen and is what carries the Bearer value',
     () => {
       const { headerName } = new ApiKeyConfig({ headerName: 'X-Studio-Key' })
@@ -86,17 +97,53 @@ facts('specification: Authentication, API key; Limits, generate_api_key', [
   ],
 ])
 
-const bearerTable: [string, Record<string, string | string[] | undefined>, boolean][] = [
-  ['the exact value is accepted', { Authorization: 'Bearer secret' }, true],
-  ['the case of the header name does not matter', { AUTHORIZATION: 'Bearer secret' }, true],
+const right = 'Bearer secret'
+const bearerTable: [fact: string, headers: HeaderSource, expected: boolean][] = [
+  ['the exact value is accepted', { Authorization: right }, true],
+  ['the case of the header name does not matter', { aUTHORIZATION: right }, true],
   ['a missing header is refused', {}, false],
-  ['another header is refused', { 'X-Key': 'Bearer secret' }, false],
+  ['a header without a value is refused', { authorization: undefined }, false],
+  ['another header is refused', { 'X-Key': right }, false],
   ['another scheme is refused', { authorization: 'Basic secret' }, false],
+  ['the scheme in another case is refused', { authorization: 'bearer secret' }, false],
   ['the bare token is refused', { authorization: 'secret' }, false],
   ['another value is refused', { authorization: 'Bearer secreT' }, false],
   ['a prefix of the value is refused', { authorization: 'Bearer secre' }, false],
   ['a longer value is refused', { authorization: 'Bearer secret2' }, false],
   ['an empty value is refused', { authorization: 'Bearer ' }, false],
+  ['a second space is refused', { authorization: 'Bearer  secret' }, false],
+  ['a tab is refused', { authorization: 'Bearer\tsecret' }, false],
+  ['space before is refused', { authorization: ' Bearer secret' }, false],
+  ['space after is refused', { authorization: 'Bearer secret ' }, false],
+  ['a line break after is refused', { authorization: 'Bearer secret\r\n' }, false],
+  ['a list of one value is that value', { authorization: [right] }, true],
+  ['an empty list is refused', { authorization: [] }, false],
+  ['a repeated header is refused, even the same', { authorization: [right, right] }, false],
+  ['the right value after a wrong one is refused', { authorization: ['Bearer x', right] }, false],
+  ['values joined as on the wire are refused', { authorization: `${right}, ${right}` }, false],
+  [
+    'two spellings of the name are one repeated header',
+    { authorization: right, AUTHORIZATION: right },
+    false,
+  ],
+  ['a Headers object has headers, too', new Headers({ authorization: right }), true],
+  [
+    'a Headers object repeats, too',
+    new Headers([
+      ['a', 'b'],
+      ['Authorization', right],
+      ['authorization', right],
+    ]),
+    false,
+  ],
+  ['a Map in any case has headers, too', new Map([['Authorization', right]]), true],
+  ['what an object inherits is no header', Object.create({ authorization: right }), false],
+  [
+    'a value that is no text is refused, not thrown at',
+    { authorization: 42 as unknown as string },
+    false,
+  ],
+  ['null is refused, not thrown at', { authorization: null as unknown as string }, false],
 ]
 
 facts(
@@ -107,6 +154,47 @@ facts(
   ]),
 )
 
+/** The lengths that were compared in constant time while `action` ran. */
+function comparedLengths(action: () => void): [number, number][] {
+  const real = crypto.timingSafeEqual
+  const lengths: [number, number][] = []
+  crypto.timingSafeEqual = (a, b) => {
+    lengths.push([a.byteLength, b.byteLength])
+    return real(a, b)
+  }
+  syncBuiltinESMExports()
+  try {
+    action()
+  } finally {
+    crypto.timingSafeEqual = real
+    syncBuiltinESMExports()
+  }
+  return lengths
+}
+
+facts('specification: Authentication, validate_bearer_token in constant time', [
+  [
+    'every value that was sent is compared whole, whatever its length and wherever it differs',
+    () => {
+      const sent = [
+        '',
+        'B',
+        'Basic secret',
+        'Bearer xecret',
+        'Bearer secreT',
+        right,
+        'x'.repeat(9999),
+      ]
+      const lengths = comparedLengths(() => {
+        for (const authorization of sent) {
+          validateBearerToken({ authorization }, { expectedToken: 'secret' })
+        }
+      })
+      expect(lengths).to.deep.equal(sent.map(() => [32, 32]))
+    },
+  ],
+])
+
 facts('specification: Authentication, failures of the check', [
   [
     'no expected token means that the check is off: true, and a warning is logged',
@@ -115,6 +203,15 @@ facts('specification: Authentication, failures of the check', [
       const log = { warn: (...args: unknown[]) => void warnings.push(args) }
       expect(validateBearerToken({}, { expectedToken: null, log })).to.equal(true)
       expect(warnings).to.have.length(1)
+    },
+  ],
+  [
+    'an expected token that is empty or undefined is a mistake, not a check that is off',
+    () => {
+      for (const expectedToken of ['', undefined as unknown as null]) {
+        const headers = { authorization: 'Bearer ' }
+        expect(() => validateBearerToken(headers, { expectedToken })).to.throw(TypeError)
+      }
     },
   ],
   [
@@ -137,6 +234,9 @@ facts('specification: Authentication, failures of the check', [
       const error = new TokenValidationError('expired')
       expect(error).to.be.instanceOf(Error)
       expect(error).to.include({ name: 'TokenValidationError', message: 'expired' })
+      const cause = new Error('the clock')
+      expect(new TokenValidationError(undefined, { cause })).to.have.property('cause', cause)
+      expect(new TokenValidationError().message).not.to.equal('')
     },
   ],
 ])

@@ -16,19 +16,8 @@ export const later: readonly LaterFact[] = [
     ],
   },
   {
-    section: 'OAuthConfig',
-    facts: [
-      'provider_url is required; client_id, redirect_uri null, scopes empty, client_name default',
-      'authorization_endpoint, token_endpoint and well_known_url derive from provider_url',
-      'to_cimd_document(redirect_uri) gives a CimdDocument',
-    ],
-  },
-  {
     section: 'CimdDocument',
-    facts: [
-      'client_name and redirect_uris are required; the other members have their defaults',
-      'to_dict serialises it; GET /.well-known/oauth-client-metadata serves it',
-    ],
+    facts: ['GET /.well-known/oauth-client-metadata serves it'],
   },
   {
     section: 'Built-in resources: capture',

@@ -208,8 +208,9 @@ describe('the package, installed in an empty folder', function () {
     const file = (name: string) => join(folder, name)
 
     it('are all run here', () => {
-      const servers = ['minimal.ts', 'state.ts', 'key.ts', 'policy.ts', 'embedded.ts']
-      expect([...programs.keys()]).to.deep.equal([...servers, 'host.ts', 'limits.ts'])
+      const servers = ['minimal.ts', 'state.ts', 'key.ts', 'policy.ts']
+      const others = ['oauth.ts', 'embedded.ts', 'host.ts', 'limits.ts']
+      expect([...programs.keys()]).to.deep.equal([...servers, ...others])
     })
 
     it('minimal.ts', () =>
@@ -264,6 +265,23 @@ describe('the package, installed in an empty folder', function () {
         expect((await session.post(ping, grace)).status).to.equal(404)
         expect((await session.post(ping, { Authorization: 'Bearer x' })).status).to.equal(401)
       }))
+
+    it('oauth.ts prints the endpoints and the document', () => {
+      const [endpoints, document = ''] = run(process.execPath, [file('oauth.ts')], folder).split(
+        '\n',
+      )
+      const realm = 'https://id.studio.example/realms/film'
+      expect(endpoints).to.equal(`${realm}/authorize ${realm}/token`)
+      expect(JSON.parse(document)).to.deep.equal({
+        client_id: 'https://mcp.studio.example/.well-known/oauth-client-metadata',
+        client_name: 'Blender of Ada',
+        redirect_uris: ['http://127.0.0.1:8765/oauth/callback'],
+        grant_types: ['authorization_code'],
+        response_types: ['code'],
+        token_endpoint_auth_method: 'none',
+        scope: 'openid scene:read',
+      })
+    })
 
     it('embedded.ts serves its own page and /mcp', () =>
       running(file('embedded.ts'), {}, async line => {

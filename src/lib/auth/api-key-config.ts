@@ -27,8 +27,9 @@ export class ApiKeyConfig {
   }
 
   /**
-   * The key: the member `apiKey`, else the environment variable, else null. An empty text counts
-   * as absent in both places. The environment is read at each call.
+   * The key: the member `apiKey`, else the environment variable, else null, with which
+   * `validateBearerToken` checks nothing. An empty text counts as absent in both places. `env`
+   * defaults to the environment of the process and is read at each call. Never throws.
    */
   resolve(env: NodeJS.ProcessEnv = process.env): string | null {
     return this.apiKey || env[this.envVar] || null

@@ -1,9 +1,14 @@
 import type { Logger } from '../logger.ts'
 import { Secret } from '../secret.ts'
 
-/** Request headers: a `Headers` object, or a record as Node's `IncomingMessage` has it. */
+type HeaderValue = string | readonly string[] | undefined
+
+/**
+ * Request headers: a record as Node's `IncomingMessage` has it, or anything that goes through pairs
+ * of name and value (`Headers` of any implementation, a `Map`).
+ */
 export type HeaderSource =
-  Headers | Readonly<Record<string, string | readonly string[] | undefined>>
+  Iterable<readonly [string, HeaderValue]> | Readonly<Record<string, HeaderValue>>
 
 export interface BearerOptions {
   /** The token to present; null switches the check off, with a warning. Never empty. */
@@ -15,9 +20,12 @@ export interface BearerOptions {
 }
 
 /**
- * Is the header exactly `Bearer <expectedToken>`? False when it is missing, sent more than once,
- * of another scheme or different. The comparison takes the same time wherever they differ.
- * Throws `TypeError` when the expected token is an empty text: that would let everyone in.
+ * Is the header exactly `Bearer <expectedToken>` (RFC 6750, section 2.1)? False when it is missing,
+ * sent more than once, of another scheme, or different in a single space or letter. No header
+ * value makes it throw. The comparison takes the same time wherever the texts differ.
+ * With `expectedToken` null the check is off: true, and a warning each time, with the code
+ * `SERVICE_AUTH_DISABLED`. Throws `TypeError` when it is undefined or an empty text, either of which
+ * is a mistake that would let everyone in.
  */
 export function validateBearerToken(headers: HeaderSource, options: BearerOptions): boolean {
   const { expectedToken, headerName = 'Authorization', log } = options
@@ -35,14 +43,21 @@ export function validateBearerToken(headers: HeaderSource, options: BearerOption
 
 /** The only value of the header; null when there is none or more than one. */
 function findHeader(headers: HeaderSource, name: string): string | null {
-  if (headers instanceof Headers) return headers.get(name)
   const wanted = name.toLowerCase()
-  const values: string[] = []
-  for (const [key, value] of Object.entries(headers)) {
-    if (key.toLowerCase() === wanted && value !== undefined) values.push(...[value].flat())
+  const values: unknown[] = []
+  for (const [key, value] of pairsOf(headers)) {
+    if (key.toLowerCase() === wanted && value !== undefined) values.push(value)
   }
-  const [first] = values
-  return first !== undefined && values.length === 1 ? first : null
+  const sent = values.flat()
+  return sent.length === 1 && typeof sent[0] === 'string' ? sent[0] : null
+}
+
+function pairsOf(headers: HeaderSource): Iterable<readonly [string, HeaderValue]> {
+  return isIterable(headers) ? headers : Object.entries(headers)
+}
+
+function isIterable(headers: HeaderSource): headers is Iterable<readonly [string, HeaderValue]> {
+  return Symbol.iterator in headers
 }
 
 function warnDisabled(log: Pick<Logger, 'warn'> | undefined): void {

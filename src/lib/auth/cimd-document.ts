@@ -1,0 +1,111 @@
+import { optionalText, requireList, requireText, requireUri } from './checked-members.ts'
+import { requireClientId } from './client-metadata-url.ts'
+
+/** Members of a client ID metadata document; only the first two are required. */
+export interface CimdOptions {
+  /** For people: shown in the consent dialog. */
+  clientName: string
+  /** Every callback in use, letter by letter as clients send it; at least one. */
+  redirectUris: readonly string[]
+  /** Default `['authorization_code']`; add `refresh_token` where the provider gives such tokens. */
+  grantTypes?: readonly string[]
+  /** Default `['code']`. */
+  responseTypes?: readonly string[]
+  /** Default `none`: a public client, which proves itself by PKCE alone. */
+  tokenEndpointAuthMethod?: string
+  /** Scopes with a space between them. Default null: the member is absent. */
+  scope?: string | null
+  /** Picture for the consent dialog. Default null: absent. */
+  logoUri?: string | null
+  /** Home page for the consent dialog. Default null: absent. */
+  clientUri?: string | null
+  /** Whom to ask, usually by mail address. Default empty: absent. */
+  contacts?: readonly string[]
+  /** The https URL of this very document. Default null: absent. */
+  clientId?: string | null
+}
+
+/** The document as served; names as RFC 7591 writes them. Optional members are absent, never null. */
+export interface CimdJson {
+  client_id?: string
+  client_name: string
+  redirect_uris: string[]
+  grant_types: string[]
+  response_types: string[]
+  token_endpoint_auth_method: string
+  scope?: string
+  logo_uri?: string
+  client_uri?: string
+  contacts?: string[]
+}
+
+/**
+ * Client ID metadata document (RFC 7591 members; draft-ietf-oauth-client-id-metadata-document): how
+ * an OAuth client describes itself to a provider that has never heard of it. Declares, and serves
+ * nothing: `toDict()` is the JSON for `/.well-known/oauth-client-metadata`. Providers fetch it by the
+ * URL that is its `client_id`, and may stop reading at 5 KB. Lists are copied and frozen.
+ */
+export class CimdDocument {
+  readonly clientName: string
+  readonly redirectUris: readonly string[]
+  readonly grantTypes: readonly string[]
+  readonly responseTypes: readonly string[]
+  readonly tokenEndpointAuthMethod: string
+  readonly scope: string | null
+  readonly logoUri: string | null
+  readonly clientUri: string | null
+  readonly contacts: readonly string[]
+  readonly clientId: string | null
+
+  /**
+   * Throws `TypeError` without a name or a redirect URI, for a redirect URI that is relative or has
+   * a fragment, for a method of the token endpoint that needs a shared secret (everyone can read
+   * this document), for a client id that is not the https URL of a document, and for members of the
+   * wrong type.
+   */
+  constructor(options: CimdOptions) {
+    this.clientName = requireText(options.clientName, 'clientName')
+    this.redirectUris = requireList(options.redirectUris, 'redirectUris', requireUri)
+    if (this.redirectUris.length === 0) {
+      throw new TypeError('redirectUris must name at least one redirect URI')
+    }
+    this.grantTypes = requireList(options.grantTypes ?? ['authorization_code'], 'grantTypes')
+    this.responseTypes = requireList(options.responseTypes ?? ['code'], 'responseTypes')
+    this.tokenEndpointAuthMethod = requirePublicMethod(options.tokenEndpointAuthMethod ?? 'none')
+    this.scope = optionalText(options.scope, 'scope')
+    this.logoUri = optionalText(options.logoUri, 'logoUri')
+    this.clientUri = optionalText(options.clientUri, 'clientUri')
+    this.contacts = requireList(options.contacts ?? [], 'contacts')
+    const clientId = optionalText(options.clientId, 'clientId')
+    this.clientId = clientId === null ? null : requireClientId(clientId, 'clientId')
+  }
+
+  /** The document to serve: a new object at each call, which the caller may change. */
+  toDict(): CimdJson {
+    return {
+      ...(this.clientId !== null && { client_id: this.clientId }),
+      client_name: this.clientName,
+      redirect_uris: [...this.redirectUris],
+      grant_types: [...this.grantTypes],
+      response_types: [...this.responseTypes],
+      token_endpoint_auth_method: this.tokenEndpointAuthMethod,
+      ...(this.scope !== null && { scope: this.scope }),
+      ...(this.logoUri !== null && { logo_uri: this.logoUri }),
+      ...(this.clientUri !== null && { client_uri: this.clientUri }),
+      ...(this.contacts.length > 0 && { contacts: [...this.contacts] }),
+    }
+  }
+
+  /** The same as `toDict()`: `JSON.stringify(document)` is what to send as `application/json`. */
+  toJSON(): CimdJson {
+    return this.toDict()
+  }
+}
+
+function requirePublicMethod(value: unknown): string {
+  const method = requireText(value, 'tokenEndpointAuthMethod')
+  if (!method.startsWith('client_secret_')) return method
+  throw new TypeError(
+    'tokenEndpointAuthMethod must not need a shared secret: the document is public; use "none"',
+  )
+}
