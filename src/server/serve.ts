@@ -33,14 +33,16 @@ import { version } from './version.ts'
  */
 export async function startServe(
   options: ServeOptions,
-  cancelled: Pick<AbortSignal, 'throwIfAborted'> = new AbortController().signal,
+  cancelled: Pick<AbortSignal, 'aborted' | 'throwIfAborted'> = new AbortController().signal,
 ): Promise<ServeHandle> {
   const { log } = options
   const limits = resolveLimits(options.limits)
   const instanceId = randomUUID()
   const registryDir = await openRegistryDir(selectRegistryDir(options.registryDir, process.env))
   const instancesDir = registryDir.instances
-  await removeLeftovers({ instancesDir, hostname: hostname(), clock: systemClock, log })
+  await removeLeftovers({
+    ...{ instancesDir, hostname: hostname(), clock: systemClock, log, cancelled },
+  })
   cancelled.throwIfAborted()
 
   // Ended in reverse order: at the stop, or at once when a later step of the start fails.

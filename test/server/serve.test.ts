@@ -15,6 +15,7 @@ describe('startServe', () => {
       const reason = new Error('cancelled')
       let looks = 0
       const cancelled = {
+        aborted: false,
         throwIfAborted() {
           if (++looks === steps) throw reason
         },

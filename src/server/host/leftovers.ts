@@ -15,6 +15,8 @@ export interface LeftoverOptions {
   readonly hostname: string
   readonly clock: Clock
   readonly log: Logger
+  /** Once aborted, what is left is left for the next start. */
+  readonly cancelled?: Pick<AbortSignal, 'aborted'>
 }
 
 /**
@@ -26,6 +28,7 @@ export async function removeLeftovers(options: LeftoverOptions): Promise<string[
   const removed: string[] = []
   try {
     for await (const entry of await opendir(options.instancesDir)) {
+      if (options.cancelled?.aborted) break
       const id = await removeIfDead(entry.name, options).catch(error => {
         options.log.warn({ file: entry.name, code: errnoOf(error) }, 'leftover cannot be removed')
         return null
