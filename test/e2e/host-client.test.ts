@@ -155,12 +155,9 @@ describe('the client of the live link with the real program', function () {
     expect(await broken.catch(error => error.message)).to.equal('the disk is gone')
     expect(await refused.catch(error => error.name)).to.equal('TypeError')
     expect(await other.catch(error => error.code)).to.equal('mismatch')
-    const [first, second] = await Promise.all([stored, again])
-    const { uri, sha256 } = first
-    expect(uri).to.equal(`artefact://sha256/${sha256}`)
-    expect(second).to.include({ uri, sha256 })
-    // Which of two that are sent at once is stored first is open.
-    expect([first.existed, second.existed]).to.have.members([true, false])
+    const { uri, sha256, existed } = await stored
+    expect([uri, existed]).to.deep.equal([`artefact://sha256/${sha256}`, false])
+    expect(await again).to.deep.equal({ uri, sha256, existed: true })
     expect((await empty).existed).to.equal(false)
     const bytes = await fetch(`${serve.base}/artefacts/sha256/${sha256}`)
     expect((await bytes.arrayBuffer()).byteLength).to.equal(20 * MiB)

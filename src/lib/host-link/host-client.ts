@@ -245,7 +245,7 @@ export class HostClient {
     facts: ArtefactFacts,
     { signal }: { signal?: AbortSignal } = {},
   ): Promise<PutArtefact> {
-    return handled(artefactSource(input).then(source => this.#uploads.put(source, facts, signal)))
+    return handled(this.#uploads.put(artefactSource(input), facts, signal))
   }
 
   #welcomed(link: Link): void {

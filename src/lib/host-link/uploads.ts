@@ -45,16 +45,19 @@ export class Uploads {
     this.#link = link
   }
 
+  /** Its place in the order is that of the call, also when what to send is found out later. */
   async put(
-    source: ArtefactSource,
+    source: ArtefactSource | Promise<ArtefactSource>,
     facts: ArtefactFacts,
     signal: AbortSignal | undefined,
   ): Promise<PutArtefact> {
+    // Told to the caller when its turn comes.
+    if (source instanceof Promise) source.catch(() => {})
     if (this.#waiting >= this.#limits.maxUploads) {
       throw new HostLinkError('limit', `${this.#waiting} artefacts wait to be sent already`, true)
     }
     this.#waiting++
-    const sent = this.#last.then(() => this.#send(source, facts, signal))
+    const sent = this.#last.then(async () => this.#send(await source, facts, signal))
     this.#last = sent.catch(() => {})
     try {
       return await sent
