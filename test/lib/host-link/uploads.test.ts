@@ -44,6 +44,15 @@ describe('HostClient, sending artefacts', () => {
     return linked
   }
 
+  it('keeps the order of the calls when a file takes longer to be found than bytes at hand', async () => {
+    const { host, peer } = await taking()
+    const path = join(folder, 'still.png')
+    await writeFile(path, Buffer.alloc(300_000, 'b'))
+    const puts = [host.putArtefact(path, { mime }), host.putArtefact(Buffer.from('x'), { mime })]
+    await within(Promise.all(puts))
+    expect(peer.of('artefact.put').map(({ size }) => size)).to.deep.equal([300_000, 1])
+  })
+
   it('sends bytes, a file and a stream, one after the other, in frames that fit', async () => {
     const { host, peer } = await taking({ max_message_bytes: 70_000 })
     const bytes = Buffer.alloc(150_000, 'a')
