@@ -49,7 +49,7 @@ describe('HostClient, sending artefacts', () => {
     const path = join(folder, 'still.png')
     await writeFile(path, Buffer.alloc(300_000, 'b'))
     const puts = [host.putArtefact(path, { mime }), host.putArtefact(Buffer.from('x'), { mime })]
-    await within(Promise.all(puts))
+    await within(Promise.all(puts), 'both artefacts')
     expect(peer.of('artefact.put').map(({ size }) => size)).to.deep.equal([300_000, 1])
   })
 
