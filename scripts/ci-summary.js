@@ -1,15 +1,20 @@
 // node scripts/ci-summary.js FOLDER
 //
 // Adds up what the suites left in FOLDER: <suite>.json from the reporter, <suite>.code with the
-// exit code of the step. The last line is `N passed, N failed`, with `, N skipped` when there are
+// exit code of the step. Prints what failed once more: whoever has the end of a long output only
+// must see it. The last line is `N passed, N failed`, with `, N skipped` when there are
 // any; in CI a skipped test counts as failed. Exit 1 when anything failed.
 import { readdirSync, readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 
+const maxErrorLines = 30
+const maxLineChars = 400
+
 /**
  * @param {{name: string, code: number, summary: {passed: number, failed: number,
- *   skipped: {title: string, reason: string}[]} | null}[]} steps
+ *   skipped: {title: string, reason: string}[],
+ *   failures?: {title: string, error: string}[]} | null}[]} steps
  * @param {boolean} ci
  * @returns {{lines: string[], failed: number}}
  */
@@ -21,6 +26,9 @@ export function summarise(steps, ci) {
   for (const { name, code, summary } of steps) {
     passed += summary?.passed ?? 0
     failed += summary?.failed ?? 0
+    for (const { title, error } of summary?.failures ?? []) {
+      lines.push(`${name} failed: ${title}`, ...shortened(error))
+    }
     // A step can fail without a failing test: no compile, no install, a crash.
     if (code !== 0 && !summary?.failed) {
       failed++
@@ -35,6 +43,13 @@ export function summarise(steps, ci) {
   const tail = skipped === 0 ? '' : `, ${skipped} skipped`
   lines.push(`${passed} passed, ${failed} failed${tail}`)
   return { lines, failed }
+}
+
+/** The first lines of an error, indented. */
+function shortened(error) {
+  const lines = error.split('\n')
+  const shown = lines.slice(0, maxErrorLines).map(line => `    ${line.slice(0, maxLineChars)}`)
+  return lines.length > maxErrorLines ? [...shown, '    …'] : shown
 }
 
 function readSteps(folder) {

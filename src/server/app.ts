@@ -88,7 +88,7 @@ export function createListener(parts: AppParts): RequestListener {
     }
     if (!isRoom) return publicRoutes(req, res)
 
-    const outcome = parts.auth.authenticate(req.headers)
+    const outcome = parts.auth.authenticate({ headers: req.headers, peer: peerOf(req) })
     return outcome instanceof Promise
       ? outcome.then(settled => serve(req, res, notes, settled))
       : serve(req, res, notes, outcome)

@@ -9,7 +9,7 @@ import { replay } from './replay.ts'
 
 /** Everyone is who the key says. */
 const auth: AuthPolicy = {
-  authenticate({ authorization = '' }) {
+  authenticate({ headers: { authorization = '' } }) {
     const principal = authorization.slice('Bearer '.length)
     if (principal === 'alice' || principal === 'bob') return { ok: true, principal }
     return { ok: false, status: 401, description: 'nobody' }

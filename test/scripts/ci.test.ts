@@ -44,6 +44,16 @@ describe('the closing line of a CI run', () => {
     expect(summarise()).to.deep.equal({ code: 1, lines: ['40 passed, 3 failed'] })
   })
 
+  it('says at the end what failed, and how', () => {
+    const error = `Error: on purpose\n${'  at somewhere\n'.repeat(100)}`
+    suite('test', 1, { passed: 1, failed: 1, skipped: [], failures: [{ title: 'a b', error }] })
+    suite('apps', 0, { passed: 2, failed: 0, skipped: [] })
+    const { lines } = summarise()
+    expect(lines.slice(0, 2)).to.deep.equal(['test failed: a b', '    Error: on purpose'])
+    expect(lines.slice(-2)).to.deep.equal(['    …', '3 passed, 1 failed'])
+    expect(lines).to.have.length(33)
+  })
+
   it('counts a step that failed without a failing test', () => {
     suite('test', 2)
     suite('clients', 7, { passed: 5, failed: 0, skipped: [] })
@@ -90,7 +100,12 @@ describe('the closing line of a CI run', () => {
     const mocha = join(root, 'node_modules/mocha/bin/mocha.js')
     const { code } = run([mocha, '--no-config', ...reporter, `summary=${summary}`, file])
     expect(code).to.equal(1)
-    expect(JSON.parse(readFileSync(summary, 'utf8'))).to.deep.equal({
+    const { failures, ...counts } = JSON.parse(readFileSync(summary, 'utf8')) as {
+      failures: { title: string; error: string }[]
+    }
+    expect(failures.map(({ title }) => title)).to.deep.equal(['fails'])
+    expect(failures[0]?.error).to.include('Error: on purpose').and.to.include('sample.test.ts')
+    expect(counts).to.deep.equal({
       passed: 1,
       failed: 1,
       skipped: [

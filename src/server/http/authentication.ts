@@ -2,6 +2,13 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { bearerToken } from '../../lib/auth/bearer-token.ts'
 import { Secret } from '../../lib/secret.ts'
 
+/** What is known of a request before anything of it is believed. */
+export interface Caller {
+  readonly headers: IncomingHttpHeaders
+  /** Address of the client; that of the proxy's client behind a trusted proxy. */
+  readonly peer: string
+}
+
 /** Who a request comes from, or why it is refused. */
 export type AuthOutcome =
   | { readonly ok: true; readonly principal: string }
@@ -13,9 +20,9 @@ export type AuthOutcome =
       readonly description: string
     }
 
-/** Decides on the headers of every request to `/mcp` and `/artefacts`. Must not throw. */
+/** Decides on every request to `/mcp` and `/artefacts`. Must not throw. */
 export interface AuthPolicy {
-  authenticate(headers: IncomingHttpHeaders): AuthOutcome | Promise<AuthOutcome>
+  authenticate(caller: Caller): AuthOutcome | Promise<AuthOutcome>
 }
 
 /** Everyone who reaches the server may read: the policy of a loopback server without a key. */
@@ -34,7 +41,7 @@ export function apiKeyPolicy(key: string): AuthPolicy {
   }
   const expected = new Secret(key)
   return {
-    authenticate(headers) {
+    authenticate({ headers }) {
       const sent = headers.authorization
       if (sent === undefined) {
         return { ok: false, status: 401, description: 'an API key is required' }

@@ -15,7 +15,10 @@ const hourMs = 60 * 60 * 1000
 
 /** Whoever names itself in the header is that principal. */
 const byName: AuthPolicy = {
-  authenticate: ({ authorization = 'nobody' }) => ({ ok: true, principal: authorization }),
+  authenticate: ({ headers: { authorization = 'nobody' } }) => ({
+    ok: true,
+    principal: authorization,
+  }),
 }
 
 async function withClock(

@@ -21,7 +21,7 @@ describe('apiKeyPolicy', () => {
   for (const [name, authorization, accepted, error] of cases) {
     it(name, () => {
       const headers = authorization === undefined ? {} : { authorization }
-      const outcome = policy.authenticate(headers) as AuthOutcome
+      const outcome = policy.authenticate({ headers, peer: '127.0.0.1' }) as AuthOutcome
       expect(outcome.ok).to.equal(accepted)
       if (!outcome.ok) {
         expect(outcome.status).to.equal(401)

@@ -132,7 +132,7 @@ describe('a slow decision about a caller', () => {
         asked.resolve()
         await decided.promise
       }
-      return openPolicy.authenticate({})
+      return openPolicy.authenticate({ headers: {}, peer: '127.0.0.1' })
     }
     const accessLog = ({ method }: AccessEntry) => void (method === 'GET' && gone.resolve())
     const limits = { maxSessions: 1 }

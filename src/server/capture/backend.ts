@@ -1,0 +1,64 @@
+import type { Result } from '../../lib/result.ts'
+
+/** Ways to a picture of the application's window. */
+export type BackendName = 'host' | 'native' | 'x11'
+
+/** Whose window is meant: never that of another program. */
+export interface CaptureTarget {
+  /** The process of the linked application, and with it those it started; null: not known here. */
+  readonly pid: number | null
+  /** Part of a title, for where process ids of the application mean nothing; null: not given. */
+  readonly title: string | null
+}
+
+/** Why a backend cannot be used at all, and what would change that. */
+export interface Unavailable {
+  /** Short and stable: `no_display`, `no_window_manager`, `not_installed`, `no_application`. */
+  readonly reason: string
+  /** One sentence for people. */
+  readonly message: string
+  /** What to install or to do. */
+  readonly hint: string
+}
+
+/** Why a picture could not be taken now; `reason` is what readers get in `data.reason`. */
+export interface CaptureFailure {
+  readonly reason:
+    | 'minimised'
+    | 'no_window'
+    | 'no_display'
+    | 'permission'
+    | 'timeout'
+    | 'blank'
+    | 'covered'
+    | 'host_busy'
+    | 'host_disconnected'
+    | 'failed'
+  readonly message: string
+}
+
+export interface CaptureForm {
+  /** Pixels; a wider window is scaled down to it. */
+  readonly maxWidth: number
+  /** Bytes of the PNG file; a larger one is scaled down until it fits. */
+  readonly maxBytes: number
+  readonly signal: AbortSignal
+}
+
+export interface Capture {
+  /** A PNG file. */
+  readonly png: Buffer
+  /** Pixels of the picture in the file. */
+  readonly width: number
+  readonly height: number
+  /** Pixels of the window, when the picture was scaled down. */
+  readonly window: { readonly title: string; readonly width: number; readonly height: number }
+}
+
+/** One way to a picture. No call throws; none raises, focuses or moves a window. */
+export interface CaptureBackend {
+  readonly name: BackendName
+  /** Whether a picture can be expected; without side effects, a second at most. */
+  probe(target: CaptureTarget): Promise<Result<null, Unavailable>>
+  capture(target: CaptureTarget, form: CaptureForm): Promise<Result<Capture, CaptureFailure>>
+}
