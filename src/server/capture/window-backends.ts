@@ -1,5 +1,6 @@
 import type { Timer } from '../../lib/timer.ts'
 import type { CaptureBackend } from './backend.ts'
+import { createNativeBackend } from './native/backend.ts'
 import { createPictureMaker } from './png/picture-maker.ts'
 import { type WindowCaptureLimits, windowCaptureLimits } from './window-limits.ts'
 import { parentInProc } from './window/process-family.ts'
@@ -15,6 +16,7 @@ export interface WindowBackendsOptions {
 
 /** The ways to a window that need nothing from the application. */
 export interface WindowBackends {
+  readonly native: CaptureBackend
   readonly x11: CaptureBackend
   /** Ends the threads; without it they end by themselves, and never keep the program running. */
   close(): Promise<void>
@@ -22,9 +24,14 @@ export interface WindowBackends {
 
 export function createWindowBackends(options: WindowBackendsOptions): WindowBackends {
   const { env, timer, limits = windowCaptureLimits } = options
+  const shown = { env, limits, parentOf: parentInProc }
   const pictures = createPictureMaker(timer, limits)
+  const native = createNativeBackend({ ...shown, timer, platform: process.platform })
   return {
-    x11: createX11Backend({ env, pictures, parentOf: parentInProc, limits }),
-    close: () => pictures.close(),
+    native,
+    x11: createX11Backend({ ...shown, pictures }),
+    async close() {
+      await Promise.all([pictures.close(), native.close()])
+    },
   }
 }

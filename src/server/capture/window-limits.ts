@@ -17,9 +17,11 @@ export interface WindowCaptureLimits {
   maxXauthorityBytes: number
   /** The display must have answered within this time. */
   displayTimeoutMs: number
+  /** The optional package must have loaded, and told what windows there are, within this time. */
+  libraryTimeoutMs: number
   /** A picture that is too large is made smaller at most so often. */
   maxEncodeRounds: number
-  /** The thread that makes pictures ends after so long without one. */
+  /** A thread that makes pictures ends after so long without one. */
   encoderIdleMs: number
 }
 
@@ -33,6 +35,7 @@ export const windowCaptureLimits: Readonly<WindowCaptureLimits> = Object.freeze(
   maxPropertyBytes: 16 * 1024,
   maxXauthorityBytes: 1024 * 1024,
   displayTimeoutMs: 3000,
+  libraryTimeoutMs: 5000,
   maxEncodeRounds: 8,
   encoderIdleMs: 30_000,
 })
