@@ -138,6 +138,7 @@ const allowed: Readonly<Record<Zone, readonly Zone[]>> = {
     'server/http/',
     'server/resources/',
     'server/artefacts/',
+    'server/capture/',
   ],
   'server/gateway/limits.ts': ['lib/'],
   'server/gateway/': ['lib/', 'server/options.ts', 'server/resources/', 'server/gateway/limits.ts'],

@@ -14,7 +14,7 @@ import {
 import type { Cors } from './http/cors.ts'
 import { checkRequest, type Guard, type Refusal, refusalError } from './http/guards.ts'
 import { toProblem, writeProblem } from './http/problem.ts'
-import { createPublicRoutes, publicProblem } from './http/public-routes.ts'
+import { createPublicRoutes, type PublicDocuments, publicProblem } from './http/public-routes.ts'
 import type { RefusedRequest } from './http/refusals.ts'
 import { refuseUpgrade } from './http/refused-upgrade.ts'
 import { parseTarget } from './http/request-target.ts'
@@ -38,6 +38,8 @@ export interface AppParts {
   /** `/artefacts/sha256/<hex>`. */
   download?: (req: IncomingMessage, res: ServerResponse, hex: string) => Promise<void>
   isReady: () => boolean
+  /** Well-known documents, for everybody. */
+  documents?: PublicDocuments | undefined
   /** `residentPath`: asked twice a second by every gateway that stands by. */
   resident?: RequestListener
   onRefused: (refused: RefusedRequest) => void
@@ -65,7 +67,7 @@ const maxLoggedText = 200
  */
 export function createListener(parts: AppParts): RequestListener {
   const { refusedBodyDrainMs: drainMs } = parts.limits
-  const publicRoutes = getRequestListener(createPublicRoutes(parts.isReady).fetch, {
+  const publicRoutes = getRequestListener(createPublicRoutes(parts).fetch, {
     errorHandler: error =>
       error instanceof RequestError
         ? publicProblem(400, 'body-invalid', 'the request target is malformed')
