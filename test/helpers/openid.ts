@@ -47,12 +47,10 @@ export class OpenIdServer {
   readonly asked: string[] = []
   #server: Server
   #answer: ReturnType<Provider['callback']>
-  #keys: readonly JWK[]
 
   private constructor(server: Server, issuer: string, keys: readonly JWK[]) {
     this.#server = server
     this.issuer = issuer
-    this.#keys = keys
     this.#answer = this.#provide(keys)
     server.on('request', (req, res) => {
       this.asked.push((req.url ?? '').replace(/\?.*/, ''))
@@ -69,7 +67,6 @@ export class OpenIdServer {
 
   /** The first key signs from now on; what is not among them any more is not published either. */
   useKeys(keys: readonly JWK[]): void {
-    this.#keys = keys
     this.#answer = this.#provide(keys)
   }
 

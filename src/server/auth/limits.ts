@@ -70,8 +70,17 @@ export const defaultAuthLimits: Readonly<AuthLimits> = Object.freeze({
   maxProviderRetryMs: 60_000,
 })
 
-/** Zero of these would be a busy loop, or a count of nobody. */
-const atLeastOne: readonly string[] = ['keysPollMs', 'expiryCheckMs', 'maxAuthFailurePeers']
+/** Zero would be a busy loop, a provider asked for each token, or a count of nobody. */
+const atLeastOne: readonly string[] = [
+  'keysPollMs',
+  'expiryCheckMs',
+  'maxAuthFailurePeers',
+  'providerTimeoutMs',
+  'providerKeysFreshMs',
+  'unknownKeyCooldownMs',
+  'providerRetryMs',
+  'maxProviderRetryMs',
+]
 
 /**
  * The defaults with the given ones in their place; undefined counts as not given. Throws

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import type { JWK } from 'jose'
 import { silentLogger } from '../../../../src/lib/logger.ts'
-import { fail, ok } from '../../../../src/lib/result.ts'
+import { fail } from '../../../../src/lib/result.ts'
 import { defaultAuthLimits } from '../../../../src/server/auth/limits.ts'
 import { createKeySource, type KeySource } from '../../../../src/server/auth/oauth/key-source.ts'
 import { parseKeySet } from '../../../../src/server/auth/oauth/key-set.ts'
