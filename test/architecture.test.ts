@@ -81,6 +81,8 @@ const allowed: Readonly<Record<Zone, readonly Zone[]>> = {
     'lib/',
     'server/options.ts',
     'server/http/',
+    'server/capture/limits.ts',
+    'server/capture/',
     'server/gateway/limits.ts',
   ],
   'server/gateway-options.ts': [

@@ -5,7 +5,7 @@ import {
 } from '../server/gateway/limits.ts'
 import type { GatewayOptions } from '../server/gateway-options.ts'
 import { defaultLimits, type Limits, resolveLimits } from '../server/options.ts'
-import { readLimitFlags } from './limit-flag.ts'
+import { type LimitSet, readLimitFlags } from './limit-flag.ts'
 import {
   type AddressFlags,
   checkPath,
@@ -38,11 +38,13 @@ export async function readGatewaySettings(
   const apiKey = await readApiKey(address.host, flags, env)
   const registryDir = readRegistryDir(flags, env)
   const catalog = checkPath('catalog', flags.catalog)
+  const { limits, gatewayLimits } = readServerLimits(flags.limit ?? [])
   return {
     ...address,
     standby: flags.standby,
     replaceUnresponsive: flags['replace-unresponsive'],
-    ...readServerLimits(flags.limit ?? []),
+    limits,
+    gatewayLimits,
     ...(registryDir !== undefined && { registryDir }),
     ...(catalog !== undefined && { catalog }),
     ...(apiKey !== null && { apiKey }),
@@ -52,16 +54,25 @@ export async function readGatewaySettings(
 const serverNames = Object.keys(defaultLimits)
 const gatewayNames = Object.keys(defaultGatewayLimits)
 
-/** Bounds of every server and of the gateway, each where it belongs. */
-export function readServerLimits(words: readonly string[]): {
+/** Bounds of every server, of the gateway, and those of `more`, each where it belongs. */
+export function readServerLimits(
+  words: readonly string[],
+  more: readonly LimitSet[] = [],
+): {
   limits: Partial<Limits>
   gatewayLimits: Partial<GatewayLimits>
+  moreLimits: Record<string, number>
 } {
   const all = readLimitFlags(words, [
     { names: serverNames, check: resolveLimits },
     { names: gatewayNames, check: resolveGatewayLimits },
+    ...more,
   ])
   const pick = (names: readonly string[]) =>
     Object.fromEntries(Object.entries(all).filter(([name]) => names.includes(name)))
-  return { limits: pick(serverNames), gatewayLimits: pick(gatewayNames) }
+  return {
+    limits: pick(serverNames),
+    gatewayLimits: pick(gatewayNames),
+    moreLimits: pick(more.flatMap(({ names }) => names)),
+  }
 }
