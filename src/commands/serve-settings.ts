@@ -4,19 +4,13 @@ import { defaultCaptureLimits, resolveCaptureLimits } from '../server/capture/li
 import type { GatewayLimits } from '../server/gateway/limits.ts'
 import type { ServeOptions } from '../server/serve-options.ts'
 import { usage } from './address-flags.ts'
+import { type AuthFlags, readAuth } from './auth-settings.ts'
 import { defaultPorts } from './default-ports.ts'
 import { readServerLimits } from './gateway-settings.ts'
-import {
-  type AddressFlags,
-  checkPath,
-  type KeyFlags,
-  readAddress,
-  readApiKey,
-  readRegistryDir,
-} from './server-settings.ts'
+import { type AddressFlags, checkPath, readAddress, readRegistryDir } from './server-settings.ts'
 
 /** The flags of `serve` as the parser returns them. */
-export interface ServeFlags extends AddressFlags, KeyFlags {
+export interface ServeFlags extends AddressFlags, AuthFlags {
   'dcc-type': string
   name?: string | undefined
   'registry-dir'?: string | undefined
@@ -45,11 +39,13 @@ export async function readServeSettings(
   env: NodeJS.ProcessEnv,
 ): Promise<ServeSettings> {
   const address = readAddress(flags)
-  const apiKey = await readApiKey(address.host, flags, env)
   const registryDir = readRegistryDir(flags, env)
+  const auth = await readAuth({ host: address.host, registryDir }, flags, env)
   const sceneFile = checkPath('scene-file', flags['scene-file'])
   const hostTokenFile = checkPath('host-token-file', flags['host-token-file'])
-  const { limits, gatewayLimits, moreLimits } = readServerLimits(flags.limit ?? [], [captureSet])
+  const { limits, gatewayLimits, authLimits, moreLimits } = readServerLimits(flags.limit ?? [], [
+    captureSet,
+  ])
   const capture = readCapture(flags, moreLimits)
   const gateway = readGateway(flags, gatewayLimits)
   const hostTokenEnv = env.SERVICE_HOST_TOKEN || null
@@ -58,7 +54,9 @@ export async function readServeSettings(
     dccType: checkDccType(flags['dcc-type']),
     artefacts: flags.artefacts,
     resources: flags.resources,
+    auth,
     limits,
+    authLimits,
     ...(flags.name !== undefined && { name: checkLine('name', flags.name) }),
     ...(registryDir !== undefined && { registryDir }),
     ...(sceneFile !== undefined && { sceneFile }),
@@ -66,7 +64,6 @@ export async function readServeSettings(
     ...(hostTokenEnv !== null && {
       hostTokenEnv: checkSecretText(hostTokenEnv, 'SERVICE_HOST_TOKEN'),
     }),
-    ...(apiKey !== null && { apiKey }),
     ...(gateway !== null && { gateway }),
     ...(capture !== null && { capture }),
   }

@@ -1,6 +1,8 @@
 import type { CaptureMode } from '../lib/capture-mode.ts'
 import type { Logger } from '../lib/logger.ts'
 import type { Result } from '../lib/result.ts'
+import type { AuthLimits } from './auth/limits.ts'
+import type { AuthSettings } from './auth/settings.ts'
 import type { CaptureBackend, Unavailable } from './capture/backend.ts'
 import type { CaptureLimits } from './capture/limits.ts'
 import type { GatewayLimits } from './gateway/limits.ts'
@@ -35,13 +37,14 @@ export interface ServeOptions {
   hostTokenEnv?: string
   /** Compete for the gateway beside it, on this port of the same address. */
   gateway?: { readonly port: number; readonly limits?: Partial<GatewayLimits> }
-  /** Bearer key that clients must present; absent: no key is asked for. Never empty. */
-  apiKey?: string
+  /** Who may use `/mcp` and `/artefacts`, here and at the gateway beside it; absent: everyone. */
+  auth?: AuthSettings
   /** Which window may be shown, and how it is captured; absent: none. */
   capture?: ServeCaptureOptions
   log: Logger
   accessLog: AccessLog
   limits?: Partial<Limits>
+  authLimits?: Partial<AuthLimits>
 }
 
 /** Which window may be shown, and how it is captured. */
