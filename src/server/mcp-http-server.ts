@@ -1,6 +1,7 @@
 import type { RequestListener } from 'node:http'
 import { join } from 'node:path'
 import { localBase } from '../lib/address.ts'
+import type { OAuthConfig } from '../lib/auth/oauth-config.ts'
 import { type Clock, monotonicClock, systemClock } from '../lib/clock.ts'
 import { type Logger, silentLogger } from '../lib/logger.ts'
 import { type AppParts, createListener, createUpgrades, type HostRoom } from './app.ts'
@@ -11,6 +12,8 @@ import type { ArtefactStore } from './artefacts/store.ts'
 import { type AccessLog, accessLogOn } from './http/access-log.ts'
 import { createArtefactDownload } from './http/artefact-download.ts'
 import type { AuthPolicy } from './http/authentication.ts'
+import { clientMetadata } from './http/client-metadata.ts'
+import type { PublicDocuments } from './http/public-routes.ts'
 import { createRefusalLog, type RefusedRequest } from './http/refusals.ts'
 import { type Listening, listen, stallTimeoutMs } from './listen.ts'
 import type { McpEndpoint } from './mcp/endpoint.ts'
@@ -25,6 +28,8 @@ import { ResourceRegistry } from './resources/registry.ts'
 export interface McpServices {
   /** Enforced on `/mcp` and `/artefacts`. Default: everyone who reaches the server may read. */
   auth?: AuthPolicy
+  /** Its metadata document is served at `/.well-known/oauth-client-metadata`; enforces nothing. */
+  oauth?: OAuthConfig
   /** Default: no log. */
   log?: Logger
 }
@@ -35,6 +40,8 @@ export interface ServerParts extends McpServices {
   accessLog?: AccessLog
   clock?: Clock
   store?: ArtefactStore
+  /** Well-known documents; `baseUrl` is where clients reach the server, once it listens. */
+  documents?: (baseUrl: () => string | null) => PublicDocuments
   /** Makes what answers `/host` and `/host/…`. */
   host?: (context: {
     registry: ResourceRegistry
@@ -170,8 +177,18 @@ export class McpHttpServer {
       ...(store === null
         ? {}
         : { download: createArtefactDownload({ store, limits: this.#limits, log: this.#log }) }),
+      documents: this.#documents(),
       isReady: () => this.#endpoint !== null,
     }
+  }
+
+  #documents(): PublicDocuments {
+    const { oauth, documents } = this.#parts
+    const baseUrl = () => this.#baseUrl
+    return new Map([
+      ...(oauth === undefined ? [] : clientMetadata(oauth, baseUrl)),
+      ...(documents?.(baseUrl) ?? []),
+    ])
   }
 
   #recordRefusal({ status, reason, peer }: RefusedRequest): void {

@@ -2,9 +2,12 @@ import { randomUUID } from 'node:crypto'
 import { rm } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { localBase } from '../lib/address.ts'
-import { systemClock } from '../lib/clock.ts'
+import { monotonicClock, systemClock } from '../lib/clock.ts'
 import { tokenFile } from '../lib/instances/files.ts'
 import type { Logger } from '../lib/logger.ts'
+import { systemTimer } from '../lib/timer.ts'
+import { createAuth } from './auth/create-auth.ts'
+import { resolveAuthLimits } from './auth/limits.ts'
 import { createFsStore } from './artefacts/fs-store.ts'
 import { artefactRootIn } from './artefacts/helpers.ts'
 import type { ArtefactStore } from './artefacts/store.ts'
@@ -15,7 +18,6 @@ import { removeLeftovers } from './host/leftovers.ts'
 import { createHostRoom } from './host/host-room.ts'
 import { presencePatch, PresenceNews } from './host/link/presence.ts'
 import { watchSceneFile } from './host/scene-file.ts'
-import { apiKeyPolicy } from './http/authentication.ts'
 import { McpHttpServer } from './mcp-http-server.ts'
 import type { McpHttpConfig } from './mcp-http-config.ts'
 import { type Limits, resolveLimits } from './options.ts'
@@ -60,12 +62,19 @@ export async function startServe(
     // Of no weight beside what ended the server.
     await rm(tokenFile(instancesDir, instanceId), { force: true }).catch(() => {})
   })
+  let mcpUrl = `${options.publicUrl?.replace(/\/+$/, '') ?? localBase(options.host, options.port)}/mcp`
+  const auth = await createAuth(options.auth ?? { mode: 'none' }, {
+    mcpUrl: () => mcpUrl,
+    limits: resolveAuthLimits(options.authLimits),
+    ...{ clock: systemClock, ticks: monotonicClock, timer: systemTimer, log },
+  })
+  opened.defer(() => auth.close())
   const audit = new AuditLog({ limits })
   const presences = new PresenceNews(log)
   const server = new McpHttpServer(toConfig(options), {
     log,
     accessLog: options.accessLog,
-    ...(options.apiKey === undefined ? {} : { auth: apiKeyPolicy(options.apiKey) }),
+    auth: auth.policy,
     ...(store === null ? {} : { store }),
     host: ({ registry, onRefused }) =>
       createHostRoom({
@@ -85,6 +94,7 @@ export async function startServe(
 
   cancelled.throwIfAborted()
   const { url, port } = await server.start()
+  mcpUrl = url
   const hostUrl = `${localBase(options.host, port)}/host`
   const { dccType, name } = options
   const facts = { instanceId, dccType, name, url, hostUrl, hostTokenFile: token.file, version }
@@ -133,12 +143,14 @@ async function startCompanion(
   options: ServeOptions,
   registryDir: string,
 ): Promise<{ stop(): Promise<void> } | null> {
-  const { gateway, host, allowedHosts, allowedOrigins, apiKey, limits, log, accessLog } = options
+  const { gateway, host, allowedHosts, allowedOrigins, auth, authLimits, limits } = options
+  const { log, accessLog } = options
   if (gateway === undefined) return null
   const { joinGateway } = await import('./join-gateway.ts')
   return joinGateway({
     ...{ port: gateway.port, host, allowedHosts, allowedOrigins, registryDir, log, accessLog },
-    ...(apiKey === undefined ? {} : { apiKey }),
+    ...(auth === undefined ? {} : { auth }),
+    ...(authLimits === undefined ? {} : { authLimits }),
     ...(limits === undefined ? {} : { limits }),
     ...(gateway.limits === undefined ? {} : { gatewayLimits: gateway.limits }),
   })

@@ -16,10 +16,6 @@ export const later: readonly LaterFact[] = [
     ],
   },
   {
-    section: 'CimdDocument',
-    facts: ['GET /.well-known/oauth-client-metadata serves it'],
-  },
-  {
     section: 'Built-in resources: capture',
     facts: [
       'capture://current_window is a PNG as base64 blob, listed where a backend exists',
