@@ -5,10 +5,17 @@ import { checkPng } from './png-check.ts'
 
 /** The application itself as a way to a picture of its window. */
 export function createHostBackend(app: AppCapture): CaptureBackend {
+  let last: Promise<unknown> = Promise.resolve()
+  /** It draws on its main thread, one picture at a time: the next one waits for its turn. */
+  const inTurn = <Taken>(take: () => Promise<Taken>): Promise<Taken> => {
+    const taking = last.then(take)
+    last = taking.catch(() => {})
+    return taking
+  }
   return {
     name: 'host',
     probe: async () => app.offered(),
-    capture: (_target, form) => captureInApp(app, { ...form, view: 'window' }),
+    capture: (_target, form) => inTurn(() => captureInApp(app, { ...form, view: 'window' })),
   }
 }
 

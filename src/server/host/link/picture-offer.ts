@@ -2,6 +2,7 @@ import { type PictureTarget, pictureTargets } from '../../../lib/host-link/wire.
 import { MemberReader } from '../../../lib/member-reader.ts'
 import { type Result, fail, ok } from '../../../lib/result.ts'
 import type { Unavailable } from '../../capture/backend.ts'
+import { deniedPictures, noApplication } from '../../capture/target.ts'
 
 /** What an application said of pictures of itself. */
 export interface PictureOfferFacts {
@@ -36,20 +37,8 @@ export function readPictureOffer(
 
 /** Can a picture of its window be expected? `null`: no application is connected. */
 export function offeredPictures(offer: PictureOfferFacts | null): Result<null, Unavailable> {
-  if (offer === null) {
-    return fail({
-      reason: 'no_application',
-      message: 'no application is connected',
-      hint: 'switch on the link in the application: docs/host-link.md',
-    })
-  }
-  if (offer.denied) {
-    return fail({
-      reason: 'denied',
-      message: 'the person at the application shares no picture of its window',
-      hint: "switch it on in the application: in Blender, on the add-on's page of the preferences",
-    })
-  }
+  if (offer === null) return fail(noApplication)
+  if (offer.denied) return fail(deniedPictures)
   if (offer.targets.includes('window')) return ok(null)
   return fail({
     reason: 'not_offered',
