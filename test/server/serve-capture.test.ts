@@ -38,10 +38,13 @@ describe('the window of the application that is linked to serve', () => {
     return RawSession.open(handle.url)
   }
 
-  async function link(app: Record<string, unknown>): Promise<LinkClient> {
+  async function link(app: object, members: object = {}): Promise<LinkClient> {
     const token = await readFile(handle.hostTokenFile ?? '', 'utf8')
     const { hostUrl } = handle
-    return LinkClient.connect({ hostUrl, token }, { app: { dcc_type: 'blender', ...app } })
+    return LinkClient.connect(
+      { hostUrl, token },
+      { app: { dcc_type: 'blender', ...app }, ...members },
+    )
   }
 
   async function isListed(session: RawSession): Promise<boolean> {
@@ -94,6 +97,21 @@ describe('the window of the application that is linked to serve', () => {
     await until(() => isListed(session), 'the window in the list')
     await session.call('resources/read', { uri })
     expect(backend.takings[0]?.target).to.deep.equal({ pid: null, title: 'shot 010' })
+  })
+
+  it('stays hidden once the person said no, also when the link is lost and by its title', async () => {
+    const session = await start({ capture: { mode: 'auto', title: 'any', backends: [backend] } })
+    await until(() => isListed(session), 'the window in the list')
+    const said = { mode: 'gui', pid: process.pid }
+    const app = await link(said, { capture: { denied: true } })
+    await until(async () => !(await isListed(session)), 'the list without it')
+    app.ws.close()
+    await app.closed
+    const { error } = await session.call('resources/read', { uri })
+    expect(error.data.hint).to.contain('shares no picture')
+    expect(await isListed(session)).to.equal(false)
+    await link(said, {})
+    await until(() => isListed(session), 'the window in the list')
   })
 
   it('is read without an entry in the audit log; the access log has it', async () => {

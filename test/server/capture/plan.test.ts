@@ -10,7 +10,7 @@ import {
   type Probed,
   tellingFailure,
 } from '../../../src/server/capture/plan.ts'
-import { noApplication } from '../../../src/server/capture/target.ts'
+import { deniedPictures, noApplication } from '../../../src/server/capture/target.ts'
 
 const target = ok({ pid: 4711, title: null })
 const nobody = fail(noApplication)
@@ -68,6 +68,12 @@ const rows: [
 ]
 
 describe('planCapture', () => {
+  it('is nobody once the person said no, whatever the backends said before', () => {
+    const probes = map({ native: ok(null), host: ok(null) })
+    const plan = planCapture({ mode: 'auto', target: fail(deniedPictures), probes })
+    expect(plan.ok ? '' : plan.failure.reason).to.equal('denied')
+  })
+
   for (const [what, mode, hasTarget, probes, expected] of rows) {
     it(`${what}: ${expected}`, () => {
       const plan = planCapture({ mode, target: hasTarget ? target : nobody, probes: map(probes) })
