@@ -25,6 +25,7 @@ import { openRegistryDir, selectRegistryDir } from './registry-dir.ts'
 import { AuditLog } from './resources/audit-log.ts'
 import type { ResourceRegistry } from './resources/registry.ts'
 import { SessionEventBuffer } from './resources/session-event-buffer.ts'
+import { openServeCapture, type ServeCapture } from './serve-capture.ts'
 import type { ServeHandle, ServeOptions } from './serve-options.ts'
 import { version } from './version.ts'
 
@@ -71,13 +72,18 @@ export async function startServe(
   opened.defer(() => auth.close())
   const audit = new AuditLog({ limits })
   const presences = new PresenceNews(log)
+  // Without resources nobody could ask for the window, so nobody looks at it.
+  const capture = options.resources ? await openCapture(options) : null
+  opened.defer(() => capture?.source.close())
   const server = new McpHttpServer(toConfig(options), {
     log,
     accessLog: options.accessLog,
     auth: auth.policy,
+    documents: () => auth.documents,
     ...(store === null ? {} : { store }),
-    host: ({ registry, onRefused }) =>
-      createHostRoom({
+    ...(capture === null ? {} : { captureSource: capture.source }),
+    host: ({ registry, onRefused }) => {
+      const room = createHostRoom({
         sink: createSink(registry, audit, store, limits),
         registry,
         identity: { name: 'service-cli', version },
@@ -85,8 +91,14 @@ export async function startServe(
         limits,
         log,
         onRefused,
-        onPresence: presence => presences.next(presence),
-      }),
+        onPresence: presence => {
+          presences.next(presence)
+          capture?.follow(presence)
+        },
+      })
+      capture?.link(room.pictures)
+      return room
+    },
   })
   opened.defer(() => server.stop())
   const registry = server.resources()
@@ -126,6 +138,7 @@ export async function startServe(
     hostUrl,
     hostTokenFile: token.file,
     instanceId,
+    capture: capture?.source ?? null,
     closed: closed.promise,
     stop() {
       // Side by side: each may take its whole grace time.
@@ -154,6 +167,10 @@ async function startCompanion(
     ...(limits === undefined ? {} : { limits }),
     ...(gateway.limits === undefined ? {} : { gatewayLimits: gateway.limits }),
   })
+}
+
+async function openCapture({ capture, log }: ServeOptions): Promise<ServeCapture | null> {
+  return capture === undefined ? null : openServeCapture(capture, log)
 }
 
 function openStore(registryDir: string, limits: Limits, log: Logger): Promise<ArtefactStore> {
