@@ -7,7 +7,13 @@ import { backendOrder } from './plan.ts'
 const makers: Readonly<Partial<Record<BackendName, (app: AppCapture) => Promise<CaptureBackend>>>> =
   {
     host: async app => (await import('./host-backend.ts')).createHostBackend(app),
+    native: () => fromOutside('native'),
+    x11: () => fromOutside('x11'),
   }
+
+async function fromOutside(name: 'native' | 'x11'): Promise<CaptureBackend> {
+  return (await import('./window-backends.ts')).openWindowBackend(name, { env: process.env })
+}
 
 /** The backends that the mode may use, best first. */
 export async function openBackends(mode: CaptureMode, app: AppCapture): Promise<CaptureBackend[]> {

@@ -1,7 +1,6 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { systemTimer } from '../../../../src/lib/timer.ts'
-import { createWindowBackends } from '../../../../src/server/capture/window-backends.ts'
+import { openWindowBackend } from '../../../../src/server/capture/window-backends.ts'
 import { windowCaptureLimits } from '../../../../src/server/capture/window-limits.ts'
 import { fakeDisplay, greeting, refusal, reply, type Script } from './fake-display.ts'
 
@@ -13,11 +12,11 @@ async function meet(script: Script, displayTimeoutMs = 3000) {
   const display = await fakeDisplay(script)
   const limits = { ...windowCaptureLimits, displayTimeoutMs }
   const env = { DISPLAY: display.name, XAUTHORITY: '/nowhere' }
-  const backends = createWindowBackends({ env, timer: systemTimer, limits })
+  const backend = openWindowBackend('x11', { env, limits })
   const form = { maxWidth: 1000, maxBytes: 1e6, signal: AbortSignal.timeout(10_000) }
   try {
-    const probed = await backends.x11.probe(target)
-    const captured = await backends.x11.capture(target, form)
+    const probed = await backend.probe(target)
+    const captured = await backend.capture(target, form)
     return {
       probe: probed.ok ? 'ok' : probed.failure.reason,
       said: probed.ok ? '' : probed.failure.message,
@@ -25,7 +24,7 @@ async function meet(script: Script, displayTimeoutMs = 3000) {
       shown: display.shown,
     }
   } finally {
-    await backends.close()
+    await backend.close()
     await display.close()
   }
 }
@@ -34,22 +33,22 @@ const silent = (): null => null
 
 describe('the X11 backend', () => {
   it('is not available without DISPLAY, and says how it would be', async () => {
-    const backends = createWindowBackends({ env: {}, timer: systemTimer })
-    const probed = await backends.x11.probe(target)
+    const backend = openWindowBackend('x11', { env: {} })
+    const probed = await backend.probe(target)
     expect(probed).to.have.property('failure').that.includes({
       reason: 'no_display',
       message: 'DISPLAY is not set',
     })
-    const wayland = createWindowBackends({ env: { WAYLAND_DISPLAY: 'w' }, timer: systemTimer })
-    const hinted = await wayland.x11.probe(target)
+    const wayland = openWindowBackend('x11', { env: { WAYLAND_DISPLAY: 'w' } })
+    const hinted = await wayland.probe(target)
     expect(hinted).to.have.nested.property('failure.hint').that.includes('XWayland')
   })
 
   it('is not available where nothing listens', async () => {
     const display = await fakeDisplay({ greeting: null, answer: silent })
     await display.close()
-    const backends = createWindowBackends({ env: { DISPLAY: display.name }, timer: systemTimer })
-    const probed = await backends.x11.probe(target)
+    const backend = openWindowBackend('x11', { env: { DISPLAY: display.name } })
+    const probed = await backend.probe(target)
     expect(probed).to.have.nested.property('failure.message').that.includes('nothing answers')
   })
 
