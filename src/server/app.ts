@@ -13,6 +13,7 @@ import { createPublicRoutes, type PublicDocuments, publicProblem } from './http/
 import type { RefusedRequest } from './http/refusals.ts'
 import { refuseUpgrade } from './http/refused-upgrade.ts'
 import { parseTarget } from './http/request-target.ts'
+import type { PeerOf } from './http/trusted-proxies.ts'
 import type { Upgrades } from './listen.ts'
 import type { McpEndpoint } from './mcp/endpoint.ts'
 import { JsonText } from './mcp/json-text.ts'
@@ -28,6 +29,7 @@ export interface AppParts {
   cors: Cors
   /** The server is bound to every address: a Host equal to the one reached is its own. */
   boundToAll: boolean
+  peerOf: PeerOf
   /** `/host` and `/host/…`; guards itself with the host token. */
   host?: HostRoom
   /** `/artefacts/sha256/<hex>`. */
@@ -75,7 +77,7 @@ export function createListener(parts: AppParts): RequestListener {
     const isRoom = path === '/mcp' || path.startsWith(artefactPath)
     if (isRoom) parts.cors.vary(res)
     const refusal = checkRequest(req, target, parts)
-    if (refusal !== null) return refuse(req, res, path, refusal)
+    if (refusal !== null) return refuse(req, res, notes, refusal)
     if (path === '*') throw new ServiceError('route_not_found', 'nothing is served at *')
     const isHost = path === '/host' || path.startsWith('/host/')
     if (isHost && parts.host !== undefined) return parts.host.handle(req, res, path)
@@ -90,7 +92,7 @@ export function createListener(parts: AppParts): RequestListener {
     }
     if (!isRoom) return publicRoutes(req, res)
 
-    const outcome = parts.auth.authenticate({ headers: req.headers, peer: peerOf(req) })
+    const outcome = parts.auth.authenticate({ headers: req.headers, peer: notes.peer })
     return outcome instanceof Promise
       ? outcome.then(settled => serve(req, res, notes, settled))
       : serve(req, res, notes, outcome)
@@ -102,7 +104,7 @@ export function createListener(parts: AppParts): RequestListener {
     notes: Notes,
     outcome: AuthOutcome,
   ): void | Promise<void> {
-    if (!outcome.ok) return refuseCaller(req, res, outcome)
+    if (!outcome.ok) return refuseCaller(res, notes, outcome)
     notes.principal = outcome.principal
     const { path } = notes
     if (path === '/mcp') return parts.mcp.handle(req, res, notes)
@@ -115,11 +117,11 @@ export function createListener(parts: AppParts): RequestListener {
   function refuse(
     req: IncomingMessage,
     res: ServerResponse,
-    path: string,
+    { path, peer }: Notes,
     refusal: Refusal,
   ): void | Promise<void> {
     const { status, reason, message } = refusal
-    if (status === 403) parts.onRefused({ status, reason, peer: peerOf(req) })
+    if (status === 403) parts.onRefused({ status, reason, peer })
     if (path === '/mcp') {
       const answer = refusalMessage(req.headers, status, message)
       return sendRefusal(res, status, answer, {}, drainMs)
@@ -128,12 +130,12 @@ export function createListener(parts: AppParts): RequestListener {
   }
 
   function refuseCaller(
-    req: IncomingMessage,
     res: ServerResponse,
+    { peer }: Notes,
     outcome: AuthOutcome & { ok: false },
   ): void | Promise<void> {
     const { status, error = 'invalid_request', description } = outcome
-    parts.onRefused({ status, reason: outcome.error ?? 'no_credentials', peer: peerOf(req) })
+    parts.onRefused({ status, reason: outcome.error ?? 'no_credentials', peer })
     const body = JsonText.of({ error, error_description: description })
     return sendRefusal(res, status, body, { 'WWW-Authenticate': challenge(outcome) }, drainMs)
   }
@@ -152,7 +154,8 @@ export function createListener(parts: AppParts): RequestListener {
 
   return (req, res) => {
     const startedMs = performance.now()
-    const notes = new Notes()
+    // Once the connection is closed nobody can tell any more.
+    const notes = new Notes(parts.peerOf(req))
     res.on('close', () => {
       if (!notes.isLogged) return
       parts.accessLog({
@@ -163,6 +166,7 @@ export function createListener(parts: AppParts): RequestListener {
         status: res.headersSent ? res.statusCode : null,
         durationMs: Math.round((performance.now() - startedMs) * 100) / 100,
         principal: notes.principal,
+        peer: notes.peer,
       })
     })
     try {
@@ -177,9 +181,10 @@ export function createListener(parts: AppParts): RequestListener {
 export function createUpgrades({
   guard,
   boundToAll,
+  peerOf,
   host,
   onRefused,
-}: Pick<AppParts, 'guard' | 'boundToAll' | 'onRefused'> & { host: HostRoom }): Upgrades {
+}: Pick<AppParts, 'guard' | 'boundToAll' | 'peerOf' | 'onRefused'> & { host: HostRoom }): Upgrades {
   return {
     wants: req => host.wantsUpgrade(req),
     handle(req, socket, head) {
@@ -199,13 +204,14 @@ class Notes implements RequestNotes {
   path = ''
   principal = 'anonymous'
   rpc: string | undefined = undefined
+  readonly peer: string
+
+  constructor(peer: string) {
+    this.peer = peer
+  }
 }
 
 /** Nobody fills the log with one request. */
 function shortened(text: string): string {
   return text.length > maxLoggedText ? `${text.slice(0, maxLoggedText)}…` : text
-}
-
-function peerOf(req: IncomingMessage): string {
-  return req.socket.remoteAddress ?? 'unknown'
 }

@@ -30,6 +30,7 @@ import { assembleApp } from './mcp-assembly.ts'
 import { type Limits, resolveLimits } from './options.ts'
 import { openRegistryDir, selectRegistryDir } from './registry-dir.ts'
 import { createResidentRoom } from './resident-room.ts'
+import { TlsSource } from './tls/tls-source.ts'
 import { version } from './version.ts'
 
 /**
@@ -63,6 +64,8 @@ export async function startGateway(
 
   // Ended in reverse order: at once when a later step of the start fails.
   await using opened = new AsyncDisposableStack()
+  const tls = options.tls && (await TlsSource.open(options.tls, { limits, log }))
+  opened.defer(() => tls?.close())
   const mcp = new DeferredEndpoint()
   let resident: Resident | null = null
   const listener = createGatewayListener(options, limits, mcp, () => resident)
@@ -72,7 +75,7 @@ export async function startGateway(
     limits: gatewayLimits,
     registryDir,
     by: candidate,
-    bind: () => listen({ host: options.host, port: options.port }, { listener, limits, log }),
+    bind: () => listen({ host: options.host, port: options.port }, { listener, tls, limits, log }),
     tell: news => tell(news, candidate),
     signal: cancelled,
   })
@@ -82,7 +85,8 @@ export async function startGateway(
 
   const { port } = listening.address
   const by = { ...candidate, port }
-  const base = options.publicUrl?.replace(/\/+$/, '') ?? localBase(options.host, port)
+  const base =
+    options.publicUrl?.replace(/\/+$/, '') ?? localBase(options.host, port, tls ? 'https' : 'http')
   const url = `${base}/mcp`
   resident = await describeSelf({ instanceId, url, registry, startedMs })
   const file = residentFile(registryDir, port)

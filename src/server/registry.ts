@@ -13,9 +13,11 @@ import { sweepRegularly } from './accounts/sweep-regularly.ts'
 import { createCors } from './http/cors.ts'
 import { answerClientError } from './http/client-error.ts'
 import { createGuard } from './http/guards.ts'
+import { createPeerOf } from './http/trusted-proxies.ts'
 import { listen } from './listen.ts'
 import { type Limits, resolveLimits } from './options.ts'
 import type { RegistryHandle, RegistryOptions } from './registry-options.ts'
+import { TlsSource } from './tls/tls-source.ts'
 import { version } from './version.ts'
 
 /**
@@ -59,12 +61,15 @@ export async function startRegistry(
     clock,
     log,
   })
+  const tls = options.tls && (await TlsSource.open(options.tls, { limits, log }))
+  opened.defer(() => tls?.close())
   cancelled.throwIfAborted()
   const listening = await listen(
     { host, port: options.port },
     {
       listener: createListener(options, publicUrl, services, limits),
       onClientError: answerClientError,
+      tls,
       limits,
       log,
     },
@@ -75,7 +80,7 @@ export async function startRegistry(
   const closed = Promise.withResolvers<void>()
   let stopping: Promise<void> | null = null
   return {
-    url: publicUrl ?? localBase(host, listening.address.port),
+    url: publicUrl ?? localBase(host, listening.address.port, tls === undefined ? 'http' : 'https'),
     registration,
     local,
     closed: closed.promise,
@@ -102,7 +107,7 @@ export function isLocal(where: {
 }
 
 function createListener(
-  { host, allowedHosts, allowedOrigins, log, accessLog }: RegistryOptions,
+  { host, allowedHosts, allowedOrigins, trustedProxies = [], log, accessLog }: RegistryOptions,
   publicUrl: string | undefined,
   services: AccountServices,
   limits: Limits,
@@ -117,6 +122,7 @@ function createListener(
     }),
     cors: createCors(allowedOrigins, corsMethods),
     boundToAll: isWildcard(host),
+    peerOf: createPeerOf(trustedProxies),
     version,
     limits,
     log,

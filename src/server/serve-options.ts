@@ -2,6 +2,7 @@ import type { Logger } from '../lib/logger.ts'
 import type { GatewayLimits } from './gateway/limits.ts'
 import type { AccessLog } from './http/access-log.ts'
 import type { Limits } from './options.ts'
+import type { TlsFiles } from './tls/tls-files.ts'
 
 /** Everything `serve` decided before the server starts: checked values, no flags, no environment. */
 export interface ServeOptions {
@@ -15,6 +16,10 @@ export interface ServeOptions {
   allowedHosts: readonly string[]
   /** Origins accepted and given CORS headers. */
   allowedOrigins: readonly string[]
+  /** Addresses, or networks, of proxies whose `X-Forwarded-For` is believed. Default: none. */
+  trustedProxies?: readonly string[]
+  /** HTTPS with this certificate; absent: plain HTTP. */
+  tls?: TlsFiles
   /** Kind of application; `unknown` when nobody said. */
   dccType: string
   /** What people call this instance. */

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { rm } from 'node:fs/promises'
 import { hostname } from 'node:os'
-import { localBase } from '../lib/address.ts'
 import { systemClock } from '../lib/clock.ts'
 import { tokenFile } from '../lib/instances/files.ts'
 import type { Logger } from '../lib/logger.ts'
@@ -67,7 +66,7 @@ export async function startServe(
     accessLog: options.accessLog,
     ...(options.apiKey === undefined ? {} : { auth: apiKeyPolicy(options.apiKey) }),
     ...(store === null ? {} : { store }),
-    host: ({ registry, onRefused }) =>
+    host: ({ registry, peerOf, onRefused }) =>
       createHostRoom({
         sink: createSink(registry, audit, store, limits),
         registry,
@@ -75,6 +74,7 @@ export async function startServe(
         token: token.secret,
         limits,
         log,
+        peerOf,
         onRefused,
         onPresence: presence => presences.next(presence),
       }),
@@ -84,8 +84,8 @@ export async function startServe(
   registry.wireAuditLog(audit)
 
   cancelled.throwIfAborted()
-  const { url, port } = await server.start()
-  const hostUrl = `${localBase(options.host, port)}/host`
+  const { url, localUrl } = await server.start()
+  const hostUrl = `${localUrl}/host`
   const { dccType, name } = options
   const facts = { instanceId, dccType, name, url, hostUrl, hostTokenFile: token.file, version }
   const record = await InstanceFile.create({
@@ -133,11 +133,15 @@ async function startCompanion(
   options: ServeOptions,
   registryDir: string,
 ): Promise<{ stop(): Promise<void> } | null> {
-  const { gateway, host, allowedHosts, allowedOrigins, apiKey, limits, log, accessLog } = options
+  const { gateway, host, allowedHosts, allowedOrigins, trustedProxies, tls, apiKey, limits } =
+    options
+  const { log, accessLog } = options
   if (gateway === undefined) return null
   const { joinGateway } = await import('./join-gateway.ts')
   return joinGateway({
     ...{ port: gateway.port, host, allowedHosts, allowedOrigins, registryDir, log, accessLog },
+    ...(trustedProxies === undefined ? {} : { trustedProxies }),
+    ...(tls === undefined ? {} : { tls }),
     ...(apiKey === undefined ? {} : { apiKey }),
     ...(limits === undefined ? {} : { limits }),
     ...(gateway.limits === undefined ? {} : { gatewayLimits: gateway.limits }),
@@ -172,7 +176,8 @@ function createSink(
 }
 
 function toConfig(options: ServeOptions): McpHttpConfig {
-  const { port, host, publicUrl, allowedHosts, allowedOrigins, limits } = options
+  const { port, host, publicUrl, allowedHosts, allowedOrigins, trustedProxies, tls, limits } =
+    options
   return {
     port,
     host,
@@ -181,6 +186,8 @@ function toConfig(options: ServeOptions): McpHttpConfig {
     enableResources: options.resources,
     enableArtefactResources: options.artefacts,
     ...(publicUrl === undefined ? {} : { publicUrl }),
+    ...(trustedProxies === undefined ? {} : { trustedProxies }),
+    ...(tls === undefined ? {} : { tls }),
     ...(limits === undefined ? {} : { limits }),
   }
 }
