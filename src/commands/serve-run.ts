@@ -24,7 +24,7 @@ export async function runServe(settings: ServeSettings, output: OutputOptions): 
           url,
           hostUrl,
           hostTokenFile,
-          keyed: settings.apiKey !== undefined,
+          keyed: (settings.auth?.mode ?? 'none') !== 'none',
           loopback: isLoopback(settings.host),
           colour,
         }),

@@ -2,19 +2,13 @@ import { checkSecretText } from '../lib/secret-file.ts'
 import type { GatewayLimits } from '../server/gateway/limits.ts'
 import type { ServeOptions } from '../server/serve-options.ts'
 import { usage } from './address-flags.ts'
+import { type AuthFlags, readAuth } from './auth-settings.ts'
 import { defaultPorts } from './default-ports.ts'
 import { readServerLimits } from './gateway-settings.ts'
-import {
-  type AddressFlags,
-  checkPath,
-  type KeyFlags,
-  readAddress,
-  readApiKey,
-  readRegistryDir,
-} from './server-settings.ts'
+import { type AddressFlags, checkPath, readAddress, readRegistryDir } from './server-settings.ts'
 
 /** The flags of `serve` as the parser returns them. */
-export interface ServeFlags extends AddressFlags, KeyFlags {
+export interface ServeFlags extends AddressFlags, AuthFlags {
   'dcc-type': string
   name?: string | undefined
   'registry-dir'?: string | undefined
@@ -40,11 +34,11 @@ export async function readServeSettings(
   env: NodeJS.ProcessEnv,
 ): Promise<ServeSettings> {
   const address = readAddress(flags)
-  const apiKey = await readApiKey(address.host, flags, env)
   const registryDir = readRegistryDir(flags, env)
+  const auth = await readAuth({ host: address.host, registryDir }, flags, env)
   const sceneFile = checkPath('scene-file', flags['scene-file'])
   const hostTokenFile = checkPath('host-token-file', flags['host-token-file'])
-  const { limits, gatewayLimits } = readServerLimits(flags.limit ?? [])
+  const { limits, gatewayLimits, authLimits } = readServerLimits(flags.limit ?? [])
   const gateway = readGateway(flags, gatewayLimits)
   const hostTokenEnv = env.SERVICE_HOST_TOKEN || null
   return {
@@ -52,7 +46,9 @@ export async function readServeSettings(
     dccType: checkDccType(flags['dcc-type']),
     artefacts: flags.artefacts,
     resources: flags.resources,
+    auth,
     limits,
+    authLimits,
     ...(flags.name !== undefined && { name: checkName(flags.name) }),
     ...(registryDir !== undefined && { registryDir }),
     ...(sceneFile !== undefined && { sceneFile }),
@@ -60,7 +56,6 @@ export async function readServeSettings(
     ...(hostTokenEnv !== null && {
       hostTokenEnv: checkSecretText(hostTokenEnv, 'SERVICE_HOST_TOKEN'),
     }),
-    ...(apiKey !== null && { apiKey }),
     ...(gateway !== null && { gateway }),
   }
 }

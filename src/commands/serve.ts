@@ -1,9 +1,10 @@
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../lib/cli/base-command.ts'
 import type { LogLevel } from '../lib/cli/log-level.ts'
+import { authFlags } from './auth-flags.ts'
 import { defaultPorts } from './default-ports.ts'
 import { readServeSettings } from './serve-settings.ts'
-import { addressFlags, keyFlags, runFlags } from './server-flags.ts'
+import { addressFlags, runFlags } from './server-flags.ts'
 import { readServeStdioSettings } from './stdio/serve-settings.ts'
 
 /** Runs the resource server until a signal ends it. */
@@ -92,7 +93,7 @@ token that the application presents; without it one is made for each run), SERVI
       min: 1,
       max: 65_535,
     }),
-    ...keyFlags,
+    ...authFlags,
     ...runFlags('maxSessions=20000'),
   }
 

@@ -5,7 +5,12 @@ import { ServiceError } from '../lib/errors.ts'
 import type { Logger } from '../lib/logger.ts'
 import { residentPath } from './gateway/resident.ts'
 import type { AccessLog } from './http/access-log.ts'
-import { type AuthPolicy, type AuthOutcome, challenge } from './http/authentication.ts'
+import {
+  type AuthPolicy,
+  type AuthOutcome,
+  type AuthRefused,
+  challenge,
+} from './http/authentication.ts'
 import type { Cors } from './http/cors.ts'
 import { checkRequest, type Guard, type Refusal, refusalError } from './http/guards.ts'
 import { toProblem, writeProblem } from './http/problem.ts'
@@ -132,12 +137,16 @@ export function createListener(parts: AppParts): RequestListener {
   function refuseCaller(
     res: ServerResponse,
     { peer }: Notes,
-    outcome: AuthOutcome & { ok: false },
+    outcome: AuthRefused,
   ): void | Promise<void> {
-    const { status, error = 'invalid_request', description } = outcome
-    parts.onRefused({ status, reason: outcome.error ?? 'no_credentials', peer })
+    const { status, error = 'invalid_request', description, retryAfterSeconds } = outcome
+    parts.onRefused({ status, reason: reasonOf(outcome), peer })
     const body = JsonText.of({ error, error_description: description })
-    return sendRefusal(res, status, body, { 'WWW-Authenticate': challenge(outcome) }, drainMs)
+    const headers = {
+      'WWW-Authenticate': challenge(outcome),
+      ...(retryAfterSeconds !== undefined && { 'Retry-After': String(retryAfterSeconds) }),
+    }
+    return sendRefusal(res, status, body, headers, drainMs)
   }
 
   function failed(res: ServerResponse, notes: Notes, error: unknown): void {
@@ -214,4 +223,8 @@ class Notes implements RequestNotes {
 /** Nobody fills the log with one request. */
 function shortened(text: string): string {
   return text.length > maxLoggedText ? `${text.slice(0, maxLoggedText)}…` : text
+}
+
+function reasonOf({ status, error }: AuthRefused): string {
+  return status === 429 ? 'too_many_failures' : (error ?? 'no_credentials')
 }

@@ -2,11 +2,13 @@ import { randomUUID } from 'node:crypto'
 import { realpath } from 'node:fs/promises'
 import type { RequestListener } from 'node:http'
 import { bundledCatalog } from '../lib/adapters/adapter-files.ts'
-import { localBase } from '../lib/address.ts'
 import { monotonicClock, systemClock, toRfc3339 } from '../lib/clock.ts'
 import type { Logger } from '../lib/logger.ts'
 import { processStart } from '../lib/process-start.ts'
+import { systemTimer } from '../lib/timer.ts'
 import { createListener } from './app.ts'
+import { createAuth } from './auth/create-auth.ts'
+import { resolveAuthLimits } from './auth/limits.ts'
 import { DeferredEndpoint } from './deferred-endpoint.ts'
 import { assembleGateway } from './gateway-assembly.ts'
 import { winPort } from './gateway-election.ts'
@@ -23,10 +25,11 @@ import {
   residentFile,
   writeResidentFile,
 } from './gateway/resident-file.ts'
-import { apiKeyPolicy } from './http/authentication.ts'
+import type { AuthPolicy } from './http/authentication.ts'
 import { createRefusalLog } from './http/refusals.ts'
 import { listen } from './listen.ts'
 import { assembleApp } from './mcp-assembly.ts'
+import { mcpUrlOf } from './mcp-url.ts'
 import { type Limits, resolveLimits } from './options.ts'
 import { openRegistryDir, selectRegistryDir } from './registry-dir.ts'
 import { createResidentRoom } from './resident-room.ts'
@@ -68,7 +71,15 @@ export async function startGateway(
   opened.defer(() => tls?.close())
   const mcp = new DeferredEndpoint()
   let resident: Resident | null = null
-  const listener = createGatewayListener(options, limits, mcp, () => resident)
+  let url = mcpUrlOf(options, options.port)
+  const auth = await createAuth(options.auth ?? { mode: 'none' }, {
+    mcpUrl: () => url,
+    limits: resolveAuthLimits(options.authLimits),
+    ...{ clock: systemClock, ticks: monotonicClock, timer: systemTimer, log },
+  })
+  opened.defer(() => auth.close())
+  const parts = { auth: auth.policy, limits, mcp, resident: () => resident }
+  const listener = createGatewayListener(options, parts)
   const candidate = { instanceId, port: options.port, registry }
   const { won: listening, from } = await winPort({
     options,
@@ -85,9 +96,7 @@ export async function startGateway(
 
   const { port } = listening.address
   const by = { ...candidate, port }
-  const base =
-    options.publicUrl?.replace(/\/+$/, '') ?? localBase(options.host, port, tls ? 'https' : 'http')
-  const url = `${base}/mcp`
+  url = mcpUrlOf(options, port)
   resident = await describeSelf({ instanceId, url, registry, startedMs })
   const file = residentFile(registryDir, port)
   // Whoever yields takes it away first.
@@ -138,17 +147,22 @@ async function describeSelf({
   }
 }
 
+interface ListenerParts {
+  readonly auth: AuthPolicy
+  readonly limits: Limits
+  readonly mcp: DeferredEndpoint
+  readonly resident: () => Resident | null
+}
+
 function createGatewayListener(
   options: GatewayOptions,
-  limits: Limits,
-  mcp: DeferredEndpoint,
-  resident: () => Resident | null,
+  { auth, limits, mcp, resident }: ListenerParts,
 ): RequestListener {
-  const { apiKey, accessLog, log } = options
+  const { accessLog, log } = options
   const app = assembleApp({
     mcp,
     reachable: options,
-    auth: apiKey === undefined ? undefined : apiKeyPolicy(apiKey),
+    auth,
     onRefused: createRefusalLog(monotonicClock, ({ status, reason, peer }) => {
       log.warn({ status, reason, peer }, 'a request was refused')
     }),

@@ -81,7 +81,7 @@ export async function listen(
   server.maxConnections = limits.maxConnections
   server.timeout = stallTimeoutMs(limits)
   const connections = new Connections(server, secure !== null)
-  server.on('request', listener)
+  server.on('request', whenReadable(listener))
   server.on('upgrade', (req, socket, head) => upgrades?.handle(req, socket as Socket, head))
   server.on('connect', (_req, socket) => refuseTunnel(socket as Socket))
   if (onClientError !== undefined) {
@@ -125,6 +125,21 @@ function limitBuffer(socket: Socket, bytes: number): void {
     _writableState: { highWaterMark: number }
   }
   state.highWaterMark = bytes
+}
+
+/**
+ * That nobody can tell where a message ends, as with the encoding `xchunked`, Node finds out only
+ * after it has handed on the headers, within the same turn. Whoever waits for no body, as a GET or
+ * DELETE, would have acted by then: what names an encoding is looked at a turn later.
+ */
+function whenReadable(listener: RequestListener): RequestListener {
+  return (req, res) => {
+    if (req.headers['transfer-encoding'] === undefined) return listener(req, res)
+    setImmediate(() => {
+      // Not writable: Node has answered that it is malformed.
+      if (req.socket.writable) listener(req, res)
+    })
+  }
 }
 
 /** CONNECT: nobody gets anywhere from here. */

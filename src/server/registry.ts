@@ -1,4 +1,4 @@
-import { isLoopback, isWildcard, localBase, withoutBrackets } from '../lib/address.ts'
+import { isLoopback, isWildcard, withoutBrackets } from '../lib/address.ts'
 import { type Clock, systemClock } from '../lib/clock.ts'
 import type { Logger } from '../lib/logger.ts'
 import { systemTimer } from '../lib/timer.ts'
@@ -15,6 +15,7 @@ import { answerClientError } from './http/client-error.ts'
 import { createGuard } from './http/guards.ts'
 import { createPeerOf } from './http/trusted-proxies.ts'
 import { listen } from './listen.ts'
+import { baseUrlOf } from './mcp-url.ts'
 import { type Limits, resolveLimits } from './options.ts'
 import type { RegistryHandle, RegistryOptions } from './registry-options.ts'
 import { TlsSource } from './tls/tls-source.ts'
@@ -80,7 +81,7 @@ export async function startRegistry(
   const closed = Promise.withResolvers<void>()
   let stopping: Promise<void> | null = null
   return {
-    url: publicUrl ?? localBase(host, listening.address.port, tls === undefined ? 'http' : 'https'),
+    url: baseUrlOf(options, listening.address.port),
     registration,
     local,
     closed: closed.promise,

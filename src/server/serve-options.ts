@@ -1,4 +1,6 @@
 import type { Logger } from '../lib/logger.ts'
+import type { AuthLimits } from './auth/limits.ts'
+import type { AuthSettings } from './auth/settings.ts'
 import type { GatewayLimits } from './gateway/limits.ts'
 import type { AccessLog } from './http/access-log.ts'
 import type { Limits } from './options.ts'
@@ -36,11 +38,12 @@ export interface ServeOptions {
   hostTokenEnv?: string
   /** Compete for the gateway beside it, on this port of the same address. */
   gateway?: { readonly port: number; readonly limits?: Partial<GatewayLimits> }
-  /** Bearer key that clients must present; absent: no key is asked for. Never empty. */
-  apiKey?: string
+  /** Who may use `/mcp` and `/artefacts`, here and at the gateway beside it; absent: everyone. */
+  auth?: AuthSettings
   log: Logger
   accessLog: AccessLog
   limits?: Partial<Limits>
+  authLimits?: Partial<AuthLimits>
 }
 
 /** A started server. */

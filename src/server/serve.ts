@@ -1,9 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { rm } from 'node:fs/promises'
 import { hostname } from 'node:os'
-import { systemClock } from '../lib/clock.ts'
+import { monotonicClock, systemClock } from '../lib/clock.ts'
 import { tokenFile } from '../lib/instances/files.ts'
 import type { Logger } from '../lib/logger.ts'
+import { systemTimer } from '../lib/timer.ts'
+import { createAuth } from './auth/create-auth.ts'
+import { resolveAuthLimits } from './auth/limits.ts'
 import { createFsStore } from './artefacts/fs-store.ts'
 import { artefactRootIn } from './artefacts/helpers.ts'
 import type { ArtefactStore } from './artefacts/store.ts'
@@ -14,7 +17,7 @@ import { removeLeftovers } from './host/leftovers.ts'
 import { createHostRoom } from './host/host-room.ts'
 import { presencePatch, PresenceNews } from './host/link/presence.ts'
 import { watchSceneFile } from './host/scene-file.ts'
-import { apiKeyPolicy } from './http/authentication.ts'
+import { mcpUrlOf } from './mcp-url.ts'
 import { McpHttpServer } from './mcp-http-server.ts'
 import type { McpHttpConfig } from './mcp-http-config.ts'
 import { type Limits, resolveLimits } from './options.ts'
@@ -59,12 +62,19 @@ export async function startServe(
     // Of no weight beside what ended the server.
     await rm(tokenFile(instancesDir, instanceId), { force: true }).catch(() => {})
   })
+  let mcpUrl = mcpUrlOf(options, options.port)
+  const auth = await createAuth(options.auth ?? { mode: 'none' }, {
+    mcpUrl: () => mcpUrl,
+    limits: resolveAuthLimits(options.authLimits),
+    ...{ clock: systemClock, ticks: monotonicClock, timer: systemTimer, log },
+  })
+  opened.defer(() => auth.close())
   const audit = new AuditLog({ limits })
   const presences = new PresenceNews(log)
   const server = new McpHttpServer(toConfig(options), {
     log,
     accessLog: options.accessLog,
-    ...(options.apiKey === undefined ? {} : { auth: apiKeyPolicy(options.apiKey) }),
+    auth: auth.policy,
     ...(store === null ? {} : { store }),
     host: ({ registry, peerOf, onRefused }) =>
       createHostRoom({
@@ -85,6 +95,7 @@ export async function startServe(
 
   cancelled.throwIfAborted()
   const { url, localUrl } = await server.start()
+  mcpUrl = url
   const hostUrl = `${localUrl}/host`
   const { dccType, name } = options
   const facts = { instanceId, dccType, name, url, hostUrl, hostTokenFile: token.file, version }
@@ -133,8 +144,8 @@ async function startCompanion(
   options: ServeOptions,
   registryDir: string,
 ): Promise<{ stop(): Promise<void> } | null> {
-  const { gateway, host, allowedHosts, allowedOrigins, trustedProxies, tls, apiKey, limits } =
-    options
+  const { gateway, host, allowedHosts, allowedOrigins, trustedProxies, tls } = options
+  const { auth, authLimits, limits } = options
   const { log, accessLog } = options
   if (gateway === undefined) return null
   const { joinGateway } = await import('./join-gateway.ts')
@@ -142,7 +153,8 @@ async function startCompanion(
     ...{ port: gateway.port, host, allowedHosts, allowedOrigins, registryDir, log, accessLog },
     ...(trustedProxies === undefined ? {} : { trustedProxies }),
     ...(tls === undefined ? {} : { tls }),
-    ...(apiKey === undefined ? {} : { apiKey }),
+    ...(auth === undefined ? {} : { auth }),
+    ...(authLimits === undefined ? {} : { authLimits }),
     ...(limits === undefined ? {} : { limits }),
     ...(gateway.limits === undefined ? {} : { gatewayLimits: gateway.limits }),
   })

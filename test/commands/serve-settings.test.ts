@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { type ServeFlags, readServeSettings } from '../../src/commands/serve-settings.ts'
 import { ServiceError } from '../../src/lib/errors.ts'
+import { selectRegistryDir } from '../../src/lib/registry-path.ts'
 
 const defaults: ServeFlags = {
   port: 8765,
@@ -13,6 +14,11 @@ const defaults: ServeFlags = {
   resources: true,
   'allow-unauthenticated': false,
 }
+
+const keyed = (key: string) => ({
+  ...{ mode: 'api-key', key },
+  keysFile: join(selectRegistryDir(undefined, {}), 'keys.json'),
+})
 
 describe('readServeSettings', () => {
   it('has nothing optional by default', async () => {
@@ -24,7 +30,9 @@ describe('readServeSettings', () => {
       dccType: 'unknown',
       artefacts: true,
       resources: true,
+      auth: { mode: 'none' },
       limits: {},
+      authLimits: {},
     })
   })
 
@@ -49,10 +57,10 @@ describe('readServeSettings', () => {
     [{ 'host-token-file': 't' }, {}, { hostTokenFile: resolve('t') }],
     [{}, { SERVICE_REGISTRY_DIR: '' }, {}],
     [{}, { SERVICE_HOST_TOKEN: 'abc' }, { hostTokenEnv: 'abc' }],
-    [{}, { SERVICE_MCP_API_KEY: 'abc' }, { apiKey: 'abc' }],
+    [{}, { SERVICE_MCP_API_KEY: 'abc' }, { auth: keyed('abc') }],
     [{}, { SERVICE_MCP_API_KEY: '' }, {}],
     [{ limit: ['maxSessions=5', 'pageSize=10'] }, {}, { limits: { maxSessions: 5, pageSize: 10 } }],
-    [{ host: '0.0.0.0' }, { SERVICE_MCP_API_KEY: 'abc' }, { host: '0.0.0.0', apiKey: 'abc' }],
+    [{ host: '0.0.0.0' }, { SERVICE_MCP_API_KEY: 'abc' }, { host: '0.0.0.0', auth: keyed('abc') }],
     [{ host: '0.0.0.0', 'allow-unauthenticated': true }, {}, { host: '0.0.0.0' }],
   ]
   for (const [flags, env, expected] of accepted) {
@@ -115,6 +123,6 @@ describe('readServeSettings', () => {
     const env = { SERVICE_MCP_API_KEY: 'from-variable' }
     const settings = await readServeSettings({ ...defaults, 'api-key-file': file }, env)
     await rm(folder, { recursive: true })
-    expect(settings.apiKey).to.equal('from-file')
+    expect(settings.auth).to.deep.equal(keyed('from-file'))
   })
 })
