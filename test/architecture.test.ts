@@ -87,6 +87,8 @@ const allowed: Readonly<Record<Zone, readonly Zone[]>> = {
     'server/tls/',
     'server/auth/limits.ts',
     'server/auth/settings.ts',
+    'server/capture/limits.ts',
+    'server/capture/',
     'server/gateway/limits.ts',
   ],
   'server/gateway-options.ts': [

@@ -140,10 +140,12 @@ export function createListener(parts: AppParts): RequestListener {
     outcome: AuthRefused,
   ): void | Promise<void> {
     const { status, error = 'invalid_request', description, retryAfterSeconds } = outcome
-    parts.onRefused({ status, reason: reasonOf(outcome), peer })
+    // With 503 nobody was found wanting, and no other token would do.
+    const isRefusal = status !== 503
+    if (isRefusal) parts.onRefused({ status, reason: reasonOf(outcome), peer })
     const body = JsonText.of({ error, error_description: description })
     const headers = {
-      'WWW-Authenticate': challenge(outcome),
+      ...(isRefusal && { 'WWW-Authenticate': challenge(outcome) }),
       ...(retryAfterSeconds !== undefined && { 'Retry-After': String(retryAfterSeconds) }),
     }
     return sendRefusal(res, status, body, headers, drainMs)

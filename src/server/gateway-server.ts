@@ -7,6 +7,7 @@ import type { Logger } from '../lib/logger.ts'
 import { processStart } from '../lib/process-start.ts'
 import { systemTimer } from '../lib/timer.ts'
 import { createListener } from './app.ts'
+import type { Auth } from './auth/auth.ts'
 import { createAuth } from './auth/create-auth.ts'
 import { resolveAuthLimits } from './auth/limits.ts'
 import { DeferredEndpoint } from './deferred-endpoint.ts'
@@ -25,7 +26,6 @@ import {
   residentFile,
   writeResidentFile,
 } from './gateway/resident-file.ts'
-import type { AuthPolicy } from './http/authentication.ts'
 import { createRefusalLog } from './http/refusals.ts'
 import { listen } from './listen.ts'
 import { assembleApp } from './mcp-assembly.ts'
@@ -78,7 +78,7 @@ export async function startGateway(
     ...{ clock: systemClock, ticks: monotonicClock, timer: systemTimer, log },
   })
   opened.defer(() => auth.close())
-  const parts = { auth: auth.policy, limits, mcp, resident: () => resident }
+  const parts = { auth, limits, mcp, resident: () => resident }
   const listener = createGatewayListener(options, parts)
   const candidate = { instanceId, port: options.port, registry }
   const { won: listening, from } = await winPort({
@@ -148,7 +148,7 @@ async function describeSelf({
 }
 
 interface ListenerParts {
-  readonly auth: AuthPolicy
+  readonly auth: Auth
   readonly limits: Limits
   readonly mcp: DeferredEndpoint
   readonly resident: () => Resident | null
@@ -162,7 +162,7 @@ function createGatewayListener(
   const app = assembleApp({
     mcp,
     reachable: options,
-    auth,
+    auth: auth.policy,
     onRefused: createRefusalLog(monotonicClock, ({ status, reason, peer }) => {
       log.warn({ status, reason, peer }, 'a request was refused')
     }),
@@ -172,6 +172,7 @@ function createGatewayListener(
   })
   return createListener({
     ...app,
+    documents: auth.documents,
     resident: createResidentRoom(resident),
     isReady: () => mcp.isOpen,
   })
