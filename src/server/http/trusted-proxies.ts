@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { BlockList, isIP } from 'node:net'
-import { withoutBrackets } from '../../lib/address.ts'
+import { parseNetwork } from '../../lib/network.ts'
 
 /** Tells who sent a request, from the address of the connection and the headers. */
 export type PeerOf = (req: {
@@ -38,24 +38,10 @@ export function createPeerOf(proxies: readonly string[]): PeerOf {
   }
 }
 
-/** An address or a network in which not everybody is; null for any other text. */
-export function parseProxy(
-  text: string,
-): { readonly address: string; readonly bits: number } | null {
-  const [written = '', prefix, ...more] = text.split('/')
-  const address = withoutBrackets(written)
-  const version = isIP(address)
-  if (version === 0 || more.length > 0) return null
-  const most = version === 4 ? 32 : 128
-  if (prefix === undefined) return { address, bits: most }
-  const bits = /^\d{1,3}$/.test(prefix) ? Number(prefix) : 0
-  return bits > 0 && bits <= most ? { address, bits } : null
-}
-
 function createTrust(proxies: readonly string[]): (address: string) => boolean {
   const list = new BlockList()
   for (const text of proxies) {
-    const network = parseProxy(text)
+    const network = parseNetwork(text)
     if (network === null) {
       throw new TypeError(`a trusted proxy is an address or a network such as 10.0.0.0/8: ${text}`)
     }
