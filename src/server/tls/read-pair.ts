@@ -1,4 +1,4 @@
-import { X509Certificate } from 'node:crypto'
+import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { stat } from 'node:fs/promises'
 import { createSecureContext } from 'node:tls'
 import { errnoOf } from '../../lib/errno.ts'
@@ -38,6 +38,10 @@ export async function readPair(
     return problem(`--tls-cert ${certFile} holds no certificate in PEM`, isPem('CERTIFICATE'))
   }
   try {
+    // The library keeps a key of each kind: one of another kind would pass, and serve nobody.
+    if (!leaf.checkPrivateKey(createPrivateKey(key.value))) {
+      return fail(strangeKey(certFile, keyFile))
+    }
     createSecureContext({ cert: cert.value, key: key.value })
   } catch (error) {
     return fail(describeKey(error, certFile, keyFile))
@@ -95,13 +99,14 @@ function parseLeaf(pem: Buffer): X509Certificate | null {
   }
 }
 
+function strangeKey(certFile: string, keyFile: string): PairProblem {
+  const message = `--tls-key ${keyFile} is not the key of --tls-cert ${certFile}`
+  return { message, hint: 'name the key with which this certificate was asked for' }
+}
+
 /** The library's own words are about its inside. */
 function describeKey(error: unknown, certFile: string, keyFile: string): PairProblem {
   const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error'
-  if (code.endsWith('KEY_VALUES_MISMATCH') || code.endsWith('KEY_TYPE_MISMATCH')) {
-    const message = `--tls-key ${keyFile} is not the key of --tls-cert ${certFile}`
-    return { message, hint: 'name the key with which this certificate was asked for' }
-  }
   if (/PASSPHRASE|PASSWORD|INTERRUPTED_OR_CANCELLED|BAD_DECRYPT/.test(code)) {
     const hint = 'store it without a pass phrase, readable by this account alone'
     return { message: `--tls-key ${keyFile} is encrypted`, hint }
