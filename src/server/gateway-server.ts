@@ -8,6 +8,7 @@ import type { Logger } from '../lib/logger.ts'
 import { processStart } from '../lib/process-start.ts'
 import { systemTimer } from '../lib/timer.ts'
 import { createListener } from './app.ts'
+import type { Auth } from './auth/auth.ts'
 import { createAuth } from './auth/create-auth.ts'
 import { resolveAuthLimits } from './auth/limits.ts'
 import { DeferredEndpoint } from './deferred-endpoint.ts'
@@ -26,7 +27,6 @@ import {
   residentFile,
   writeResidentFile,
 } from './gateway/resident-file.ts'
-import type { AuthPolicy } from './http/authentication.ts'
 import { createRefusalLog } from './http/refusals.ts'
 import { listen } from './listen.ts'
 import { assembleApp } from './mcp-assembly.ts'
@@ -75,7 +75,7 @@ export async function startGateway(
     ...{ clock: systemClock, ticks: monotonicClock, timer: systemTimer, log },
   })
   opened.defer(() => auth.close())
-  const parts = { auth: auth.policy, limits, mcp, resident: () => resident }
+  const parts = { auth, limits, mcp, resident: () => resident }
   const listener = createGatewayListener(options, parts)
   const candidate = { instanceId, port: options.port, registry }
   const { won: listening, from } = await winPort({
@@ -150,7 +150,7 @@ function mcpUrlOf({ publicUrl, host }: GatewayOptions, port: number): string {
 }
 
 interface ListenerParts {
-  readonly auth: AuthPolicy
+  readonly auth: Auth
   readonly limits: Limits
   readonly mcp: DeferredEndpoint
   readonly resident: () => Resident | null
@@ -164,9 +164,9 @@ function createGatewayListener(
   const app = assembleApp({
     mcp,
     reachable: options,
-    auth,
-    onRefused: createRefusalLog(monotonicClock, ({ status, reason, peer }) => {
-      log.warn({ status, reason, peer }, 'a request was refused')
+    auth: auth.policy,
+    onRefused: createRefusalLog(monotonicClock, ({ status, reason, peer, principal }) => {
+      log.warn({ status, reason, peer, principal }, 'a request was refused')
     }),
     limits,
     log,
@@ -174,6 +174,7 @@ function createGatewayListener(
   })
   return createListener({
     ...app,
+    documents: auth.documents,
     resident: createResidentRoom(resident),
     isReady: () => mcp.isOpen,
   })

@@ -75,6 +75,7 @@ export async function startServe(
     log,
     accessLog: options.accessLog,
     auth: auth.policy,
+    documents: () => auth.documents,
     ...(store === null ? {} : { store }),
     host: ({ registry, onRefused }) =>
       createHostRoom({
