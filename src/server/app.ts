@@ -151,11 +151,13 @@ export function createListener(parts: AppParts): RequestListener {
     principal?: string,
   ): void | Promise<void> {
     const { status, error = 'invalid_request', description, retryAfterSeconds } = outcome
+    // With 503 nobody was found wanting, and no other token would do.
+    const isRefusal = status !== 503
     const who = { peer: peerOf(req), ...(principal !== undefined && { principal }) }
-    parts.onRefused({ status, reason: reasonOf(outcome), ...who })
+    if (isRefusal) parts.onRefused({ status, reason: reasonOf(outcome), ...who })
     const body = JsonText.of({ error, error_description: description })
     const headers = {
-      'WWW-Authenticate': challenge(outcome),
+      ...(isRefusal && { 'WWW-Authenticate': challenge(outcome) }),
       ...(retryAfterSeconds !== undefined && { 'Retry-After': String(retryAfterSeconds) }),
     }
     return sendRefusal(res, status, body, headers, drainMs)

@@ -55,7 +55,7 @@ export async function listKeys(flags: KeysFlags, here: Here): Promise<void> {
     key.name,
     key.scope,
     `${durationText(nowMs - (parseRfc3339(key.createdAt) ?? nowMs))} ago`,
-    expiryOf(key, nowMs),
+    key.expiresAt === null ? 'never' : expiryOf(key, nowMs),
   ])
   const table = columns(['NAME', 'SCOPE', 'CREATED', 'EXPIRY'], rows)
   output.result(keys.length === 0 ? '' : table, { file: store.path, keys: keys.map(entryJson) })

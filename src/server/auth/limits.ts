@@ -15,6 +15,33 @@ export interface AuthLimits {
   authFailureWindowMs: number
   /** Addresses for which they are counted; the one counted for longest goes first. */
   maxAuthFailurePeers: number
+
+  /** Characters of an access token. */
+  maxAccessTokenChars: number
+  /** Characters of the subject, and of the client, that a token names. */
+  maxSubjectChars: number
+  /** How far the clocks of this server and of the OAuth provider may be apart. */
+  tokenClockToleranceMs: number
+  /** Tokens known to be good, so that not each request has to prove its own again. */
+  maxVerifiedTokens: number
+  /** An answer of the OAuth provider must be complete after this. */
+  providerTimeoutMs: number
+  /** Bytes of an answer of the OAuth provider. */
+  maxProviderBytes: number
+  /** Keys of the OAuth provider. */
+  maxProviderKeys: number
+  /** What the OAuth provider says of itself stays true for so long. */
+  providerMetadataFreshMs: number
+  /** Keys of the OAuth provider are asked for again after this: a removed one works until then. */
+  providerKeysFreshMs: number
+  /** Keys of an OAuth provider that is down go on working for so long. */
+  maxProviderKeysAgeMs: number
+  /** Tokens with an unknown key make the OAuth provider be asked at most once in this time. */
+  unknownKeyCooldownMs: number
+  /** A failing OAuth provider is left alone for so long; it doubles with each further failure. */
+  providerRetryMs: number
+  /** The longest such pause. */
+  maxProviderRetryMs: number
 }
 
 /** Times in milliseconds; frozen. */
@@ -24,10 +51,32 @@ export const defaultAuthLimits: Readonly<AuthLimits> = Object.freeze({
   maxAuthFailures: 20,
   authFailureWindowMs: 60_000,
   maxAuthFailurePeers: 10_000,
+
+  maxAccessTokenChars: 8192,
+  maxSubjectChars: 1024,
+  tokenClockToleranceMs: 5000,
+  maxVerifiedTokens: 1000,
+  providerTimeoutMs: 5000,
+  maxProviderBytes: 256 * 1024,
+  maxProviderKeys: 100,
+  providerMetadataFreshMs: 3_600_000,
+  providerKeysFreshMs: 600_000,
+  maxProviderKeysAgeMs: 86_400_000,
+  unknownKeyCooldownMs: 5000,
+  providerRetryMs: 1000,
+  maxProviderRetryMs: 60_000,
 })
 
-/** Zero of these would be a busy loop, or a count of nobody. */
-const atLeastOne: readonly string[] = ['keysPollMs', 'maxAuthFailurePeers']
+/** Zero would be a busy loop, a provider asked for each token, or a count of nobody. */
+const atLeastOne: readonly string[] = [
+  'keysPollMs',
+  'maxAuthFailurePeers',
+  'providerTimeoutMs',
+  'providerKeysFreshMs',
+  'unknownKeyCooldownMs',
+  'providerRetryMs',
+  'maxProviderRetryMs',
+]
 
 /**
  * The defaults with the given ones in their place; undefined counts as not given. Throws

@@ -15,6 +15,10 @@ export interface OAuthSettings {
   readonly issuer: string
   /** What tokens must be issued for. Absent: the address of `/mcp` that clients use. */
   readonly audience?: string
+  /** Audiences that a token may have beside it. Absent: none, it must be for this server alone. */
+  readonly otherAudiences?: readonly string[]
+  /** How the provider marks access tokens (`typ`). Default `at+jwt`; `jwt` takes unmarked ones too. */
+  readonly tokenType?: 'at+jwt' | 'jwt'
   /** A scope that every token must have. Absent: none is asked for. */
   readonly requiredScope?: string
   /** A scope that makes a token good for more than reading. Absent: tokens only read. */

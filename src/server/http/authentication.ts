@@ -23,15 +23,16 @@ export interface AuthAccepted {
 /** Why a request is refused. */
 export interface AuthRefused {
   readonly ok: false
-  readonly status: 401 | 403 | 429
+  readonly status: 401 | 403 | 429 | 503
   /** RFC 6750 error code, absent when no credentials were sent at all. */
-  readonly error?: 'invalid_token' | 'insufficient_scope' | 'invalid_request'
+  readonly error?:
+    'invalid_token' | 'insufficient_scope' | 'invalid_request' | 'temporarily_unavailable'
   readonly description: string
   /** All scopes that the request needs, with a space between them. */
   readonly scope?: string
   /** Where the metadata of the protected resource are (RFC 9728). */
   readonly resourceMetadata?: string
-  /** With 429. */
+  /** With 429 and 503. */
   readonly retryAfterSeconds?: number
 }
 
