@@ -48,7 +48,7 @@ export interface AuthLimits {
 export const defaultAuthLimits: Readonly<AuthLimits> = Object.freeze({
   keysFreshMs: 100,
   keysPollMs: 1000,
-  maxAuthFailures: 20,
+  maxAuthFailures: 100,
   authFailureWindowMs: 60_000,
   maxAuthFailurePeers: 10_000,
 
