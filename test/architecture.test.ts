@@ -85,6 +85,8 @@ const allowed: Readonly<Record<Zone, readonly Zone[]>> = {
     'server/http/',
     'server/auth/limits.ts',
     'server/auth/settings.ts',
+    'server/capture/limits.ts',
+    'server/capture/',
     'server/gateway/limits.ts',
   ],
   'server/gateway-options.ts': [

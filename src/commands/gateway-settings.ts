@@ -7,7 +7,7 @@ import {
 import type { GatewayOptions } from '../server/gateway-options.ts'
 import { defaultLimits, type Limits, resolveLimits } from '../server/options.ts'
 import { type AuthFlags, readAuth } from './auth-settings.ts'
-import { readLimitFlags } from './limit-flag.ts'
+import { type LimitSet, readLimitFlags } from './limit-flag.ts'
 import { type AddressFlags, checkPath, readAddress, readRegistryDir } from './server-settings.ts'
 
 /** The flags of `gateway` as the parser returns them. */
@@ -33,12 +33,15 @@ export async function readGatewaySettings(
   const registryDir = readRegistryDir(flags, env)
   const auth = await readAuth({ host: address.host, registryDir }, flags, env)
   const catalog = checkPath('catalog', flags.catalog)
+  const { limits, gatewayLimits, authLimits } = readServerLimits(flags.limit ?? [])
   return {
     ...address,
     auth,
     standby: flags.standby,
     replaceUnresponsive: flags['replace-unresponsive'],
-    ...readServerLimits(flags.limit ?? []),
+    limits,
+    gatewayLimits,
+    authLimits,
     ...(registryDir !== undefined && { registryDir }),
     ...(catalog !== undefined && { catalog }),
   }
@@ -48,16 +51,21 @@ const serverNames = Object.keys(defaultLimits)
 const gatewayNames = Object.keys(defaultGatewayLimits)
 const authNames = Object.keys(defaultAuthLimits)
 
-/** Bounds of every server, of the gateway and of authentication, each where it belongs. */
-export function readServerLimits(words: readonly string[]): {
+/** Bounds of every server, of the gateway, of authentication and of `more`, each where it belongs. */
+export function readServerLimits(
+  words: readonly string[],
+  more: readonly LimitSet[] = [],
+): {
   limits: Partial<Limits>
   gatewayLimits: Partial<GatewayLimits>
   authLimits: Partial<AuthLimits>
+  moreLimits: Record<string, number>
 } {
   const all = readLimitFlags(words, [
     { names: serverNames, check: resolveLimits },
     { names: gatewayNames, check: resolveGatewayLimits },
     { names: authNames, check: resolveAuthLimits },
+    ...more,
   ])
   const pick = (names: readonly string[]) =>
     Object.fromEntries(Object.entries(all).filter(([name]) => names.includes(name)))
@@ -65,5 +73,6 @@ export function readServerLimits(words: readonly string[]): {
     limits: pick(serverNames),
     gatewayLimits: pick(gatewayNames),
     authLimits: pick(authNames),
+    moreLimits: pick(more.flatMap(({ names }) => names)),
   }
 }

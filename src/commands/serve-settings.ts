@@ -1,4 +1,6 @@
+import type { CaptureMode } from '../lib/capture-mode.ts'
 import { checkSecretText } from '../lib/secret-file.ts'
+import { defaultCaptureLimits, resolveCaptureLimits } from '../server/capture/limits.ts'
 import type { GatewayLimits } from '../server/gateway/limits.ts'
 import type { ServeOptions } from '../server/serve-options.ts'
 import { usage } from './address-flags.ts'
@@ -15,6 +17,8 @@ export interface ServeFlags extends AddressFlags, AuthFlags {
   artefacts: boolean
   resources: boolean
   'scene-file'?: string | undefined
+  capture?: CaptureMode | undefined
+  'capture-title'?: string | undefined
   'host-token-file'?: string | undefined
   gateway?: boolean | undefined
   'gateway-port'?: number | undefined
@@ -24,6 +28,7 @@ export interface ServeFlags extends AddressFlags, AuthFlags {
 export type ServeSettings = Omit<ServeOptions, 'log' | 'accessLog'>
 
 const maxNameChars = 200
+const captureSet = { names: Object.keys(defaultCaptureLimits), check: resolveCaptureLimits }
 
 /**
  * Flags and environment as checked settings. Throws `usage_invalid` naming the flag, or
@@ -38,7 +43,10 @@ export async function readServeSettings(
   const auth = await readAuth({ host: address.host, registryDir }, flags, env)
   const sceneFile = checkPath('scene-file', flags['scene-file'])
   const hostTokenFile = checkPath('host-token-file', flags['host-token-file'])
-  const { limits, gatewayLimits, authLimits } = readServerLimits(flags.limit ?? [])
+  const { limits, gatewayLimits, authLimits, moreLimits } = readServerLimits(flags.limit ?? [], [
+    captureSet,
+  ])
+  const capture = readCapture(flags, moreLimits)
   const gateway = readGateway(flags, gatewayLimits)
   const hostTokenEnv = env.SERVICE_HOST_TOKEN || null
   return {
@@ -49,7 +57,7 @@ export async function readServeSettings(
     auth,
     limits,
     authLimits,
-    ...(flags.name !== undefined && { name: checkName(flags.name) }),
+    ...(flags.name !== undefined && { name: checkLine('name', flags.name) }),
     ...(registryDir !== undefined && { registryDir }),
     ...(sceneFile !== undefined && { sceneFile }),
     ...(hostTokenFile !== undefined && { hostTokenFile }),
@@ -57,6 +65,7 @@ export async function readServeSettings(
       hostTokenEnv: checkSecretText(hostTokenEnv, 'SERVICE_HOST_TOKEN'),
     }),
     ...(gateway !== null && { gateway }),
+    ...(capture !== null && { capture }),
   }
 }
 
@@ -74,14 +83,31 @@ function readGateway(
   return null
 }
 
+function readCapture(
+  flags: ServeFlags,
+  limits: Readonly<Record<string, number>>,
+): Required<ServeOptions>['capture'] | null {
+  const { capture: mode = 'off', 'capture-title': title } = flags
+  if (title !== undefined && (mode === 'off' || mode === 'host')) {
+    const hint = 'it names a window for --capture auto, native or x11'
+    throw usage(`--capture-title is not for --capture ${mode}`, hint)
+  }
+  if (mode === 'off') {
+    const [name] = Object.keys(limits)
+    if (name === undefined) return null
+    throw usage(`--limit ${name} is not for --capture off`, 'leave one of them out')
+  }
+  return { mode, limits, ...(title !== undefined && { title: checkLine('capture-title', title) }) }
+}
+
 function checkDccType(value: string): string {
   if (/^[a-z0-9][a-z0-9_-]{0,63}$/.test(value)) return value
   throw usage(`--dcc-type ${value} must be lower-case letters, digits, - and _`, 'as in blender')
 }
 
-function checkName(value: string): string {
+function checkLine(flag: string, value: string): string {
   if (value !== '' && value.length <= maxNameChars && !/[\x00-\x1f\x7f-\x9f]/.test(value)) {
     return value
   }
-  throw usage(`--name must be 1 to ${maxNameChars} characters on one line`)
+  throw usage(`--${flag} must be 1 to ${maxNameChars} characters on one line`)
 }

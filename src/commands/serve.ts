@@ -1,4 +1,5 @@
 import * as Flags from '@oclif/core/flags'
+import { captureModes } from '../lib/capture-mode.ts'
 import { BaseCommand } from '../lib/cli/base-command.ts'
 import type { LogLevel } from '../lib/cli/log-level.ts'
 import { authFlags } from './auth-flags.ts'
@@ -78,6 +79,17 @@ token that the application presents; without it one is made for each run), SERVI
     'scene-file': Flags.string({
       description: 'watch a JSON file and serve it as the scene',
       helpValue: 'FILE',
+    }),
+    capture: Flags.option({ options: captureModes })({
+      description:
+        "how clients see the application's window: auto (the first way that works), native, x11, host (the application draws it) or off",
+      default: 'auto',
+      helpValue: 'WAY',
+    }),
+    'capture-title': Flags.string({
+      description:
+        'part of the title of the window that is meant, where process ids say nothing (container, sandbox, WSL)',
+      helpValue: 'TEXT',
     }),
     'host-token-file': Flags.string({
       description: 'file with the token the application presents',

@@ -25,6 +25,7 @@ import { openRegistryDir, selectRegistryDir } from './registry-dir.ts'
 import { AuditLog } from './resources/audit-log.ts'
 import type { ResourceRegistry } from './resources/registry.ts'
 import { SessionEventBuffer } from './resources/session-event-buffer.ts'
+import { openServeCapture, type ServeCapture } from './serve-capture.ts'
 import type { ServeHandle, ServeOptions } from './serve-options.ts'
 import { version } from './version.ts'
 
@@ -71,12 +72,16 @@ export async function startServe(
   opened.defer(() => auth.close())
   const audit = new AuditLog({ limits })
   const presences = new PresenceNews(log)
+  // Without resources nobody could ask for the window, so nobody looks at it.
+  const capture = options.resources ? await openCapture(options) : null
+  opened.defer(() => capture?.source.close())
   const server = new McpHttpServer(toConfig(options), {
     log,
     accessLog: options.accessLog,
     auth: auth.policy,
     documents: () => auth.documents,
     ...(store === null ? {} : { store }),
+    ...(capture === null ? {} : { captureSource: capture.source }),
     host: ({ registry, onRefused }) =>
       createHostRoom({
         sink: createSink(registry, audit, store, limits),
@@ -86,7 +91,10 @@ export async function startServe(
         limits,
         log,
         onRefused,
-        onPresence: presence => presences.next(presence),
+        onPresence: presence => {
+          presences.next(presence)
+          capture?.follow(presence)
+        },
       }),
   })
   opened.defer(() => server.stop())
@@ -127,6 +135,7 @@ export async function startServe(
     hostUrl,
     hostTokenFile: token.file,
     instanceId,
+    capture: capture?.source ?? null,
     closed: closed.promise,
     stop() {
       // Side by side: each may take its whole grace time.
@@ -155,6 +164,10 @@ async function startCompanion(
     ...(limits === undefined ? {} : { limits }),
     ...(gateway.limits === undefined ? {} : { gatewayLimits: gateway.limits }),
   })
+}
+
+async function openCapture({ capture, log }: ServeOptions): Promise<ServeCapture | null> {
+  return capture === undefined ? null : openServeCapture(capture, log)
 }
 
 function openStore(registryDir: string, limits: Limits, log: Logger): Promise<ArtefactStore> {

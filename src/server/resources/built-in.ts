@@ -7,12 +7,13 @@ import type {
   Descriptor,
   Template,
 } from './producer.ts'
+import type { Reader } from './reader.ts'
 import type { ResourceUri } from './resource-uri.ts'
 
 /** A producer of the product's own for one scheme, given the URI already taken apart. */
 export interface BuiltIn {
   list(): readonly Descriptor[]
-  read(uri: ResourceUri): MaybePromise<readonly Content[]>
+  read(uri: ResourceUri, reader?: Reader): MaybePromise<readonly Content[]>
   templates(): readonly Template[]
   complete(
     variable: string,
@@ -21,6 +22,8 @@ export interface BuiltIn {
   ): MaybePromise<CompletionValues>
   /** The spelling under which updates of the URI are announced; undefined: the URI normalised. */
   canonical?(uri: ResourceUri): string | undefined
+  /** Would reading the URI change what others find? Absent: it would not. */
+  changes?(uri: ResourceUri): boolean
   /** Do updates of the URI ever come? Absent: they do, unless the scheme is one that is polled. */
   pushes?(uri: ResourceUri): boolean
 }

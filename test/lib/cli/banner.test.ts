@@ -8,6 +8,7 @@ const facts: BannerFacts = {
   hostTokenFile: '/tmp/s/i/t.token',
   keyed: false,
   loopback: true,
+  capture: null,
   colour: false,
 }
 
@@ -24,7 +25,7 @@ describe('renderBanner', () => {
     const text = renderBanner(facts)
     expect(text).to.contain('every account of this machine can read')
     expect(text).to.contain('--api-key-file')
-    expect(text).to.contain('audit log, events and artefacts').and.not.contain('window')
+    expect(text).to.contain('audit log, events and artefacts').and.not.contain('see the window')
   })
 
   it('says so for the network when it listens there', () => {
