@@ -82,8 +82,8 @@ export async function startServe(
     documents: () => auth.documents,
     ...(store === null ? {} : { store }),
     ...(capture === null ? {} : { captureSource: capture.source }),
-    host: ({ registry, onRefused }) =>
-      createHostRoom({
+    host: ({ registry, onRefused }) => {
+      const room = createHostRoom({
         sink: createSink(registry, audit, store, limits),
         registry,
         identity: { name: 'service-cli', version },
@@ -95,7 +95,10 @@ export async function startServe(
           presences.next(presence)
           capture?.follow(presence)
         },
-      }),
+      })
+      capture?.link(room.pictures)
+      return room
+    },
   })
   opened.defer(() => server.stop())
   const registry = server.resources()

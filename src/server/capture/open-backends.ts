@@ -5,7 +5,9 @@ import { backendOrder } from './plan.ts'
 
 /** How each is made; modules are loaded only for a mode that needs them. */
 const makers: Readonly<Partial<Record<BackendName, (app: AppCapture) => Promise<CaptureBackend>>>> =
-  {}
+  {
+    host: async app => (await import('./host-backend.ts')).createHostBackend(app),
+  }
 
 /** The backends that the mode may use, best first. */
 export async function openBackends(mode: CaptureMode, app: AppCapture): Promise<CaptureBackend[]> {

@@ -5,6 +5,8 @@ import type { CaptureTarget, Unavailable } from './backend.ts'
 export interface AppPresence {
   readonly connected: boolean
   readonly app: { readonly pid?: number; readonly mode: 'gui' | 'background' } | null
+  /** Whoever sits at the application wants no picture of it. */
+  readonly pictures?: { readonly denied: boolean }
 }
 
 /** Before any application is there. */
@@ -12,6 +14,13 @@ export const noApplication: Unavailable = Object.freeze({
   reason: 'no_application',
   message: 'no application is linked whose window could be meant',
   hint: 'link one (service-cli adapter), or name its window with --capture-title',
+})
+
+/** Said by the person, and true of every way to a picture. */
+export const deniedPictures: Unavailable = Object.freeze({
+  reason: 'denied',
+  message: 'the person at the application shares no picture of its window',
+  hint: "it is switched on in the application: in Blender, on the add-on's page of the preferences",
 })
 
 const background: Unavailable = Object.freeze({
@@ -25,10 +34,11 @@ const background: Unavailable = Object.freeze({
  * `isOwn`: is the process one of this user here, null when the system does not tell.
  */
 export function captureTarget(
-  { connected, app }: AppPresence,
+  { connected, app, pictures }: AppPresence,
   title: string | null,
   isOwn: (pid: number) => boolean | null,
 ): Result<CaptureTarget, Unavailable> {
+  if (connected && pictures?.denied === true) return fail(deniedPictures)
   if (title !== null) return ok({ pid: null, title })
   if (!connected || app === null) return fail(noApplication)
   const { pid, mode } = app
