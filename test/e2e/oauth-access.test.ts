@@ -63,12 +63,12 @@ describe('an access token of the provider', function () {
 
   it('without a scope is told all scopes it needs, with 403', async () => {
     const bare = await room.provider.token(room.serving.url)
-    for (const [route, answer] of await room.everywhere(session, `Bearer ${bare}`)) {
+    await room.everywhere(session, `Bearer ${bare}`, (answer, route) => {
       expect(answer.status, route).to.equal(403)
       const challenge = answer.headers['www-authenticate']
       expect(challenge).to.contain('error="insufficient_scope"').and.contain('scope="mcp:read"')
       expect(challenge).to.contain('resource_metadata="')
-    }
+    })
   })
 
   it('of the greater scope reads as well', async () => {
@@ -161,6 +161,22 @@ describe('the settings of a provider', function () {
       const claims = decodeJwt(await room.token())
       expect(await room.download(sign(claims, key, { typ: 'JWT' }))).to.equal(200)
       expect(await room.download(sign({ ...claims, typ: 'ID' }, key, { typ: 'JWT' }))).to.equal(401)
+    } finally {
+      await room.close()
+    }
+  })
+
+  it('may describe a client, for providers that ask for its metadata', async () => {
+    const path = '/.well-known/oauth-client-metadata'
+    const redirectUri = 'http://127.0.0.1/callback'
+    const settings = { redirectUri, clientName: 'an agent' }
+    const room = await OAuthRoom.open({ keys: [await newKey('signing')], settings })
+    try {
+      const { json } = await ask(`${room.serving.base}${path}`)
+      expect(json).to.deep.include({ client_name: 'an agent', redirect_uris: [redirectUri] })
+      expect(json).to.deep.include({ scope: 'mcp:read' })
+      // Nobody else could fetch it from this machine.
+      expect(json).not.to.have.property('client_id')
     } finally {
       await room.close()
     }

@@ -90,11 +90,15 @@ export class OAuthRoom {
     return (await ask(this.artefact, { headers: { Authorization: `Bearer ${token}` } })).status
   }
 
-  /** The same header on every route of both eras; `session` is somebody else's, and stays. */
+  /**
+   * The same header on every route of both eras, one after the other; `session` is somebody
+   * else's. The first route ends a test at once that would else wait on an open stream.
+   */
   async everywhere(
     session: RawSession,
     authorization: string | null,
-  ): Promise<Map<string, Answer>> {
+    check: (answer: Answer, route: string) => void,
+  ): Promise<void> {
     const sent = authorization === null ? {} : { Authorization: authorization }
     const { Authorization: _, ...inSession } = session.headers
     const { url } = this.serving
@@ -102,21 +106,17 @@ export class OAuthRoom {
       ask(url, { method: 'POST', headers: { ...headers, ...sent }, body })
     const modern = (method: string, params = {}) =>
       post(statelessHeaders(method, params), JSON.stringify(statelessRequest(method, params)))
-    const stream = { ...inSession, ...sent, Accept: 'text/event-stream' }
-    const listed: [string, Promise<Answer>][] = [
-      ['initialize', post(postHeaders, initializeBody())],
-      ['POST in a session', post(inSession, rpc('resources/list'))],
-      ['GET in a session', ask(url, { headers: stream })],
-      ['DELETE of a session', ask(url, { method: 'DELETE', headers: { ...inSession, ...sent } })],
-      ['server/discover', modern('server/discover')],
-      ['resources/read', modern('resources/read', { uri: 'scene://current' })],
-      ['subscriptions/listen', modern('subscriptions/listen', { notifications: {} })],
-      ['GET of an artefact', ask(this.artefact, { headers: sent })],
-      ['HEAD of an artefact', ask(this.artefact, { method: 'HEAD', headers: sent })],
-    ]
-    const answers = new Map<string, Answer>()
-    for (const [route, answer] of listed) answers.set(route, await answer)
-    return answers
+    const within = { ...inSession, ...sent }
+    const stream = { ...within, Accept: 'text/event-stream' }
+    check(await post(postHeaders, initializeBody()), 'initialize')
+    check(await post(inSession, rpc('resources/list')), 'POST in a session')
+    check(await modern('server/discover'), 'server/discover')
+    check(await modern('resources/read', { uri: 'scene://current' }), 'resources/read')
+    check(await ask(this.artefact, { headers: sent }), 'GET of an artefact')
+    check(await ask(this.artefact, { method: 'HEAD', headers: sent }), 'HEAD of an artefact')
+    check(await ask(url, { headers: stream }), 'GET in a session')
+    check(await modern('subscriptions/listen', { notifications: {} }), 'subscriptions/listen')
+    check(await ask(url, { method: 'DELETE', headers: within }), 'DELETE of a session')
   }
 
   /** With 401, on every route, and an answer that says where tokens come from. */
@@ -125,7 +125,7 @@ export class OAuthRoom {
     authorization: string | null,
     why?: RegExp,
   ): Promise<void> {
-    for (const [route, answer] of await this.everywhere(session, authorization)) {
+    await this.everywhere(session, authorization, (answer, route) => {
       expect(answer.status, `${route}: ${answer.text}`).to.equal(401)
       const challenge = answer.headers['www-authenticate']
       expect(challenge, route).to.match(/^Bearer realm="service-cli"/)
@@ -136,7 +136,7 @@ export class OAuthRoom {
       else expect(challenge, route).to.contain('error="invalid_token"')
       if (why !== undefined) expect(challenge, route).to.match(why)
       expect(answer.text, route).not.to.contain('a body')
-    }
+    })
   }
 
   async close(): Promise<void> {
