@@ -8,6 +8,7 @@ import {
 import { type AddressInfo, Server as NetServer, type Socket } from 'node:net'
 import { ServiceError } from '../lib/errors.ts'
 import type { Logger } from '../lib/logger.ts'
+import { continueWhenRead } from './http/continue.ts'
 import { makeProblem } from './http/problem.ts'
 import { refuseUpgrade } from './http/refused-upgrade.ts'
 import type { Limits } from './options.ts'
@@ -72,6 +73,10 @@ export async function listen(
   server.timeout = stallTimeoutMs(limits)
   const connections = new Connections(server)
   server.on('request', whenReadable(listener))
+  server.on('checkContinue', (req, res) => {
+    continueWhenRead(req, res)
+    server.emit('request', req, res)
+  })
   server.on('upgrade', (req, socket, head) => upgrades?.handle(req, socket as Socket, head))
   server.on('connect', (_req, socket) => refuseTunnel(socket as Socket))
   if (onClientError !== undefined) {
