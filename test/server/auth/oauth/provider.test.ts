@@ -237,7 +237,8 @@ describe('asking a provider for its keys', () => {
   it('ends with the server', async () => {
     answer = () => stopping.abort()
     const stopping = new AbortController()
-    const loader = createKeyLoader({ issuer, limits, ticks: { now: () => 0 } })
+    const patient = { ...limits, providerTimeoutMs: 60_000 }
+    const loader = createKeyLoader({ issuer, limits: patient, ticks: { now: () => 0 } })
     expect((await loader(stopping.signal)).ok).to.equal(false)
   })
 })
