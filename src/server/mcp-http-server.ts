@@ -146,7 +146,7 @@ export class McpHttpServer {
     if (listening === null) endStreams()
     else await listening.stop(endStreams)
     this.#endpoint = null
-    this.#ownWindow?.close()
+    await this.#ownWindow?.close()
     this.#registry.close()
     if (this.#parts.store === undefined) await this.#store?.close()
   }
