@@ -2,10 +2,11 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import type { Capture, CaptureTarget } from '../../../src/server/capture/backend.ts'
+import { systemTimer } from '../../../src/lib/timer.ts'
+import type { Capture, CaptureBackend, CaptureTarget } from '../../../src/server/capture/backend.ts'
 import {
-  openWindowBackend,
-  type WindowBackend,
+  createWindowBackends,
+  type WindowBackends,
 } from '../../../src/server/capture/window-backends.ts'
 import { differingPixels } from './compare.ts'
 import { Desktop, needDisplayTools, eventually, type Program } from './desktop.ts'
@@ -16,7 +17,8 @@ export function describeWindowBackend(name: 'x11' | 'native'): void {
     this.timeout(60_000)
     let folder: string
     let desktop: Desktop
-    let backend: WindowBackend
+    let backends: WindowBackends
+    let backend: CaptureBackend
     let program: Program
     const displayBefore = process.env.DISPLAY
 
@@ -26,12 +28,13 @@ export function describeWindowBackend(name: 'x11' | 'native'): void {
       desktop = await Desktop.start('1280x800x24')
       // The package asks the environment of the process, whatever it is told.
       process.env.DISPLAY = desktop.env.DISPLAY
-      backend = openWindowBackend(name, { env: desktop.env })
+      backends = createWindowBackends({ env: desktop.env, timer: systemTimer })
+      backend = backends[name]
     })
     after(async () => {
       if (displayBefore === undefined) delete process.env.DISPLAY
       else process.env.DISPLAY = displayBefore
-      await backend?.close()
+      await backends?.close()
       await desktop?.stop()
       if (folder !== undefined) await rm(folder, { recursive: true, force: true })
     })

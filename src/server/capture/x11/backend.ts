@@ -28,6 +28,7 @@ export function createX11Backend(options: X11Options): CaptureBackend {
       const picture = await pictures.make(taken.value.shot, form)
       return picture.ok ? ok({ ...picture.value, window: { title, width, height } }) : picture
     },
+    close: () => pictures.close(),
   }
 }
 

@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { openWindowBackend } from '../../../../src/server/capture/window-backends.ts'
+import { systemTimer } from '../../../../src/lib/timer.ts'
+import { createWindowBackends } from '../../../../src/server/capture/window-backends.ts'
 import { windowCaptureLimits } from '../../../../src/server/capture/window-limits.ts'
 import { fakeDisplay, greeting, refusal, reply, type Script } from './fake-display.ts'
 
@@ -12,7 +13,8 @@ async function meet(script: Script, displayTimeoutMs = 3000) {
   const display = await fakeDisplay(script)
   const limits = { ...windowCaptureLimits, displayTimeoutMs }
   const env = { DISPLAY: display.name, XAUTHORITY: '/nowhere' }
-  const backend = openWindowBackend('x11', { env, limits })
+  const backends = createWindowBackends({ env, timer: systemTimer, limits })
+  const backend = backends.x11
   const form = { maxWidth: 1000, maxBytes: 1e6, signal: AbortSignal.timeout(10_000) }
   try {
     const probed = await backend.probe(target)
@@ -24,7 +26,7 @@ async function meet(script: Script, displayTimeoutMs = 3000) {
       shown: display.shown,
     }
   } finally {
-    await backend.close()
+    await backends.close()
     await display.close()
   }
 }
@@ -33,13 +35,13 @@ const silent = (): null => null
 
 describe('the X11 backend', () => {
   it('is not available without DISPLAY, and says how it would be', async () => {
-    const backend = openWindowBackend('x11', { env: {} })
+    const backend = createWindowBackends({ env: {}, timer: systemTimer }).x11
     const probed = await backend.probe(target)
     expect(probed).to.have.property('failure').that.includes({
       reason: 'no_display',
       message: 'DISPLAY is not set',
     })
-    const wayland = openWindowBackend('x11', { env: { WAYLAND_DISPLAY: 'w' } })
+    const wayland = createWindowBackends({ env: { WAYLAND_DISPLAY: 'w' }, timer: systemTimer }).x11
     const hinted = await wayland.probe(target)
     expect(hinted).to.have.nested.property('failure.hint').that.includes('XWayland')
   })
@@ -47,7 +49,7 @@ describe('the X11 backend', () => {
   it('is not available where nothing listens', async () => {
     const display = await fakeDisplay({ greeting: null, answer: silent })
     await display.close()
-    const backend = openWindowBackend('x11', { env: { DISPLAY: display.name } })
+    const backend = createWindowBackends({ env: { DISPLAY: display.name }, timer: systemTimer }).x11
     const probed = await backend.probe(target)
     expect(probed).to.have.nested.property('failure.message').that.includes('nothing answers')
   })
