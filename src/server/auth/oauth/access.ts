@@ -69,7 +69,7 @@ export function refuseToken(
   refusal: TokenRefusal,
   parts: { readonly pointers: Pointers; readonly retryAfterSeconds: () => number },
 ): AuthRefused {
-  if (refusal.kind === 'invalid') {
+  if (refusal.kind !== 'unavailable') {
     const { description } = refusal
     return { ok: false, status: 401, error: 'invalid_token', description, ...parts.pointers }
   }
