@@ -61,7 +61,10 @@ export function createOAuthPolicy(settings: OAuthSettings, deps: OAuthDeps): Aut
   /** Of wrong credentials, those count as tries that the provider never made. */
   function decide(verdict: Verdict, peer: string): AuthOutcome {
     const pointers = pointTo(basicScopes(settings))
-    if (verdict.ok) return decideAccess(verdict.value, { issuer, rules: settings, pointers })
+    if (verdict.ok) {
+      const toleranceMs = limits.tokenClockToleranceMs
+      return decideAccess(verdict.value, { issuer, rules: settings, pointers, toleranceMs })
+    }
     const { retryAfterSeconds } = keys
     const refused = refuseToken(verdict.failure, { pointers, retryAfterSeconds })
     return verdict.failure.kind === 'unproven' ? failures.refused(peer, refused) : refused
