@@ -174,7 +174,7 @@ const allowed: Readonly<Record<Zone, readonly Zone[]>> = {
 
 /** `import()` instead of `import`: the server loads only when it is about to run. */
 const allowedLate: Partial<Record<Zone, readonly Zone[]>> = {
-  'commands/': ['server/', 'server/accounts/admin/', 'server/gateway/'],
+  'commands/': ['server/', 'server/accounts/admin/', 'server/capture/', 'server/gateway/'],
 }
 
 /** What can be read and where it is kept must not depend on how it is asked for. */

@@ -10,8 +10,10 @@ import {
   type AuthOutcome,
   type AuthRefused,
   challenge,
+  writeRefused,
 } from './http/authentication.ts'
 import type { Cors } from './http/cors.ts'
+import { OpenAnswers } from './http/open-answers.ts'
 import { checkRequest, type Guard, type Refusal, refusalError } from './http/guards.ts'
 import { toProblem, writeProblem } from './http/problem.ts'
 import { createPublicRoutes, type PublicDocuments, publicProblem } from './http/public-routes.ts'
@@ -74,6 +76,10 @@ export function createListener(parts: AppParts): RequestListener {
         : publicProblem(500, 'internal', 'the request failed'),
   })
 
+  const { auth } = parts
+  const open = new OpenAnswers()
+  auth.onRevoked?.(principal => open.cut(principal))
+
   function route(req: IncomingMessage, res: ServerResponse, notes: Notes): void | Promise<void> {
     const target = parseTarget(req.url ?? '')
     const path = (notes.path = target?.path ?? '')
@@ -95,7 +101,7 @@ export function createListener(parts: AppParts): RequestListener {
     }
     if (!isRoom) return publicRoutes(req, res)
 
-    const outcome = parts.auth.authenticate({ headers: req.headers, peer: peerOf(req) })
+    const outcome = auth.authenticate({ headers: req.headers, peer: peerOf(req) })
     return outcome instanceof Promise
       ? outcome.then(settled => serve(req, res, notes, settled))
       : serve(req, res, notes, outcome)
@@ -108,7 +114,13 @@ export function createListener(parts: AppParts): RequestListener {
     outcome: AuthOutcome,
   ): void | Promise<void> {
     if (!outcome.ok) return refuseCaller(req, res, outcome)
-    notes.principal = outcome.principal
+    const { principal, mayWrite = true, expiresAtMs } = outcome
+    notes.principal = principal
+    notes.mayWrite = mayWrite
+    if (auth.onRevoked !== undefined || expiresAtMs !== undefined) {
+      // A client that left while it was authenticated closes nothing any more.
+      if (!res.destroyed) notes.over = open.add(principal, expiresAtMs, res)
+    }
     const { path } = notes
     if (path === '/mcp') return parts.mcp.handle(req, res, notes)
     if (parts.download === undefined) {
@@ -136,11 +148,13 @@ export function createListener(parts: AppParts): RequestListener {
     req: IncomingMessage,
     res: ServerResponse,
     outcome: AuthRefused,
+    principal?: string,
   ): void | Promise<void> {
     const { status, error = 'invalid_request', description, retryAfterSeconds } = outcome
     // With 503 nobody was found wanting, and no other token would do.
     const isRefusal = status !== 503
-    if (isRefusal) parts.onRefused({ status, reason: reasonOf(outcome), peer: peerOf(req) })
+    const who = { peer: peerOf(req), ...(principal !== undefined && { principal }) }
+    if (isRefusal) parts.onRefused({ status, reason: reasonOf(outcome), ...who })
     const body = JsonText.of({ error, error_description: description })
     const headers = {
       ...(isRefusal && { 'WWW-Authenticate': challenge(outcome) }),
@@ -151,6 +165,10 @@ export function createListener(parts: AppParts): RequestListener {
 
   function failed(res: ServerResponse, notes: Notes, error: unknown): void {
     const problem = toProblem(error)
+    if (isWriteRefusal(error) && !res.headersSent) {
+      void refuseCaller(res.req, res, auth.refuseWrite?.() ?? writeRefused(), notes.principal)
+      return
+    }
     if (problem.status >= 500) parts.log.error({ err: error, path: notes.path }, 'a request failed')
     if (res.destroyed) return
     // Half an answer is out: only cutting the connection tells the client that it is not whole.
@@ -165,6 +183,7 @@ export function createListener(parts: AppParts): RequestListener {
     const startedMs = performance.now()
     const notes = new Notes()
     res.on('close', () => {
+      notes.over?.()
       if (!notes.isLogged) return
       parts.accessLog({
         method: req.method ?? '',
@@ -209,12 +228,19 @@ class Notes implements RequestNotes {
   /** Without the query; empty until it is known. */
   path = ''
   principal = 'anonymous'
+  mayWrite = true
+  /** To be called when nothing is answered any more. */
+  over: (() => void) | undefined = undefined
   rpc: string | undefined = undefined
 }
 
 /** Nobody fills the log with one request. */
 function shortened(text: string): string {
   return text.length > maxLoggedText ? `${text.slice(0, maxLoggedText)}…` : text
+}
+
+function isWriteRefusal(error: unknown): boolean {
+  return error instanceof ServiceError && error.code === 'scope_insufficient'
 }
 
 function reasonOf({ status, error }: AuthRefused): string {

@@ -165,8 +165,8 @@ function createGatewayListener(
     mcp,
     reachable: options,
     auth: auth.policy,
-    onRefused: createRefusalLog(monotonicClock, ({ status, reason, peer }) => {
-      log.warn({ status, reason, peer }, 'a request was refused')
+    onRefused: createRefusalLog(monotonicClock, ({ status, reason, peer, principal }) => {
+      log.warn({ status, reason, peer, principal }, 'a request was refused')
     }),
     limits,
     log,

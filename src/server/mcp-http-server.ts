@@ -209,10 +209,10 @@ export class McpHttpServer {
     ])
   }
 
-  #recordRefusal({ status, reason, peer }: RefusedRequest): void {
+  #recordRefusal({ status, reason, peer, principal }: RefusedRequest): void {
     this.#registry.auditLog?.record({
       action: 'http.request',
-      actor: peer,
+      actor: principal ?? peer,
       outcome: { denied: { reason } },
       params: { status },
     })

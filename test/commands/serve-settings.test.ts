@@ -62,6 +62,13 @@ describe('readServeSettings', () => {
     [{ limit: ['maxSessions=5', 'pageSize=10'] }, {}, { limits: { maxSessions: 5, pageSize: 10 } }],
     [{ host: '0.0.0.0' }, { SERVICE_MCP_API_KEY: 'abc' }, { host: '0.0.0.0', auth: keyed('abc') }],
     [{ host: '0.0.0.0', 'allow-unauthenticated': true }, {}, { host: '0.0.0.0' }],
+    [{ capture: 'auto' }, {}, { capture: { mode: 'auto', limits: {} } }],
+    [{ capture: 'off' }, {}, {}],
+    [
+      { capture: 'x11', 'capture-title': 'shot 010', limit: ['maxCaptureWidth=1920'] },
+      {},
+      { capture: { mode: 'x11', title: 'shot 010', limits: { maxCaptureWidth: 1920 } } },
+    ],
   ]
   for (const [flags, env, expected] of accepted) {
     it(`reads ${JSON.stringify({ ...flags, ...env })}`, async () => {
@@ -88,6 +95,11 @@ describe('readServeSettings', () => {
     [{ 'allowed-origin': ['null'] }, {}, '--allowed-origin null'],
     [{ 'dcc-type': 'Big App' }, {}, '--dcc-type Big App'],
     [{ name: 'a\nb' }, {}, '--name'],
+    [{ capture: 'off', 'capture-title': 'a' }, {}, '--capture-title is not for --capture off'],
+    [{ capture: 'host', 'capture-title': 'a' }, {}, '--capture-title is not for --capture host'],
+    [{ capture: 'auto', 'capture-title': '' }, {}, '--capture-title must be'],
+    [{ capture: 'off', limit: ['captureMs=5'] }, {}, '--limit captureMs is not for --capture off'],
+    [{ capture: 'auto', limit: ['captureMs=0'] }, {}, '--limit captureMs=0'],
     [{ 'scene-file': '' }, {}, '--scene-file is empty'],
     [{ limit: ['maxSesions=5'] }, {}, 'no limit "maxSesions"'],
     [{ limit: ['toString=5'] }, {}, 'no limit "toString"'],
