@@ -38,6 +38,7 @@ const zones = [
   'server/mcp/modern/',
   'server/mcp/',
   'server/resources/',
+  'server/tls/',
   'server/',
   'index.ts',
   'main.ts',
@@ -83,6 +84,7 @@ const allowed: Readonly<Record<Zone, readonly Zone[]>> = {
     'lib/',
     'server/options.ts',
     'server/http/',
+    'server/tls/',
     'server/auth/limits.ts',
     'server/auth/settings.ts',
     'server/capture/limits.ts',
@@ -93,11 +95,13 @@ const allowed: Readonly<Record<Zone, readonly Zone[]>> = {
     'lib/',
     'server/options.ts',
     'server/http/',
+    'server/tls/',
     'server/auth/limits.ts',
     'server/auth/settings.ts',
     'server/gateway/limits.ts',
   ],
   'server/http/': ['lib/', 'server/options.ts', 'server/artefacts/'],
+  'server/tls/': ['lib/', 'server/options.ts'],
   'server/auth/limits.ts': ['lib/'],
   'server/auth/settings.ts': [],
   'server/auth/': [
@@ -149,6 +153,7 @@ const allowed: Readonly<Record<Zone, readonly Zone[]>> = {
     'lib/registry/',
     'server/options.ts',
     'server/http/',
+    'server/tls/',
     'server/accounts/limits.ts',
   ],
   'server/accounts/limits.ts': ['lib/'],
@@ -174,7 +179,7 @@ const allowed: Readonly<Record<Zone, readonly Zone[]>> = {
 
 /** `import()` instead of `import`: the server loads only when it is about to run. */
 const allowedLate: Partial<Record<Zone, readonly Zone[]>> = {
-  'commands/': ['server/', 'server/accounts/admin/', 'server/gateway/'],
+  'commands/': ['server/', 'server/accounts/admin/', 'server/capture/', 'server/gateway/'],
 }
 
 /** What can be read and where it is kept must not depend on how it is asked for. */

@@ -4,7 +4,7 @@ import { fail } from '../lib/result.ts'
 import type { AppCapture } from './capture/app-capture.ts'
 import { resolveCaptureLimits } from './capture/limits.ts'
 import { openBackends } from './capture/open-backends.ts'
-import { type AppPresence, captureTarget, noApplication } from './capture/target.ts'
+import { type AppPresence, captureTarget, deniedPictures, noApplication } from './capture/target.ts'
 import { WindowCapture } from './capture/window-capture.ts'
 import type { ServeCaptureOptions } from './serve-options.ts'
 
@@ -39,8 +39,13 @@ export async function openServeCapture(
     },
     noApplication,
   )
-  const follow = (presence: AppPresence): void =>
-    source.aim(captureTarget(presence, title ?? null, isOwnProcess))
+  let isDenied = false
+  const follow = (presence: AppPresence): void => {
+    // Whoever said no has not said yes by losing the link, also not to a window named by its title.
+    if (presence.connected) isDenied = presence.pictures?.denied === true
+    const target = captureTarget(presence, title ?? null, isOwnProcess)
+    source.aim(isDenied ? fail(deniedPictures) : target)
+  }
   follow(nobody)
   return { source, follow, link: room => void (linked = room) }
 }

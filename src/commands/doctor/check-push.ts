@@ -116,6 +116,9 @@ function msSince(startedMs: number): number {
   return Math.round((performance.now() - startedMs) * 10) / 10
 }
 
+/** Of whoever asks for a key; the latter when too many wrong ones were sent to it. */
+const refusals: readonly (number | null)[] = [401, 429]
+
 /** False: it asks for a key that is not known here. */
 async function trySubscription(url: string, apiKey: string | null): Promise<boolean> {
   for (const key of apiKey === null ? [null] : [null, apiKey]) {
@@ -128,7 +131,7 @@ async function trySubscription(url: string, apiKey: string | null): Promise<bool
       }
       return true
     } catch (error) {
-      if (!(error instanceof SessionFailure) || error.status !== 401) throw error
+      if (!(error instanceof SessionFailure) || !refusals.includes(error.status)) throw error
     }
   }
   return false

@@ -47,6 +47,8 @@ export function planCapture({
   probes,
 }: PlanFacts): Result<readonly BackendName[], Unavailable> {
   if (mode === 'off') return fail(switchedOff)
+  // What a backend said before must not outlive the person's word.
+  if (!target.ok && target.failure.reason === 'denied') return target
   const order = backendOrder(mode)
   const states = order.map(name => {
     const probed = probes.get(name) ?? fail(notTriedYet)

@@ -94,6 +94,11 @@ export class WindowCapture implements CaptureSource {
     return this.#firstLook.promise
   }
 
+  /** Readers that wait for a picture now. */
+  get waiting(): number {
+    return this.#pictures.waiting
+  }
+
   /** Whose window, from now on; or why it is nobody's. Backends are asked anew. */
   aim(target: Result<CaptureTarget, Unavailable>): void {
     if (this.#closed) return

@@ -63,6 +63,30 @@ describe('renderBanner', () => {
   })
 })
 
+describe('the line about the window in the banner', () => {
+  const trouble = { message: 'there is no display', hint: 'start it in a desktop session' }
+  const cases: [what: string, capture: BannerFacts['capture'], told: string][] = [
+    ['switched off', null, 'clients cannot see it: window capture is off'],
+    ['waiting', { way: null, waits: true, trouble: null }, 'waits for an application; then'],
+    ['waiting in vain', { way: null, waits: true, trouble }, 'must draw it itself: there is no'],
+    ['impossible', { way: null, waits: false, trouble }, 'there is no display; start it in a'],
+    ['seen', { way: 'x11', waits: false, trouble: null }, 'clients can see it (x11)'],
+  ]
+  for (const [what, capture, told] of cases) {
+    it(`says it is ${what}, in 80 columns`, () => {
+      const text = renderBanner({ ...facts, capture })
+      for (const line of text.split('\n')) expect(line.length, line).to.be.at.most(80)
+      expect(text.replace(/\n +/g, ' ')).to.contain(told)
+    })
+  }
+
+  it('warns of who can see it when no key is asked for', () => {
+    const capture = { way: 'x11', waits: false, trouble: null }
+    expect(renderBanner({ ...facts, capture })).to.contain('can see the window')
+    expect(renderBanner({ ...facts, capture, keyed: true })).not.to.contain('can see the window')
+  })
+})
+
 describe('describeTerminal', () => {
   const cases: [isTTY: boolean, env: NodeJS.ProcessEnv, colour: boolean][] = [
     [true, {}, true],
