@@ -96,7 +96,7 @@ export class WindowCapture implements CaptureSource {
 
   /** Readers that wait for a picture now. */
   get waiting(): number {
-    return this.#pictures.waiting
+    return this.#pictures.window.waiting + this.#pictures.viewport.waiting
   }
 
   /** Whose window, from now on; or why it is nobody's. Backends are asked anew. */
