@@ -67,4 +67,6 @@ export interface CaptureBackend {
     offered(): boolean
     capture(form: CaptureForm): Promise<Result<Capture, CaptureFailure>>
   }
+  /** Ends what it keeps for the next capture, such as a thread. Never rejects. */
+  close?(): Promise<void>
 }
