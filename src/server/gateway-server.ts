@@ -26,13 +26,10 @@ import {
   residentFile,
   writeResidentFile,
 } from './gateway/resident-file.ts'
-import { clientMetadata } from './http/client-metadata.ts'
-import type { PublicDocuments } from './http/public-routes.ts'
 import { createRefusalLog } from './http/refusals.ts'
 import { listen } from './listen.ts'
 import { assembleApp } from './mcp-assembly.ts'
 import { mcpUrlOf } from './mcp-url.ts'
-import { oauthClientOf } from './oauth-client.ts'
 import { type Limits, resolveLimits } from './options.ts'
 import { openRegistryDir, selectRegistryDir } from './registry-dir.ts'
 import { createResidentRoom } from './resident-room.ts'
@@ -81,12 +78,7 @@ export async function startGateway(
     ...{ clock: systemClock, ticks: monotonicClock, timer: systemTimer, log },
   })
   opened.defer(() => auth.close())
-  const oauth = oauthClientOf(options.auth)
-  const documents = new Map([
-    ...auth.documents,
-    ...(oauth === null ? [] : clientMetadata(oauth, () => url.replace(/\/mcp$/, ''))),
-  ])
-  const parts = { auth, documents, limits, mcp, resident: () => resident }
+  const parts = { auth, limits, mcp, resident: () => resident }
   const listener = createGatewayListener(options, parts)
   const candidate = { instanceId, port: options.port, registry }
   const { won: listening, from } = await winPort({
@@ -157,7 +149,6 @@ async function describeSelf({
 
 interface ListenerParts {
   readonly auth: Auth
-  readonly documents: PublicDocuments
   readonly limits: Limits
   readonly mcp: DeferredEndpoint
   readonly resident: () => Resident | null
@@ -165,7 +156,7 @@ interface ListenerParts {
 
 function createGatewayListener(
   options: GatewayOptions,
-  { auth, documents, limits, mcp, resident }: ListenerParts,
+  { auth, limits, mcp, resident }: ListenerParts,
 ): RequestListener {
   const { accessLog, log } = options
   const app = assembleApp({
@@ -181,7 +172,7 @@ function createGatewayListener(
   })
   return createListener({
     ...app,
-    documents,
+    documents: auth.documents,
     resident: createResidentRoom(resident),
     isReady: () => mcp.isOpen,
   })

@@ -20,7 +20,6 @@ import { watchSceneFile } from './host/scene-file.ts'
 import { mcpUrlOf } from './mcp-url.ts'
 import { McpHttpServer } from './mcp-http-server.ts'
 import type { McpHttpConfig } from './mcp-http-config.ts'
-import { oauthClientOf } from './oauth-client.ts'
 import { type Limits, resolveLimits } from './options.ts'
 import { openRegistryDir, selectRegistryDir } from './registry-dir.ts'
 import { AuditLog } from './resources/audit-log.ts'
@@ -71,7 +70,6 @@ export async function startServe(
     ...{ clock: systemClock, ticks: monotonicClock, timer: systemTimer, log },
   })
   opened.defer(() => auth.close())
-  const oauth = oauthClientOf(options.auth)
   const audit = new AuditLog({ limits })
   const presences = new PresenceNews(log)
   // Without resources nobody could ask for the window, so nobody looks at it.
@@ -82,7 +80,6 @@ export async function startServe(
     accessLog: options.accessLog,
     auth: auth.policy,
     documents: () => auth.documents,
-    ...(oauth === null ? {} : { oauth }),
     ...(store === null ? {} : { store }),
     ...(capture === null ? {} : { captureSource: capture.source }),
     host: ({ registry, peerOf, onRefused }) => {

@@ -85,7 +85,7 @@ facts('decision: the metadata document of serve and gateway in oauth mode', [
     async () => {
       const auth = {
         ...{ mode: 'oauth' as const, issuer: 'https://id.studio.example', redirectUri },
-        ...{ requiredScope: 'openid', writeScope: 'scene:read' },
+        requiredScope: 'scene:read',
       }
       await inFolder(async registryDir => {
         const options = {
@@ -102,7 +102,7 @@ facts('decision: the metadata document of serve and gateway in oauth mode', [
           const { status, json } = await ask(new URL(path, handle.url).href)
           await handle.stop()
           expect(status).to.equal(200)
-          expect(json).to.deep.equal(described)
+          expect(json).to.deep.equal({ ...described, scope: 'scene:read' })
         }
       })
     },
