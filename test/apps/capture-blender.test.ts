@@ -45,6 +45,7 @@ describe('the window of a real Blender, as an MCP client sees it', function () {
       blenderWindow = found.trim().split('\n')[0] ?? ''
       return blenderWindow !== ''
     }, 'the window of Blender')
+    await blender.tell('hide_splash')
     await blender.tell('connect')
   })
   after(async () => {
@@ -143,6 +144,22 @@ describe('the window of a real Blender, as an MCP client sees it', function () {
     before(() => serve('auto'))
 
     it('is every pixel of it', () => sameAsImport())
+
+    it('is drawn by Blender itself while another program covers it, without a pixel of that', async () => {
+      const seen = join(addon.folder, 'seen.png')
+      await writeFile(seen, await read())
+      const cover = await desktop.program('cover', '200x200+300+300')
+      const drawn = join(addon.folder, 'drawn.png')
+      try {
+        await eventually(async () => {
+          await writeFile(drawn, await read())
+          // Blender draws itself anew for it; of the program above there would be 40,000 pixels.
+          return differing(seen, drawn) < 10_000
+        }, 'the same picture, drawn')
+      } finally {
+        await desktop.end(cover.child)
+      }
+    })
 
     it('is the second window of Blender while that one has the keyboard', async () => {
       await blender.tell('open_window')
