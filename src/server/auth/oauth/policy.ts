@@ -1,7 +1,10 @@
 import { parseIssuerUrl } from '../../../lib/auth/issuer-url.ts'
 import { bearerToken } from '../../../lib/auth/bearer-token.ts'
+import { OAuthConfig } from '../../../lib/auth/oauth-config.ts'
 import { ServiceError } from '../../../lib/errors.ts'
 import type { AuthOutcome } from '../../http/authentication.ts'
+import { clientMetadata } from '../../http/client-metadata.ts'
+import type { PublicDocuments } from '../../http/public-routes.ts'
 import type { Auth, AuthDeps } from '../auth.ts'
 import type { OAuthSettings } from '../settings.ts'
 import {
@@ -80,7 +83,23 @@ export function createOAuthPolicy(settings: OAuthSettings, deps: OAuthDeps): Aut
           pointTo(writeScopes(settings)),
         ),
     },
-    documents: new Map(resourceMetadataPaths(mcpUrl()).map(path => [path, document])),
+    documents: new Map([
+      ...resourceMetadataPaths(mcpUrl()).map(path => [path, document] as const),
+      ...clientDocument(settings, () => mcpUrl().slice(0, -'/mcp'.length)),
+    ]),
     close: () => keys.close(),
   }
+}
+
+/** Of a client that this server describes to the provider; nothing here depends on it. */
+function clientDocument(settings: OAuthSettings, baseUrl: () => string): PublicDocuments {
+  const { issuer, redirectUri, clientName } = settings
+  if (redirectUri === undefined) return new Map()
+  const client = new OAuthConfig({
+    providerUrl: issuer,
+    redirectUri,
+    ...(clientName !== undefined && { clientName }),
+    scopes: basicScopes(settings),
+  })
+  return clientMetadata(client, baseUrl)
 }
