@@ -20,6 +20,7 @@ import { createPublicRoutes, type PublicDocuments, publicProblem } from './http/
 import type { RefusedRequest } from './http/refusals.ts'
 import { refuseUpgrade } from './http/refused-upgrade.ts'
 import { parseTarget } from './http/request-target.ts'
+import type { PeerOf } from './http/trusted-proxies.ts'
 import type { Upgrades } from './listen.ts'
 import type { McpEndpoint } from './mcp/endpoint.ts'
 import { JsonText } from './mcp/json-text.ts'
@@ -35,6 +36,7 @@ export interface AppParts {
   cors: Cors
   /** The server is bound to every address: a Host equal to the one reached is its own. */
   boundToAll: boolean
+  peerOf: PeerOf
   /** `/host` and `/host/…`; guards itself with the host token. */
   host?: HostRoom
   /** `/artefacts/sha256/<hex>`. */
@@ -86,7 +88,7 @@ export function createListener(parts: AppParts): RequestListener {
     const isRoom = path === '/mcp' || path.startsWith(artefactPath)
     if (isRoom) parts.cors.vary(res)
     const refusal = checkRequest(req, target, parts)
-    if (refusal !== null) return refuse(req, res, path, refusal)
+    if (refusal !== null) return refuse(req, res, notes, refusal)
     if (path === '*') throw new ServiceError('route_not_found', 'nothing is served at *')
     const isHost = path === '/host' || path.startsWith('/host/')
     if (isHost && parts.host !== undefined) return parts.host.handle(req, res, path)
@@ -101,7 +103,7 @@ export function createListener(parts: AppParts): RequestListener {
     }
     if (!isRoom) return publicRoutes(req, res)
 
-    const outcome = auth.authenticate({ headers: req.headers, peer: peerOf(req) })
+    const outcome = auth.authenticate({ headers: req.headers, peer: notes.peer })
     return outcome instanceof Promise
       ? outcome.then(settled => serve(req, res, notes, settled))
       : serve(req, res, notes, outcome)
@@ -113,7 +115,7 @@ export function createListener(parts: AppParts): RequestListener {
     notes: Notes,
     outcome: AuthOutcome,
   ): void | Promise<void> {
-    if (!outcome.ok) return refuseCaller(req, res, outcome)
+    if (!outcome.ok) return refuseCaller(res, notes, outcome)
     const { principal, mayWrite = true, expiresAtMs } = outcome
     notes.principal = principal
     notes.mayWrite = mayWrite
@@ -132,11 +134,11 @@ export function createListener(parts: AppParts): RequestListener {
   function refuse(
     req: IncomingMessage,
     res: ServerResponse,
-    path: string,
+    { path, peer }: Notes,
     refusal: Refusal,
   ): void | Promise<void> {
     const { status, reason, message } = refusal
-    if (status === 403) parts.onRefused({ status, reason, peer: peerOf(req) })
+    if (status === 403) parts.onRefused({ status, reason, peer })
     if (path === '/mcp') {
       const answer = refusalMessage(req.headers, status, message)
       return sendRefusal(res, status, answer, {}, drainMs)
@@ -145,15 +147,15 @@ export function createListener(parts: AppParts): RequestListener {
   }
 
   function refuseCaller(
-    req: IncomingMessage,
     res: ServerResponse,
+    { peer }: Notes,
     outcome: AuthRefused,
     principal?: string,
   ): void | Promise<void> {
     const { status, error = 'invalid_request', description, retryAfterSeconds } = outcome
     // With 503 nobody was found wanting, and no other token would do.
     const isRefusal = status !== 503
-    const who = { peer: peerOf(req), ...(principal !== undefined && { principal }) }
+    const who = { peer, ...(principal !== undefined && { principal }) }
     if (isRefusal) parts.onRefused({ status, reason: reasonOf(outcome), ...who })
     const body = JsonText.of({ error, error_description: description })
     const headers = {
@@ -166,7 +168,7 @@ export function createListener(parts: AppParts): RequestListener {
   function failed(res: ServerResponse, notes: Notes, error: unknown): void {
     const problem = toProblem(error)
     if (isWriteRefusal(error) && !res.headersSent) {
-      void refuseCaller(res.req, res, auth.refuseWrite?.() ?? writeRefused(), notes.principal)
+      void refuseCaller(res, notes, auth.refuseWrite?.() ?? writeRefused(), notes.principal)
       return
     }
     if (problem.status >= 500) parts.log.error({ err: error, path: notes.path }, 'a request failed')
@@ -181,7 +183,8 @@ export function createListener(parts: AppParts): RequestListener {
 
   return (req, res) => {
     const startedMs = performance.now()
-    const notes = new Notes()
+    // Once the connection is closed nobody can tell any more.
+    const notes = new Notes(parts.peerOf(req))
     res.on('close', () => {
       notes.over?.()
       if (!notes.isLogged) return
@@ -193,6 +196,7 @@ export function createListener(parts: AppParts): RequestListener {
         status: res.headersSent ? res.statusCode : null,
         durationMs: Math.round((performance.now() - startedMs) * 100) / 100,
         principal: notes.principal,
+        peer: notes.peer,
       })
     })
     try {
@@ -207,9 +211,10 @@ export function createListener(parts: AppParts): RequestListener {
 export function createUpgrades({
   guard,
   boundToAll,
+  peerOf,
   host,
   onRefused,
-}: Pick<AppParts, 'guard' | 'boundToAll' | 'onRefused'> & { host: HostRoom }): Upgrades {
+}: Pick<AppParts, 'guard' | 'boundToAll' | 'peerOf' | 'onRefused'> & { host: HostRoom }): Upgrades {
   return {
     wants: req => host.wantsUpgrade(req),
     handle(req, socket, head) {
@@ -232,6 +237,11 @@ class Notes implements RequestNotes {
   /** To be called when nothing is answered any more. */
   over: (() => void) | undefined = undefined
   rpc: string | undefined = undefined
+  readonly peer: string
+
+  constructor(peer: string) {
+    this.peer = peer
+  }
 }
 
 /** Nobody fills the log with one request. */
@@ -245,8 +255,4 @@ function isWriteRefusal(error: unknown): boolean {
 
 function reasonOf({ status, error }: AuthRefused): string {
   return status === 429 ? 'too_many_failures' : (error ?? 'no_credentials')
-}
-
-function peerOf(req: IncomingMessage): string {
-  return req.socket.remoteAddress ?? 'unknown'
 }

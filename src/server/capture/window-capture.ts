@@ -112,12 +112,13 @@ export class WindowCapture implements CaptureSource {
     return () => this.#listeners.delete(listener)
   }
 
-  /** Pictures under way are given up; nothing is asked any more. */
-  close(): void {
+  /** Pictures under way are given up; nothing is asked any more, and the backends are closed. */
+  async close(): Promise<void> {
     this.#closed = true
     this.#probes.close()
     this.#pictures.drop()
     this.#firstLook.resolve()
+    await Promise.all(this.#parts.backends.map(backend => backend.close?.()))
   }
 
   async #take(maxWidth: number, signal: AbortSignal): Promise<EncodedBlob> {
