@@ -84,9 +84,9 @@ function readWord(flags: ClientFlags): string | undefined {
 }
 
 /** So the bounds of the client are told from those of a server. */
-const prefix = 'client.'
+const prefix = 'mcp.'
 
-/** `--limit client.NAME=NUMBER`, as often as given. Throws `usage_invalid`, naming the flag. */
+/** `--limit mcp.NAME=NUMBER`, as often as given. Throws `usage_invalid`, naming the flag. */
 export function readClientLimits(words: readonly string[]): McpClientLimits {
   const names = Object.keys(defaultMcpClientLimits).map(name => `${prefix}${name}`)
   const check = (limits: Readonly<Record<string, number>>) => resolveMcpClientLimits(plain(limits))

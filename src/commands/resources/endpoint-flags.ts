@@ -30,7 +30,7 @@ export const endpointFlags = {
     helpValue: 'DIR',
   }),
   limit: Flags.string({
-    description: 'change one bound, as in client.answerMs=5000 (repeatable; docs/limits.md)',
+    description: 'change one bound, as in mcp.answerMs=5000 (repeatable; docs/limits.md)',
     helpValue: 'NAME=NUMBER',
     multiple: true,
     multipleNonGreedy: true,
