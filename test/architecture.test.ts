@@ -27,6 +27,7 @@ const zones = [
   'server/accounts/',
   'server/artefacts/',
   'server/auth/limits.ts',
+  'server/auth/settings.ts',
   'server/auth/',
   'server/capture/limits.ts',
   'server/capture/',
@@ -67,6 +68,7 @@ const allowed: Readonly<Record<Zone, readonly Zone[]>> = {
     'server/accounts/limits.ts',
     'server/accounts/admin-limits.ts',
     'server/auth/limits.ts',
+    'server/auth/settings.ts',
     'server/capture/limits.ts',
     'server/gateway/limits.ts',
   ],
@@ -84,17 +86,30 @@ const allowed: Readonly<Record<Zone, readonly Zone[]>> = {
     'lib/',
     'server/options.ts',
     'server/http/',
+    'server/auth/limits.ts',
+    'server/auth/settings.ts',
+    'server/capture/limits.ts',
+    'server/capture/',
     'server/gateway/limits.ts',
   ],
   'server/gateway-options.ts': [
     'lib/',
     'server/options.ts',
     'server/http/',
+    'server/auth/limits.ts',
+    'server/auth/settings.ts',
     'server/gateway/limits.ts',
   ],
   'server/http/': ['lib/', 'server/options.ts', 'server/artefacts/'],
   'server/auth/limits.ts': ['lib/'],
-  'server/auth/': ['lib/', 'server/options.ts', 'server/http/', 'server/auth/limits.ts'],
+  'server/auth/settings.ts': [],
+  'server/auth/': [
+    'lib/',
+    'server/options.ts',
+    'server/http/',
+    'server/auth/limits.ts',
+    'server/auth/settings.ts',
+  ],
   'server/capture/limits.ts': ['lib/'],
   'server/capture/': ['lib/', 'server/options.ts', 'server/resources/', 'server/capture/limits.ts'],
   'server/resources/': ['lib/', 'server/options.ts'],
@@ -128,6 +143,7 @@ const allowed: Readonly<Record<Zone, readonly Zone[]>> = {
     'server/http/',
     'server/resources/',
     'server/artefacts/',
+    'server/capture/',
   ],
   'server/gateway/limits.ts': ['lib/'],
   'server/gateway/': ['lib/', 'server/options.ts', 'server/resources/', 'server/gateway/limits.ts'],
@@ -161,7 +177,7 @@ const allowed: Readonly<Record<Zone, readonly Zone[]>> = {
 
 /** `import()` instead of `import`: the server loads only when it is about to run. */
 const allowedLate: Partial<Record<Zone, readonly Zone[]>> = {
-  'commands/': ['server/', 'server/accounts/admin/', 'server/gateway/'],
+  'commands/': ['server/', 'server/accounts/admin/', 'server/capture/', 'server/gateway/'],
 }
 
 /** What can be read and where it is kept must not depend on how it is asked for. */

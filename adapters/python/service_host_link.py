@@ -44,7 +44,7 @@ import uuid
 __version__ = "0.1.0"
 __all__ = [
     "HostLink", "LinkStatus", "Turns", "Upload", "ReadError", "NotFound", "Busy", "Invalid", "Unsupported",
-    "find_server",
+    "NoPicture", "Picture", "find_server",
 ]
 
 PROTOCOL = "dcc-host.v1"
@@ -134,6 +134,24 @@ class Unsupported(ReadError):
     """The application does not do that."""
 
     code = "unsupported"
+
+
+class NoPicture(ReadError):
+    """There is no picture to be had; `reason`: minimised, no_window, blank or permission."""
+
+    def __init__(self, reason, message=""):
+        if reason not in ("minimised", "no_window", "blank", "permission"):
+            raise ValueError("reason must be minimised, no_window, blank or permission")
+        ReadError.__init__(self, message or reason)
+        self.code = reason
+
+
+Picture = collections.namedtuple("Picture", "png title width height")
+Picture.__doc__ = """A PNG file, and the title and size in pixels of the window that it shows.
+
+The size is that of the window, also when the picture was scaled down."""
+
+PICTURE_TARGETS = ("window", "viewport")
 
 
 # --- WebSocket frames (RFC 6455) ----------------------------------------------------------------
@@ -793,6 +811,7 @@ class Question(object):
     """Something the server asked and nobody has answered yet."""
 
     def __init__(self, id, kind, subject, deadline):
+        # Of a picture the subject is (target, max_width, max_bytes).
         self.id, self.kind, self.subject, self.deadline = id, kind, subject, deadline
         self.dropped = False
 
@@ -925,6 +944,7 @@ class HostLink(object):
         self._env = env
         self._turns = turns
         self._on_read, self._on_list, self._on_status = on_read, on_list, on_status
+        self._on_capture = None
 
         # Everything below is guarded by the lock, which is held only for moments: no
         # serialising, no I/O and no foreign code inside.
@@ -940,6 +960,7 @@ class HostLink(object):
 
         self._mode = mode
         self._document = None
+        self._pictures = {"targets": []}
         self._app_news = False
         self._busy = None
         self._scene_new = []  # the newest one, not serialised yet
@@ -1198,6 +1219,36 @@ class HostLink(object):
                        % (MAX_RESOURCES, len(resources), scheme))
         return resources[:MAX_RESOURCES]
 
+    # Pictures
+
+    def provide_capture(self, callback, targets=("window",)):
+        """Offers pictures of the application, which readers of capture://current_window get.
+
+        callback(target, max_width, max_bytes) -> the bytes of a PNG file, or a Picture; called
+        from pump() with one of the targets ("window", "viewport"). It may raise NoPicture or
+        Busy. A picture that is wider or larger is refused. callback None: withdraws the offer."""
+        targets = list(targets) if callback is not None else []
+        if any(target not in PICTURE_TARGETS for target in targets):
+            raise ValueError("targets are window and viewport")
+        with self._lock:
+            self._on_capture = callback
+        self._offer_pictures({"targets": targets})
+
+    def deny_capture(self):
+        """Whoever sits at the application wants no picture of it: the server takes none in any
+        way. Until the next provide_capture()."""
+        with self._lock:
+            self._on_capture = None
+        self._offer_pictures({"targets": [], "denied": True})
+
+    def _offer_pictures(self, offer):
+        with self._lock:
+            if offer == self._pictures:
+                return
+            self._pictures = offer
+            self._app_news = True
+        self._wake()
+
     # Artefacts
 
     def put_artefact(self, data=None, path=None, mime=None, display_name=None, session_id=None,
@@ -1277,20 +1328,30 @@ class HostLink(object):
             self._fail("callback", "%s failed: %s" % (name, type(error).__name__))
 
     def _answer(self, question):
-        callback = self._on_read if question.kind == "read" else self._on_list
         answer = ("internal", "the application failed")  # also when it is interrupted
         try:
-            answer = (None, callback(question.subject))
+            answer = (None, self._ask_application(question))
         except ReadError as error:
             answer = (error.code, str(error)[:500] or error.code)
         except Exception as error:
             # Only its type: the message may hold what is nobody's business.
-            message = "on_%s failed: %s" % (question.kind, type(error).__name__)
+            name = "the capture callback" if question.kind == "capture" else "on_" + question.kind
+            message = "%s failed: %s" % (name, type(error).__name__)
             self._fail("read", message)
             answer = ("internal", message)
         finally:
             with self._lock:
                 self._answers.append((question, answer))
+
+    def _ask_application(self, question):
+        if question.kind == "read":
+            return self._on_read(question.subject)
+        if question.kind == "list":
+            return self._on_list(question.subject)
+        callback = self._on_capture
+        if callback is None or question.subject[0] not in self._pictures["targets"]:
+            raise Unsupported("there is no such picture")  # any more
+        return callback(*question.subject)
 
     # For the link thread
 
@@ -1923,7 +1984,7 @@ class _Session(object):
                     self.link._changed.notify_all()
             elif kind == "error" and id is None:
                 self.link._fail("server", "the server said: %s" % _error_of(message).text)
-        elif kind in ("read", "list"):
+        elif kind in ("read", "list", "capture"):
             self._question(kind, message)
         elif kind == "cancel":
             question = self.questions.get(id) if isinstance(id, str) else None
@@ -1948,6 +2009,8 @@ class _Session(object):
                        "instance_id": link._instance_id}
             if link._document is not None:
                 message["document"] = link._document
+            if link._pictures != {"targets": []}:
+                message["capture"] = link._pictures
         self._send_message(message)
 
     def _welcome(self, message):
@@ -1988,19 +2051,25 @@ class _Session(object):
 
     def _question(self, kind, message):
         id = message.get("id")
-        subject = message.get("uri" if kind == "read" else "scheme")
+        member = {"read": "uri", "list": "scheme", "capture": "target"}[kind]
+        subject = message.get(member)
         if not isinstance(id, str) or not 1 <= len(id) <= 64 or id in self.questions:
             return
         link = self.link
+        callback = {"read": link._on_read, "list": link._on_list, "capture": link._on_capture}[kind]
         problem = None
         if not isinstance(subject, str):
-            problem = ("invalid", "/%s must be a string" % ("uri" if kind == "read" else "scheme"))
-        elif (link._on_read if kind == "read" else link._on_list) is None:
+            problem = ("invalid", "/%s must be a string" % member)
+        elif callback is None:
             problem = ("unsupported", "this application does not answer that")
         elif len(self.questions) >= self.limits["max_in_flight"]:
             problem = ("busy", "too many questions at once")
         if problem is not None:
             return self._send_error(id, *problem)
+        if kind == "capture":
+            subject = (subject, int(_number(message, "max_width", 1, 65535, 65535)),
+                       int(_number(message, "max_bytes", 1, self.limits["max_message_bytes"],
+                                   self.limits["max_message_bytes"])))
         seconds = _number(message, "deadline_ms", 1, 600000, 5000) / 1000.0
         question = Question(id, kind, subject, time.monotonic() + seconds)
         self.questions[id] = question
@@ -2046,7 +2115,7 @@ class _Session(object):
     def _state_of_main(self, now):
         """(milliseconds since the main thread was here, what is told of it). Call with the lock."""
         link = self.link
-        if link._on_read is None and link._on_list is None and not link._pumps:
+        if not (link._on_read or link._on_list or link._on_capture or link._pumps):
             idle = 0.0  # nobody waits for a main thread that has nothing to answer
         else:
             idle = max(0.0, now - link._main_seen)
@@ -2080,6 +2149,8 @@ class _Session(object):
         if question.dropped:  # also when it came over an earlier connection
             return True
         self.questions.pop(question.id, None)
+        if code is None and question.kind == "capture":
+            return self._send_picture(question, value)
         if code is None:
             name = "contents" if question.kind == "read" else "resources"
             try:
@@ -2103,6 +2174,31 @@ class _Session(object):
         self._send_error(question.id, code, value)
         return True
 
+    def _send_picture(self, question, value):
+        """The answer and right behind it the bytes: nothing may come between them."""
+        max_bytes = question.subject[2]
+        try:
+            picture = value if isinstance(value, Picture) else Picture(value, None, None, None)
+            if not isinstance(picture.png, (bytes, bytearray)) or not picture.png:
+                raise TypeError("no bytes")
+            head = {"type": "ok", "id": question.id, "png_bytes": len(picture.png)}
+            if picture.width is not None:
+                head["window"] = {"title": str(picture.title or "")[:MAX_TEXT // 2],
+                                  "width": int(picture.width), "height": int(picture.height)}
+            text = _dump(head).encode("ascii")
+        except (TypeError, ValueError) as error:
+            message = "the capture callback returned no picture (%s)" % type(error).__name__
+            self.link._fail("capture", message)
+            self._send_error(question.id, "internal", message)
+            return True
+        if len(picture.png) > max_bytes:
+            self._send_error(question.id, "limit", "the picture has %d bytes, at most %d were "
+                             "asked for" % (len(picture.png), max_bytes))
+            return True
+        self._send_text(text)
+        self.pipe.put(BINARY, bytes(picture.png))
+        return True
+
     def _send_open(self, now):
         if not self.opens:
             return False
@@ -2121,7 +2217,8 @@ class _Session(object):
             if not link._app_news:
                 return False
             link._app_news = False
-            message = {"type": "app.update", "document": link._document, "mode": link._mode}
+            message = {"type": "app.update", "document": link._document, "mode": link._mode,
+                       "capture": link._pictures}
         self._ask("app", message)
         return True
 

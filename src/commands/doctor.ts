@@ -8,7 +8,7 @@ export default class Doctor extends BaseCommand {
 
   static override description = `Looks at Node, the registry folder, the saved login, the variables, \
 the ports that the servers take, every running instance (does it answer, does a subscription work), \
-the records that are not understood, and the adapters; and sends a change all the way from a scene \
+the records that are not understood, whether windows can be captured, and the adapters; and sends a change all the way from a scene \
 to a client, in a server of its own that is gone afterwards.
 
 It changes nothing and shows no secret. The exit code is 1 when a check failed. Something to look at \

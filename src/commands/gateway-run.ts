@@ -24,7 +24,7 @@ export async function runGateway(settings: GatewaySettings, output: OutputOption
         renderGatewayBanner({
           url,
           registryDir,
-          keyed: settings.apiKey !== undefined,
+          keyed: (settings.auth?.mode ?? 'none') !== 'none',
           loopback: isLoopback(settings.host),
           colour,
         }),

@@ -1,3 +1,4 @@
+import { type AuthLimits, defaultAuthLimits, resolveAuthLimits } from '../server/auth/limits.ts'
 import {
   defaultGatewayLimits,
   type GatewayLimits,
@@ -5,18 +6,12 @@ import {
 } from '../server/gateway/limits.ts'
 import type { GatewayOptions } from '../server/gateway-options.ts'
 import { defaultLimits, type Limits, resolveLimits } from '../server/options.ts'
-import { readLimitFlags } from './limit-flag.ts'
-import {
-  type AddressFlags,
-  checkPath,
-  type KeyFlags,
-  readAddress,
-  readApiKey,
-  readRegistryDir,
-} from './server-settings.ts'
+import { type AuthFlags, readAuth } from './auth-settings.ts'
+import { type LimitSet, readLimitFlags } from './limit-flag.ts'
+import { type AddressFlags, checkPath, readAddress, readRegistryDir } from './server-settings.ts'
 
 /** The flags of `gateway` as the parser returns them. */
-export interface GatewayFlags extends AddressFlags, KeyFlags {
+export interface GatewayFlags extends AddressFlags, AuthFlags {
   'registry-dir'?: string | undefined
   catalog?: string | undefined
   standby: boolean
@@ -35,33 +30,49 @@ export async function readGatewaySettings(
   env: NodeJS.ProcessEnv,
 ): Promise<GatewaySettings> {
   const address = readAddress(flags)
-  const apiKey = await readApiKey(address.host, flags, env)
   const registryDir = readRegistryDir(flags, env)
+  const auth = await readAuth({ host: address.host, registryDir }, flags, env)
   const catalog = checkPath('catalog', flags.catalog)
+  const { limits, gatewayLimits, authLimits } = readServerLimits(flags.limit ?? [])
   return {
     ...address,
+    auth,
     standby: flags.standby,
     replaceUnresponsive: flags['replace-unresponsive'],
-    ...readServerLimits(flags.limit ?? []),
+    limits,
+    gatewayLimits,
+    authLimits,
     ...(registryDir !== undefined && { registryDir }),
     ...(catalog !== undefined && { catalog }),
-    ...(apiKey !== null && { apiKey }),
   }
 }
 
 const serverNames = Object.keys(defaultLimits)
 const gatewayNames = Object.keys(defaultGatewayLimits)
+const authNames = Object.keys(defaultAuthLimits)
 
-/** Bounds of every server and of the gateway, each where it belongs. */
-export function readServerLimits(words: readonly string[]): {
+/** Bounds of every server, of the gateway, of authentication and of `more`, each where it belongs. */
+export function readServerLimits(
+  words: readonly string[],
+  more: readonly LimitSet[] = [],
+): {
   limits: Partial<Limits>
   gatewayLimits: Partial<GatewayLimits>
+  authLimits: Partial<AuthLimits>
+  moreLimits: Record<string, number>
 } {
   const all = readLimitFlags(words, [
     { names: serverNames, check: resolveLimits },
     { names: gatewayNames, check: resolveGatewayLimits },
+    { names: authNames, check: resolveAuthLimits },
+    ...more,
   ])
   const pick = (names: readonly string[]) =>
     Object.fromEntries(Object.entries(all).filter(([name]) => names.includes(name)))
-  return { limits: pick(serverNames), gatewayLimits: pick(gatewayNames) }
+  return {
+    limits: pick(serverNames),
+    gatewayLimits: pick(gatewayNames),
+    authLimits: pick(authNames),
+    moreLimits: pick(more.flatMap(({ names }) => names)),
+  }
 }

@@ -1,9 +1,10 @@
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../lib/cli/base-command.ts'
 import type { LogLevel } from '../lib/cli/log-level.ts'
+import { authFlags } from './auth-flags.ts'
 import { defaultPorts } from './default-ports.ts'
 import { readGatewaySettings } from './gateway-settings.ts'
-import { addressFlags, keyFlags, runFlags } from './server-flags.ts'
+import { addressFlags, runFlags } from './server-flags.ts'
 
 /** Runs the gateway until a signal ends it. */
 export default class Gateway extends BaseCommand {
@@ -59,7 +60,7 @@ Environment: SERVICE_MCP_API_KEY (the key that clients must present), SERVICE_RE
       description: 'end a gateway of yours that has the port and answers nothing for 5 seconds',
       default: false,
     }),
-    ...keyFlags,
+    ...authFlags,
     ...runFlags('maxSessions=20000'),
   }
 

@@ -34,7 +34,7 @@ export interface ServerRun<Handle extends Running> {
   ) => Promise<Handle>
   /** For whoever started the program: everything needed to connect, no secret. */
   readonly listening: (handle: Handle) => Readonly<Record<string, unknown>>
-  readonly banner: (handle: Handle, colour: boolean) => string
+  readonly banner: (handle: Handle, colour: boolean) => string | Promise<string>
   /** The server ends itself within this time. */
   readonly graceMs: number
 }
@@ -72,7 +72,7 @@ export async function runServer<Handle extends Running>(
     const handle = await starting
     const { url, ...facts } = run.listening(handle)
     say({ event: 'listening', url, pid: process.pid, ...facts })
-    if (readable && !json && !quiet) log.print(run.banner(handle, colour))
+    if (readable && !json && !quiet) log.print(await run.banner(handle, colour))
     else log.info({ url, ...facts }, 'listening')
     await untilStopped(handle, signals.received, log, limitMs)
   } finally {

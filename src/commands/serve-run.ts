@@ -1,6 +1,10 @@
 import { isLoopback } from '../lib/address.ts'
 import { renderBanner } from '../lib/cli/banner.ts'
+import type { CaptureFacts } from '../lib/cli/capture-lines.ts'
+import { pause } from '../lib/pause.ts'
+import { systemTimer } from '../lib/timer.ts'
 import { defaultLimits } from '../server/options.ts'
+import type { ServeCaptureState } from '../server/serve-options.ts'
 import { type OutputOptions, runServer } from './run-server.ts'
 import type { ServeSettings } from './serve-settings.ts'
 
@@ -19,16 +23,30 @@ export async function runServe(settings: ServeSettings, output: OutputOptions): 
         host_token_file: hostTokenFile,
         instance_id: instanceId,
       }),
-      banner: ({ url, hostUrl, hostTokenFile }, colour) =>
+      banner: async ({ url, hostUrl, hostTokenFile, capture }, colour) =>
         renderBanner({
           url,
           hostUrl,
           hostTokenFile,
-          keyed: settings.apiKey !== undefined,
+          keyed: (settings.auth?.mode ?? 'none') !== 'none',
           loopback: isLoopback(settings.host),
+          capture: capture === null ? null : await describeCapture(capture),
           colour,
         }),
     },
     output,
   )
+}
+
+/** The banner waits so long for what stands in the way of a picture of the window. */
+const triedMs = 500
+
+async function describeCapture(capture: ServeCaptureState): Promise<CaptureFacts> {
+  const seen = new AbortController()
+  void capture.tried.then(() => seen.abort())
+  await pause(systemTimer, triedMs, seen.signal)
+  const { state, outside } = capture
+  if (state.ok) return { way: state.value[0] ?? null, waits: false, trouble: null }
+  const waits = state.failure.reason === 'no_application'
+  return { way: null, waits, trouble: waits ? outside : state.failure }
 }

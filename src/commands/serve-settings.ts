@@ -1,26 +1,24 @@
+import type { CaptureMode } from '../lib/capture-mode.ts'
 import { checkSecretText } from '../lib/secret-file.ts'
+import { defaultCaptureLimits, resolveCaptureLimits } from '../server/capture/limits.ts'
 import type { GatewayLimits } from '../server/gateway/limits.ts'
 import type { ServeOptions } from '../server/serve-options.ts'
 import { usage } from './address-flags.ts'
+import { type AuthFlags, readAuth } from './auth-settings.ts'
 import { defaultPorts } from './default-ports.ts'
 import { readServerLimits } from './gateway-settings.ts'
-import {
-  type AddressFlags,
-  checkPath,
-  type KeyFlags,
-  readAddress,
-  readApiKey,
-  readRegistryDir,
-} from './server-settings.ts'
+import { type AddressFlags, checkPath, readAddress, readRegistryDir } from './server-settings.ts'
 
 /** The flags of `serve` as the parser returns them. */
-export interface ServeFlags extends AddressFlags, KeyFlags {
+export interface ServeFlags extends AddressFlags, AuthFlags {
   'dcc-type': string
   name?: string | undefined
   'registry-dir'?: string | undefined
   artefacts: boolean
   resources: boolean
   'scene-file'?: string | undefined
+  capture?: CaptureMode | undefined
+  'capture-title'?: string | undefined
   'host-token-file'?: string | undefined
   gateway?: boolean | undefined
   'gateway-port'?: number | undefined
@@ -30,6 +28,7 @@ export interface ServeFlags extends AddressFlags, KeyFlags {
 export type ServeSettings = Omit<ServeOptions, 'log' | 'accessLog'>
 
 const maxNameChars = 200
+const captureSet = { names: Object.keys(defaultCaptureLimits), check: resolveCaptureLimits }
 
 /**
  * Flags and environment as checked settings. Throws `usage_invalid` naming the flag, or
@@ -40,11 +39,14 @@ export async function readServeSettings(
   env: NodeJS.ProcessEnv,
 ): Promise<ServeSettings> {
   const address = readAddress(flags)
-  const apiKey = await readApiKey(address.host, flags, env)
   const registryDir = readRegistryDir(flags, env)
+  const auth = await readAuth({ host: address.host, registryDir }, flags, env)
   const sceneFile = checkPath('scene-file', flags['scene-file'])
   const hostTokenFile = checkPath('host-token-file', flags['host-token-file'])
-  const { limits, gatewayLimits } = readServerLimits(flags.limit ?? [])
+  const { limits, gatewayLimits, authLimits, moreLimits } = readServerLimits(flags.limit ?? [], [
+    captureSet,
+  ])
+  const capture = readCapture(flags, moreLimits)
   const gateway = readGateway(flags, gatewayLimits)
   const hostTokenEnv = env.SERVICE_HOST_TOKEN || null
   return {
@@ -52,16 +54,18 @@ export async function readServeSettings(
     dccType: checkDccType(flags['dcc-type']),
     artefacts: flags.artefacts,
     resources: flags.resources,
+    auth,
     limits,
-    ...(flags.name !== undefined && { name: checkName(flags.name) }),
+    authLimits,
+    ...(flags.name !== undefined && { name: checkLine('name', flags.name) }),
     ...(registryDir !== undefined && { registryDir }),
     ...(sceneFile !== undefined && { sceneFile }),
     ...(hostTokenFile !== undefined && { hostTokenFile }),
     ...(hostTokenEnv !== null && {
       hostTokenEnv: checkSecretText(hostTokenEnv, 'SERVICE_HOST_TOKEN'),
     }),
-    ...(apiKey !== null && { apiKey }),
     ...(gateway !== null && { gateway }),
+    ...(capture !== null && { capture }),
   }
 }
 
@@ -79,14 +83,31 @@ function readGateway(
   return null
 }
 
+function readCapture(
+  flags: ServeFlags,
+  limits: Readonly<Record<string, number>>,
+): Required<ServeOptions>['capture'] | null {
+  const { capture: mode = 'off', 'capture-title': title } = flags
+  if (title !== undefined && (mode === 'off' || mode === 'host')) {
+    const hint = 'it names a window for --capture auto, native or x11'
+    throw usage(`--capture-title is not for --capture ${mode}`, hint)
+  }
+  if (mode === 'off') {
+    const [name] = Object.keys(limits)
+    if (name === undefined) return null
+    throw usage(`--limit ${name} is not for --capture off`, 'leave one of them out')
+  }
+  return { mode, limits, ...(title !== undefined && { title: checkLine('capture-title', title) }) }
+}
+
 function checkDccType(value: string): string {
   if (/^[a-z0-9][a-z0-9_-]{0,63}$/.test(value)) return value
   throw usage(`--dcc-type ${value} must be lower-case letters, digits, - and _`, 'as in blender')
 }
 
-function checkName(value: string): string {
+function checkLine(flag: string, value: string): string {
   if (value !== '' && value.length <= maxNameChars && !/[\x00-\x1f\x7f-\x9f]/.test(value)) {
     return value
   }
-  throw usage(`--name must be 1 to ${maxNameChars} characters on one line`)
+  throw usage(`--${flag} must be 1 to ${maxNameChars} characters on one line`)
 }

@@ -1,9 +1,11 @@
 import * as Flags from '@oclif/core/flags'
+import { captureModes } from '../lib/capture-mode.ts'
 import { BaseCommand } from '../lib/cli/base-command.ts'
 import type { LogLevel } from '../lib/cli/log-level.ts'
+import { authFlags } from './auth-flags.ts'
 import { defaultPorts } from './default-ports.ts'
 import { readServeSettings } from './serve-settings.ts'
-import { addressFlags, keyFlags, runFlags } from './server-flags.ts'
+import { addressFlags, runFlags } from './server-flags.ts'
 import { readServeStdioSettings } from './stdio/serve-settings.ts'
 
 /** Runs the resource server until a signal ends it. */
@@ -78,6 +80,17 @@ token that the application presents; without it one is made for each run), SERVI
       description: 'watch a JSON file and serve it as the scene',
       helpValue: 'FILE',
     }),
+    capture: Flags.option({ options: captureModes })({
+      description:
+        "how clients see the application's window: auto (the first way that works), native, x11, host (the application draws it) or off",
+      default: 'auto',
+      helpValue: 'WAY',
+    }),
+    'capture-title': Flags.string({
+      description:
+        'part of the title of the window that is meant, where process ids say nothing (container, sandbox, WSL)',
+      helpValue: 'TEXT',
+    }),
     'host-token-file': Flags.string({
       description: 'file with the token the application presents',
       helpValue: 'FILE',
@@ -92,7 +105,7 @@ token that the application presents; without it one is made for each run), SERVI
       min: 1,
       max: 65_535,
     }),
-    ...keyFlags,
+    ...authFlags,
     ...runFlags('maxSessions=20000'),
   }
 

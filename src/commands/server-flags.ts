@@ -39,18 +39,6 @@ export function addressFlags({ port, server, publicUrl }: AddressFlagTexts) {
   }
 }
 
-/** Of the servers that MCP clients connect to. */
-export const keyFlags = {
-  'api-key-file': Flags.string({
-    description: 'file with the key clients must present; before SERVICE_MCP_API_KEY',
-    helpValue: 'FILE',
-  }),
-  'allow-unauthenticated': Flags.boolean({
-    description: 'listen on a non-loopback --host without a key',
-    default: false,
-  }),
-}
-
 /** `example`: a bound of this server, with a value. */
 export function runFlags(example: string) {
   return {

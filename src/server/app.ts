@@ -5,11 +5,16 @@ import { ServiceError } from '../lib/errors.ts'
 import type { Logger } from '../lib/logger.ts'
 import { residentPath } from './gateway/resident.ts'
 import type { AccessLog } from './http/access-log.ts'
-import { type AuthPolicy, type AuthOutcome, challenge } from './http/authentication.ts'
+import {
+  type AuthPolicy,
+  type AuthOutcome,
+  type AuthRefused,
+  challenge,
+} from './http/authentication.ts'
 import type { Cors } from './http/cors.ts'
 import { checkRequest, type Guard, type Refusal, refusalError } from './http/guards.ts'
 import { toProblem, writeProblem } from './http/problem.ts'
-import { createPublicRoutes, publicProblem } from './http/public-routes.ts'
+import { createPublicRoutes, type PublicDocuments, publicProblem } from './http/public-routes.ts'
 import type { RefusedRequest } from './http/refusals.ts'
 import { refuseUpgrade } from './http/refused-upgrade.ts'
 import { parseTarget } from './http/request-target.ts'
@@ -33,6 +38,8 @@ export interface AppParts {
   /** `/artefacts/sha256/<hex>`. */
   download?: (req: IncomingMessage, res: ServerResponse, hex: string) => Promise<void>
   isReady: () => boolean
+  /** Well-known documents, for everybody. */
+  documents?: PublicDocuments | undefined
   /** `residentPath`: asked twice a second by every gateway that stands by. */
   resident?: RequestListener
   onRefused: (refused: RefusedRequest) => void
@@ -60,7 +67,7 @@ const maxLoggedText = 200
  */
 export function createListener(parts: AppParts): RequestListener {
   const { refusedBodyDrainMs: drainMs } = parts.limits
-  const publicRoutes = getRequestListener(createPublicRoutes(parts.isReady).fetch, {
+  const publicRoutes = getRequestListener(createPublicRoutes(parts).fetch, {
     errorHandler: error =>
       error instanceof RequestError
         ? publicProblem(400, 'body-invalid', 'the request target is malformed')
@@ -128,12 +135,18 @@ export function createListener(parts: AppParts): RequestListener {
   function refuseCaller(
     req: IncomingMessage,
     res: ServerResponse,
-    outcome: AuthOutcome & { ok: false },
+    outcome: AuthRefused,
   ): void | Promise<void> {
-    const { status, error = 'invalid_request', description } = outcome
-    parts.onRefused({ status, reason: outcome.error ?? 'no_credentials', peer: peerOf(req) })
+    const { status, error = 'invalid_request', description, retryAfterSeconds } = outcome
+    // With 503 nobody was found wanting, and no other token would do.
+    const isRefusal = status !== 503
+    if (isRefusal) parts.onRefused({ status, reason: reasonOf(outcome), peer: peerOf(req) })
     const body = JsonText.of({ error, error_description: description })
-    return sendRefusal(res, status, body, { 'WWW-Authenticate': challenge(outcome) }, drainMs)
+    const headers = {
+      ...(isRefusal && { 'WWW-Authenticate': challenge(outcome) }),
+      ...(retryAfterSeconds !== undefined && { 'Retry-After': String(retryAfterSeconds) }),
+    }
+    return sendRefusal(res, status, body, headers, drainMs)
   }
 
   function failed(res: ServerResponse, notes: Notes, error: unknown): void {
@@ -202,6 +215,10 @@ class Notes implements RequestNotes {
 /** Nobody fills the log with one request. */
 function shortened(text: string): string {
   return text.length > maxLoggedText ? `${text.slice(0, maxLoggedText)}…` : text
+}
+
+function reasonOf({ status, error }: AuthRefused): string {
+  return status === 429 ? 'too_many_failures' : (error ?? 'no_credentials')
 }
 
 function peerOf(req: IncomingMessage): string {

@@ -1,4 +1,6 @@
 import type { Logger } from '../lib/logger.ts'
+import type { AuthLimits } from './auth/limits.ts'
+import type { AuthSettings } from './auth/settings.ts'
 import type { GatewayLimits } from './gateway/limits.ts'
 import type { AccessLog } from './http/access-log.ts'
 import type { Limits } from './options.ts'
@@ -25,14 +27,15 @@ export interface GatewayOptions {
   replaceUnresponsive: boolean
   /** Wait behind anybody who has the port, for as long as it takes. */
   patient?: boolean
-  /** Bearer key that clients must present; absent: no key is asked for. Never empty. */
-  apiKey?: string
+  /** Who may use `/mcp`; absent: everyone. */
+  auth?: AuthSettings
   /** Told while it is not the gateway yet. */
   onElection?: (news: ElectionLine) => void
   log: Logger
   accessLog: AccessLog
   limits?: Partial<Limits>
   gatewayLimits?: Partial<GatewayLimits>
+  authLimits?: Partial<AuthLimits>
 }
 
 /** One piece of news of the election. Member names are those on the wire. */

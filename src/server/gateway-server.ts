@@ -6,7 +6,11 @@ import { localBase } from '../lib/address.ts'
 import { monotonicClock, systemClock, toRfc3339 } from '../lib/clock.ts'
 import type { Logger } from '../lib/logger.ts'
 import { processStart } from '../lib/process-start.ts'
+import { systemTimer } from '../lib/timer.ts'
 import { createListener } from './app.ts'
+import type { Auth } from './auth/auth.ts'
+import { createAuth } from './auth/create-auth.ts'
+import { resolveAuthLimits } from './auth/limits.ts'
 import { DeferredEndpoint } from './deferred-endpoint.ts'
 import { assembleGateway } from './gateway-assembly.ts'
 import { winPort } from './gateway-election.ts'
@@ -23,7 +27,6 @@ import {
   residentFile,
   writeResidentFile,
 } from './gateway/resident-file.ts'
-import { apiKeyPolicy } from './http/authentication.ts'
 import { createRefusalLog } from './http/refusals.ts'
 import { listen } from './listen.ts'
 import { assembleApp } from './mcp-assembly.ts'
@@ -65,7 +68,15 @@ export async function startGateway(
   await using opened = new AsyncDisposableStack()
   const mcp = new DeferredEndpoint()
   let resident: Resident | null = null
-  const listener = createGatewayListener(options, limits, mcp, () => resident)
+  let url = mcpUrlOf(options, options.port)
+  const auth = await createAuth(options.auth ?? { mode: 'none' }, {
+    mcpUrl: () => url,
+    limits: resolveAuthLimits(options.authLimits),
+    ...{ clock: systemClock, ticks: monotonicClock, timer: systemTimer, log },
+  })
+  opened.defer(() => auth.close())
+  const parts = { auth, limits, mcp, resident: () => resident }
+  const listener = createGatewayListener(options, parts)
   const candidate = { instanceId, port: options.port, registry }
   const { won: listening, from } = await winPort({
     options,
@@ -82,8 +93,7 @@ export async function startGateway(
 
   const { port } = listening.address
   const by = { ...candidate, port }
-  const base = options.publicUrl?.replace(/\/+$/, '') ?? localBase(options.host, port)
-  const url = `${base}/mcp`
+  url = mcpUrlOf(options, port)
   resident = await describeSelf({ instanceId, url, registry, startedMs })
   const file = residentFile(registryDir, port)
   // Whoever yields takes it away first.
@@ -134,17 +144,27 @@ async function describeSelf({
   }
 }
 
+/** The address of its `/mcp` that clients use. */
+function mcpUrlOf({ publicUrl, host }: GatewayOptions, port: number): string {
+  return `${publicUrl?.replace(/\/+$/, '') ?? localBase(host, port)}/mcp`
+}
+
+interface ListenerParts {
+  readonly auth: Auth
+  readonly limits: Limits
+  readonly mcp: DeferredEndpoint
+  readonly resident: () => Resident | null
+}
+
 function createGatewayListener(
   options: GatewayOptions,
-  limits: Limits,
-  mcp: DeferredEndpoint,
-  resident: () => Resident | null,
+  { auth, limits, mcp, resident }: ListenerParts,
 ): RequestListener {
-  const { apiKey, accessLog, log } = options
+  const { accessLog, log } = options
   const app = assembleApp({
     mcp,
     reachable: options,
-    auth: apiKey === undefined ? undefined : apiKeyPolicy(apiKey),
+    auth: auth.policy,
     onRefused: createRefusalLog(monotonicClock, ({ status, reason, peer }) => {
       log.warn({ status, reason, peer }, 'a request was refused')
     }),
@@ -154,6 +174,7 @@ function createGatewayListener(
   })
   return createListener({
     ...app,
+    documents: auth.documents,
     resident: createResidentRoom(resident),
     isReady: () => mcp.isOpen,
   })

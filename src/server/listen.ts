@@ -8,6 +8,7 @@ import {
 import { type AddressInfo, Server as NetServer, type Socket } from 'node:net'
 import { ServiceError } from '../lib/errors.ts'
 import type { Logger } from '../lib/logger.ts'
+import { continueWhenRead } from './http/continue.ts'
 import { makeProblem } from './http/problem.ts'
 import { refuseUpgrade } from './http/refused-upgrade.ts'
 import type { Limits } from './options.ts'
@@ -71,7 +72,11 @@ export async function listen(
   server.maxConnections = limits.maxConnections
   server.timeout = stallTimeoutMs(limits)
   const connections = new Connections(server)
-  server.on('request', listener)
+  server.on('request', whenReadable(listener))
+  server.on('checkContinue', (req, res) => {
+    continueWhenRead(req, res)
+    server.emit('request', req, res)
+  })
   server.on('upgrade', (req, socket, head) => upgrades?.handle(req, socket as Socket, head))
   server.on('connect', (_req, socket) => refuseTunnel(socket as Socket))
   if (onClientError !== undefined) {
@@ -92,6 +97,21 @@ export async function listen(
   return {
     address: server.address() as AddressInfo,
     stop: endStreams => stop(server, connections, endStreams, limits.stopGraceMs),
+  }
+}
+
+/**
+ * That nobody can tell where a message ends, as with the encoding `xchunked`, Node finds out only
+ * after it has handed on the headers, within the same turn. Whoever waits for no body, as a GET or
+ * DELETE, would have acted by then: what names an encoding is looked at a turn later.
+ */
+function whenReadable(listener: RequestListener): RequestListener {
+  return (req, res) => {
+    if (req.headers['transfer-encoding'] === undefined) return listener(req, res)
+    setImmediate(() => {
+      // Not writable: Node has answered that it is malformed.
+      if (req.socket.writable) listener(req, res)
+    })
   }
 }
 

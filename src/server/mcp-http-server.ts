@@ -1,8 +1,10 @@
 import type { RequestListener } from 'node:http'
 import { join } from 'node:path'
 import { localBase } from '../lib/address.ts'
+import type { OAuthConfig } from '../lib/auth/oauth-config.ts'
 import { type Clock, monotonicClock, systemClock } from '../lib/clock.ts'
 import { type Logger, silentLogger } from '../lib/logger.ts'
+import { ok } from '../lib/result.ts'
 import { type AppParts, createListener, createUpgrades, type HostRoom } from './app.ts'
 import { createFsStore } from './artefacts/fs-store.ts'
 import { defaultArtefactRoot } from './artefacts/helpers.ts'
@@ -11,22 +13,36 @@ import type { ArtefactStore } from './artefacts/store.ts'
 import { type AccessLog, accessLogOn } from './http/access-log.ts'
 import { createArtefactDownload } from './http/artefact-download.ts'
 import type { AuthPolicy } from './http/authentication.ts'
+import { clientMetadata } from './http/client-metadata.ts'
+import type { PublicDocuments } from './http/public-routes.ts'
 import { createRefusalLog, type RefusedRequest } from './http/refusals.ts'
 import { type Listening, listen, stallTimeoutMs } from './listen.ts'
+import type { CaptureBackend } from './capture/backend.ts'
+import { resolveCaptureLimits } from './capture/limits.ts'
+import { noApplication } from './capture/target.ts'
+import { WindowCapture } from './capture/window-capture.ts'
 import type { McpEndpoint } from './mcp/endpoint.ts'
 import { applicationInstructions } from './mcp/identity.ts'
 import { assembleApp, createServerEndpoint } from './mcp-assembly.ts'
 import type { McpHttpConfig } from './mcp-http-config.ts'
 import { type Limits, resolveLimits } from './options.ts'
 import { createArtefactProducer } from './artefacts/producer.ts'
+import type { CaptureSource } from './resources/capture-source.ts'
 import { ResourceRegistry } from './resources/registry.ts'
 
 /** What a host may hand in beside the configuration. */
 export interface McpServices {
   /** Enforced on `/mcp` and `/artefacts`. Default: everyone who reaches the server may read. */
   auth?: AuthPolicy
+  /** Its metadata document is served at `/.well-known/oauth-client-metadata`; enforces nothing. */
+  oauth?: OAuthConfig
   /** Default: no log. */
   log?: Logger
+  /**
+   * Takes pictures of the window of this process, read as `capture://current_window`, for as long as
+   * its probe says that it can. Default: none, and the resource does not exist.
+   */
+  capture?: CaptureBackend
 }
 
 /** What `service-cli serve` adds; not part of the library's face. */
@@ -35,6 +51,10 @@ export interface ServerParts extends McpServices {
   accessLog?: AccessLog
   clock?: Clock
   store?: ArtefactStore
+  /** In place of `capture`; whoever made it closes it. */
+  captureSource?: CaptureSource
+  /** Well-known documents; `baseUrl` is where clients reach the server, once it listens. */
+  documents?: (baseUrl: () => string | null) => PublicDocuments
   /** Makes what answers `/host` and `/host/…`. */
   host?: (context: {
     registry: ResourceRegistry
@@ -56,6 +76,8 @@ export class McpHttpServer {
   /** For durations: setting the time ends no session. */
   readonly #ticks: Clock
   readonly #store: ArtefactStore | null
+  /** Null: not this server's own. */
+  readonly #ownWindow: WindowCapture | null
   readonly #registry: ResourceRegistry
   readonly #host: string
   #endpoint: McpEndpoint | null = null
@@ -75,6 +97,7 @@ export class McpHttpServer {
     this.#host = config.host ?? '127.0.0.1'
     this.#baseUrl = config.publicUrl?.replace(/\/+$/, '') ?? null
     this.#store = this.#openStore()
+    this.#ownWindow = this.#openOwnWindow()
     this.#registry = this.#createRegistry(this.#store)
   }
 
@@ -123,6 +146,7 @@ export class McpHttpServer {
     if (listening === null) endStreams()
     else await listening.stop(endStreams)
     this.#endpoint = null
+    this.#ownWindow?.close()
     this.#registry.close()
     if (this.#parts.store === undefined) await this.#store?.close()
   }
@@ -145,6 +169,7 @@ export class McpHttpServer {
     const config = this.#config
     const registry = this.#registry
     registry.freeze()
+    this.#ownWindow?.aim(ok({ pid: process.pid, title: null }))
     this.#endpoint ??= createServerEndpoint({
       registry,
       resourcesEnabled: config.enableResources ?? true,
@@ -170,8 +195,18 @@ export class McpHttpServer {
       ...(store === null
         ? {}
         : { download: createArtefactDownload({ store, limits: this.#limits, log: this.#log }) }),
+      documents: this.#documents(),
       isReady: () => this.#endpoint !== null,
     }
+  }
+
+  #documents(): PublicDocuments {
+    const { oauth, documents } = this.#parts
+    const baseUrl = () => this.#baseUrl
+    return new Map([
+      ...(oauth === undefined ? [] : clientMetadata(oauth, baseUrl)),
+      ...(documents?.(baseUrl) ?? []),
+    ])
   }
 
   #recordRefusal({ status, reason, peer }: RefusedRequest): void {
@@ -194,9 +229,24 @@ export class McpHttpServer {
     )
   }
 
+  #openOwnWindow(): WindowCapture | null {
+    const { capture } = this.#parts
+    if (capture === undefined || this.#config.enableResources === false) return null
+    return new WindowCapture(
+      {
+        mode: capture.name,
+        backends: [capture],
+        limits: resolveCaptureLimits(),
+        log: this.#log,
+      },
+      noApplication,
+    )
+  }
+
   #createRegistry(store: ArtefactStore | null): ResourceRegistry {
     const limits = this.#limits
-    const parts = { limits, clock: this.#clock, log: this.#log }
+    const capture = this.#parts.captureSource ?? this.#ownWindow ?? undefined
+    const parts = { limits, clock: this.#clock, log: this.#log, capture }
     if (store === null) return new ResourceRegistry({ ...parts, enableArtefactResources: false })
     const downloadUrl = (hex: string) =>
       this.#baseUrl === null ? null : `${this.#baseUrl}/artefacts/sha256/${hex}`

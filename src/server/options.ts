@@ -120,6 +120,8 @@ export interface Limits {
   linkReadMs: number
   /** The application must answer a list within this time. */
   linkListMs: number
+  /** The application must bring a picture of itself within this time. */
+  linkCaptureMs: number
   /** Objects of a scene beyond which the application is advised to truncate. */
   maxSceneObjects: number
   /** The greatest pause between two scenes that the application is asked for. */
@@ -250,6 +252,7 @@ export const defaultLimits: Readonly<Limits> = Object.freeze({
   maxLinkRequests: 8,
   linkReadMs: 5000,
   linkListMs: 2000,
+  linkCaptureMs: 8000,
   maxSceneObjects: 2000,
   maxSceneIntervalMs: 1000,
 

@@ -1,4 +1,10 @@
+import type { CaptureMode } from '../lib/capture-mode.ts'
 import type { Logger } from '../lib/logger.ts'
+import type { Result } from '../lib/result.ts'
+import type { AuthLimits } from './auth/limits.ts'
+import type { AuthSettings } from './auth/settings.ts'
+import type { CaptureBackend, Unavailable } from './capture/backend.ts'
+import type { CaptureLimits } from './capture/limits.ts'
 import type { GatewayLimits } from './gateway/limits.ts'
 import type { AccessLog } from './http/access-log.ts'
 import type { Limits } from './options.ts'
@@ -31,11 +37,34 @@ export interface ServeOptions {
   hostTokenEnv?: string
   /** Compete for the gateway beside it, on this port of the same address. */
   gateway?: { readonly port: number; readonly limits?: Partial<GatewayLimits> }
-  /** Bearer key that clients must present; absent: no key is asked for. Never empty. */
-  apiKey?: string
+  /** Who may use `/mcp` and `/artefacts`, here and at the gateway beside it; absent: everyone. */
+  auth?: AuthSettings
+  /** Which window may be shown, and how it is captured; absent: none. */
+  capture?: ServeCaptureOptions
   log: Logger
   accessLog: AccessLog
   limits?: Partial<Limits>
+  authLimits?: Partial<AuthLimits>
+}
+
+/** Which window may be shown, and how it is captured. */
+export interface ServeCaptureOptions {
+  readonly mode: CaptureMode
+  /** Part of the title of the window that is meant; absent: that of the linked application. */
+  readonly title?: string
+  readonly limits?: Partial<CaptureLimits>
+  /** In place of those of this machine. */
+  readonly backends?: readonly CaptureBackend[]
+}
+
+/** What is known of the window now. */
+export interface ServeCaptureState {
+  /** The names of the backends that can be tried, best first; or why there are none. */
+  readonly state: Result<readonly string[], Unavailable>
+  /** Why nobody can look at windows from outside of the application; null: nothing is known against it. */
+  readonly outside: Unavailable | null
+  /** Resolves when every backend has said once whether it works here. */
+  readonly tried: Promise<void>
 }
 
 /** A started server. */
@@ -47,6 +76,8 @@ export interface ServeHandle {
   /** Where an adapter finds the host token; null when it came from the environment. */
   readonly hostTokenFile: string | null
   readonly instanceId: string
+  /** Whether the window can be captured, and why not; null: it is switched off. */
+  readonly capture: ServeCaptureState | null
   /** Ends streams and connections and removes the instance record, within `stopGraceMs`. */
   stop(): Promise<void>
   /** Settles when the server has stopped, whoever stopped it; rejects when it broke. */

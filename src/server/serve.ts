@@ -2,9 +2,12 @@ import { randomUUID } from 'node:crypto'
 import { rm } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { localBase } from '../lib/address.ts'
-import { systemClock } from '../lib/clock.ts'
+import { monotonicClock, systemClock } from '../lib/clock.ts'
 import { tokenFile } from '../lib/instances/files.ts'
 import type { Logger } from '../lib/logger.ts'
+import { systemTimer } from '../lib/timer.ts'
+import { createAuth } from './auth/create-auth.ts'
+import { resolveAuthLimits } from './auth/limits.ts'
 import { createFsStore } from './artefacts/fs-store.ts'
 import { artefactRootIn } from './artefacts/helpers.ts'
 import type { ArtefactStore } from './artefacts/store.ts'
@@ -15,7 +18,6 @@ import { removeLeftovers } from './host/leftovers.ts'
 import { createHostRoom } from './host/host-room.ts'
 import { presencePatch, PresenceNews } from './host/link/presence.ts'
 import { watchSceneFile } from './host/scene-file.ts'
-import { apiKeyPolicy } from './http/authentication.ts'
 import { McpHttpServer } from './mcp-http-server.ts'
 import type { McpHttpConfig } from './mcp-http-config.ts'
 import { type Limits, resolveLimits } from './options.ts'
@@ -23,6 +25,7 @@ import { openRegistryDir, selectRegistryDir } from './registry-dir.ts'
 import { AuditLog } from './resources/audit-log.ts'
 import type { ResourceRegistry } from './resources/registry.ts'
 import { SessionEventBuffer } from './resources/session-event-buffer.ts'
+import { openServeCapture, type ServeCapture } from './serve-capture.ts'
 import type { ServeHandle, ServeOptions } from './serve-options.ts'
 import { version } from './version.ts'
 
@@ -60,15 +63,27 @@ export async function startServe(
     // Of no weight beside what ended the server.
     await rm(tokenFile(instancesDir, instanceId), { force: true }).catch(() => {})
   })
+  let mcpUrl = `${options.publicUrl?.replace(/\/+$/, '') ?? localBase(options.host, options.port)}/mcp`
+  const auth = await createAuth(options.auth ?? { mode: 'none' }, {
+    mcpUrl: () => mcpUrl,
+    limits: resolveAuthLimits(options.authLimits),
+    ...{ clock: systemClock, ticks: monotonicClock, timer: systemTimer, log },
+  })
+  opened.defer(() => auth.close())
   const audit = new AuditLog({ limits })
   const presences = new PresenceNews(log)
+  // Without resources nobody could ask for the window, so nobody looks at it.
+  const capture = options.resources ? await openCapture(options) : null
+  opened.defer(() => capture?.source.close())
   const server = new McpHttpServer(toConfig(options), {
     log,
     accessLog: options.accessLog,
-    ...(options.apiKey === undefined ? {} : { auth: apiKeyPolicy(options.apiKey) }),
+    auth: auth.policy,
+    documents: () => auth.documents,
     ...(store === null ? {} : { store }),
-    host: ({ registry, onRefused }) =>
-      createHostRoom({
+    ...(capture === null ? {} : { captureSource: capture.source }),
+    host: ({ registry, onRefused }) => {
+      const room = createHostRoom({
         sink: createSink(registry, audit, store, limits),
         registry,
         identity: { name: 'service-cli', version },
@@ -76,8 +91,14 @@ export async function startServe(
         limits,
         log,
         onRefused,
-        onPresence: presence => presences.next(presence),
-      }),
+        onPresence: presence => {
+          presences.next(presence)
+          capture?.follow(presence)
+        },
+      })
+      capture?.link(room.pictures)
+      return room
+    },
   })
   opened.defer(() => server.stop())
   const registry = server.resources()
@@ -85,6 +106,7 @@ export async function startServe(
 
   cancelled.throwIfAborted()
   const { url, port } = await server.start()
+  mcpUrl = url
   const hostUrl = `${localBase(options.host, port)}/host`
   const { dccType, name } = options
   const facts = { instanceId, dccType, name, url, hostUrl, hostTokenFile: token.file, version }
@@ -116,6 +138,7 @@ export async function startServe(
     hostUrl,
     hostTokenFile: token.file,
     instanceId,
+    capture: capture?.source ?? null,
     closed: closed.promise,
     stop() {
       // Side by side: each may take its whole grace time.
@@ -133,15 +156,21 @@ async function startCompanion(
   options: ServeOptions,
   registryDir: string,
 ): Promise<{ stop(): Promise<void> } | null> {
-  const { gateway, host, allowedHosts, allowedOrigins, apiKey, limits, log, accessLog } = options
+  const { gateway, host, allowedHosts, allowedOrigins, auth, authLimits, limits } = options
+  const { log, accessLog } = options
   if (gateway === undefined) return null
   const { joinGateway } = await import('./join-gateway.ts')
   return joinGateway({
     ...{ port: gateway.port, host, allowedHosts, allowedOrigins, registryDir, log, accessLog },
-    ...(apiKey === undefined ? {} : { apiKey }),
+    ...(auth === undefined ? {} : { auth }),
+    ...(authLimits === undefined ? {} : { authLimits }),
     ...(limits === undefined ? {} : { limits }),
     ...(gateway.limits === undefined ? {} : { gatewayLimits: gateway.limits }),
   })
+}
+
+async function openCapture({ capture, log }: ServeOptions): Promise<ServeCapture | null> {
+  return capture === undefined ? null : openServeCapture(capture, log)
 }
 
 function openStore(registryDir: string, limits: Limits, log: Logger): Promise<ArtefactStore> {

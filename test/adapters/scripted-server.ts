@@ -31,6 +31,8 @@ export class Peer {
   readonly request: IncomingMessage
   readonly messages: Message[] = []
   readonly binary: Buffer[] = []
+  /** Types of messages, and `bytes of N`, as they came. */
+  readonly order: string[] = []
   readonly atMs = performance.now()
   /** Types whose messages are answered `ok` at once. */
   readonly answers = new Set<string>(answered)
@@ -40,8 +42,12 @@ export class Peer {
     this.ws = ws
     this.request = request
     ws.on('message', (data: Buffer, isBinary) => {
-      if (isBinary) return void this.binary.push(data)
+      if (isBinary) {
+        this.order.push(`bytes of ${data.length}`)
+        return void this.binary.push(data)
+      }
       const message: Message = JSON.parse(data.toString('utf8'))
+      this.order.push(message.type)
       this.messages.push({ ...message, atMs: performance.now() })
       if (message.id !== undefined && this.answers.has(message.type)) this.ok(message)
       if (message.type === 'bye') ws.close(1000)

@@ -1,7 +1,8 @@
 import { expect } from 'chai'
-import { resolve } from 'node:path'
+import { join, resolve } from 'node:path'
 import { type GatewayFlags, readGatewaySettings } from '../../src/commands/gateway-settings.ts'
 import { readServeSettings } from '../../src/commands/serve-settings.ts'
+import { selectRegistryDir } from '../../src/lib/registry-path.ts'
 import { defaultGatewayLimits } from '../../src/server/gateway/limits.ts'
 
 const defaults: GatewayFlags = {
@@ -12,6 +13,11 @@ const defaults: GatewayFlags = {
   'allow-unauthenticated': false,
 }
 
+const keyed = (key: string) => ({
+  ...{ mode: 'api-key', key },
+  keysFile: join(selectRegistryDir(undefined, {}), 'keys.json'),
+})
+
 describe('readGatewaySettings', () => {
   it('has nothing optional by default', async () => {
     expect(await readGatewaySettings(defaults, {})).to.deep.equal({
@@ -21,8 +27,10 @@ describe('readGatewaySettings', () => {
       allowedOrigins: [],
       standby: true,
       replaceUnresponsive: false,
+      auth: { mode: 'none' },
       limits: {},
       gatewayLimits: {},
+      authLimits: {},
     })
   })
 
@@ -32,8 +40,8 @@ describe('readGatewaySettings', () => {
     [{ catalog: 'c.json' }, {}, { catalog: resolve('c.json') }],
     [{ 'registry-dir': 'a' }, { SERVICE_REGISTRY_DIR: '/b' }, { registryDir: resolve('a') }],
     [{}, { SERVICE_REGISTRY_DIR: '/b' }, { registryDir: '/b' }],
-    [{}, { SERVICE_MCP_API_KEY: 'abc' }, { apiKey: 'abc' }],
-    [{ host: '0.0.0.0' }, { SERVICE_MCP_API_KEY: 'abc' }, { host: '0.0.0.0', apiKey: 'abc' }],
+    [{}, { SERVICE_MCP_API_KEY: 'abc' }, { auth: keyed('abc') }],
+    [{ host: '0.0.0.0' }, { SERVICE_MCP_API_KEY: 'abc' }, { host: '0.0.0.0', auth: keyed('abc') }],
     [{ 'public-url': 'https://g.example' }, {}, { publicUrl: 'https://g.example' }],
     [
       { limit: ['maxSessions=5', 'electionRetryMs=50'] },

@@ -91,7 +91,7 @@ describe('mcp-config', function () {
 
   it('refers to the key when the server asks for one, and never holds it', async () => {
     const apiKey = 'an-api-key-of-thirty-two-characters'
-    await serve({ apiKey })
+    await serve({ auth: { mode: 'api-key', key: apiKey, keysFile: '/none' } })
     const { out, err } = await say('codex', {}, { SERVICE_MCP_API_KEY: apiKey })
     expect(out).to.include('bearer_token_env_var = "SERVICE_MCP_API_KEY"')
     expect(out + err).not.to.include(apiKey)

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { type ServeFlags, readServeSettings } from '../../src/commands/serve-settings.ts'
 import { ServiceError } from '../../src/lib/errors.ts'
+import { selectRegistryDir } from '../../src/lib/registry-path.ts'
 
 const defaults: ServeFlags = {
   port: 8765,
@@ -13,6 +14,11 @@ const defaults: ServeFlags = {
   resources: true,
   'allow-unauthenticated': false,
 }
+
+const keyed = (key: string) => ({
+  ...{ mode: 'api-key', key },
+  keysFile: join(selectRegistryDir(undefined, {}), 'keys.json'),
+})
 
 describe('readServeSettings', () => {
   it('has nothing optional by default', async () => {
@@ -24,7 +30,9 @@ describe('readServeSettings', () => {
       dccType: 'unknown',
       artefacts: true,
       resources: true,
+      auth: { mode: 'none' },
       limits: {},
+      authLimits: {},
     })
   })
 
@@ -49,11 +57,18 @@ describe('readServeSettings', () => {
     [{ 'host-token-file': 't' }, {}, { hostTokenFile: resolve('t') }],
     [{}, { SERVICE_REGISTRY_DIR: '' }, {}],
     [{}, { SERVICE_HOST_TOKEN: 'abc' }, { hostTokenEnv: 'abc' }],
-    [{}, { SERVICE_MCP_API_KEY: 'abc' }, { apiKey: 'abc' }],
+    [{}, { SERVICE_MCP_API_KEY: 'abc' }, { auth: keyed('abc') }],
     [{}, { SERVICE_MCP_API_KEY: '' }, {}],
     [{ limit: ['maxSessions=5', 'pageSize=10'] }, {}, { limits: { maxSessions: 5, pageSize: 10 } }],
-    [{ host: '0.0.0.0' }, { SERVICE_MCP_API_KEY: 'abc' }, { host: '0.0.0.0', apiKey: 'abc' }],
+    [{ host: '0.0.0.0' }, { SERVICE_MCP_API_KEY: 'abc' }, { host: '0.0.0.0', auth: keyed('abc') }],
     [{ host: '0.0.0.0', 'allow-unauthenticated': true }, {}, { host: '0.0.0.0' }],
+    [{ capture: 'auto' }, {}, { capture: { mode: 'auto', limits: {} } }],
+    [{ capture: 'off' }, {}, {}],
+    [
+      { capture: 'x11', 'capture-title': 'shot 010', limit: ['maxCaptureWidth=1920'] },
+      {},
+      { capture: { mode: 'x11', title: 'shot 010', limits: { maxCaptureWidth: 1920 } } },
+    ],
   ]
   for (const [flags, env, expected] of accepted) {
     it(`reads ${JSON.stringify({ ...flags, ...env })}`, async () => {
@@ -80,6 +95,11 @@ describe('readServeSettings', () => {
     [{ 'allowed-origin': ['null'] }, {}, '--allowed-origin null'],
     [{ 'dcc-type': 'Big App' }, {}, '--dcc-type Big App'],
     [{ name: 'a\nb' }, {}, '--name'],
+    [{ capture: 'off', 'capture-title': 'a' }, {}, '--capture-title is not for --capture off'],
+    [{ capture: 'host', 'capture-title': 'a' }, {}, '--capture-title is not for --capture host'],
+    [{ capture: 'auto', 'capture-title': '' }, {}, '--capture-title must be'],
+    [{ capture: 'off', limit: ['captureMs=5'] }, {}, '--limit captureMs is not for --capture off'],
+    [{ capture: 'auto', limit: ['captureMs=0'] }, {}, '--limit captureMs=0'],
     [{ 'scene-file': '' }, {}, '--scene-file is empty'],
     [{ limit: ['maxSesions=5'] }, {}, 'no limit "maxSesions"'],
     [{ limit: ['toString=5'] }, {}, 'no limit "toString"'],
@@ -115,6 +135,6 @@ describe('readServeSettings', () => {
     const env = { SERVICE_MCP_API_KEY: 'from-variable' }
     const settings = await readServeSettings({ ...defaults, 'api-key-file': file }, env)
     await rm(folder, { recursive: true })
-    expect(settings.apiKey).to.equal('from-file')
+    expect(settings.auth).to.deep.equal(keyed('from-file'))
   })
 })

@@ -16,18 +16,6 @@ export const later: readonly LaterFact[] = [
     ],
   },
   {
-    section: 'CimdDocument',
-    facts: ['GET /.well-known/oauth-client-metadata serves it'],
-  },
-  {
-    section: 'Built-in resources: capture',
-    facts: [
-      'capture://current_window is a PNG as base64 blob, listed where a backend exists',
-      'a failing capture backend is -32603',
-      'the template capture://current_window{?max_width}',
-    ],
-  },
-  {
     section: 'Decisions: stateless revision 2026-07-28',
     facts: [
       'unknown scheme or URI, and disabled backends, are -32602 with data.uri',

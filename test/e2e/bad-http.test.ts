@@ -159,6 +159,14 @@ describe('bad HTTP to the real program', () => {
     raw.write(ping)
     expect((await raw.answers(2))[1]?.status).to.equal(200)
     raw.close()
+    const upload = await RawSocket.open(serve.port)
+    const asking = ['Content-Length: 5', 'Expect: 100-continue']
+    const host = `Authorization: Bearer ${serve.token}`
+    upload.write(post([...asking, host], '', '/host/v1/scene'))
+    expect((await upload.answers(1))[0]?.status).to.equal(100)
+    upload.write('null\n')
+    expect((await upload.answers(2))[1]?.status).to.equal(200)
+    upload.close()
     const other = await exchange(serve.port, post([length, 'Expect: tea']))
     expect(other?.status).to.equal(417)
   })

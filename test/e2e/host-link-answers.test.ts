@@ -3,7 +3,7 @@ import { LinkClient } from '../helpers/link.ts'
 import { RawSession, rpc } from '../helpers/mcp.ts'
 import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
 import { expectHealthy, failureOf } from './host-link-health.ts'
-import { until } from './until.ts'
+import { exchange, RawSocket, requestText } from './raw-socket.ts'
 
 const MiB = 1024 * 1024
 /** Long enough for a hundred connections on a machine at work. */
@@ -139,19 +139,29 @@ describe('answers of an application over the live link', () => {
       await asked.promise
       return contentsOf(uri, 'shared')
     }
-    const body = rpc('resources/read', { uri: 'app://one' })
-    // Not over the connections that are shared: each reader waits on one of its own.
-    const readers = Array.from({ length: 100 }, async () => {
-      const response = await fetch(session.url, { method: 'POST', headers: session.headers, body })
-      const { result } = (await response.json()) as any
-      return result.contents[0].text
-    })
-    const sockets = () => serve.openFiles().filter(path => path.startsWith('socket:')).length
-    await until(() => sockets() > 100, 'a hundred connections')
-    await session.call('ping')
-    await app.until(() => app.ofType('read').length > 0, 'the question')
-    asked.resolve()
-    expect(new Set(await Promise.all(readers))).to.deep.equal(new Set(['shared']))
+    const lines = Object.entries(session.headers).map(([name, value]) => `${name}: ${value}`)
+    const head = ['POST /mcp HTTP/1.1', 'Host: localhost', ...lines]
+    const post = (body: string) => requestText([...head, `Content-Length: ${body.length}`], body)
+    const request = post(rpc('resources/read', { uri: 'app://one' }))
+    const readers = await Promise.all(Array.from({ length: 100 }, () => RawSocket.open(serve.port)))
+    try {
+      await Promise.all(
+        readers.map(({ socket }) => new Promise(resolve => socket.write(request, resolve))),
+      )
+      // All of them lie before the server. It takes connections, and what came over them, in turn:
+      // when it has answered one that was opened after them, it knows what they ask.
+      for (let round = 0; round < 2; round++) {
+        expect((await exchange(serve.port, post(rpc('ping'))))?.status).to.equal(200)
+      }
+      expect(readers.map(({ received }) => received).join('')).to.equal('')
+      asked.resolve()
+      for (const reader of readers) {
+        const [answer] = await reader.answers(1)
+        expect(JSON.parse(answer?.body ?? '').result.contents[0].text).to.equal('shared')
+      }
+    } finally {
+      for (const reader of readers) reader.close()
+    }
     expect(app.ofType('read')).to.have.lengthOf(1)
   })
 

@@ -6,6 +6,9 @@ import { expectHealthy, failureOf } from './host-link-health.ts'
 import { until } from './until.ts'
 
 const listChanged = 'notifications/resources/list_changed'
+/** Long enough for what has to happen within them on a machine at work. */
+const graceMs = 1500
+const listMs = 2000
 
 describe('schemes of an application over the live link', () => {
   let serve: ServeProcess
@@ -16,8 +19,8 @@ describe('schemes of an application over the live link', () => {
   before(async () => {
     const limits = [
       'listChangedIntervalMs=20',
-      'linkGraceMs=300',
-      'linkListMs=300',
+      `linkGraceMs=${graceMs}`,
+      `linkListMs=${listMs}`,
       'linkReadMs=500',
     ]
     serve = await startServeProcess({ flags: limits.map(limit => `--limit=${limit}`) })
@@ -90,7 +93,7 @@ describe('schemes of an application over the live link', () => {
     }
     await app.done({ type: 'producer.list_changed', scheme: 'app' })
     await app.until(() => app.ofType('list').length > 0, 'the question')
-    expect(app.ofType('list')[0]).to.include({ scheme: 'app', deadline_ms: 300 })
+    expect(app.ofType('list')[0]).to.include({ scheme: 'app', deadline_ms: listMs })
     expect(await listed()).to.deep.equal(['app://Cube'])
     await expectChange(async () => asked.resolve())
     expect(await listed()).to.deep.equal(['app://Plane'])
@@ -149,7 +152,7 @@ describe('schemes of an application over the live link', () => {
     await register('Cube')
     expect(await listed()).to.deep.equal(['app://Cube'])
     expect(await failureOf(session, 'app://Cube')).to.equal(null)
-    await new Promise(resolve => setTimeout(resolve, 500))
+    await new Promise(resolve => setTimeout(resolve, graceMs + 200))
     expect(await listed(), 'the grace time is over').to.deep.equal(['app://Cube'])
   })
 

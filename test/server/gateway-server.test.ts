@@ -19,6 +19,7 @@ import { writeInstance } from '../helpers/instance-files.ts'
 import { ask, RawSession } from '../helpers/mcp.ts'
 
 const residentPath = '/gateway/v1/resident'
+const keyed = { mode: 'api-key', key: 'the-key-of-clients', keysFile: '/none/keys.json' } as const
 
 describe('startGateway', () => {
   let registryDir: string
@@ -106,7 +107,7 @@ describe('startGateway', () => {
   it('is asked who it is without a key, by no page, and without a line in the log', async () => {
     const entries: AccessEntry[] = []
     const accessLog = (entry: AccessEntry) => void entries.push(entry)
-    const gateway = await start({ apiKey: 'the-key-of-clients', accessLog })
+    const gateway = await start({ auth: keyed, accessLog })
     const url = `${baseOf(gateway)}${residentPath}`
     expect((await ask(url)).status).to.equal(200)
     expect((await ask(url, { method: 'POST' })).status).to.equal(405)
@@ -271,7 +272,7 @@ describe('startGateway', () => {
 
     it('asks for the key of the server', async () => {
       const port = await freePort()
-      await serve({ gateway: { port }, apiKey: 'the-key-of-clients' })
+      await serve({ gateway: { port }, auth: keyed })
       const url = `http://127.0.0.1:${port}/mcp`
       await until(() => isReady(url), 'the gateway listens')
       expect((await ask(url, { method: 'POST' })).status).to.equal(401)

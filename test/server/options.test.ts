@@ -2,6 +2,8 @@ import { readFileSync } from 'node:fs'
 import { expect } from 'chai'
 import { readServeSettings, type ServeFlags } from '../../src/commands/serve-settings.ts'
 import { defaultAccountLimits } from '../../src/server/accounts/limits.ts'
+import { defaultAuthLimits } from '../../src/server/auth/limits.ts'
+import { defaultCaptureLimits } from '../../src/server/capture/limits.ts'
 import { defaultGatewayLimits, resolveGatewayLimits } from '../../src/server/gateway/limits.ts'
 import { McpHttpServer } from '../../src/server/mcp-http-server.ts'
 import { defaultLimits, type Limits, resolveLimits } from '../../src/server/options.ts'
@@ -19,8 +21,14 @@ const units: Readonly<Record<string, number>> = {
   days: 86_400_000,
 }
 
-/** Of every server, of the registry, of the gateway: no name is in two of them. */
-const kinds = [defaultLimits, defaultAccountLimits, defaultGatewayLimits]
+/** Of every server, of the registry, of the gateway …: no name is in two of them. */
+const kinds = [
+  defaultLimits,
+  defaultAccountLimits,
+  defaultAuthLimits,
+  defaultCaptureLimits,
+  defaultGatewayLimits,
+]
 const all: Readonly<Record<string, number>> = Object.assign({}, ...kinds)
 
 /** Name → what the document says: `| \`name\` | 8 MiB | … |`. */

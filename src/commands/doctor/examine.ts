@@ -5,6 +5,7 @@ import { ApiKeyConfig } from '../../lib/auth/api-key-config.ts'
 import { configPath } from '../../lib/config/paths.ts'
 import { selectRegistryDir } from '../../lib/registry-path.ts'
 import { checkAdapterFiles, findProgram, judgeBlender } from './check-adapters.ts'
+import { lookAtCapture } from './check-capture.ts'
 import { checkEnvironment } from './check-environment.ts'
 import { lookAtGateways } from './check-gateway.ts'
 import { judgeFaults, judgeInstances } from './check-instances.ts'
@@ -67,6 +68,7 @@ async function findAll(registryDir: string, env: NodeJS.ProcessEnv): Promise<Fin
       ...ports,
       lookAtGateways(registryDir),
       checkOwnPush(startThrowAway),
+      lookAtCapture(env),
       checkAdapterFiles(),
       judgeBlender({ program, connected }),
     ])

@@ -36,7 +36,7 @@ export async function runServeStdio(
   const place = createPlace(settings, stdio, env)
   try {
     await place.open()
-    const key = serve.apiKey === undefined ? null : new Secret(serve.apiKey)
+    const key = keyOf(serve)
     const bridged = stdio.bridge({ locate: place.locate, key, limits, env })
     await Promise.race([bridged, place.broken])
   } catch (error) {
@@ -47,6 +47,11 @@ export async function runServeStdio(
     await stdio.close()
   }
   stdio.leave()
+}
+
+/** What a server that asks for a key is given: the one of the configuration. */
+function keyOf({ auth }: ServeSettings): Secret | null {
+  return auth?.mode === 'api-key' && auth.key !== undefined ? new Secret(auth.key) : null
 }
 
 function createPlace(

@@ -1,3 +1,4 @@
+import { type CaptureFacts, captureLines } from './capture-lines.ts'
 import { clientLines } from './client-lines.ts'
 import { printable } from './log-format.ts'
 
@@ -11,6 +12,8 @@ export interface BannerFacts {
   readonly keyed: boolean
   /** Only this machine can reach it. */
   readonly loopback: boolean
+  /** Null: window capture is off. */
+  readonly capture: CaptureFacts | null
   readonly colour: boolean
 }
 
@@ -27,7 +30,8 @@ export function renderBanner(facts: BannerFacts): string {
     `${bold('Host link')}     ${facts.hostUrl}`,
     `${bold('Host token')}    ${facts.hostTokenFile ?? 'from SERVICE_HOST_TOKEN'}`,
     `${bold('Checked')}       Host and Origin, the host token${facts.keyed ? ', the API key' : ''}`,
-    ...(facts.keyed ? [] : openNotice(facts.loopback).map(warn)),
+    `${bold('Window')}        ${captureLines(facts.capture, 14).join(`\n${' '.repeat(14)}`)}`,
+    ...(facts.keyed ? [] : openNotice(facts.loopback, facts.capture !== null).map(warn)),
     '',
     bold('Connect a client'),
     ...clientLines({ ...facts, name: 'service-cli' }),
@@ -45,12 +49,12 @@ export function renderBanner(facts: BannerFacts): string {
   return lines.map(line => `${line}\n`).join('')
 }
 
-function openNotice(loopback: boolean): string[] {
+function openNotice(loopback: boolean, window: boolean): string[] {
   const who = loopback ? 'every account of this machine' : 'everyone who can reach this address'
   return [
     `  No API key is set: ${who} can read the scene,`,
-    '  the audit log, events and artefacts. To ask for one, start with',
-    '  SERVICE_MCP_API_KEY set, or with --api-key-file FILE.',
+    `  the audit log, events and artefacts${window ? ', and can see the window' : ''}.`,
+    '  To ask for one, start with SERVICE_MCP_API_KEY set, or --api-key-file FILE.',
   ]
 }
 

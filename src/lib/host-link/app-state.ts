@@ -1,7 +1,7 @@
 import { type Feed, Pump } from './feed.ts'
 import { messageText } from './json-text.ts'
 import type { Link } from './link.ts'
-import type { AppIdentity, DocumentState, Mode } from './wire.ts'
+import type { AppIdentity, DocumentState, Mode, PictureOffer } from './wire.ts'
 import { protocolVersion } from './wire.ts'
 
 /** Who the application is. */
@@ -36,6 +36,7 @@ export class AppState implements Feed {
   readonly #pump = new Pump(link => this.#turn(link))
   #document: DocumentState | null
   #mode: Mode
+  #pictures: PictureOffer = { targets: [] }
   #busy: string | null = null
   #changed = false
   #busyChanged = false
@@ -75,6 +76,12 @@ export class AppState implements Feed {
     this.#pump.wake()
   }
 
+  setPictures(pictures: PictureOffer): void {
+    this.#pictures = pictures
+    this.#changed = true
+    this.#pump.wake()
+  }
+
   setBusy(busy: string | null): void {
     if (busy !== null && !nameForm.test(busy)) {
       throw new TypeError('busy must be null or have 1 to 255 characters, none a control character')
@@ -96,12 +103,16 @@ export class AppState implements Feed {
       ...(app.displayName === undefined ? {} : { display_name: app.displayName }),
     }
     this.#changed = false
+    const { targets, denied } = this.#pictures
+    const offers = targets.length > 0 || denied === true
     return messageText('hello', {
       protocol: JSON.stringify([protocolVersion]),
       client: JSON.stringify({ name: 'service-cli/host-client', version: clientVersion }),
       app: JSON.stringify(identity),
       instance_id: JSON.stringify(instanceId),
       document: JSON.stringify(this.#document),
+      // A server takes silence for no offer.
+      capture: offers ? JSON.stringify(this.#pictures) : undefined,
     })
   }
 
@@ -116,7 +127,9 @@ export class AppState implements Feed {
       this.#changed = false
       const document = JSON.stringify(this.#document)
       // A refusal is impossible after the checks above; a lost link says hello anew.
-      await link.ask('app.update', { document, mode: JSON.stringify(this.#mode) })
+      const mode = JSON.stringify(this.#mode)
+      const capture = JSON.stringify(this.#pictures)
+      await link.ask('app.update', { document, mode, capture })
     }
     if (this.#busyChanged) {
       this.#busyChanged = false

@@ -45,6 +45,18 @@ export class HostBusy extends HostLinkError {
   }
 }
 
+/** Why there is no picture, by the words of the protocol. */
+export type PictureRefusal = 'minimised' | 'no_window' | 'blank' | 'permission'
+
+/** Throw it in a handler of `provideCapture` when there is no picture to be had. */
+export class PictureUnavailable extends HostLinkError {
+  override readonly name = 'PictureUnavailable'
+
+  constructor(reason: PictureRefusal, message: string = reason) {
+    super(reason, message)
+  }
+}
+
 /** What a reader learns of an error that a producer threw. */
 export interface AnswerFailure {
   readonly code: LinkErrorCode
@@ -52,7 +64,11 @@ export interface AnswerFailure {
   readonly retryable: boolean
 }
 
-const told: readonly string[] = ['not_found', 'busy', 'invalid', 'unsupported', 'limit']
+const pictureCodes: readonly string[] = ['minimised', 'no_window', 'blank', 'permission']
+const told: readonly string[] = [
+  ...['not_found', 'busy', 'invalid', 'unsupported', 'limit'],
+  ...pictureCodes,
+]
 
 /** Anything unforeseen is `internal` without its message: that may hold what is nobody's business. */
 export function answerFailure(error: unknown): AnswerFailure {

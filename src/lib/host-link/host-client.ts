@@ -21,6 +21,7 @@ import { startHeartbeat } from './heartbeat.ts'
 import { explicitAddress } from './host-address.ts'
 import { messageText } from './json-text.ts'
 import type { AskFailure, Link, ServerWord } from './link.ts'
+import { type PictureHandler, type PictureOptions, Pictures } from './pictures.ts'
 import { type HostProducer, Producers } from './producers.ts'
 import { Questions } from './questions.ts'
 import { SceneFeed } from './scene-feed.ts'
@@ -28,35 +29,8 @@ import { StatusWatch, type WaitOptions } from './status-watch.ts'
 import { type PutArtefact, Uploads } from './uploads.ts'
 import type { DocumentState, LinkAuditRecord, LinkEvent, Mode } from './wire.ts'
 
-export type { HostApp } from './app-state.ts'
-export type { ArtefactInput } from './artefact-source.ts'
-export { type ClientLimits, defaultClientLimits } from './client-limits.ts'
-export type { HostState, HostStatus } from './connection.ts'
-export type {
-  HostClientOptions,
-  HostClientServices,
-  ProducerHandle,
-} from './host-client-options.ts'
-export { HostBusy, HostLinkError, type HostLinkErrorCode, ResourceNotFound } from './errors.ts'
-export type { EventBufferOptions } from './event-feed.ts'
-export { findServe, type FindServeOptions } from './find-serve.ts'
-export type { HostAddress } from './host-address.ts'
-export type { HostContent, HostProducer } from './producers.ts'
-export type { WaitOptions } from './status-watch.ts'
-export type { ArtefactFacts } from './artefact-facts.ts'
-export type { PutArtefact } from './uploads.ts'
-export type {
-  DocumentState,
-  LinkAnnotations,
-  LinkAuditRecord,
-  LinkDescriptor,
-  LinkEvent,
-  LinkIcon,
-  LinkTemplate,
-  Mode,
-} from './wire.ts'
-export type { Logger } from '../logger.ts'
-export { Secret } from '../secret.ts'
+// What else a program needs that has a client.
+export * from './host-client-exports.ts'
 
 /**
  * The application's end of the live link (docs/host-link.md). Everything that is told before a
@@ -75,6 +49,7 @@ export class HostClient {
   readonly #audit: AuditFeed
   readonly #events: EventFeed
   readonly #producers: Producers
+  readonly #pictures = new Pictures()
   readonly #questions: Questions
   readonly #uploads: Uploads
   readonly #connection: Connection
@@ -123,14 +98,15 @@ export class HostClient {
       log,
       refused: (scheme, failure) => report(`the producer of ${scheme}`)(failure),
     })
-    this.#questions = new Questions({ find: scheme => this.#producers.find(scheme), timer, log })
+    const find = (scheme: string) => this.#producers.find(scheme)
+    this.#questions = new Questions({ find, pictures: this.#pictures, timer, log })
     this.#uploads = new Uploads(limits, () => this.#connection.link)
     this.#watch = new StatusWatch({ log, timer, onStatus: options.onStatus })
-    const find = async (known: string | null) =>
+    const findAddress = async (known: string | null) =>
       address ??
       findServe({ dccType: app.dccType, registryDir, env, log, known: known ?? undefined })
     this.#connection = new Connection({
-      ...{ limits, timer, clock, random, log, find },
+      ...{ limits, timer, clock, random, log, find: findAddress },
       hello: () => this.#app.hello(),
       welcomed: link => this.#welcomed(link),
       heard: (message, link) => this.#heard(message, link),
@@ -234,6 +210,24 @@ export class HostClient {
   }
 
   /**
+   * Offers pictures of the application, which the server asks for when `capture://current_window`
+   * is read; returns what withdraws the offer. Throws `TypeError` when there is an offer already.
+   */
+  provideCapture(handler: PictureHandler, options: PictureOptions = {}): () => void {
+    this.#pictures.provide(handler, options)
+    this.#app.setPictures(this.#pictures.offer)
+    return () => {
+      if (this.#pictures.withdraw(handler)) this.#app.setPictures(this.#pictures.offer)
+    }
+  }
+
+  /** With true the server shows no picture of the application, not even one taken from outside. */
+  denyCapture(denied: boolean): void {
+    this.#pictures.deny(denied)
+    this.#app.setPictures(this.#pictures.offer)
+  }
+
+  /**
    * Sends bytes, a file (its path) or a stream of known `size` to the server's store, no faster
    * than the server takes them. Rejects with a `HostLinkError` (`disconnected` when no server is
    * connected or the link is lost on the way, `stopped` by `signal`, else the server's reason),
@@ -259,6 +253,7 @@ export class HostClient {
     switch (message.type) {
       case 'read':
       case 'list':
+      case 'capture':
         return void this.#questions.answer(link, message)
       case 'cancel':
         return this.#questions.cancel(message.id)

@@ -4,20 +4,24 @@ import type { Timer } from '../timer.ts'
 import { HostBusy, ResourceNotFound, answerFailure } from './errors.ts'
 import { errorText, jsonText, messageText } from './json-text.ts'
 import type { Link, ServerWord } from './link.ts'
+import type { Pictures } from './pictures.ts'
 import type { HostContent, HostProducer } from './producers.ts'
 
 export interface QuestionsParts {
   readonly find: (scheme: string) => HostProducer | undefined
+  readonly pictures: Pick<Pictures, 'take'>
   readonly timer: Timer
   readonly log: Logger
 }
 
-type Question = Extract<ServerWord, { type: 'read' | 'list' }>
+type Question = Extract<ServerWord, { type: 'read' | 'list' | 'capture' }>
+/** Of one answer, sent one right behind the other. */
+type Frames = readonly (string | Uint8Array)[]
 
 /** Answers given up by the server may still run: so many times `max_in_flight` in all. */
 const runningFactor = 4
 
-/** What the server asks of the producers. Every question is answered once, or given up by it. */
+/** What the server asks of the application. Every question is answered once, or given up by it. */
 export class Questions {
   readonly #parts: QuestionsParts
   readonly #open = new Map<string, AbortController>()
@@ -41,39 +45,54 @@ export class Questions {
     this.#open.get(id)?.abort()
     this.#open.set(id, given)
     this.#running++
-    const text = await this.#answerText(link, question, given.signal)
+    const frames = await this.#answerFrames(link, question, given.signal)
     this.#running--
     cancelTimer()
     link.signal.removeEventListener('abort', giveUp)
     if (this.#open.get(id) === given) this.#open.delete(id)
     if (given.signal.aborted) return
     await link.drained()
-    link.send(text)
+    for (const frame of frames) link.send(frame)
   }
 
-  async #answerText(link: Link, question: Question, signal: AbortSignal): Promise<string> {
+  async #answerFrames(link: Link, question: Question, signal: AbortSignal): Promise<Frames> {
     const { id } = question
     try {
+      if (question.type === 'capture') return await this.#pictureFrames(question, signal)
       const message = messageText('ok', {
         id: JSON.stringify(id),
         ...(await this.#answerMembers(link, question, signal)),
       })
       const most = link.limits.max_message_bytes
-      if (Buffer.byteLength(message) <= most) return message
+      if (Buffer.byteLength(message) <= most) return [message]
       const said = `the answer has more than the ${most} bytes of one message`
-      return errorText(id, { code: 'limit', message: said, retryable: false })
+      return [errorText(id, { code: 'limit', message: said, retryable: false })]
     } catch (error) {
       const failure = answerFailure(error)
       if (failure.code === 'internal' && !signal.aborted) {
-        this.#parts.log.warn({ err: error }, 'a producer failed to answer')
+        this.#parts.log.warn({ err: error }, 'a question of the server could not be answered')
       }
-      return errorText(id, failure)
+      return [errorText(id, failure)]
     }
+  }
+
+  async #pictureFrames(
+    question: Extract<Question, { type: 'capture' }>,
+    signal: AbortSignal,
+  ): Promise<Frames> {
+    const { id, target, max_width: maxWidth, max_bytes: maxBytes } = question
+    const { png, window } = await this.#parts.pictures.take({ target, maxWidth, maxBytes, signal })
+    const answer = messageText('ok', {
+      id: JSON.stringify(id),
+      png_bytes: String(png.length),
+      window: window === undefined ? undefined : jsonText(window, 'the window of the picture'),
+    })
+    return [answer, png]
   }
 
   async #answerMembers(
     link: Link,
-    question: Question,
+    question: Exclude<Question, { type: 'capture' }>,
     signal: AbortSignal,
   ): Promise<Record<string, string>> {
     if (this.#running > link.limits.max_in_flight * runningFactor) {

@@ -1,7 +1,7 @@
 import { escapePointer } from '../json-pointer.ts'
 import { type JsonObject, isJsonObject, parseJson } from '../json.ts'
 import { type Result, fail, ok } from '../result.ts'
-import { type LinkErrorCode, linkErrorCodes, type ServerMessage } from './wire.ts'
+import { type LinkErrorCode, linkErrorCodes, pictureTargets, type ServerMessage } from './wire.ts'
 
 /** An answer of the server; the further members of an `ok` depend on what was asked. */
 export type ServerReply =
@@ -58,6 +58,8 @@ const whole =
     Number.isSafeInteger(value) && Number(value) >= least && Number(value) <= most
       ? null
       : `must be a whole number from ${least} to ${most}`
+const target: Check = value =>
+  pictureTargets.some(each => each === value) ? null : `must be ${pictureTargets.join(' or ')}`
 const wholeOrNull: Check = value => (value === null ? null : whole(0)(value))
 
 /** `heartbeat_ms` of less than 100 would only be a flood. */
@@ -87,6 +89,15 @@ const shapes: Readonly<Record<string, Shape>> = {
   welcome,
   read: { required: { id: idText, uri: text, deadline_ms: whole(0, maxMs) } },
   list: { required: { id: idText, scheme: text, deadline_ms: whole(0, maxMs) } },
+  capture: {
+    required: {
+      id: idText,
+      target,
+      max_width: whole(1),
+      max_bytes: whole(1),
+      deadline_ms: whole(0, maxMs),
+    },
+  },
   cancel: { required: { id: idText } },
   throttle: { required: { scene_min_interval_ms: whole(0, maxMs) } },
   shutdown: { required: { reason: text }, optional: { reconnect_after_ms: whole(0, maxMs) } },

@@ -31,11 +31,35 @@ export const linkErrorCodes = [
   'mismatch',
   'internal',
   'host_taken',
+  // Of pictures alone.
+  'minimised',
+  'no_window',
+  'blank',
+  'permission',
 ] as const
 
 export type LinkErrorCode = (typeof linkErrorCodes)[number]
 
 export type Mode = 'gui' | 'background'
+
+/** What a picture may show: the whole window, or the view of the scene alone. */
+export const pictureTargets = ['window', 'viewport'] as const
+
+export type PictureTarget = (typeof pictureTargets)[number]
+
+/** Pictures that the application takes of itself when it is asked. */
+export interface PictureOffer {
+  readonly targets: readonly PictureTarget[]
+  /** The person at the application wants no pictures of it, not even ones taken from outside. */
+  readonly denied?: boolean
+}
+
+/** Beside an `ok` to `capture`: the picture is the next frame, a binary one of so many bytes. */
+export interface PictureFacts {
+  readonly png_bytes: number
+  /** Of the window, when the application knows it. */
+  readonly window?: { readonly title?: string; readonly width: number; readonly height: number }
+}
 
 /** What is open in the application. */
 export interface DocumentState {
@@ -59,6 +83,7 @@ export interface Hello {
   readonly app: AppIdentity
   readonly instance_id: string
   readonly document?: DocumentState | null
+  readonly capture?: PictureOffer
 }
 
 export interface LinkLimits {
@@ -158,7 +183,12 @@ export interface LinkEvent {
 export type AppMessage =
   | Hello
   | { readonly type: 'scene.set'; readonly scene: object | null }
-  | { readonly type: 'app.update'; readonly document?: DocumentState | null; readonly mode?: Mode }
+  | {
+      readonly type: 'app.update'
+      readonly document?: DocumentState | null
+      readonly mode?: Mode
+      readonly capture?: PictureOffer
+    }
   | { readonly type: 'audit.record'; readonly records: readonly LinkAuditRecord[] }
   | {
       readonly type: 'events.open'
@@ -224,6 +254,14 @@ export type ServerMessage =
       readonly type: 'list'
       readonly id: string
       readonly scheme: string
+      readonly deadline_ms: number
+    }
+  | {
+      readonly type: 'capture'
+      readonly id: string
+      readonly target: PictureTarget
+      readonly max_width: number
+      readonly max_bytes: number
       readonly deadline_ms: number
     }
   | { readonly type: 'cancel'; readonly id: string }

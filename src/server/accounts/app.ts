@@ -37,6 +37,7 @@ export interface RegistryAppParts {
 
 const slugOfRefusal: Record<Refusal['reason'], ProblemSlug> = {
   duplicate_header: 'malformed-request',
+  encoding_unknown: 'malformed-request',
   target_malformed: 'malformed-request',
   host_missing: 'malformed-request',
   host_malformed: 'malformed-request',

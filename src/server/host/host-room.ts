@@ -45,5 +45,6 @@ export function createHostRoom(deps: HostRoomDeps) {
     wantsUpgrade: wantsLink,
     upgrade: (req: IncomingMessage, socket: Socket, head: Buffer) => upgrade(req, socket, head),
     close: () => link.close(),
+    pictures: link.pictures,
   }
 }

@@ -9,25 +9,69 @@ export interface Caller {
   readonly peer: string
 }
 
+/** A request that is let in. */
+export interface AuthAccepted {
+  readonly ok: true
+  /** Sessions are bound to it. */
+  readonly principal: string
+  /** False: reading only. What changes something is refused with 403. Default true. */
+  readonly mayWrite?: boolean
+  /** Milliseconds since the epoch; streams that are open then are ended. Absent: never. */
+  readonly expiresAtMs?: number
+}
+
+/** Why a request is refused. */
+export interface AuthRefused {
+  readonly ok: false
+  readonly status: 401 | 403 | 429 | 503
+  /** RFC 6750 error code, absent when no credentials were sent at all. */
+  readonly error?:
+    'invalid_token' | 'insufficient_scope' | 'invalid_request' | 'temporarily_unavailable'
+  readonly description: string
+  /** All scopes that the request needs, with a space between them. */
+  readonly scope?: string
+  /** Where the metadata of the protected resource are (RFC 9728). */
+  readonly resourceMetadata?: string
+  /** With 429 and 503. */
+  readonly retryAfterSeconds?: number
+}
+
 /** Who a request comes from, or why it is refused. */
-export type AuthOutcome =
-  | { readonly ok: true; readonly principal: string }
-  | {
-      readonly ok: false
-      readonly status: 401 | 403
-      /** RFC 6750 error code, absent when no credentials were sent at all. */
-      readonly error?: 'invalid_token' | 'insufficient_scope' | 'invalid_request'
-      readonly description: string
-    }
+export type AuthOutcome = AuthAccepted | AuthRefused
 
 /** Decides on every request to `/mcp` and `/artefacts`. Must not throw. */
 export interface AuthPolicy {
   authenticate(caller: Caller): AuthOutcome | Promise<AuthOutcome>
+  /**
+   * The refusal of a request that would change something, of a caller who may only read. Default:
+   * 403 `insufficient_scope`, naming the scope `write`.
+   */
+  refuseWrite?(): AuthRefused
+  /**
+   * Calls back with each principal whose access ended before its time; what it has open is cut
+   * then. Returns the way to stop listening.
+   */
+  onRevoked?(listener: (principal: string) => void): () => void
 }
+
+/** The scopes of a key: whoever may write may also read. */
+export const readScope = 'read'
+export const writeScope = 'write'
 
 /** Everyone who reaches the server may read: the policy of a loopback server without a key. */
 export const openPolicy: AuthPolicy = {
-  authenticate: () => ({ ok: true, principal: 'anonymous' }),
+  authenticate: () => ({ ok: true, principal: 'anonymous', mayWrite: true }),
+}
+
+/** Where a policy says nothing else. */
+export function writeRefused(): AuthRefused {
+  return {
+    ok: false,
+    status: 403,
+    error: 'insufficient_scope',
+    description: 'this key may read, and this request would change something',
+    scope: writeScope,
+  }
 }
 
 /**
@@ -48,7 +92,7 @@ export function apiKeyPolicy(key: string): AuthPolicy {
       }
       const token = bearerToken(sent)
       if (token !== null && expected.equals(token)) {
-        return { ok: true, principal: 'api-key' }
+        return { ok: true, principal: 'api-key', mayWrite: true }
       }
       return {
         ok: false,
@@ -63,10 +107,23 @@ export function apiKeyPolicy(key: string): AuthPolicy {
   }
 }
 
-/** The `WWW-Authenticate` value of a refusal (RFC 6750, section 3). */
-export function challenge(outcome: AuthOutcome & { ok: false }): string {
-  const parts = ['realm="service-cli"']
-  if (outcome.error !== undefined) parts.push(`error="${outcome.error}"`)
-  parts.push(`error_description="${outcome.description.replaceAll('"', "'")}"`)
-  return `Bearer ${parts.join(', ')}`
+/** The `WWW-Authenticate` value of a refusal (RFC 6750, section 3; RFC 9728, section 5.1). */
+export function challenge(refused: AuthRefused): string {
+  const { error, description, scope, resourceMetadata } = refused
+  const parameters: [string, string | undefined][] = [
+    ['realm', 'service-cli'],
+    ['error', error],
+    ['error_description', description],
+    ['scope', scope],
+    ['resource_metadata', resourceMetadata],
+  ]
+  const written = parameters.flatMap(([name, value]) =>
+    value === undefined ? [] : [`${name}="${quotable(value)}"`],
+  )
+  return `Bearer ${written.join(', ')}`
+}
+
+/** Node refuses to send other characters, and clients read the quotes without escapes. */
+function quotable(text: string): string {
+  return text.replaceAll('"', "'").replace(/[^\x20-\x7e]|\\/g, '?')
 }

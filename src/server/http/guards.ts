@@ -10,6 +10,7 @@ export interface Refusal {
   readonly status: 400 | 403
   readonly reason:
     | 'duplicate_header'
+    | 'encoding_unknown'
     | 'target_malformed'
     | 'host_missing'
     | 'host_malformed'
@@ -73,6 +74,10 @@ export function checkRequest(
     const message = `header "${duplicate}" was sent more than once`
     return { status: 400, reason: 'duplicate_header', message }
   }
+  if (hasUnknownEncoding(req.headers['transfer-encoding'])) {
+    const message = 'Transfer-Encoding must be "chunked" alone'
+    return { status: 400, reason: 'encoding_unknown', message }
+  }
   const localAddress = boundToAll ? req.socket.localAddress : undefined
   const verdict = guard(req.headers, localAddress)
   if (!verdict.ok) return verdict.failure
@@ -81,6 +86,11 @@ export function checkRequest(
   if (!named.ok) return named.failure
   req.url = target.url
   return null
+}
+
+/** Nothing here undoes another encoding: its bytes would be taken for what they are not. */
+function hasUnknownEncoding(transferEncoding: string | undefined): boolean {
+  return transferEncoding !== undefined && transferEncoding.toLowerCase() !== 'chunked'
 }
 
 export function refusalError({ status, message }: Refusal): ServiceError {

@@ -1,8 +1,20 @@
-import { Hono } from 'hono'
+import { type Context, Hono } from 'hono'
 import { makeProblem } from './problem.ts'
+import { whyNothingIsServed } from './probed-paths.ts'
+
+/**
+ * JSON documents by path, asked for at every request: what they say may depend on the address that
+ * is known only once the server listens. Null: not served now, and the path answers a clean 404.
+ */
+export type PublicDocuments = ReadonlyMap<string, () => Readonly<object> | null>
+
+export interface PublicRoutesParts {
+  readonly isReady: () => boolean
+  readonly documents?: PublicDocuments | undefined
+}
 
 /** Paths anyone may ask for: health, the well-known documents, and a clean 404 for the rest. */
-export function createPublicRoutes(isReady: () => boolean): Hono {
+export function createPublicRoutes({ isReady, documents }: PublicRoutesParts): Hono {
   const app = new Hono()
   app.get('/healthz', c => c.json({ status: 'ok' }))
   app.get('/readyz', c =>
@@ -13,9 +25,8 @@ export function createPublicRoutes(isReady: () => boolean): Hono {
       publicProblem(405, 'method-not-allowed', `${path} answers GET`, { Allow: 'GET' }),
     )
   }
-  app.notFound(c =>
-    publicProblem(404, 'route-not-found', `nothing is served at ${shortened(c.req.path)}`),
-  )
+  for (const [path, read] of documents ?? []) app.all(path, c => document(c, path, read()))
+  app.notFound(notServed)
   app.onError(() => publicProblem(500, 'internal', 'the request failed'))
   return app
 }
@@ -31,6 +42,21 @@ export function publicProblem(
     status,
     headers: { ...headers, 'Content-Type': 'application/problem+json' },
   })
+}
+
+function document(c: Context, path: string, content: Readonly<object> | null): Response {
+  if (content === null) return notServed(c)
+  if (c.req.method !== 'GET' && c.req.method !== 'HEAD') {
+    const allow = { Allow: 'GET, HEAD' }
+    return publicProblem(405, 'method-not-allowed', `${path} answers GET`, allow)
+  }
+  const headers = { 'Content-Type': 'application/json', 'Cache-Control': 'no-cache' }
+  return new Response(JSON.stringify(content), { headers })
+}
+
+function notServed(c: Context): Response {
+  const detail = whyNothingIsServed(c.req.path) ?? `nothing is served at ${shortened(c.req.path)}`
+  return publicProblem(404, 'route-not-found', detail)
 }
 
 function shortened(path: string): string {

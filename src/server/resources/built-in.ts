@@ -7,12 +7,13 @@ import type {
   Descriptor,
   Template,
 } from './producer.ts'
+import type { Reader } from './reader.ts'
 import type { ResourceUri } from './resource-uri.ts'
 
 /** A producer of the product's own for one scheme, given the URI already taken apart. */
 export interface BuiltIn {
   list(): readonly Descriptor[]
-  read(uri: ResourceUri): MaybePromise<readonly Content[]>
+  read(uri: ResourceUri, reader?: Reader): MaybePromise<readonly Content[]>
   templates(): readonly Template[]
   complete(
     variable: string,

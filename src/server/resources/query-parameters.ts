@@ -19,6 +19,22 @@ export function countParameter(uri: ResourceUri, name: string): number | undefin
   return value
 }
 
+/** An integer of the range; anything else is the reader's error. Undefined when absent. */
+export function rangeParameter(
+  uri: ResourceUri,
+  name: string,
+  least: number,
+  most: number,
+): number | undefined {
+  const text = uri.query.get(name)
+  if (text === undefined) return undefined
+  const value = Number(text)
+  if (!/^\d{1,15}$/.test(text) || value < least || value > most) {
+    throw invalid(name, `an integer from ${least} to ${most}`)
+  }
+  return value
+}
+
 export function flagParameter(uri: ResourceUri, name: string): boolean {
   switch (uri.query.get(name)) {
     case undefined:

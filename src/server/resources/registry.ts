@@ -4,13 +4,14 @@ import { type Logger, silentLogger } from '../../lib/logger.ts'
 import type { Limits } from '../options.ts'
 import { AuditProducer, auditRecentUri } from './audit.ts'
 import { AuditLog } from './audit-log.ts'
+import { CaptureProducer } from './capture.ts'
+import { type CaptureSource, noCapture } from './capture-source.ts'
 import type { Completion } from './completion.ts'
 import { CustomProducer } from './custom-producer.ts'
 import { ResourceDesk } from './desk.ts'
 import type { ResourceListener } from './listeners.ts'
 import type { ListPage } from './listing.ts'
 import type { MaybePromise } from './maybe-promise.ts'
-import { noCapture } from './no-capture.ts'
 import type { Content, PagedProducer, ResourceProducer, Template } from './producer.ts'
 import type { Reader } from './reader.ts'
 import { isScheme, normaliseUri } from './resource-uri.ts'
@@ -30,6 +31,8 @@ export interface ResourceRegistryOptions {
   timer?: Timer
   artefacts?: PagedProducer | undefined
   enableArtefactResources: boolean
+  /** Default: there is no window. */
+  capture?: CaptureSource | undefined
 }
 
 /**
@@ -47,7 +50,7 @@ export class ResourceRegistry implements ServedResources {
   #frozen = false
 
   constructor(options: ResourceRegistryOptions) {
-    const { limits, clock, log = silentLogger, timer = systemTimer } = options
+    const { limits, clock, log = silentLogger, timer = systemTimer, capture = noCapture } = options
     this.#limits = limits
     this.#log = log
     this.#timer = timer
@@ -63,7 +66,7 @@ export class ResourceRegistry implements ServedResources {
         scene: new SceneProducer(this.#scene, limits),
         audit: this.#audit,
         events: this.#events,
-        capture: noCapture,
+        capture: new CaptureProducer(capture),
       },
       artefacts: options.enableArtefactResources ? options.artefacts : undefined,
       disabled: { artefact: 'the server runs with artefacts switched off' },
@@ -72,6 +75,11 @@ export class ResourceRegistry implements ServedResources {
       log,
       timer,
     })
+    const captureChanged = () => {
+      this.#desk.routes.templatesChanged()
+      this.#desk.listChanged()
+    }
+    this.#desk.onClose(capture.onChange(captureChanged))
   }
 
   /**

@@ -62,7 +62,7 @@ export class ResourceRoutes implements ListSources {
     this.#owned = undefined
   }
 
-  /** The templates of a source are others now. */
+  /** The templates of a source, or of a built-in producer, are others now. */
   templatesChanged(): void {
     this.#owned = undefined
   }
@@ -73,7 +73,7 @@ export class ResourceRoutes implements ListSources {
 
   read(uri: ResourceUri, reader?: Reader): MaybePromise<readonly Content[]> {
     const builtIn = this.#builtIns.get(uri.scheme)
-    if (builtIn !== undefined) return this.#readBuiltIn(builtIn, uri)
+    if (builtIn !== undefined) return this.#readBuiltIn(builtIn, uri, reader)
     const custom = this.#custom.get(uri.scheme)
     if (custom !== undefined) return custom.read(uri.text)
     const attached = this.#attached.get(uri.scheme)
@@ -130,9 +130,13 @@ export class ResourceRoutes implements ListSources {
     return [...this.#builtIns.values(), ...this.#custom.values(), ...this.#attached.values()]
   }
 
-  #readBuiltIn(producer: BuiltIn, uri: ResourceUri): MaybePromise<readonly Content[]> {
+  #readBuiltIn(
+    producer: BuiltIn,
+    uri: ResourceUri,
+    reader: Reader | undefined,
+  ): MaybePromise<readonly Content[]> {
     if (!uri.plain) throw new ResourceNotFound(uri.text)
-    return this.#readOwn(uri, () => producer.read(uri))
+    return this.#readOwn(uri, () => producer.read(uri, reader))
   }
 
   #readOwn(

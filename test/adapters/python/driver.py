@@ -23,6 +23,8 @@ link = None
 uploads = []
 asked = []
 statuses = []
+picture = None
+main_thread = threading.current_thread()
 
 
 def on_read(uri):
@@ -47,6 +49,26 @@ def on_list(scheme):
     return [{"uri": scheme + "://listed", "name": "listed"}]
 
 
+def capture(target, max_width, max_bytes):
+    """A picture whose bytes say how it was asked for, or what `picture` says."""
+    asked.append([target, max_width, max_bytes, threading.current_thread() is main_thread])
+    if picture == "minimised":
+        raise module.NoPicture("minimised", "it lies in the task bar")
+    if picture == "modal":
+        raise module.Busy("a dialog is open")
+    if picture == "broken":
+        raise KeyError("a secret of the application")
+    if picture == "nothing":
+        return None
+    if picture == "wrong":
+        return module.Picture(b"png", "title", "wide", 1)
+    if picture == "bytes":
+        return bytearray(b"only bytes")
+    if isinstance(picture, int):
+        return b"x" * picture
+    return module.Picture(b"the window", u"Bl\u00fcte", 3200, 1960)
+
+
 def value_of(text):
     """JSON with words for what JSON has not."""
     if text == "<object>":
@@ -63,7 +85,12 @@ def upload_state(upload):
 
 
 def run(command):
-    global link
+    global link, picture
+    if "picture" in command:
+        picture = command["picture"]
+        return None
+    if "provide" in command:
+        return link.provide_capture(*([capture] + command["provide"]))
     if "new" in command:
         for name, value in command.get("constants", {}).items():
             assert hasattr(module, name), name

@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { judgeBlender } from '../../../src/commands/doctor/check-adapters.ts'
+import { judgeCapture } from '../../../src/commands/doctor/check-capture.ts'
 import { checkEnvironment } from '../../../src/commands/doctor/check-environment.ts'
 import { judgeGateway } from '../../../src/commands/doctor/check-gateway.ts'
 import { checkNode } from '../../../src/commands/doctor/check-node.ts'
@@ -27,6 +28,37 @@ describe('checkNode', () => {
   for (const [version, platform, status] of cases) {
     it(`is ${status} with ${version} on ${platform}`, () => {
       expect(checkNode(version, platform).status).to.equal(status)
+    })
+  }
+})
+
+describe('judgeCapture', () => {
+  const works = { name: 'x11', unavailable: null } as const
+  const missing = {
+    reason: 'not_installed',
+    message: 'it is not installed',
+    hint: 'npm install it',
+  }
+  const lacks = { name: 'native', unavailable: missing } as const
+
+  it('is ok when one way works, and names what the others lack', () => {
+    const { status, summary, details } = judgeCapture([lacks, works], {})
+    expect(status).to.equal('ok')
+    expect(summary).to.contain('(x11)')
+    expect(details).to.deep.equal(['native: it is not installed; npm install it'])
+  })
+
+  it('is something to look at, no failure, when none works', () => {
+    const finding = judgeCapture([lacks], {})
+    expect(finding).to.include({ status: 'warn' })
+    expect(finding.hint).to.contain('docs/capture.md')
+  })
+
+  for (const env of [{ WAYLAND_DISPLAY: 'wayland-0' }, { XDG_SESSION_TYPE: 'wayland' }]) {
+    it(`says what is not seen with ${JSON.stringify(env)}`, () => {
+      const { status, details } = judgeCapture([works], env)
+      expect(status).to.equal('warn')
+      expect(details?.join()).to.contain('Wayland').and.contain('Blender add-on')
     })
   }
 })

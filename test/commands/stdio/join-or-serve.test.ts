@@ -77,6 +77,7 @@ describe('JoinOrServe', () => {
         hostUrl: 'http://127.0.0.1:9/host',
         hostTokenFile: null,
         instanceId: 'own',
+        capture: null,
         closed: this.end.promise,
         stop: async () => void this.stops++,
       }

@@ -8,6 +8,7 @@ const facts: BannerFacts = {
   hostTokenFile: '/tmp/s/i/t.token',
   keyed: false,
   loopback: true,
+  capture: null,
   colour: false,
 }
 
@@ -24,7 +25,7 @@ describe('renderBanner', () => {
     const text = renderBanner(facts)
     expect(text).to.contain('every account of this machine can read')
     expect(text).to.contain('--api-key-file')
-    expect(text).to.contain('audit log, events and artefacts').and.not.contain('window')
+    expect(text).to.contain('audit log, events and artefacts').and.not.contain('see the window')
   })
 
   it('says so for the network when it listens there', () => {
@@ -59,6 +60,30 @@ describe('renderBanner', () => {
   it('has escape codes only in colour', () => {
     expect(renderBanner(facts)).not.to.contain('\x1b')
     expect(renderBanner({ ...facts, colour: true })).to.contain('\x1b[1m')
+  })
+})
+
+describe('the line about the window in the banner', () => {
+  const trouble = { message: 'there is no display', hint: 'start it in a desktop session' }
+  const cases: [what: string, capture: BannerFacts['capture'], told: string][] = [
+    ['switched off', null, 'clients cannot see it: window capture is off'],
+    ['waiting', { way: null, waits: true, trouble: null }, 'waits for an application; then'],
+    ['waiting in vain', { way: null, waits: true, trouble }, 'must draw it itself: there is no'],
+    ['impossible', { way: null, waits: false, trouble }, 'there is no display; start it in a'],
+    ['seen', { way: 'x11', waits: false, trouble: null }, 'clients can see it (x11)'],
+  ]
+  for (const [what, capture, told] of cases) {
+    it(`says it is ${what}, in 80 columns`, () => {
+      const text = renderBanner({ ...facts, capture })
+      for (const line of text.split('\n')) expect(line.length, line).to.be.at.most(80)
+      expect(text.replace(/\n +/g, ' ')).to.contain(told)
+    })
+  }
+
+  it('warns of who can see it when no key is asked for', () => {
+    const capture = { way: 'x11', waits: false, trouble: null }
+    expect(renderBanner({ ...facts, capture })).to.contain('can see the window')
+    expect(renderBanner({ ...facts, capture, keyed: true })).not.to.contain('can see the window')
   })
 })
 

@@ -117,3 +117,26 @@ describe('methods that do more than ask', () => {
       expect(registry.accessed).to.deep.equal([])
     }))
 })
+
+describe('a body that waits to be asked for', () => {
+  const expecting = post(['Content-Length: 2', 'Expect: 100-continue'], '')
+
+  it('is asked for once, by a request that is taken', () =>
+    withRegistry(async registry => {
+      const raw = await RawSocket.open(portOf(registry))
+      raw.write(expecting)
+      expect((await raw.answers(1)).map(({ status }) => status)).to.deep.equal([100])
+      raw.write('{}')
+      expect((await raw.answers(2)).map(({ status }) => status)).to.deep.equal([100, 422])
+      raw.close()
+    }))
+
+  it('is not asked for by one that is refused', () =>
+    withRegistry(async registry => {
+      const refused = expecting.replace(host, 'Host: evil.example')
+      const raw = await RawSocket.open(portOf(registry))
+      raw.write(refused)
+      expect((await raw.answers(1)).map(({ status }) => status)).to.deep.equal([403])
+      raw.close()
+    }))
+})

@@ -2,11 +2,15 @@ import { randomUUID } from 'node:crypto'
 import type { Socket } from 'node:net'
 import type { WebSocket } from 'ws'
 import { closeCodes, protocolVersion, type Welcome } from '../../../lib/host-link/wire.ts'
+import { fail } from '../../../lib/result.ts'
+import type { AppCapture } from '../../capture/app-capture.ts'
 import { Application, type ApplicationListener } from './application.ts'
 import { Channel, type ChannelReader } from './channel.ts'
 import { type IncomingFrame, parseFrame } from './incoming.ts'
 import type { LinkDeps } from './link-deps.ts'
 import type { HelloFacts } from './message-parsers.ts'
+import { pictureFailure } from './picture-answer.ts'
+import { offeredPictures } from './picture-offer.ts'
 import type { Presence } from './presence.ts'
 
 export interface AppLinkDeps extends LinkDeps {
@@ -32,6 +36,16 @@ export class AppLink {
 
   constructor(deps: AppLinkDeps) {
     this.#deps = deps
+  }
+
+  /** The application as a source of pictures of itself, whichever is connected. */
+  readonly pictures: AppCapture = {
+    offered: () => {
+      const application = this.#application
+      return offeredPictures(application?.isConnected === true ? application.pictures : null)
+    },
+    ask: async form =>
+      this.#application?.capture(form) ?? fail(pictureFailure('host_disconnected')),
   }
 
   get openLinks(): number {

@@ -2,11 +2,14 @@ import type { ServerMessage } from '../../../lib/host-link/wire.ts'
 import type { Logger } from '../../../lib/logger.ts'
 import { type Result, fail, ok } from '../../../lib/result.ts'
 import type { Limits } from '../../options.ts'
+import type { AppCaptureForm, AppPicture } from '../../capture/app-capture.ts'
+import type { CaptureFailure } from '../../capture/backend.ts'
 import type { Content } from '../../resources/producer.ts'
 import type { Reader } from '../../resources/reader.ts'
 import type { Timer } from '../../resources/timer.ts'
 import { type AppReply, describeError, readOutcome } from './app-answer.ts'
 import { type HostReason, hostFailure } from './host-failure.ts'
+import { pictureFailure, pictureOutcome } from './picture-answer.ts'
 import { SharedRead } from './shared-read.ts'
 
 /** Questions to the application, as its schemes ask them. */
@@ -25,16 +28,24 @@ export interface AppRequestsParts {
   timer: Timer
   limits: Pick<
     Limits,
-    'maxLinkRequests' | 'maxLinkSchemes' | 'linkReadMs' | 'linkListMs' | 'maxFieldChars'
+    | 'maxLinkRequests'
+    | 'maxLinkSchemes'
+    | 'linkReadMs'
+    | 'linkListMs'
+    | 'linkCaptureMs'
+    | 'maxMessageBytes'
+    | 'maxFieldChars'
   >
   log: Logger
 }
 
 type Outcome = Result<AppReply, HostReason>
+/** `png`: the bytes of a picture that came with the answer. */
+type Settled = (outcome: Outcome, png: Buffer | null) => void
 
 interface OpenQuestion {
   readonly cancelTimer: () => void
-  readonly settled: (outcome: Outcome) => void
+  readonly settled: Settled
 }
 
 /**
@@ -49,6 +60,7 @@ export class AppRequests implements AppQuestions {
   /** Lists that found no room: nobody waits for them, and nobody would ask again. */
   readonly #waitingLists: { ask(): void; giveUp(): void }[] = []
   #lastId = 0
+  #isPictured = false
   #ignored = 0
   #connected = true
 
@@ -108,14 +120,46 @@ export class AppRequests implements AppQuestions {
     return promise
   }
 
+  /** One picture at a time; never rejects. */
+  capture(form: AppCaptureForm): Promise<Result<AppPicture, CaptureFailure>> {
+    const { limits, log } = this.#parts
+    const { signal, view: target } = form
+    if (!this.#connected) return Promise.resolve(fail(pictureFailure('host_disconnected')))
+    if (this.#isPictured || !this.#hasRoom()) {
+      return Promise.resolve(fail(pictureFailure('host_busy')))
+    }
+    if (signal.aborted) return Promise.resolve(fail(pictureFailure('timeout')))
+    this.#isPictured = true
+    const { promise, resolve } = Promise.withResolvers<Result<AppPicture, CaptureFailure>>()
+    const deadline_ms = limits.linkCaptureMs
+    const bounds = {
+      max_width: form.maxWidth,
+      max_bytes: Math.min(form.maxBytes, limits.maxMessageBytes),
+    }
+    const message = (id: string) =>
+      ({ type: 'capture', id, target, ...bounds, deadline_ms }) as const
+    const leave = () => this.#drop(id, 'host_timeout')
+    signal.addEventListener('abort', leave)
+    const id = this.#ask(message, deadline_ms, (outcome, png) => {
+      this.#isPictured = false
+      signal.removeEventListener('abort', leave)
+      const picture = pictureOutcome(outcome, png, limits)
+      if (picture.ok) return resolve(picture)
+      const { failure, trouble } = picture.failure
+      if (trouble !== null) log.warn({ trouble }, 'the application failed to take a picture')
+      resolve(fail(failure))
+    })
+    return promise
+  }
+
   /** Takes an answer of the application; false when nobody waits for it (any more). */
-  settle(reply: AppReply): boolean {
+  settle(reply: AppReply, png: Buffer | null = null): boolean {
     const question = this.#take(reply.id)
     if (question === undefined) {
       this.#ignored++
       return false
     }
-    this.#finish(question, ok(reply))
+    this.#finish(question, ok(reply), png)
     return true
   }
 
@@ -126,11 +170,7 @@ export class AppRequests implements AppQuestions {
     for (const id of [...this.#open.keys()]) this.#fail(id, 'host_disconnected')
   }
 
-  #ask(
-    message: (id: string) => ServerMessage,
-    deadlineMs: number,
-    settled: (outcome: Outcome) => void,
-  ): string {
+  #ask(message: (id: string) => ServerMessage, deadlineMs: number, settled: Settled): string {
     const id = `s${++this.#lastId}`
     const cancelTimer = this.#parts.timer.after(deadlineMs, () =>
       this.#drop(id, this.#parts.lateReason()),
@@ -160,9 +200,9 @@ export class AppRequests implements AppQuestions {
     return question
   }
 
-  #finish(question: OpenQuestion, outcome: Outcome): void {
+  #finish(question: OpenQuestion, outcome: Outcome, png: Buffer | null = null): void {
     question.cancelTimer()
-    question.settled(outcome)
+    question.settled(outcome, png)
     if (this.#hasRoom()) this.#waitingLists.shift()?.ask()
   }
 

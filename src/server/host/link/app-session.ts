@@ -9,6 +9,7 @@ import { parseFrame } from './incoming.ts'
 import type { LinkDeps } from './link-deps.ts'
 import type { Incoming } from './message-parsers.ts'
 import { isWorthTelling, sceneIntervalMs } from './pace.ts'
+import { PictureFrame } from './picture-frame.ts'
 import { LinkRefusal, isRetryable } from './refusal.ts'
 import { SceneSlot } from './scene-slot.ts'
 
@@ -25,7 +26,8 @@ export type SideMessage = Extract<Incoming, { type: SideType }>
 export interface SessionListener {
   /** Returns the members of the answer, or throws a `LinkRefusal`. */
   told(message: SideMessage): object
-  answered(reply: AppReply): void
+  /** The bytes of the picture, when the answer announced one. */
+  answered(reply: AppReply, png: Buffer | null): void
   /** Its scene is the server's now. */
   sceneTaken(): void
   /** It said good-bye, and its answer is on its way. */
@@ -51,6 +53,7 @@ export class AppSession implements ChannelReader {
   readonly #listener: SessionListener
   readonly #scenes: SceneSlot
   readonly #artefacts: ArtefactIntake
+  readonly #picture = new PictureFrame()
   readonly #openBuffers = new Set<string>()
   #flushing: NodeJS.Immediate | undefined
   #sceneCostMs = 0
@@ -69,24 +72,30 @@ export class AppSession implements ChannelReader {
   }
 
   text(text: string): void {
-    const { limits, clock, channel } = this.#deps
+    const { limits, clock } = this.#deps
+    if (this.#picture.isDue) return this.#break('the picture that was announced did not follow')
     const frame = parseFrame(text, clock.now(), limits)
     switch (frame.kind) {
       case 'message':
         return this.#message(frame.id, frame.message)
       case 'reply':
-        return this.#listener.answered(frame.reply)
+        return this.#answered(frame.reply)
       case 'refused':
         if (frame.announcedBytes !== undefined) this.#artefacts.passOver(frame.announcedBytes)
         return this.#refuse(frame.id, frame.code, frame.message)
       case 'broken':
-        return channel.close(closeCodes.badMessage, frame.reason)
+        return this.#break(frame.reason)
     }
   }
 
   bytes(bytes: Buffer): void {
+    if (this.#picture.isDue) {
+      const arrived = this.#picture.take(bytes)
+      if (typeof arrived === 'string') return this.#break(arrived)
+      return this.#listener.answered(arrived.reply, arrived.png)
+    }
     const wrong = this.#artefacts.feed(bytes)
-    if (wrong !== null) this.#deps.channel.close(closeCodes.badMessage, wrong)
+    if (wrong !== null) this.#break(wrong)
   }
 
   closed(code: number): void {
@@ -102,6 +111,16 @@ export class AppSession implements ChannelReader {
     this.#artefacts.close()
     for (const sessionId of this.#openBuffers) this.#deps.buffers.end(sessionId)
     this.#openBuffers.clear()
+  }
+
+  #answered(reply: AppReply): void {
+    const announced = this.#picture.announce(reply)
+    if (typeof announced === 'string') this.#break(announced)
+    else if (!announced) this.#listener.answered(reply, null)
+  }
+
+  #break(reason: string): void {
+    this.#deps.channel.close(closeCodes.badMessage, reason)
   }
 
   #message(id: string | undefined, message: Incoming): void {

@@ -1,5 +1,7 @@
 import { closeCodes } from '../../../lib/host-link/wire.ts'
-import type { Result } from '../../../lib/result.ts'
+import { type Result, fail } from '../../../lib/result.ts'
+import type { AppCaptureForm, AppPicture } from '../../capture/app-capture.ts'
+import type { CaptureFailure } from '../../capture/backend.ts'
 import { AppRequests } from './app-requests.ts'
 import { AppSession, type SideMessage } from './app-session.ts'
 import type { Channel } from './channel.ts'
@@ -7,6 +9,8 @@ import { isMainBusy, lateReason, type SeenHeartbeat } from './late-reason.ts'
 import type { LinkDeps } from './link-deps.ts'
 import { LinkedProducers } from './linked-producers.ts'
 import type { AppFacts, DocumentFacts, HelloFacts } from './message-parsers.ts'
+import { pictureFailure } from './picture-answer.ts'
+import { type PictureOfferFacts, noPictures } from './picture-offer.ts'
 import type { Presence } from './presence.ts'
 import { LinkRefusal } from './refusal.ts'
 
@@ -34,6 +38,7 @@ export class Application {
   #connection: Connection | null = null
   #app: AppFacts | null = null
   #document: DocumentFacts | null = null
+  #pictures: PictureOfferFacts = noPictures
   #heartbeat: SeenHeartbeat | null = null
 
   constructor(instanceId: string, deps: LinkDeps, listener: ApplicationListener) {
@@ -55,12 +60,27 @@ export class Application {
     return pid === undefined ? named : `${named}, process ${pid}`
   }
 
+  /** What pictures of itself it offers now. */
+  get pictures(): PictureOfferFacts {
+    return this.#pictures
+  }
+
+  /** Asks it for one. Never rejects. */
+  async capture(form: AppCaptureForm): Promise<Result<AppPicture, CaptureFailure>> {
+    if (this.#connection === null) return fail(pictureFailure('host_disconnected'))
+    if (this.#pictures.denied) return fail(pictureFailure('permission'))
+    if (this.#pictures.targets.includes(form.view)) return this.#connection.requests.capture(form)
+    const message = `the application takes no picture of its ${form.view}`
+    return fail({ reason: 'failed', message })
+  }
+
   /** Its hello arrived. A connection that it still has is of no use any more. */
   connect(channel: Channel, hello: HelloFacts): void {
     const { limits, timer, log, ticks } = this.#deps
     this.#release(closeCodes.replaced, 'a newer link of the same instance has its place')
     this.#app = hello.app
     this.#document = hello.document
+    this.#pictures = hello.capture
     this.#heartbeat = null
     const requests = new AppRequests({
       send: message => channel.send(message),
@@ -73,7 +93,7 @@ export class Application {
       { ...this.#deps, channel },
       {
         told: message => this.#told(message),
-        answered: reply => requests.settle(reply),
+        answered: (reply, png) => requests.settle(reply, png),
         sceneTaken: () => this.#listener.sceneTaken(this),
         left: reason => this.#left(reason),
         ended: code => this.#ended(channel, code),
@@ -107,6 +127,7 @@ export class Application {
         if (message.mode !== undefined && this.#app !== null) {
           this.#app = { ...this.#app, mode: message.mode }
         }
+        if (message.capture !== undefined) this.#pictures = message.capture
         this.#changed()
         return {}
       case 'producer.register':
@@ -151,7 +172,8 @@ export class Application {
   #changed(): void {
     const connected = this.isConnected
     const busy = connected && this.#isBusy()
-    const presence = { connected, app: this.#app, document: this.#document, busy }
+    const pictures = connected ? this.#pictures : noPictures
+    const presence = { connected, app: this.#app, document: this.#document, busy, pictures }
     this.#listener.presence(presence, this)
   }
 }

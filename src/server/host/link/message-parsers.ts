@@ -10,6 +10,7 @@ import { MemberReader } from '../../../lib/member-reader.ts'
 import { parseAuditPost, parseEventsPost, present } from '../messages.ts'
 import { parseSessionId } from '../session-id.ts'
 import { boundedMetadata, readSidecar } from '../upload-options.ts'
+import { type PictureOfferFacts, noPictures, readPictureOffer } from './picture-offer.ts'
 
 export type LinkParseLimits = Pick<
   Limits,
@@ -45,6 +46,7 @@ export interface HelloFacts {
   readonly app: AppFacts
   readonly instanceId: string
   readonly document: DocumentFacts | null
+  readonly capture: PictureOfferFacts
 }
 
 export interface HeartbeatFacts {
@@ -63,6 +65,7 @@ export type Incoming =
       /** Undefined: as before. */
       readonly document: DocumentFacts | null | undefined
       readonly mode: Mode | undefined
+      readonly capture: PictureOfferFacts | undefined
     }
   | { readonly type: 'audit.record'; readonly records: readonly AuditRecord[] }
   | {
@@ -133,6 +136,7 @@ export const parsers: Readonly<Record<string, (frame: MessageText) => Incoming>>
       type: 'app.update',
       document: given ? document : undefined,
       mode: reader.word('mode', modes),
+      capture: readPictureOffer(reader, 'refuse'),
     }
   },
   'audit.record': ({ reader, limits }) => {
@@ -208,6 +212,7 @@ function hello({ reader, limits }: MessageText): HelloFacts {
     }),
     instanceId: requiredName(reader, 'instance_id', limits.maxFieldChars),
     document: readDocument(reader, 'pass'),
+    capture: readPictureOffer(reader, 'pass') ?? noPictures,
   }
   reader.inherit(client.failure)
   reader.inherit(app.failure)

@@ -1,6 +1,7 @@
 import type { Logger } from '../../../lib/logger.ts'
 import type { InstancePatch } from '../instance-record.ts'
 import type { AppFacts, DocumentFacts } from './message-parsers.ts'
+import { type PictureOfferFacts, noPictures } from './picture-offer.ts'
 
 /** What is known of the application, or of the one that was connected last. */
 export interface Presence {
@@ -10,9 +11,14 @@ export interface Presence {
   readonly document: DocumentFacts | null
   /** Its main thread is at work. */
   readonly busy: boolean
+  /** What pictures of itself it offers while it is connected. */
+  readonly pictures: PictureOfferFacts
 }
 
-const nobody: Presence = { connected: false, app: null, document: null, busy: false }
+const nobody: Presence = {
+  ...{ connected: false, app: null, document: null, busy: false },
+  pictures: noPictures,
+}
 
 /**
  * Passes on what is known of the application, and logs a new document or mode; its coming and going

@@ -171,6 +171,7 @@ describe('the place of the application', () => {
       app: { dccType: 'blender', mode: 'gui', version: '3.4.1', pid: 4711 },
       document: { path: '/a.blend' },
       busy: false,
+      pictures: { targets: [], denied: false },
     })
     const changes: [message: Message, presence: object][] = [
       [{ type: 'app.update', document: { name: 'b' } }, { document: { name: 'b' } }],

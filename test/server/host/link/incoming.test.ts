@@ -107,6 +107,7 @@ describe('parseFrame', () => {
       const frame = parse(`{"type":"app.update"${members}}`)
       expect(frame.kind === 'message' && frame.message).to.deep.equal({
         type: 'app.update',
+        capture: undefined,
         document,
         mode: undefined,
       })

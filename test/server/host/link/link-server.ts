@@ -4,6 +4,7 @@ import { WebSocket, type ClientOptions } from 'ws'
 import { type Clock, systemClock } from '../../../../src/lib/clock.ts'
 import { Secret } from '../../../../src/lib/secret.ts'
 import { createHostRoom } from '../../../../src/server/host/host-room.ts'
+import type { AppCapture } from '../../../../src/server/capture/app-capture.ts'
 import type { Presence } from '../../../../src/server/host/link/presence.ts'
 import type { RefusedRequest } from '../../../../src/server/http/refusals.ts'
 import { McpHttpServer } from '../../../../src/server/mcp-http-server.ts'
@@ -27,6 +28,8 @@ export class LinkServer {
   readonly presences: Presence[] = []
   readonly refused: RefusedRequest[] = []
   readonly log = recordingLog()
+  /** The application as a source of pictures. */
+  pictures!: AppCapture
   readonly #server: McpHttpServer
   readonly #clients: { terminate(): void }[] = []
   port = 0
@@ -41,15 +44,18 @@ export class LinkServer {
     const services = {
       log: this.log,
       accessLog: () => {},
-      host: ({ registry }: { registry: ReturnType<McpHttpServer['resources']> }) =>
-        createHostRoom({
+      host: ({ registry }: { registry: ReturnType<McpHttpServer['resources']> }) => {
+        const room = createHostRoom({
           ...{ sink: this.sink, registry, token: new Secret(token), log: this.log },
           identity: { name: 'service-cli', version: '0' },
           limits: resolveLimits(limits),
           ...(clock === undefined ? {} : { clock }),
           onPresence: presence => void this.presences.push(presence),
           onRefused: refused => void this.refused.push(refused),
-        }),
+        })
+        this.pictures = room.pictures
+        return room
+      },
     }
     this.#server = new McpHttpServer({ limits, allowedOrigins }, services)
   }

@@ -75,9 +75,28 @@ const batch = (member: string, item: object, wrong: string): MemberForm => ({
   taken: member,
 })
 
+const greetingPictures: MemberForm = {
+  good: fc.record({
+    targets: fc.subarray(['window', 'viewport']),
+    denied: fc.boolean(),
+  }),
+  bad: [
+    ...[5, 'window', true, []].map(value => [value] as const),
+    [{ targets: 'window' }, '/capture/targets'],
+    [{ targets: [5] }, '/capture/targets'],
+    [{ targets: Array(17).fill('window') }, '/capture/targets'],
+    [{ denied: 'no' }, '/capture/denied'],
+  ],
+  taken: 'capture',
+}
+const picturesForm: MemberForm = {
+  ...greetingPictures,
+  bad: [...greetingPictures.bad, [{ target: [] }, '/capture/target']],
+}
+
 /** Every message but hello, heartbeat and scene.set: these leave nothing unknown unsaid. */
 export const strictForms: Readonly<Record<string, MessageForm>> = {
-  'app.update': { document: documentForm, mode },
+  'app.update': { document: documentForm, mode, capture: picturesForm },
   'audit.record': { records: batch('records', { action: 'file.save' }, 'action') },
   'events.open': {
     session_id: sessionId,
@@ -189,6 +208,7 @@ export const tolerantForms: Readonly<Record<string, MessageForm>> = {
     },
     instance_id: required(nameForm('instanceId')),
     document: greetingDocument,
+    capture: greetingPictures,
   },
   heartbeat: {
     main_idle_ms: {

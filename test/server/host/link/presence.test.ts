@@ -12,6 +12,7 @@ const linked: Presence = {
   app: { ...app, displayName: 'Blender 3.4' },
   document: { path: '/shots/010.blend', name: '010.blend' },
   busy: false,
+  pictures: { targets: [], denied: false },
 }
 const given = { dccType: 'unknown', named: false, hostname: 'rig' }
 

@@ -1,0 +1,44 @@
+import * as Flags from '@oclif/core/flags'
+
+export const authModes = ['none', 'api-key', 'oauth'] as const
+
+/** Of the servers that MCP clients connect to: who may use them; `auth-settings.ts` checks the values. */
+export const authFlags = {
+  auth: Flags.option({ options: authModes })({
+    description:
+      'who may connect: none (everyone who reaches it), api-key, oauth [default: api-key once a key is configured, else none]',
+    helpValue: 'MODE',
+  }),
+  'api-key-file': Flags.string({
+    description: 'file with the key clients must present; before SERVICE_MCP_API_KEY',
+    helpValue: 'FILE',
+  }),
+  'allow-unauthenticated': Flags.boolean({
+    description: 'listen on a non-loopback --host without authentication',
+    default: false,
+  }),
+  'oauth-issuer': Flags.string({
+    description: 'the OAuth provider whose tokens are accepted, with --auth oauth',
+    helpValue: 'URL',
+  }),
+  'oauth-audience': Flags.string({
+    description: 'what tokens must be issued for [default: the address of /mcp]',
+    helpValue: 'AUDIENCE',
+  }),
+  'oauth-scope': Flags.string({
+    description: 'a scope that every token must have',
+    helpValue: 'SCOPE',
+  }),
+  'oauth-write-scope': Flags.string({
+    description: 'the scope of tokens that may do more than read',
+    helpValue: 'SCOPE',
+  }),
+  'oauth-client-name': Flags.string({
+    description: 'name of the client in its metadata document',
+    helpValue: 'TEXT',
+  }),
+  'oauth-redirect-uri': Flags.string({
+    description: 'callback of the client; its metadata document is served then',
+    helpValue: 'URI',
+  }),
+}

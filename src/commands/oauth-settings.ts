@@ -1,0 +1,76 @@
+import { OAuthConfig } from '../lib/auth/oauth-config.ts'
+import type { OAuthSettings } from '../server/auth/settings.ts'
+import { usage } from './address-flags.ts'
+
+export interface OAuthFlags {
+  'oauth-issuer'?: string | undefined
+  'oauth-audience'?: string | undefined
+  'oauth-scope'?: string | undefined
+  'oauth-write-scope'?: string | undefined
+  'oauth-client-name'?: string | undefined
+  'oauth-redirect-uri'?: string | undefined
+}
+
+const names = [
+  'oauth-issuer',
+  'oauth-audience',
+  'oauth-scope',
+  'oauth-write-scope',
+  'oauth-client-name',
+  'oauth-redirect-uri',
+] as const
+
+/** Throws `usage_invalid`, naming the flag. */
+export function readOAuth(flags: OAuthFlags): OAuthSettings {
+  for (const name of names) {
+    if (flags[name] === '')
+      throw usage(`--${name} is empty`, 'a variable in your shell may be unset')
+  }
+  const issuer = flags['oauth-issuer']
+  if (issuer === undefined) {
+    throw usage('--auth oauth needs the provider', 'name it with --oauth-issuer https://…')
+  }
+  check('oauth-issuer', () => new OAuthConfig({ providerUrl: issuer }))
+  const audience = flags['oauth-audience']
+  const requiredScope = checkScope(issuer, 'oauth-scope', flags['oauth-scope'])
+  const writeScope = checkScope(issuer, 'oauth-write-scope', flags['oauth-write-scope'])
+  const clientName = flags['oauth-client-name']
+  const redirectUri = flags['oauth-redirect-uri']
+  if (redirectUri !== undefined) {
+    check('oauth-redirect-uri', () => new OAuthConfig({ providerUrl: issuer, redirectUri }))
+  }
+  return {
+    mode: 'oauth',
+    issuer,
+    ...(audience !== undefined && { audience }),
+    ...(requiredScope !== undefined && { requiredScope }),
+    ...(writeScope !== undefined && { writeScope }),
+    ...(clientName !== undefined && { clientName }),
+    ...(redirectUri !== undefined && { redirectUri }),
+  }
+}
+
+/** What is given and would have no effect is a mistake of whoever wrote it. */
+export function refuseOAuthFlags(flags: OAuthFlags): void {
+  const given = names.find(name => flags[name] !== undefined)
+  if (given !== undefined) throw usage(`--${given} is for --auth oauth`, 'add --auth oauth')
+}
+
+function checkScope(
+  providerUrl: string,
+  flag: string,
+  scope: string | undefined,
+): string | undefined {
+  if (scope !== undefined) check(flag, () => new OAuthConfig({ providerUrl, scopes: [scope] }))
+  return scope
+}
+
+/** The library says what is wrong with a member; here it is the value of a flag. */
+function check(flag: string, make: () => unknown): void {
+  try {
+    make()
+  } catch (error) {
+    const what = error instanceof Error ? error.message.replace(/^\S+ /, '') : 'is not usable'
+    throw usage(`--${flag} ${what}`)
+  }
+}

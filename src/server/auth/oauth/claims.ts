@@ -1,0 +1,105 @@
+import type { JsonObject } from '../../../lib/json.ts'
+import { type Result, fail, ok } from '../../../lib/result.ts'
+
+/** What a token says, once its signature has been found to be the provider's. */
+export interface TokenClaims {
+  readonly subject: string
+  readonly clientId: string | null
+  readonly scopes: readonly string[]
+  readonly issuedAtMs: number
+  readonly notBeforeMs: number
+  readonly expiresAtMs: number
+}
+
+export interface ClaimRules {
+  readonly issuer: string
+  /** The name of this server in tokens. */
+  readonly audience: string
+  /** Further audiences that a token may have beside it. */
+  readonly otherAudiences: readonly string[]
+  readonly maxSubjectChars: number
+}
+
+/** Seconds of the last moment of the year 9999: what follows is no date. */
+const maxSeconds = 253_402_300_799
+
+/**
+ * Reads the claims of the profile RFC 9068; the failure says what is wrong and is shown to the
+ * client. Of time, only the form is judged here: `timeFailure` does the rest.
+ */
+export function readClaims(claims: JsonObject, rules: ClaimRules): Result<TokenClaims, string> {
+  const { iss, sub, aud, exp, iat, nbf } = claims
+  if (iss !== rules.issuer) return fail('the token is from another issuer')
+  const audience = audienceFailure(aud, rules)
+  if (audience !== null) return fail(audience)
+  if (!isName(sub, rules.maxSubjectChars)) return fail('the token names no subject (sub)')
+  const clientId = claims['client_id'] ?? claims['azp'] ?? null
+  if (clientId !== null && !isName(clientId, rules.maxSubjectChars)) {
+    return fail('the client of the token (client_id) is no usable text')
+  }
+  if (!isSeconds(exp)) return fail('the token has no usable time of expiry (exp)')
+  if (!isSeconds(iat)) return fail('the token has no usable time of issue (iat)')
+  if (nbf !== undefined && !isSeconds(nbf)) return fail('the token has no usable start (nbf)')
+  if (exp <= iat) return fail('the token expires before it was issued')
+  const scopes = readScopes(claims)
+  if (scopes === null) return fail('the scopes of the token are not a text')
+  return ok({
+    subject: sub,
+    clientId,
+    scopes,
+    issuedAtMs: iat * 1000,
+    notBeforeMs: (nbf ?? iat) * 1000,
+    expiresAtMs: exp * 1000,
+  })
+}
+
+/** Why the token does not count at this moment, or null. Asked again on every request. */
+export function timeFailure(
+  claims: Pick<TokenClaims, 'issuedAtMs' | 'notBeforeMs' | 'expiresAtMs'>,
+  nowMs: number,
+  toleranceMs: number,
+): string | null {
+  if (nowMs >= claims.expiresAtMs + toleranceMs) return 'the token has expired'
+  if (Math.max(claims.issuedAtMs, claims.notBeforeMs) > nowMs + toleranceMs) {
+    return 'the token is not valid yet: compare the clocks of this server and of the provider'
+  }
+  return null
+}
+
+/**
+ * A token for several servers could have been taken by one of the others, and be used here in the
+ * name of its owner. So each audience must be this server, or one that was allowed beside it.
+ */
+function audienceFailure(aud: unknown, rules: ClaimRules): string | null {
+  const named: unknown[] = Array.isArray(aud) ? aud : [aud]
+  if (!named.includes(rules.audience)) {
+    return `the token is not for this server: its audience (aud) must be ${rules.audience}`
+  }
+  const isKnown = (name: unknown): boolean =>
+    name === rules.audience || (typeof name === 'string' && rules.otherAudiences.includes(name))
+  return named.every(isKnown) ? null : 'the token is for other servers as well (aud)'
+}
+
+/** RFC 9068 has a text in `scope`; some providers a list, or either of them in `scp`. */
+function readScopes(claims: JsonObject): string[] | null {
+  const found: string[] = []
+  for (const value of [claims['scope'], claims['scp']]) {
+    if (value === undefined) continue
+    const list: unknown[] = Array.isArray(value) ? value : [value]
+    for (const part of list) {
+      if (typeof part !== 'string') return null
+      found.push(...part.split(' ').filter(scope => scope !== ''))
+    }
+  }
+  return found
+}
+
+function isName(value: unknown, maxChars: number): value is string {
+  return (
+    typeof value === 'string' && value !== '' && value.length <= maxChars && value.isWellFormed()
+  )
+}
+
+function isSeconds(value: unknown): value is number {
+  return Number.isSafeInteger(value) && Number(value) >= 0 && Number(value) <= maxSeconds
+}

@@ -1,0 +1,104 @@
+import { hash } from 'node:crypto'
+import { compactVerify, errors } from 'jose'
+import type { Clock } from '../../../lib/clock.ts'
+import { type Result, fail, ok } from '../../../lib/result.ts'
+import { type ClaimRules, readClaims, timeFailure, type TokenClaims } from './claims.ts'
+import type { KeySource } from './key-source.ts'
+import { readToken, type TokenType } from './token-form.ts'
+
+/** `unavailable`: nothing can be said about the token, the provider cannot be asked. */
+export type TokenRefusal =
+  { readonly kind: 'invalid'; readonly description: string } | { readonly kind: 'unavailable' }
+
+export type Verdict = Result<TokenClaims, TokenRefusal>
+
+export interface TokenVerifier {
+  /** A token that was good a moment ago needs no waiting. */
+  verify(token: string): Verdict | Promise<Verdict>
+}
+
+export interface VerifierLimits {
+  readonly maxAccessTokenChars: number
+  readonly maxSubjectChars: number
+  readonly tokenClockToleranceMs: number
+  readonly maxVerifiedTokens: number
+}
+
+/** Form, key, signature, claims, time: in this order, and all of them. */
+export function createTokenVerifier(parts: {
+  readonly keys: KeySource
+  readonly rules: () => Omit<ClaimRules, 'maxSubjectChars'> & { readonly tokenType: TokenType }
+  readonly limits: VerifierLimits
+  /** Of the day: what tokens are dated by. */
+  readonly clock: Clock
+}): TokenVerifier {
+  const { keys, limits, clock } = parts
+  /** What tokens said, by their digest: the same bytes under the same keys say the same. */
+  const verified = new Map<string, TokenClaims>()
+  let verifiedUnder: string | null = null
+
+  function remembered(digest: string): TokenClaims | undefined {
+    return keepsThoseOf(keys.mark()) ? verified.get(digest) : undefined
+  }
+
+  function remember(digest: string, claims: TokenClaims, mark: string): void {
+    // Keys that came in between may not have this one any more.
+    if (limits.maxVerifiedTokens === 0 || mark !== keys.mark() || !keepsThoseOf(mark)) return
+    if (verified.size >= limits.maxVerifiedTokens) {
+      const [oldest = ''] = verified.keys()
+      verified.delete(oldest)
+    }
+    verified.set(digest, claims)
+  }
+
+  function keepsThoseOf(mark: string | null): boolean {
+    if (mark === null) return false
+    if (mark !== verifiedUnder) verified.clear()
+    verifiedUnder = mark
+    return true
+  }
+
+  function inTime(claims: TokenClaims): Verdict {
+    const failure = timeFailure(claims, clock.now(), limits.tokenClockToleranceMs)
+    return failure === null ? ok(claims) : invalid(failure)
+  }
+
+  async function prove(token: string, digest: string): Promise<Verdict> {
+    const rules = parts.rules()
+    const form = readToken(token, { ...limits, tokenType: rules.tokenType })
+    if (!form.ok) return invalid(form.failure)
+    const { alg, kid } = form.value
+    const found = await keys.find(alg, kid)
+    if (!found.ok) {
+      if (found.failure === 'unavailable') return fail({ kind: 'unavailable' })
+      return invalid('the token is not signed with a key of the provider')
+    }
+    const { key, mark } = found.value
+    try {
+      await compactVerify(token, key, { algorithms: [alg] })
+    } catch (error) {
+      if (error instanceof errors.JOSEError || error instanceof TypeError) {
+        return invalid('the signature of the token is wrong')
+      }
+      throw error
+    }
+    const claims = readClaims(form.value.claims, { ...rules, ...limits })
+    if (!claims.ok) return invalid(claims.failure)
+    const verdict = inTime(claims.value)
+    if (verdict.ok) remember(digest, claims.value, mark)
+    return verdict
+  }
+
+  return {
+    verify(token) {
+      if (token.length > limits.maxAccessTokenChars) return invalid('the token is too long')
+      const digest = hash('sha256', token, 'base64')
+      const claims = remembered(digest)
+      return claims === undefined ? prove(token, digest) : inTime(claims)
+    },
+  }
+}
+
+function invalid(description: string): Verdict {
+  return fail({ kind: 'invalid', description })
+}

@@ -1,0 +1,29 @@
+/** How `serve` and `gateway` decide who may use `/mcp` and `/artefacts`: checked values. */
+export type AuthSettings = { readonly mode: 'none' } | ApiKeySettings | OAuthSettings
+
+export interface ApiKeySettings {
+  readonly mode: 'api-key'
+  /** One key of the configuration, accepted beside the named ones. Never empty. */
+  readonly key?: string
+  /** The file of named keys. It may be missing as long as there is `key`. */
+  readonly keysFile: string
+}
+
+export interface OAuthSettings {
+  readonly mode: 'oauth'
+  /** The provider: the `iss` of its tokens, http or https, as it was given. */
+  readonly issuer: string
+  /** What tokens must be issued for. Absent: the address of `/mcp` that clients use. */
+  readonly audience?: string
+  /** Audiences that a token may have beside it. Absent: none, it must be for this server alone. */
+  readonly otherAudiences?: readonly string[]
+  /** How the provider marks access tokens (`typ`). Default `at+jwt`; `jwt` takes unmarked ones too. */
+  readonly tokenType?: 'at+jwt' | 'jwt'
+  /** A scope that every token must have. Absent: none is asked for. */
+  readonly requiredScope?: string
+  /** A scope that makes a token good for more than reading. Absent: tokens only read. */
+  readonly writeScope?: string
+  /** For `/.well-known/oauth-client-metadata`, which is served when there is a redirect URI. */
+  readonly clientName?: string
+  readonly redirectUri?: string
+}

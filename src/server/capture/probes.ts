@@ -1,0 +1,128 @@
+import type { Clock } from '../../lib/clock.ts'
+import type { Logger } from '../../lib/logger.ts'
+import { fail } from '../../lib/result.ts'
+import type { Timer } from '../../lib/timer.ts'
+import { within } from '../resources/maybe-promise.ts'
+import type { BackendName, CaptureBackend, CaptureTarget } from './backend.ts'
+import type { CaptureLimits } from './limits.ts'
+import type { Probed } from './plan.ts'
+
+export interface ProbesParts {
+  readonly backends: readonly CaptureBackend[]
+  readonly limits: Pick<
+    CaptureLimits,
+    'captureProbeMs' | 'captureProbeIntervalMs' | 'captureDoubtMs'
+  >
+  /** For durations: never set back. */
+  readonly ticks: Clock
+  readonly timer: Timer
+  readonly log: Logger
+  /** A round is done: `results` are new. */
+  readonly changed: () => void
+}
+
+/** Who looks from outside tells by any process of this machine whether it can look at all. */
+const anybody: CaptureTarget = Object.freeze({ pid: process.pid, title: null })
+
+/** What each backend said last of whether it works. Asked in rounds, beside everything else. */
+export class Probes {
+  readonly #parts: ProbesParts
+  readonly #results = new Map<BackendName, Probed>()
+  #target: CaptureTarget | null = null
+  /** Those that did not answer in time and may still: asked again, they would pile up. */
+  readonly #hanging = new Set<CaptureBackend>()
+  #rounds = 0
+  #running = false
+  #doubtedMs = Number.NEGATIVE_INFINITY
+  #again = false
+  #cancel = () => {}
+  #closed = false
+
+  constructor(parts: ProbesParts) {
+    this.#parts = parts
+  }
+
+  get results(): ReadonlyMap<BackendName, Probed> {
+    return this.#results
+  }
+
+  /** Rounds that are done. */
+  get rounds(): number {
+    return this.#rounds
+  }
+
+  /** The window is another one, or gone (null): everything is asked anew. */
+  aim(target: CaptureTarget | null): void {
+    this.#target = target
+    this.look()
+  }
+
+  /** Asks everybody; once more afterwards when a round is under way. */
+  look(): void {
+    if (this.#closed) return
+    this.#again = true
+    if (!this.#running) void this.#run()
+  }
+
+  /** A capture failed, and what they said may be outdated: asked again, if not just before. */
+  doubt(): void {
+    const { ticks, limits } = this.#parts
+    if (ticks.now() - this.#doubtedMs < limits.captureDoubtMs) return
+    this.#doubtedMs = ticks.now()
+    this.look()
+  }
+
+  close(): void {
+    this.#closed = true
+    this.#cancel()
+  }
+
+  async #run(): Promise<void> {
+    this.#running = true
+    this.#cancel()
+    while (this.#again && !this.#closed) {
+      this.#again = false
+      await this.#round(this.#target ?? anybody)
+    }
+    this.#running = false
+    if (this.#closed || this.#target === null) return
+    const { timer, limits } = this.#parts
+    this.#cancel = timer.after(limits.captureProbeIntervalMs, () => this.look())
+  }
+
+  async #round(target: CaptureTarget): Promise<void> {
+    const { backends, changed } = this.#parts
+    const found = await Promise.all(
+      backends.map(async backend => [backend.name, await this.#probe(backend, target)] as const),
+    )
+    if (this.#closed) return
+    for (const [name, probed] of found) this.#results.set(name, probed)
+    this.#rounds++
+    changed()
+  }
+
+  async #probe(backend: CaptureBackend, target: CaptureTarget): Promise<Probed> {
+    const { timer, limits, log } = this.#parts
+    const { name } = backend
+    if (this.#hanging.has(backend)) return silent(name)
+    try {
+      const probing = backend.probe(target)
+      return await within(probing, limits.captureProbeMs, timer, () => {
+        this.#hanging.add(backend)
+        const free = () => this.#hanging.delete(backend)
+        probing.then(free, free)
+        return silent(name)
+      })
+    } catch (error) {
+      // It should not throw: a fault in one way to a picture must not cost the others.
+      log.error({ err: error, backend: name }, 'a capture backend failed its probe')
+      return fail({ reason: 'failed', message: `${name} capture is broken`, hint })
+    }
+  }
+}
+
+const hint = 'the log of the server says more'
+
+function silent(name: BackendName): Probed {
+  return fail({ reason: 'timeout', message: `${name} capture does not answer`, hint })
+}

@@ -1,0 +1,147 @@
+import type { Clock } from '../../lib/clock.ts'
+import { ServiceError } from '../../lib/errors.ts'
+import type { Timer } from '../../lib/timer.ts'
+import type { Reader } from '../resources/reader.ts'
+import type { CaptureLimits } from './limits.ts'
+
+export interface SharedPicturesParts<Picture> {
+  /** Takes one; its rejection reaches every reader of it. Ends soon after the signal. */
+  readonly take: (maxWidth: number, signal: AbortSignal) => Promise<Picture>
+  readonly limits: Pick<CaptureLimits, 'captureReuseMs' | 'maxCapturesAtOnce' | 'maxCaptureReaders'>
+  /** For durations: never set back. */
+  readonly ticks: Clock
+  readonly timer: Timer
+}
+
+interface Flight<Picture> {
+  readonly maxWidth: number
+  readonly outcome: PromiseWithResolvers<Picture>
+  readonly stop: AbortController
+  /** Readers that can tell when they leave, and those that cannot. */
+  waiting: number
+  finishedMs: number | null
+}
+
+/**
+ * One picture for all who ask for the same width meanwhile, and shortly after. Given up when the
+ * last of its readers has left.
+ */
+export class SharedPictures<Picture> {
+  readonly #parts: SharedPicturesParts<Picture>
+  readonly #flights = new Map<number, Flight<Picture>>()
+  readonly #queue: Flight<Picture>[] = []
+  #running = 0
+  #waiting = 0
+
+  constructor(parts: SharedPicturesParts<Picture>) {
+    this.#parts = parts
+  }
+
+  /** Readers that wait now. */
+  get waiting(): number {
+    return this.#waiting
+  }
+
+  read(maxWidth: number, reader?: Reader): Promise<Picture> {
+    const known = this.#flights.get(maxWidth)
+    const { limits, ticks } = this.#parts
+    if (known !== undefined && known.finishedMs !== null) {
+      if (ticks.now() - known.finishedMs <= limits.captureReuseMs) return known.outcome.promise
+      this.#flights.delete(maxWidth)
+    }
+    if (this.#waiting >= limits.maxCaptureReaders) return Promise.reject(tooMany())
+    return this.#join(this.#flights.get(maxWidth) ?? this.#open(maxWidth), reader)
+  }
+
+  /** Pictures under way and kept ones belong to a window that is another one now. */
+  drop(): void {
+    const flights = [...this.#flights.values()]
+    this.#flights.clear()
+    for (const flight of flights) this.#giveUp(flight)
+  }
+
+  #open(maxWidth: number): Flight<Picture> {
+    const outcome = Promise.withResolvers<Picture>()
+    // Readers that left look at it no more.
+    outcome.promise.catch(() => {})
+    const stop = new AbortController()
+    const flight: Flight<Picture> = { maxWidth, outcome, stop, waiting: 0, finishedMs: null }
+    this.#flights.set(maxWidth, flight)
+    this.#queue.push(flight)
+    this.#startNext()
+    return flight
+  }
+
+  #join(flight: Flight<Picture>, reader: Reader | undefined): Promise<Picture> {
+    let here = true
+    flight.waiting++
+    this.#waiting++
+    const leave = (): boolean => {
+      if (!here) return false
+      here = false
+      flight.waiting--
+      this.#waiting--
+      return true
+    }
+    const callOff = reader?.onLeave(() => {
+      if (leave() && flight.waiting === 0) this.#giveUp(flight)
+    })
+    const settled = (): void => {
+      callOff?.()
+      leave()
+    }
+    flight.outcome.promise.then(settled, settled)
+    return flight.outcome.promise
+  }
+
+  #giveUp(flight: Flight<Picture>): void {
+    this.#forget(flight)
+    const at = this.#queue.indexOf(flight)
+    if (at !== -1) this.#queue.splice(at, 1)
+    flight.stop.abort()
+    flight.outcome.reject(windowLeft())
+  }
+
+  #startNext(): void {
+    while (this.#running < this.#parts.limits.maxCapturesAtOnce) {
+      const flight = this.#queue.shift()
+      if (flight === undefined) return
+      void this.#run(flight)
+    }
+  }
+
+  async #run(flight: Flight<Picture>): Promise<void> {
+    const { take, ticks, timer, limits } = this.#parts
+    this.#running++
+    try {
+      const picture = await take(flight.maxWidth, flight.stop.signal)
+      flight.finishedMs = ticks.now()
+      flight.outcome.resolve(picture)
+      timer.after(limits.captureReuseMs, () => this.#forget(flight))
+    } catch (error) {
+      this.#forget(flight)
+      flight.outcome.reject(error)
+    } finally {
+      this.#running--
+      this.#startNext()
+    }
+  }
+
+  #forget(flight: Flight<Picture>): void {
+    if (this.#flights.get(flight.maxWidth) === flight) this.#flights.delete(flight.maxWidth)
+  }
+}
+
+function tooMany(): ServiceError {
+  return new ServiceError('resource_failed', 'too many readers wait for a picture of the window', {
+    hint: 'read again in a moment',
+    data: { reason: 'busy' },
+  })
+}
+
+function windowLeft(): ServiceError {
+  return new ServiceError('resource_failed', 'the application left while its window was captured', {
+    hint: 'read again when it is linked',
+    data: { reason: 'no_window' },
+  })
+}

@@ -1,0 +1,59 @@
+import { type Result, fail, ok } from '../../lib/result.ts'
+import type { CaptureTarget, Unavailable } from './backend.ts'
+
+/** What is known of the application, or of the one that was connected last. */
+export interface AppPresence {
+  readonly connected: boolean
+  readonly app: { readonly pid?: number; readonly mode: 'gui' | 'background' } | null
+  /** Whoever sits at the application wants no picture of it. */
+  readonly pictures?: { readonly denied: boolean }
+}
+
+/** Before any application is there. */
+export const noApplication: Unavailable = Object.freeze({
+  reason: 'no_application',
+  message: 'no application is linked whose window could be meant',
+  hint: 'link one (service-cli adapter), or name its window with --capture-title',
+})
+
+/** Said by the person, and true of every way to a picture. */
+export const deniedPictures: Unavailable = Object.freeze({
+  reason: 'denied',
+  message: 'the person at the application shares no picture of its window',
+  hint: "it is switched on in the application: in Blender, on the add-on's page of the preferences",
+})
+
+const background: Unavailable = Object.freeze({
+  reason: 'no_window',
+  message: 'the application runs in the background, without a window',
+  hint: 'start it with its window',
+})
+
+/**
+ * Whose window may be shown: that of the linked application, or the one that the person named.
+ * `isOwn`: is the process one of this user here, null when the system does not tell.
+ */
+export function captureTarget(
+  { connected, app, pictures }: AppPresence,
+  title: string | null,
+  isOwn: (pid: number) => boolean | null,
+): Result<CaptureTarget, Unavailable> {
+  if (connected && pictures?.denied === true) return fail(deniedPictures)
+  if (title !== null) return ok({ pid: null, title })
+  if (!connected || app === null) return fail(noApplication)
+  const { pid, mode } = app
+  if (mode === 'background') return fail(background)
+  if (pid === undefined) return fail(unknownProcess('the application does not say its process id'))
+  if (isOwn(pid) === false) {
+    // Else the windows of whatever else has this id here would be shown as its own.
+    const message = `the application says it is process ${pid}, which is no process of yours here`
+    return fail(unknownProcess(message))
+  }
+  return ok({ pid, title: null })
+}
+
+function unknownProcess(message: string): Unavailable {
+  const hint =
+    'an application in a container or sandbox is found by --capture-title, with part of its title'
+  return { reason: 'no_application', message, hint }
+}

@@ -1,0 +1,182 @@
+import type { CaptureMode } from '../../lib/capture-mode.ts'
+import { type Clock, monotonicClock } from '../../lib/clock.ts'
+import { encodeBase64 } from '../../lib/base64.ts'
+import { ServiceError } from '../../lib/errors.ts'
+import type { Logger } from '../../lib/logger.ts'
+import { type Result, fail } from '../../lib/result.ts'
+import { type Timer, systemTimer } from '../../lib/timer.ts'
+import type { CaptureSource } from '../resources/capture-source.ts'
+import type { EncodedBlob } from '../resources/producer.ts'
+import type { Reader } from '../resources/reader.ts'
+import type {
+  BackendName,
+  CaptureBackend,
+  CaptureFailure,
+  CaptureTarget,
+  Unavailable,
+} from './backend.ts'
+import { failureHints } from './failure-hints.ts'
+import type { CaptureLimits } from './limits.ts'
+import { isDoubtful, outsideTrouble, planCapture } from './plan.ts'
+import { Probes } from './probes.ts'
+import { SharedPictures } from './shared-pictures.ts'
+import { takePicture } from './take-picture.ts'
+
+export interface WindowCaptureParts {
+  readonly mode: CaptureMode
+  /** At most one of each name. */
+  readonly backends: readonly CaptureBackend[]
+  readonly limits: CaptureLimits
+  readonly log: Logger
+  /** For durations: never set back. */
+  readonly ticks?: Clock
+  readonly timer?: Timer
+}
+
+/** The backends that can be tried, best first; or why there are none. */
+export type CaptureState = Result<readonly BackendName[], Unavailable>
+
+/** Where backends that need no window of somebody else's are sent. */
+const nowhere: CaptureTarget = Object.freeze({ pid: null, title: null })
+
+/**
+ * The window of the linked application as a source of pictures: knows without asking whether one
+ * can be had, asks the backends beside everything else, and shares one picture among all readers.
+ */
+export class WindowCapture implements CaptureSource {
+  readonly #parts: WindowCaptureParts
+  readonly #timer: Timer
+  readonly #probes: Probes
+  readonly #pictures: SharedPictures<EncodedBlob>
+  readonly #hanging = new Set<CaptureBackend>()
+  readonly #listeners = new Set<() => void>()
+  readonly #firstLook = Promise.withResolvers<void>()
+  #target: Result<CaptureTarget, Unavailable>
+  #state: CaptureState
+  #closed = false
+
+  /** Nothing is asked before `aim`. */
+  constructor(parts: WindowCaptureParts, waitsFor: Unavailable) {
+    const { backends, limits, log, ticks = monotonicClock, timer = systemTimer } = parts
+    this.#parts = parts
+    this.#timer = timer
+    this.#target = fail(waitsFor)
+    const changed = () => this.#probed()
+    this.#probes = new Probes({ backends, limits, ticks, timer, log, changed })
+    const take = (maxWidth: number, signal: AbortSignal) => this.#take(maxWidth, signal)
+    this.#pictures = new SharedPictures({ take, limits, ticks, timer })
+    this.#state = this.#plan()
+  }
+
+  get state(): CaptureState {
+    return this.#state
+  }
+
+  get unavailable(): Unavailable | null {
+    return this.#state.ok ? null : this.#state.failure
+  }
+
+  get outside(): Unavailable | null {
+    return outsideTrouble(this.#parts.mode, this.#probes.results)
+  }
+
+  get maxWidth(): number {
+    return this.#parts.limits.maxCaptureWidth
+  }
+
+  /** Resolves when every backend has said once whether it works. */
+  get tried(): Promise<void> {
+    return this.#firstLook.promise
+  }
+
+  /** Readers that wait for a picture now. */
+  get waiting(): number {
+    return this.#pictures.waiting
+  }
+
+  /** Whose window, from now on; or why it is nobody's. Backends are asked anew. */
+  aim(target: Result<CaptureTarget, Unavailable>): void {
+    if (this.#closed) return
+    if (!isSame(target, this.#target)) this.#pictures.drop()
+    this.#target = target
+    this.#update()
+    this.#probes.aim(target.ok ? target.value : null)
+  }
+
+  async read(maxWidth: number, reader?: Reader): Promise<EncodedBlob> {
+    return this.#pictures.read(maxWidth, reader)
+  }
+
+  onChange(listener: () => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  /** Pictures under way are given up; nothing is asked any more. */
+  close(): void {
+    this.#closed = true
+    this.#probes.close()
+    this.#pictures.drop()
+    this.#firstLook.resolve()
+  }
+
+  async #take(maxWidth: number, signal: AbortSignal): Promise<EncodedBlob> {
+    const names = this.#state.ok ? this.#state.value : []
+    const { limits, log, backends } = this.#parts
+    const taken = await takePicture(
+      {
+        backends: names.flatMap(name => backends.find(backend => backend.name === name) ?? []),
+        target: this.#target.ok ? this.#target.value : nowhere,
+        limits,
+        timer: this.#timer,
+        log,
+        hanging: this.#hanging,
+      },
+      { maxWidth, maxBytes: limits.maxCaptureBytes, signal },
+    )
+    if (!taken.ok) {
+      if (!signal.aborted && isDoubtful(taken.failure.reason)) this.#probes.doubt()
+      throw readFailure(taken.failure)
+    }
+    return { base64: encodeBase64(taken.value.png) }
+  }
+
+  #probed(): void {
+    this.#update()
+    this.#firstLook.resolve()
+  }
+
+  #plan(): CaptureState {
+    const target = this.#target
+    return planCapture({ mode: this.#parts.mode, target, probes: this.#probes.results })
+  }
+
+  #update(): void {
+    const before = this.#state
+    this.#state = this.#plan()
+    if (before.ok === this.#state.ok) return
+    const { log } = this.#parts
+    if (this.#state.ok) {
+      log.info({ backends: this.#state.value }, 'the window of the application can be captured')
+    } else {
+      const { reason, message, hint } = this.#state.failure
+      log.info({ reason, why: message, hint }, 'the window can not be captured any more')
+    }
+    for (const listener of this.#listeners) listener()
+  }
+}
+
+function isSame(
+  left: Result<CaptureTarget, Unavailable>,
+  right: Result<CaptureTarget, Unavailable>,
+): boolean {
+  if (!left.ok || !right.ok) return left.ok === right.ok
+  return left.value.pid === right.value.pid && left.value.title === right.value.title
+}
+
+function readFailure({ reason, message }: CaptureFailure): ServiceError {
+  return new ServiceError('resource_failed', message, {
+    hint: failureHints[reason],
+    data: { reason },
+  })
+}

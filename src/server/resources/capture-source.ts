@@ -1,0 +1,35 @@
+import type { MaybePromise } from './maybe-promise.ts'
+import type { EncodedBlob } from './producer.ts'
+import type { Reader } from './reader.ts'
+
+/** Why there is no picture to be had, and what would change that. */
+export interface NoCapture {
+  readonly message: string
+  readonly hint: string
+}
+
+/** Where the picture of the application's window comes from. */
+export interface CaptureSource {
+  /** Null: a read can be expected to give a picture. Known at once, asks nobody. */
+  readonly unavailable: NoCapture | null
+  /** Pixels; nobody gets a wider picture. */
+  readonly maxWidth: number
+  /**
+   * A PNG file, at most so wide. Rejects with a `ServiceError` of a `resource_` code, which reaches
+   * the reader as it is. Once every reader has left, the answer may be anything.
+   */
+  read(maxWidth: number, reader?: Reader): MaybePromise<EncodedBlob>
+  /** Told when `unavailable` becomes null or stops to be. Returns how to call it off. */
+  onChange(listener: () => void): () => void
+}
+
+/** Of a server that nobody gave a window to. */
+export const noCapture: CaptureSource = Object.freeze<CaptureSource>({
+  unavailable: Object.freeze({
+    message: 'this server has no window to capture',
+    hint: 'start it as service-cli serve, without --capture off',
+  }),
+  maxWidth: 1,
+  read: () => Promise.reject(new Error('there is no window')),
+  onChange: () => () => {},
+})

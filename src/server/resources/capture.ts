@@ -1,0 +1,81 @@
+import { type BuiltIn, freezeAll } from './built-in.ts'
+import type { CaptureSource } from './capture-source.ts'
+import { ResourceNotEnabled, ResourceNotFound } from './errors.ts'
+import { type MaybePromise, chain } from './maybe-promise.ts'
+import type { Content, Descriptor, EncodedBlob, Template } from './producer.ts'
+import { rangeParameter } from './query-parameters.ts'
+import type { Reader } from './reader.ts'
+import type { ResourceUri } from './resource-uri.ts'
+
+export const currentWindowUri = 'capture://current_window'
+
+const annotations = { audience: ['user', 'assistant'], priority: 0.7 } as const
+const mimeType = 'image/png'
+const nothing: readonly never[] = Object.freeze([])
+
+const descriptors: readonly Descriptor[] = freezeAll([
+  {
+    uri: currentWindowUri,
+    name: 'Application window',
+    title: 'Application window',
+    description:
+      'What the window of the application looks like: a picture taken when it is read, never pushed. ' +
+      '?max_width=N for one at most N pixels wide',
+    mimeType,
+    annotations,
+  },
+])
+
+const templates: readonly Template[] = freezeAll([
+  {
+    uriTemplate: 'capture://current_window{?max_width}',
+    name: 'Application window, as wide as asked for',
+    title: 'Application window, as wide as asked for',
+    description:
+      'The same picture, scaled down to at most `max_width` pixels; 1024 shows most of it',
+    mimeType,
+    annotations,
+  },
+])
+
+/** Widths worth suggesting: enough for a look first. */
+const widths: readonly number[] = [1024, 640, 1600, 2560]
+
+/** `capture://current_window`: there only while a picture can be had. */
+export class CaptureProducer implements BuiltIn {
+  readonly #source: CaptureSource
+
+  constructor(source: CaptureSource) {
+    this.#source = source
+  }
+
+  list(): readonly Descriptor[] {
+    return this.#source.unavailable === null ? descriptors : nothing
+  }
+
+  templates(): readonly Template[] {
+    return this.#source.unavailable === null ? templates : nothing
+  }
+
+  complete(variable: string, prefix: string): readonly string[] {
+    if (variable !== 'max_width') return []
+    const { maxWidth } = this.#source
+    const values = widths.filter(width => width <= maxWidth).map(String)
+    return values.filter(text => text.startsWith(prefix))
+  }
+
+  read(uri: ResourceUri, reader?: Reader): MaybePromise<readonly Content[]> {
+    if (uri.path !== 'current_window') throw new ResourceNotFound(uri.text)
+    const { maxWidth: widest, unavailable } = this.#source
+    if (unavailable !== null) {
+      const { message, hint } = unavailable
+      throw new ResourceNotEnabled(uri.text, `${message}; ${hint}`)
+    }
+    const maxWidth = rangeParameter(uri, 'max_width', 1, widest) ?? widest
+    return chain(this.#source.read(maxWidth, reader), picture => contentsOf(uri.text, picture))
+  }
+}
+
+function contentsOf(uri: string, blob: EncodedBlob): readonly Content[] {
+  return Object.freeze([Object.freeze({ uri, mimeType, blob })])
+}

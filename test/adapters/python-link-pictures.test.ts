@@ -1,0 +1,177 @@
+import { expect } from 'chai'
+import { until } from '../e2e/until.ts'
+import { needPython, PythonApp } from './python-driver.ts'
+import { type Peer, ScriptedServer, token, welcome } from './scripted-server.ts'
+
+describe('the Python link: pictures of the application', () => {
+  let server: ScriptedServer
+  let app: PythonApp
+  let peer: Peer
+
+  before(function () {
+    needPython(this)
+  })
+  afterEach(async () => {
+    await app.kill()
+    await server.stop()
+    expect(app.output).not.to.contain('Traceback')
+  })
+
+  async function begin(targets: readonly string[] | null = ['window', 'viewport'], reads = true) {
+    server = await ScriptedServer.start()
+    app = new PythonApp()
+    await app.link({ url: server.url, token }, { start: false, reads })
+    if (targets !== null) await app.tell({ provide: [targets] })
+    await app.call('start')
+    await app.untilState('connected')
+    peer = await server.peer()
+  }
+  const capture = (id: string, members: object = {}) =>
+    peer.send({
+      ...{ type: 'capture', id, target: 'window', max_width: 1600, max_bytes: 5000 },
+      ...{ deadline_ms: 5000, ...members },
+    })
+  const picture = (what: unknown) => app.tell({ picture: what })
+
+  it('are taken on the main thread, and follow right behind their answer', async () => {
+    await begin()
+    capture('s1')
+    expect(await peer.answerTo('s1')).to.deep.include({
+      ...{ type: 'ok', png_bytes: 10 },
+      window: { title: 'Blüte', width: 3200, height: 1960 },
+    })
+    await until(() => peer.binary.length === 1, 'the picture')
+    expect(String(peer.binary[0])).to.equal('the window')
+    expect(await app.get('asked')).to.deep.equal([['window', 1600, 5000, true]])
+  })
+
+  it('may be bytes alone', async () => {
+    await begin()
+    await picture('bytes')
+    capture('s1', { target: 'viewport' })
+    const answer = await peer.answerTo('s1')
+    expect(answer).to.include({ type: 'ok', png_bytes: 10 })
+    expect(answer).not.to.have.property('window')
+    await until(() => String(peer.binary[0]) === 'only bytes', 'the picture')
+  })
+
+  const noPicture = 'the capture callback returned no picture (TypeError)'
+  const failures = [
+    { what: 'minimised', code: 'minimised', message: 'it lies in the task bar', retryable: false },
+    { what: 'modal', code: 'busy', message: 'a dialog is open', retryable: true },
+    {
+      what: 'broken',
+      code: 'internal',
+      message: 'the capture callback failed: KeyError',
+      retryable: true,
+    },
+    { what: 'nothing', code: 'internal', message: noPicture, retryable: true },
+    {
+      what: 'wrong',
+      code: 'internal',
+      message: noPicture.replace('Type', 'Value'),
+      retryable: true,
+    },
+    {
+      what: 5001,
+      code: 'limit',
+      message: 'the picture has 5001 bytes, at most 5000 were asked for',
+      retryable: false,
+    },
+  ]
+  it('are refused with an error that tells no more than it should', async () => {
+    await begin()
+    for (const { what, ...error } of failures) {
+      await picture(what)
+      capture(`${what}`)
+      expect(await peer.answerTo(`${what}`)).to.deep.include({ type: 'error', ...error })
+    }
+    expect(peer.binary).to.deep.equal([])
+    expect(JSON.stringify(peer.messages)).not.to.contain('a secret of the application')
+    await picture(5000)
+    capture('fits')
+    expect(await peer.answerTo('fits')).to.include({ png_bytes: 5000 })
+  })
+
+  it('are offered in the greeting, and again on every connection', async () => {
+    await begin()
+    const offer = { targets: ['window', 'viewport'] }
+    expect((await peer.nth('hello'))['capture']).to.deep.equal(offer)
+    peer.ws.terminate()
+    const second = await server.peer(2)
+    expect((await second.nth('hello'))['capture']).to.deep.equal(offer)
+  })
+
+  it('are not offered by an application that says nothing of them', async () => {
+    await begin(null)
+    expect(await peer.nth('hello')).not.to.have.property('capture')
+    capture('s1')
+    expect(await peer.answerTo('s1')).to.include({ type: 'error', code: 'unsupported' })
+  })
+
+  it('are offered, withdrawn and denied in a running application', async () => {
+    await begin(null)
+    const told = async (n: number) => (await peer.nth('app.update', n))['capture']
+    await app.tell({ provide: [] })
+    expect(await told(1)).to.deep.equal({ targets: ['window'] })
+    capture('s1', { target: 'viewport' })
+    expect(await peer.answerTo('s1')).to.include({ code: 'unsupported' })
+    await app.call('deny_capture')
+    expect(await told(2)).to.deep.equal({ targets: [], denied: true })
+    capture('s2')
+    expect(await peer.answerTo('s2')).to.include({ code: 'unsupported' })
+    await app.call('provide_capture', null)
+    expect(await told(3)).to.deep.equal({ targets: [] })
+    await expectError(app.call('provide_capture', 'callback', ['hologram']))
+    expect(await app.get('asked')).to.deep.equal([])
+  })
+
+  it('are not taken when the question was cancelled or its time is over', async () => {
+    await begin()
+    await app.tell({ pumping: false })
+    capture('s1')
+    capture('s2', { deadline_ms: 50 })
+    peer.send({ type: 'cancel', id: 's1' })
+    capture('s3', { max_width: 3 })
+    await app.tell({ block: 0.2 })
+    await app.tell({ pumping: true })
+    await peer.answerTo('s3')
+    expect(await app.get('asked')).to.deep.equal([['window', 3, 5000, true]])
+    expect(peer.messages.filter(({ id }) => id === 's1' || id === 's2')).to.deep.equal([])
+  })
+
+  it('are answered as busy by heartbeats of an application that can do nothing else', async () => {
+    server = await ScriptedServer.start({ welcome: { ...welcome, heartbeat_ms: 50 } })
+    app = new PythonApp()
+    const constants = { AWAY_SECONDS: 0.3 }
+    await app.link({ url: server.url, token }, { reads: false, start: false, constants })
+    await app.tell({ pumping: false })
+    await app.tell({ provide: [] })
+    await app.call('start')
+    peer = await server.peer()
+    const away = () => peer.of('heartbeat').some(({ main_idle_ms: idle }) => idle > 300)
+    await until(away, 'a heartbeat of an application whose main thread is away')
+  })
+
+  it('do not get between the bytes of an artefact', async () => {
+    await begin()
+    await app.named('put_artefact', { data_size: 3_000_000, mime: 'x/y' })
+    await peer.nth('artefact.put')
+    for (let n = 0; n < 5; n++) {
+      capture(`p${n}`)
+      await peer.answerTo(`p${n}`)
+    }
+    const all = () => peer.binary.reduce((sum, { length }) => sum + length, 0)
+    await until(() => all() === 3_000_050, 'all bytes')
+    const [first = -1] = peer.order.flatMap((kind, at) => (kind === 'ok' ? [at] : []))
+    expect(peer.order[first + 1]).to.equal('bytes of 10')
+  })
+})
+
+async function expectError(reply: Promise<unknown>): Promise<void> {
+  const error = await reply.then(
+    () => null,
+    (thrown: Error) => thrown,
+  )
+  expect(error?.message).to.contain('targets are window and viewport')
+}

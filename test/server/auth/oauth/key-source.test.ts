@@ -1,0 +1,234 @@
+import { expect } from 'chai'
+import type { JWK } from 'jose'
+import { silentLogger } from '../../../../src/lib/logger.ts'
+import { fail } from '../../../../src/lib/result.ts'
+import { defaultAuthLimits } from '../../../../src/server/auth/limits.ts'
+import { createKeySource, type KeySource } from '../../../../src/server/auth/oauth/key-source.ts'
+import { parseKeySet } from '../../../../src/server/auth/oauth/key-set.ts'
+import { newKey, publicOf } from '../../../helpers/openid.ts'
+
+const limits = {
+  ...defaultAuthLimits,
+  providerKeysFreshMs: 600_000,
+  maxProviderKeysAgeMs: 3_600_000,
+  unknownKeyCooldownMs: 5000,
+  providerRetryMs: 1000,
+  maxProviderRetryMs: 8000,
+}
+
+describe('the keys of a provider', () => {
+  let first: JWK
+  let second: JWK
+  let nowMs: number
+  let published: JWK[] | null
+  let loads: number
+  let warnings: number
+  let source: KeySource
+
+  before(async () => {
+    first = await newKey('first')
+    second = await newKey('second')
+  })
+
+  beforeEach(() => {
+    nowMs = 1_000_000
+    published = [first]
+    loads = 0
+    warnings = 0
+    source = createKeySource({
+      load: async () => {
+        loads++
+        if (published === null) return fail('it is not reached')
+        return parseKeySet({ keys: published.map(publicOf) }, limits)
+      },
+      limits,
+      ticks: { now: () => nowMs },
+      log: { ...silentLogger, warn: () => warnings++ },
+    })
+  })
+
+  const find = async (kid: string | undefined, alg = 'ES256') => {
+    const found = await source.find(alg, kid)
+    return found.ok ? 'found' : found.failure
+  }
+
+  it('are not asked for before they are needed, and then once', async () => {
+    expect(loads).to.equal(0)
+    expect(source.mark()).to.equal(null)
+    const found = await Promise.all([find('first'), find('first'), find('first')])
+    expect(found).to.deep.equal(['found', 'found', 'found'])
+    expect(loads).to.equal(1)
+    expect(source.mark()).to.be.a('string')
+  })
+
+  it('are asked for again at once for a name that is not among them', async () => {
+    await find('first')
+    published = [second, first]
+    expect(await find('second')).to.equal('found')
+    expect(loads).to.equal(2)
+  })
+
+  it('are asked for once by all who need the new one', async () => {
+    await find('first')
+    published = [second]
+    const found = await Promise.all([find('second'), find('second'), find('second')])
+    expect(found).to.deep.equal(['found', 'found', 'found'])
+    expect(loads).to.equal(2)
+  })
+
+  it('are not asked for by each made-up name', async () => {
+    await find('first')
+    for (let at = 0; at < 200; at++) expect(await find(`made-up-${at}`)).to.equal('unknown')
+    await Promise.all(Array.from({ length: 200 }, (_, at) => find(`made-up-too-${at}`)))
+    expect(loads).to.equal(2)
+    nowMs += limits.unknownKeyCooldownMs
+    await find('made-up')
+    expect(loads).to.equal(3)
+    expect(await find('first')).to.equal('found')
+  })
+
+  it('lose one that is not published any more, when they are asked for again', async () => {
+    published = [first, second]
+    expect(await find('second')).to.equal('found')
+    published = [first]
+    nowMs += limits.providerKeysFreshMs - 1
+    expect(await find('second')).to.equal('found')
+    nowMs += 1
+    expect(source.mark()).to.equal(null)
+    expect(await find('second')).to.equal('unknown')
+    expect(await find('first')).to.equal('found')
+  })
+
+  it('are renewed in good time, without anybody waiting', async () => {
+    await find('first')
+    const before = source.mark()
+    published = [second]
+    nowMs += limits.providerKeysFreshMs / 2
+    expect(source.mark()).to.equal(before)
+    await new Promise(resolve => setImmediate(resolve))
+    expect(loads).to.equal(2)
+    expect(source.mark()).to.be.a('string').and.not.to.equal(before)
+  })
+
+  it('go on working while the provider is down, for a time', async () => {
+    await find('first')
+    published = null
+    nowMs += limits.providerKeysFreshMs
+    expect(await find('first')).to.equal('found')
+    expect(source.mark()).to.be.a('string')
+    nowMs += limits.maxProviderKeysAgeMs - limits.providerKeysFreshMs - 1
+    expect(await find('first')).to.equal('found')
+    nowMs += 1
+    expect(await find('first')).to.equal('unavailable')
+    expect(source.mark()).to.equal(null)
+    published = [first]
+    nowMs += limits.maxProviderRetryMs
+    expect(await find('first')).to.equal('found')
+  })
+
+  it('leave a provider that is down alone, longer each time, and say so once', async () => {
+    published = null
+    const askedAt: number[] = []
+    for (let second = 0; second < 60; second++) {
+      const before = loads
+      expect(await find('first')).to.equal('unavailable')
+      if (loads > before) askedAt.push(second)
+      nowMs += 1000
+    }
+    expect(askedAt).to.deep.equal([0, 1, 3, 7, 15, 23, 31, 39, 47, 55])
+    expect(warnings).to.equal(1)
+  })
+
+  it('say when to come again', async () => {
+    published = null
+    await find('first')
+    expect(source.retryAfterSeconds()).to.equal(1)
+    nowMs += 1000
+    await find('first')
+    expect(source.retryAfterSeconds()).to.equal(2)
+  })
+
+  it('cannot tell an unknown name while the provider is down', async () => {
+    await find('first')
+    published = null
+    expect(await find('second')).to.equal('unavailable')
+    expect(await find('first')).to.equal('found')
+  })
+
+  it('are not asked for after the close', async () => {
+    source.close()
+    expect(await find('first')).to.equal('unavailable')
+    expect(loads).to.equal(0)
+  })
+
+  it('need no name as long as there is one that fits', async () => {
+    expect(await find(undefined)).to.equal('found')
+    published = [first, second]
+    nowMs += limits.providerKeysFreshMs
+    expect(await find(undefined)).to.equal('unknown')
+  })
+
+  for (const kid of ['__proto__', 'constructor', '../../etc/passwd', "' OR 1=1--", '\0', '']) {
+    it(`have none with the name ${JSON.stringify(kid)}`, async () => {
+      expect(await find(kid)).to.equal('unknown')
+    })
+  }
+})
+
+describe('parseKeySet', () => {
+  const found = async (key: object, alg = 'ES256') => {
+    const set = parseKeySet({ keys: [key] }, limits)
+    return set.ok && (await set.value.find(alg, 'k')) !== null
+  }
+
+  it('takes a key for its own algorithm only', async () => {
+    const key = publicOf(await newKey('k'))
+    expect(await found(key)).to.equal(true)
+    expect(await found({ ...key, alg: undefined })).to.equal(true)
+    expect(await found(key, 'RS256')).to.equal(false)
+    expect(await found(key, 'ES384')).to.equal(false)
+    expect(await found({ ...key, alg: 'ES384' })).to.equal(false)
+  })
+
+  it('leaves out what must not verify a signature', async () => {
+    const secret = await newKey('k')
+    const key = publicOf(secret)
+    expect(await found(secret)).to.equal(false)
+    expect(await found({ ...key, use: 'enc' })).to.equal(false)
+    expect(await found({ ...key, use: undefined })).to.equal(true)
+    expect(await found({ ...key, key_ops: ['sign'] })).to.equal(false)
+    expect(await found({ ...key, x: 'AAAA' })).to.equal(false)
+    expect(await found({ kty: 'oct', k: 'c2VjcmV0', kid: 'k', alg: 'HS256' }, 'HS256')).to.equal(
+      false,
+    )
+  })
+
+  it('takes Ed25519 by both of its names, and RSA', async () => {
+    const edwards = { ...publicOf(await newKey('k', 'Ed25519')), alg: undefined }
+    expect(await found(edwards, 'Ed25519')).to.equal(true)
+    expect(await found(edwards, 'EdDSA')).to.equal(true)
+    const rsa = { ...publicOf(await newKey('k', 'RS256')), alg: undefined }
+    expect(await found(rsa, 'RS256')).to.equal(true)
+    expect(await found(rsa, 'PS256')).to.equal(true)
+  })
+
+  it('reads the good ones beside others that it does not understand', async () => {
+    const key = publicOf(await newKey('k'))
+    const odd = [null, 1, 'x', {}, { kty: 'new' }, { kty: 'EC', crv: 'P-999', kid: 'k' }]
+    const set = parseKeySet({ keys: [...odd, key] }, limits)
+    expect(set.ok && (await set.value.find('ES256', 'k'))).not.to.equal(null)
+  })
+
+  for (const document of [null, [], 1, 'x', {}, { keys: {} }, { keys: 'x' }]) {
+    it(`refuses ${JSON.stringify(document)}`, () => {
+      expect(parseKeySet(document, limits).ok).to.equal(false)
+    })
+  }
+
+  it('refuses more keys than allowed', async () => {
+    const key = publicOf(await newKey('k'))
+    const keys = (count: number) => ({ keys: new Array(count).fill(key) })
+    expect(parseKeySet(keys(limits.maxProviderKeys), limits).ok).to.equal(true)
+    expect(parseKeySet(keys(limits.maxProviderKeys + 1), limits).ok).to.equal(false)
+  })
+})

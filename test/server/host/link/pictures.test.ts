@@ -1,0 +1,223 @@
+import { expect } from 'chai'
+import { createHostBackend, captureInApp } from '../../../../src/server/capture/host-backend.ts'
+import { pngOf } from '../../../helpers/png.ts'
+import { LinkServer, type Message, type Peer, until } from './link-server.ts'
+
+const png = pngOf(40, 30)
+const both = { capture: { targets: ['window', 'viewport'] } }
+const target = { pid: null, title: null }
+const form = () => ({ maxWidth: 100, maxBytes: 10_000, signal: new AbortController().signal })
+
+describe('pictures that the application takes of itself', () => {
+  let server: LinkServer
+  let peer: Peer
+  afterEach(() => server.stop())
+
+  async function begin(members: Message = both, limits = {}): Promise<void> {
+    server = await LinkServer.start({ limits })
+    peer = await server.join('run-1', members)
+  }
+  const backend = () => createHostBackend(server.pictures)
+  const capture = (more: object = {}) => backend().capture(target, { ...form(), ...more })
+  async function asked(): Promise<any> {
+    const question = await peer.next()
+    expect(question.type).to.equal('capture')
+    return question
+  }
+  const answer = (id: unknown, bytes: Buffer, members: object = {}) => {
+    peer.send({ type: 'ok', id, png_bytes: bytes.length, ...members })
+    peer.send(bytes)
+  }
+  async function reasonOf(taking: ReturnType<typeof capture>): Promise<string> {
+    const outcome = await taking
+    return outcome.ok ? 'taken' : outcome.failure.reason
+  }
+  const probe = async () => {
+    const probed = await backend().probe(target)
+    return probed.ok ? 'offered' : probed.failure.reason
+  }
+
+  it('are asked for with their bounds, and come with what is known of the window', async () => {
+    await begin()
+    const taking = capture()
+    const question = await asked()
+    expect(question).to.deep.equal({
+      ...{ type: 'capture', id: question.id, target: 'window' },
+      ...{ max_width: 100, max_bytes: 10_000, deadline_ms: 8000 },
+    })
+    answer(question.id, png, { window: { title: 'Blender', width: 80, height: 60, more: 1 } })
+    const window = { title: 'Blender', width: 80, height: 60 }
+    expect(await taking).to.deep.equal({ ok: true, value: { png, width: 40, height: 30, window } })
+  })
+
+  it('come without a word of the window, too', async () => {
+    await begin()
+    const taking = capture()
+    answer((await asked()).id, png, { window: null })
+    const window = { title: '', width: 40, height: 30 }
+    expect(await taking).to.deep.equal({ ok: true, value: { png, width: 40, height: 30, window } })
+  })
+
+  it('show the view of the scene alone, when that is asked for and offered', async () => {
+    await begin()
+    const taking = captureInApp(server.pictures, { ...form(), view: 'viewport' })
+    const question = await asked()
+    expect(question.target).to.equal('viewport')
+    answer(question.id, png)
+    expect((await taking).ok).to.equal(true)
+    await peer.ask({ type: 'app.update', capture: { targets: ['window'] } })
+    const refused = await captureInApp(server.pictures, { ...form(), view: 'viewport' })
+    expect(refused).to.deep.include({ ok: false })
+    expect(peer.received.filter(({ type }) => type === 'capture')).to.have.length(1)
+  })
+
+  const codes: [code: string, reason: string][] = [
+    ['minimised', 'minimised'],
+    ['no_window', 'no_window'],
+    ['blank', 'blank'],
+    ['permission', 'permission'],
+    ['busy', 'host_busy'],
+    ['unsupported', 'failed'],
+    ['internal', 'failed'],
+    ['of_a_later_version', 'failed'],
+    ['toString', 'failed'],
+  ]
+  it('are refused with the reason of the application', async () => {
+    await begin()
+    for (const [code, reason] of codes) {
+      const taking = capture()
+      peer.send({ type: 'error', id: (await asked()).id, code, message: 'm', retryable: false })
+      expect(await reasonOf(taking), code).to.equal(reason)
+    }
+  })
+
+  const wrong: [what: string, png: Buffer, members?: object][] = [
+    ['is no PNG', Buffer.from('no picture')],
+    ['is wider than asked', pngOf(101, 2)],
+    ['is larger than asked', Buffer.concat([png, Buffer.alloc(10_000)])],
+    ['is cut off', png.subarray(0, -5)],
+    ['is of no window', png, { window: 'Blender' }],
+    ['is of a window without a size', png, { window: { title: 'Blender' } }],
+    ['is of a window of half pixels', png, { window: { width: 1.5, height: 1 } }],
+    ['has a title of no end', png, { window: { title: 'x'.repeat(5000), width: 1, height: 1 } }],
+  ]
+  it('are not taken when they are wrong, and the link goes on', async () => {
+    await begin()
+    for (const [what, bytes, members] of wrong) {
+      const taking = capture()
+      answer((await asked()).id, bytes, members)
+      expect(await reasonOf(taking), what).to.equal('failed')
+    }
+    const without = capture()
+    peer.send({ type: 'ok', id: (await asked()).id })
+    expect(await reasonOf(without)).to.equal('failed')
+    const taking = capture()
+    answer((await asked()).id, png)
+    expect(await reasonOf(taking)).to.equal('taken')
+  })
+
+  it('are taken one at a time, and not beside as many questions as may be open', async () => {
+    await begin(both, { maxLinkRequests: 1 })
+    const taking = capture()
+    const { id } = await asked()
+    expect(await reasonOf(capture())).to.equal('host_busy')
+    answer(id, png)
+    expect(await reasonOf(taking)).to.equal('taken')
+    const [, next] = [capture(), await asked()]
+    peer.send({ type: 'error', id: next.id, code: 'busy' })
+    expect(peer.received.filter(({ type }) => type === 'capture')).to.have.length(2)
+  })
+
+  it('are taken back when nobody waits any more, and passed over when they come late', async () => {
+    await begin()
+    const leaving = new AbortController()
+    const taking = capture({ signal: leaving.signal })
+    const { id } = await asked()
+    leaving.abort()
+    expect(await reasonOf(taking)).to.equal('timeout')
+    expect(await peer.next()).to.deep.equal({ type: 'cancel', id })
+    const second = capture()
+    answer(id, png, { window: { title: 'too late', width: 1, height: 1 } })
+    answer((await asked()).id, png)
+    const outcome = await second
+    expect(outcome.ok && outcome.value.window.title).to.equal('')
+    expect(await reasonOf(capture({ signal: leaving.signal }))).to.equal('timeout')
+  })
+
+  it('have a deadline, and tell an application at work from one that hangs', async () => {
+    await begin(both, { linkCaptureMs: 50 })
+    expect(await reasonOf(capture())).to.equal('timeout')
+    peer.send({ type: 'heartbeat', main_idle_ms: 5000 })
+    await peer.settled()
+    expect(await reasonOf(capture())).to.equal('host_busy')
+    await until(() => peer.received.filter(({ type }) => type === 'cancel').length === 2)
+  })
+
+  it('fail at once when the link is lost, before or meanwhile', async () => {
+    await begin()
+    const taking = capture()
+    await asked()
+    peer.ws.terminate()
+    expect(await reasonOf(taking)).to.equal('host_disconnected')
+    expect(await reasonOf(capture())).to.equal('host_disconnected')
+    expect(await probe()).to.equal('no_application')
+  })
+
+  it('are as much there as the application says', async () => {
+    await begin({ capture: { targets: ['window', 'hologram'], newer: 1 } })
+    expect(await probe()).to.equal('offered')
+    await peer.ask({ type: 'app.update', capture: { targets: [] } })
+    expect(await probe()).to.equal('not_offered')
+    await peer.ask({ type: 'app.update', capture: { targets: ['window'], denied: true } })
+    expect(await probe()).to.equal('denied')
+    expect(await reasonOf(capture())).to.equal('permission')
+    expect(server.presence?.pictures).to.deep.equal({ targets: ['window'], denied: true })
+    await peer.ask({ type: 'app.update', mode: 'gui' })
+    expect(await probe(), 'as before').to.equal('denied')
+    await peer.ask({ type: 'app.update', capture: { targets: ['viewport'] } })
+    expect(await probe()).to.equal('not_offered')
+    const other = await server.join('run-1', {})
+    expect(await probe(), 'another hello says it anew').to.equal('not_offered')
+    other.send({ type: 'bye' })
+    await other.closed
+    await until(() => server.presence?.connected === false)
+    expect(await probe()).to.equal('no_application')
+  })
+
+  it('come in between the bytes of an artefact', async () => {
+    await begin()
+    const bytes = Buffer.from('artefact bytes')
+    const size = bytes.length
+    peer.send({ type: 'artefact.put', id: 'a', mime: 'text/plain', size })
+    peer.send(bytes.subarray(0, 5))
+    const taking = capture()
+    answer((await asked()).id, png)
+    peer.send(bytes.subarray(5))
+    expect(await reasonOf(taking)).to.equal('taken')
+    expect(await peer.next()).to.include({ type: 'ok', id: 'a' })
+  })
+
+  const broken: [what: string, send: (id: unknown) => void][] = [
+    ['does not follow its announcement', () => peer.send({ type: 'heartbeat', main_idle_ms: 0 })],
+    ['has another length', () => peer.send(Buffer.from('short'))],
+  ]
+  for (const [what, send] of broken) {
+    it(`end the link when one ${what}`, async () => {
+      await begin()
+      const taking = capture()
+      const { id } = await asked()
+      peer.send({ type: 'ok', id, png_bytes: png.length })
+      send(id)
+      expect((await peer.closed).code).to.equal(4400)
+      expect(await reasonOf(taking)).to.equal('host_disconnected')
+    })
+  }
+
+  for (const bytes of [0, -1, 1.5, '5', true, [], 2 ** 60]) {
+    it(`end the link when ${JSON.stringify(bytes)} bytes are announced`, async () => {
+      await begin()
+      peer.send({ type: 'ok', id: 'nobody asked', png_bytes: bytes })
+      expect((await peer.closed).code).to.equal(4400)
+    })
+  }
+})

@@ -1,0 +1,82 @@
+import { expect } from 'chai'
+import { createPublicRoutes } from '../../../src/server/http/public-routes.ts'
+import { ask, startServer, type TestServer } from '../../helpers/mcp.ts'
+
+describe('public documents', () => {
+  it('are asked for at every request: what they say may change, and they may go', async () => {
+    const answers: (object | null)[] = [{ round: 1 }, { round: 2 }, null]
+    const read = () => answers.shift() ?? null
+    const app = createPublicRoutes({ isReady: () => true, documents: new Map([['/a', read]]) })
+    expect(await (await app.request('/a')).json()).to.deep.equal({ round: 1 })
+    const again = await app.request('/a')
+    expect(await again.json()).to.deep.equal({ round: 2 })
+    expect(again.headers.get('content-type')).to.equal('application/json')
+    expect(again.headers.get('cache-control')).to.equal('no-cache')
+    const gone = await app.request('/a')
+    expect(gone.status).to.equal(404)
+    expect(await gone.json()).to.include({ detail: 'nothing is served at /a' })
+  })
+
+  it('answer HEAD without a body, and refuse to be written', async () => {
+    const documents = new Map([['/a', () => ({ a: 1 })]])
+    const app = createPublicRoutes({ isReady: () => true, documents })
+    const head = await app.request('/a', { method: 'HEAD' })
+    expect([head.status, await head.text()]).to.deep.equal([200, ''])
+    for (const method of ['POST', 'PUT', 'DELETE']) {
+      const refused = await app.request('/a', { method })
+      expect([refused.status, refused.headers.get('allow')]).to.deep.equal([405, 'GET, HEAD'])
+    }
+  })
+
+  it('that fail are a 500 without a word about why', async () => {
+    const fails = () => {
+      throw new Error('inner secret')
+    }
+    const app = createPublicRoutes({ isReady: () => true, documents: new Map([['/a', fails]]) })
+    const answer = await app.request('/a')
+    expect(answer.status).to.equal(500)
+    expect(await answer.text()).not.to.include('inner secret')
+  })
+})
+
+describe('the paths that clients probe', () => {
+  const page = 'https://studio.example'
+  let server: TestServer
+
+  before(async () => {
+    server = await startServer({ allowedOrigins: [page] })
+  })
+  after(() => server.stop())
+
+  const probes: [method: string, path: string, says: RegExp][] = [
+    ['GET', '/.well-known/oauth-protected-resource', /takes no OAuth tokens/],
+    ['GET', '/.well-known/oauth-protected-resource/mcp', /takes no OAuth tokens/],
+    ['GET', '/.well-known/oauth-authorization-server', /is no authorization server/],
+    ['GET', '/.well-known/oauth-authorization-server/mcp', /is no authorization server/],
+    ['GET', '/.well-known/openid-configuration', /is no authorization server/],
+    ['GET', '/.well-known/openid-configuration/mcp', /is no authorization server/],
+    ['GET', '/mcp/.well-known/openid-configuration', /is no authorization server/],
+    ['GET', '/.well-known/oauth-client-metadata', /OAuth is not configured/],
+    ['POST', '/register', /clients are not registered here.*Authorization: Bearer/],
+  ]
+  for (const [method, path, says] of probes) {
+    it(`answer a 404 in JSON that says what is missing: ${method} ${path}`, async () => {
+      const init = method === 'POST' ? { method, body: '{"client_name":"x"}' } : { method }
+      const { status, headers, json } = await ask(server.base + path, init)
+      expect(status).to.equal(404)
+      expect(headers['content-type']).to.equal('application/problem+json')
+      expect(json).to.include({ code: 'route-not-found', status: 404 })
+      expect(json.detail).to.match(says)
+    })
+  }
+
+  it('can be read by a page that is allowed to ask, its preflight included', async () => {
+    const url = `${server.base}/.well-known/oauth-protected-resource/mcp`
+    const { status, headers } = await ask(url, { headers: { Origin: page } })
+    expect([status, headers['access-control-allow-origin']]).to.deep.equal([404, page])
+    const asked = { Origin: page, 'Access-Control-Request-Method': 'POST' }
+    const preflight = await ask(`${server.base}/register`, { method: 'OPTIONS', headers: asked })
+    expect(preflight.status).to.equal(204)
+    expect(preflight.headers['access-control-allow-origin']).to.equal(page)
+  })
+})
