@@ -12,6 +12,7 @@ import { defaultAccountLimits } from '../../src/server/accounts/limits.ts'
 import { createAccountServices } from '../../src/server/accounts/services.ts'
 import { createCors } from '../../src/server/http/cors.ts'
 import { createGuard } from '../../src/server/http/guards.ts'
+import { peerOfConnection } from '../../src/server/http/trusted-proxies.ts'
 import { defaultLimits } from '../../src/server/options.ts'
 import { createServer } from 'node:http'
 import { announce } from './announce.ts'
@@ -47,6 +48,7 @@ const listener = createRegistryListener({
   guard: createGuard({ own: ['127.0.0.1'], hosts: [], origins: [] }),
   cors: createCors([], corsMethods),
   boundToAll: false,
+  peerOf: peerOfConnection,
   version: '0.0.0',
   limits,
   log,

@@ -1,6 +1,7 @@
 import { isIP } from 'node:net'
 import { withoutBrackets } from '../lib/address.ts'
 import { ServiceError } from '../lib/errors.ts'
+import { parseNetwork } from '../lib/network.ts'
 import { parseOrigin } from '../lib/web-origin.ts'
 
 /** The flags of every server that say where it listens and who may ask. */
@@ -26,6 +27,14 @@ export function checkAllowedOrigin(value: string): string {
   const origin = parseOrigin(value)
   if (origin !== null) return origin
   throw usage(`--allowed-origin ${value} is not an origin`, 'write it as https://studio.example')
+}
+
+export function checkTrustedProxy(value: string): string {
+  if (parseNetwork(value) !== null) return value
+  throw usage(
+    `--trusted-proxy ${value} is neither an address nor a network of some`,
+    'write it as 127.0.0.1 or 10.1.0.0/16',
+  )
 }
 
 export function usage(message: string, hint?: string): ServiceError {

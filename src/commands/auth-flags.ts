@@ -25,6 +25,16 @@ export const authFlags = {
     description: 'what tokens must be issued for [default: the address of /mcp]',
     helpValue: 'AUDIENCE',
   }),
+  'oauth-other-audience': Flags.string({
+    description: 'an audience that tokens may have beside it (repeatable) [default: none]',
+    helpValue: 'AUDIENCE',
+    multiple: true,
+    multipleNonGreedy: true,
+  }),
+  'oauth-token-type': Flags.option({ options: ['at+jwt', 'jwt'] as const })({
+    description: 'how the provider marks access tokens; jwt: it does not [default: at+jwt]',
+    helpValue: 'TYPE',
+  }),
   'oauth-scope': Flags.string({
     description: 'a scope that every token must have',
     helpValue: 'SCOPE',

@@ -1,11 +1,14 @@
-import { join } from 'node:path'
 import { isLoopback } from '../lib/address.ts'
 import { ApiKeyConfig } from '../lib/auth/api-key-config.ts'
+import { keysFileIn, readKeysFile } from '../lib/keys/keys-file.ts'
 import { selectRegistryDir } from '../lib/registry-path.ts'
 import { checkSecretText, readSecretFile } from '../lib/secret-file.ts'
 import type { AuthSettings } from '../server/auth/settings.ts'
 import { usage } from './address-flags.ts'
+import { decideMode } from './auth-mode.ts'
 import { type OAuthFlags, readOAuth, refuseOAuthFlags } from './oauth-settings.ts'
+
+const keyVariable = new ApiKeyConfig().envVar
 
 /** The flags of authentication, as the parser returns them. */
 export interface AuthFlags extends OAuthFlags {
@@ -23,7 +26,7 @@ export interface AuthPlace {
 
 /**
  * Who may use the server. A key that is configured is never ignored: without `--auth` it is asked
- * for, and `--auth none` beside it is refused; one that cannot be used is an error, not "no key".
+ * for, and another mode beside it is refused; one that cannot be used is an error, not "no key".
  * Throws `usage_invalid` naming the flag, or `config_invalid`.
  */
 export async function readAuth(
@@ -31,19 +34,23 @@ export async function readAuth(
   flags: AuthFlags,
   env: NodeJS.ProcessEnv,
 ): Promise<AuthSettings> {
-  const key = await findApiKey(flags['api-key-file'], env)
-  const keysFile = join(selectRegistryDir(registryDir, env), 'keys.json')
-  if (flags.auth === 'oauth') return readOAuth(flags)
+  const file = flags['api-key-file']
+  const key = await findApiKey(file, env)
+  const keysFile = keysFileIn(selectRegistryDir(registryDir, env))
+  const named = await readKeysFile(keysFile)
+  const source = key === null ? null : file === undefined ? keyVariable : '--api-key-file'
+  const mode = decideMode(flags.auth, { source, keysFile, named }, Date.now())
+  if (!mode.ok) throw mode.failure
+  if (mode.value === 'oauth') return readOAuth(flags)
   refuseOAuthFlags(flags)
-  const mode = flags.auth ?? (key === null ? 'none' : 'api-key')
-  if (mode === 'api-key') return { mode, keysFile, ...(key !== null && { key }) }
+  if (mode.value === 'api-key') return { mode: 'api-key', keysFile, ...(key !== null && { key }) }
   if (!flags['allow-unauthenticated'] && !isLoopback(host)) {
     throw usage(
       `--host ${host} lets other machines in and no key is asked of them`,
-      'set SERVICE_MCP_API_KEY or --api-key-file, or pass --allow-unauthenticated if this is meant',
+      'make a key with service-cli keys create, set SERVICE_MCP_API_KEY or --api-key-file, or pass --allow-unauthenticated if this is meant',
     )
   }
-  return { mode }
+  return { mode: 'none' }
 }
 
 /** Of the file, else of the variable; null when there is none. */
@@ -52,7 +59,6 @@ export async function findApiKey(
   env: NodeJS.ProcessEnv,
 ): Promise<string | null> {
   if (file !== undefined) return readSecretFile(file, '--api-key-file')
-  const config = new ApiKeyConfig()
-  const key = config.resolve(env)
-  return key === null ? null : checkSecretText(key, config.envVar)
+  const key = new ApiKeyConfig().resolve(env)
+  return key === null ? null : checkSecretText(key, keyVariable)
 }

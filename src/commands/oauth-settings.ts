@@ -1,3 +1,4 @@
+import { parseIssuerUrl } from '../lib/auth/issuer-url.ts'
 import { OAuthConfig } from '../lib/auth/oauth-config.ts'
 import type { OAuthSettings } from '../server/auth/settings.ts'
 import { usage } from './address-flags.ts'
@@ -5,6 +6,8 @@ import { usage } from './address-flags.ts'
 export interface OAuthFlags {
   'oauth-issuer'?: string | undefined
   'oauth-audience'?: string | undefined
+  'oauth-other-audience'?: string[] | undefined
+  'oauth-token-type'?: 'at+jwt' | 'jwt' | undefined
   'oauth-scope'?: string | undefined
   'oauth-write-scope'?: string | undefined
   'oauth-client-name'?: string | undefined
@@ -14,6 +17,8 @@ export interface OAuthFlags {
 const names = [
   'oauth-issuer',
   'oauth-audience',
+  'oauth-other-audience',
+  'oauth-token-type',
   'oauth-scope',
   'oauth-write-scope',
   'oauth-client-name',
@@ -23,15 +28,18 @@ const names = [
 /** Throws `usage_invalid`, naming the flag. */
 export function readOAuth(flags: OAuthFlags): OAuthSettings {
   for (const name of names) {
-    if (flags[name] === '')
+    if ([flags[name]].flat().includes(''))
       throw usage(`--${name} is empty`, 'a variable in your shell may be unset')
   }
   const issuer = flags['oauth-issuer']
   if (issuer === undefined) {
     throw usage('--auth oauth needs the provider', 'name it with --oauth-issuer https://…')
   }
-  check('oauth-issuer', () => new OAuthConfig({ providerUrl: issuer }))
+  const checked = parseIssuerUrl(issuer)
+  if (!checked.ok) throw usage(`--oauth-issuer: ${checked.failure}`)
   const audience = flags['oauth-audience']
+  const otherAudiences = flags['oauth-other-audience']
+  const tokenType = flags['oauth-token-type']
   const requiredScope = checkScope(issuer, 'oauth-scope', flags['oauth-scope'])
   const writeScope = checkScope(issuer, 'oauth-write-scope', flags['oauth-write-scope'])
   const clientName = flags['oauth-client-name']
@@ -43,6 +51,8 @@ export function readOAuth(flags: OAuthFlags): OAuthSettings {
     mode: 'oauth',
     issuer,
     ...(audience !== undefined && { audience }),
+    ...(otherAudiences !== undefined && { otherAudiences }),
+    ...(tokenType !== undefined && { tokenType }),
     ...(requiredScope !== undefined && { requiredScope }),
     ...(writeScope !== undefined && { writeScope }),
     ...(clientName !== undefined && { clientName }),

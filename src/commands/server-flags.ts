@@ -36,6 +36,20 @@ export function addressFlags({ port, server, publicUrl }: AddressFlagTexts) {
       multiple: true,
       multipleNonGreedy: true,
     }),
+    'trusted-proxy': Flags.string({
+      description: 'a proxy, or network of proxies, whose X-Forwarded-For is believed (repeatable)',
+      helpValue: 'ADDRESS|CIDR',
+      multiple: true,
+      multipleNonGreedy: true,
+    }),
+    'tls-cert': Flags.string({
+      description: 'certificate in PEM, with its chain: serve HTTPS; read again when it changes',
+      helpValue: 'FILE',
+    }),
+    'tls-key': Flags.string({
+      description: 'key of the certificate, in PEM, not encrypted',
+      helpValue: 'FILE',
+    }),
   }
 }
 

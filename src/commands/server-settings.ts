@@ -4,6 +4,7 @@ import {
   checkAllowedOrigin,
   checkHost,
   checkPublicUrl,
+  checkTrustedProxy,
   usage,
 } from './address-flags.ts'
 
@@ -14,6 +15,9 @@ export interface AddressFlags {
   'public-url'?: string | undefined
   'allowed-host'?: string[] | undefined
   'allowed-origin'?: string[] | undefined
+  'trusted-proxy'?: string[] | undefined
+  'tls-cert'?: string | undefined
+  'tls-key'?: string | undefined
 }
 
 export interface AddressSettings {
@@ -22,18 +26,34 @@ export interface AddressSettings {
   publicUrl?: string
   allowedHosts: readonly string[]
   allowedOrigins: readonly string[]
+  trustedProxies?: readonly string[]
+  tls?: { readonly certFile: string; readonly keyFile: string }
 }
 
 /** Throws `usage_invalid` naming the flag. */
 export function readAddress(flags: AddressFlags): AddressSettings {
   const publicUrl = flags['public-url'] === undefined ? null : checkPublicUrl(flags['public-url'])
+  const trustedProxies = (flags['trusted-proxy'] ?? []).map(checkTrustedProxy)
+  const tls = readTls(flags)
   return {
     port: flags.port,
     host: checkHost(flags.host),
     allowedHosts: (flags['allowed-host'] ?? []).map(checkAllowedHost),
     allowedOrigins: (flags['allowed-origin'] ?? []).map(checkAllowedOrigin),
     ...(publicUrl !== null && { publicUrl }),
+    ...(trustedProxies.length > 0 && { trustedProxies }),
+    ...(tls !== null && { tls }),
   }
+}
+
+/** Both files, or none: they are read when the server starts. */
+function readTls(flags: AddressFlags): Required<AddressSettings>['tls'] | null {
+  const certFile = checkPath('tls-cert', flags['tls-cert'])
+  const keyFile = checkPath('tls-key', flags['tls-key'])
+  if (certFile !== undefined && keyFile !== undefined) return { certFile, keyFile }
+  if (certFile === undefined && keyFile === undefined) return null
+  const [given, missing] = keyFile === undefined ? ['cert', 'key'] : ['key', 'cert']
+  throw usage(`--tls-${given} needs --tls-${missing}`, 'name the certificate and its key')
 }
 
 /** `--registry-dir`, else the variable, as an absolute path; undefined: the default. */

@@ -9,6 +9,8 @@ export interface AccessEntry {
   /** From the header block to the last byte handed over, or to the client's leaving. */
   readonly durationMs: number
   readonly principal: string
+  /** Address of the client. */
+  readonly peer: string
   /** Also in the answer, where the room gives its requests one. */
   readonly requestId?: string
 }

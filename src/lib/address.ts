@@ -18,9 +18,9 @@ export function withoutBrackets(host: string): string {
 }
 
 /** The address of a server bound to `host`, for a client on the same machine. */
-export function localBase(host: string, port: number): string {
-  if (isWildcard(host)) return `http://127.0.0.1:${port}`
-  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
+export function localBase(host: string, port: number, scheme: 'http' | 'https' = 'http'): string {
+  if (isWildcard(host)) return `${scheme}://127.0.0.1:${port}`
+  return `${scheme}://${host.includes(':') ? `[${host}]` : host}:${port}`
 }
 
 /**

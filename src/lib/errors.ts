@@ -8,6 +8,7 @@ export type ErrorCode =
   | 'config_busy'
   | 'auth_required'
   | 'auth_refused'
+  | 'scope_insufficient'
   | 'request_refused'
   | 'body_invalid'
   | 'body_too_large'

@@ -10,14 +10,17 @@ import {
   type AuthOutcome,
   type AuthRefused,
   challenge,
+  writeRefused,
 } from './http/authentication.ts'
 import type { Cors } from './http/cors.ts'
+import { OpenAnswers } from './http/open-answers.ts'
 import { checkRequest, type Guard, type Refusal, refusalError } from './http/guards.ts'
 import { toProblem, writeProblem } from './http/problem.ts'
 import { createPublicRoutes, type PublicDocuments, publicProblem } from './http/public-routes.ts'
 import type { RefusedRequest } from './http/refusals.ts'
 import { refuseUpgrade } from './http/refused-upgrade.ts'
 import { parseTarget } from './http/request-target.ts'
+import type { PeerOf } from './http/trusted-proxies.ts'
 import type { Upgrades } from './listen.ts'
 import type { McpEndpoint } from './mcp/endpoint.ts'
 import { JsonText } from './mcp/json-text.ts'
@@ -33,6 +36,7 @@ export interface AppParts {
   cors: Cors
   /** The server is bound to every address: a Host equal to the one reached is its own. */
   boundToAll: boolean
+  peerOf: PeerOf
   /** `/host` and `/host/…`; guards itself with the host token. */
   host?: HostRoom
   /** `/artefacts/sha256/<hex>`. */
@@ -74,13 +78,17 @@ export function createListener(parts: AppParts): RequestListener {
         : publicProblem(500, 'internal', 'the request failed'),
   })
 
+  const { auth } = parts
+  const open = new OpenAnswers()
+  auth.onRevoked?.(principal => open.cut(principal))
+
   function route(req: IncomingMessage, res: ServerResponse, notes: Notes): void | Promise<void> {
     const target = parseTarget(req.url ?? '')
     const path = (notes.path = target?.path ?? '')
     const isRoom = path === '/mcp' || path.startsWith(artefactPath)
     if (isRoom) parts.cors.vary(res)
     const refusal = checkRequest(req, target, parts)
-    if (refusal !== null) return refuse(req, res, path, refusal)
+    if (refusal !== null) return refuse(req, res, notes, refusal)
     if (path === '*') throw new ServiceError('route_not_found', 'nothing is served at *')
     const isHost = path === '/host' || path.startsWith('/host/')
     if (isHost && parts.host !== undefined) return parts.host.handle(req, res, path)
@@ -95,7 +103,7 @@ export function createListener(parts: AppParts): RequestListener {
     }
     if (!isRoom) return publicRoutes(req, res)
 
-    const outcome = parts.auth.authenticate({ headers: req.headers, peer: peerOf(req) })
+    const outcome = auth.authenticate({ headers: req.headers, peer: notes.peer })
     return outcome instanceof Promise
       ? outcome.then(settled => serve(req, res, notes, settled))
       : serve(req, res, notes, outcome)
@@ -107,8 +115,14 @@ export function createListener(parts: AppParts): RequestListener {
     notes: Notes,
     outcome: AuthOutcome,
   ): void | Promise<void> {
-    if (!outcome.ok) return refuseCaller(req, res, outcome)
-    notes.principal = outcome.principal
+    if (!outcome.ok) return refuseCaller(res, notes, outcome)
+    const { principal, mayWrite = true, expiresAtMs } = outcome
+    notes.principal = principal
+    notes.mayWrite = mayWrite
+    if (auth.onRevoked !== undefined || expiresAtMs !== undefined) {
+      // A client that left while it was authenticated closes nothing any more.
+      if (!res.destroyed) notes.over = open.add(principal, expiresAtMs, res)
+    }
     const { path } = notes
     if (path === '/mcp') return parts.mcp.handle(req, res, notes)
     if (parts.download === undefined) {
@@ -120,11 +134,11 @@ export function createListener(parts: AppParts): RequestListener {
   function refuse(
     req: IncomingMessage,
     res: ServerResponse,
-    path: string,
+    { path, peer }: Notes,
     refusal: Refusal,
   ): void | Promise<void> {
     const { status, reason, message } = refusal
-    if (status === 403) parts.onRefused({ status, reason, peer: peerOf(req) })
+    if (status === 403) parts.onRefused({ status, reason, peer })
     if (path === '/mcp') {
       const answer = refusalMessage(req.headers, status, message)
       return sendRefusal(res, status, answer, {}, drainMs)
@@ -133,14 +147,16 @@ export function createListener(parts: AppParts): RequestListener {
   }
 
   function refuseCaller(
-    req: IncomingMessage,
     res: ServerResponse,
+    { peer }: Notes,
     outcome: AuthRefused,
+    principal?: string,
   ): void | Promise<void> {
     const { status, error = 'invalid_request', description, retryAfterSeconds } = outcome
     // With 503 nobody was found wanting, and no other token would do.
     const isRefusal = status !== 503
-    if (isRefusal) parts.onRefused({ status, reason: reasonOf(outcome), peer: peerOf(req) })
+    const who = { peer, ...(principal !== undefined && { principal }) }
+    if (isRefusal) parts.onRefused({ status, reason: reasonOf(outcome), ...who })
     const body = JsonText.of({ error, error_description: description })
     const headers = {
       ...(isRefusal && { 'WWW-Authenticate': challenge(outcome) }),
@@ -151,6 +167,10 @@ export function createListener(parts: AppParts): RequestListener {
 
   function failed(res: ServerResponse, notes: Notes, error: unknown): void {
     const problem = toProblem(error)
+    if (isWriteRefusal(error) && !res.headersSent) {
+      void refuseCaller(res, notes, auth.refuseWrite?.() ?? writeRefused(), notes.principal)
+      return
+    }
     if (problem.status >= 500) parts.log.error({ err: error, path: notes.path }, 'a request failed')
     if (res.destroyed) return
     // Half an answer is out: only cutting the connection tells the client that it is not whole.
@@ -163,8 +183,10 @@ export function createListener(parts: AppParts): RequestListener {
 
   return (req, res) => {
     const startedMs = performance.now()
-    const notes = new Notes()
+    // Once the connection is closed nobody can tell any more.
+    const notes = new Notes(parts.peerOf(req))
     res.on('close', () => {
+      notes.over?.()
       if (!notes.isLogged) return
       parts.accessLog({
         method: req.method ?? '',
@@ -174,6 +196,7 @@ export function createListener(parts: AppParts): RequestListener {
         status: res.headersSent ? res.statusCode : null,
         durationMs: Math.round((performance.now() - startedMs) * 100) / 100,
         principal: notes.principal,
+        peer: notes.peer,
       })
     })
     try {
@@ -188,9 +211,10 @@ export function createListener(parts: AppParts): RequestListener {
 export function createUpgrades({
   guard,
   boundToAll,
+  peerOf,
   host,
   onRefused,
-}: Pick<AppParts, 'guard' | 'boundToAll' | 'onRefused'> & { host: HostRoom }): Upgrades {
+}: Pick<AppParts, 'guard' | 'boundToAll' | 'peerOf' | 'onRefused'> & { host: HostRoom }): Upgrades {
   return {
     wants: req => host.wantsUpgrade(req),
     handle(req, socket, head) {
@@ -209,7 +233,15 @@ class Notes implements RequestNotes {
   /** Without the query; empty until it is known. */
   path = ''
   principal = 'anonymous'
+  mayWrite = true
+  /** To be called when nothing is answered any more. */
+  over: (() => void) | undefined = undefined
   rpc: string | undefined = undefined
+  readonly peer: string
+
+  constructor(peer: string) {
+    this.peer = peer
+  }
 }
 
 /** Nobody fills the log with one request. */
@@ -217,10 +249,10 @@ function shortened(text: string): string {
   return text.length > maxLoggedText ? `${text.slice(0, maxLoggedText)}…` : text
 }
 
-function reasonOf({ status, error }: AuthRefused): string {
-  return status === 429 ? 'too_many_failures' : (error ?? 'no_credentials')
+function isWriteRefusal(error: unknown): boolean {
+  return error instanceof ServiceError && error.code === 'scope_insufficient'
 }
 
-function peerOf(req: IncomingMessage): string {
-  return req.socket.remoteAddress ?? 'unknown'
+function reasonOf({ status, error }: AuthRefused): string {
+  return status === 429 ? 'too_many_failures' : (error ?? 'no_credentials')
 }

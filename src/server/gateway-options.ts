@@ -4,6 +4,7 @@ import type { AuthSettings } from './auth/settings.ts'
 import type { GatewayLimits } from './gateway/limits.ts'
 import type { AccessLog } from './http/access-log.ts'
 import type { Limits } from './options.ts'
+import type { TlsFiles } from './tls/tls-files.ts'
 
 /** Everything `gateway` decided before it starts: checked values, no flags, no environment. */
 export interface GatewayOptions {
@@ -17,6 +18,10 @@ export interface GatewayOptions {
   allowedHosts: readonly string[]
   /** Origins accepted and given CORS headers. */
   allowedOrigins: readonly string[]
+  /** Addresses, or networks, of proxies whose `X-Forwarded-For` is believed. Default: none. */
+  trustedProxies?: readonly string[]
+  /** HTTPS with this certificate; absent: plain HTTP. */
+  tls?: TlsFiles
   /** Folder of the instance records; absent: the default in the temp folder. */
   registryDir?: string
   /** The file with the catalog; absent: the one that comes with the program. */

@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto'
 import { realpath } from 'node:fs/promises'
 import type { RequestListener } from 'node:http'
 import { bundledCatalog } from '../lib/adapters/adapter-files.ts'
-import { localBase } from '../lib/address.ts'
 import { monotonicClock, systemClock, toRfc3339 } from '../lib/clock.ts'
 import type { Logger } from '../lib/logger.ts'
 import { processStart } from '../lib/process-start.ts'
@@ -30,9 +29,11 @@ import {
 import { createRefusalLog } from './http/refusals.ts'
 import { listen } from './listen.ts'
 import { assembleApp } from './mcp-assembly.ts'
+import { mcpUrlOf } from './mcp-url.ts'
 import { type Limits, resolveLimits } from './options.ts'
 import { openRegistryDir, selectRegistryDir } from './registry-dir.ts'
 import { createResidentRoom } from './resident-room.ts'
+import { TlsSource } from './tls/tls-source.ts'
 import { version } from './version.ts'
 
 /**
@@ -66,6 +67,8 @@ export async function startGateway(
 
   // Ended in reverse order: at once when a later step of the start fails.
   await using opened = new AsyncDisposableStack()
+  const tls = options.tls && (await TlsSource.open(options.tls, { limits, log }))
+  opened.defer(() => tls?.close())
   const mcp = new DeferredEndpoint()
   let resident: Resident | null = null
   let url = mcpUrlOf(options, options.port)
@@ -83,7 +86,7 @@ export async function startGateway(
     limits: gatewayLimits,
     registryDir,
     by: candidate,
-    bind: () => listen({ host: options.host, port: options.port }, { listener, limits, log }),
+    bind: () => listen({ host: options.host, port: options.port }, { listener, tls, limits, log }),
     tell: news => tell(news, candidate),
     signal: cancelled,
   })
@@ -144,11 +147,6 @@ async function describeSelf({
   }
 }
 
-/** The address of its `/mcp` that clients use. */
-function mcpUrlOf({ publicUrl, host }: GatewayOptions, port: number): string {
-  return `${publicUrl?.replace(/\/+$/, '') ?? localBase(host, port)}/mcp`
-}
-
 interface ListenerParts {
   readonly auth: Auth
   readonly limits: Limits
@@ -165,8 +163,8 @@ function createGatewayListener(
     mcp,
     reachable: options,
     auth: auth.policy,
-    onRefused: createRefusalLog(monotonicClock, ({ status, reason, peer }) => {
-      log.warn({ status, reason, peer }, 'a request was refused')
+    onRefused: createRefusalLog(monotonicClock, ({ status, reason, peer, principal }) => {
+      log.warn({ status, reason, peer, principal }, 'a request was refused')
     }),
     limits,
     log,

@@ -3,16 +3,20 @@ import {
   type IncomingMessage,
   type RequestListener,
   type Server,
-  type ServerResponse,
+  type ServerOptions,
 } from 'node:http'
+import { createServer as createSecureServer, type Server as SecureServer } from 'node:https'
 import { type AddressInfo, Server as NetServer, type Socket } from 'node:net'
 import { ServiceError } from '../lib/errors.ts'
 import type { Logger } from '../lib/logger.ts'
+import { Connections } from './connections.ts'
 import { continueWhenRead } from './http/continue.ts'
 import { makeProblem } from './http/problem.ts'
 import { refuseUpgrade } from './http/refused-upgrade.ts'
 import type { Limits } from './options.ts'
 import { rarely } from './rarely.ts'
+import type { TlsPair } from './tls/read-pair.ts'
+import type { TlsSource } from './tls/tls-source.ts'
 
 const warnEveryMs = 60_000
 
@@ -37,6 +41,8 @@ export interface ListenParts {
   readonly upgrades?: Upgrades | undefined
   /** What is no request that can be read. Default: the bare answer that Node gives. */
   readonly onClientError?: (error: NodeJS.ErrnoException, socket: Socket) => void
+  /** HTTPS with this certificate; absent: plain HTTP. Stays open. */
+  readonly tls?: TlsSource | undefined
   readonly limits: Limits
   readonly log: Logger
 }
@@ -54,9 +60,9 @@ export function stallTimeoutMs(
 /** Binds a server with every time-out and bound set. */
 export async function listen(
   where: { host: string; port: number },
-  { listener, upgrades, onClientError, limits, log }: ListenParts,
+  { listener, upgrades, onClientError, tls, limits, log }: ListenParts,
 ): Promise<Listening> {
-  const server = createServer({
+  const options: ServerOptions = {
     maxHeaderSize: limits.maxHeaderBytes,
     headersTimeout: limits.headersTimeoutMs,
     // Bodies have a progress time-out of their own: a large upload may take its time.
@@ -68,10 +74,14 @@ export async function listen(
     shouldUpgradeCallback: req => upgrades?.wants(req) ?? false,
     // The guards see to it, with an answer that says what is wrong.
     requireHostHeader: false,
-  })
+  }
+  const secure = tls === undefined ? null : createSecure(options, tls.pair, limits)
+  const server = secure ?? createServer(options)
+  const unfollow =
+    secure === null ? null : tls?.onChange(pair => secure.setSecureContext(rulesOf(pair)))
   server.maxConnections = limits.maxConnections
   server.timeout = stallTimeoutMs(limits)
-  const connections = new Connections(server)
+  const connections = new Connections(server, secure !== null)
   server.on('request', whenReadable(listener))
   server.on('checkContinue', (req, res) => {
     continueWhenRead(req, res)
@@ -96,8 +106,30 @@ export async function listen(
   )
   return {
     address: server.address() as AddressInfo,
-    stop: endStreams => stop(server, connections, endStreams, limits.stopGraceMs),
+    stop(endStreams) {
+      unfollow?.()
+      return stop(server, connections, endStreams, limits.stopGraceMs)
+    },
   }
+}
+
+function createSecure(options: ServerOptions, pair: TlsPair, limits: Limits): SecureServer {
+  const { tlsHandshakeMs: handshakeTimeout, maxStreamBufferBytes } = limits
+  const server = createSecureServer({ ...options, ...rulesOf(pair), handshakeTimeout })
+  server.on('secureConnection', socket => limitBuffer(socket, maxStreamBufferBytes))
+  return server
+}
+
+function rulesOf({ cert, key }: TlsPair) {
+  return { cert, key, minVersion: 'TLSv1.2' as const }
+}
+
+/** Node has no option for it: its TLS sockets get the usual mark, whatever the server was told. */
+function limitBuffer(socket: Socket, bytes: number): void {
+  const { _writableState: state } = socket as unknown as {
+    _writableState: { highWaterMark: number }
+  }
+  state.highWaterMark = bytes
 }
 
 /**
@@ -166,61 +198,4 @@ async function stop(
   const cut = setTimeout(() => connections.cut(), graceMs)
   await closed
   clearTimeout(cut)
-}
-
-/** What of a connection has not been answered. */
-interface Unanswered {
-  /** Answers that have not left yet. */
-  count: number
-  newest: ServerResponse | null
-}
-
-/** Every connection, with its answers that have not left yet. */
-class Connections {
-  readonly #unanswered = new Map<Socket, Unanswered>()
-  #closing = false
-
-  constructor(server: Server) {
-    server.on('connection', socket => {
-      this.#unanswered.set(socket, { count: 0, newest: null })
-      socket.once('close', () => this.#unanswered.delete(socket))
-    })
-    server.on('request', ({ socket }, res) => {
-      const open = this.#unanswered.get(socket)
-      if (open === undefined) return
-      open.count++
-      open.newest = res
-      // After the last byte was handed to the system, or with the connection.
-      res.once('close', () => this.#left(socket, open))
-    })
-    // It closes itself, properly, or is cut.
-    server.on('upgrade', ({ socket }) => {
-      const open = this.#unanswered.get(socket)
-      if (open !== undefined) open.count++
-    })
-  }
-
-  /** Idle ones now (also those opened ahead of need, as browsers do), the others when they are. */
-  closeWhenAnswered(): void {
-    this.#closing = true
-    for (const [socket, { count }] of this.#unanswered) if (count === 0) socket.destroy()
-  }
-
-  /** The next bytes on the connection would be taken for the answer to what could not be read. */
-  mayAnswer(socket: Socket): boolean {
-    const { count, newest } = this.#unanswered.get(socket) ?? { count: 1, newest: null }
-    if (count === 0) return true
-    // The broken one itself, in its body.
-    return count === 1 && newest !== null && !newest.headersSent && !newest.req.complete
-  }
-
-  cut(): void {
-    for (const socket of this.#unanswered.keys()) socket.destroy()
-  }
-
-  #left(socket: Socket, open: Unanswered): void {
-    open.count--
-    if (open.count === 0) open.newest = null
-    if (this.#closing && open.count === 0) socket.destroySoon()
-  }
 }

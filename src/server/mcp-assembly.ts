@@ -7,6 +7,7 @@ import { type AuthPolicy, openPolicy } from './http/authentication.ts'
 import { createCors } from './http/cors.ts'
 import { createGuard } from './http/guards.ts'
 import type { RefusedRequest } from './http/refusals.ts'
+import { createPeerOf } from './http/trusted-proxies.ts'
 import { createMcpEndpoint, type McpEndpoint } from './mcp/endpoint.ts'
 import type { Limits } from './options.ts'
 import type { ServedResources } from './resources/served-resources.ts'
@@ -22,6 +23,8 @@ export interface Reachable {
   readonly allowedHosts?: readonly string[] | undefined
   /** Origins accepted and given CORS headers. */
   readonly allowedOrigins?: readonly string[] | undefined
+  /** Proxies whose `X-Forwarded-For` is believed. */
+  readonly trustedProxies?: readonly string[] | undefined
 }
 
 /** `/mcp` over whatever has resources: an application's, or those of a gateway. */
@@ -53,7 +56,7 @@ export interface AssemblyParts {
 /** What every MCP server of the program checks in the same way: names, pages, keys. */
 export function assembleApp(parts: AssemblyParts): Omit<AppParts, 'isReady'> {
   const { reachable, auth = openPolicy, ...rest } = parts
-  const { host, publicUrl, allowedHosts = [], allowedOrigins = [] } = reachable
+  const { host, publicUrl, allowedHosts = [], allowedOrigins = [], trustedProxies = [] } = reachable
   const publicHost = publicUrl === undefined ? [] : [new URL(publicUrl).host]
   return {
     ...rest,
@@ -65,5 +68,6 @@ export function assembleApp(parts: AssemblyParts): Omit<AppParts, 'isReady'> {
     }),
     cors: createCors(allowedOrigins),
     boundToAll: isWildcard(host),
+    peerOf: createPeerOf(trustedProxies),
   }
 }

@@ -1,4 +1,5 @@
 import type { Limits } from './options.ts'
+import type { TlsFiles } from './tls/tls-files.ts'
 
 /** Settings of a server. Not an authentication boundary: enforcement is a separate argument. */
 export interface McpHttpConfig {
@@ -18,6 +19,10 @@ export interface McpHttpConfig {
   allowedHosts?: readonly string[]
   /** Origins (`https://studio.example`) accepted and given CORS headers. */
   allowedOrigins?: readonly string[]
+  /** Addresses, or networks (`10.0.0.0/8`), of proxies whose `X-Forwarded-For` is believed. */
+  trustedProxies?: readonly string[]
+  /** HTTPS with the certificate and the key in these files, which are followed. Default: HTTP. */
+  tls?: TlsFiles
   /** Any of the bounds; the rest keep their defaults. */
   limits?: Partial<Limits>
 }

@@ -16,6 +16,7 @@ import type { AuthPolicy } from './http/authentication.ts'
 import { clientMetadata } from './http/client-metadata.ts'
 import type { PublicDocuments } from './http/public-routes.ts'
 import { createRefusalLog, type RefusedRequest } from './http/refusals.ts'
+import type { PeerOf } from './http/trusted-proxies.ts'
 import { type Listening, listen, stallTimeoutMs } from './listen.ts'
 import type { CaptureBackend } from './capture/backend.ts'
 import { resolveCaptureLimits } from './capture/limits.ts'
@@ -26,9 +27,12 @@ import { applicationInstructions } from './mcp/identity.ts'
 import { assembleApp, createServerEndpoint } from './mcp-assembly.ts'
 import type { McpHttpConfig } from './mcp-http-config.ts'
 import { type Limits, resolveLimits } from './options.ts'
+import { TlsSource } from './tls/tls-source.ts'
 import { createArtefactProducer } from './artefacts/producer.ts'
 import type { CaptureSource } from './resources/capture-source.ts'
 import { ResourceRegistry } from './resources/registry.ts'
+
+const loopback = '127.0.0.1'
 
 /** What a host may hand in beside the configuration. */
 export interface McpServices {
@@ -58,6 +62,7 @@ export interface ServerParts extends McpServices {
   /** Makes what answers `/host` and `/host/…`. */
   host?: (context: {
     registry: ResourceRegistry
+    peerOf: PeerOf
     onRefused: (refused: RefusedRequest) => void
   }) => HostRoom
 }
@@ -81,7 +86,8 @@ export class McpHttpServer {
   readonly #registry: ResourceRegistry
   readonly #host: string
   #endpoint: McpEndpoint | null = null
-  #listening: Listening | null = null
+  #listening: readonly Listening[] | null = null
+  #tls: TlsSource | undefined
   #hostRoom: HostRoom | null = null
   #baseUrl: string | null
   #stopped = false
@@ -108,27 +114,40 @@ export class McpHttpServer {
 
   /**
    * Binds and serves. Resolves with the MCP endpoint's URL and the port.
-   * Throws `port_in_use`, `listen_failed`, `registry_dir_unsafe` or `storage_failed`.
+   * Throws `port_in_use`, `listen_failed`, `registry_dir_unsafe`, `storage_failed`, or
+   * `config_invalid` for a certificate that cannot be used.
    */
-  async start(): Promise<{ url: string; port: number }> {
+  async start(): Promise<{ url: string; port: number; localUrl: string }> {
     if (this.#listening !== null) throw new Error('the server is started already')
     // Its audit log and its store are let go of: it would serve, and push nothing.
     if (this.#stopped) throw new Error('the server is stopped: make a new one')
     // Opening the store now shows an unusable folder at the start, not at the first read.
     await this.#store?.page(undefined, 1)
     const where = { host: this.#host, port: this.#config.port ?? 0 }
+    const { tls: files } = this.#config
+    const [limits, log] = [this.#limits, this.#log]
+    const tls = files && (await TlsSource.open(files, { limits, log }))
+    this.#tls = tls
     const app = this.#assemble()
     const { host } = app
-    this.#listening = await listen(where, {
+    this.#hostRoom = host ?? null
+    const parts = {
       listener: createListener(app),
       upgrades: host === undefined ? undefined : createUpgrades({ ...app, host }),
-      limits: this.#limits,
-      log: this.#log,
-    })
-    this.#hostRoom = host ?? null
-    const { port } = this.#listening.address
-    this.#baseUrl ??= localBase(this.#host, port)
-    return { url: `${this.#baseUrl}/mcp`, port }
+      limits,
+      log,
+    }
+    const listening = await listen(where, { ...parts, tls })
+    this.#listening = [listening]
+    const { port } = listening.address
+    const bound = localBase(this.#host, port, tls === undefined ? 'http' : 'https')
+    this.#baseUrl ??= bound
+    const url = `${this.#baseUrl}/mcp`
+    if (tls === undefined || host === undefined) return { url, port, localUrl: bound }
+    // An application beside the server knows no authority of its certificate.
+    const local = await listen({ host: loopback, port: 0 }, parts)
+    this.#listening = [listening, local]
+    return { url, port, localUrl: localBase(loopback, local.address.port) }
   }
 
   /**
@@ -143,10 +162,11 @@ export class McpHttpServer {
       this.#hostRoom?.close()
       this.#endpoint?.close()
     }
+    this.#tls?.close()
     if (listening === null) endStreams()
-    else await listening.stop(endStreams)
+    else await Promise.all(listening.map((one, at) => one.stop(at === 0 ? endStreams : () => {})))
     this.#endpoint = null
-    this.#ownWindow?.close()
+    await this.#ownWindow?.close()
     this.#registry.close()
     if (this.#parts.store === undefined) await this.#store?.close()
   }
@@ -180,17 +200,18 @@ export class McpHttpServer {
     })
     const store = this.#store
     const onRefused = createRefusalLog(this.#ticks, refused => this.#recordRefusal(refused))
-    const host = this.#parts.host?.({ registry, onRefused })
+    const app = assembleApp({
+      mcp: this.#endpoint,
+      reachable: { ...config, host: this.#host },
+      auth: this.#parts.auth,
+      onRefused,
+      limits: this.#limits,
+      log: this.#log,
+      accessLog: this.#parts.accessLog ?? accessLogOn(this.#log),
+    })
+    const host = this.#parts.host?.({ registry, peerOf: app.peerOf, onRefused })
     return {
-      ...assembleApp({
-        mcp: this.#endpoint,
-        reachable: { ...config, host: this.#host },
-        auth: this.#parts.auth,
-        onRefused,
-        limits: this.#limits,
-        log: this.#log,
-        accessLog: this.#parts.accessLog ?? accessLogOn(this.#log),
-      }),
+      ...app,
       ...(host === undefined ? {} : { host }),
       ...(store === null
         ? {}
@@ -209,10 +230,10 @@ export class McpHttpServer {
     ])
   }
 
-  #recordRefusal({ status, reason, peer }: RefusedRequest): void {
+  #recordRefusal({ status, reason, peer, principal }: RefusedRequest): void {
     this.#registry.auditLog?.record({
       action: 'http.request',
-      actor: peer,
+      actor: principal ?? peer,
       outcome: { denied: { reason } },
       params: { status },
     })

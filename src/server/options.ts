@@ -62,6 +62,12 @@ export interface Limits {
   refusedBodyDrainMs: number
   /** Idle keep-alive connections are closed after this. */
   keepAliveTimeoutMs: number
+  /** The handshake of TLS must be done after this. */
+  tlsHandshakeMs: number
+  /** The files of certificate and key are looked at this often. */
+  tlsPollMs: number
+  /** Bytes of the file of the certificate, and of that of the key. */
+  maxTlsFileBytes: number
   /** After a stop signal, connections still open are cut after this. */
   stopGraceMs: number
 
@@ -222,6 +228,9 @@ export const defaultLimits: Readonly<Limits> = Object.freeze({
   maxBodyMs: 120_000,
   refusedBodyDrainMs: 2000,
   keepAliveTimeoutMs: 30_000,
+  tlsHandshakeMs: 10_000,
+  tlsPollMs: 1000,
+  maxTlsFileBytes: 1 * MiB,
   stopGraceMs: 3000,
 
   maxSceneRevisions: 16,

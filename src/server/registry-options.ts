@@ -3,6 +3,7 @@ import type { RegistrationMode } from '../lib/registry/registration-mode.ts'
 import type { AccountLimits } from './accounts/limits.ts'
 import type { AccessLog } from './http/access-log.ts'
 import type { Limits } from './options.ts'
+import type { TlsFiles } from './tls/tls-files.ts'
 
 /** Everything `registry` decided before the server starts: checked values, no flags. */
 export interface RegistryOptions {
@@ -16,6 +17,10 @@ export interface RegistryOptions {
   allowedHosts: readonly string[]
   /** Origins accepted and given CORS headers. */
   allowedOrigins: readonly string[]
+  /** Addresses, or networks, of proxies whose `X-Forwarded-For` is believed. Default: none. */
+  trustedProxies?: readonly string[]
+  /** HTTPS with this certificate; absent: plain HTTP. */
+  tls?: TlsFiles
   /** Folder of the database and the keys. */
   dataDir: string
   /** Default: open where only this machine reaches the registry, by invitation elsewhere. */

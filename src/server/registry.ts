@@ -1,4 +1,4 @@
-import { isLoopback, isWildcard, localBase, withoutBrackets } from '../lib/address.ts'
+import { isLoopback, isWildcard, withoutBrackets } from '../lib/address.ts'
 import { type Clock, systemClock } from '../lib/clock.ts'
 import type { Logger } from '../lib/logger.ts'
 import { systemTimer } from '../lib/timer.ts'
@@ -13,9 +13,12 @@ import { sweepRegularly } from './accounts/sweep-regularly.ts'
 import { createCors } from './http/cors.ts'
 import { answerClientError } from './http/client-error.ts'
 import { createGuard } from './http/guards.ts'
+import { createPeerOf } from './http/trusted-proxies.ts'
 import { listen } from './listen.ts'
+import { baseUrlOf } from './mcp-url.ts'
 import { type Limits, resolveLimits } from './options.ts'
 import type { RegistryHandle, RegistryOptions } from './registry-options.ts'
+import { TlsSource } from './tls/tls-source.ts'
 import { version } from './version.ts'
 
 /**
@@ -59,12 +62,15 @@ export async function startRegistry(
     clock,
     log,
   })
+  const tls = options.tls && (await TlsSource.open(options.tls, { limits, log }))
+  opened.defer(() => tls?.close())
   cancelled.throwIfAborted()
   const listening = await listen(
     { host, port: options.port },
     {
       listener: createListener(options, publicUrl, services, limits),
       onClientError: answerClientError,
+      tls,
       limits,
       log,
     },
@@ -75,7 +81,7 @@ export async function startRegistry(
   const closed = Promise.withResolvers<void>()
   let stopping: Promise<void> | null = null
   return {
-    url: publicUrl ?? localBase(host, listening.address.port),
+    url: baseUrlOf(options, listening.address.port),
     registration,
     local,
     closed: closed.promise,
@@ -102,7 +108,7 @@ export function isLocal(where: {
 }
 
 function createListener(
-  { host, allowedHosts, allowedOrigins, log, accessLog }: RegistryOptions,
+  { host, allowedHosts, allowedOrigins, trustedProxies = [], log, accessLog }: RegistryOptions,
   publicUrl: string | undefined,
   services: AccountServices,
   limits: Limits,
@@ -117,6 +123,7 @@ function createListener(
     }),
     cors: createCors(allowedOrigins, corsMethods),
     boundToAll: isWildcard(host),
+    peerOf: createPeerOf(trustedProxies),
     version,
     limits,
     log,

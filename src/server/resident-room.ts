@@ -1,6 +1,7 @@
 import type { RequestListener } from 'node:http'
 import { isLocalPeer } from '../lib/address.ts'
 import { ServiceError } from '../lib/errors.ts'
+import { findForwardingHeader } from './http/trusted-proxies.ts'
 import { type Resident, residentJson } from './gateway/resident.ts'
 
 /** Tells programs of this machine which gateway this is. Nobody else learns that there is such a path. */
@@ -8,7 +9,9 @@ export function createResidentRoom(resident: () => Resident | null): RequestList
   return (req, res) => {
     const { remoteAddress, localAddress } = req.socket
     const known = resident()
-    if (known === null || !isLocalPeer(remoteAddress, localAddress)) {
+    const isLocal =
+      isLocalPeer(remoteAddress, localAddress) && findForwardingHeader(req.headers) === null
+    if (known === null || !isLocal) {
       throw new ServiceError('route_not_found', 'nothing is served here')
     }
     if (req.method !== 'GET') {

@@ -8,6 +8,7 @@ import type { CaptureLimits } from './capture/limits.ts'
 import type { GatewayLimits } from './gateway/limits.ts'
 import type { AccessLog } from './http/access-log.ts'
 import type { Limits } from './options.ts'
+import type { TlsFiles } from './tls/tls-files.ts'
 
 /** Everything `serve` decided before the server starts: checked values, no flags, no environment. */
 export interface ServeOptions {
@@ -21,6 +22,10 @@ export interface ServeOptions {
   allowedHosts: readonly string[]
   /** Origins accepted and given CORS headers. */
   allowedOrigins: readonly string[]
+  /** Addresses, or networks, of proxies whose `X-Forwarded-For` is believed. Default: none. */
+  trustedProxies?: readonly string[]
+  /** HTTPS with this certificate; absent: plain HTTP. */
+  tls?: TlsFiles
   /** Kind of application; `unknown` when nobody said. */
   dccType: string
   /** What people call this instance. */

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { rm } from 'node:fs/promises'
 import { hostname } from 'node:os'
-import { localBase } from '../lib/address.ts'
 import { monotonicClock, systemClock } from '../lib/clock.ts'
 import { tokenFile } from '../lib/instances/files.ts'
 import type { Logger } from '../lib/logger.ts'
@@ -18,6 +17,7 @@ import { removeLeftovers } from './host/leftovers.ts'
 import { createHostRoom } from './host/host-room.ts'
 import { presencePatch, PresenceNews } from './host/link/presence.ts'
 import { watchSceneFile } from './host/scene-file.ts'
+import { mcpUrlOf } from './mcp-url.ts'
 import { McpHttpServer } from './mcp-http-server.ts'
 import type { McpHttpConfig } from './mcp-http-config.ts'
 import { type Limits, resolveLimits } from './options.ts'
@@ -63,7 +63,7 @@ export async function startServe(
     // Of no weight beside what ended the server.
     await rm(tokenFile(instancesDir, instanceId), { force: true }).catch(() => {})
   })
-  let mcpUrl = `${options.publicUrl?.replace(/\/+$/, '') ?? localBase(options.host, options.port)}/mcp`
+  let mcpUrl = mcpUrlOf(options, options.port)
   const auth = await createAuth(options.auth ?? { mode: 'none' }, {
     mcpUrl: () => mcpUrl,
     limits: resolveAuthLimits(options.authLimits),
@@ -82,7 +82,7 @@ export async function startServe(
     documents: () => auth.documents,
     ...(store === null ? {} : { store }),
     ...(capture === null ? {} : { captureSource: capture.source }),
-    host: ({ registry, onRefused }) => {
+    host: ({ registry, peerOf, onRefused }) => {
       const room = createHostRoom({
         sink: createSink(registry, audit, store, limits),
         registry,
@@ -90,6 +90,7 @@ export async function startServe(
         token: token.secret,
         limits,
         log,
+        peerOf,
         onRefused,
         onPresence: presence => {
           presences.next(presence)
@@ -105,9 +106,9 @@ export async function startServe(
   registry.wireAuditLog(audit)
 
   cancelled.throwIfAborted()
-  const { url, port } = await server.start()
+  const { url, localUrl } = await server.start()
   mcpUrl = url
-  const hostUrl = `${localBase(options.host, port)}/host`
+  const hostUrl = `${localUrl}/host`
   const { dccType, name } = options
   const facts = { instanceId, dccType, name, url, hostUrl, hostTokenFile: token.file, version }
   const record = await InstanceFile.create({
@@ -156,12 +157,15 @@ async function startCompanion(
   options: ServeOptions,
   registryDir: string,
 ): Promise<{ stop(): Promise<void> } | null> {
-  const { gateway, host, allowedHosts, allowedOrigins, auth, authLimits, limits } = options
+  const { gateway, host, allowedHosts, allowedOrigins, trustedProxies, tls } = options
+  const { auth, authLimits, limits } = options
   const { log, accessLog } = options
   if (gateway === undefined) return null
   const { joinGateway } = await import('./join-gateway.ts')
   return joinGateway({
     ...{ port: gateway.port, host, allowedHosts, allowedOrigins, registryDir, log, accessLog },
+    ...(trustedProxies === undefined ? {} : { trustedProxies }),
+    ...(tls === undefined ? {} : { tls }),
     ...(auth === undefined ? {} : { auth }),
     ...(authLimits === undefined ? {} : { authLimits }),
     ...(limits === undefined ? {} : { limits }),
@@ -201,7 +205,8 @@ function createSink(
 }
 
 function toConfig(options: ServeOptions): McpHttpConfig {
-  const { port, host, publicUrl, allowedHosts, allowedOrigins, limits } = options
+  const { port, host, publicUrl, allowedHosts, allowedOrigins, trustedProxies, tls, limits } =
+    options
   return {
     port,
     host,
@@ -210,6 +215,8 @@ function toConfig(options: ServeOptions): McpHttpConfig {
     enableResources: options.resources,
     enableArtefactResources: options.artefacts,
     ...(publicUrl === undefined ? {} : { publicUrl }),
+    ...(trustedProxies === undefined ? {} : { trustedProxies }),
+    ...(tls === undefined ? {} : { tls }),
     ...(limits === undefined ? {} : { limits }),
   }
 }

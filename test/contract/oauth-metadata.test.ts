@@ -6,7 +6,10 @@ import {
   OAuthConfig,
 } from '../../src/index.ts'
 import { ask } from '../helpers/mcp.ts'
-import { facts } from './facts.ts'
+import { silentLogger } from '../../src/lib/logger.ts'
+import { startGateway } from '../../src/server/gateway-server.ts'
+import { startServe } from '../../src/server/serve.ts'
+import { facts, inFolder } from './facts.ts'
 
 const path = '/.well-known/oauth-client-metadata'
 const redirectUri = 'http://127.0.0.1:8765/oauth/callback'
@@ -72,6 +75,36 @@ facts('decision: the metadata document of the OAuth client', [
       const bare = new OAuthConfig({ providerUrl: 'https://id.studio.example' })
       await at({}, {}, expectNone)
       await at({}, { oauth: bare }, expectNone)
+    },
+  ],
+])
+
+facts('decision: the metadata document of serve and gateway in oauth mode', [
+  [
+    'is that of the settings, for both',
+    async () => {
+      const auth = {
+        ...{ mode: 'oauth' as const, issuer: 'https://id.studio.example', redirectUri },
+        requiredScope: 'scene:read',
+      }
+      await inFolder(async registryDir => {
+        const options = {
+          ...{ port: 0, host: '127.0.0.1', allowedHosts: [], allowedOrigins: [], registryDir },
+          ...{ auth, log: silentLogger, accessLog: () => {} },
+        }
+        const facts = { dccType: 'unknown', artefacts: false, resources: true }
+        const rules = { standby: false, replaceUnresponsive: false }
+        for (const start of [
+          () => startServe({ ...options, ...facts }),
+          () => startGateway({ ...options, ...rules }),
+        ]) {
+          const handle = await start()
+          const { status, json } = await ask(new URL(path, handle.url).href)
+          await handle.stop()
+          expect(status).to.equal(200)
+          expect(json).to.deep.equal({ ...described, scope: 'scene:read' })
+        }
+      })
     },
   ],
 ])

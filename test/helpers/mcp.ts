@@ -1,4 +1,5 @@
-import { request as httpRequest, Agent, type IncomingMessage, type ClientRequest } from 'node:http'
+import { request as plainRequest, Agent, type IncomingMessage, type ClientRequest } from 'node:http'
+import { request as secureRequest, Agent as SecureAgent } from 'node:https'
 import { once } from 'node:events'
 import { McpHttpServer, type ServerParts } from '../../src/server/mcp-http-server.ts'
 import type { McpHttpConfig } from '../../src/server/mcp-http-config.ts'
@@ -17,14 +18,20 @@ export interface Ask {
   body?: string | Buffer
 }
 
-const agent = new Agent({ keepAlive: true, maxSockets: 50 })
+const plainAgent = new Agent({ keepAlive: true, maxSockets: 50 })
+/** Certificates of tests are trusted by `tls.setDefaultCACertificates`, or per request. */
+const secureAgent = new SecureAgent({ keepAlive: true, maxSockets: 50 })
+
+const isSecure = (url: string) => url.startsWith('https:')
+const requestOf = (url: string) => (isSecure(url) ? secureRequest : plainRequest)
 
 /** One plain HTTP request, nothing added but what is given (and Host). */
 export async function ask(
   url: string,
   { method = 'GET', headers = {}, body }: Ask = {},
 ): Promise<Answer> {
-  const req = httpRequest(url, { method, headers, agent })
+  const agent = isSecure(url) ? secureAgent : plainAgent
+  const req = requestOf(url)(url, { method, headers, agent })
   req.end(body)
   const [res] = (await once(req, 'response')) as [IncomingMessage]
   const chunks: Buffer[] = []
@@ -139,7 +146,7 @@ export class Events {
   /** With a body it is a POST. */
   static async open(url: string, headers: Record<string, string>, body?: string): Promise<Events> {
     const method = body === undefined ? 'GET' : 'POST'
-    const req = httpRequest(url, { method, headers, agent: false })
+    const req = requestOf(url)(url, { method, headers, agent: false })
     req.on('error', () => {})
     req.end(body)
     const [res] = (await once(req, 'response')) as [IncomingMessage]

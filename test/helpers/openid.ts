@@ -141,6 +141,10 @@ export class OpenIdServer {
         },
         cookies: { keys: ['a secret of the tests'] },
         clientDefaults: { id_token_signed_response_alg: algorithms[0] },
+        findAccount: (_ctx: unknown, id: string) => ({
+          accountId: id,
+          claims: async () => ({ sub: id }),
+        }),
         scopes: ['openid', 'offline_access', 'mcp:read', 'mcp:write'],
         features: {
           clientCredentials: { enabled: true },

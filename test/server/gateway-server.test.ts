@@ -79,7 +79,8 @@ describe('startGateway', () => {
 
   it('reports an address that is not of this machine, and asks nothing of it', async () => {
     const gateway = await start()
-    const record = makeRecord({ mcp_url: 'http://169.254.169.254/latest' })
+    const foreign = 'http://169.254.169.254'
+    const record = makeRecord({ mcp_url: `${foreign}/latest`, host_url: `${foreign}/host` })
     const { instance_id: id } = record
     await writeFile(join(registryDir, 'instances', `${id}.json`), JSON.stringify(record))
     const session = await RawSession.open(gateway.url)

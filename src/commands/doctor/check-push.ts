@@ -84,6 +84,11 @@ export async function checkInstance(
     if (works) {
       return { check, status: 'ok', summary: `${answer}, sessions and subscriptions work` }
     }
+    if (apiKey !== null) {
+      const hint = 'set it to the key of this server; several can be made: service-cli keys create'
+      const refused = `${answer}, and does not take the key in SERVICE_MCP_API_KEY`
+      return { check, status: 'warn', summary: refused, hint }
+    }
     const hint = 'set SERVICE_MCP_API_KEY to its key to try a session, too'
     return { check, status: 'ok', summary: `${answer}, and asks for a key`, hint }
   } catch (error) {
@@ -116,6 +121,9 @@ function msSince(startedMs: number): number {
   return Math.round((performance.now() - startedMs) * 10) / 10
 }
 
+/** Of whoever asks for a key; the latter when too many wrong ones were sent to it. */
+const refusals: readonly (number | null)[] = [401, 429]
+
 /** False: it asks for a key that is not known here. */
 async function trySubscription(url: string, apiKey: string | null): Promise<boolean> {
   for (const key of apiKey === null ? [null] : [null, apiKey]) {
@@ -128,7 +136,7 @@ async function trySubscription(url: string, apiKey: string | null): Promise<bool
       }
       return true
     } catch (error) {
-      if (!(error instanceof SessionFailure) || error.status !== 401) throw error
+      if (!(error instanceof SessionFailure) || !refusals.includes(error.status)) throw error
     }
   }
   return false

@@ -90,7 +90,10 @@ function askLive(instances: LocalInstances, env: NodeJS.ProcessEnv): Promise<Fin
     .slice(0, maxAsked)
     .map(entry => {
       const { instance_short: shortId, display_name: name } = instances.row(entry)
-      const { mcpUrl: url, mcpUrlIsLoopback: loopback } = entry.record
+      const { mcpUrl, mcpUrlIsLoopback, localUrl } = entry.record
+      const isPlain = mcpUrlIsLoopback && mcpUrl.startsWith('http:')
+      const url = isPlain || localUrl === null ? mcpUrl : `${localUrl}/mcp`
+      const loopback = mcpUrlIsLoopback || localUrl !== null
       return checkInstance({ shortId, name, url, loopback }, apiKey)
     })
 }

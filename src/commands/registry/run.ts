@@ -17,7 +17,7 @@ export async function runRegistry(
         const handle = await startRegistry({ ...settings, log, accessLog: log.access }, cancelled)
         if (!handle.local && new URL(handle.url).protocol === 'http:') {
           const advice =
-            'passwords and tokens cross the network unencrypted: put a proxy with TLS in front and name it with --public-url'
+            'passwords and tokens cross the network unencrypted: serve HTTPS with --tls-cert and --tls-key, or put a proxy with TLS in front and name it with --public-url'
           log.warn({ url: handle.url }, advice)
         }
         return handle

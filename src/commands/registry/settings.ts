@@ -31,8 +31,11 @@ const sharedLimitNames: readonly (keyof Limits)[] = [
   'maxConnections',
   'maxHeaderBytes',
   'maxStoreWaitMs',
+  'maxTlsFileBytes',
   'refusedBodyDrainMs',
   'stopGraceMs',
+  'tlsHandshakeMs',
+  'tlsPollMs',
 ]
 
 /** Flags and environment as checked settings. Throws `usage_invalid` naming the flag. */

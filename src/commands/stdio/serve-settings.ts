@@ -1,6 +1,8 @@
-import { type ServeFlags, readServeSettings } from '../serve-settings.ts'
+import { ServiceError } from '../../lib/errors.ts'
+import { type ServeFlags, type ServeSettings, readServeSettings } from '../serve-settings.ts'
 import { isBridgeLimit, readBridgeLimits } from './bridge-limits.ts'
 import { refuseJson } from './refuse-json.ts'
+import { usage } from '../address-flags.ts'
 import type { ServeStdioSettings } from './serve.ts'
 
 /** Those that mean the same for a server that is joined. */
@@ -8,6 +10,7 @@ const shared = new Set([
   'stdio',
   'dcc-type',
   'registry-dir',
+  'auth',
   'api-key-file',
   'log-level',
   'quiet',
@@ -28,6 +31,7 @@ export async function readServeStdioSettings(
   const serverWords = words.filter(word => !isBridgeLimit(word))
   const limits = readBridgeLimits(words.filter(isBridgeLimit))
   const serve = await readServeSettings({ ...flags, limit: serverWords }, env)
+  assertKey(serve)
   const ownOnly = given.filter(
     name => !shared.has(name) && (name !== 'limit' || serverWords.length > 0),
   )
@@ -38,4 +42,15 @@ export async function readServeStdioSettings(
     ownOnly: [...new Set(ownOnly)].map(name => `--${name}`),
     limits,
   }
+}
+
+/** The client speaks through this process, which therefore needs a key itself. */
+function assertKey({ auth }: ServeSettings): void {
+  if (auth?.mode === 'oauth') {
+    throw usage('--auth oauth is not for --stdio: nobody logs in there', 'use a key')
+  }
+  if (auth?.mode !== 'api-key' || auth.key !== undefined) return
+  throw new ServiceError('config_invalid', `${auth.keysFile} holds keys, and none is given here`, {
+    hint: 'set SERVICE_MCP_API_KEY to one of them; service-cli keys create makes another',
+  })
 }

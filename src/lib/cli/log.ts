@@ -65,7 +65,7 @@ function createIsoTime(): () => string {
 }
 
 function accessLine(
-  { method, path, rpc, status, durationMs, principal, requestId }: AccessEntry,
+  { method, path, rpc, status, durationMs, principal, peer, requestId }: AccessEntry,
   time: string,
 ): string {
   const what = rpc === undefined ? '' : `,"rpc":${JSON.stringify(rpc)}`
@@ -73,7 +73,7 @@ function accessLine(
   return (
     `{"level":"info","time":"${time}","method":"${method}"` +
     `,"path":${JSON.stringify(path)}${what},"status":${status},"duration_ms":${durationMs}` +
-    `,"principal":${JSON.stringify(principal)}${id},"msg":"request"}\n`
+    `,"principal":${JSON.stringify(principal)},"peer":${JSON.stringify(peer)}${id},"msg":"request"}\n`
   )
 }
 

@@ -46,14 +46,15 @@ export function parseInstance({ record }: RecordFile): Instance | null {
 }
 
 /**
- * `mcp_url` may lead over a proxy and out of this machine; what is bound is the server of
- * `host_url`, and the endpoint is there, too.
+ * `mcp_url` may lead over a proxy and out of this machine, or have a certificate that nobody here
+ * knows; what is bound is the server of `host_url`, and the endpoint is there, too.
  */
 function endpointOf({ mcp_url: mcpUrl, host_url: hostUrl }: JsonObject): string | null {
   const shown = httpUrl(mcpUrl)
   const bound = httpUrl(hostUrl)
   if (shown === null) return null
-  if (bound === null || isLoopback(withoutBrackets(shown.hostname))) return shown.href
+  const isPlain = shown.protocol === 'http:'
+  if (bound === null || (isPlain && isLoopback(withoutBrackets(shown.hostname)))) return shown.href
   return new URL('/mcp', bound).href
 }
 

@@ -9,6 +9,7 @@ import { accepts } from '../http/media.ts'
 import { sendProblem } from '../http/problem.ts'
 import { createRefusalLog } from '../http/refusals.ts'
 import { parseTarget, type RequestTarget } from '../http/request-target.ts'
+import type { PeerOf } from '../http/trusted-proxies.ts'
 import type { Limits } from '../options.ts'
 import { type Call, describeCall } from './call.ts'
 import { loggedPath } from './logged-path.ts'
@@ -29,6 +30,7 @@ export interface RegistryAppParts {
   readonly cors: Cors
   /** The server is bound to every address: a Host equal to the one reached is its own. */
   readonly boundToAll: boolean
+  readonly peerOf: PeerOf
   readonly version: string
   readonly limits: Pick<Limits, 'bodyTimeoutMs' | 'maxBodyMs' | 'refusedBodyDrainMs'>
   readonly log: Logger
@@ -107,7 +109,7 @@ export function createRegistryListener(parts: RegistryAppParts): RequestListener
 
   return (req, res) => {
     const startedMs = performance.now()
-    const call = describeCall(req, randomUUID())
+    const call = describeCall(req, randomUUID(), parts.peerOf)
     calls.set(req, call)
     const target = parseTarget(req.url ?? '')
     const path = loggedPath(target?.path ?? '')
@@ -119,6 +121,7 @@ export function createRegistryListener(parts: RegistryAppParts): RequestListener
         status: res.headersSent ? res.statusCode : null,
         durationMs: Math.round((performance.now() - startedMs) * 100) / 100,
         principal: call.principal,
+        peer: call.address,
         requestId: call.requestId,
       })
     })

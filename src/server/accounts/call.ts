@@ -1,10 +1,12 @@
 import type { IncomingMessage } from 'node:http'
+import type { PeerOf } from '../http/trusted-proxies.ts'
 import { addressKey } from './client-address.ts'
 
 /** One request, as far as every part of the registry knows it. */
 export interface Call {
   /** In the answer as `instance`, and in the log. */
   readonly requestId: string
+  /** Of the client. */
   readonly address: string
   /** Whom the limits count. */
   readonly addressKey: string
@@ -16,8 +18,8 @@ export interface Call {
 
 const maxUserAgentChars = 200
 
-export function describeCall(req: IncomingMessage, requestId: string): Call {
-  const address = req.socket.remoteAddress ?? 'unknown'
+export function describeCall(req: IncomingMessage, requestId: string, peerOf: PeerOf): Call {
+  const address = peerOf(req)
   return {
     requestId,
     address,

@@ -2,7 +2,7 @@ import { isIPv6 } from 'node:net'
 
 /**
  * Whom the limits count: an IPv4 address, or the /64 of an IPv6 one, which is what one customer
- * gets. Headers that name another address are not asked: anybody can write them.
+ * gets.
  */
 export function addressKey(address: string | undefined): string {
   const plain = (address ?? '').toLowerCase().replace(/%.*$/, '')

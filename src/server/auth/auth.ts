@@ -2,6 +2,7 @@ import type { Clock } from '../../lib/clock.ts'
 import type { Logger } from '../../lib/logger.ts'
 import type { Timer } from '../../lib/timer.ts'
 import type { AuthPolicy } from '../http/authentication.ts'
+import type { PublicDocuments } from '../http/public-routes.ts'
 import type { AuthLimits } from './limits.ts'
 
 /** Who may use a server, and what keeps that up to date. */
@@ -14,8 +15,6 @@ export interface Auth {
   readonly documents: PublicDocuments
   close(): void | Promise<void>
 }
-
-export type PublicDocuments = ReadonlyMap<string, () => object>
 
 export interface AuthDeps {
   /**

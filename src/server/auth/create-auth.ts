@@ -1,7 +1,9 @@
-import { ServiceError } from '../../lib/errors.ts'
-import { apiKeyPolicy, openPolicy } from '../http/authentication.ts'
+import { openPolicy } from '../http/authentication.ts'
 import type { Auth, AuthDeps } from './auth.ts'
-import type { AuthSettings } from './settings.ts'
+import { FailureLimit } from './failure-limit.ts'
+import { createKeyPolicy } from './key-policy.ts'
+import { NamedKeys } from './named-keys.ts'
+import type { ApiKeySettings, AuthSettings } from './settings.ts'
 
 /**
  * What decides on the requests of one server. Close it when the server has stopped. Throws
@@ -12,16 +14,23 @@ export async function createAuth(settings: AuthSettings, deps: AuthDeps): Promis
   switch (settings.mode) {
     case 'none':
       return { policy: openPolicy, documents: new Map(), close() {} }
-    case 'api-key': {
-      if (settings.key === undefined) {
-        throw new ServiceError('config_invalid', 'no key is configured')
-      }
-      return { policy: apiKeyPolicy(settings.key), documents: new Map(), close() {} }
-    }
+    case 'api-key':
+      return createKeyAuth(settings, deps)
     case 'oauth': {
       // Loaded only then: it brings what verifies tokens.
       const { createOAuthPolicy } = await import('./oauth/policy.ts')
       return createOAuthPolicy(settings, deps)
     }
+  }
+}
+
+async function createKeyAuth({ key, keysFile }: ApiKeySettings, deps: AuthDeps): Promise<Auth> {
+  const { clock } = deps
+  const named = await NamedKeys.open({ ...deps, path: keysFile })
+  const failures = new FailureLimit(deps)
+  return {
+    policy: createKeyPolicy({ key, named, failures, clock }),
+    documents: new Map(),
+    close: () => named.close(),
   }
 }

@@ -9,13 +9,11 @@ export interface AuthLimits {
   keysFreshMs: number
   /** `keys.json` is looked at this often, whether there are requests or not. */
   keysPollMs: number
-  /** A stream whose key or token has expired is ended within this time. */
-  expiryCheckMs: number
-  /** Refused requests of one address in `authFailureWindowMs`; further ones get 429. */
+  /** Requests of one address with wrong credentials in `authFailureWindowMs`; further ones: 429. */
   maxAuthFailures: number
-  /** Refusals are counted over this time. */
+  /** They are counted over this time. */
   authFailureWindowMs: number
-  /** Addresses whose refusals are counted; the one counted longest ago goes first. */
+  /** Addresses for which they are counted; the one counted for longest goes first. */
   maxAuthFailurePeers: number
 
   /** Characters of an access token. */
@@ -50,8 +48,7 @@ export interface AuthLimits {
 export const defaultAuthLimits: Readonly<AuthLimits> = Object.freeze({
   keysFreshMs: 100,
   keysPollMs: 1000,
-  expiryCheckMs: 1000,
-  maxAuthFailures: 20,
+  maxAuthFailures: 100,
   authFailureWindowMs: 60_000,
   maxAuthFailurePeers: 10_000,
 
@@ -73,7 +70,6 @@ export const defaultAuthLimits: Readonly<AuthLimits> = Object.freeze({
 /** Zero would be a busy loop, a provider asked for each token, or a count of nobody. */
 const atLeastOne: readonly string[] = [
   'keysPollMs',
-  'expiryCheckMs',
   'maxAuthFailurePeers',
   'providerTimeoutMs',
   'providerKeysFreshMs',

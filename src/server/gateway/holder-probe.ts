@@ -1,4 +1,5 @@
 import { Agent, type IncomingMessage, request } from 'node:http'
+import { Agent as SecureAgent, request as secureRequest } from 'node:https'
 import type { Socket } from 'node:net'
 import { errnoOf } from '../../lib/errno.ts'
 import type { Holder } from './election-state.ts'
@@ -13,7 +14,7 @@ export interface HolderProbe {
 }
 
 export interface HolderProbeOptions {
-  /** `http://127.0.0.1:9765` */
+  /** `http://127.0.0.1:9765`; with TLS there, it is found out. */
   readonly base: string
   readonly timeoutMs: number
   /** Who has the port, by what it wrote down; asked when it answers nothing. */
@@ -22,10 +23,19 @@ export interface HolderProbeOptions {
 
 /**
  * Asks over one connection that stays open in between: the system closes it in the moment in which
- * the other process ends, however it ends.
+ * the other process ends, however it ends. A certificate is not looked at: what is asked for is no
+ * secret, nothing secret is sent, and whoever has the port could say all of it without TLS, too.
  */
 export function createHolderProbe(options: HolderProbeOptions): HolderProbe {
-  const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+  const rules = { keepAlive: true, maxSockets: 1 }
+  const ways: Way[] = [
+    { scheme: 'http', agent: new Agent(rules), request },
+    {
+      scheme: 'https',
+      agent: new SecureAgent({ ...rules, rejectUnauthorized: false }),
+      request: secureRequest,
+    },
+  ]
   const never = new Promise<void>(() => {})
   let lost = never
   let current: Socket | null = null
@@ -36,15 +46,34 @@ export function createHolderProbe(options: HolderProbeOptions): HolderProbe {
     lost = socket === null ? never : new Promise(resolve => socket.once('close', () => resolve()))
   }
 
+  /** The way that led to a gateway is tried first the next time. */
+  async function askEither(): Promise<Look> {
+    const [usual, other] = ways as [Way, Way]
+    const first = await ask(options, usual)
+    if (first.seen === 'silence' || first.seen.kind === 'gateway') return first
+    const second = await ask(options, other)
+    if (second.seen === 'silence' || second.seen.kind !== 'gateway') return first
+    ways.reverse()
+    return second
+  }
+
   return {
     async look() {
-      const { seen, socket } = await ask(options, agent)
+      const { seen, socket } = await askEither()
       follow(seen === 'silence' || seen.kind !== 'gateway' ? null : socket)
       return seen === 'silence' ? { kind: 'silent', resident: await options.written() } : seen
     },
     lost: () => lost,
-    close: () => agent.destroy(),
+    close() {
+      for (const { agent } of ways) agent.destroy()
+    },
   }
+}
+
+interface Way {
+  readonly scheme: 'http' | 'https'
+  readonly agent: Agent
+  readonly request: typeof request
 }
 
 interface Look {
@@ -52,9 +81,11 @@ interface Look {
   readonly socket: Socket | null
 }
 
-function ask({ base, timeoutMs }: HolderProbeOptions, agent: Agent): Promise<Look> {
+function ask({ base, timeoutMs }: HolderProbeOptions, way: Way): Promise<Look> {
+  const url = new URL(residentPath, base)
+  url.protocol = way.scheme
   return new Promise(resolve => {
-    const req = request(`${base}${residentPath}`, { agent })
+    const req = way.request(url, { agent: way.agent })
     // An answer that came while this process was kept from running is read before it is given up.
     const timer = setTimeout(() => {
       setImmediate(() => {

@@ -40,6 +40,11 @@ export interface DirectoryRecord {
   readonly mcpUrl: string
   /** Is its host literally an address of this machine alone? Any other is never asked. */
   readonly mcpUrlIsLoopback: boolean
+  /**
+   * Where it answers programs of this machine without TLS: the origin of `host_url`, when that is
+   * literally an address of this machine alone. Never shown.
+   */
+  readonly localUrl: string | null
   readonly version: string
   readonly host: {
     readonly connected: boolean

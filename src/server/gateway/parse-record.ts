@@ -24,7 +24,8 @@ const maxPid = 2 ** 31 - 1
 /**
  * The instance record (version 1) in these bytes, which anybody may have written, or why it is
  * not one. Texts come out as single lines safe to show, cut to their bounds. Where the record
- * itself is kept says whose it may be: `instanceId`. How to feed the instance is left out.
+ * itself is kept says whose it may be: `instanceId`. How to feed the instance is left out; of
+ * `host_url` only the origin is kept, to ask there.
  */
 export function parseRecord(
   bytes: Buffer,
@@ -84,6 +85,7 @@ function readMembers(
     hostname,
     mcpUrl: mcpUrl.href,
     mcpUrlIsLoopback: mcpUrl.isLoopback,
+    localUrl: localUrlOf(members.host_url, limits.maxRecordUrlChars),
     version: readText(reader, 'version', mostText) ?? 'unknown',
     host: readHost(reader, limits),
     scene: readText(reader, 'scene', limits.maxRecordSceneChars),
@@ -139,4 +141,12 @@ function readMcpUrl(
   }
   url.hash = ''
   return { href: url.href, isLoopback: isLoopback(withoutBrackets(url.hostname)) }
+}
+
+/** What cannot be used is no fault of the record: nobody asks there then. */
+function localUrlOf(text: unknown, mostChars: number): string | null {
+  if (typeof text !== 'string' || text.length > mostChars) return null
+  const url = URL.parse(text)
+  if (url?.protocol !== 'http:' || !isLoopback(withoutBrackets(url.hostname))) return null
+  return url.username === '' && url.password === '' ? url.origin : null
 }

@@ -15,14 +15,18 @@ export type ProbeLimits = Pick<GatewayLimits, 'probeTimeoutMs' | 'maxProbeAnswer
  * address: only one that is literally of this machine is ever called, and only `/readyz` of it.
  */
 export function probeUrl(
-  record: Pick<DirectoryRecord, 'mcpUrl' | 'mcpUrlIsLoopback' | 'hostname'>,
+  record: Pick<DirectoryRecord, 'mcpUrl' | 'mcpUrlIsLoopback' | 'localUrl' | 'hostname'>,
   hostname: string,
 ): Result<URL, string> {
   // Its 127.0.0.1 is not ours.
   if (record.hostname !== hostname) return fail('it runs on another machine')
-  if (!record.mcpUrlIsLoopback) return fail('its address is not one of this machine alone')
-  const url = new URL('/readyz', record.mcpUrl)
-  return url.protocol === 'http:' ? ok(url) : fail('its address is not an http one')
+  const { mcpUrl, mcpUrlIsLoopback, localUrl } = record
+  const isPlain = mcpUrlIsLoopback && mcpUrl.startsWith('http:')
+  if (isPlain) return ok(new URL('/readyz', mcpUrl))
+  // Behind a proxy, or with a certificate that nobody here knows, it still has its local address.
+  if (localUrl !== null) return ok(new URL('/readyz', localUrl))
+  if (!mcpUrlIsLoopback) return fail('its address is not one of this machine alone')
+  return fail('its address is not an http one')
 }
 
 export interface AskParts {

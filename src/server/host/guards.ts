@@ -1,6 +1,8 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import { isLocalPeer } from '../../lib/address.ts'
 import { type ErrorCode, ServiceError } from '../../lib/errors.ts'
 import type { Secret } from '../../lib/secret.ts'
+import { findForwardingHeader } from '../http/trusted-proxies.ts'
 
 /** Why a request is not let in: the answer, and a short word for log and audit. */
 export interface Refusal {
@@ -20,6 +22,21 @@ export function checkPeer(
     'request_refused',
     'the host link answers programs on this machine only',
     'send the request from the machine that the server runs on, to the address of host_url',
+  )
+}
+
+/**
+ * A proxy on this machine makes every request look as if it came from it: one that names a proxy is
+ * from elsewhere, whether that proxy is trusted or not.
+ */
+export function checkForwarded(headers: IncomingHttpHeaders): Refusal | null {
+  const name = findForwardingHeader(headers)
+  if (name === null) return null
+  return refusal(
+    'forwarded',
+    'request_refused',
+    `the host link refuses requests that come over a proxy (a header "${name}" was sent)`,
+    'send the request straight to the address of host_url',
   )
 }
 

@@ -3,6 +3,7 @@ import type { Socket } from 'node:net'
 import { type Clock, monotonicClock, systemClock } from '../../lib/clock.ts'
 import type { Logger } from '../../lib/logger.ts'
 import type { Secret } from '../../lib/secret.ts'
+import type { PeerOf } from '../http/trusted-proxies.ts'
 import type { Limits } from '../options.ts'
 import { type Timer, systemTimer } from '../resources/timer.ts'
 import { EventBuffers } from './event-buffers.ts'
@@ -22,6 +23,8 @@ export interface HostRoomDeps {
   readonly log: Logger
   readonly clock?: Clock
   readonly timer?: Timer
+  /** Default: the address of the connection. */
+  readonly peerOf?: PeerOf
   onPresence(presence: Presence): void
   /** Told of every 401 and 403, for the audit log. */
   onRefused(refused: HostRefused): void
@@ -29,14 +32,15 @@ export interface HostRoomDeps {
 
 /** Everything below `/host`: the live link and the plain posts, which share the event buffers. */
 export function createHostRoom(deps: HostRoomDeps) {
-  const { sink, token, limits, log, onRefused, clock = systemClock, timer = systemTimer } = deps
+  const { sink, token, limits, onRefused, clock = systemClock, timer = systemTimer } = deps
   const buffers = new EventBuffers(sink, limits.maxEventBuffers)
-  const handle = createHostRoutes({ sink, buffers, token, limits, log, clock, onRefused })
+  const handle = createHostRoutes({ ...deps, buffers, clock })
   const link = new AppLink({ ...deps, buffers, clock, timer, ticks: deps.clock ?? monotonicClock })
   const upgrade = createLinkUpgrade({
     token,
     limits,
     onRefused,
+    peerOf: deps.peerOf,
     openLinks: () => link.openLinks,
     accept: (ws, socket) => link.accept(ws, socket),
   })

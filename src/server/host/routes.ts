@@ -4,11 +4,13 @@ import { ServiceError } from '../../lib/errors.ts'
 import type { Logger } from '../../lib/logger.ts'
 import type { Secret } from '../../lib/secret.ts'
 import { toProblem, writeProblem } from '../http/problem.ts'
+import { type PeerOf, peerOfConnection } from '../http/trusted-proxies.ts'
 import type { Limits } from '../options.ts'
 import type { EventBuffers } from './event-buffers.ts'
 import {
   type Refusal,
   checkArtefactMediaType,
+  checkForwarded,
   checkJsonMediaType,
   checkMethod,
   checkOrigin,
@@ -32,13 +34,15 @@ export interface HostRoutesDeps {
   readonly log: Logger
   /** Default: the system's. */
   readonly clock?: Clock
+  /** Default: the address of the connection. */
+  readonly peerOf?: PeerOf
   /** Told of every 401 and 403, for the audit log. */
   onRefused(refused: HostRefused): void
 }
 
 export interface HostRefused {
   readonly status: number
-  /** `peer_not_loopback`, `origin_present`, `token_missing` or `token_wrong`. */
+  /** `peer_not_loopback`, `forwarded`, `origin_present`, `token_missing` or `token_wrong`. */
   readonly reason: string
   readonly peer: string
 }
@@ -59,7 +63,7 @@ const artefactsPrefix = '/host/v1/artefacts/'
  * of the request's address as the client wrote it, without the query.
  */
 export function createHostRoutes(deps: HostRoutesDeps): HostRoutes {
-  const { sink, buffers, limits, clock = systemClock } = deps
+  const { sink, buffers, limits, clock = systemClock, peerOf = peerOfConnection } = deps
 
   const sceneRoute = jsonRoute(async (req, res) => {
     const text = await readText(req, limits)
@@ -116,12 +120,12 @@ export function createHostRoutes(deps: HostRoutesDeps): HostRoutes {
     try {
       const stranger =
         checkPeer(req.socket.remoteAddress, req.socket.localAddress) ??
+        checkForwarded(req.headers) ??
         checkOrigin(req.headers.origin) ??
         checkToken(req.headers.authorization, deps.token)
       if (stranger !== null) {
         const { status } = toProblem(stranger.error)
-        const peer = req.socket.remoteAddress ?? 'unknown'
-        deps.onRefused({ status, reason: stranger.reason, peer })
+        deps.onRefused({ status, reason: stranger.reason, peer: peerOf(req) })
         return refuse(res, stranger, limits)
       }
       if (path === '/host') return refuse(res, notUpgraded(), limits)

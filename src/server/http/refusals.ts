@@ -6,12 +6,14 @@ export interface RefusedRequest {
   readonly reason: string
   /** Address of the client. */
   readonly peer: string
+  /** Who it is, when that is known. */
+  readonly principal?: string
 }
 
 const maxPeers = 1000
 
 /**
- * Lets one refusal per peer and second through to the audit log, so that a flood of bad requests
+ * Lets one refusal per principal, else per peer, and second through to the audit log, so that a flood of bad requests
  * cannot push out what the application reported.
  */
 export function createRefusalLog(
@@ -21,11 +23,13 @@ export function createRefusalLog(
   const lastMs = new Map<string, number>()
   return refused => {
     const now = clock.now()
-    const last = lastMs.get(refused.peer)
+    // No address has a space in it.
+    const who = refused.principal === undefined ? refused.peer : `as ${refused.principal}`
+    const last = lastMs.get(who)
     // A clock that was set back must not hide what comes from now on.
     if (last !== undefined && Math.abs(now - last) < 1000) return
     if (lastMs.size >= maxPeers) lastMs.clear()
-    lastMs.set(refused.peer, now)
+    lastMs.set(who, now)
     record(refused)
   }
 }

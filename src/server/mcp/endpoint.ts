@@ -57,6 +57,7 @@ export function createMcpEndpoint(parts: McpEndpointParts): McpEndpoint {
   const resources = resourcesEnabled ? pending.of(createResourceMethods(registry)) : null
   const legacy = new SessionEndpoint({
     ...parts,
+    rules: { registry, resourcesEnabled },
     sessions,
     keepAlive,
     held,
@@ -65,6 +66,7 @@ export function createMcpEndpoint(parts: McpEndpointParts): McpEndpoint {
   })
   const streams = new ListenStreams({ registry, hub, keepAlive, gathered, identity, clock, limits })
   const modern = new StatelessEndpoint({
+    rules: { registry, resourcesEnabled },
     methods: createStatelessMethods({
       identity,
       openings: createResultOpenings(identity, limits),

@@ -22,6 +22,8 @@ export interface BuiltIn {
   ): MaybePromise<CompletionValues>
   /** The spelling under which updates of the URI are announced; undefined: the URI normalised. */
   canonical?(uri: ResourceUri): string | undefined
+  /** Would reading the URI change what others find? Absent: it would not. */
+  changes?(uri: ResourceUri): boolean
   /** Do updates of the URI ever come? Absent: they do, unless the scheme is one that is polled. */
   pushes?(uri: ResourceUri): boolean
 }

@@ -97,6 +97,11 @@ export class ResourceDesk implements ServedResources {
     return this.routes.canonical(this.parsed(uri))
   }
 
+  changes(uri: unknown): boolean {
+    const parsed = this.#parseUri(uri)
+    return parsed.ok && this.routes.changes(parsed.value)
+  }
+
   pushes(uri: unknown): boolean {
     const parsed = this.#parseUri(uri)
     return parsed.ok && this.routes.pushes(parsed.value)

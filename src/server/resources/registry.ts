@@ -218,6 +218,10 @@ export class ResourceRegistry implements ServedResources {
     return this.#desk.canonical(uri)
   }
 
+  changes(uri: unknown): boolean {
+    return this.#desk.changes(uri)
+  }
+
   pushes(uri: unknown): boolean {
     return this.#desk.pushes(uri)
   }

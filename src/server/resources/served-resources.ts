@@ -20,6 +20,8 @@ export interface ServedResources {
   assertSubscribable(uri: unknown): string
   /** The same for any URI, also of a scheme that went. Throws `ResourceUriInvalid` for no URI. */
   canonical(uri: unknown): string
+  /** Would reading the URI change what others find? */
+  changes(uri: unknown): boolean
   /** Do updates of the URI ever come? */
   pushes(uri: unknown): boolean
   /**

@@ -90,6 +90,11 @@ export class SessionEventsProducer implements BuiltIn {
     return jsonContents(uri.text, JSON.stringify(page))
   }
 
+  /** Whatever is no clear "no" to draining: the reader of it is told what is wrong with it. */
+  changes(uri: ResourceUri): boolean {
+    return !['false', '0'].includes(uri.query.get('drain') ?? 'false')
+  }
+
   /** Session ids; those that something happened in last come first. */
   #newestFirst(): readonly string[] {
     const appended = ({ lastAppendedAt }: SessionEventBuffer) =>

@@ -18,6 +18,7 @@ describe('createLog', () => {
       rpc: 'a"b',
       durationMs: 1.5,
       principal: 'anonymous',
+      peer: '127.0.0.1',
     }
     for (const status of [200, null]) {
       const text = await logged({}, log => log.access({ ...entry, status }))
@@ -30,6 +31,7 @@ describe('createLog', () => {
         status,
         duration_ms: 1.5,
         principal: 'anonymous',
+        peer: '127.0.0.1',
         msg: 'request',
       })
       expect(time).to.be.a('string')

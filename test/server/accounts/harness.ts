@@ -17,6 +17,7 @@ import { openSqliteStore } from '../../../src/server/accounts/sqlite/sqlite-stor
 import { answerClientError } from '../../../src/server/http/client-error.ts'
 import { createCors } from '../../../src/server/http/cors.ts'
 import { createGuard } from '../../../src/server/http/guards.ts'
+import { peerOfConnection } from '../../../src/server/http/trusted-proxies.ts'
 import { type Limits, resolveLimits } from '../../../src/server/options.ts'
 import { listen } from '../../../src/server/listen.ts'
 import { type Answer, ask } from '../../helpers/mcp.ts'
@@ -97,6 +98,7 @@ export async function withRegistry(
     guard: createGuard({ own: ['127.0.0.1'], hosts: [], origins }),
     cors: createCors(origins, corsMethods),
     boundToAll: false,
+    peerOf: peerOfConnection,
     version: '0.0.0',
     limits,
     log,

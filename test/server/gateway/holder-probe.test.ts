@@ -1,9 +1,11 @@
 import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'
+import { createServer as createSecureServer } from 'node:https'
 import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net'
 import { expect } from 'chai'
 import { createHolderProbe, type HolderProbe } from '../../../src/server/gateway/holder-probe.ts'
 import { residentJson } from '../../../src/server/gateway/resident.ts'
+import { makePair, type Pair } from '../../helpers/certificate.ts'
 import { makeResident } from './residents.ts'
 
 const resident = makeResident()
@@ -16,8 +18,13 @@ describe('a probe of whoever has the port', () => {
     end()
   })
 
-  async function listening(listener: RequestListener, timeoutMs?: number): Promise<void> {
-    const server = createServer(listener).listen(0, '127.0.0.1')
+  async function listening(
+    listener: RequestListener,
+    timeoutMs?: number,
+    pair?: Pair,
+  ): Promise<void> {
+    const made = pair === undefined ? createServer(listener) : createSecureServer(pair, listener)
+    const server = made.listen(0, '127.0.0.1')
     await once(server, 'listening')
     end = () => {
       server.closeAllConnections()
@@ -44,6 +51,25 @@ describe('a probe of whoever has the port', () => {
     }
     expect(sockets.size).to.equal(1)
     expect([...paths]).to.deep.equal(['GET /gateway/v1/resident'])
+  })
+
+  it('finds a gateway with TLS, whatever its certificate, and keeps its connection', async () => {
+    const sockets = new Set<Socket>()
+    const pair = makePair({ names: ['studio.example'], until: new Date(0) })
+    await listening(
+      (req, res) => {
+        sockets.add(req.socket)
+        res.end(JSON.stringify(residentJson(resident)))
+      },
+      undefined,
+      pair,
+    )
+    for (let look = 0; look < 3; look++) {
+      expect(await probe.look()).to.deep.equal({ kind: 'gateway', resident })
+    }
+    expect(sockets.size).to.equal(1)
+    for (const socket of sockets) socket.destroy()
+    await probe.lost()
   })
 
   it('notices when a gateway lets go', async () => {

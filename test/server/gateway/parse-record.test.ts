@@ -26,6 +26,7 @@ describe('parseRecord', () => {
       hostname: record.hostname,
       mcpUrl: 'http://127.0.0.1:8765/mcp',
       mcpUrlIsLoopback: true,
+      localUrl: 'http://127.0.0.1:8765',
       version: '0.1.0',
       host: { connected: true, appPid: 7, version: '4.2.0', mode: 'gui' },
       scene: '/shots/010/shot.blend',
@@ -45,10 +46,29 @@ describe('parseRecord', () => {
       pidStart: null,
       host: { connected: false, appPid: null, version: null, mode: null },
       scene: null,
+      localUrl: null,
       version: 'unknown',
       status: 'available',
       metadata: {},
     })
+  })
+
+  it('keeps of the address of the application only where to ask on this machine', () => {
+    const table: [hostUrl: unknown, kept: string | null][] = [
+      ['http://[::1]:1/host?a#b', 'http://[::1]:1'],
+      ['http://localhost/host', 'http://localhost'],
+      ['http://10.0.0.5:1/host', null],
+      ['http://169.254.169.254/latest', null],
+      ['https://127.0.0.1:1/host', null],
+      ['http://user:word@127.0.0.1:1/host', null],
+      ['file:///etc/passwd', null],
+      [`http://127.0.0.1/${'a'.repeat(4000)}`, null],
+      ['nothing', null],
+      [7, null],
+    ]
+    for (const [host_url, kept] of table) {
+      expect(parse({ host_url }).localUrl, String(host_url)).to.equal(kept)
+    }
   })
 
   it('lets members of later writers pass', () => {

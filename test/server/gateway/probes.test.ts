@@ -19,7 +19,22 @@ describe('probeUrl', () => {
   ]
   for (const [mcpUrl, mcpUrlIsLoopback, host, asked] of table) {
     it(`asks ${asked ?? 'nobody'} for ${mcpUrl} ${host}`, () => {
-      const found = probeUrl({ mcpUrl, mcpUrlIsLoopback, hostname: host }, 'here')
+      const record = { mcpUrl, mcpUrlIsLoopback, localUrl: null, hostname: host }
+      const found = probeUrl(record, 'here')
+      expect(found.ok ? found.value.href : null).to.equal(asked)
+    })
+  }
+
+  const localUrl = 'http://127.0.0.1:4000'
+  const behind: [mcpUrl: string, isLoopback: boolean, host: string, asked: string | null][] = [
+    ['https://127.0.0.1:8765/mcp', true, 'here', `${localUrl}/readyz`],
+    ['https://dcc.studio.example/mcp', false, 'here', `${localUrl}/readyz`],
+    ['http://127.0.0.1:8765/mcp', true, 'here', 'http://127.0.0.1:8765/readyz'],
+    ['https://dcc.studio.example/mcp', false, 'elsewhere', null],
+  ]
+  for (const [mcpUrl, mcpUrlIsLoopback, host, asked] of behind) {
+    it(`asks ${asked ?? 'nobody'} for ${mcpUrl} ${host} with a local address`, () => {
+      const found = probeUrl({ mcpUrl, mcpUrlIsLoopback, localUrl, hostname: host }, 'here')
       expect(found.ok ? found.value.href : null).to.equal(asked)
     })
   }
@@ -56,7 +71,7 @@ describe('Probes', () => {
     const own = 'http://127.0.0.1:9765/mcp'
     const records = [
       { mcp_url: url },
-      { mcp_url: 'http://169.254.169.254/latest' },
+      { mcp_url: 'http://169.254.169.254/latest', host_url: 'http://169.254.169.254/host' },
       { hostname: 'elsewhere' },
       { mcp_url: own },
     ]
@@ -229,8 +244,8 @@ describe('Probes', () => {
     const ids = await at.open({
       isOwn: found => found.port === '9765',
       records: [
-        { mcp_url: `http://0.0.0.0:${port}/mcp` },
-        { mcp_url: `http://${hostname()}:${port}/mcp` },
+        { mcp_url: `http://0.0.0.0:${port}/mcp`, host_url: `http://0.0.0.0:${port}/host` },
+        { mcp_url: `http://${hostname()}:${port}/mcp`, host_url: `http://${hostname()}:${port}` },
         { mcp_url: url, hostname: 'another-machine' },
         { mcp_url: url, pid: 2 ** 30 },
         { mcp_url: 'http://127.0.0.1:9765/mcp' },

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { createLocalJWKSet, type CryptoKey, errors, type JWK } from 'jose'
 import { isJsonObject, type JsonObject } from '../../../lib/json.ts'
 import { type Result, fail, ok } from '../../../lib/result.ts'
@@ -28,7 +29,7 @@ export function parseKeySet(
   const keys = listed.filter(isVerifyingKey)
   const local = createLocalJWKSet({ keys })
   return ok({
-    mark: JSON.stringify(keys),
+    mark: hash('sha256', JSON.stringify(keys), 'base64'),
     async find(alg, kid) {
       try {
         return await local({ alg, ...(kid === undefined ? {} : { kid }) })
@@ -41,13 +42,14 @@ export function parseKeySet(
   })
 }
 
-/** The rest (curve, `alg`, `key_ops`) is compared with the token when a key is looked for. */
+/**
+ * The rest is looked at when a key is looked for: curve, `alg`, `key_ops`, and that it is a public
+ * one.
+ */
 function isVerifyingKey(key: unknown): key is JsonObject & JWK {
   if (!isJsonObject(key)) return false
-  const { kty, use, kid, d } = key
+  const { kty, use, kid } = key
   if (typeof kty !== 'string' || !asymmetric.includes(kty)) return false
-  // A published private key is everybody's.
-  if (d !== undefined) return false
   return (use === undefined || use === 'sig') && (kid === undefined || typeof kid === 'string')
 }
 

@@ -1,8 +1,12 @@
 import { parseIssuerUrl } from '../../../lib/auth/issuer-url.ts'
 import { bearerToken } from '../../../lib/auth/bearer-token.ts'
+import { OAuthConfig } from '../../../lib/auth/oauth-config.ts'
 import { ServiceError } from '../../../lib/errors.ts'
 import type { AuthOutcome } from '../../http/authentication.ts'
+import { clientMetadata } from '../../http/client-metadata.ts'
+import type { PublicDocuments } from '../../http/public-routes.ts'
 import type { Auth, AuthDeps } from '../auth.ts'
+import { FailureLimit } from '../failure-limit.ts'
 import type { OAuthSettings } from '../settings.ts'
 import {
   basicScopes,
@@ -35,6 +39,7 @@ export function createOAuthPolicy(settings: OAuthSettings, deps: OAuthDeps): Aut
   const parsed = parseIssuerUrl(settings.issuer)
   if (!parsed.ok) throw new ServiceError('config_invalid', parsed.failure)
   const issuer = parsed.value
+  const failures = new FailureLimit(deps)
   const { otherAudiences = [], tokenType = 'at+jwt' } = settings
   const keys = createKeySource({
     load: createKeyLoader({ issuer, limits, ticks }),
@@ -53,11 +58,16 @@ export function createOAuthPolicy(settings: OAuthSettings, deps: OAuthDeps): Aut
     }
   }
 
-  function decide(verdict: Verdict): AuthOutcome {
+  /** Of wrong credentials, those count as tries that the provider never made. */
+  function decide(verdict: Verdict, peer: string): AuthOutcome {
     const pointers = pointTo(basicScopes(settings))
-    if (verdict.ok) return decideAccess(verdict.value, { issuer, rules: settings, pointers })
+    if (verdict.ok) {
+      const toleranceMs = limits.tokenClockToleranceMs
+      return decideAccess(verdict.value, { issuer, rules: settings, pointers, toleranceMs })
+    }
     const { retryAfterSeconds } = keys
-    return refuseToken(verdict.failure, { pointers, retryAfterSeconds })
+    const refused = refuseToken(verdict.failure, { pointers, retryAfterSeconds })
+    return verdict.failure.kind === 'unproven' ? failures.refused(peer, refused) : refused
   }
 
   const document = (): object =>
@@ -65,14 +75,17 @@ export function createOAuthPolicy(settings: OAuthSettings, deps: OAuthDeps): Aut
 
   return {
     policy: {
-      authenticate({ headers }) {
+      authenticate({ headers, peer }) {
         const sent = headers.authorization
         const token = bearerToken(sent)
         if (token === null) {
-          return tokenMissing(sent !== undefined, pointTo(basicScopes(settings)))
+          const refused = tokenMissing(sent !== undefined, pointTo(basicScopes(settings)))
+          return sent === undefined ? refused : failures.refused(peer, refused)
         }
         const verdict = verifier.verify(token)
-        return verdict instanceof Promise ? verdict.then(decide) : decide(verdict)
+        return verdict instanceof Promise
+          ? verdict.then(settled => decide(settled, peer))
+          : decide(verdict, peer)
       },
       refuseWrite: () =>
         insufficient(
@@ -80,7 +93,23 @@ export function createOAuthPolicy(settings: OAuthSettings, deps: OAuthDeps): Aut
           pointTo(writeScopes(settings)),
         ),
     },
-    documents: new Map(resourceMetadataPaths(mcpUrl()).map(path => [path, document])),
+    documents: new Map([
+      ...resourceMetadataPaths(mcpUrl()).map(path => [path, document] as const),
+      ...clientDocument(settings, () => mcpUrl().slice(0, -'/mcp'.length)),
+    ]),
     close: () => keys.close(),
   }
+}
+
+/** Of a client that this server describes to the provider; nothing here depends on it. */
+function clientDocument(settings: OAuthSettings, baseUrl: () => string): PublicDocuments {
+  const { issuer, redirectUri, clientName } = settings
+  if (redirectUri === undefined) return new Map()
+  const client = new OAuthConfig({
+    providerUrl: issuer,
+    redirectUri,
+    ...(clientName !== undefined && { clientName }),
+    scopes: basicScopes(settings),
+  })
+  return clientMetadata(client, baseUrl)
 }

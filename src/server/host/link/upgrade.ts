@@ -7,8 +7,9 @@ import type { Secret } from '../../../lib/secret.ts'
 import { makeProblem, toProblem } from '../../http/problem.ts'
 import { refuseUpgrade } from '../../http/refused-upgrade.ts'
 import { parseTarget } from '../../http/request-target.ts'
+import { type PeerOf, peerOfConnection } from '../../http/trusted-proxies.ts'
 import type { Limits } from '../../options.ts'
-import { checkOrigin, checkPeer, checkToken } from '../guards.ts'
+import { checkForwarded, checkOrigin, checkPeer, checkToken } from '../guards.ts'
 import type { HostRefused } from '../routes.ts'
 
 export interface LinkUpgradeDeps {
@@ -16,6 +17,8 @@ export interface LinkUpgradeDeps {
   readonly limits: Pick<Limits, 'maxMessageBytes' | 'maxLinks' | 'stopGraceMs'>
   openLinks(): number
   accept(ws: WebSocket, socket: Socket): void
+  /** Default: the address of the connection. */
+  readonly peerOf?: PeerOf | undefined
   onRefused(refused: HostRefused): void
 }
 
@@ -51,11 +54,12 @@ export function createLinkUpgrade(deps: LinkUpgradeDeps): LinkUpgrade {
     socket.on('error', dropped)
     const stranger =
       checkPeer(socket.remoteAddress, socket.localAddress) ??
+      checkForwarded(req.headers) ??
       checkOrigin(req.headers.origin) ??
       checkToken(req.headers.authorization, deps.token)
     if (stranger !== null) {
       const problem = toProblem(stranger.error)
-      const peer = socket.remoteAddress ?? 'unknown'
+      const peer = (deps.peerOf ?? peerOfConnection)(req)
       deps.onRefused({ status: problem.status, reason: stranger.reason, peer })
       return refuseUpgrade(socket, problem, stranger.headers)
     }

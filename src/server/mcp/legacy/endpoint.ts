@@ -21,6 +21,7 @@ import {
 import type { KeepAlive } from '../keep-alive.ts'
 import type { RequestNotes } from '../request-notes.ts'
 import { sendAnswer, sendJson, sendNoAnswer, sendRefusal } from '../send.ts'
+import { assertAllowed, type WriteRules } from '../write-access.ts'
 import { answerBatch } from './batch.ts'
 import { sessionCodes } from './codes.ts'
 import { findSession } from './find-session.ts'
@@ -33,6 +34,7 @@ import { sessionShape } from './stream-shape.ts'
 export interface SessionEndpointParts {
   sessions: Sessions
   methods: MethodTable
+  rules: WriteRules
   keepAlive: KeepAlive
   held: HeldAnswers
   gathered: GatheredWrites
@@ -125,7 +127,8 @@ export class SessionEndpoint {
       return
     }
     notes.rpc = message.method
-    const answer = this.#dispatch(message, session)
+    assertAllowed(message, notes, this.#parts.rules)
+    const answer = this.#dispatch(message, session, notes)
     const { held } = this.#parts
     return answer instanceof Promise
       ? answer.then(text =>
@@ -163,7 +166,7 @@ export class SessionEndpoint {
     notes.rpc = `batch of ${values.length}`
     for (const message of messages) heed(message, session)
     return answerBatch(res, messages, {
-      dispatch: request => this.#dispatch(request, session),
+      dispatch: request => this.#dispatch(request, session, notes),
       held: this.#parts.held,
       isLive: () => this.#parts.sessions.isLive(session),
     })
@@ -222,13 +225,18 @@ export class SessionEndpoint {
   }
 
   /** The answer; null when the client cancelled the request before there was one. */
-  #dispatch(request: RequestMessage, session: Session): JsonText | Promise<JsonText | null> {
+  #dispatch(
+    request: RequestMessage,
+    session: Session,
+    notes: RequestNotes,
+  ): JsonText | Promise<JsonText | null> {
     const { id, method, params } = request
     const run = this.#parts.methods.get(method)
     if (run === undefined) {
       return errorMessage(id, { code: rpcCodes.methodNotFound, message: 'method not found' })
     }
     try {
+      assertAllowed(request, notes, this.#parts.rules)
       const reader = session.reads.reader(id, this.#parts.limits)
       const result = run(params, session, reader)
       if (!(result instanceof Promise)) return resultMessage(id, result)

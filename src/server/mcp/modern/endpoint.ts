@@ -9,6 +9,7 @@ import { errorMessage, type JsonText, resultMessage } from '../json-text.ts'
 import type { RequestNotes } from '../request-notes.ts'
 import { ResponseReader } from '../response-reader.ts'
 import { sendAnswer, sendJson } from '../send.ts'
+import { assertAllowed, type WriteRules } from '../write-access.ts'
 import { missingCapabilities } from './capabilities.ts'
 import { statelessCodes } from './codes.ts'
 import { checkNotification, checkRequest } from './envelope.ts'
@@ -16,6 +17,7 @@ import type { AnsweredMethod, MethodTable } from './methods.ts'
 
 export interface StatelessEndpointParts {
   methods: MethodTable
+  rules: WriteRules
   held: HeldAnswers
   log: Logger
 }
@@ -48,6 +50,7 @@ export class StatelessEndpoint {
     if (!check.ok) return sendJson(res, 400, errorMessage(message.id, check.failure))
     const method = this.#parts.methods.get(message.method)
     if (method === undefined) return sendJson(res, 404, errorMessage(message.id, methodNotFound))
+    assertAllowed(message, notes, this.#parts.rules)
     if (method.kind === 'stream') return this.#stream(() => method.open(res, message), res, message)
     const required = method.requires?.(message.params)
     const missing = required === undefined ? null : missingCapabilities(required, message.params)

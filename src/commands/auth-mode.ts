@@ -1,0 +1,62 @@
+import { parseRfc3339 } from '../lib/clock.ts'
+import { ServiceError } from '../lib/errors.ts'
+import type { NamedKey } from '../lib/keys/keys-text.ts'
+import { type Result, fail, ok } from '../lib/result.ts'
+
+export type AuthMode = 'none' | 'api-key' | 'oauth'
+
+/** What is configured, wherever that is. */
+export interface FoundKeys {
+  /** Where the one key comes from: `--api-key-file`, `SERVICE_MCP_API_KEY`; null: there is none. */
+  readonly source: string | null
+  readonly keysFile: string
+  /** Null: there is no such file. */
+  readonly named: readonly NamedKey[] | null
+}
+
+/**
+ * The mode of a server. A key that is configured is never ignored, and what once asked for a key
+ * does not start open because the last one was revoked or has expired.
+ */
+export function decideMode(
+  asked: AuthMode | undefined,
+  { source, keysFile, named }: FoundKeys,
+  nowMs: number,
+): Result<AuthMode, ServiceError> {
+  const count = named?.length ?? 0
+  if (asked === 'none' || asked === 'oauth') {
+    if (source !== null) return fail(ignored(asked, `the key of ${source}`, `without ${source}`))
+    if (count > 0) {
+      const keys = `the keys of ${keysFile}`
+      return fail(ignored(asked, keys, 'with another --registry-dir, or revoke them first'))
+    }
+    return ok(asked)
+  }
+  if (source !== null) return ok('api-key')
+  if (asked === undefined && named === null) return ok('none')
+  if (named?.some(key => !hasExpired(key, nowMs)) === true) return ok('api-key')
+  const what = count === 0 ? 'there is no key' : 'every key has expired'
+  return fail(
+    new ServiceError('config_invalid', `clients must present a key, and ${what} in ${keysFile}`, {
+      hint: hintFor(asked, count, keysFile),
+    }),
+  )
+}
+
+export function hasExpired({ expiresAt }: NamedKey, nowMs: number): boolean {
+  return expiresAt !== null && (parseRfc3339(expiresAt) ?? 0) <= nowMs
+}
+
+function hintFor(asked: AuthMode | undefined, count: number, keysFile: string): string {
+  const make = 'make one with service-cli keys create'
+  if (asked !== undefined) return `${make}, or set SERVICE_MCP_API_KEY`
+  return count === 0
+    ? `${make}, or pass --auth none if nobody is to be asked for one`
+    : `${make}, or remove ${keysFile} if nobody is to be asked for one`
+}
+
+function ignored(mode: AuthMode, what: string, without: string): ServiceError {
+  return new ServiceError('usage_invalid', `--auth ${mode} would ignore ${what}`, {
+    hint: `leave --auth out, or start it ${without}`,
+  })
+}

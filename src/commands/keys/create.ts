@@ -1,0 +1,48 @@
+import * as Args from '@oclif/core/args'
+import * as Flags from '@oclif/core/flags'
+import { BaseCommand } from '../../lib/cli/base-command.ts'
+import { keysFlags } from './settings.ts'
+
+/** Makes a key for clients of `serve` and `gateway`. */
+export default class KeysCreate extends BaseCommand {
+  static override summary = 'make a key for MCP clients'
+
+  static override description = `Prints the new key, alone, on stdout. It is shown this once: only a \
+hash of it is kept, in keys.json of the registry folder. Every server of that folder asks for a key \
+from its next start on; those that do already accept the new one at once.
+
+Give each client a key of its own: then one can be revoked without the others.`
+
+  static override examples = [
+    { description: 'for one client', command: '<%= config.bin %> keys create anna-claude' },
+    {
+      description: 'a key that may only read, for 30 days',
+      command: '<%= config.bin %> keys create review --read-only --expires-in 30d',
+    },
+  ]
+
+  static override args = {
+    name: Args.string({
+      ignoreStdin: true,
+      description: 'what the key is called [default: key-1, key-2, …]',
+    }),
+  }
+
+  static override flags = {
+    'read-only': Flags.boolean({
+      description: 'the key reads and subscribes, and drains no events',
+      default: false,
+    }),
+    'expires-in': Flags.string({
+      description: 'how long it lasts, as in 12h, 30d, 8w [default: until it is revoked]',
+      helpValue: 'TIME',
+    }),
+    ...keysFlags,
+  }
+
+  override async run(): Promise<void> {
+    const { args, flags } = await this.parse(KeysCreate)
+    const { createKey } = await import('./run.ts')
+    await createKey(args.name, flags, process)
+  }
+}

@@ -1,0 +1,27 @@
+import * as Args from '@oclif/core/args'
+import { BaseCommand } from '../../lib/cli/base-command.ts'
+import { keysFlags } from './settings.ts'
+
+/** Ends a key. */
+export default class KeysRevoke extends BaseCommand {
+  static override summary = 'end a key'
+
+  static override description = `Running servers refuse it from the next request on, and cut the \
+streams that it has open within a second or two. It is named by its name, never by the key itself.`
+
+  static override examples = [
+    { description: 'by name', command: '<%= config.bin %> keys revoke anna-claude' },
+  ]
+
+  static override args = {
+    name: Args.string({ ignoreStdin: true, description: 'name of the key', required: true }),
+  }
+
+  static override flags = keysFlags
+
+  override async run(): Promise<void> {
+    const { args, flags } = await this.parse(KeysRevoke)
+    const { revokeKey } = await import('./run.ts')
+    await revokeKey(args.name, flags, process)
+  }
+}

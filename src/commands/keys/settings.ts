@@ -1,0 +1,35 @@
+import * as Flags from '@oclif/core/flags'
+import { usage } from '../address-flags.ts'
+
+/** Of all commands about keys. */
+export const keysFlags = {
+  'registry-dir': Flags.string({
+    description: 'folder of the keys, as given to the server',
+    helpValue: 'DIR',
+  }),
+}
+
+export interface KeysFlags {
+  readonly 'registry-dir'?: string | undefined
+  readonly json: boolean
+  readonly quiet: boolean
+}
+
+const unitMs: Readonly<Record<string, number>> = {
+  m: 60_000,
+  h: 3_600_000,
+  d: 86_400_000,
+  w: 7 * 86_400_000,
+}
+const maxLifeMs = 3650 * 86_400_000
+
+/** `30d` in milliseconds. Throws `usage_invalid`. */
+export function readLife(word: string): number {
+  const [, count = '', unit = ''] = /^(\d{1,7})([mhdw])$/.exec(word) ?? []
+  const lifeMs = Number(count) * (unitMs[unit] ?? 0)
+  if (lifeMs > 0 && lifeMs <= maxLifeMs) return lifeMs
+  throw usage(
+    `--expires-in ${word} is not a time from 1 minute to 10 years`,
+    'write a number and m, h, d or w, as in 30d',
+  )
+}

@@ -1,0 +1,150 @@
+import type { BigIntStats } from 'node:fs'
+import { lstat } from 'node:fs/promises'
+import { type Clock, parseRfc3339 } from '../../lib/clock.ts'
+import { errnoOf } from '../../lib/errno.ts'
+import { readKeysFile } from '../../lib/keys/keys-file.ts'
+import type { KeyScope, NamedKey } from '../../lib/keys/keys-text.ts'
+import type { Logger } from '../../lib/logger.ts'
+import type { Timer } from '../../lib/timer.ts'
+import type { AuthLimits } from './limits.ts'
+
+export interface NamedKeysParts {
+  readonly path: string
+  readonly limits: Pick<AuthLimits, 'keysFreshMs' | 'keysPollMs'>
+  readonly ticks: Clock
+  readonly timer: Timer
+  readonly log: Logger
+}
+
+/** A key as it is asked for at every request. */
+export interface KnownKey {
+  readonly name: string
+  readonly scope: KeyScope
+  readonly expiresAtMs: number | null
+}
+
+type Keys = ReadonlyMap<string, KnownKey>
+
+/**
+ * The keys of `keys.json`, followed while the server runs: what `keys create` and `keys revoke`
+ * write counts without a restart. A file that went, or that cannot be used any more, holds no key:
+ * nobody is let in by what it held before, because nobody can tell what of that was revoked.
+ */
+export class NamedKeys {
+  readonly #parts: NamedKeysParts
+  readonly #listeners = new Set<(name: string) => void>()
+  #keys: Keys = new Map()
+  #mark = ''
+  #lookedMs = -Infinity
+  #looking: Promise<void> | null = null
+  #cancel = () => {}
+  #closed = false
+
+  private constructor(parts: NamedKeysParts) {
+    this.#parts = parts
+  }
+
+  /** Throws `config_invalid` when there is a file that cannot be used: the server must not start. */
+  static async open(parts: NamedKeysParts): Promise<NamedKeys> {
+    const keys = new NamedKeys(parts)
+    keys.#mark = await markOf(parts.path)
+    keys.#keys = known((await readKeysFile(parts.path)) ?? [])
+    keys.#lookedMs = parts.ticks.now()
+    keys.#poll()
+    return keys
+  }
+
+  /** The file was looked at a moment ago: `find` says what is true. */
+  get isFresh(): boolean {
+    return this.#parts.ticks.now() - this.#lookedMs < this.#parts.limits.keysFreshMs
+  }
+
+  /** By the hash of the key; as of the last look. */
+  find(digest: string): KnownKey | undefined {
+    return this.#keys.get(digest)
+  }
+
+  /** Looks at the file, once for all who ask at the same time. Never rejects. */
+  look(): Promise<void> {
+    this.#looking ??= this.#look().finally(() => (this.#looking = null))
+    return this.#looking
+  }
+
+  /** Told the name of each key that is no longer good for what it was. Returns the unsubscribe. */
+  onRevoked(listener: (name: string) => void): () => void {
+    this.#listeners.add(listener)
+    return () => void this.#listeners.delete(listener)
+  }
+
+  close(): void {
+    this.#closed = true
+    this.#cancel()
+    this.#listeners.clear()
+  }
+
+  #poll(): void {
+    if (this.#closed) return
+    this.#cancel = this.#parts.timer.after(this.#parts.limits.keysPollMs, () => {
+      void this.look().then(() => this.#poll())
+    })
+  }
+
+  async #look(): Promise<void> {
+    const { path, ticks, log } = this.#parts
+    // Before the file is read: a change in between is then seen by the next look.
+    const mark = await markOf(path)
+    if (mark !== this.#mark) {
+      try {
+        const found = (await readKeysFile(path)) ?? []
+        this.#mark = mark
+        this.#replace(known(found))
+        log.info({ path, keys: found.length }, 'the keys were read again')
+      } catch (error) {
+        this.#fail(mark, error)
+      }
+    }
+    this.#lookedMs = ticks.now()
+  }
+
+  /** Tried again at the next look, as what failed may be over then; said once. */
+  #fail(mark: string, error: unknown): void {
+    const { path, log } = this.#parts
+    const failed = `failed ${mark}`
+    if (this.#mark !== failed) {
+      log.error({ err: error, path }, 'the keys cannot be read: none of them is accepted')
+    }
+    this.#mark = failed
+    this.#replace(new Map())
+  }
+
+  #replace(keys: Keys): void {
+    const before = this.#keys
+    this.#keys = keys
+    for (const [digest, key] of before) {
+      const now = keys.get(digest)
+      const same = now?.name === key.name && now.scope === key.scope
+      if (same && now.expiresAtMs === key.expiresAtMs) continue
+      for (const listener of this.#listeners) listener(key.name)
+    }
+  }
+}
+
+function known(keys: readonly NamedKey[]): Keys {
+  return new Map(
+    keys.map(({ name, sha256, scope, expiresAt }) => {
+      const expiresAtMs = expiresAt === null ? null : parseRfc3339(expiresAt)
+      return [sha256, { name, scope, expiresAtMs }]
+    }),
+  )
+}
+
+/** Another text whenever the file may hold something else, or be somebody else's. */
+async function markOf(path: string): Promise<string> {
+  try {
+    const found: BigIntStats = await lstat(path, { bigint: true })
+    const { dev, ino, size, mtimeNs, ctimeNs, mode, uid } = found
+    return [dev, ino, size, mtimeNs, ctimeNs, mode, uid].join(' ')
+  } catch (error) {
+    return errnoOf(error) ?? 'unknown'
+  }
+}

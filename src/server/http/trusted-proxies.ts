@@ -1,0 +1,87 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import { BlockList, isIP } from 'node:net'
+import { parseNetwork } from '../../lib/network.ts'
+
+/** Tells who sent a request, from the address of the connection and the headers. */
+export type PeerOf = (req: {
+  readonly socket: { readonly remoteAddress?: string | undefined }
+  readonly headers: IncomingHttpHeaders
+}) => string
+
+/** The one that is told to trust nobody. */
+export const peerOfConnection: PeerOf = ({ socket }) => socket.remoteAddress ?? 'unknown'
+
+/**
+ * Believes `X-Forwarded-For` when the connection comes from a trusted proxy, and then only as far
+ * as the proxies go: each appends the address that it sees, so the last one that is no trusted proxy
+ * is the client, and whatever stands before it may be made up. No other header is believed.
+ * `proxies` are addresses, or networks as in `10.0.0.0/8`. Throws `TypeError` for any other text.
+ */
+export function createPeerOf(proxies: readonly string[]): PeerOf {
+  if (proxies.length === 0) return peerOfConnection
+  const isTrusted = createTrust(proxies)
+  return req => {
+    const { remoteAddress } = req.socket
+    const forwarded = req.headers['x-forwarded-for']
+    if (remoteAddress === undefined || forwarded === undefined || !isTrusted(remoteAddress)) {
+      return remoteAddress ?? 'unknown'
+    }
+    let nearest = remoteAddress
+    for (const entry of String(forwarded).split(',').toReversed()) {
+      const address = addressOf(entry.trim())
+      // What stands before it came over somebody who writes no addresses.
+      if (address === null) return nearest
+      nearest = address
+      if (!isTrusted(address)) return address
+    }
+    return nearest
+  }
+}
+
+function createTrust(proxies: readonly string[]): (address: string) => boolean {
+  const list = new BlockList()
+  for (const text of proxies) {
+    const network = parseNetwork(text)
+    if (network === null) {
+      throw new TypeError(`a trusted proxy is an address or a network such as 10.0.0.0/8: ${text}`)
+    }
+    list.addSubnet(network.address, network.bits, familyOf(network.address))
+  }
+  return address => {
+    const plain = plainAddress(address)
+    return isIP(plain) !== 0 && list.check(plain, familyOf(plain))
+  }
+}
+
+/** The address in one entry, without a port; null for `unknown` and other words. */
+function addressOf(entry: string): string | null {
+  const bare = entry.startsWith('[')
+    ? entry.slice(1, Math.max(1, entry.indexOf(']')))
+    : entry.replace(/^([^:]+):\d+$/, '$1')
+  return isIP(bare) === 0 ? null : plainAddress(bare)
+}
+
+/** IPv4 as it arrives at a socket of IPv6. */
+function plainAddress(address: string): string {
+  return address
+    .toLowerCase()
+    .replace(/%.*$/, '')
+    .replace(/^::ffff:(?=\d+\.)/, '')
+}
+
+function familyOf(address: string): 'ipv4' | 'ipv6' {
+  return isIP(address) === 4 ? 'ipv4' : 'ipv6'
+}
+
+const forwarding = new Set(['forwarded', 'via', 'x-real-ip'])
+
+/**
+ * The name of a header that only a proxy writes; null when there is none. Such a request comes from
+ * somewhere else than its connection does.
+ */
+export function findForwardingHeader(headers: IncomingHttpHeaders): string | null {
+  for (const name in headers) {
+    if (forwarding.has(name) || name.startsWith('x-forwarded-')) return name
+  }
+  return null
+}

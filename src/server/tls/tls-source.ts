@@ -1,0 +1,136 @@
+import { type Clock, systemClock } from '../../lib/clock.ts'
+import { ServiceError } from '../../lib/errors.ts'
+import type { Logger } from '../../lib/logger.ts'
+import { repeat } from '../../lib/repeat.ts'
+import { type Timer, systemTimer } from '../../lib/timer.ts'
+import type { Limits } from '../options.ts'
+import { markOf, openToOthers, readPair, type TlsPair } from './read-pair.ts'
+import type { TlsFiles } from './tls-files.ts'
+import { isPast, validityOf } from './validity.ts'
+
+export interface TlsSourceParts {
+  readonly limits: Pick<Limits, 'maxTlsFileBytes' | 'tlsPollMs'>
+  readonly log: Logger
+  /** The time of day. Default: the system's. */
+  readonly clock?: Clock
+  readonly timer?: Timer
+}
+
+/**
+ * The certificate and the key of a server, as they are in their files. A renewed pair is in use
+ * within `tlsPollMs`, for connections made from then on. As long as the files are no pair
+ * (half-written, one of the two replaced) the old one stays.
+ */
+export class TlsSource {
+  readonly #files: TlsFiles
+  readonly #parts: TlsSourceParts
+  readonly #clock: Clock
+  readonly #listeners = new Set<(pair: TlsPair) => void>()
+  readonly #stop: () => void
+  #pair: TlsPair
+  /** The state of the files in which the pair was read. */
+  #mark: string | null
+  /** What was wrong at the last look. */
+  #problem: string | null = null
+  #toldOf: string | null = null
+  #expiryTold = false
+  #looking = Promise.resolve()
+
+  private constructor(
+    files: TlsFiles,
+    parts: TlsSourceParts,
+    first: { mark: string | null; pair: TlsPair },
+  ) {
+    const { clock = systemClock, timer = systemTimer, limits } = parts
+    this.#files = files
+    this.#parts = parts
+    this.#clock = clock
+    this.#mark = first.mark
+    this.#pair = first.pair
+    this.#stop = repeat(timer, limits.tlsPollMs, () => this.refresh())
+  }
+
+  /** Throws `config_invalid` when the files are no pair. */
+  static async open(files: TlsFiles, parts: TlsSourceParts): Promise<TlsSource> {
+    const mark = await markOf(files)
+    const read = await readPair(files, parts.limits)
+    if (!read.ok) {
+      const { message, hint } = read.failure
+      throw new ServiceError('config_invalid', message, { hint })
+    }
+    const source = new TlsSource(files, parts, { mark, pair: read.value })
+    await source.#warn()
+    return source
+  }
+
+  get pair(): TlsPair {
+    return this.#pair
+  }
+
+  /** Called with each further pair. Returns the unsubscribe. */
+  onChange(listener: (pair: TlsPair) => void): () => void {
+    this.#listeners.add(listener)
+    return () => void this.#listeners.delete(listener)
+  }
+
+  /** Looks at the files now; one look at a time. Never rejects. */
+  refresh(): Promise<void> {
+    this.#looking = this.#looking.then(() => this.#look())
+    return this.#looking
+  }
+
+  close(): void {
+    this.#stop()
+    this.#listeners.clear()
+  }
+
+  async #look(): Promise<void> {
+    const mark = await markOf(this.#files)
+    if (mark !== null && mark === this.#mark && this.#problem === null) {
+      return this.#warnOfDates()
+    }
+    const read = await readPair(this.#files, this.#parts.limits)
+    if (!read.ok) return this.#keepOld(read.failure.message)
+    this.#mark = mark
+    this.#problem = this.#toldOf = null
+    const { cert, key } = read.value
+    if (cert.equals(this.#pair.cert) && key.equals(this.#pair.key)) return
+    this.#pair = read.value
+    this.#expiryTold = false
+    for (const listener of this.#listeners) listener(read.value)
+    const { until } = validityOf(read.value.leaf)
+    this.#parts.log.info({ file: this.#files.certFile, until }, 'the certificate was replaced')
+    await this.#warn()
+  }
+
+  #keepOld(reason: string): void {
+    // One look may have fallen between two steps of a renewal.
+    const isLasting = this.#problem === reason
+    this.#problem = reason
+    if (!isLasting || this.#toldOf === reason) return
+    this.#toldOf = reason
+    this.#parts.log.error({ reason }, 'the old certificate stays in use')
+  }
+
+  async #warn(): Promise<void> {
+    const { log } = this.#parts
+    const { certFile, keyFile } = this.#files
+    const mode = await openToOthers(keyFile)
+    if (mode !== null) {
+      log.warn({ file: keyFile, mode }, 'other accounts can get at the key of the certificate')
+    }
+    const { from } = validityOf(this.#pair.leaf)
+    if (from !== null && !isPast(from, this.#clock)) {
+      log.warn({ file: certFile, from }, 'the certificate is not valid yet: clients refuse it')
+    }
+    this.#warnOfDates()
+  }
+
+  #warnOfDates(): void {
+    const { until } = validityOf(this.#pair.leaf)
+    if (this.#expiryTold || until === null || !isPast(until, this.#clock)) return
+    this.#expiryTold = true
+    const file = this.#files.certFile
+    this.#parts.log.warn({ file, until }, 'the certificate has expired: clients refuse it')
+  }
+}

@@ -1,0 +1,160 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { decideMode, type FoundKeys } from '../../src/commands/auth-mode.ts'
+import { type AuthFlags, readAuth } from '../../src/commands/auth-settings.ts'
+import type { NamedKey } from '../../src/lib/keys/keys-text.ts'
+import { makeKeys, type TestKeys } from '../helpers/keyed-server.ts'
+
+const nowMs = Date.parse('2026-06-01T00:00:00Z')
+
+function named(expiresAt: string | null): NamedKey {
+  const createdAt = '2026-01-01T00:00:00.000Z'
+  return { name: 'a', sha256: '', scope: 'write', createdAt, expiresAt }
+}
+
+const lasting = [named(null)]
+const expired = [named('2026-05-31T23:59:59.999Z')]
+
+describe('decideMode', () => {
+  const env = 'SERVICE_MCP_API_KEY'
+  const cases: [
+    asked: 'none' | 'api-key' | 'oauth' | undefined,
+    source: string | null,
+    keys: readonly NamedKey[] | null,
+    expected: string,
+  ][] = [
+    [undefined, null, null, 'none'],
+    [undefined, env, null, 'api-key'],
+    [undefined, null, lasting, 'api-key'],
+    [undefined, env, lasting, 'api-key'],
+    // What asked for a key does not start open because the last one is gone.
+    [undefined, null, expired, 'config_invalid'],
+    [undefined, null, [], 'config_invalid'],
+    [undefined, env, [], 'api-key'],
+    [undefined, null, [...expired, ...lasting], 'api-key'],
+    ['api-key', null, null, 'config_invalid'],
+    ['api-key', null, [], 'config_invalid'],
+    ['api-key', null, expired, 'config_invalid'],
+    ['api-key', null, lasting, 'api-key'],
+    ['api-key', env, null, 'api-key'],
+    ['none', null, null, 'none'],
+    ['none', null, [], 'none'],
+    ['none', env, null, 'usage_invalid'],
+    ['none', null, lasting, 'usage_invalid'],
+    ['none', null, expired, 'usage_invalid'],
+    ['oauth', null, null, 'oauth'],
+    ['oauth', null, [], 'oauth'],
+    ['oauth', env, null, 'usage_invalid'],
+    ['oauth', null, lasting, 'usage_invalid'],
+  ]
+  for (const [asked, source, keys, expected] of cases) {
+    const what = keys === null ? 'no file' : `${keys.length} keys`
+    const kind = keys === expired ? ', expired' : ''
+    it(`${asked ?? 'nothing'} asked, key of ${source}, ${what}${kind}: ${expected}`, () => {
+      const found: FoundKeys = { source, keysFile: '/r/keys.json', named: keys }
+      const mode = decideMode(asked, found, nowMs)
+      expect(mode.ok ? mode.value : mode.failure.code).to.equal(expected)
+    })
+  }
+
+  it('says how to get a key', () => {
+    const mode = decideMode('api-key', { source: null, keysFile: '/r/keys.json', named: null }, 0)
+    expect(mode).to.have.nested.property('failure.hint').that.contains('service-cli keys create')
+  })
+})
+
+describe('readAuth', () => {
+  let keys: TestKeys
+  beforeEach(async () => (keys = await makeKeys()))
+  afterEach(() => keys.remove())
+
+  const read = (flags: Partial<AuthFlags>, env: NodeJS.ProcessEnv = {}, host = '127.0.0.1') =>
+    readAuth({ host, registryDir: keys.folder }, { 'allow-unauthenticated': false, ...flags }, env)
+  const refusal = (...asked: Parameters<typeof read>) =>
+    read(...asked).then(
+      settings => settings,
+      error => `${error.code}: ${error.message}`,
+    )
+
+  it('finds the keys in the registry folder', async () => {
+    expect(await read({})).to.deep.equal({ mode: 'none' })
+    await keys.create('anna')
+    const settings = { mode: 'api-key', keysFile: keys.store.path }
+    expect(await read({})).to.deep.equal(settings)
+    expect(await read({}, {}, '0.0.0.0')).to.deep.equal(settings)
+    expect(await read({}, { SERVICE_MCP_API_KEY: 'k' })).to.deep.equal({ ...settings, key: 'k' })
+    expect(await refusal({ auth: 'none' })).to.match(/usage_invalid: --auth none would ignore/)
+    await keys.revoke('anna')
+    expect(await refusal({})).to.contain('config_invalid: clients must present a key')
+    expect(await read({ auth: 'none' })).to.deep.equal({ mode: 'none' })
+  })
+
+  it('never takes a damaged file for none', async () => {
+    await writeFile(keys.store.path, '{', { mode: 0o600 })
+    for (const auth of [undefined, 'none', 'api-key', 'oauth'] as const) {
+      expect(await refusal({ auth, 'oauth-issuer': 'https://a.example' }), auth).to.match(
+        /^config_invalid: .*keys\.json is not JSON/,
+      )
+    }
+  })
+
+  it('names whose key would be ignored, and not the key', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'key-'))
+    const file = join(folder, 'key')
+    await writeFile(file, 'the-secret', { mode: 0o600 })
+    const fromFile = await refusal({ auth: 'none', 'api-key-file': file })
+    const fromVariable = await refusal({ auth: 'none' }, { SERVICE_MCP_API_KEY: 'the-secret' })
+    await rm(folder, { recursive: true })
+    expect(fromFile).to.equal('usage_invalid: --auth none would ignore the key of --api-key-file')
+    expect(fromVariable).to.contain('the key of SERVICE_MCP_API_KEY')
+  })
+
+  it('lets other machines in with authentication, or when it is meant', async () => {
+    expect(await refusal({ auth: 'none' }, {}, '0.0.0.0')).to.contain('lets other machines in')
+    const meant = { auth: 'none', 'allow-unauthenticated': true } as const
+    expect(await read(meant, {}, '0.0.0.0')).to.deep.equal({ mode: 'none' })
+    const oauth = { auth: 'oauth', 'oauth-issuer': 'https://a.example' } as const
+    expect(await read(oauth, {}, '0.0.0.0')).to.include({ mode: 'oauth' })
+  })
+
+  it('reads the flags of oauth', async () => {
+    expect(
+      await read({
+        auth: 'oauth',
+        'oauth-issuer': 'https://login.example/realm',
+        'oauth-audience': 'https://mcp.example/mcp',
+        'oauth-scope': 'mcp',
+        'oauth-write-scope': 'mcp:write',
+        'oauth-client-name': 'Studio',
+        'oauth-redirect-uri': 'http://127.0.0.1:1/callback',
+      }),
+    ).to.deep.include({
+      mode: 'oauth',
+      issuer: 'https://login.example/realm',
+      audience: 'https://mcp.example/mcp',
+      requiredScope: 'mcp',
+      writeScope: 'mcp:write',
+      clientName: 'Studio',
+      redirectUri: 'http://127.0.0.1:1/callback',
+    })
+  })
+
+  const wrong: [flags: Partial<AuthFlags>, message: string][] = [
+    [{ auth: 'oauth' }, '--auth oauth needs the provider'],
+    [{ 'oauth-issuer': 'https://a.example' }, '--oauth-issuer is for --auth oauth'],
+    [{ auth: 'none', 'oauth-scope': 'a' }, '--oauth-scope is for --auth oauth'],
+    [{ auth: 'oauth', 'oauth-issuer': '' }, '--oauth-issuer is empty'],
+    [{ auth: 'oauth', 'oauth-issuer': 'ftp://a' }, '--oauth-issuer'],
+    [{ auth: 'oauth', 'oauth-issuer': 'https://a', 'oauth-scope': 'a b' }, '--oauth-scope'],
+    [{ auth: 'oauth', 'oauth-issuer': 'https://a', 'oauth-redirect-uri': 'x' }, '--oauth-redirect'],
+  ]
+  for (const [flags, message] of wrong) {
+    it(`refuses ${JSON.stringify(flags)}`, async () => {
+      expect(await refusal(flags))
+        .to.match(/^usage_invalid: /)
+        .and.to.contain(message)
+    })
+  }
+})
