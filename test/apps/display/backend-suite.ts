@@ -54,6 +54,10 @@ export function describeWindowBackend(name: 'x11' | 'native'): void {
       return typeof made === 'string' ? made : 'a picture'
     }
 
+    /** Managers take their time to do what they are asked for. */
+    const becomes = (expected: string): Promise<void> =>
+      eventually(async () => (await reason(program.pid)) === expected, expected)
+
     it('is not available without a window manager, and is as soon as one runs', async () => {
       const before = await backend.probe({ pid: 1, title: null })
       expect(before).to.have.nested.property('failure.reason', 'no_window_manager')
@@ -112,9 +116,9 @@ export function describeWindowBackend(name: 'x11' | 'native'): void {
 
     it('refuses a covered window, and gives it again once it is free', async () => {
       const other = await desktop.program('above', '100x100+400+300')
-      expect(await reason(program.pid)).to.equal('covered')
+      await becomes('covered')
       await desktop.run('xdotool', 'windowmove', '--sync', other.id, '1000', '20')
-      expect(await reason(program.pid)).to.equal('a picture')
+      await becomes('a picture')
       await desktop.end(other.child)
     })
 
@@ -123,7 +127,7 @@ export function describeWindowBackend(name: 'x11' | 'native'): void {
       const menu = desktop.start('xlogo', ...place, '-xrm', '*overrideRedirect: true')
       // It has no name: its size tells it.
       const id = await desktop.windowOfSize('43x47')
-      expect(await reason(program.pid)).to.equal('covered')
+      await becomes('covered')
       // The application's own menus belong into its picture.
       await desktop.tellProcess(id, program.pid)
       const made = await picture(program.pid)
@@ -140,7 +144,7 @@ export function describeWindowBackend(name: 'x11' | 'native'): void {
         [second.id, 'second'],
       ] as const) {
         await desktop.run('xdotool', 'windowactivate', '--sync', id)
-        expect(await titleNow()).to.equal(title)
+        await eventually(async () => (await titleNow()) === title, title)
       }
       await desktop.end(second.child)
       await eventually(async () => (await titleNow()) === 'first', 'the first again')
@@ -148,24 +152,24 @@ export function describeWindowBackend(name: 'x11' | 'native'): void {
 
     it('refuses a window that is partly outside the screen', async () => {
       await desktop.run('xdotool', 'windowmove', '--sync', program.id, '900', '200')
-      expect(await reason(program.pid)).to.equal('failed')
+      await becomes('failed')
       await desktop.run('xdotool', 'windowmove', '--sync', program.id, '300', '200')
-      expect(await reason(program.pid)).to.equal('a picture')
+      await becomes('a picture')
     })
 
     it('says when the window is minimised', async () => {
       await desktop.run('xdotool', 'windowminimize', '--sync', program.id)
       // The manager says so before it has put the window away, or afterwards.
-      await eventually(async () => (await reason(program.pid)) === 'minimised', 'minimised')
+      await becomes('minimised')
       await desktop.run('xdotool', 'windowactivate', '--sync', program.id)
-      await eventually(async () => (await reason(program.pid)) === 'a picture', 'a picture')
+      await becomes('a picture')
     })
 
     it('gives covered and off-screen windows whole where a compositor runs', async () => {
       const free = await picture(program.pid)
       const compositor = desktop.startCompositor()
       const other = await desktop.program('above', '100x100+400+300')
-      await eventually(async () => (await reason(program.pid)) === 'a picture', 'a picture')
+      await becomes('a picture')
       const covered = await picture(program.pid)
       expect(covered.png.equals(free.png)).to.equal(true)
       expect(await differingPixels(desktop, covered, program.id, folder)).to.equal(0)
@@ -179,7 +183,7 @@ export function describeWindowBackend(name: 'x11' | 'native'): void {
 
     it('says that a closed window is gone', async () => {
       await desktop.end(program.child)
-      await eventually(async () => (await reason(program.pid)) === 'no_window', 'its end')
+      await becomes('no_window')
     })
 
     it('is not available once the display is gone', async () => {

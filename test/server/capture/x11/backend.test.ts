@@ -14,10 +14,11 @@ async function meet(script: Script, displayTimeoutMs = 3000) {
   const limits = { ...windowCaptureLimits, displayTimeoutMs }
   const env = { DISPLAY: display.name, XAUTHORITY: '/nowhere' }
   const backends = createWindowBackends({ env, timer: systemTimer, limits })
+  const backend = backends.x11
   const form = { maxWidth: 1000, maxBytes: 1e6, signal: AbortSignal.timeout(10_000) }
   try {
-    const probed = await backends.x11.probe(target)
-    const captured = await backends.x11.capture(target, form)
+    const probed = await backend.probe(target)
+    const captured = await backend.capture(target, form)
     return {
       probe: probed.ok ? 'ok' : probed.failure.reason,
       said: probed.ok ? '' : probed.failure.message,
@@ -34,22 +35,22 @@ const silent = (): null => null
 
 describe('the X11 backend', () => {
   it('is not available without DISPLAY, and says how it would be', async () => {
-    const backends = createWindowBackends({ env: {}, timer: systemTimer })
-    const probed = await backends.x11.probe(target)
+    const backend = createWindowBackends({ env: {}, timer: systemTimer }).x11
+    const probed = await backend.probe(target)
     expect(probed).to.have.property('failure').that.includes({
       reason: 'no_display',
       message: 'DISPLAY is not set',
     })
-    const wayland = createWindowBackends({ env: { WAYLAND_DISPLAY: 'w' }, timer: systemTimer })
-    const hinted = await wayland.x11.probe(target)
+    const wayland = createWindowBackends({ env: { WAYLAND_DISPLAY: 'w' }, timer: systemTimer }).x11
+    const hinted = await wayland.probe(target)
     expect(hinted).to.have.nested.property('failure.hint').that.includes('XWayland')
   })
 
   it('is not available where nothing listens', async () => {
     const display = await fakeDisplay({ greeting: null, answer: silent })
     await display.close()
-    const backends = createWindowBackends({ env: { DISPLAY: display.name }, timer: systemTimer })
-    const probed = await backends.x11.probe(target)
+    const backend = createWindowBackends({ env: { DISPLAY: display.name }, timer: systemTimer }).x11
+    const probed = await backend.probe(target)
     expect(probed).to.have.nested.property('failure.message').that.includes('nothing answers')
   })
 
