@@ -6,6 +6,15 @@
  * server.resources().setScene({ name: 'shot 010' })
  * const { url } = await server.start()
  */
+export type {
+  BackendName,
+  Capture,
+  CaptureBackend,
+  CaptureFailure,
+  CaptureForm,
+  CaptureTarget,
+  Unavailable,
+} from './server/capture/backend.ts'
 export { McpHttpServer, type McpServices } from './server/mcp-http-server.ts'
 export type { McpHttpConfig } from './server/mcp-http-config.ts'
 export { defaultLimits, type Limits } from './server/options.ts'

@@ -166,7 +166,7 @@ export class McpHttpServer {
     if (listening === null) endStreams()
     else await Promise.all(listening.map((one, at) => one.stop(at === 0 ? endStreams : () => {})))
     this.#endpoint = null
-    this.#ownWindow?.close()
+    await this.#ownWindow?.close()
     this.#registry.close()
     if (this.#parts.store === undefined) await this.#store?.close()
   }

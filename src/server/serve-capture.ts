@@ -27,7 +27,7 @@ export async function openServeCapture(
   if (mode === 'off') return null
   let linked: AppCapture | null = null
   const app: AppCapture = {
-    offered: () => linked?.offered() ?? fail(noApplication),
+    offered: view => linked?.offered(view) ?? fail(noApplication),
     ask: form => linked?.ask(form) ?? Promise.resolve(fail(notLinked)),
   }
   const source = new WindowCapture(

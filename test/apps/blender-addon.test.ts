@@ -18,6 +18,7 @@ const suites: readonly [file: string, about: string, atLeast: number][] = [
   ['snapshot_facts.py', 'says what is in the scene, also when there is too much of it', 13],
   ['changes_seen.py', 'notices what happens, once', 20],
   ['sharing.py', 'sends files when somebody asks', 10],
+  ['picture_taking.py', 'takes pictures that fit, when it may', 12],
 ]
 
 describe('the Blender add-on, installed from its zip', function () {

@@ -48,7 +48,7 @@ export interface SdkTransport {
 
 export interface Sdk {
   Client: new (info: { name: string; version: string }, options?: object) => SdkClient
-  StreamableHTTPClientTransport: new (url: URL) => SdkTransport
+  StreamableHTTPClientTransport: new (url: URL, options?: object) => SdkTransport
 }
 
 /** The two modules of a release of SDK v1, from wherever the name is installed. */

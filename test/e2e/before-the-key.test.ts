@@ -1,20 +1,23 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { expect } from 'chai'
-import { artefactPutBytes } from '../../src/index.ts'
-import { apiKeyPolicy } from '../../src/server/http/authentication.ts'
-import { initializeBody, RawSession, rpc, startServer, type TestServer } from '../helpers/mcp.ts'
+import { newKey } from '../../src/lib/keys/key-text.ts'
+import {
+  bearer,
+  type KeyedServer,
+  makeKeys,
+  startKeyedServer,
+  type TestKeys,
+} from '../helpers/keyed-server.ts'
+import { initializeBody, RawSession, rpc } from '../helpers/mcp.ts'
 import { statelessHeaders, statelessRequest } from '../helpers/stateless.ts'
 import { bytesOf, type Door, doorsOf } from './doors.ts'
 import { exchange, type RawAnswer, RawSocket } from './raw-socket.ts'
 
-const key = 'the-key-of-those-who-may-read'
 const origin = 'https://studio.example'
 
 describe('without its key, a server', () => {
-  let folder: string
-  let running: TestServer
+  let keys: TestKeys
+  let key: string
+  let running: KeyedServer
   let port: number
   let session: RawSession
   let hex: string
@@ -22,14 +25,13 @@ describe('without its key, a server', () => {
   let etag: string
 
   before(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'protected-'))
-    const served = { registryDir: folder, enableArtefactResources: true }
-    const config = { ...served, allowedOrigins: [origin] }
-    running = await startServer(config, { auth: apiKeyPolicy(key) })
+    keys = await makeKeys()
+    key = await keys.create('anna')
+    const limits = { maxAuthFailures: 10_000 }
+    running = await startKeyedServer(keys, { limits, config: { allowedOrigins: [origin] } })
     port = Number(new URL(running.url).port)
-    session = await RawSession.open(running.url, '2025-11-25', { Authorization: `Bearer ${key}` })
-    const root = join(folder, 'dcc-mcp-artefacts')
-    hex = (await artefactPutBytes(Buffer.from('secret'), { root })).uri.slice(-64)
+    session = await RawSession.open(running.url, '2025-11-25', bearer(key))
+    hex = await running.store('secret')
     doors = doorsOf({ sessionId: session.id, hex })
     const download = bytesOf(doorOf('a download'), { extra: [`Authorization: Bearer ${key}`] })
     etag = (await exchange(port, download))?.headers.etag ?? ''
@@ -37,7 +39,7 @@ describe('without its key, a server', () => {
   })
   after(async () => {
     await running.stop()
-    await rm(folder, { recursive: true, force: true })
+    await keys.remove()
   })
 
   function doorOf(title: string): Door {
@@ -116,16 +118,17 @@ describe('without its key, a server', () => {
     }
   }
 
-  const refusals: [string, string[]][] = [
-    ['no key', []],
-    ['another key', ['Authorization: Bearer another']],
-    ['another scheme', [`Authorization: Basic ${key}`]],
+  const refusals: [string, () => string[]][] = [
+    ['no key', () => []],
+    ['another key', () => [`Authorization: Bearer ${newKey()}`]],
+    ['what is no key', () => ['Authorization: Bearer another']],
+    ['another scheme', () => [`Authorization: Basic ${key}`]],
   ]
   for (const [title, extra] of refusals) {
     it(`says one and the same to ${title}, whatever is asked`, async () => {
       const told = new Map<string, string[]>()
       for (const [asked, door] of Object.entries(questions())) {
-        const answer = await exchange(port, bytesOf(door, { extra }))
+        const answer = await exchange(port, bytesOf(door, { extra: extra() }))
         expect(answer?.status, asked).to.equal(401)
         const said = JSON.stringify(plain(answer as RawAnswer))
         told.set(said, [...(told.get(said) ?? []), asked])

@@ -87,6 +87,41 @@ describe('capture://current_window, taken by the application itself', function (
     expect(widths).to.deep.equal([64, 8192])
   })
 
+  it('brings the viewport alone, where the application draws it', async () => {
+    const withdraw = host.provideCapture(({ target }) => pngOf(target === 'window' ? 40 : 20, 10), {
+      targets: ['window', 'viewport'],
+    })
+    await begin()
+    await until(isListed, 'the resource in the list')
+    const widthOf = async (query: string) => {
+      const { result, error } = await read(query)
+      if (error !== undefined) return error
+      return Buffer.from(result.contents[0].blob, 'base64').readUInt32BE(16)
+    }
+    const templates = async () => {
+      const { result } = await session.call('resources/templates/list')
+      return result.resourceTemplates.map(({ uriTemplate }: any) => uriTemplate)
+    }
+    expect(await widthOf('?view=viewport&max_width=30')).to.equal(20)
+    expect(await widthOf('?view=window')).to.equal(40)
+    expect(await widthOf('')).to.equal(40)
+    expect(await widthOf('?view=hologram')).to.include({ code: -32602 })
+    expect(await templates()).to.include(`${uri}{?max_width,view}`)
+    const completed = await session.call('completion/complete', {
+      ref: { type: 'ref/resource', uri: `${uri}{?max_width,view}` },
+      argument: { name: 'view', value: 'v' },
+    })
+    expect(completed.result.completion.values).to.deep.equal(['viewport'])
+
+    withdraw()
+    host.provideCapture(() => pngOf(40, 10))
+    await until(async () => (await templates()).includes(`${uri}{?max_width}`), 'another offer')
+    const refused = await widthOf('?view=viewport')
+    expect(refused).to.include({ code: -32602 })
+    expect(refused.message).to.contain('the application draws no picture of it')
+    expect(await widthOf('')).to.equal(40)
+  })
+
   it('says why there is none, also of what is no picture', async () => {
     const answers: [() => Buffer, string][] = [
       [() => throwing(new PictureUnavailable('minimised')), 'minimised'],

@@ -1,34 +1,37 @@
 import { expect } from 'chai'
-import type { AuthPolicy } from '../../src/index.ts'
-import { ask, Events, initializeBody, RawSession, startServer, rpc } from '../helpers/mcp.ts'
-import type { Answer, TestServer } from '../helpers/mcp.ts'
+import {
+  bearer,
+  type KeyedServer,
+  makeKeys,
+  startKeyedServer,
+  type TestKeys,
+} from '../helpers/keyed-server.ts'
+import { type Answer, ask, Events, initializeBody, RawSession, rpc } from '../helpers/mcp.ts'
 import { statelessHeaders, statelessRequest } from '../helpers/stateless.ts'
 
-/** Everyone is who the key says. */
-const auth: AuthPolicy = {
-  authenticate({ headers: { authorization = '' } }) {
-    const principal = authorization.slice('Bearer '.length)
-    if (principal === 'alice' || principal === 'bob') return { ok: true, principal }
-    return { ok: false, status: 401, description: 'nobody' }
-  },
-}
-const keyOf = (name: string) => ({ Authorization: `Bearer ${name}` })
 const scene = 'scene://current'
 const note = (method: string, params?: object) =>
   JSON.stringify({ jsonrpc: '2.0', method, ...(params && { params }) })
 
 describe('the session of somebody else', () => {
-  let running: TestServer
+  let keys: TestKeys
+  const keyOf = new Map<string, Record<string, string>>()
+  let running: KeyedServer
   let alice: RawSession
   let stream: Events
 
   before(async () => {
-    running = await startServer({ limits: { listChangedIntervalMs: 0 } }, { auth })
+    keys = await makeKeys()
+    for (const name of ['alice', 'bob']) keyOf.set(name, bearer(await keys.create(name)))
+    running = await startKeyedServer(keys)
   })
-  after(() => running.stop())
+  after(async () => {
+    await running.stop()
+    await keys.remove()
+  })
   beforeEach(async () => {
-    running.server.resources().setScene({ of: 'alice' })
-    alice = await RawSession.open(running.url, '2025-11-25', keyOf('alice'))
+    running.setScene({ of: 'alice' })
+    alice = await RawSession.open(running.url, '2025-11-25', keyOf.get('alice'))
     stream = await alice.listen()
     await alice.call('resources/subscribe', { uri: scene })
   })
@@ -40,7 +43,7 @@ describe('the session of somebody else', () => {
   /** Whatever happened: it lives, on the same stream, with its one subscription. */
   async function expectUntouched(): Promise<void> {
     const before = stream.messages.length
-    running.server.resources().setScene({ of: 'alice', again: true })
+    running.setScene({ of: 'alice', again: true })
     await stream.until(() => stream.messages.length > before, 'the update')
     expect(stream.updates.at(-1)).to.equal(scene)
     expect(stream.ended).to.equal(false)
@@ -77,7 +80,13 @@ describe('the session of somebody else', () => {
     const accept = method === 'GET' ? { Accept: 'text/event-stream' } : {}
     return ask(running.url, {
       method,
-      headers: { ...alice.headers, ...accept, ...keyOf(name), 'Mcp-Session-Id': id },
+      headers: {
+        ...alice.headers,
+        Authorization: '',
+        ...accept,
+        ...keyOf.get(name),
+        'Mcp-Session-Id': id,
+      },
       ...(method === 'POST' && { body }),
     })
   }
@@ -137,7 +146,7 @@ describe('the session of somebody else', () => {
   it('has an id that says nothing of the next one', async () => {
     const ids = []
     for (let count = 0; count < 20; count++) {
-      const { id } = await RawSession.open(running.url, '2025-11-25', keyOf('bob'))
+      const { id } = await RawSession.open(running.url, '2025-11-25', keyOf.get('bob'))
       expect(id).to.match(/^[\x21-\x7e]{22,}$/)
       ids.push(id)
     }
@@ -149,7 +158,7 @@ describe('the session of somebody else', () => {
   })
 
   it('is gone when it was ended, for whoever replays its id', async () => {
-    const other = await RawSession.open(running.url, '2025-11-25', keyOf('alice'))
+    const other = await RawSession.open(running.url, '2025-11-25', keyOf.get('alice'))
     expect((await other.delete()).status).to.equal(204)
     for (const name of ['alice', 'bob']) {
       for (const [title, use] of uses) {
@@ -163,7 +172,7 @@ describe('the session of somebody else', () => {
     expect((await useWith('bob', { method: 'GET' })).status).to.equal(404)
     const second = await alice.listen()
     await stream.untilEnded()
-    running.server.resources().setScene({ of: 'alice', moved: true })
+    running.setScene({ of: 'alice', moved: true })
     await second.until(() => second.updates.length > 0, 'the update')
     expect(stream.updates).to.deep.equal([])
     second.close()
@@ -175,7 +184,7 @@ describe('the session of somebody else', () => {
     async function listen(name: string, id: unknown, uris: string[]): Promise<Events> {
       const params = { notifications: { resourceSubscriptions: uris } }
       const body = JSON.stringify(statelessRequest(method, params, id))
-      const headers = { ...statelessHeaders(method, params), ...keyOf(name) }
+      const headers = { ...statelessHeaders(method, params), ...keyOf.get(name) }
       const events = await Events.open(running.url, headers, body)
       await events.until(() => events.messages.length > 0, 'the acknowledgement')
       return events
@@ -183,7 +192,7 @@ describe('the session of somebody else', () => {
 
     it('plays no part: its id is not looked at', async () => {
       const params = { uri: scene }
-      const headers = { ...statelessHeaders('resources/read', params), ...keyOf('bob') }
+      const headers = { ...statelessHeaders('resources/read', params), ...keyOf.get('bob') }
       const body = JSON.stringify(statelessRequest('resources/read', params))
       for (const id of [alice.id, 'A'.repeat(alice.id.length)]) {
         const named = { ...headers, 'Mcp-Session-Id': id }
@@ -204,12 +213,12 @@ describe('the session of somebody else', () => {
       for (const name of ['bob', 'alice']) {
         const answer = await ask(running.url, {
           method: 'POST',
-          headers: { ...statelessHeaders(cancel.method), ...keyOf(name) },
+          headers: { ...statelessHeaders(cancel.method), ...keyOf.get(name) },
           body: JSON.stringify(cancel),
         })
         expect(answer.status).to.equal(202)
       }
-      running.server.resources().setScene({ of: 'alice', still: true })
+      running.setScene({ of: 'alice', still: true })
       await first.until(() => first.updates.length > 0, 'the update')
       expect([first.ended, second.ended]).to.deep.equal([false, false])
       expect(second.updates).to.deep.equal([])

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { decodeJwt, type JWK } from 'jose'
-import { ask, initializeBody, postHeaders, type RawSession, rpc } from '../helpers/mcp.ts'
+import { ask, Events, initializeBody, postHeaders, type RawSession, rpc } from '../helpers/mcp.ts'
 import { newKey, sign } from '../helpers/openid.ts'
 import { stateless, statelessHeaders, statelessRequest } from '../helpers/stateless.ts'
 import { OAuthRoom } from './oauth-room.ts'
@@ -59,6 +59,28 @@ describe('an access token of the provider', function () {
     expect(await room.download(token)).to.equal(200)
     room.forward.ms = (exp + 6) * 1000 - Date.now()
     await room.expectRefused(session, `Bearer ${token}`, /has expired/)
+  })
+
+  it('ends its streams when it ends, in both eras', async () => {
+    // Over for the provider, and for four seconds more good enough here.
+    const exp = Math.floor(Date.now() / 1000) - 1
+    const ending = await room.signed({ iat: exp - 60, exp }, key)
+    const headers = { Authorization: `Bearer ${ending}` }
+    const method = 'subscriptions/listen'
+    const params = { notifications: {} }
+    const streams = await Promise.all([
+      room.session(ending).then(own => own.listen()),
+      Events.open(
+        room.serving.url,
+        { ...statelessHeaders(method, params), ...headers },
+        JSON.stringify(statelessRequest(method, params)),
+      ),
+    ])
+    const staying = await session.listen()
+    await Promise.all(streams.map(stream => stream.untilEnded()))
+    await room.expectRefused(session, `Bearer ${ending}`, /has expired/)
+    expect(staying.ended).to.equal(false)
+    staying.close()
   })
 
   it('without a scope is told all scopes it needs, with 403', async () => {

@@ -87,6 +87,11 @@ describe('a forged token', function () {
       /access token/,
     ],
     [
+      '5: an ID token that is marked as an access token',
+      () => sign({ ...claims, nonce: 'x' }, key),
+      /no access token/,
+    ],
+    [
       '5: a logout token',
       () => sign({ ...claims, events: {} }, key, { typ: 'logout+jwt' }),
       /access token/,

@@ -109,6 +109,26 @@ describe('the keys of the provider', function () {
     }
   })
 
+  it('are tried by nobody for long; tokens that they signed are no tries', async () => {
+    const key = await newKey('1')
+    room = await OAuthRoom.open({ keys: [key], limits: { maxAuthFailures: 3 } })
+    const token = await room.token()
+    const expired = await room.signed({ iat: 1000, exp: 2000 }, key)
+    const forged = await room.signed({}, await newKey('1'))
+    const statuses: number[] = []
+    for (let at = 0; at < 5; at++) statuses.push(await room.download(expired))
+    for (let at = 0; at < 5; at++) statuses.push(await room.download(forged))
+    expect(statuses).to.deep.equal([401, 401, 401, 401, 401, 401, 401, 401, 429, 429])
+    expect(await room.download(token)).to.equal(200)
+    expect(await room.download(expired)).to.equal(401)
+    expect((await ask(room.artefact)).status).to.equal(401)
+    const headers = { Authorization: `Bearer ${forged}` }
+    const { headers: answered } = await ask(room.artefact, { headers })
+    expect(Number(answered['retry-after'])).to.be.within(1, 60)
+    room.forward.ms += minute
+    expect(await room.download(forged)).to.equal(401)
+  })
+
   it('are asked for once, however many tokens come first', async () => {
     room = await OAuthRoom.open({ keys: [await newKey('1')] })
     const tokens = await Promise.all(Array.from({ length: 8 }, () => room.token()))

@@ -57,7 +57,8 @@ export class OAuthRoom {
       { mode: 'oauth', issuer: provider.issuer, requiredScope: 'mcp:read', ...settings },
       {
         mcpUrl: () => url,
-        limits: { ...defaultAuthLimits, ...limits },
+        // Attacks come one after the other here, from one address.
+        limits: { ...defaultAuthLimits, maxAuthFailures: 1_000_000, ...limits },
         clock: { now: () => systemClock.now() + forward.ms },
         ticks: { now: () => monotonicClock.now() + forward.ms },
         log: silentLogger,

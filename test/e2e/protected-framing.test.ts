@@ -1,38 +1,40 @@
 import { expect } from 'chai'
-import { apiKeyPolicy } from '../../src/server/http/authentication.ts'
-import { RawSession, startServer, type TestServer } from '../helpers/mcp.ts'
-import { artefactPutBytes } from '../../src/index.ts'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import {
+  bearer as bearerOf,
+  type KeyedServer,
+  makeKeys,
+  startKeyedServer,
+  type TestKeys,
+} from '../helpers/keyed-server.ts'
+import { RawSession } from '../helpers/mcp.ts'
 import { bytesOf, type Door, doorsOf } from './doors.ts'
 import { exchange, parseAnswers, RawSocket } from './raw-socket.ts'
 
-const key = 'the-key-of-those-who-may-read'
-const bearer = `Authorization: Bearer ${key}`
 const secret = 'nobody else sees this'
 
 describe('a server with a key', () => {
-  let folder: string
-  let running: TestServer
+  let keys: TestKeys
+  let key: string
+  let bearer: string
+  let running: KeyedServer
   let port: number
   let session: RawSession
   let doors: readonly Door[]
 
   before(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'protected-'))
-    const config = { registryDir: folder, enableArtefactResources: true }
-    running = await startServer(config, { auth: apiKeyPolicy(key) })
-    running.server.resources().setScene({ secret })
+    keys = await makeKeys()
+    key = await keys.create('anna')
+    bearer = `Authorization: Bearer ${key}`
+    running = await startKeyedServer(keys, { limits: { maxAuthFailures: 10_000 } })
+    running.setScene({ secret })
     port = Number(new URL(running.url).port)
-    session = await RawSession.open(running.url, '2025-11-25', { Authorization: `Bearer ${key}` })
-    const root = join(folder, 'dcc-mcp-artefacts')
-    const { uri } = await artefactPutBytes(Buffer.from(secret), { root })
-    doors = doorsOf({ sessionId: session.id, hex: uri.slice(-64) })
+    session = await RawSession.open(running.url, '2025-11-25', bearerOf(key))
+    const hex = await running.store(secret)
+    doors = doorsOf({ sessionId: session.id, hex })
   })
   after(async () => {
     await running.stop()
-    await rm(folder, { recursive: true, force: true })
+    await keys.remove()
   })
 
   type Make = (door: Door) => string
@@ -70,7 +72,7 @@ describe('a server with a key', () => {
     ['no Host', door => bytesOf(door, { host: '', extra: [bearer] }), 400],
     ['two Hosts', withKey('Host: localhost'), 400],
     ['two Hosts, one of them foreign', withKey('host: evil.example'), 400],
-    ['the key twice', withKey(bearer), 400],
+    ['the key twice', door => bytesOf(door, { extra: [bearer, bearer] }), 400],
     ['the key, then another', withKey('authorization: Bearer another'), 400],
     [
       'another, then the key',
@@ -136,7 +138,7 @@ describe('a server with a key', () => {
     const stream = await session.listen()
     await session.call('resources/subscribe', { uri: 'scene://current' })
     for (const [, make] of ambiguous) for (const door of doors) await exchange(port, make(door))
-    running.server.resources().setScene({ secret, told: true })
+    running.setScene({ secret, told: true })
     await stream.until(() => stream.updates.length > 0, 'the update')
     expect(stream.ended).to.equal(false)
     stream.close()

@@ -7,7 +7,7 @@ interface Said {
   failed?: true
   did?: string
   at?: number
-  found?: number | null
+  found?: any
 }
 
 /** A Blender with the add-on that does what it is told. */
@@ -15,6 +15,8 @@ export interface Remote {
   readonly run: BlenderRun
   /** Resolves with the wall-clock time, in ms, at which Blender began to do it. */
   tell(word: string): Promise<number>
+  /** The same; resolves with what Blender found. */
+  ask(word: string): Promise<any>
   /** CPU time that Blender has used so far, user and system. */
   cpuMs(): Promise<number>
   quit(): Promise<number | null>
@@ -52,6 +54,7 @@ export async function startRemote(
   return {
     run,
     tell: async word => (await ask(word)).at ?? 0,
+    ask: async word => (await ask(word)).found,
     cpuMs: async () => (await ask('cpu')).found ?? 0,
     async quit() {
       run.child.stdin?.write('quit\n')

@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { artefactPutBytes } from '../../src/index.ts'
 import { monotonicClock, systemClock } from '../../src/lib/clock.ts'
 import { createKeyStore, type KeyStore } from '../../src/lib/config/key-store.ts'
 import { keyDigest, newKey } from '../../src/lib/keys/key-text.ts'
@@ -9,6 +10,7 @@ import { silentLogger } from '../../src/lib/logger.ts'
 import { systemTimer } from '../../src/lib/timer.ts'
 import { createAuth } from '../../src/server/auth/create-auth.ts'
 import { type AuthLimits, resolveAuthLimits } from '../../src/server/auth/limits.ts'
+import type { McpHttpConfig } from '../../src/server/mcp-http-config.ts'
 import { AuditLog } from '../../src/server/resources/audit-log.ts'
 import { SessionEventBuffer } from '../../src/server/resources/session-event-buffer.ts'
 import { startServer } from './mcp.ts'
@@ -51,13 +53,19 @@ export interface KeyedServer {
   /** Of `events://session/s`. */
   readonly events: SessionEventBuffer
   setScene(scene: object): void
+  /** Stores an artefact; returns its hash. */
+  store(text: string): Promise<string>
   stop(): Promise<void>
 }
 
 /** A server in mode `api-key` on these keys, with everything a client can read or change. */
 export async function startKeyedServer(
   keys: TestKeys,
-  { key, limits = {} }: { key?: string; limits?: Partial<AuthLimits> } = {},
+  {
+    key,
+    limits = {},
+    config = {},
+  }: { key?: string; limits?: Partial<AuthLimits>; config?: McpHttpConfig } = {},
 ): Promise<KeyedServer> {
   const auth = await createAuth(
     { mode: 'api-key', keysFile: keys.store.path, ...(key !== undefined && { key }) },
@@ -69,14 +77,18 @@ export async function startKeyedServer(
   )
   const audit = new AuditLog()
   const events = new SessionEventBuffer({ sessionId: 's' })
-  const config = { enableArtefactResources: true, registryDir: keys.folder }
-  const running = await startServer(config, { auth: auth.policy }, server => {
+  const whole = { enableArtefactResources: true, registryDir: keys.folder, ...config }
+  const running = await startServer(whole, { auth: auth.policy }, server => {
     server.resources().wireAuditLog(audit)
     server.resources().registerSessionEventBuffer(events)
   })
   return {
     ...{ url: running.url, base: running.base, audit, events },
     setScene: scene => void running.server.resources().setScene(scene),
+    async store(text) {
+      const root = join(keys.folder, 'dcc-mcp-artefacts')
+      return (await artefactPutBytes(Buffer.from(text), { root })).uri.slice(-64)
+    },
     async stop() {
       await running.stop()
       await auth.close()

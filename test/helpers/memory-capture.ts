@@ -57,6 +57,7 @@ export class MemoryBackend implements CaptureBackend {
   failure: CaptureFailure['reason'] | null = null
   /** Captures wait for `takings` to be settled by the test. */
   held = false
+  closed = 0
   readonly probed: CaptureTarget[] = []
   readonly takings: Taking[] = []
 
@@ -78,6 +79,10 @@ export class MemoryBackend implements CaptureBackend {
     const { failure } = this
     if (failure !== null) return fail({ reason: failure, message: `${this.name} says ${failure}` })
     return this.held ? outcome.promise : ok(this.picture(form.maxWidth))
+  }
+
+  async close(): Promise<void> {
+    this.closed++
   }
 
   /** Another grey for each capture. */

@@ -208,7 +208,7 @@ describe('the package, installed in an empty folder', function () {
     const file = (name: string) => join(folder, name)
 
     it('are all run here', () => {
-      const servers = ['minimal.ts', 'state.ts', 'key.ts', 'policy.ts']
+      const servers = ['minimal.ts', 'state.ts', 'window.ts', 'key.ts', 'policy.ts']
       const others = ['oauth.ts', 'embedded.ts', 'host.ts', 'limits.ts']
       expect([...programs.keys()]).to.deep.equal([...servers, ...others])
     })
@@ -239,6 +239,15 @@ describe('the package, installed in an empty folder', function () {
         expect(note.result.contents[0].text).to.equal('# How the new rig works')
       })
     })
+
+    it('window.ts shows its picture', () =>
+      running(file('window.ts'), {}, async line => {
+        const session = await RawSession.open(urlIn(line))
+        const uri = 'capture://current_window'
+        const { result } = await session.call('resources/read', { uri })
+        expect(result.contents[0].mimeType).to.equal('image/png')
+        expect(result.contents[0].blob).to.match(/^iVBORw0KGgo/)
+      }))
 
     it('key.ts asks for the key, and does not start without one', async () => {
       const key = 'k'.repeat(43)

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import bpy
 
-from . import object_detail, scene_facts, snapshot
+from . import object_detail, pictures, scene_facts, snapshot
 from .actions import OperatorWatch
 from .cadence import Cadence
 from .changes import Changes
@@ -27,6 +27,7 @@ class LinkSession:
         self.settings = settings
         self.rendering = False
         self.failure = None
+        self.pictured_at = None
         self.on_render_began = _nothing
         self.on_rendered = _nothing
         self._clock = clock
@@ -226,9 +227,21 @@ class LinkSession:
             raise NotFound(uri)
         return [{"uri": uri, "mimeType": object_detail.MIME, "text": text}]
 
+    def _picture(self, target, max_width, max_bytes):
+        if self.busy:
+            raise Busy("Blender is rendering")
+        with self.unheard():
+            picture = pictures.take(target, max_width, max_bytes)
+        self.pictured_at = time.time()
+        return picture
+
     def _offer(self):
         if self.settings.objects:
             self._objects.offer(self.link)
+        if not self.settings.picture:
+            self.link.deny_capture()
+        elif not bpy.app.background:
+            self.link.provide_capture(self._picture, pictures.targets())
         if self.settings.console and self._console is None:
             self.link.open_events(self.session_id, maxlen=CONSOLE_LINES)
             self._console = ConsoleTee(self._say)

@@ -1,5 +1,7 @@
 """The add-on's page in Edit > Preferences > Add-ons."""
 
+import time
+
 import bpy
 from bpy.props import BoolProperty, EnumProperty, StringProperty
 
@@ -70,6 +72,13 @@ class ServiceCliPreferences(bpy.types.AddonPreferences):
         default=True,
         update=_changed,
     )
+    share_picture: BoolProperty(
+        name="Picture of the window, when read",
+        description="capture://current_window: this Blender's window with all that it shows. "
+        "Off: the server takes no picture of it in any other way either",
+        default=True,
+        update=_changed,
+    )
     share_actions: BoolProperty(
         name="What was done",
         description="Operators, undo, file and render events, in audit://recent",
@@ -99,7 +108,7 @@ class ServiceCliPreferences(bpy.types.AddonPreferences):
         column.prop(self, "detail")
         box = self.layout.box()
         box.label(text="Shared with AI clients while connected:")
-        for name in ("scene", "objects", "actions", "console", "renders"):
+        for name in ("scene", "objects", "picture", "actions", "console", "renders"):
             box.prop(self, "share_" + name)
 
 
@@ -118,6 +127,9 @@ def draw_status(layout):
             layout.label(text="Last error: " + str(status.last_error), icon="ERROR")
         if session.failure:
             layout.label(text=session.failure, icon="ERROR")
+        if session.pictured_at is not None:
+            at = time.strftime("%H:%M:%S", time.localtime(session.pictured_at))
+            layout.label(text="Last picture taken for a reader at " + at)
     if RUNNING is not None and RUNNING.note:
         layout.label(text=RUNNING.note)
 
@@ -130,6 +142,7 @@ def settings_of(preferences):
         detail=preferences.detail,
         scene=preferences.share_scene,
         objects=preferences.share_objects,
+        picture=preferences.share_picture,
         actions=preferences.share_actions,
         console=preferences.share_console,
         renders=preferences.share_renders,

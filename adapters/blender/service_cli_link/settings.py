@@ -4,7 +4,7 @@ from collections import namedtuple
 
 Settings = namedtuple(
     "Settings",
-    "url token registry_dir detail scene objects actions console renders",
+    "url token registry_dir detail scene objects picture actions console renders",
 )
 
 DEFAULTS = Settings(
@@ -14,6 +14,7 @@ DEFAULTS = Settings(
     detail="standard",
     scene=True,
     objects=True,
+    picture=True,
     actions=True,
     console=True,
     renders=False,

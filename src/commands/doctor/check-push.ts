@@ -84,6 +84,11 @@ export async function checkInstance(
     if (works) {
       return { check, status: 'ok', summary: `${answer}, sessions and subscriptions work` }
     }
+    if (apiKey !== null) {
+      const hint = 'set it to the key of this server; several can be made: service-cli keys create'
+      const refused = `${answer}, and does not take the key in SERVICE_MCP_API_KEY`
+      return { check, status: 'warn', summary: refused, hint }
+    }
     const hint = 'set SERVICE_MCP_API_KEY to its key to try a session, too'
     return { check, status: 'ok', summary: `${answer}, and asks for a key`, hint }
   } catch (error) {

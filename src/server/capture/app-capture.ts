@@ -19,8 +19,11 @@ export interface AppPicture {
 
 /** The linked application as a source of pictures: what the host link offers, over all its runs. */
 export interface AppCapture {
-  /** Whether an application is linked that said it can draw its window. Asks nobody, never throws. */
-  offered(): Result<null, Unavailable>
+  /**
+   * Whether an application is linked that said it can draw its window, or what else is named. Asks
+   * nobody, never throws.
+   */
+  offered(view?: AppView): Result<null, Unavailable>
   /**
    * Asks it. Never rejects; ends by the deadline of the link, and soon after `form.signal` is
    * aborted, in which case the question is withdrawn and the outcome of no interest.

@@ -61,4 +61,12 @@ export interface CaptureBackend {
   /** Whether a picture can be expected; without side effects, a second at most. */
   probe(target: CaptureTarget): Promise<Result<null, Unavailable>>
   capture(target: CaptureTarget, form: CaptureForm): Promise<Result<Capture, CaptureFailure>>
+  /** The view of the scene alone: nobody can tell it from the rest who only sees a window. */
+  readonly viewport?: {
+    /** Asks nobody. */
+    offered(): boolean
+    capture(form: CaptureForm): Promise<Result<Capture, CaptureFailure>>
+  }
+  /** Ends what it keeps for the next capture, such as a thread. Never rejects. */
+  close?(): Promise<void>
 }

@@ -11,5 +11,5 @@ export const failureHints: Readonly<Record<CaptureFailure['reason'], string>> = 
   covered: 'ask the person to bring the window to the front, or to run a compositor',
   host_busy: 'read again when the application is done with what keeps it',
   host_disconnected: 'see that the application runs and that its link is switched on',
-  failed: 'read again; the log of the server says more',
+  failed: 'read again; the server says more with --log-level debug',
 }

@@ -16,6 +16,10 @@ export function createHostBackend(app: AppCapture): CaptureBackend {
     name: 'host',
     probe: async () => app.offered(),
     capture: (_target, form) => inTurn(() => captureInApp(app, { ...form, view: 'window' })),
+    viewport: {
+      offered: () => app.offered('viewport').ok,
+      capture: form => inTurn(() => captureInApp(app, { ...form, view: 'viewport' })),
+    },
   }
 }
 

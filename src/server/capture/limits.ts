@@ -34,7 +34,7 @@ export const defaultCaptureLimits: Readonly<CaptureLimits> = Object.freeze({
   maxCaptureWidth: 8192,
   captureMs: 10_000,
   captureReuseMs: 250,
-  maxCapturesAtOnce: 2,
+  maxCapturesAtOnce: 1,
   maxCaptureReaders: 64,
   captureProbeIntervalMs: 30_000,
   captureProbeMs: 2000,

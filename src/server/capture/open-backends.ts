@@ -1,16 +1,28 @@
 import type { CaptureMode } from '../../lib/capture-mode.ts'
+import { systemTimer } from '../../lib/timer.ts'
 import type { AppCapture } from './app-capture.ts'
 import type { BackendName, CaptureBackend } from './backend.ts'
 import { backendOrder } from './plan.ts'
 
-/** How each is made; modules are loaded only for a mode that needs them. */
-const makers: Readonly<Partial<Record<BackendName, (app: AppCapture) => Promise<CaptureBackend>>>> =
-  {
-    host: async app => (await import('./host-backend.ts')).createHostBackend(app),
-  }
+type Env = Readonly<Record<string, string | undefined>>
 
-/** The backends that the mode may use, best first. */
-export async function openBackends(mode: CaptureMode, app: AppCapture): Promise<CaptureBackend[]> {
-  const opened = await Promise.all(backendOrder(mode).map(name => makers[name]?.(app) ?? []))
-  return opened.flat()
+/** The backends that the mode may use, best first; modules are loaded only for those. */
+export async function openBackends(
+  mode: CaptureMode,
+  app: AppCapture,
+  env: Env = process.env,
+): Promise<readonly CaptureBackend[]> {
+  const order = backendOrder(mode)
+  const opened: Partial<Record<BackendName, CaptureBackend>> = {}
+  if (order.includes('host')) {
+    const { createHostBackend } = await import('./host-backend.ts')
+    opened.host = createHostBackend(app)
+  }
+  if (order.includes('native') || order.includes('x11')) {
+    const { createWindowBackends } = await import('./window-backends.ts')
+    const { native, x11 } = createWindowBackends({ env, timer: systemTimer })
+    opened.native = native
+    opened.x11 = x11
+  }
+  return order.flatMap(name => opened[name] ?? [])
 }

@@ -5,7 +5,7 @@ import { ServiceError } from '../../lib/errors.ts'
 import type { Logger } from '../../lib/logger.ts'
 import { type Result, fail } from '../../lib/result.ts'
 import { type Timer, systemTimer } from '../../lib/timer.ts'
-import type { CaptureSource } from '../resources/capture-source.ts'
+import type { CaptureSource, CaptureView } from '../resources/capture-source.ts'
 import type { EncodedBlob } from '../resources/producer.ts'
 import type { Reader } from '../resources/reader.ts'
 import type {
@@ -21,6 +21,7 @@ import { isDoubtful, outsideTrouble, planCapture } from './plan.ts'
 import { Probes } from './probes.ts'
 import { SharedPictures } from './shared-pictures.ts'
 import { takePicture } from './take-picture.ts'
+import { viewportBackends } from './viewport-backends.ts'
 
 export interface WindowCaptureParts {
   readonly mode: CaptureMode
@@ -47,12 +48,13 @@ export class WindowCapture implements CaptureSource {
   readonly #parts: WindowCaptureParts
   readonly #timer: Timer
   readonly #probes: Probes
-  readonly #pictures: SharedPictures<EncodedBlob>
+  readonly #pictures: Readonly<Record<CaptureView, SharedPictures<EncodedBlob>>>
   readonly #hanging = new Set<CaptureBackend>()
   readonly #listeners = new Set<() => void>()
   readonly #firstLook = Promise.withResolvers<void>()
   #target: Result<CaptureTarget, Unavailable>
   #state: CaptureState
+  #hasViewport = false
   #closed = false
 
   /** Nothing is asked before `aim`. */
@@ -63,8 +65,11 @@ export class WindowCapture implements CaptureSource {
     this.#target = fail(waitsFor)
     const changed = () => this.#probed()
     this.#probes = new Probes({ backends, limits, ticks, timer, log, changed })
-    const take = (maxWidth: number, signal: AbortSignal) => this.#take(maxWidth, signal)
-    this.#pictures = new SharedPictures({ take, limits, ticks, timer })
+    const shared = (view: CaptureView) => {
+      const take = (maxWidth: number, signal: AbortSignal) => this.#take(view, maxWidth, signal)
+      return new SharedPictures({ take, limits, ticks, timer })
+    }
+    this.#pictures = { window: shared('window'), viewport: shared('viewport') }
     this.#state = this.#plan()
   }
 
@@ -91,20 +96,28 @@ export class WindowCapture implements CaptureSource {
 
   /** Readers that wait for a picture now. */
   get waiting(): number {
-    return this.#pictures.waiting
+    return this.#pictures.window.waiting + this.#pictures.viewport.waiting
   }
 
   /** Whose window, from now on; or why it is nobody's. Backends are asked anew. */
   aim(target: Result<CaptureTarget, Unavailable>): void {
     if (this.#closed) return
-    if (!isSame(target, this.#target)) this.#pictures.drop()
+    if (!isSame(target, this.#target)) this.#drop()
     this.#target = target
     this.#update()
     this.#probes.aim(target.ok ? target.value : null)
   }
 
-  async read(maxWidth: number, reader?: Reader): Promise<EncodedBlob> {
-    return this.#pictures.read(maxWidth, reader)
+  get hasViewport(): boolean {
+    return this.#hasViewport
+  }
+
+  async read(
+    maxWidth: number,
+    reader?: Reader,
+    view: CaptureView = 'window',
+  ): Promise<EncodedBlob> {
+    return this.#pictures[view].read(maxWidth, reader)
   }
 
   onChange(listener: () => void): () => void {
@@ -112,20 +125,31 @@ export class WindowCapture implements CaptureSource {
     return () => this.#listeners.delete(listener)
   }
 
-  /** Pictures under way are given up; nothing is asked any more. */
-  close(): void {
+  /** Pictures under way are given up; nothing is asked any more, and the backends are closed. */
+  async close(): Promise<void> {
     this.#closed = true
     this.#probes.close()
-    this.#pictures.drop()
+    this.#drop()
     this.#firstLook.resolve()
+    await Promise.all(this.#parts.backends.map(backend => backend.close?.()))
   }
 
-  async #take(maxWidth: number, signal: AbortSignal): Promise<EncodedBlob> {
+  #drop(): void {
+    for (const pictures of Object.values(this.#pictures)) pictures.drop()
+  }
+
+  #backendsFor(view: CaptureView): readonly CaptureBackend[] {
+    const { backends } = this.#parts
+    if (view === 'viewport') return viewportBackends(backends)
     const names = this.#state.ok ? this.#state.value : []
-    const { limits, log, backends } = this.#parts
+    return names.flatMap(name => backends.find(backend => backend.name === name) ?? [])
+  }
+
+  async #take(view: CaptureView, maxWidth: number, signal: AbortSignal): Promise<EncodedBlob> {
+    const { limits, log } = this.#parts
     const taken = await takePicture(
       {
-        backends: names.flatMap(name => backends.find(backend => backend.name === name) ?? []),
+        backends: this.#backendsFor(view),
         target: this.#target.ok ? this.#target.value : nowhere,
         limits,
         timer: this.#timer,
@@ -154,7 +178,15 @@ export class WindowCapture implements CaptureSource {
   #update(): void {
     const before = this.#state
     this.#state = this.#plan()
-    if (before.ok === this.#state.ok) return
+    const hadViewport = this.#hasViewport
+    const { backends } = this.#parts
+    this.#hasViewport = backends.some(({ viewport }) => viewport?.offered() === true)
+    if (before.ok !== this.#state.ok) this.#logState()
+    else if (hadViewport === this.#hasViewport) return
+    for (const listener of this.#listeners) listener()
+  }
+
+  #logState(): void {
     const { log } = this.#parts
     if (this.#state.ok) {
       log.info({ backends: this.#state.value }, 'the window of the application can be captured')
@@ -162,7 +194,6 @@ export class WindowCapture implements CaptureSource {
       const { reason, message, hint } = this.#state.failure
       log.info({ reason, why: message, hint }, 'the window can not be captured any more')
     }
-    for (const listener of this.#listeners) listener()
   }
 }
 

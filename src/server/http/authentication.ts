@@ -88,7 +88,8 @@ export function apiKeyPolicy(key: string): AuthPolicy {
     authenticate({ headers }) {
       const sent = headers.authorization
       if (sent === undefined) {
-        return { ok: false, status: 401, description: 'an API key is required' }
+        const description = 'an API key is required: send it as Authorization: Bearer <key>'
+        return { ok: false, status: 401, description }
       }
       const token = bearerToken(sent)
       if (token !== null && expected.equals(token)) {

@@ -3,6 +3,9 @@ const noProvider =
 const noOAuth =
   'this server takes no OAuth tokens: if it asks for a key, send that as "Authorization: Bearer <key>"'
 
+/** Where clients register when nothing names another place (2025-03-26, authorization). */
+export const registrationPath = '/register'
+
 /**
  * Clients ask for these paths when they are refused, and show what they get to people, who then
  * look in the wrong place: the answer says what is really missing.
@@ -17,7 +20,7 @@ const answers: ReadonlyMap<string, string> = new Map([
   ['/mcp/.well-known/openid-configuration', noProvider],
   ['/.well-known/oauth-client-metadata', 'OAuth is not configured on this server'],
   [
-    '/register',
+    registrationPath,
     'clients are not registered here: if this server asks for a key, send it as "Authorization: Bearer <key>"',
   ],
 ])

@@ -1,6 +1,6 @@
 import { type Context, Hono } from 'hono'
 import { makeProblem } from './problem.ts'
-import { whyNothingIsServed } from './probed-paths.ts'
+import { registrationPath, whyNothingIsServed } from './probed-paths.ts'
 
 /**
  * JSON documents by path, asked for at every request: what they say may depend on the address that
@@ -37,8 +37,9 @@ export function publicProblem(
   code: string,
   detail: string,
   headers: Readonly<Record<string, string>> = {},
+  members: Readonly<Record<string, string>> = {},
 ): Response {
-  return new Response(JSON.stringify(makeProblem(status, code, detail)), {
+  return new Response(JSON.stringify({ ...makeProblem(status, code, detail), ...members }), {
     status,
     headers: { ...headers, 'Content-Type': 'application/problem+json' },
   })
@@ -56,7 +57,10 @@ function document(c: Context, path: string, content: Readonly<object> | null): R
 
 function notServed(c: Context): Response {
   const detail = whyNothingIsServed(c.req.path) ?? `nothing is served at ${shortened(c.req.path)}`
-  return publicProblem(404, 'route-not-found', detail)
+  // Whoever registers reads the answer as an OAuth error, and shows its description to people.
+  const members =
+    c.req.path === registrationPath ? { error: 'invalid_request', error_description: detail } : {}
+  return publicProblem(404, 'route-not-found', detail, {}, members)
 }
 
 function shortened(path: string): string {

@@ -8,18 +8,23 @@ export interface NoCapture {
   readonly hint: string
 }
 
+/** What a picture may show: the whole window, or the view of the scene alone. */
+export type CaptureView = 'window' | 'viewport'
+
 /** Where the picture of the application's window comes from. */
 export interface CaptureSource {
   /** Null: a read can be expected to give a picture. Known at once, asks nobody. */
   readonly unavailable: NoCapture | null
   /** Pixels; nobody gets a wider picture. */
   readonly maxWidth: number
+  /** Is there a picture of the view of the scene alone, too? Absent: no. */
+  readonly hasViewport?: boolean
   /**
    * A PNG file, at most so wide. Rejects with a `ServiceError` of a `resource_` code, which reaches
    * the reader as it is. Once every reader has left, the answer may be anything.
    */
-  read(maxWidth: number, reader?: Reader): MaybePromise<EncodedBlob>
-  /** Told when `unavailable` becomes null or stops to be. Returns how to call it off. */
+  read(maxWidth: number, reader?: Reader, view?: CaptureView): MaybePromise<EncodedBlob>
+  /** Told when `unavailable` becomes null or stops to be, or `hasViewport` changes. Returns how to call it off. */
   onChange(listener: () => void): () => void
 }
 

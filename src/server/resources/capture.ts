@@ -1,9 +1,9 @@
 import { type BuiltIn, freezeAll } from './built-in.ts'
-import type { CaptureSource } from './capture-source.ts'
-import { ResourceNotEnabled, ResourceNotFound } from './errors.ts'
+import type { CaptureSource, CaptureView } from './capture-source.ts'
+import { ResourceNotEnabled, ResourceNotFound, ResourceUriInvalid } from './errors.ts'
 import { type MaybePromise, chain } from './maybe-promise.ts'
 import type { Content, Descriptor, EncodedBlob, Template } from './producer.ts'
-import { rangeParameter } from './query-parameters.ts'
+import { rangeParameter, wordParameter } from './query-parameters.ts'
 import type { Reader } from './reader.ts'
 import type { ResourceUri } from './resource-uri.ts'
 
@@ -38,6 +38,21 @@ const templates: readonly Template[] = freezeAll([
   },
 ])
 
+const viewTemplates: readonly Template[] = freezeAll([
+  {
+    uriTemplate: 'capture://current_window{?max_width,view}',
+    name: 'Application window, or its view of the scene',
+    title: 'Application window, or its view of the scene',
+    description:
+      'The same picture, scaled down to at most `max_width` pixels; `view` viewport: the view of ' +
+      'the scene alone, drawn by the application when it is read, without menus and panels',
+    mimeType,
+    annotations,
+  },
+])
+
+const views: readonly CaptureView[] = ['window', 'viewport']
+
 /** Widths worth suggesting: enough for a look first. */
 const widths: readonly number[] = [1024, 640, 1600, 2560]
 
@@ -54,12 +69,17 @@ export class CaptureProducer implements BuiltIn {
   }
 
   templates(): readonly Template[] {
-    return this.#source.unavailable === null ? templates : nothing
+    const { unavailable, hasViewport } = this.#source
+    if (unavailable !== null) return nothing
+    return hasViewport === true ? viewTemplates : templates
   }
 
   complete(variable: string, prefix: string): readonly string[] {
+    const { maxWidth, hasViewport } = this.#source
+    if (variable === 'view' && hasViewport === true) {
+      return views.filter(view => view.startsWith(prefix))
+    }
     if (variable !== 'max_width') return []
-    const { maxWidth } = this.#source
     const values = widths.filter(width => width <= maxWidth).map(String)
     return values.filter(text => text.startsWith(prefix))
   }
@@ -72,7 +92,17 @@ export class CaptureProducer implements BuiltIn {
       throw new ResourceNotEnabled(uri.text, `${message}; ${hint}`)
     }
     const maxWidth = rangeParameter(uri, 'max_width', 1, widest) ?? widest
-    return chain(this.#source.read(maxWidth, reader), picture => contentsOf(uri.text, picture))
+    const view = this.#viewOf(uri)
+    return chain(this.#source.read(maxWidth, reader, view), picture =>
+      contentsOf(uri.text, picture),
+    )
+  }
+
+  #viewOf(uri: ResourceUri): CaptureView {
+    const view = wordParameter(uri, 'view', views) ?? 'window'
+    if (view === 'window' || this.#source.hasViewport === true) return view
+    const message = `query parameter "view" can not be ${view}: the application draws no picture of it`
+    throw new ResourceUriInvalid(message, { hint: 'leave it out for the whole window' })
   }
 }
 

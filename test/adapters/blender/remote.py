@@ -6,7 +6,9 @@ With a window the add-on's own timer keeps the link going; in background mode th
 import json
 import os
 import queue
+import subprocess
 import sys
+import tempfile
 import threading
 import time
 
@@ -117,6 +119,99 @@ def many():
 
 def freeze():
     time.sleep(8.0)
+
+
+def preferences():
+    return bpy.context.preferences.addons[harness.ADDON].preferences
+
+
+def hide_splash():
+    bpy.context.preferences.view.show_splash = False
+
+
+def share_no_picture():
+    preferences().share_picture = False
+
+
+def share_picture():
+    preferences().share_picture = True
+
+
+def traces():
+    """What a picture must leave as it was."""
+    scene = bpy.context.scene
+    left = [name for name in os.listdir(tempfile.gettempdir()) if "service-cli-picture" in name]
+    return {
+        "datablocks": sorted(str(each.name_full) for each in bpy.data.user_map()),
+        "dirty": bpy.data.is_dirty,
+        "operators": len(bpy.context.window_manager.operators),
+        "selected": [item.name for item in bpy.context.selected_objects],
+        "active": getattr(bpy.context.active_object, "name", None),
+        "format": scene.render.image_settings.file_format,
+        "resolution": [scene.render.resolution_x, scene.render.resolution_y],
+        "threads": len([each for each in threading.enumerate() if "picture" in each.name]),
+        "files": left,
+    }
+
+
+def window_id():
+    found = subprocess.run(
+        ["xdotool", "search", "--onlyvisible", "--pid", str(os.getpid())],
+        stdout=subprocess.PIPE,
+    )
+    return found.stdout.decode("ascii").split()[0]
+
+
+def outside():
+    """What somebody else sees of the window: outside.png."""
+    path = os.path.join(FOLDER, "outside.png")
+    subprocess.run(["import", "-window", window_id(), path], check=True)
+
+
+_covers = []
+
+
+def cover():
+    """Another program's window lies over all of Blender's."""
+    # The pattern of xlogo is black and white, Blender's window is neither.
+    _covers.append(subprocess.Popen(["xlogo", "-geometry", "900x600+0+0"]))
+    subprocess.run(["xdotool", "search", "--sync", "--onlyvisible", "--class", "xlogo"], check=True)
+    time.sleep(0.5)
+
+
+def uncover():
+    cover = _covers.pop()
+    cover.kill()
+    cover.wait()
+
+
+def modal():
+    """The cube hangs at the mouse, as after pressing G; Blender waits for a click."""
+    window = bpy.context.window_manager.windows[0]
+    area = next(each for each in window.screen.areas if each.type == "VIEW_3D")
+    region = next(each for each in area.regions if each.type == "WINDOW")
+    with bpy.context.temp_override(window=window, area=area, region=region):
+        bpy.ops.transform.translate("INVOKE_DEFAULT")
+
+
+def press_escape():
+    subprocess.run(["xdotool", "key", "--window", window_id(), "Escape"], check=True)
+
+
+def render_long():
+    """As a job, for some seconds."""
+    scene = bpy.context.scene
+    scene.render.engine = "CYCLES"
+    scene.cycles.samples = 4096
+    scene.cycles.use_adaptive_sampling = False
+    scene.cycles.use_denoising = False
+    scene.render.resolution_x = scene.render.resolution_y = 128
+    bpy.context.preferences.view.render_display_type = "NONE"
+    bpy.ops.render.render("INVOKE_DEFAULT")
+
+
+def is_rendering():
+    return bpy.app.is_job_running("RENDER")
 
 
 def disconnect():

@@ -292,9 +292,10 @@ describe('WindowCapture', () => {
       await ready()
       backend.held = true
       const waiting = reasonOf(capture.read(100))
-      capture.close()
+      await capture.close()
       expect(backend.takings[0]?.form.signal.aborted).to.equal(true)
       expect(await waiting).to.equal('no_window')
+      expect(backend.closed).to.equal(1)
       capture.aim(another)
       time.advance(600_000)
       await settled()

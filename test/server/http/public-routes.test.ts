@@ -70,6 +70,11 @@ describe('the paths that clients probe', () => {
     })
   }
 
+  it('answer who wants to register in the words of OAuth, too', async () => {
+    const { json } = await ask(`${server.base}/register`, { method: 'POST', body: '{}' })
+    expect(json).to.include({ error: 'invalid_request', error_description: json.detail })
+  })
+
   it('can be read by a page that is allowed to ask, its preflight included', async () => {
     const url = `${server.base}/.well-known/oauth-protected-resource/mcp`
     const { status, headers } = await ask(url, { headers: { Origin: page } })

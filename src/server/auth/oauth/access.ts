@@ -26,7 +26,12 @@ export function writeScopes({ requiredScope, writeScope }: ScopeRules): readonly
 /** Does the token reach? The greater scope holds the smaller one. */
 export function decideAccess(
   claims: TokenClaims,
-  parts: { readonly issuer: string; readonly rules: ScopeRules; readonly pointers: Pointers },
+  parts: {
+    readonly issuer: string
+    readonly rules: ScopeRules
+    readonly pointers: Pointers
+    readonly toleranceMs: number
+  },
 ): AuthAccepted | AuthRefused {
   const { requiredScope, writeScope } = parts.rules
   const mayWrite = writeScope !== undefined && claims.scopes.includes(writeScope)
@@ -34,7 +39,8 @@ export function decideAccess(
     return insufficient(`the token does not have the scope ${requiredScope}`, parts.pointers)
   }
   const principal = principalOf(parts.issuer, claims)
-  return { ok: true, principal, mayWrite, expiresAtMs: claims.expiresAtMs }
+  // Streams end when the next request would be refused, not before.
+  return { ok: true, principal, mayWrite, expiresAtMs: claims.expiresAtMs + parts.toleranceMs }
 }
 
 /**
@@ -69,7 +75,7 @@ export function refuseToken(
   refusal: TokenRefusal,
   parts: { readonly pointers: Pointers; readonly retryAfterSeconds: () => number },
 ): AuthRefused {
-  if (refusal.kind === 'invalid') {
+  if (refusal.kind !== 'unavailable') {
     const { description } = refusal
     return { ok: false, status: 401, error: 'invalid_token', description, ...parts.pointers }
   }

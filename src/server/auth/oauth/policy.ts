@@ -6,6 +6,7 @@ import type { AuthOutcome } from '../../http/authentication.ts'
 import { clientMetadata } from '../../http/client-metadata.ts'
 import type { PublicDocuments } from '../../http/public-routes.ts'
 import type { Auth, AuthDeps } from '../auth.ts'
+import { FailureLimit } from '../failure-limit.ts'
 import type { OAuthSettings } from '../settings.ts'
 import {
   basicScopes,
@@ -38,6 +39,7 @@ export function createOAuthPolicy(settings: OAuthSettings, deps: OAuthDeps): Aut
   const parsed = parseIssuerUrl(settings.issuer)
   if (!parsed.ok) throw new ServiceError('config_invalid', parsed.failure)
   const issuer = parsed.value
+  const failures = new FailureLimit(deps)
   const { otherAudiences = [], tokenType = 'at+jwt' } = settings
   const keys = createKeySource({
     load: createKeyLoader({ issuer, limits, ticks }),
@@ -56,11 +58,16 @@ export function createOAuthPolicy(settings: OAuthSettings, deps: OAuthDeps): Aut
     }
   }
 
-  function decide(verdict: Verdict): AuthOutcome {
+  /** Of wrong credentials, those count as tries that the provider never made. */
+  function decide(verdict: Verdict, peer: string): AuthOutcome {
     const pointers = pointTo(basicScopes(settings))
-    if (verdict.ok) return decideAccess(verdict.value, { issuer, rules: settings, pointers })
+    if (verdict.ok) {
+      const toleranceMs = limits.tokenClockToleranceMs
+      return decideAccess(verdict.value, { issuer, rules: settings, pointers, toleranceMs })
+    }
     const { retryAfterSeconds } = keys
-    return refuseToken(verdict.failure, { pointers, retryAfterSeconds })
+    const refused = refuseToken(verdict.failure, { pointers, retryAfterSeconds })
+    return verdict.failure.kind === 'unproven' ? failures.refused(peer, refused) : refused
   }
 
   const document = (): object =>
@@ -68,14 +75,17 @@ export function createOAuthPolicy(settings: OAuthSettings, deps: OAuthDeps): Aut
 
   return {
     policy: {
-      authenticate({ headers }) {
+      authenticate({ headers, peer }) {
         const sent = headers.authorization
         const token = bearerToken(sent)
         if (token === null) {
-          return tokenMissing(sent !== undefined, pointTo(basicScopes(settings)))
+          const refused = tokenMissing(sent !== undefined, pointTo(basicScopes(settings)))
+          return sent === undefined ? refused : failures.refused(peer, refused)
         }
         const verdict = verifier.verify(token)
-        return verdict instanceof Promise ? verdict.then(decide) : decide(verdict)
+        return verdict instanceof Promise
+          ? verdict.then(settled => decide(settled, peer))
+          : decide(verdict, peer)
       },
       refuseWrite: () =>
         insufficient(

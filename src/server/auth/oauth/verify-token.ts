@@ -6,9 +6,13 @@ import { type ClaimRules, readClaims, timeFailure, type TokenClaims } from './cl
 import type { KeySource } from './key-source.ts'
 import { readToken, type TokenType } from './token-form.ts'
 
-/** `unavailable`: nothing can be said about the token, the provider cannot be asked. */
+/**
+ * `unproven`: not signed by the provider. `unfit`: it is, and does not count here, or not any more.
+ * `unavailable`: nothing can be said, the provider cannot be asked.
+ */
 export type TokenRefusal =
-  { readonly kind: 'invalid'; readonly description: string } | { readonly kind: 'unavailable' }
+  | { readonly kind: 'unproven' | 'unfit'; readonly description: string }
+  | { readonly kind: 'unavailable' }
 
 export type Verdict = Result<TokenClaims, TokenRefusal>
 
@@ -60,30 +64,30 @@ export function createTokenVerifier(parts: {
 
   function inTime(claims: TokenClaims): Verdict {
     const failure = timeFailure(claims, clock.now(), limits.tokenClockToleranceMs)
-    return failure === null ? ok(claims) : invalid(failure)
+    return failure === null ? ok(claims) : unfit(failure)
   }
 
   async function prove(token: string, digest: string): Promise<Verdict> {
     const rules = parts.rules()
     const form = readToken(token, { ...limits, tokenType: rules.tokenType })
-    if (!form.ok) return invalid(form.failure)
+    if (!form.ok) return unproven(form.failure)
     const { alg, kid } = form.value
     const found = await keys.find(alg, kid)
     if (!found.ok) {
       if (found.failure === 'unavailable') return fail({ kind: 'unavailable' })
-      return invalid('the token is not signed with a key of the provider')
+      return unproven('the token is not signed with a key of the provider')
     }
     const { key, mark } = found.value
     try {
       await compactVerify(token, key, { algorithms: [alg] })
     } catch (error) {
       if (error instanceof errors.JOSEError || error instanceof TypeError) {
-        return invalid('the signature of the token is wrong')
+        return unproven('the signature of the token is wrong')
       }
       throw error
     }
     const claims = readClaims(form.value.claims, { ...rules, ...limits })
-    if (!claims.ok) return invalid(claims.failure)
+    if (!claims.ok) return unfit(claims.failure)
     const verdict = inTime(claims.value)
     if (verdict.ok) remember(digest, claims.value, mark)
     return verdict
@@ -98,6 +102,10 @@ export function createTokenVerifier(parts: {
   }
 }
 
-function invalid(description: string): Verdict {
-  return fail({ kind: 'invalid', description })
+function unproven(description: string): Verdict {
+  return fail({ kind: 'unproven', description })
+}
+
+function unfit(description: string): Verdict {
+  return fail({ kind: 'unfit', description })
 }

@@ -40,9 +40,9 @@ export class AppLink {
 
   /** The application as a source of pictures of itself, whichever is connected. */
   readonly pictures: AppCapture = {
-    offered: () => {
+    offered: (view = 'window') => {
       const application = this.#application
-      return offeredPictures(application?.isConnected === true ? application.pictures : null)
+      return offeredPictures(application?.isConnected === true ? application.pictures : null, view)
     },
     ask: async form =>
       this.#application?.capture(form) ?? fail(pictureFailure('host_disconnected')),

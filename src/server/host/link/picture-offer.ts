@@ -35,14 +35,17 @@ export function readPictureOffer(
   return { targets: pictureTargets.filter(target => said.includes(target)), denied }
 }
 
-/** Can a picture of its window be expected? `null`: no application is connected. */
-export function offeredPictures(offer: PictureOfferFacts | null): Result<null, Unavailable> {
+/** Can such a picture be expected? `null`: no application is connected. */
+export function offeredPictures(
+  offer: PictureOfferFacts | null,
+  target: PictureTarget,
+): Result<null, Unavailable> {
   if (offer === null) return fail(noApplication)
   if (offer.denied) return fail(deniedPictures)
-  if (offer.targets.includes('window')) return ok(null)
+  if (offer.targets.includes(target)) return ok(null)
   return fail({
     reason: 'not_offered',
-    message: 'the application takes no pictures of its window',
+    message: `the application takes no pictures of its ${target}`,
     hint: 'without a window it cannot; otherwise use an adapter that does',
   })
 }

@@ -1,0 +1,166 @@
+"""Pictures of this Blender: its window as it was drawn last, its 3D view drawn anew.
+
+Nothing of it is an undo step, a change of the file or a new datablock.
+"""
+
+import os
+import shutil
+import tempfile
+
+import bpy
+
+from . import png_file
+from .service_host_link import Busy, NoPicture, Picture
+
+MAX_TRIES = 6
+TITLE = "Blender"
+
+
+def targets():
+    """What this Blender can take pictures of."""
+    if bpy.app.background:
+        return ()
+    import gpu
+
+    # Before 3.0 there is no reading back what was drawn.
+    readable = hasattr(getattr(gpu, "state", None), "active_framebuffer_get")
+    return ("window", "viewport") if readable else ("window",)
+
+
+def take(target, max_width, max_bytes):
+    """A Picture; raises NoPicture, Busy, or what Blender raises. Main thread, with a window."""
+    _check_free()
+    take_one = _take_viewport if target == "viewport" else _take_window
+    picture = take_one(max_width, max_bytes)
+    if png_file.is_blank(picture.png):
+        raise NoPicture("blank", "nothing was drawn")
+    return picture
+
+
+def _check_free():
+    is_running = getattr(bpy.app, "is_job_running", None)  # from 3.3 on
+    if is_running is not None:
+        for job in ("RENDER", "RENDER_PREVIEW", "OBJECT_BAKE"):
+            if is_running(job):
+                raise Busy("Blender is at work: " + job.lower())
+
+
+# --- The window
+
+
+def _take_window(max_width, max_bytes):
+    window = _current_window()
+    folder = tempfile.mkdtemp(prefix="service-cli-picture-")  # of this user alone
+    try:
+        path = os.path.join(folder, "window.png")
+        _screenshot(window, path)
+        png = _read(path)
+        width, height = png_file.size(png)
+        if width > max_width or len(png) > max_bytes:
+            png = _scaled(path, min(width, max_width), max_bytes)
+        return Picture(png, TITLE, width, height)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _current_window():
+    """The one that was used last, as far as Blender tells; else the largest."""
+    used = bpy.context.window
+    if used is not None:
+        return used
+    windows = bpy.context.window_manager.windows
+    if len(windows) == 0:
+        raise NoPicture("no_window", "Blender has no window")
+    return max(windows, key=lambda window: window.width * window.height)
+
+
+def _screenshot(window, path):
+    if hasattr(bpy.context, "temp_override"):
+        with bpy.context.temp_override(window=window):
+            bpy.ops.screen.screenshot(filepath=path, check_existing=False)
+    else:  # before 3.2
+        context = dict(bpy.context.copy(), window=window, screen=window.screen)
+        bpy.ops.screen.screenshot(context, filepath=path, check_existing=False)
+
+
+def _scaled(path, width, max_bytes):
+    """By Blender's image buffers, which unlike its images belong to no file."""
+    import imbuf
+
+    whole = imbuf.load(path)
+    try:
+        for _ in range(MAX_TRIES):
+            part = whole.copy()
+            try:
+                part.resize(png_file.fitting(*whole.size, width), method="BILINEAR")
+                imbuf.write(part, filepath=path)
+            finally:
+                part.free()
+            png = _read(path)
+            if len(png) <= max_bytes:
+                return png
+            width = png_file.smaller(width, len(png), max_bytes)
+    finally:
+        whole.free()
+    raise RuntimeError("the picture of the window does not become small enough")
+
+
+def _read(path):
+    with open(path, "rb") as file:
+        return file.read()
+
+
+# --- The 3D view
+
+
+def _take_viewport(max_width, max_bytes):
+    window, space, region = _current_view()
+    width = max_width
+    for _ in range(MAX_TRIES):
+        size = png_file.fitting(region.width, region.height, width)
+        png = png_file.encode(*size, _drawn(window, space, region, size))
+        if len(png) <= max_bytes:
+            return Picture(png, TITLE, region.width, region.height)
+        width = png_file.smaller(size[0], len(png), max_bytes)
+    raise RuntimeError("the picture of the 3D view does not become small enough")
+
+
+def _current_view():
+    """The largest 3D view of the current window; of any other one when it has none."""
+    current = _current_window()
+    others = [each for each in bpy.context.window_manager.windows if each != current]
+    for window in [current] + others:
+        areas = [area for area in window.screen.areas if area.type == "VIEW_3D"]
+        if not areas:
+            continue
+        area = max(areas, key=lambda each: each.width * each.height)
+        region = next(each for each in area.regions if each.type == "WINDOW")
+        if region.width > 1 and region.height > 1:
+            return window, area.spaces.active, region
+    raise NoPicture("no_window", "there is no 3D view on the screen")
+
+
+def _drawn(window, space, region, size):
+    """Drawn beside the screen: nothing of the screen changes, and nothing covers it."""
+    import gpu
+
+    width, height = size
+    view = space.region_3d
+    buffer = gpu.types.GPUOffScreen(width, height)
+    try:
+        buffer.draw_view3d(
+            window.scene,
+            window.view_layer,
+            space,
+            region,
+            view.view_matrix,
+            view.window_matrix,
+            do_color_management=True,
+        )
+        with buffer.bind():
+            frame = gpu.state.active_framebuffer_get()
+            pixels = frame.read_color(0, 0, width, height, 4, 0, "UBYTE")
+    finally:
+        buffer.free()
+    pixels.dimensions = 4 * width * height
+    return bytes(pixels)

@@ -1,0 +1,71 @@
+import { fail, ok, type Result } from '../../../lib/result.ts'
+import type { Unavailable } from '../backend.ts'
+
+/** What is used of the package node-screenshots. Every call may throw, for any window. */
+export interface NativeLibrary {
+  readonly Window: { all(): NativeWindow[] }
+}
+
+export interface NativeWindow {
+  id(): number
+  pid(): number
+  title(): string
+  /** Greater is nearer to the eye. */
+  z(): number
+  width(): number
+  height(): number
+  isMinimized(): boolean
+  isFocused(): boolean
+  captureImage(): Promise<NativeImage>
+}
+
+export interface NativeImage {
+  readonly width: number
+  readonly height: number
+  /** Four bytes a pixel: red, green, blue, transparency. */
+  toRaw(): Promise<Uint8Array>
+}
+
+/** An optional dependency: it may be missing, or lack a library of the system. */
+export async function loadLibrary(
+  load: () => Promise<unknown>,
+): Promise<Result<NativeLibrary, Unavailable>> {
+  try {
+    const module = (await load()) as { default?: unknown } & Partial<NativeLibrary>
+    const library = (module.Window ? module : module.default) as Partial<NativeLibrary> | undefined
+    if (typeof library?.Window?.all !== 'function') return fail(unusable('it has another form'))
+    return ok(library as NativeLibrary)
+  } catch (error) {
+    return fail(isMissing(error) ? missing : unusable(whyUnusable(error)))
+  }
+}
+
+function isMissing(error: unknown): boolean {
+  if (!(error instanceof Error) || !('code' in error)) return false
+  // Of the package itself, not of a file for this system that it did not find.
+  return error.code === 'ERR_MODULE_NOT_FOUND' && error.message.includes("'node-screenshots'")
+}
+
+const missing: Unavailable = {
+  reason: 'not_installed',
+  message: 'the package node-screenshots is not installed',
+  hint: 'npm install node-screenshots, where service-cli is installed',
+}
+
+function unusable(why: string): Unavailable {
+  return {
+    reason: 'not_installed',
+    message: `the package node-screenshots cannot be loaded: ${why}`,
+    hint: 'install it again for this system and version of Node; on Linux it needs libxcb1 and libdbus-1-3',
+  }
+}
+
+/** The loader tries several files: the interesting reason is often not the outermost. */
+function whyUnusable(error: unknown): string {
+  let at: unknown = error
+  for (let depth = 0; depth < 10 && at instanceof Error; depth++, at = at.cause) {
+    const [library] = /\blib[\w.+-]+\.(?:so[.\d]*|dylib)(?=: cannot open)/.exec(at.message) ?? []
+    if (library !== undefined) return `${library} is missing`
+  }
+  return 'there is no build of it for this system'
+}

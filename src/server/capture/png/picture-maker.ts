@@ -1,0 +1,52 @@
+import { fail, type Result } from '../../../lib/result.ts'
+import type { Timer } from '../../../lib/timer.ts'
+import type { CaptureFailure, CaptureForm } from '../backend.ts'
+import { JobThread, scriptBeside } from '../thread/job-thread.ts'
+import type { WindowCaptureLimits } from '../window-limits.ts'
+import type { Picture } from './make-picture.ts'
+import { type PackedPicture, unpackPicture } from './packed-picture.ts'
+import type { PictureJob } from './picture-thread.ts'
+import type { RawPicture } from './pixels.ts'
+
+/** Makes PNG files of raw pictures, in a thread of its own. */
+export interface PictureMaker {
+  /** The bytes of `raw` are gone afterwards. Never rejects. */
+  make(raw: RawPicture, form: CaptureForm): Promise<Result<Picture, CaptureFailure>>
+  close(): Promise<void>
+}
+
+export function createPictureMaker(timer: Timer, limits: WindowCaptureLimits): PictureMaker {
+  const script = scriptBeside(import.meta.url, 'picture-thread')
+  const thread = new JobThread<PictureJob, Result<PackedPicture, CaptureFailure>>({
+    script,
+    idleMs: limits.encoderIdleMs,
+    timer,
+  })
+  return {
+    async make(raw, { maxWidth, maxBytes, signal }) {
+      const form = { maxWidth, maxBytes, maxRounds: limits.maxEncodeRounds }
+      // Of a view of something larger only what is seen is handed over.
+      const bytes = ownBytes(raw.bytes)
+      const job = { raw: { ...raw, bytes }, form }
+      try {
+        return unpackPicture(await thread.run(job, [bytes.buffer], signal))
+      } catch (error) {
+        return fail(thrown(error, signal))
+      }
+    },
+    close: () => thread.close(),
+  }
+}
+
+/** The skipped head of an answer is let go with it; memory that others share is copied. */
+function ownBytes(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
+  const { buffer, byteOffset, byteLength } = bytes
+  const isOwn = buffer instanceof ArrayBuffer && buffer.byteLength - byteLength <= 64
+  return isOwn ? new Uint8Array(buffer, byteOffset, byteLength) : new Uint8Array(bytes)
+}
+
+export function thrown(error: unknown, signal: AbortSignal): CaptureFailure {
+  if (signal.aborted) return { reason: 'timeout', message: 'the picture took too long' }
+  const message = error instanceof Error ? error.message : String(error)
+  return { reason: 'failed', message: `the picture could not be made: ${message}` }
+}

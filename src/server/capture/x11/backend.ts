@@ -1,0 +1,49 @@
+import { fail, ok, type Result } from '../../../lib/result.ts'
+import type { CaptureBackend, CaptureFailure } from '../backend.ts'
+import type { PictureMaker } from '../png/picture-maker.ts'
+import type { RawPicture } from '../png/pixels.ts'
+import { RequestRefused } from './connection.ts'
+import type { OpenDisplay } from './display.ts'
+import { probeDisplay } from './probe.ts'
+import { changed, shootShown, type ShownWindowOptions } from './shown-window.ts'
+import { describeImage } from './window-picture.ts'
+import type { X11Window } from './windows.ts'
+import { replies, requests } from './wire.ts'
+
+export interface X11Options extends ShownWindowOptions {
+  readonly pictures: PictureMaker
+}
+
+/** Speaks to the X server itself: nothing has to be installed. */
+export function createX11Backend(options: X11Options): CaptureBackend {
+  const { env, limits, pictures } = options
+  return {
+    name: 'x11',
+    probe: () => probeDisplay(env, limits),
+    async capture(target, form) {
+      const signal = AbortSignal.any([form.signal, AbortSignal.timeout(limits.displayTimeoutMs)])
+      const taken = await shootShown(options, target, signal, readImage)
+      if (!taken.ok) return taken
+      const { title, width, height } = taken.value.window
+      const picture = await pictures.make(taken.value.shot, form)
+      return picture.ok ? ok({ ...picture.value, window: { title, width, height } }) : picture
+    },
+    close: () => pictures.close(),
+  }
+}
+
+async function readImage(
+  { connection }: OpenDisplay,
+  { id, width, height }: X11Window,
+): Promise<Result<RawPicture, CaptureFailure>> {
+  try {
+    const reply = await connection.ask(requests.getImage(id, width, height))
+    const raw = describeImage(replies.image(reply), connection.setup, { width, height })
+    if (raw.ok) return raw
+    return fail({ reason: 'failed', message: `the picture cannot be read: ${raw.failure}` })
+  } catch (error) {
+    // It has become smaller, was closed or put away.
+    if (error instanceof RequestRefused) return fail(changed)
+    throw error
+  }
+}

@@ -1,0 +1,111 @@
+import { fail, ok, type Result } from '../../../lib/result.ts'
+import type { CaptureFailure, CaptureTarget } from '../backend.ts'
+import { chooseWindow, type InFamily } from '../window/choose-window.ts'
+import { familyOf, type ParentOf } from '../window/process-family.ts'
+import type { WindowCaptureLimits } from '../window-limits.ts'
+import { type Desktop, readDesktop } from './desktop.ts'
+import { type DisplayEnvironment, type OpenDisplay, openDisplay } from './display.ts'
+import { checkShown } from './hidden.ts'
+import { readWindow, readWindows, type X11Window } from './windows.ts'
+
+export interface ShownWindowOptions {
+  readonly env: DisplayEnvironment
+  readonly parentOf: ParentOf
+  readonly limits: WindowCaptureLimits
+}
+
+/** Takes a picture of a window that was chosen and checked. */
+export type Shoot<Shot> = (
+  display: OpenDisplay,
+  window: X11Window,
+) => Promise<Result<Shot, CaptureFailure>>
+
+export interface ShotOf<Shot> {
+  readonly window: X11Window
+  readonly shot: Shot
+}
+
+/**
+ * A picture of the application's window, and of nothing that belongs to another program: whether
+ * the window is to be seen is looked at before and after.
+ */
+export async function shootShown<Shot>(
+  options: ShownWindowOptions,
+  target: CaptureTarget,
+  signal: AbortSignal,
+  shoot: Shoot<Shot>,
+): Promise<Result<ShotOf<Shot>, CaptureFailure>> {
+  const { env, limits, parentOf } = options
+  const opened = await openDisplay(env, limits, signal)
+  if (!opened.ok) {
+    return fail(signal.aborted ? tooLong : { reason: 'no_display', message: opened.failure })
+  }
+  try {
+    const inFamily = familyOf(target.pid, parentOf, limits.maxProcessDepth)
+    return await shootOn({ display: opened.value, limits, inFamily }, target, shoot)
+  } catch (error) {
+    if (signal.aborted) return fail(tooLong)
+    const message = error instanceof Error ? error.message : String(error)
+    return fail({ reason: 'failed', message })
+  } finally {
+    opened.value.connection.close()
+  }
+}
+
+const tooLong: CaptureFailure = { reason: 'timeout', message: 'the display took too long' }
+
+export const changed: CaptureFailure = {
+  reason: 'failed',
+  message: 'the window changed while its picture was taken: read again',
+}
+
+interface Scene {
+  readonly display: OpenDisplay
+  readonly limits: WindowCaptureLimits
+  readonly inFamily: InFamily
+}
+
+async function shootOn<Shot>(
+  scene: Scene,
+  target: CaptureTarget,
+  shoot: Shoot<Shot>,
+): Promise<Result<ShotOf<Shot>, CaptureFailure>> {
+  const { display, limits, inFamily } = scene
+  const before = await look(scene)
+  if (!before.ok) return before
+  const windows = await readWindows(before.value, target, inFamily, limits)
+  const chosen = chooseWindow(windows, target, inFamily)
+  if (!chosen.ok) return chosen
+  const window = chosen.value
+  const shown = await checkShown(before.value, window, inFamily, limits)
+  if (!shown.ok) return shown
+  if (window.width * window.height > limits.maxWindowPixels) {
+    const size = `${window.width} x ${window.height}`
+    const message = `the window has ${size} pixels, more than ${limits.maxWindowPixels}`
+    return fail({ reason: 'failed', message })
+  }
+  const shot = await shoot(display, window)
+  if (!shot.ok) return shot
+  const still = await checkAgain(scene, window)
+  return still.ok ? ok({ window, shot: shot.value }) : still
+}
+
+/** Something may have come above it, or it was moved, while the picture was taken. */
+async function checkAgain(scene: Scene, window: X11Window): Promise<Result<null, CaptureFailure>> {
+  const after = await look(scene)
+  if (!after.ok) return after
+  const again = await readWindow(after.value, window, scene.limits.maxWindowDepth)
+  if (again === null || again.minimised) return fail(changed)
+  return checkShown(after.value, again, scene.inFamily, scene.limits)
+}
+
+async function look({ display, limits }: Scene): Promise<Result<Desktop, CaptureFailure>> {
+  const { connection, screenNumber } = display
+  const desktop = await readDesktop(connection, screenNumber, limits)
+  if (desktop.ok) return desktop
+  return fail(
+    desktop.failure === 'no_screen'
+      ? { reason: 'no_display', message: `the display has no screen ${screenNumber}` }
+      : { reason: 'failed', message: 'no window manager runs on the display' },
+  )
+}

@@ -1,0 +1,208 @@
+"""Pictures that fit, at the right moment, for those who may have them."""
+
+import os
+import struct
+import sys
+import tempfile
+import unittest
+import zlib
+from types import SimpleNamespace
+
+import bpy
+
+sys.path.insert(0, os.path.dirname(__file__))
+import harness
+
+harness.enable()
+from service_cli_link import pictures, png_file
+from service_cli_link.service_host_link import Busy, NoPicture
+
+RED, GREEN, BLUE, WHITE = b"\xff\0\0\x80", b"\0\xff\0\0", b"\0\0\xff\xff", b"\xff\xff\xff\0"
+
+
+def chunks(png):
+    found, at = {}, 8
+    while at < len(png):
+        length, kind = struct.unpack(">I4s", png[at : at + 8])
+        body = png[at + 4 : at + 8 + length]
+        assert struct.unpack(">I", png[at + 8 + length : at + 12 + length])[0] == zlib.crc32(body)
+        found[kind] = body[4:]
+        at += length + 12
+    return found
+
+
+def noise(width, height):
+    return os.urandom(4 * width * height)
+
+
+class Files(unittest.TestCase):
+    def test_begin_with_the_upper_row_and_know_no_transparency(self):
+        png = png_file.encode(2, 2, RED + GREEN + BLUE + WHITE)
+        found = chunks(png)
+        self.assertEqual(list(found), [b"IHDR", b"IDAT", b"IEND"])
+        self.assertEqual(struct.unpack(">IIBBBBB", found[b"IHDR"]), (2, 2, 8, 2, 0, 0, 0))
+        rows = b"\0" + BLUE[:3] + WHITE[:3] + b"\0" + RED[:3] + GREEN[:3]
+        self.assertEqual(zlib.decompress(found[b"IDAT"]), rows)
+        self.assertEqual(png_file.size(png), (2, 2))
+
+    def test_are_read_by_blender_as_they_were_meant(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "two.png")
+            with open(path, "wb") as file:
+                file.write(png_file.encode(3, 2, RED * 3 + BLUE * 3))
+            image = bpy.data.images.load(path)
+            self.assertEqual(tuple(image.size), (3, 2))
+            self.assertEqual(list(image.pixels[:4]), [1.0, 0.0, 0.0, 1.0])
+            self.assertEqual(list(image.pixels[-4:]), [0.0, 0.0, 1.0, 1.0])
+            bpy.data.images.remove(image)
+
+    def test_with_nothing_on_them_are_known(self):
+        blank = png_file.encode(640, 400, b"\x20\x20\x20\xff" * (640 * 400))
+        self.assertTrue(png_file.is_blank(blank))
+        lines = (b"\x20\x20\x20\xff" * 639 + WHITE) * 200 + noise(640, 2)
+        self.assertFalse(png_file.is_blank(png_file.encode(640, 202, lines)))
+        self.assertFalse(png_file.is_blank(png_file.encode(8, 8, BLUE * 64)))
+
+    def test_keep_their_proportions(self):
+        self.assertEqual(png_file.fitting(1600, 900, 1600), (1600, 900))
+        self.assertEqual(png_file.fitting(1600, 900, 320), (320, 180))
+        self.assertEqual(png_file.fitting(1601, 901, 800), (800, 450))
+        self.assertEqual(png_file.fitting(5000, 10, 1), (1, 1))
+
+    def test_become_smaller_with_each_try(self):
+        self.assertEqual(png_file.smaller(1000, 4000, 1000), 475)
+        self.assertEqual(png_file.smaller(1000, 1001, 1000), 900)
+        self.assertEqual(png_file.smaller(1, 1001, 1000), 1)
+
+
+class Scaling(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.path = os.path.join(self.folder.name, "whole.png")
+        with open(self.path, "wb") as file:
+            file.write(png_file.encode(400, 200, noise(400, 200)))
+
+    def tearDown(self):
+        self.folder.cleanup()
+
+    def test_meets_the_width_and_the_bytes(self):
+        before = set(bpy.data.user_map())
+        png = pictures._scaled(self.path, 100, 10 ** 6)
+        self.assertEqual(png_file.size(png), (100, 50))
+        small = pictures._scaled(self.path, 100, 5000)
+        self.assertLessEqual(len(small), 5000)
+        width, height = png_file.size(small)
+        self.assertTrue(10 < width < 100 and abs(width - 2 * height) <= 2, (width, height))
+        self.assertEqual(set(bpy.data.user_map()), before)
+
+    def test_gives_up_what_cannot_be_met(self):
+        with self.assertRaises(RuntimeError):
+            pictures._scaled(self.path, 400, 20)
+
+
+class Moments(unittest.TestCase):
+    """With a Blender in place of this one, which has no window."""
+
+    def setUp(self):
+        self.running = ()
+        self.window = SimpleNamespace(width=640, height=400, screen=SimpleNamespace(areas=[]))
+        self.windows = [self.window]
+        self.shot = png_file.encode(64, 40, noise(64, 40))
+        self.seen = []
+        app = SimpleNamespace(is_job_running=lambda job: job in self.running, background=False)
+        manager = SimpleNamespace(windows=self.windows)
+        context = SimpleNamespace(window=None, window_manager=manager)
+        pictures.bpy = SimpleNamespace(app=app, context=context)
+        self.real = pictures._screenshot
+        pictures._screenshot = self._screenshot
+
+    def tearDown(self):
+        pictures.bpy, pictures._screenshot = bpy, self.real
+
+    def _screenshot(self, window, path):
+        self.seen.append((window, path))
+        with open(path, "wb") as file:
+            file.write(self.shot)
+
+    def test_are_refused_while_blender_is_at_work(self):
+        for job in ("RENDER", "RENDER_PREVIEW", "OBJECT_BAKE"):
+            self.running = (job,)
+            for target in ("window", "viewport"):
+                with self.assertRaises(Busy):
+                    pictures.take(target, 100, 10 ** 6)
+        self.assertEqual(self.seen, [])
+
+    def test_leave_no_file_behind_also_when_they_fail(self):
+        picture = pictures.take("window", 100, 10 ** 6)
+        self.assertEqual(picture, (self.shot, "Blender", 64, 40))
+        self.shot = b"no picture"
+        with self.assertRaises(struct.error):
+            pictures.take("window", 100, 10 ** 6)
+        for _, path in self.seen:
+            self.assertFalse(os.path.exists(os.path.dirname(path)))
+        self.assertEqual(len(self.seen), 2)
+
+    def test_tell_the_size_of_the_window_of_a_picture_that_was_scaled(self):
+        picture = pictures.take("window", 32, 10 ** 6)
+        self.assertEqual(png_file.size(picture.png), (32, 20))
+        self.assertEqual(picture[1:], ("Blender", 64, 40))
+
+    def test_are_of_the_window_used_last_or_the_largest(self):
+        small = SimpleNamespace(width=100, height=100)
+        self.windows.insert(0, small)
+        pictures.take("window", 100, 10 ** 6)
+        pictures.bpy.context.window = small
+        pictures.take("window", 100, 10 ** 6)
+        self.assertEqual([window for window, _ in self.seen], [self.window, small])
+
+    def test_are_not_of_what_is_not_there(self):
+        with self.assertRaises(NoPicture) as caught:
+            pictures.take("viewport", 100, 10 ** 6)
+        self.assertEqual(caught.exception.code, "no_window")
+        self.windows.clear()
+        with self.assertRaises(NoPicture):
+            pictures.take("window", 100, 10 ** 6)
+
+    def test_are_not_of_nothing(self):
+        self.shot = png_file.encode(640, 400, BLUE * (640 * 400))
+        with self.assertRaises(NoPicture) as caught:
+            pictures.take("window", 1000, 10 ** 6)
+        self.assertEqual(caught.exception.code, "blank")
+
+
+class Offers(unittest.TestCase):
+    def of(self, link):
+        return [name for name, _ in link.said if name in ("provide_capture", "deny_capture")]
+
+    def test_are_not_made_without_a_window(self):
+        session = harness.session()
+        self.assertEqual(pictures.targets(), ())
+        self.assertEqual(self.of(session.link), [])
+        session.stop("test")
+
+    def test_are_made_with_one_and_denied_as_soon_as_the_switch_says_so(self):
+        from service_cli_link import link_session
+
+        app = SimpleNamespace(background=False, version_string="3.4.1")
+        window = SimpleNamespace(app=app, context=bpy.context, data=bpy.data)
+        real = link_session.pictures.targets
+        link_session.pictures.targets = lambda: ("window", "viewport")
+        session = harness.session()
+        link_session.bpy = window
+        try:
+            session._offer()
+            self.assertEqual(session.link.of("provide_capture")[0][1], ("window", "viewport"))
+            session.apply(session.settings._replace(picture=False))
+            self.assertEqual(self.of(session.link), ["provide_capture", "deny_capture"])
+            session.apply(session.settings._replace(picture=True))
+            self.assertEqual(self.of(session.link)[-1], "provide_capture")
+            session.rendering = True
+            with self.assertRaises(Busy):
+                session._picture("window", 100, 10 ** 6)
+            self.assertIsNone(session.pictured_at)
+        finally:
+            link_session.bpy, link_session.pictures.targets = bpy, real
+            session.stop("test")
+
+
+harness.main(__name__)

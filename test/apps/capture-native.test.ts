@@ -1,0 +1,3 @@
+import { describeWindowBackend } from './display/backend-suite.ts'
+
+describeWindowBackend('native')

@@ -1,0 +1,196 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { systemTimer } from '../../../src/lib/timer.ts'
+import type { Capture, CaptureBackend, CaptureTarget } from '../../../src/server/capture/backend.ts'
+import {
+  createWindowBackends,
+  type WindowBackends,
+} from '../../../src/server/capture/window-backends.ts'
+import { differingPixels } from './compare.ts'
+import { Desktop, needDisplayTools, eventually, type Program } from './desktop.ts'
+
+/** What every way to a window of a real X display does, held against another program's picture. */
+export function describeWindowBackend(name: 'x11' | 'native'): void {
+  describe(`the ${name} backend on a real display`, function () {
+    this.timeout(60_000)
+    let folder: string
+    let desktop: Desktop
+    let backends: WindowBackends
+    let backend: CaptureBackend
+    let program: Program
+    const displayBefore = process.env.DISPLAY
+
+    before(async function () {
+      needDisplayTools(this)
+      folder = await mkdtemp(join(tmpdir(), 'service-cli-capture-'))
+      desktop = await Desktop.start('1280x800x24')
+      // The package asks the environment of the process, whatever it is told.
+      process.env.DISPLAY = desktop.env.DISPLAY
+      backends = createWindowBackends({ env: desktop.env, timer: systemTimer })
+      backend = backends[name]
+    })
+    after(async () => {
+      if (displayBefore === undefined) delete process.env.DISPLAY
+      else process.env.DISPLAY = displayBefore
+      await backends?.close()
+      await desktop?.stop()
+      if (folder !== undefined) await rm(folder, { recursive: true, force: true })
+    })
+
+    const outcome = async (target: CaptureTarget, more: { maxWidth?: number } = {}) => {
+      const form = { maxWidth: 8192, maxBytes: 3_500_000, signal: AbortSignal.timeout(30_000) }
+      const captured = await backend.capture(target, { ...form, ...more })
+      return captured.ok ? captured.value : captured.failure.reason
+    }
+    const picture = async (pid: number, more = {}): Promise<Capture> => {
+      const made = await outcome({ pid, title: null }, more)
+      if (typeof made === 'string') throw new Error(made)
+      return made
+    }
+    const reason = async (pid: number): Promise<string> => {
+      const made = await outcome({ pid, title: null })
+      return typeof made === 'string' ? made : 'a picture'
+    }
+
+    /** Managers take their time to do what they are asked for. */
+    const becomes = (expected: string): Promise<void> =>
+      eventually(async () => (await reason(program.pid)) === expected, expected)
+
+    it('is not available without a window manager, and is as soon as one runs', async () => {
+      const before = await backend.probe({ pid: 1, title: null })
+      expect(before).to.have.nested.property('failure.reason', 'no_window_manager')
+      await desktop.withWindowManager()
+      const after = await backend.probe({ pid: 1, title: null })
+      expect(after).to.deep.equal({ ok: true, value: null })
+    })
+
+    it('gives every pixel of the window of a process as it is', async () => {
+      program = await desktop.program('first', '600x400+300+200')
+      const made = await picture(program.pid)
+      expect(made).to.deep.include({ width: 600, height: 400 })
+      expect(made.window).to.deep.equal({ title: 'first', width: 600, height: 400 })
+      expect(await differingPixels(desktop, made, program.id, folder)).to.equal(0)
+    })
+
+    it('finds it for a process that started the one with the window', async () => {
+      expect(await reason(process.pid)).to.equal('a picture')
+    })
+
+    it('finds nothing of a process without a window', async () => {
+      expect(await reason(2 ** 22 - 1)).to.equal('no_window')
+    })
+
+    it('scales it down to the width that is asked for', async () => {
+      const made = await picture(program.pid, { maxWidth: 150 })
+      expect(made).to.deep.include({ width: 150, height: 100 })
+      expect(made.window).to.include({ width: 600, height: 400 })
+    })
+
+    it('never takes a window that tells no process, also not by the one that has it', async () => {
+      const child = desktop.start('xlogo', '-title', 'silent', '-geometry', '80x80+5+5')
+      await desktop.windowOf('silent')
+      expect(await reason(child.pid ?? 0)).to.equal('no_window')
+      const byTitle = await outcome({ pid: null, title: 'SILENT' })
+      expect(byTitle).to.have.nested.property('window.title', 'silent')
+      await desktop.end(child)
+    })
+
+    it('never takes a window whose process is on another machine', async () => {
+      const other = await desktop.program('remote', '80x80+5+5')
+      await desktop.run(
+        'xprop',
+        '-id',
+        other.id,
+        '-f',
+        'WM_CLIENT_MACHINE',
+        '8s',
+        '-set',
+        'WM_CLIENT_MACHINE',
+        'farm-7',
+      )
+      expect(await reason(other.pid)).to.equal('no_window')
+      await desktop.end(other.child)
+    })
+
+    it('refuses a covered window, and gives it again once it is free', async () => {
+      const other = await desktop.program('above', '100x100+400+300')
+      await becomes('covered')
+      await desktop.run('xdotool', 'windowmove', '--sync', other.id, '1000', '20')
+      await becomes('a picture')
+      await desktop.end(other.child)
+    })
+
+    it('refuses a window under something that no window manager lists', async () => {
+      const place = ['-geometry', '43x47+500+400']
+      const menu = desktop.start('xlogo', ...place, '-xrm', '*overrideRedirect: true')
+      // It has no name: its size tells it.
+      const id = await desktop.windowOfSize('43x47')
+      await becomes('covered')
+      // The application's own menus belong into its picture.
+      await desktop.tellProcess(id, program.pid)
+      const made = await picture(program.pid)
+      expect(await differingPixels(desktop, made, program.id, folder)).to.equal(0)
+      await desktop.end(menu)
+    })
+
+    it('takes the highest of the windows of a process, and the active one before it', async () => {
+      const second = await desktop.program('second', '200x150+20+20')
+      await desktop.tellProcess(second.id, program.pid)
+      const titleNow = async (): Promise<string> => (await picture(program.pid)).window.title
+      for (const [id, title] of [
+        [program.id, 'first'],
+        [second.id, 'second'],
+      ] as const) {
+        await desktop.run('xdotool', 'windowactivate', '--sync', id)
+        await eventually(async () => (await titleNow()) === title, title)
+      }
+      await desktop.end(second.child)
+      await eventually(async () => (await titleNow()) === 'first', 'the first again')
+    })
+
+    it('refuses a window that is partly outside the screen', async () => {
+      await desktop.run('xdotool', 'windowmove', '--sync', program.id, '900', '200')
+      await becomes('failed')
+      await desktop.run('xdotool', 'windowmove', '--sync', program.id, '300', '200')
+      await becomes('a picture')
+    })
+
+    it('says when the window is minimised', async () => {
+      await desktop.run('xdotool', 'windowminimize', '--sync', program.id)
+      // The manager says so before it has put the window away, or afterwards.
+      await becomes('minimised')
+      await desktop.run('xdotool', 'windowactivate', '--sync', program.id)
+      await becomes('a picture')
+    })
+
+    it('gives covered and off-screen windows whole where a compositor runs', async () => {
+      const free = await picture(program.pid)
+      const compositor = desktop.startCompositor()
+      const other = await desktop.program('above', '100x100+400+300')
+      await becomes('a picture')
+      const covered = await picture(program.pid)
+      expect(covered.png.equals(free.png)).to.equal(true)
+      expect(await differingPixels(desktop, covered, program.id, folder)).to.equal(0)
+      await desktop.run('xdotool', 'windowmove', '--sync', program.id, '1000', '600')
+      // ImageMagick takes only what is inside the screen: the earlier picture is the measure.
+      expect((await picture(program.pid)).png.equals(free.png)).to.equal(true)
+      await desktop.end(other.child)
+      await desktop.end(compositor)
+      await desktop.run('xdotool', 'windowmove', '--sync', program.id, '300', '200')
+    })
+
+    it('says that a closed window is gone', async () => {
+      await desktop.end(program.child)
+      await becomes('no_window')
+    })
+
+    it('is not available once the display is gone', async () => {
+      await desktop.stop()
+      const probed = await backend.probe({ pid: 1, title: null })
+      expect(probed).to.have.nested.property('failure.reason', 'no_display')
+      expect(await reason(1)).to.equal('no_display')
+    })
+  })
+}

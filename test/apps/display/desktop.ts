@@ -1,0 +1,142 @@
+import { type ChildProcess, execFile, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import type { Readable } from 'node:stream'
+import { promisify } from 'node:util'
+import { until } from '../../e2e/until.ts'
+import { skipBecause } from '../../helpers/skip.ts'
+
+const run = promisify(execFile)
+
+/** What the tests of pictures need; Debian packages in brackets. */
+const tools: Readonly<Record<string, string>> = {
+  Xvfb: 'xvfb',
+  openbox: 'openbox',
+  xcompmgr: 'xcompmgr',
+  xdotool: 'xdotool',
+  xprop: 'x11-utils',
+  xlogo: 'x11-apps',
+  import: 'imagemagick',
+  compare: 'imagemagick',
+}
+
+export function needDisplayTools(context: Mocha.Context): void {
+  for (const [tool, debian] of Object.entries(tools)) {
+    if (spawnSync('sh', ['-c', `command -v ${tool}`]).status !== 0) {
+      skipBecause(context, `${tool} is not installed (Debian: apt-get install ${debian})`)
+    }
+  }
+}
+
+/** An X display of its own, with what is started on it. */
+export class Desktop {
+  readonly env: Record<string, string>
+  readonly #started: ChildProcess[]
+
+  private constructor(server: ChildProcess, number: string) {
+    this.#started = [server]
+    const { PATH = '' } = process.env
+    // Nothing a person has set up may change what is tested.
+    this.env = { PATH, HOME: '/nowhere', DISPLAY: `:${number}` }
+  }
+
+  /** `size` as in 1280x800x24: width, height and bits a pixel. */
+  static async start(size: string): Promise<Desktop> {
+    // Without -noreset it starts anew, and sends all away, whenever nobody is there for a moment.
+    const args = ['-displayfd', '3', '-screen', '0', size, '-nolisten', 'tcp', '-noreset']
+    const server = spawn('Xvfb', args, { stdio: ['ignore', 'ignore', 'ignore', 'pipe'] })
+    const [number] = (await once(server.stdio[3] as Readable, 'data')) as [Buffer]
+    return new Desktop(server, String(number).trim())
+  }
+
+  start(command: string, ...args: string[]): ChildProcess {
+    const child = spawn(command, args, { env: this.env, stdio: 'ignore' })
+    this.#started.push(child)
+    return child
+  }
+
+  async run(command: string, ...args: string[]): Promise<string> {
+    const { stdout } = await run(command, args, { env: this.env, timeout: 30_000 })
+    return stdout
+  }
+
+  async withWindowManager(): Promise<void> {
+    this.start('openbox')
+    await eventually(async () => {
+      const said = await this.run('xprop', '-root', '_NET_SUPPORTING_WM_CHECK')
+      return said.includes('window id')
+    }, 'a window manager')
+  }
+
+  /** Nothing but the selection tells that it runs, so a picture is asked until it is there. */
+  startCompositor(): ChildProcess {
+    return this.start('xcompmgr')
+  }
+
+  /** The id of the window of a program that was just started, once it is on the screen. */
+  async windowOf(title: string): Promise<string> {
+    let id = ''
+    await eventually(async () => {
+      const found = await this.run('xdotool', 'search', '--onlyvisible', '--name', `^${title}$`)
+      id = found.trim().split('\n').at(-1) ?? ''
+      // Without an id it would wait for a person to click on one.
+      if (id === '') return false
+      return (await this.run('xprop', '-id', id, 'WM_STATE')).includes('Normal')
+    }, `the window ${title}`)
+    return id
+  }
+
+  async windowOfSize(size: string): Promise<string> {
+    let id = ''
+    await eventually(async () => {
+      const lines = (await this.run('xwininfo', '-root', '-children')).split('\n')
+      id =
+        lines
+          .find(line => line.includes(` ${size}+`))
+          ?.trim()
+          .split(' ')[0] ?? ''
+      return id !== '' && (await this.run('xwininfo', '-id', id)).includes('IsViewable')
+    }, `a window of ${size}`)
+    return id
+  }
+
+  /** Programs of the X project do not tell their process; others do. */
+  async tellProcess(id: string, pid: number | undefined): Promise<void> {
+    await this.run('xprop', '-id', id, '-f', '_NET_WM_PID', '32c', '-set', '_NET_WM_PID', `${pid}`)
+  }
+
+  /** A program with one window, which tells its process. */
+  async program(name: string, geometry: string, ...more: string[]): Promise<Program> {
+    const child = this.start('xlogo', '-title', name, '-geometry', geometry, ...more)
+    const id = await this.windowOf(name)
+    await this.tellProcess(id, child.pid)
+    return { child, pid: child.pid ?? 0, id }
+  }
+
+  /** In the order in which they were started, the display last. */
+  async stop(): Promise<void> {
+    for (const child of this.#started.splice(0).reverse()) await end(child)
+  }
+
+  async end(child: ChildProcess): Promise<void> {
+    this.#started.splice(this.#started.indexOf(child), 1)
+    await end(child)
+  }
+}
+
+export interface Program {
+  readonly child: ChildProcess
+  readonly pid: number
+  readonly id: string
+}
+
+async function end(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined) return
+  const exited = once(child, 'exit')
+  child.kill()
+  await exited
+}
+
+/** Until it holds; what asks a program that is only starting may fail. */
+export function eventually(holds: () => Promise<boolean>, what: string): Promise<void> {
+  return until(() => holds().catch(() => false), what, 20_000)
+}
