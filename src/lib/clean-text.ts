@@ -20,3 +20,12 @@ export function cleanText(text: string, most = 500): string {
     .toWellFormed()
     .replace(/\ufffd$/, '')}…`
 }
+
+/** Text of another machine with its lines and tabs, safe on a terminal. */
+export function cleanLines(text: string): string {
+  return text
+    .toWellFormed()
+    .replace(/\r\n/g, '\n')
+    .replace(escapes, '')
+    .replace(hidden, found => found.replace(/[^\n\t]+/g, ''))
+}

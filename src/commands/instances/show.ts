@@ -1,6 +1,5 @@
-import { createLineSink } from '../../lib/cli/line-sink.ts'
+import { aborted, openLiveLines } from '../../lib/cli/live-lines.ts'
 import { createOutput, type Output, warningsTo } from '../../lib/cli/output.ts'
-import { watchStopSignals } from '../../lib/cli/stop-signals.ts'
 import { writeStdout } from '../../lib/cli/write-stdout.ts'
 import { selectRegistryDir } from '../../lib/registry-path.ts'
 import { usage } from '../address-flags.ts'
@@ -10,11 +9,6 @@ import type { InstancesSettings } from './settings.ts'
 type Local = typeof import('../../server/gateway/local-instances.ts')
 type LocalInstances = import('../../server/gateway/local-instances.ts').LocalInstances
 type LocalQuery = import('../../server/gateway/local-instances.ts').LocalQuery
-
-/** Changes that come together are written together. */
-const flushMs = 20
-/** Lines that wait for a slow reader at the end get this long to leave. */
-const flushLimitMs = 500
 
 /** Shows what runs; with `watch`, what changes until a signal, or until nobody reads any more. */
 export async function showInstances(settings: InstancesSettings): Promise<void> {
@@ -66,35 +60,14 @@ async function printChanges(
   query: LocalQuery,
   json: boolean,
 ): Promise<void> {
-  const signals = watchStopSignals()
-  const unread = Promise.withResolvers<void>()
-  const lines = createLineSink({
-    // A reader that has gone is the end, not a failure.
-    write: (chunk, done) =>
-      process.stdout.write(chunk, error => {
-        if (error) unread.resolve()
-        done(error)
-      }),
-    notice: dropped => (json ? '' : `(${dropped} changes left out)\n`),
-    flushMs,
-  })
-  const ignore = (): void => {}
-  process.stdout.on('error', ignore)
+  const lines = openLiveLines(dropped => (json ? '' : `(${dropped} changes left out)\n`))
   const stop = instances.watch(query, (event, row) => {
     const line = json
       ? JSON.stringify({ event, instance: row })
       : changeLine(event, row, new Date())
     lines.write(`${line}\n`)
   })
-  // Nothing else keeps the process alive.
-  const alive = setInterval(ignore, 60_000)
-  try {
-    await Promise.race([signals.received, unread.promise])
-    stop()
-    await lines.flush(flushLimitMs)
-  } finally {
-    clearInterval(alive)
-    process.stdout.off('error', ignore)
-    signals.dispose()
-  }
+  await aborted(lines.over)
+  stop()
+  await lines.close()
 }

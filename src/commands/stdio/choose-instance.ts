@@ -8,15 +8,19 @@ const startHint = 'start one with: service-cli serve'
 
 /**
  * The live instance that a word of the user names. Throws `usage_invalid` when it names several or
- * can name none, `network_failed` when nothing of that name runs.
+ * can name none, `network_failed` when nothing of that name runs. `naming`: how one of several is named.
  */
-export function chooseInstance(instances: readonly Instance[], word: string | undefined): Instance {
+export function chooseInstance(
+  instances: readonly Instance[],
+  word: string | undefined,
+  naming?: string,
+): Instance {
   const selected = selectInstance(instances, word)
   switch (selected.kind) {
     case 'one':
       return selected.instance
     case 'several':
-      throw several(selected.instances, word)
+      throw several(selected.instances, word, naming)
     case 'too_short':
       throw usage(`${word} is too short for an instance: at least 4 characters of its id`)
     case 'none':
@@ -29,11 +33,15 @@ export function chooseInstance(instances: readonly Instance[], word: string | un
   }
 }
 
-export function several(instances: readonly Instance[], word: string | undefined): ServiceError {
+export function several(
+  instances: readonly Instance[],
+  word: string | undefined,
+  naming = 'service-cli connect ID',
+): ServiceError {
   const which = word === undefined ? '' : ` as "${word}"`
   return usage(
     `${instances.length} instances are running${which}:\n${table(instances)}`,
-    'name one by the beginning of its id: service-cli connect ID',
+    `name one by the beginning of its id: ${naming}`,
   )
 }
 

@@ -1,37 +1,16 @@
-import { hostname } from 'node:os'
-import { isLoopback, withoutBrackets } from '../../lib/address.ts'
 import type { LogLevel } from '../../lib/cli/log-level.ts'
-import type { ServiceError } from '../../lib/errors.ts'
-import type { Instance } from '../../lib/instances/instance.ts'
-import { liveInstances } from '../../lib/instances/live-instances.ts'
-import { namesId } from '../../lib/instances/select-instance.ts'
 import { type Logger, silentLogger } from '../../lib/logger.ts'
-import { selectRegistryDir } from '../../lib/registry-path.ts'
-import { ok } from '../../lib/result.ts'
-import { Secret } from '../../lib/secret.ts'
 import type { BridgeLimits } from '../../lib/stdio-bridge/limits.ts'
-import { type Locate, shownUrl } from '../../lib/stdio-bridge/target.ts'
-import { usage } from '../address-flags.ts'
-import { findApiKey } from '../auth-settings.ts'
-import { checkPath } from '../server-settings.ts'
+import { type Endpoint, type EndpointFlags, findEndpoint } from '../find-endpoint.ts'
 import { readBridgeLimits } from './bridge-limits.ts'
-import { chooseInstance } from './choose-instance.ts'
-import { locateInstance } from './locate-instance.ts'
 import { openStdio } from './open-stdio.ts'
 
 /** The flags of `connect` as the parser returns them. */
-export interface ConnectFlags {
-  'api-key-file'?: string | undefined
-  'allow-http': boolean
-  'registry-dir'?: string | undefined
+export interface ConnectFlags extends EndpointFlags {
   limit?: string[] | undefined
 }
 
-export interface ConnectSettings {
-  readonly locate: Locate
-  /** For the log: what was found. */
-  readonly found: object
-  readonly key: Secret | null
+export interface ConnectSettings extends Endpoint {
   readonly limits: BridgeLimits
 }
 
@@ -46,32 +25,8 @@ export async function readConnectSettings(
   log: Logger = silentLogger,
 ): Promise<ConnectSettings> {
   const limits = readBridgeLimits(flags.limit ?? [])
-  const text = await findApiKey(flags['api-key-file'], env)
-  const key = text === null ? null : new Secret(text)
-  if (word !== undefined && /^https?:/i.test(word)) {
-    const url = endpointUrl(word)
-    if (key !== null && !flags['allow-http'] && isExposed(url)) throw exposed(url)
-    return {
-      locate: async () => ok({ url, name: null }),
-      found: { url: shownUrl(url) },
-      key,
-      limits,
-    }
-  }
-  if (word === '') throw usage('the name of the instance is empty', 'a variable may be unset')
-  const registryDir = selectRegistryDir(checkPath('registry-dir', flags['registry-dir']), env)
-  const mayHaveKey = ({ hostname: host, url }: Instance): boolean =>
-    key === null || flags['allow-http'] || host === hostname() || !isExposed(url)
-  const find = (also: (instance: Instance) => boolean) =>
-    liveInstances({ registryDir, log, nowMs: Date.now(), also })
-  const first = chooseInstance(await find(instance => namesId(instance, word)), word)
-  const { url, id, dccType, displayName } = first
-  if (!mayHaveKey(first)) throw exposed(new URL(url))
-  const live = () => find(other => other.hostname === first.hostname && mayHaveKey(other))
   return {
-    locate: locateInstance({ first, word, live, now: Date.now }),
-    found: { url, instance: id, dcc_type: dccType, name: displayName },
-    key,
+    ...(await findEndpoint(word, flags, env, { log, naming: 'service-cli connect ID' })),
     limits,
   }
 }
@@ -91,26 +46,4 @@ export async function runConnect(
     await stdio.close()
   }
   stdio.leave()
-}
-
-function endpointUrl(word: string): URL {
-  const url = URL.canParse(word) ? new URL(word) : null
-  if (url === null) throw usage(`${word} is no address`, 'as in http://127.0.0.1:8765/mcp')
-  if (url.username + url.password + url.hash !== '') {
-    throw usage('the address must not hold a user name, a password or a #', 'keys: --api-key-file')
-  }
-  return url
-}
-
-/** Does a key for it cross a network in plain http? Whoever is between reads it. */
-function isExposed(address: string | URL): boolean {
-  const { protocol, hostname } = new URL(address)
-  return protocol === 'http:' && !isLoopback(withoutBrackets(hostname))
-}
-
-function exposed(url: URL): ServiceError {
-  return usage(
-    `the API key would go unencrypted to ${url.host}`,
-    'use https, leave the key out (unset SERVICE_MCP_API_KEY), or pass --allow-http if this is meant',
-  )
 }

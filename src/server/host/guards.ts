@@ -65,10 +65,13 @@ export function checkToken(authorization: string | undefined, token: Secret): Re
   return refusal('token_wrong', 'auth_refused', detail, hint, headers)
 }
 
-export function checkMethod(method: string | undefined): Refusal | null {
-  if (method === 'POST') return null
-  const detail = 'the host link takes POST only'
-  return refusal('method', 'method_not_allowed', detail, undefined, { Allow: 'POST' })
+export function checkMethod(
+  method: string | undefined,
+  allowed: 'POST' | 'DELETE' = 'POST',
+): Refusal | null {
+  if (method === allowed) return null
+  const detail = `the host link takes ${allowed} only at this address`
+  return refusal('method', 'method_not_allowed', detail, undefined, { Allow: allowed })
 }
 
 /** `/host` itself is the live link, and nothing else. */

@@ -19,5 +19,5 @@ export interface HostSink {
   /** The buffer is listed and read no more. */
   closeSessionEventBuffer(buffer: SessionEventBuffer): void
   /** Null when artefacts are switched off. */
-  readonly artefacts: Pick<ArtefactStore, 'put'> | null
+  readonly artefacts: Pick<ArtefactStore, 'put' | 'remove'> | null
 }

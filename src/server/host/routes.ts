@@ -23,6 +23,7 @@ import type { HostSink } from './host-sink.ts'
 import { parseAuditPost, parseEventsPost } from './messages.ts'
 import { accepted, answerJson, invalidMember, readJson, readText } from './json-exchange.ts'
 import { parseSessionId } from './session-id.ts'
+import { removeArtefact } from './remove-artefact.ts'
 import { receiveArtefact } from './upload.ts'
 
 export interface HostRoutesDeps {
@@ -54,9 +55,10 @@ interface Route {
 }
 
 const eventsPrefix = '/host/v1/events/'
+const artefactsPrefix = '/host/v1/artefacts/'
 
 /**
- * The plain form of the host link (docs/host-link.md): POST requests below `/host/`. The returned
+ * The plain form of the host link (docs/host-link.md): requests below `/host/`. The returned
  * function answers every request itself, whatever happens, and never rejects. `path` is the path
  * of the request's address as the client wrote it, without the query.
  */
@@ -127,8 +129,10 @@ export function createHostRoutes(deps: HostRoutesDeps): HostRoutes {
         return refuse(res, stranger, limits)
       }
       if (path === '/host') return refuse(res, notUpgraded(), limits)
-      const wrongMethod = checkMethod(req.method)
+      const digest = path.startsWith(artefactsPrefix) ? path.slice(artefactsPrefix.length) : null
+      const wrongMethod = checkMethod(req.method, digest === null ? 'POST' : 'DELETE')
       if (wrongMethod !== null) return refuse(res, wrongMethod, limits)
+      if (digest !== null) return await removeArtefact(res, digest, sink.artefacts)
       const route = find(path)
       const wrongType = route.checkMediaType(req.headers['content-type'])
       if (wrongType !== null) return refuse(res, wrongType, limits)

@@ -4,7 +4,7 @@ import { ServiceError } from '../../lib/errors.ts'
 import { PutOptionInvalid } from '../artefacts/put-options.ts'
 import { bodyStream } from '../http/body.ts'
 import type { Limits } from '../options.ts'
-import type { HostSink } from './host-sink.ts'
+import type { ArtefactStore } from '../artefacts/store.ts'
 import { accepted, answerJson, invalidMember } from './json-exchange.ts'
 import { inWireName, parseUploadOptions } from './upload-options.ts'
 
@@ -12,15 +12,11 @@ import { inWireName, parseUploadOptions } from './upload-options.ts'
 export async function receiveArtefact(
   req: IncomingMessage,
   res: ServerResponse,
-  store: HostSink['artefacts'],
+  store: Pick<ArtefactStore, 'put'> | null,
   limits: Limits,
   clock: Clock,
 ): Promise<void> {
-  if (store === null) {
-    throw new ServiceError('resource_not_enabled', 'artefacts are switched off', {
-      hint: 'start the server without --no-artefacts',
-    })
-  }
+  if (store === null) throw artefactsOff()
   const url = req.url ?? ''
   const query = url.includes('?') ? url.slice(url.indexOf('?') + 1) : ''
   const options = accepted(
@@ -37,4 +33,10 @@ export async function receiveArtefact(
   })
   const sha256 = ref.digest.replace(/^sha256:/, '')
   answerJson(res, 201, { uri: ref.uri, sha256, existed })
+}
+
+export function artefactsOff(): ServiceError {
+  return new ServiceError('resource_not_enabled', 'artefacts are switched off', {
+    hint: 'start the server without --no-artefacts',
+  })
 }

@@ -1,4 +1,4 @@
-import { diffJson } from './json-diff.ts'
+import { diffJson } from '../../lib/json-diff.ts'
 import type { SceneRevision } from './scene-state.ts'
 
 /**

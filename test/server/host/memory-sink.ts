@@ -86,4 +86,8 @@ export class MemoryArtefacts {
     }
     return { ref, existed }
   }
+
+  async remove(hex: string): Promise<boolean> {
+    return this.stored.delete(hex)
+  }
 }

@@ -203,3 +203,47 @@ describe('POST /host/v1/artefacts', () => {
     connection.socket.destroy()
   })
 })
+
+describe('DELETE /host/v1/artefacts/<hex>', () => {
+  let host: Harness
+  beforeEach(async () => (host = await Harness.start()))
+  afterEach(() => host.stop())
+
+  const bytes = Buffer.from('to be removed')
+  const hex = createHash('sha256').update(bytes).digest('hex')
+  const remove = (name: string, headers = bearer) =>
+    host.send('DELETE', `/host/v1/artefacts/${name}`, headers)
+
+  it('removes what is stored, once', async () => {
+    await host.post('/host/v1/artefacts', bytes, png)
+    const removed = await remove(hex)
+    expect([removed.status, removed.text]).to.deep.equal([
+      200,
+      JSON.stringify({ ok: true, uri: `artefact://sha256/${hex}` }),
+    ])
+    expect(host.sink.memory.stored.size).to.equal(0)
+    const again = await remove(hex)
+    expect([again.status, again.body.code]).to.deep.equal([404, 'resource-not-found'])
+  })
+
+  it('removes nothing without the host token', async () => {
+    await host.post('/host/v1/artefacts', bytes, png)
+    const refused = await remove(hex, { Authorization: 'Bearer wrong' })
+    expect(refused.status).to.equal(401)
+    expect(host.sink.memory.stored.size).to.equal(1)
+  })
+
+  for (const name of ['', hex.toUpperCase(), hex.slice(1), `${hex}/..`, '../scene']) {
+    it(`refuses "${name.slice(0, 12)}", which is no name`, async () => {
+      expect((await remove(name)).status).to.be.oneOf([400, 404])
+    })
+  }
+
+  it('answers 405 with Allow to other methods, and 404 where artefacts are switched off', async () => {
+    const answer = await host.send('GET', `/host/v1/artefacts/${hex}`, bearer)
+    expect([answer.status, answer.headers.allow]).to.deep.equal([405, 'DELETE'])
+    host.sink.artefacts = null
+    const off = await remove(hex)
+    expect([off.status, off.body.code]).to.deep.equal([404, 'resource-not-enabled'])
+  })
+})

@@ -1,7 +1,7 @@
 import { ServiceError } from '../../../lib/errors.ts'
 import { PutOptionInvalid } from '../../artefacts/put-options.ts'
 import type { Limits } from '../../options.ts'
-import type { HostSink } from '../host-sink.ts'
+import type { ArtefactStore } from '../../artefacts/store.ts'
 import { inWireName } from '../upload-options.ts'
 import type { Incoming } from './message-parsers.ts'
 import { LinkRefusal } from './refusal.ts'
@@ -10,7 +10,7 @@ import { Upload } from './upload.ts'
 type ArtefactPut = Extract<Incoming, { type: 'artefact.put' }>
 
 export interface ArtefactIntakeParts {
-  readonly store: HostSink['artefacts']
+  readonly store: Pick<ArtefactStore, 'put'> | null
   readonly limits: Pick<Limits, 'maxArtefactBytes' | 'maxUploads' | 'bodyTimeoutMs'>
   pause(): void
   resume(): void

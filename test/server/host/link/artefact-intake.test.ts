@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { ServiceError } from '../../../../src/lib/errors.ts'
 import { PutOptionInvalid } from '../../../../src/server/artefacts/put-options.ts'
-import type { HostSink } from '../../../../src/server/host/host-sink.ts'
+import type { ArtefactStore } from '../../../../src/server/artefacts/store.ts'
 import { ArtefactIntake } from '../../../../src/server/host/link/artefact-intake.ts'
 import { LinkRefusal } from '../../../../src/server/host/link/refusal.ts'
 import { sha256 } from '../../artefacts/support.ts'
@@ -11,12 +11,14 @@ const bytes = Buffer.from('abcd')
 const hex = sha256(bytes)
 const stored = { uri: `artefact://sha256/${hex}`, sha256: hex, existed: false }
 
+type Store = Pick<ArtefactStore, 'put'> | null
+
 describe('ArtefactIntake', () => {
   let store: MemoryArtefacts
   beforeEach(() => (store = new MemoryArtefacts()))
 
   function create(
-    artefacts: HostSink['artefacts'] = store,
+    artefacts: Store = store,
     limits: { maxArtefactBytes?: number; maxUploads?: number; bodyTimeoutMs?: number } = {},
   ): ArtefactIntake {
     return new ArtefactIntake({
@@ -131,8 +133,8 @@ describe('ArtefactIntake', () => {
     expect(intake.feed(bytes)).to.contain('without an artefact.put')
   })
 
-  const failing = (error: unknown): HostSink['artefacts'] => ({ put: () => Promise.reject(error) })
-  const refusals: [store: () => HostSink['artefacts'], size: number, answer: string][] = [
+  const failing = (error: unknown): Store => ({ put: () => Promise.reject(error) })
+  const refusals: [store: () => Store, size: number, answer: string][] = [
     [() => null, 4, 'unsupported: artefacts are switched off on this server'],
     [() => store, 9, 'limit: the artefact has 9 bytes, at most 8 bytes are taken'],
     [
@@ -177,7 +179,7 @@ describe('ArtefactIntake', () => {
 
   it('holds the application up until every artefact has room again', async () => {
     const reads = new Map<string, () => Promise<unknown>>()
-    const byHand: HostSink['artefacts'] = {
+    const byHand: Store = {
       put: (source, { mime = '' } = {}) => {
         const pieces = (source as AsyncIterable<Uint8Array>)[Symbol.asyncIterator]()
         reads.set(mime, () => pieces.next())
@@ -219,7 +221,7 @@ describe('ArtefactIntake', () => {
 
   it('has no more artefacts stored at once than uploads may run', async () => {
     const gate = Promise.withResolvers<void>()
-    const slow: HostSink['artefacts'] = {
+    const slow: Store = {
       put: async (source, options) => {
         await gate.promise
         return store.put(source as AsyncIterable<Uint8Array>, options)

@@ -1,5 +1,5 @@
-import { isJsonObject } from '../../lib/json.ts'
-import { escapePointer } from '../../lib/json-pointer.ts'
+import { isJsonObject } from './json.ts'
+import { escapePointer } from './json-pointer.ts'
 
 /** One step from one JSON value to another; steps are applied in their order. */
 export type JsonChange =

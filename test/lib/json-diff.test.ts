@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { type JsonChange, diffJson } from '../../../src/server/resources/json-diff.ts'
+import { type JsonChange, diffJson } from '../../src/lib/json-diff.ts'
 
 /** Applies changes one after the other, as a reader of the delta would. */
 function apply(before: unknown, changes: readonly JsonChange[]): unknown {

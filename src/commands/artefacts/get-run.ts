@@ -1,0 +1,215 @@
+import { createHash } from 'node:crypto'
+import { rm, stat } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
+import { extensionOf, numberedName, safeFileName } from '../../lib/cli/file-name.ts'
+import { digestOfFile, openPartFile, type PartFile, placePart } from '../../lib/cli/part-file.ts'
+import { createProgress, mayShowProgress, type Progress } from '../../lib/cli/progress.ts'
+import { sizeText } from '../../lib/cli/size-text.ts'
+import { watchStopSignals } from '../../lib/cli/stop-signals.ts'
+import { writeStdout } from '../../lib/cli/write-stdout.ts'
+import { monotonicClock } from '../../lib/clock.ts'
+import { ServiceError } from '../../lib/errors.ts'
+import { type Download, openDownload } from '../../lib/mcp-client/artefact-download.ts'
+import { parseArtefactWord, resolveArtefact } from '../../lib/mcp-client/artefact-name.ts'
+import type { McpSession } from '../../lib/mcp-client/session.ts'
+import { usage } from '../address-flags.ts'
+import { type Client, type ClientFlags, withClient } from '../resources/client.ts'
+
+export interface GetFlags extends ClientFlags {
+  out?: string | undefined
+  force: boolean
+}
+
+interface Fetch {
+  readonly client: Client
+  readonly flags: GetFlags
+  readonly url: URL
+  readonly hex: string
+  readonly progress: Progress
+  readonly signal: AbortSignal
+}
+
+/** Fetches an artefact into a file, going on where an earlier run stopped, and checks its bytes. */
+export async function runGet(word: string, flags: GetFlags, env: NodeJS.ProcessEnv): Promise<void> {
+  if (flags.out === '-' && process.stdout.isTTY) {
+    throw usage('an artefact is not written to a terminal', 'redirect stdout, or name a file')
+  }
+  const signals = watchStopSignals()
+  const stop = new AbortController()
+  void signals.received.then(() => stop.abort())
+  const { signal } = stop
+  try {
+    await withClient(flags, env, async client => {
+      const place = await client.locate()
+      if (!place.ok) throw new ServiceError('network_failed', place.failure)
+      const { url } = place.value
+      const hex = await resolve(word, url, { client, signal })
+      const progress = createProgress({
+        label: hex.slice(0, 12),
+        enabled: mayShowProgress(flags, process.stderr, env),
+        stream: process.stderr,
+        clock: monotonicClock,
+      })
+      const fetch: Fetch = { client, flags, url, hex, progress, signal }
+      try {
+        await (flags.out === '-' ? pipe(fetch) : save(fetch))
+      } finally {
+        progress.end()
+      }
+    })
+  } finally {
+    signals.dispose()
+  }
+}
+
+async function resolve(
+  word: string,
+  url: URL,
+  { client, signal }: { client: Client; signal: AbortSignal },
+): Promise<string> {
+  // A whole name needs no conversation.
+  const whole = parseArtefactWord(word)
+  if (whole?.length === 64) return whole
+  let session: McpSession | null = null
+  try {
+    return await resolveArtefact(
+      word,
+      async () => (session ??= await client.open(url, signal)),
+      signal,
+    )
+  } finally {
+    await (session as McpSession | null)?.close()
+  }
+}
+
+/** Bytes that turn out wrong have been read by then: the exit code says so. */
+async function pipe({ client, url, hex, progress, signal }: Fetch): Promise<void> {
+  const download = await openDownload(client.context, { url, hex, from: 0, signal })
+  const hash = createHash('sha256')
+  let done = 0
+  progress.begin(0, download.total)
+  for await (const chunk of download.chunks) {
+    hash.update(chunk)
+    await writeStdout(chunk)
+    progress.moved((done += chunk.length))
+  }
+  if (hash.digest('hex') !== hex) throw damaged(hex)
+}
+
+async function save(fetch: Fetch): Promise<void> {
+  const { flags, hex } = fetch
+  const where = await readOut(flags.out)
+  const part = await openPartFile(join(where.folder, `${hex.slice(0, 12)}.part`))
+  let keep = false
+  try {
+    await saveTo(where, fetch, part, () => (keep = true))
+    keep = false
+  } catch (error) {
+    // Bytes that are wrong are of no use to the next run.
+    if (error instanceof ServiceError && error.code === 'artefact_corrupt') keep = false
+    throw error
+  } finally {
+    await part.close()
+    if (!keep) await rm(part.path, { force: true })
+  }
+}
+
+async function saveTo(
+  { folder, name: given }: Out,
+  fetch: Fetch,
+  part: PartFile,
+  begun: () => void,
+): Promise<void> {
+  const { client, flags, url, hex, signal } = fetch
+  // Whatever fails before the first byte leaves what was there.
+  if (part.bytes > 0) begun()
+  const download = await openDownload(client.context, { url, hex, from: part.bytes, signal })
+  const name = given ?? nameOf(download, hex)
+  const target = join(folder, name)
+  if ((await digestOfFile(target)) === hex) {
+    download.cancel()
+    return report(fetch, target, download.total, 'is there already')
+  }
+  if (given !== null && !flags.force && (await isThere(target))) {
+    download.cancel()
+    throw taken(target)
+  }
+  begun()
+  await receive(fetch, part, download)
+  if (part.digest() !== hex) throw damaged(hex)
+  const free = { folder, name, numbered: given === null, force: flags.force }
+  report(fetch, await place(part.path, free), part.bytes, 'saved')
+}
+
+async function receive({ progress }: Fetch, part: PartFile, download: Download): Promise<void> {
+  if (download.from !== part.bytes) await part.clear()
+  progress.begin(part.bytes, download.total)
+  for await (const chunk of download.chunks) {
+    await part.append(chunk)
+    progress.moved(part.bytes)
+  }
+  progress.end()
+}
+
+interface Free {
+  readonly folder: string
+  readonly name: string
+  /** A name that is taken gets a number. */
+  readonly numbered: boolean
+  readonly force: boolean
+}
+
+const maxNumber = 1000
+
+async function place(part: string, { folder, name, numbered, force }: Free): Promise<string> {
+  for (let number = 1; number <= (numbered ? maxNumber : 1); number++) {
+    const target = join(folder, numberedName(name, number))
+    if (await placePart(part, target, force && !numbered)) return target
+  }
+  throw taken(join(folder, name))
+}
+
+function report(
+  { client, hex }: Fetch,
+  file: string,
+  bytes: number | null,
+  what: 'saved' | 'is there already',
+): void {
+  const size = bytes === null ? '' : `, ${sizeText(bytes)}`
+  const facts = { got_ok: true, file, sha256: hex, size_bytes: bytes, existed: what !== 'saved' }
+  client.output.result(what === 'saved' ? `saved ${file}${size}` : `${file} ${what}${size}`, facts)
+}
+
+interface Out {
+  readonly folder: string
+  /** Null: as the artefact is called. */
+  readonly name: string | null
+}
+
+async function readOut(out: string | undefined): Promise<Out> {
+  if (out === undefined) return { folder: '.', name: null }
+  const found = await stat(out).catch(() => null)
+  if (found?.isDirectory() || /[/\\]$/.test(out)) return { folder: out, name: null }
+  return { folder: dirname(out), name: basename(out) }
+}
+
+function nameOf({ name, mimeType }: Download, hex: string): string {
+  const known = name === null || name === hex ? null : safeFileName(name)
+  return known ?? `${hex.slice(0, 12)}${extensionOf(mimeType)}`
+}
+
+async function isThere(file: string): Promise<boolean> {
+  return (await stat(file).catch(() => null)) !== null
+}
+
+function taken(file: string): ServiceError {
+  return new ServiceError('file_exists', `${file} is already there`, {
+    hint: 'choose another --out, or add --force to replace it',
+  })
+}
+
+function damaged(hex: string): ServiceError {
+  return new ServiceError('artefact_corrupt', `the bytes that came are not those of ${hex}`, {
+    hint: 'try again; when it stays so, the artefact is damaged where it is stored',
+  })
+}

@@ -1,0 +1,50 @@
+import * as Args from '@oclif/core/args'
+import * as Flags from '@oclif/core/flags'
+import { BaseCommand } from '../../lib/cli/base-command.ts'
+import { endpointFlags } from '../resources/endpoint-flags.ts'
+
+/** Fetches an artefact. */
+export default class ArtefactsGet extends BaseCommand {
+  static override summary = 'fetch an artefact of any size into a file'
+
+  static override description = `Fetches the bytes of an artefact and checks them against their SHA-256. \
+Without --out the file gets the name that the artefact has, in this folder, and never replaces \
+another one. What breaks off goes on where it stopped when the command is given again.
+
+Environment: SERVICE_MCP_API_KEY (the key that the server asks for), SERVICE_REGISTRY_DIR.`
+
+  static override examples = [
+    { description: 'as listed', command: '<%= config.bin %> artefacts get 3fa1b2c4d5e6' },
+    {
+      description: 'under another name',
+      command: '<%= config.bin %> artefacts get 3fa1b2c4d5e6 --out frame.png',
+    },
+    {
+      description: 'into another program',
+      command: '<%= config.bin %> artefacts get 3fa1b2c4d5e6 --out - | tar tz',
+    },
+  ]
+
+  static override args = {
+    artefact: Args.string({
+      description: 'URI, SHA-256 or its beginning, of 4 digits or more',
+      required: true,
+      ignoreStdin: true,
+    }),
+  }
+
+  static override flags = {
+    out: Flags.string({
+      description: 'the file, or the folder for it; - is stdout',
+      helpValue: 'FILE',
+    }),
+    force: Flags.boolean({ description: 'replace the file of --out', default: false }),
+    ...endpointFlags,
+  }
+
+  override async run(): Promise<void> {
+    const { args, flags } = await this.parse(ArtefactsGet)
+    const { runGet } = await import('./get-run.ts')
+    await runGet(args.artefact, flags, process.env)
+  }
+}

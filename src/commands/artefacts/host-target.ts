@@ -1,0 +1,79 @@
+import { hostname } from 'node:os'
+import { withoutBrackets } from '../../lib/address.ts'
+import { ServiceError } from '../../lib/errors.ts'
+import { liveInstances } from '../../lib/instances/live-instances.ts'
+import { isOwnHost } from '../../lib/instances/own-host.ts'
+import { readRecordFiles } from '../../lib/instances/record-files.ts'
+import type { JsonObject } from '../../lib/json.ts'
+import type { Logger } from '../../lib/logger.ts'
+import type { HostTarget } from '../../lib/mcp-client/host-request.ts'
+import { selectRegistryDir } from '../../lib/registry-path.ts'
+import { Secret } from '../../lib/secret.ts'
+import { checkSecretText, readSecretFile } from '../../lib/secret-file.ts'
+import { usage } from '../address-flags.ts'
+import type { ClientFlags } from '../resources/client.ts'
+import { checkPath } from '../server-settings.ts'
+import { chooseInstance } from '../stdio/choose-instance.ts'
+
+export interface FoundHost {
+  readonly target: HostTarget
+  /** The MCP endpoint of the same server. */
+  readonly mcpUrl: string
+}
+
+/**
+ * Where the server of this machine takes state in, and the token that opens it: `SERVICE_HOST_URL`
+ * with `SERVICE_HOST_TOKEN`, unless an instance is named, else by the instance records. Throws
+ * `usage_invalid`, `config_invalid` or, when nothing is running, `network_failed`.
+ */
+export async function findHost(
+  flags: ClientFlags,
+  env: NodeJS.ProcessEnv,
+  log: Logger,
+): Promise<FoundHost> {
+  const { url, instance, 'dcc-type': dccType } = flags
+  if (url !== undefined) {
+    throw usage(
+      'artefacts are put and removed on the machine of the server alone: --url reads only',
+      'run the command there; without --url it finds the running instance',
+    )
+  }
+  const { SERVICE_HOST_URL: hostUrl, SERVICE_HOST_TOKEN: hostToken } = env
+  const word = instance ?? dccType
+  if (word === undefined && hostUrl && hostToken) {
+    return foundAt(hostUrl, hostToken, 'SERVICE_HOST_URL')
+  }
+  const registryDir = selectRegistryDir(checkPath('registry-dir', flags['registry-dir']), env)
+  const live = await liveInstances({ registryDir, log, nowMs: Date.now() })
+  const { id } = chooseInstance(live, word, '--instance ID')
+  const files = await readRecordFiles(registryDir, log)
+  const record = files.find(file => file.record.instance_id === id)?.record
+  return foundAt(...(await opened(record ?? {}, hostToken)), 'its record')
+}
+
+async function opened(record: JsonObject, envToken: string | undefined): Promise<[string, string]> {
+  const { host_url: hostUrl, host_token_file: file, hostname: owner } = record
+  if (typeof hostUrl !== 'string' || owner !== hostname()) {
+    throw new ServiceError('network_failed', 'the instance has ended', {
+      hint: 'service-cli instances shows what runs',
+    })
+  }
+  if (typeof file === 'string') return [hostUrl, await readSecretFile(file, 'host_token_file')]
+  if (envToken) return [hostUrl, envToken]
+  throw new ServiceError('auth_required', 'the host token of the instance is not in a file', {
+    hint: 'set SERVICE_HOST_TOKEN to the one that the server was started with',
+  })
+}
+
+async function foundAt(hostUrl: string, token: string, source: string): Promise<FoundHost> {
+  const url = URL.canParse(hostUrl) ? new URL(hostUrl.replace(/^ws:/, 'http:')) : null
+  const local = url !== null && (await isOwnHost(withoutBrackets(url.hostname)))
+  if (url === null || url.protocol !== 'http:' || url.username + url.password !== '' || !local) {
+    throw usage(
+      `the host url of ${source} is none of this machine`,
+      'as in http://127.0.0.1:8765/host',
+    )
+  }
+  const secret = new Secret(checkSecretText(token, 'the host token'))
+  return { target: { url, token: secret }, mcpUrl: new URL('/mcp', url).href }
+}

@@ -1,0 +1,70 @@
+import { cleanText } from '../../lib/clean-text.ts'
+import { columns } from '../../lib/cli/columns.ts'
+import { expiryText } from '../../lib/cli/duration-text.ts'
+import { sizeText } from '../../lib/cli/size-text.ts'
+import { writeStdout } from '../../lib/cli/write-stdout.ts'
+import { parseRfc3339 } from '../../lib/clock.ts'
+import { isJsonObject, type JsonObject } from '../../lib/json.ts'
+import type { Listed } from '../../lib/mcp-client/answers.ts'
+import { listAll } from '../../lib/mcp-client/resources.ts'
+import { shownUrl } from '../../lib/stdio-bridge/target.ts'
+import { type ClientFlags, withSession } from '../resources/client.ts'
+import { ageText } from '../resources/list-lines.ts'
+
+const uriForm = /^artefact:\/\/sha256\/([0-9a-f]{64})$/
+
+/** Prints the artefacts of a server, newest first. */
+export async function runArtefactsList(flags: ClientFlags, env: NodeJS.ProcessEnv): Promise<void> {
+  await withSession(flags, env, async (session, { limits, output }, signal) => {
+    const { entries, cut } = await listAll(session, 'resources', limits, signal)
+    const artefacts = entries.filter(({ uri }) => uriForm.test(uri))
+    if (flags.json) {
+      const list = { artefacts: artefacts.map(jsonOf), capped: cut }
+      await writeStdout(
+        `${JSON.stringify({ list_ok: true, url: shownUrl(session.url), ...list })}\n`,
+      )
+      return
+    }
+    if (artefacts.length === 0) output.note(`${shownUrl(session.url)} has no artefacts`)
+    else await writeStdout(`${artefactTable(artefacts, Date.now())}\n`)
+    if (cut) output.warn(`only the first ${artefacts.length} are shown`)
+  })
+}
+
+/** Twelve digits name it, here and in the other commands. */
+const shortChars = 12
+
+export function artefactTable(entries: readonly Listed[], nowMs: number): string {
+  return columns(
+    ['SHA256', 'NAME', 'TYPE', 'SIZE', 'STORED', 'EXPIRES'],
+    entries.map(entry => [
+      hexOf(entry).slice(0, shortChars),
+      entry.name === hexOf(entry) ? '' : cleanText(entry.name, 60),
+      cleanText(entry.mimeType ?? '', 40),
+      entry.size === null ? '' : sizeText(entry.size),
+      ageText(entry.modified, nowMs),
+      expires(entry, nowMs),
+    ]),
+  )
+}
+
+function hexOf({ uri }: Listed): string {
+  return uriForm.exec(uri)?.[1] ?? ''
+}
+
+function sidecarOf({ raw }: Listed): JsonObject {
+  const meta = isJsonObject(raw._meta) ? raw._meta['service-cli/artefact'] : null
+  return isJsonObject(meta) ? meta : {}
+}
+
+function expires(entry: Listed, nowMs: number): string {
+  const { expires_at: text } = sidecarOf(entry)
+  const timeMs = typeof text === 'string' ? parseRfc3339(text) : null
+  return timeMs === null ? '' : expiryText(timeMs, nowMs).replace(/^expires /, '')
+}
+
+function jsonOf(entry: Listed): object {
+  const { uri, name, mimeType, size } = entry
+  const shown = { uri, sha256: hexOf(entry), display_name: name, mime: mimeType, size_bytes: size }
+  return { ...sidecarOf(entry), ...shown }
+}

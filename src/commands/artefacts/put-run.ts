@@ -1,0 +1,136 @@
+import { createHash } from 'node:crypto'
+import { open } from 'node:fs/promises'
+import { basename } from 'node:path'
+import { typeOfName } from '../../lib/cli/file-name.ts'
+import { createOutput, warningsTo } from '../../lib/cli/output.ts'
+import { createProgress, mayShowProgress, type Progress } from '../../lib/cli/progress.ts'
+import { sizeText } from '../../lib/cli/size-text.ts'
+import { watchStopSignals } from '../../lib/cli/stop-signals.ts'
+import { monotonicClock } from '../../lib/clock.ts'
+import { errnoOf } from '../../lib/errno.ts'
+import { ServiceError } from '../../lib/errors.ts'
+import { parseJson } from '../../lib/json.ts'
+import { hostRequest } from '../../lib/mcp-client/host-request.ts'
+import { usage } from '../address-flags.ts'
+import { type ClientFlags, readClientLimits } from '../resources/client.ts'
+import { findHost } from './host-target.ts'
+
+export interface PutFlags extends ClientFlags {
+  name?: string | undefined
+  mime?: string | undefined
+  metadata?: string | undefined
+}
+
+const stdinName = '-'
+
+/** Stores a file in the running server and prints its URI. */
+export async function runPut(file: string, flags: PutFlags, env: NodeJS.ProcessEnv): Promise<void> {
+  const { json, quiet } = flags
+  const output = createOutput({ json, quiet, stdout: process.stdout, stderr: process.stderr })
+  const { answerMs } = readClientLimits(flags.limit ?? [])
+  const query = queryOf(file, flags)
+  const { target } = await findHost(flags, env, warningsTo(output))
+  const progress = createProgress({
+    label: flags.name ?? (file === stdinName ? 'stdin' : basename(file)),
+    enabled: mayShowProgress(flags, process.stderr, env),
+    stream: process.stderr,
+    clock: monotonicClock,
+  })
+  const source = await openSource(file)
+  const signals = watchStopSignals()
+  const stop = new AbortController()
+  void signals.received.then(() => stop.abort())
+  const sent = { bytes: 0, hash: createHash('sha256') }
+  try {
+    progress.begin(0, source.size)
+    const size = source.size === null ? {} : { 'Content-Length': String(source.size) }
+    const answer = await hostRequest(target, {
+      method: 'POST',
+      path: `v1/artefacts${query}`,
+      headers: { 'Content-Type': mimeOf(file, flags), ...size },
+      body: counted(source, sent, progress),
+      silenceMs: answerMs,
+      signal: stop.signal,
+    })
+    progress.end()
+    const sha256 = sent.hash.digest('hex')
+    if (answer.sha256 !== sha256) {
+      throw new ServiceError('artefact_corrupt', 'the server stored other bytes than were sent')
+    }
+    const uri = `artefact://sha256/${sha256}`
+    const existed = answer.existed === true
+    output.result(uri, { put_ok: true, uri, sha256, size_bytes: sent.bytes, existed })
+    output.note(existed ? 'it was stored before' : `stored ${sizeText(sent.bytes)}`)
+  } finally {
+    progress.end()
+    await source.close()
+    signals.dispose()
+  }
+}
+
+interface Source {
+  /** Null where it is not known before the end. */
+  readonly size: number | null
+  readonly chunks: AsyncIterable<Buffer>
+  close(): Promise<void>
+}
+
+async function openSource(file: string): Promise<Source> {
+  if (file === stdinName) {
+    return { size: null, chunks: process.stdin, close: async () => {} }
+  }
+  try {
+    const handle = await open(file, 'r')
+    const found = await handle.stat()
+    if (found.isDirectory()) {
+      await handle.close()
+      throw usage(`${file} is a folder`, 'pack it into one file first')
+    }
+    return {
+      size: found.isFile() ? found.size : null,
+      chunks: handle.createReadStream({ autoClose: false, highWaterMark: 256 * 1024 }),
+      close: () => handle.close(),
+    }
+  } catch (error) {
+    if (error instanceof ServiceError) throw error
+    throw usage(`${file} cannot be read (${errnoOf(error) ?? 'unknown error'})`)
+  }
+}
+
+/** A file that grows meanwhile is sent as long as it was. */
+async function* counted(
+  { size, chunks }: Source,
+  sent: { bytes: number; hash: ReturnType<typeof createHash> },
+  progress: Progress,
+): AsyncGenerator<Buffer> {
+  for await (const chunk of chunks) {
+    const room = size === null ? chunk.length : size - sent.bytes
+    const piece = chunk.length > room ? chunk.subarray(0, room) : chunk
+    sent.hash.update(piece)
+    sent.bytes += piece.length
+    yield piece
+    progress.moved(sent.bytes)
+    if (sent.bytes === size) return
+  }
+  if (size !== null && sent.bytes < size) {
+    throw new ServiceError('storage_failed', 'the file became shorter while it was sent')
+  }
+}
+
+function queryOf(file: string, { name, metadata }: PutFlags): string {
+  const parameters = new URLSearchParams()
+  const shown = name ?? (file === stdinName ? undefined : basename(file))
+  if (shown !== undefined) parameters.set('display_name', shown)
+  if (metadata !== undefined) {
+    if (!parseJson(metadata, 64).ok) throw usage('--metadata is not JSON', `as in '{"frame":24}'`)
+    parameters.set('metadata', metadata)
+  }
+  const text = parameters.toString()
+  return text === '' ? '' : `?${text}`
+}
+
+function mimeOf(file: string, { mime, name }: PutFlags): string {
+  const given = mime ?? typeOfName(name ?? file) ?? 'application/octet-stream'
+  if (/^[\x20-\x7e]+$/.test(given)) return given
+  throw usage('--mime is no media type', 'as in image/png')
+}

@@ -1,0 +1,47 @@
+import * as Args from '@oclif/core/args'
+import * as Flags from '@oclif/core/flags'
+import { BaseCommand } from '../../lib/cli/base-command.ts'
+import { endpointFlags } from '../resources/endpoint-flags.ts'
+
+/** Stores a file in the running server. */
+export default class ArtefactsPut extends BaseCommand {
+  static override summary = 'store a file in the running server, for every client to read'
+
+  static override description = `Sends a file of any size to your running service-cli serve over its \
+host link and prints the URI by which clients read it. The same bytes are stored once.
+
+Environment: SERVICE_HOST_URL with SERVICE_HOST_TOKEN (in place of the running instance),
+SERVICE_REGISTRY_DIR.`
+
+  static override examples = [
+    { description: 'a picture', command: '<%= config.bin %> artefacts put frame_0024.png' },
+    {
+      description: 'what another program writes',
+      command: 'render | <%= config.bin %> artefacts put - --name shot.exr --mime image/x-exr',
+    },
+    {
+      description: 'with facts beside it',
+      command: `<%= config.bin %> artefacts put shot.usdz --metadata '{"frame":24}'`,
+    },
+  ]
+
+  static override args = {
+    file: Args.string({ description: 'the file; - is stdin', required: true, ignoreStdin: true }),
+  }
+
+  static override flags = {
+    name: Flags.string({ description: 'what it is called [default: the file]', helpValue: 'NAME' }),
+    mime: Flags.string({
+      description: 'what its bytes are [default: by the end of its name]',
+      helpValue: 'TYPE',
+    }),
+    metadata: Flags.string({ description: 'any JSON to keep beside it', helpValue: 'JSON' }),
+    ...endpointFlags,
+  }
+
+  override async run(): Promise<void> {
+    const { args, flags } = await this.parse(ArtefactsPut)
+    const { runPut } = await import('./put-run.ts')
+    await runPut(args.file, flags, process.env)
+  }
+}

@@ -1,0 +1,45 @@
+import { createOutput, warningsTo } from '../../lib/cli/output.ts'
+import {
+  artefactUriOf,
+  parseArtefactWord,
+  resolveArtefact,
+} from '../../lib/mcp-client/artefact-name.ts'
+import { hostRequest } from '../../lib/mcp-client/host-request.ts'
+import { type ClientFlags, readClientLimits, withSession } from '../resources/client.ts'
+import { findHost, type FoundHost } from './host-target.ts'
+
+/** Removes artefacts from the running server. What cannot be meant stops before anything is gone. */
+export async function runRm(
+  words: readonly string[],
+  flags: ClientFlags,
+  env: NodeJS.ProcessEnv,
+): Promise<void> {
+  const { json, quiet } = flags
+  const output = createOutput({ json, quiet, stdout: process.stdout, stderr: process.stderr })
+  const { answerMs: silenceMs } = readClientLimits(flags.limit ?? [])
+  const found = await findHost(flags, env, warningsTo(output))
+  const hexes = await resolveAll(words, found, { flags, env })
+  const { signal } = new AbortController()
+  for (const hex of new Set(hexes)) {
+    const path = `v1/artefacts/${hex}`
+    await hostRequest(found.target, { method: 'DELETE', path, silenceMs, signal })
+    const uri = artefactUriOf(hex)
+    output.result(`removed ${uri}`, { removed_ok: true, uri, sha256: hex })
+  }
+}
+
+/** A whole name needs no look at the server, and so no key of its. */
+function resolveAll(
+  words: readonly string[],
+  { mcpUrl }: FoundHost,
+  { flags, env }: { flags: ClientFlags; env: NodeJS.ProcessEnv },
+): Promise<string[]> {
+  const whole = words.map(parseArtefactWord)
+  if (whole.every(hex => hex?.length === 64)) return Promise.resolve(whole.map(String))
+  const { instance: _, 'dcc-type': __, ...rest } = flags
+  return withSession({ ...rest, url: mcpUrl }, env, async (session, _client, signal) => {
+    const hexes: string[] = []
+    for (const word of words) hexes.push(await resolveArtefact(word, async () => session, signal))
+    return hexes
+  })
+}

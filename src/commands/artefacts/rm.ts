@@ -1,0 +1,37 @@
+import * as Args from '@oclif/core/args'
+import { BaseCommand } from '../../lib/cli/base-command.ts'
+import { endpointFlags } from '../resources/endpoint-flags.ts'
+
+/** Removes artefacts. */
+export default class ArtefactsRm extends BaseCommand {
+  static override summary = 'remove artefacts from the running server'
+
+  static override description = `Removes artefacts from your running service-cli serve, by URI, by \
+SHA-256 or by a beginning of it that only one has. Instances that share a folder of artefacts share \
+what is in it: it is gone for all of them.
+
+Environment: SERVICE_MCP_API_KEY (to look up a beginning, where the server asks for a key),
+SERVICE_HOST_URL with SERVICE_HOST_TOKEN (in place of the running instance), SERVICE_REGISTRY_DIR.`
+
+  static override examples = [
+    { description: 'as listed', command: '<%= config.bin %> artefacts rm 3fa1b2c4d5e6' },
+  ]
+
+  static override strict = false
+
+  static override args = {
+    artefact: Args.string({
+      description: 'URI, SHA-256 or its beginning; as many as there are',
+      required: true,
+      ignoreStdin: true,
+    }),
+  }
+
+  static override flags = endpointFlags
+
+  override async run(): Promise<void> {
+    const { argv, flags } = await this.parse(ArtefactsRm)
+    const { runRm } = await import('./rm-run.ts')
+    await runRm(argv.map(String), flags, process.env)
+  }
+}

@@ -1,0 +1,88 @@
+import { hostname } from 'node:os'
+import { isLoopback, withoutBrackets } from '../lib/address.ts'
+import type { ServiceError } from '../lib/errors.ts'
+import type { Instance } from '../lib/instances/instance.ts'
+import { liveInstances } from '../lib/instances/live-instances.ts'
+import { namesId } from '../lib/instances/select-instance.ts'
+import type { Logger } from '../lib/logger.ts'
+import { selectRegistryDir } from '../lib/registry-path.ts'
+import { ok } from '../lib/result.ts'
+import { Secret } from '../lib/secret.ts'
+import { type Locate, shownUrl } from '../lib/stdio-bridge/target.ts'
+import { usage } from './address-flags.ts'
+import { findApiKey } from './auth-settings.ts'
+import { checkPath } from './server-settings.ts'
+import { chooseInstance } from './stdio/choose-instance.ts'
+import { locateInstance } from './stdio/locate-instance.ts'
+
+/** The flags of every command that is a client, as the parser returns them. */
+export interface EndpointFlags {
+  'api-key-file'?: string | undefined
+  'allow-http': boolean
+  'registry-dir'?: string | undefined
+}
+
+/** An MCP endpoint that may be spoken to. */
+export interface Endpoint {
+  readonly locate: Locate
+  /** For the log: what was found. */
+  readonly found: object
+  readonly key: Secret | null
+}
+
+/**
+ * The endpoint that a word means: an address, an instance, or without a word the only one there is.
+ * `naming` is how the command would be given one of several. Throws `usage_invalid`,
+ * `config_invalid` or, when nothing is running, `network_failed`.
+ */
+export async function findEndpoint(
+  word: string | undefined,
+  flags: EndpointFlags,
+  env: NodeJS.ProcessEnv,
+  { log, naming }: { log: Logger; naming: string },
+): Promise<Endpoint> {
+  const text = await findApiKey(flags['api-key-file'], env)
+  const key = text === null ? null : new Secret(text)
+  if (word !== undefined && /^https?:/i.test(word)) {
+    const url = endpointUrl(word)
+    if (key !== null && !flags['allow-http'] && isExposed(url)) throw exposed(url)
+    return { locate: async () => ok({ url, name: null }), found: { url: shownUrl(url) }, key }
+  }
+  if (word === '') throw usage('the name of the instance is empty', 'a variable may be unset')
+  const registryDir = selectRegistryDir(checkPath('registry-dir', flags['registry-dir']), env)
+  const mayHaveKey = ({ hostname: host, url }: Instance): boolean =>
+    key === null || flags['allow-http'] || host === hostname() || !isExposed(url)
+  const find = (also: (instance: Instance) => boolean) =>
+    liveInstances({ registryDir, log, nowMs: Date.now(), also })
+  const first = chooseInstance(await find(instance => namesId(instance, word)), word, naming)
+  const { url, id, dccType, displayName } = first
+  if (!mayHaveKey(first)) throw exposed(new URL(url))
+  const live = () => find(other => other.hostname === first.hostname && mayHaveKey(other))
+  return {
+    locate: locateInstance({ first, word, live, now: Date.now }),
+    found: { url, instance: id, dcc_type: dccType, name: displayName },
+    key,
+  }
+}
+
+function endpointUrl(word: string): URL {
+  const url = URL.canParse(word) ? new URL(word) : null
+  if (url === null) throw usage(`${word} is no address`, 'as in http://127.0.0.1:8765/mcp')
+  if (url.username + url.password + url.hash !== '') {
+    throw usage('the address must not hold a user name, a password or a #', 'keys: --api-key-file')
+  }
+  return url
+}
+
+/** Does a key for it cross a network in plain http? Whoever is between reads it. */
+function isExposed(address: string | URL): boolean {
+  const { protocol, hostname } = new URL(address)
+  return protocol === 'http:' && !isLoopback(withoutBrackets(hostname))
+}
+
+function exposed(url: URL): ServiceError {
+  return usage(
+    `the API key would go unencrypted to ${url.host}`,
+    'use https, leave the key out (unset SERVICE_MCP_API_KEY), or pass --allow-http if this is meant',
+  )
+}

@@ -1,0 +1,99 @@
+import { createOutput, type Output, warningsTo } from '../../lib/cli/output.ts'
+import { ServiceError } from '../../lib/errors.ts'
+import { type ClientContext, createClientContext } from '../../lib/mcp-client/context.ts'
+import {
+  defaultMcpClientLimits,
+  type McpClientLimits,
+  resolveMcpClientLimits,
+} from '../../lib/mcp-client/limits.ts'
+import { openMcp } from '../../lib/mcp-client/open.ts'
+import type { McpSession } from '../../lib/mcp-client/session.ts'
+import type { Locate } from '../../lib/stdio-bridge/target.ts'
+import { systemTimer } from '../../lib/timer.ts'
+import { usage } from '../address-flags.ts'
+import { type EndpointFlags, findEndpoint } from '../find-endpoint.ts'
+import { readLimitFlags } from '../limit-flag.ts'
+
+/** The flags of `endpoint-flags.ts` as the parser returns them, with the global ones. */
+export interface ClientFlags extends EndpointFlags {
+  url?: string | undefined
+  instance?: string | undefined
+  'dcc-type'?: string | undefined
+  limit?: string[] | undefined
+  json: boolean
+  quiet: boolean
+}
+
+/** What a command that looks at resources works with. */
+export interface Client {
+  readonly context: ClientContext
+  readonly locate: Locate
+  readonly output: Output
+  readonly limits: McpClientLimits
+  open(url: URL, signal: AbortSignal): Promise<McpSession>
+}
+
+/** Finds the server and hands over; connections end with it. Throws what `findEndpoint` throws. */
+export async function withClient<Value>(
+  flags: ClientFlags,
+  env: NodeJS.ProcessEnv,
+  use: (client: Client) => Promise<Value>,
+): Promise<Value> {
+  const { json, quiet } = flags
+  const output = createOutput({ json, quiet, stdout: process.stdout, stderr: process.stderr })
+  const limits = readClientLimits(flags.limit ?? [])
+  const log = warningsTo(output)
+  const naming = '--instance ID, or --dcc-type where there is one of it'
+  const { locate, key } = await findEndpoint(readWord(flags), flags, env, { log, naming })
+  const context = createClientContext({ key, env, limits, timer: systemTimer, log })
+  try {
+    const open = (url: URL, signal: AbortSignal) => openMcp(context, url, signal)
+    return await use({ context, locate, output, limits, open })
+  } finally {
+    context.link.close()
+  }
+}
+
+/** One conversation with the server as it is now. */
+export function withSession<Value>(
+  flags: ClientFlags,
+  env: NodeJS.ProcessEnv,
+  use: (session: McpSession, client: Client, signal: AbortSignal) => Promise<Value>,
+): Promise<Value> {
+  // Ctrl-C ends the program at once: nothing here has to be undone.
+  const { signal } = new AbortController()
+  return withClient(flags, env, async client => {
+    const place = await client.locate()
+    if (!place.ok) throw new ServiceError('network_failed', place.failure)
+    const session = await client.open(place.value.url, signal)
+    try {
+      return await use(session, client, signal)
+    } finally {
+      await session.close()
+    }
+  })
+}
+
+/** At most one of them is given: the parser sees to it. */
+function readWord(flags: ClientFlags): string | undefined {
+  const { url, instance, 'dcc-type': dccType } = flags
+  if (url !== undefined && !/^https?:\/\//i.test(url)) {
+    throw usage(`--url ${url} is no address`, 'as in http://127.0.0.1:8765/mcp')
+  }
+  return url ?? instance ?? dccType
+}
+
+/** So the bounds of the client are told from those of a server. */
+const prefix = 'mcp.'
+
+/** `--limit mcp.NAME=NUMBER`, as often as given. Throws `usage_invalid`, naming the flag. */
+export function readClientLimits(words: readonly string[]): McpClientLimits {
+  const names = Object.keys(defaultMcpClientLimits).map(name => `${prefix}${name}`)
+  const check = (limits: Readonly<Record<string, number>>) => resolveMcpClientLimits(plain(limits))
+  return resolveMcpClientLimits(plain(readLimitFlags(words, [{ names, check }])))
+}
+
+function plain(limits: Readonly<Record<string, number>>): Record<string, number> {
+  const entries = Object.entries(limits)
+  return Object.fromEntries(entries.map(([name, value]) => [name.slice(prefix.length), value]))
+}

@@ -1,0 +1,49 @@
+import { cleanText } from '../../lib/clean-text.ts'
+import { columns } from '../../lib/cli/columns.ts'
+import { durationText } from '../../lib/cli/duration-text.ts'
+import { sizeText } from '../../lib/cli/size-text.ts'
+import { parseRfc3339 } from '../../lib/clock.ts'
+import type { Listed } from '../../lib/mcp-client/answers.ts'
+
+const maxNameChars = 40
+const maxTypeChars = 40
+
+/** The URI stands last: it may be long, and the rest is to stay in its columns. */
+export function resourceTable(entries: readonly Listed[], nowMs: number): string {
+  return columns(
+    ['NAME', 'TYPE', 'SIZE', 'MODIFIED', 'URI'],
+    entries.map(entry => [
+      nameOf(entry),
+      cleanText(entry.mimeType ?? '', maxTypeChars),
+      entry.size === null ? '' : sizeText(entry.size),
+      ageText(entry.modified, nowMs),
+      uriOf(entry),
+    ]),
+  )
+}
+
+export function templateTable(entries: readonly Listed[]): string {
+  return columns(
+    ['NAME', 'TYPE', 'TEMPLATE'],
+    entries.map(entry => [
+      nameOf(entry),
+      cleanText(entry.mimeType ?? '', maxTypeChars),
+      uriOf(entry),
+    ]),
+  )
+}
+
+function nameOf({ title, name }: Listed): string {
+  return cleanText(title ?? name, maxNameChars)
+}
+
+function uriOf({ uri }: Listed): string {
+  return cleanText(uri, 2048)
+}
+
+/** `3 min ago`; empty for what is no time. */
+export function ageText(modified: string | null, nowMs: number): string {
+  const timeMs = modified === null ? null : parseRfc3339(modified)
+  if (timeMs === null) return ''
+  return nowMs - timeMs < 1000 ? 'now' : `${durationText(nowMs - timeMs)} ago`
+}

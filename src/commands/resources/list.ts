@@ -1,0 +1,43 @@
+import * as Flags from '@oclif/core/flags'
+import { BaseCommand } from '../../lib/cli/base-command.ts'
+import { endpointFlags } from './endpoint-flags.ts'
+
+/** Lists the resources of a server. */
+export default class ResourcesList extends BaseCommand {
+  static override summary = 'list what a running server offers'
+
+  static override description = `Asks your running service-cli serve, or the MCP endpoint at --url, for \
+all its resources: what each is called, its type, size and last change, and the URI to read it by.
+
+Environment: SERVICE_MCP_API_KEY (the key that the server asks for), SERVICE_REGISTRY_DIR.`
+
+  static override examples = [
+    { description: 'of the running instance', command: '<%= config.bin %> resources list' },
+    {
+      description: 'the URIs alone',
+      command: `<%= config.bin %> resources list --json | jq -r '.resources[].uri'`,
+    },
+    {
+      description: 'what URIs are made of',
+      command: '<%= config.bin %> resources list --templates',
+    },
+    {
+      description: 'of a gateway, or any other MCP server',
+      command: '<%= config.bin %> resources list --url http://127.0.0.1:9765/mcp',
+    },
+  ]
+
+  static override flags = {
+    templates: Flags.boolean({
+      description: 'list templates in place of resources',
+      default: false,
+    }),
+    ...endpointFlags,
+  }
+
+  override async run(): Promise<void> {
+    const { flags } = await this.parse(ResourcesList)
+    const { runList } = await import('./list-run.ts')
+    await runList(flags, process.env)
+  }
+}

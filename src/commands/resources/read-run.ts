@@ -1,0 +1,120 @@
+import { cleanLines, cleanText } from '../../lib/clean-text.ts'
+import { nameOfUri } from '../../lib/cli/file-name.ts'
+import { nearest } from '../../lib/cli/nearest.ts'
+import type { Output } from '../../lib/cli/output.ts'
+import { writeOutputFile } from '../../lib/cli/output-file.ts'
+import { prettyJson } from '../../lib/cli/pretty-json.ts'
+import { saveNewFile } from '../../lib/cli/save-new-file.ts'
+import { sizeText } from '../../lib/cli/size-text.ts'
+import { writeStdout } from '../../lib/cli/write-stdout.ts'
+import { ServiceError } from '../../lib/errors.ts'
+import { parseJson } from '../../lib/json.ts'
+import type { Contents } from '../../lib/mcp-client/answers.ts'
+import { isJsonType } from '../../lib/mcp-client/follower.ts'
+import { listAll, readResource } from '../../lib/mcp-client/resources.ts'
+import type { McpSession } from '../../lib/mcp-client/session.ts'
+import { usage } from '../address-flags.ts'
+import { type Client, type ClientFlags, withSession } from './client.ts'
+
+export interface ReadFlags extends ClientFlags {
+  out?: string | undefined
+  force: boolean
+}
+
+const maxDepth = 200
+
+/** Prints the contents of a resource, or saves them. */
+export async function runRead(
+  uri: string,
+  flags: ReadFlags,
+  env: NodeJS.ProcessEnv,
+): Promise<void> {
+  checkUri(uri)
+  const { json, out } = flags
+  if (json && out !== undefined) {
+    throw usage('--json and --out cannot be used together', 'redirect stdout to a file')
+  }
+  await withSession(flags, env, async (session, client, signal) => {
+    try {
+      const { contents, raw } = await readResource(session, uri, signal)
+      if (json) return await writeStdout(`${JSON.stringify(raw)}\n`)
+      await show(contents, { ...flags, output: client.output })
+    } catch (error) {
+      throw await withNearest(error, uri, session, client)
+    }
+  })
+}
+
+export function checkUri(uri: string): void {
+  if (/^[a-z][a-z0-9+.-]*:/i.test(uri)) return
+  throw usage(
+    `${uri} is no URI`,
+    'as in scene://current; service-cli resources list shows them all',
+  )
+}
+
+interface Where {
+  readonly out?: string | undefined
+  readonly force: boolean
+  readonly output: Output
+}
+
+async function show(contents: readonly Contents[], { out, force, output }: Where): Promise<void> {
+  const screen = process.stdout.isTTY
+  if (out !== undefined && out !== '-') {
+    await writeOutputFile(out, Buffer.concat(contents.map(bytesOf)), { force })
+    return output.note(`saved ${describe(contents)} to ${out}`)
+  }
+  if (out === '-' && screen && contents.some(({ kind }) => kind === 'binary')) {
+    throw usage('binary contents are not written to a terminal', 'redirect stdout, or name a file')
+  }
+  for (const one of contents) {
+    if (one.kind === 'text') await writeStdout(screen ? screenText(one) : one.text)
+    else if (!screen || out === '-') await writeStdout(one.bytes)
+    else {
+      const file = await saveNewFile(nameOfUri(one.uri, one.mimeType), one.bytes)
+      output.note(`saved ${describe([one])} to ${file}`)
+    }
+  }
+}
+
+/** What another program sent must not move the cursor, change colours or hide. */
+function screenText({ text, mimeType }: Contents & { kind: 'text' }): string {
+  const isJson = isJsonType(mimeType) && parseJson(text, maxDepth).ok
+  const clean = cleanLines(isJson ? prettyJson(text) : text)
+  return clean.endsWith('\n') || clean === '' ? clean : `${clean}\n`
+}
+
+function bytesOf(one: Contents): Buffer {
+  return one.kind === 'text' ? Buffer.from(one.text) : one.bytes
+}
+
+function describe(contents: readonly Contents[]): string {
+  const bytes = contents.reduce((sum, one) => sum + bytesOf(one).length, 0)
+  return `${sizeText(bytes)} of ${cleanText(contents[0]?.mimeType ?? 'data', 80)}`
+}
+
+/** For a URI that is not there: the one that was probably meant. */
+export async function withNearest(
+  error: unknown,
+  uri: string,
+  session: McpSession,
+  { limits }: Client,
+): Promise<unknown> {
+  if (!(error instanceof ServiceError) || error.code !== 'resource_not_found') return error
+  const { signal } = new AbortController()
+  const known = await listAll(session, 'resources', limits, signal).catch(() => null)
+  const uris = known?.entries.map(entry => entry.uri) ?? []
+  const meant = nearestUri(uri, uris)
+  const hint =
+    meant === undefined
+      ? 'service-cli resources list shows what is there'
+      : `did you mean ${cleanText(meant, 300)}?`
+  return new ServiceError(error.code, error.message, { cause: error, hint })
+}
+
+/** The beginning of a URI, as copied from a narrow terminal, names it as a slip of the finger does. */
+function nearestUri(uri: string, known: readonly string[]): string | undefined {
+  const begun = uri.length >= 6 ? known.filter(each => each.startsWith(uri)) : []
+  return begun.length === 1 ? begun[0] : nearest(uri, known)
+}

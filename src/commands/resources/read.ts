@@ -1,0 +1,50 @@
+import * as Args from '@oclif/core/args'
+import * as Flags from '@oclif/core/flags'
+import { BaseCommand } from '../../lib/cli/base-command.ts'
+import { endpointFlags } from './endpoint-flags.ts'
+
+/** Reads one resource. */
+export default class ResourcesRead extends BaseCommand {
+  static override summary = 'read a resource: text on the screen, anything else into a file'
+
+  static override description = `Reads a resource of your running service-cli serve, or of the MCP \
+endpoint at --url. On a terminal JSON is set out on lines, and what is no text is saved into a new \
+file in this folder; into a pipe or a file goes exactly what the server sent.
+
+Environment: SERVICE_MCP_API_KEY (the key that the server asks for), SERVICE_REGISTRY_DIR.`
+
+  static override examples = [
+    { description: 'the scene', command: '<%= config.bin %> resources read scene://current' },
+    {
+      description: 'the window of the application, as a picture',
+      command: '<%= config.bin %> resources read capture://current_window --out window.png',
+    },
+    {
+      description: 'a part of the scene',
+      command: '<%= config.bin %> resources read scene://current | jq .selection',
+    },
+    {
+      description: 'with what the protocol says of it',
+      command: '<%= config.bin %> resources read audit://recent --json',
+    },
+  ]
+
+  static override args = {
+    uri: Args.string({ description: 'as listed', required: true, ignoreStdin: true }),
+  }
+
+  static override flags = {
+    out: Flags.string({
+      description: 'write into this file; - is stdout, also for what is no text',
+      helpValue: 'FILE',
+    }),
+    force: Flags.boolean({ description: 'replace the file of --out', default: false }),
+    ...endpointFlags,
+  }
+
+  override async run(): Promise<void> {
+    const { args, flags } = await this.parse(ResourcesRead)
+    const { runRead } = await import('./read-run.ts')
+    await runRead(args.uri, flags, process.env)
+  }
+}

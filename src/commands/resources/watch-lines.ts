@@ -1,0 +1,143 @@
+import { cleanText } from '../../lib/clean-text.ts'
+import { counted } from '../../lib/cli/columns.ts'
+import { sizeText } from '../../lib/cli/size-text.ts'
+import { valueText } from '../../lib/cli/value-text.ts'
+import type { JsonChange } from '../../lib/json-diff.ts'
+import { isJsonObject } from '../../lib/json.ts'
+import type { Difference, Look, State } from '../../lib/mcp-client/follower.ts'
+
+/** Changes of one moment that are shown; the rest is counted. */
+const maxShown = 12
+const maxLabelChars = 44
+const maxTextLines = 6
+/** Below the time of day. */
+const indent = ' '.repeat(8)
+
+/** `12:30:05` */
+export function clockText(time: Date): string {
+  return time.toTimeString().slice(0, 8)
+}
+
+/** What one look brought: its head with the time, then one line for each change. */
+export function lookLines(look: Look, updates: number, time: Date, width: number): string[] {
+  return [
+    `${clockText(time)}  ${headOf(look, updates)}`,
+    ...differenceLines(look.difference, Math.max(width, 60)),
+  ]
+}
+
+function headOf({ before, after, difference }: Look, updates: number): string {
+  const known = revisionOf(after)
+  const base = revisionOf(before)
+  const steps = known !== null && base !== null && known > base ? known - base : updates
+  const times = steps > 1 ? `(${steps} updates summed up)` : ''
+  const nothing = difference.kind === 'same' ? 'nothing differs' : ''
+  const what = known === null ? 'changed' : `revision ${known}`
+  const main = difference.kind === 'replaced' ? stateText(after) : joined([what, nothing])
+  return times === '' ? main : `${main} ${times}`
+}
+
+function joined(words: readonly string[]): string {
+  return words.filter(word => word !== '').join(', ')
+}
+
+function revisionOf(state: State): number | null {
+  return state.kind === 'json' ? state.revision : null
+}
+
+/** An update that was told of while the resource was looked at brings nothing more. */
+export function isNews({ before, after, difference }: Look): boolean {
+  if (difference.kind !== 'same') return true
+  const base = revisionOf(before)
+  return base !== null && base !== revisionOf(after)
+}
+
+/** A state in a few words: `revision 12, 5 members`. */
+export function stateText(state: State): string {
+  switch (state.kind) {
+    case 'none':
+      return 'nothing is there now'
+    case 'json': {
+      const revision = state.revision === null ? '' : `revision ${state.revision}`
+      return joined([revision, sizeOf(state.value)])
+    }
+    case 'text':
+      return counted(state.text.split('\n').length, 'line')
+    case 'binary':
+      return `${sizeText(state.bytes)} of ${cleanText(state.mimeType ?? 'binary data', 80)}`
+  }
+}
+
+function sizeOf(value: unknown): string {
+  if (Array.isArray(value)) return counted(value.length, 'element')
+  return isJsonObject(value) ? counted(Object.keys(value).length, 'member') : valueText(value, 60)
+}
+
+function differenceLines(difference: Difference, width: number): string[] {
+  switch (difference.kind) {
+    case 'json':
+      return changeLines(difference, width)
+    case 'text':
+      return textLines(difference.before, difference.after, width)
+    case 'replaced':
+    case 'same':
+      return []
+  }
+}
+
+type JsonDifference = Difference & { kind: 'json' }
+
+function changeLines({ changes, labels, truncated }: JsonDifference, width: number): string[] {
+  const shown = changes.slice(0, maxShown)
+  const names = shown.map((_, at) => shortened(labels[at] ?? ''))
+  const column = Math.max(...names.map(name => name.length))
+  const room = width - indent.length - column - 4
+  const lines = shown.map((change, at) => {
+    const name = (names[at] ?? '').padEnd(column)
+    return `${indent}${marks[change.kind]} ${name}  ${changeText(change, room)}`.trimEnd()
+  })
+  const left = changes.length - shown.length
+  if (truncated) lines.push(`${indent}  … and more than ${left} other changes`)
+  else if (left > 0) lines.push(`${indent}  … and ${counted(left, 'other change')}`)
+  return lines
+}
+
+const marks = { added: '+', removed: '-', changed: ' ' } as const
+
+function changeText(change: JsonChange, room: number): string {
+  if (change.kind === 'added') return valueText(change.after, room)
+  if (change.kind === 'removed') return valueText(change.before, room)
+  const after = valueText(change.after, Math.max(8, room - 12))
+  // What one of the two does not need is the other's.
+  const before = valueText(change.before, Math.max(8, room - 3 - after.length))
+  return `${before} → ${valueText(change.after, Math.max(8, room - 3 - before.length))}`
+}
+
+/** The end of a path tells more than its beginning. */
+function shortened(label: string): string {
+  const clean = cleanText(label, 4096) || '(all of it)'
+  return clean.length > maxLabelChars ? `…${clean.slice(1 - maxLabelChars)}` : clean
+}
+
+/** The lines that differ, between those that are the same at both ends. */
+function textLines(before: string, after: string, width: number): string[] {
+  const [old, now] = [before.split('\n'), after.split('\n')]
+  const most = Math.min(old.length, now.length)
+  let start = 0
+  while (start < most && old[start] === now[start]) start++
+  let end = 0
+  while (end < most - start && old.at(-1 - end) === now.at(-1 - end)) end++
+  return [
+    ...someLines('-', old.slice(start, old.length - end), width),
+    ...someLines('+', now.slice(start, now.length - end), width),
+  ]
+}
+
+function someLines(mark: string, lines: readonly string[], width: number): string[] {
+  const room = width - indent.length - 2
+  const shown = lines
+    .slice(0, maxTextLines)
+    .map(line => `${indent}${mark} ${cleanText(line, room)}`.trimEnd())
+  const left = lines.length - shown.length
+  return left > 0 ? [...shown, `${indent}${mark} … and ${counted(left, 'other line')}`] : shown
+}

@@ -1,0 +1,54 @@
+import * as Args from '@oclif/core/args'
+import * as Flags from '@oclif/core/flags'
+import { BaseCommand } from '../../lib/cli/base-command.ts'
+import { endpointFlags } from './endpoint-flags.ts'
+
+/** Shows what changes in a resource. */
+export default class ResourcesWatch extends BaseCommand {
+  static override summary = 'subscribe to a resource and print what changes in it'
+
+  static override description = `Subscribes to a resource of your running service-cli serve, or of the \
+MCP endpoint at --url, and prints what changes until Ctrl-C: of the scene and other JSON the members \
+that are new, gone or different, of text the lines. What changes more often than --interval is \
+summed up. A server that restarts is found again.
+
+Environment: SERVICE_MCP_API_KEY (the key that the server asks for), SERVICE_REGISTRY_DIR.`
+
+  static override examples = [
+    { description: 'the scene', command: '<%= config.bin %> resources watch scene://current' },
+    {
+      description: 'what the application does',
+      command: '<%= config.bin %> resources watch audit://recent',
+    },
+    {
+      description: 'every change as a line of JSON, ten times a second at most',
+      command: '<%= config.bin %> resources watch scene://current --json --interval 100',
+    },
+    {
+      description: 'instances that come and go, at a gateway',
+      command:
+        '<%= config.bin %> resources watch gateway://instances --url http://127.0.0.1:9765/mcp',
+    },
+  ]
+
+  static override args = {
+    uri: Args.string({ description: 'as listed', required: true, ignoreStdin: true }),
+  }
+
+  static override flags = {
+    interval: Flags.integer({
+      description: 'milliseconds between two looks, at least',
+      default: 500,
+      helpValue: 'MS',
+      min: 10,
+      max: 3_600_000,
+    }),
+    ...endpointFlags,
+  }
+
+  override async run(): Promise<void> {
+    const { args, flags } = await this.parse(ResourcesWatch)
+    const { runWatch } = await import('./watch-run.ts')
+    await runWatch(args.uri, flags, process.env)
+  }
+}

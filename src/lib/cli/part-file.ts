@@ -1,0 +1,125 @@
+import { createHash, type Hash } from 'node:crypto'
+import { constants } from 'node:fs'
+import { type FileHandle, link, open, rename, rm } from 'node:fs/promises'
+import { errnoOf } from '../errno.ts'
+import { ServiceError } from '../errors.ts'
+import { noFollow } from '../posix.ts'
+
+/** A file that is not whole yet. */
+export interface PartFile {
+  readonly path: string
+  /** What it holds by now. */
+  readonly bytes: number
+  append(chunk: Buffer): Promise<void>
+  /** Starts over with nothing. */
+  clear(): Promise<void>
+  /** Of all that it holds; it can be asked for once. */
+  digest(): string
+  close(): Promise<void>
+}
+
+/** Opens the part that an earlier run left, or a new one. Throws `storage_failed`. */
+export async function openPartFile(path: string): Promise<PartFile> {
+  try {
+    const { O_RDWR, O_CREAT } = constants
+    const file = await open(path, O_RDWR | O_CREAT | noFollow, 0o666)
+    const found = await file.stat()
+    if (found.isFile()) return new Part(path, file, await hashOf(file))
+    await file.close()
+    throw new ServiceError('storage_failed', `${path} is in the way`)
+  } catch (error) {
+    throw error instanceof ServiceError ? error : failed(path, error)
+  }
+}
+
+class Part implements PartFile {
+  readonly path: string
+  readonly #file: FileHandle
+  #hash: Hash
+  #bytes: number
+
+  constructor(path: string, file: FileHandle, begun: { hash: Hash; bytes: number }) {
+    this.path = path
+    this.#file = file
+    this.#hash = begun.hash
+    this.#bytes = begun.bytes
+  }
+
+  get bytes(): number {
+    return this.#bytes
+  }
+
+  async append(chunk: Buffer): Promise<void> {
+    try {
+      let rest = chunk
+      while (rest.length > 0) {
+        const { bytesWritten } = await this.#file.write(rest, 0, rest.length, this.#bytes)
+        this.#hash.update(rest.subarray(0, bytesWritten))
+        this.#bytes += bytesWritten
+        rest = rest.subarray(bytesWritten)
+      }
+    } catch (error) {
+      throw failed(this.path, error)
+    }
+  }
+
+  async clear(): Promise<void> {
+    await this.#file.truncate(0)
+    this.#hash = createHash('sha256')
+    this.#bytes = 0
+  }
+
+  digest(): string {
+    return this.#hash.digest('hex')
+  }
+
+  async close(): Promise<void> {
+    await this.#file.close()
+  }
+}
+
+async function hashOf(file: FileHandle): Promise<{ hash: Hash; bytes: number }> {
+  const hash = createHash('sha256')
+  let bytes = 0
+  for await (const chunk of file.createReadStream({ start: 0, autoClose: false })) {
+    hash.update(chunk as Buffer)
+    bytes += (chunk as Buffer).length
+  }
+  return { hash, bytes }
+}
+
+/** Gives a whole part its name. False: something else has that name, and `force` is not given. */
+export async function placePart(path: string, target: string, force: boolean): Promise<boolean> {
+  try {
+    if (force) await rename(path, target)
+    else {
+      // A link, unlike a rename, refuses to replace what is there.
+      await link(path, target)
+      await rm(path)
+    }
+    return true
+  } catch (error) {
+    if (errnoOf(error) === 'EEXIST') return false
+    throw failed(target, error)
+  }
+}
+
+/** The SHA-256 of a file that is there; null for anything else. */
+export async function digestOfFile(path: string): Promise<string | null> {
+  const file = await open(path, 'r').catch(() => null)
+  if (file === null) return null
+  try {
+    if (!(await file.stat()).isFile()) return null
+    return (await hashOf(file)).hash.digest('hex')
+  } finally {
+    await file.close()
+  }
+}
+
+function failed(path: string, error: unknown): ServiceError {
+  const why = errnoOf(error) ?? (error instanceof Error ? error.message : String(error))
+  return new ServiceError('storage_failed', `cannot write ${path} (${why})`, {
+    cause: error,
+    hint: 'choose a file in a folder you may write in with --out',
+  })
+}

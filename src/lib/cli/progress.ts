@@ -1,0 +1,96 @@
+import type { Clock } from '../clock.ts'
+import { durationText } from './duration-text.ts'
+import { sizeText } from './size-text.ts'
+
+export interface ProgressFacts {
+  readonly label: string
+  readonly done: number
+  /** Null when nobody knows. */
+  readonly total: number | null
+  /** Of what was there before this run nothing was moved. */
+  readonly from: number
+  readonly elapsedMs: number
+  readonly columns: number
+}
+
+const widestBar = 30
+
+/** One line: `shot.exr  [=======>      ]  54%  162 MB of 300 MB  81 MB/s  1 s left`. */
+export function progressText(facts: ProgressFacts): string {
+  const { label, done, total, from, elapsedMs, columns } = facts
+  const rate = elapsedMs > 0 ? ((done - from) / elapsedMs) * 1000 : 0
+  const speed = elapsedMs < 300 ? '' : `${sizeText(Math.round(rate))}/s`
+  const left =
+    total === null || rate <= 0 || elapsedMs < 1000
+      ? ''
+      : `${durationText(((total - done) / rate) * 1000)} left`
+  const amount = total === null ? sizeText(done) : `${sizeText(done)} of ${sizeText(total)}`
+  const part = total === null ? null : total === 0 ? 1 : Math.min(1, done / total)
+  const percent = part === null ? '' : `${Math.floor(part * 100)}%`.padStart(4)
+  const words = [percent, amount, speed, left].filter(word => word !== '').join('  ')
+  const room = columns - 1 - words.length - 2
+  const name = label.length > 24 ? `${label.slice(0, 23)}…` : label
+  const bar = Math.min(widestBar, room - name.length - 4)
+  if (part === null || bar < 8) return clip(`${name}  ${words}`, columns - 1)
+  const filled = Math.round(part * bar)
+  const line = '='.repeat(filled) + (filled < bar ? '>' : '')
+  return clip(`${name}  [${line.padEnd(bar).slice(0, bar)}]  ${words}`, columns - 1)
+}
+
+function clip(text: string, most: number): string {
+  return text.length > most ? text.slice(0, Math.max(0, most)) : text
+}
+
+export interface ProgressParts {
+  readonly label: string
+  readonly enabled: boolean
+  readonly stream: { write(text: string): unknown; readonly columns?: number | undefined }
+  readonly clock: Clock
+}
+
+export interface Progress {
+  begin(from: number, total: number | null): void
+  moved(done: number): void
+  /** The line goes away: the result stands in its place. */
+  end(): void
+}
+
+/** What is done before that needs no line. */
+const quietMs = 400
+const redrawMs = 100
+
+/** A line on a terminal that is written over as bytes move. */
+export function createProgress({ label, enabled, stream, clock }: ProgressParts): Progress {
+  let begunMs = clock.now()
+  let drawnMs = -Infinity
+  let shown = false
+  let start: { from: number; total: number | null } = { from: 0, total: null }
+  return {
+    begin(from, total) {
+      begunMs = clock.now()
+      start = { from, total }
+    },
+    moved(done) {
+      const nowMs = clock.now()
+      const elapsedMs = nowMs - begunMs
+      if (!enabled || elapsedMs < quietMs || nowMs - drawnMs < redrawMs) return
+      drawnMs = nowMs
+      shown = true
+      const columns = stream.columns ?? 80
+      stream.write(`\r${progressText({ label, done, ...start, elapsedMs, columns })}\u001b[K`)
+    },
+    end() {
+      if (shown) stream.write('\r\u001b[K')
+      shown = false
+    },
+  }
+}
+
+/** Nobody sees a line in a file, and a terminal that is dumb cannot write over one. */
+export function mayShowProgress(
+  { json, quiet }: { json: boolean; quiet: boolean },
+  { isTTY }: { isTTY?: boolean },
+  env: NodeJS.ProcessEnv,
+): boolean {
+  return isTTY === true && !json && !quiet && env.TERM !== 'dumb'
+}

@@ -1,0 +1,157 @@
+import { expect } from 'chai'
+import { createHash, randomBytes } from 'node:crypto'
+import { createServer } from 'node:http'
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { buildIfStale, type Ended, runProgram } from '../helpers/program.ts'
+import { runOnTerminal, whyNoTerminal } from '../helpers/pseudo-terminal.ts'
+import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
+import { skipBecause } from '../helpers/skip.ts'
+
+describe('service-cli artefacts', function () {
+  this.timeout(60_000)
+  let home: string
+  let serve: ServeProcess
+  const bytes = randomBytes(3_000_000)
+  const hex = createHash('sha256').update(bytes).digest('hex')
+  const path = (name: string) => join(home, name)
+  const run = (...args: string[]): Promise<Ended> =>
+    runProgram(['artefacts', ...args, `--registry-dir=${serve.registryDir}`])
+
+  before(buildIfStale)
+  beforeEach(async () => {
+    home = await mkdtemp(join(tmpdir(), 'cli-artefacts-'))
+    serve = await startServeProcess()
+    await writeFile(path('shot.exr'), bytes)
+  })
+  afterEach(async () => {
+    await serve.stop()
+    await rm(home, { recursive: true, force: true })
+  })
+
+  it('puts a file, lists it, fetches it and removes it', async () => {
+    const put = await run('put', path('shot.exr'), '--metadata={"frame":24}', '--json')
+    expect(put.code, put.stderr).to.equal(0)
+    expect(JSON.parse(put.stdout)).to.deep.equal({
+      ...{ put_ok: true, uri: `artefact://sha256/${hex}`, sha256: hex },
+      ...{ size_bytes: bytes.length, existed: false },
+    })
+    const list = JSON.parse((await run('list', '--json')).stdout)
+    expect(list.artefacts[0]).to.deep.include({
+      ...{ sha256: hex, display_name: 'shot.exr', mime: 'image/x-exr', size_bytes: bytes.length },
+      metadata: { frame: 24 },
+    })
+    expect((await run('list')).stdout).to.contain(hex.slice(0, 12))
+    const out = path('out/')
+    await mkdir(out)
+    const got = await run('get', hex.slice(0, 10), '--out', out)
+    expect(got.code, got.stderr).to.equal(0)
+    expect((await readFile(path('out/shot.exr'))).equals(bytes)).to.equal(true)
+    expect((await run('get', hex, '--out', out, '--json')).stdout).to.contain('"existed":true')
+    expect(await readdir(out)).to.deep.equal(['shot.exr'])
+    expect((await run('rm', hex.slice(0, 10))).stdout).to.equal(
+      `removed artefact://sha256/${hex}\n`,
+    )
+    const gone = await run('get', hex)
+    expect([gone.code, gone.stderr.split('\n')[0]]).to.deep.equal([
+      3,
+      `error: no artefact ${hex} is stored`,
+    ])
+  })
+
+  it('goes on where an earlier run stopped, and starts over when that part is wrong', async () => {
+    await serve.store(bytes, '?display_name=a.bin')
+    for (const [what, part] of [
+      ['right', bytes.subarray(0, 2_000_000)],
+      ['whole', bytes],
+    ] as const) {
+      await writeFile(path(`${hex.slice(0, 12)}.part`), part)
+      const got = await run('get', hex, '--out', path(`${what}.bin`))
+      expect(got.code, got.stderr).to.equal(0)
+      expect((await readFile(path(`${what}.bin`))).equals(bytes)).to.equal(true)
+    }
+    await writeFile(path(`${hex.slice(0, 12)}.part`), randomBytes(1000))
+    const wrong = await run('get', hex, '--out', path('wrong.bin'))
+    expect(wrong.code).to.equal(1)
+    expect((await run('get', hex, '--out', path('wrong.bin'))).code).to.equal(0)
+    expect(await readdir(home)).to.have.members(['right.bin', 'whole.bin', 'wrong.bin', 'shot.exr'])
+  })
+
+  it('asks for the rest alone', async () => {
+    const ranges: (string | undefined)[] = []
+    const server = createServer((req, res) => {
+      ranges.push(req.headers.range)
+      const from = Number(/=(\d+)-/.exec(req.headers.range ?? '')?.[1] ?? 0)
+      res.writeHead(206, {
+        'Content-Length': bytes.length - from,
+        'Content-Range': `bytes ${from}-${bytes.length - 1}/${bytes.length}`,
+      })
+      if (from > 0) return void res.end(bytes.subarray(from))
+      res.write(bytes.subarray(0, 1_000_000), () => res.destroy())
+    })
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`
+    const get = () => runProgram(['artefacts', 'get', hex, '--url', url, '--out', path('a.bin')])
+    try {
+      const cut = await get()
+      expect(cut.code).to.equal(5)
+      expect(cut.stderr).to.contain('goes on where it stopped')
+      const { length } = await readFile(path(`${hex.slice(0, 12)}.part`))
+      expect(length).to.be.greaterThan(0)
+      expect((await get()).code).to.equal(0)
+      expect(ranges).to.deep.equal([undefined, `bytes=${length}-`])
+      expect((await readFile(path('a.bin'))).equals(bytes)).to.equal(true)
+    } finally {
+      server.close()
+    }
+  })
+
+  it('replaces no file unless it is told to', async () => {
+    await serve.store('one')
+    const one = createHash('sha256').update('one').digest('hex')
+    await writeFile(path('mine'), 'mine')
+    const refused = await run('get', one, '--out', path('mine'))
+    expect(refused.code).to.equal(1)
+    expect(await readFile(path('mine'), 'utf8')).to.equal('mine')
+    expect((await run('get', one, '--out', path('mine'), '--force')).code).to.equal(0)
+    expect(await readFile(path('mine'), 'utf8')).to.equal('one')
+  })
+
+  it('refuses to put into another machine, what is no file and what is no name', async () => {
+    const rows: [string[], number, string][] = [
+      [['put', path('shot.exr'), `--url=${serve.url}`], 2, 'the machine of the server alone'],
+      [['rm', hex, `--url=${serve.url}`], 2, 'the machine of the server alone'],
+      [['put', path('nothing')], 2, 'cannot be read'],
+      [['put', home], 2, 'is a folder'],
+      [['put', path('shot.exr'), '--metadata={'], 2, 'is not JSON'],
+      [['get', 'abc'], 2, 'names no artefact'],
+      [['get', 'ffff'], 3, 'no artefact ffff'],
+    ]
+    for (const [args, code, text] of rows) {
+      const ended = await run(...args)
+      expect([ended.code, ended.stdout], args.join(' ')).to.deep.equal([code, ''])
+      expect(ended.stderr).to.contain(text)
+    }
+  })
+
+  it('saves what is no text where a terminal looks on, and passes it on raw to a pipe', async function () {
+    const why = whyNoTerminal()
+    if (why !== null) return skipBecause(this, why)
+    await serve.store(bytes, '', 'image/png')
+    const read = ['resources', 'read', `artefact://sha256/${hex}`, `--url=${serve.url}`]
+    const refused = await runOnTerminal([...read, '--out', '-'], { env: process.env, steps: [] })
+    expect(refused.code).to.equal(2)
+    const saved = await runOnTerminal(read, { env: process.env, steps: [] })
+    const name = /saved 3\.0 MB of image\/png to (\S+\.png)/.exec(saved.stdout)?.[1] ?? 'none'
+    try {
+      expect(saved.stdout.length).to.be.lessThan(200)
+      expect((await readFile(name)).equals(bytes)).to.equal(true)
+    } finally {
+      await rm(name, { force: true })
+    }
+  })
+})

@@ -1,0 +1,184 @@
+import { expect } from 'chai'
+import { type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { type ForeignServer, noteUri, startForeign } from '../lib/mcp-client/foreign-server.ts'
+import { buildIfStale, exitOf, runProgram, startProgram } from '../helpers/program.ts'
+import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
+import { until } from './until.ts'
+
+/** The program at work, with the lines of its stdout. */
+function follow(args: string[]): { child: ChildProcess; lines(): string[]; json(): any[] } {
+  const child = startProgram(args)
+  let text = ''
+  child.stdout?.setEncoding('utf8').on('data', (chunk: string) => (text += chunk))
+  const lines = () => text.split('\n').slice(0, -1)
+  return { child, lines, json: () => lines().map(line => JSON.parse(line)) }
+}
+
+describe('service-cli resources', function () {
+  this.timeout(60_000)
+  let registryDir: string
+  let serve: ServeProcess
+  const folder = () => `--registry-dir=${registryDir}`
+  const start = () => startServeProcess({ registryDir, flags: ['--dcc-type=maya'] })
+
+  before(buildIfStale)
+  beforeEach(async () => {
+    registryDir = await mkdtemp(join(tmpdir(), 'cli-resources-'))
+    serve = await start()
+  })
+  afterEach(async () => {
+    await serve.stop()
+    await rm(registryDir, { recursive: true, force: true })
+  })
+
+  it('lists and reads what the running instance offers', async () => {
+    await serve.post('scene', { frame: 7 })
+    const list = await runProgram(['resources', 'list', folder()])
+    expect(list.code).to.equal(0)
+    expect(list.stdout).to.match(/^NAME +TYPE +SIZE +MODIFIED +URI\n/)
+    expect(list.stdout).to.contain('scene://current').and.contain('audit://recent')
+    const json = JSON.parse((await runProgram(['resources', 'list', '--json', folder()])).stdout)
+    expect(json).to.deep.include({ list_ok: true, url: serve.url, capped: false })
+    const read = await runProgram(['resources', 'read', 'scene://current', folder()])
+    expect(read).to.deep.equal({ code: 0, stdout: '{"frame":7}', stderr: '' })
+    const wrong = await runProgram(['resources', 'read', 'scene://curent', folder()])
+    expect(wrong.code).to.equal(3)
+    expect(wrong.stderr).to.contain('did you mean scene://current?')
+  })
+
+  it('says which instances there are when several run, and what to do when none does', async () => {
+    const second = await start()
+    const unclear = await runProgram(['resources', 'list', folder()])
+    expect(unclear.code).to.equal(2)
+    expect(unclear.stderr).to.contain(serve.instanceId.slice(0, 8)).and.contain('--instance ID')
+    const named = ['resources', 'list', '--json', folder(), `--instance=${second.instanceId}`]
+    expect(JSON.parse((await runProgram(named)).stdout).url).to.equal(second.url)
+    await second.stop()
+    await serve.stop()
+    const none = await runProgram(['resources', 'list', folder()])
+    expect(none.code).to.equal(5)
+    expect(none.stderr).to.contain('service-cli serve')
+    const unknown = await runProgram(['resources', 'list', '--instance=ffffffff', folder()])
+    expect(unknown.code).to.equal(5)
+  })
+
+  it('asks for the key, and takes it from the variable', async () => {
+    const keyed = await startServeProcess({ env: { SERVICE_MCP_API_KEY: 'k'.repeat(32) } })
+    try {
+      const args = ['resources', 'list', `--url=${keyed.url}`]
+      const { code, stderr } = await runProgram(args)
+      expect(code).to.equal(4)
+      expect(stderr).to.contain('SERVICE_MCP_API_KEY').and.contain('--api-key-file')
+      const env = { ...process.env, SERVICE_MCP_API_KEY: 'k'.repeat(32) }
+      expect((await runProgram(args, { env })).code).to.equal(0)
+    } finally {
+      await keyed.stop()
+    }
+  })
+
+  it('watches a scene that changes a hundred times a second, and loses no change', async () => {
+    await serve.post('scene', { frame: 0 })
+    const watch = follow(['resources', 'watch', 'scene://current', folder()])
+    await until(() => watch.lines().length === 1, 'the first line')
+    const begun = performance.now()
+    let frame = 0
+    while (performance.now() - begun < 3000) {
+      await serve.post('scene', { frame: ++frame })
+      await delay(6)
+    }
+    await until(() => watch.lines().at(-1)?.endsWith(`→ ${frame}`) === true, 'the last change')
+    const tookMs = performance.now() - begun
+    watch.child.kill('SIGINT')
+    expect(await exitOf(watch.child)).to.equal(0)
+    const heads = watch.lines().filter(line => /^\d\d:\d\d:\d\d {2}(?:revision|changed)/.test(line))
+    expect(frame).to.be.greaterThan(30)
+    expect(heads.length)
+      .to.be.at.most(tookMs / 500 + 2)
+      .and.at.least(2)
+    expect(heads.join('\n')).to.contain('updates summed up')
+    // Each shows how it goes on from the one before.
+    const steps = watch
+      .lines()
+      .flatMap(line => /frame {2}(\d+) → (\d+)$/.exec(line)?.slice(1) ?? [])
+    const froms = steps.filter((_, at) => at % 2 === 0)
+    const tos = steps.filter((_, at) => at % 2 === 1)
+    expect(froms).to.deep.equal(['0', ...tos.slice(0, -1)])
+  })
+
+  for (const how of ['SIGTERM', 'SIGKILL'] as const) {
+    it(`says in one line that the server was away after ${how}, and goes on`, async () => {
+      const watch = follow(['resources', 'watch', 'scene://current', '--json', folder()])
+      await until(() => watch.lines().length === 1, 'the first line')
+      const before = serve.url
+      serve.signal(how)
+      await serve.exited
+      serve = await start()
+      await until(() => watch.lines().length === 2, 'the line of the restart', 20_000)
+      await serve.post('scene', { frame: 1 })
+      await until(() => watch.lines().length === 3, 'the change', 20_000)
+      watch.child.kill('SIGTERM')
+      expect(await exitOf(watch.child)).to.equal(0)
+      const [first, restarted, change] = watch.json()
+      expect([first.event, restarted.event, change.event]).to.deep.equal([
+        'watching',
+        'reconnected',
+        'changed',
+      ])
+      expect(first.url).to.equal(before)
+      expect(restarted.url).to.equal(serve.url)
+      expect(change.revision).to.equal(1)
+    })
+  }
+
+  it('ends quietly when nobody reads any more', async () => {
+    const watch = startProgram(['resources', 'watch', 'scene://current', folder()])
+    if (watch.stdout === null) throw new Error('no stdout')
+    await once(watch.stdout, 'data')
+    let stderr = ''
+    watch.stderr?.on('data', chunk => (stderr += String(chunk)))
+    watch.stdout.destroy()
+    const exited = exitOf(watch)
+    let over = false
+    void exited.then(() => (over = true))
+    for (let frame = 0; !over && frame < 2000; frame++) {
+      await serve.post('scene', { frame })
+      await delay(10)
+    }
+    expect([await exited, stderr]).to.deep.equal([0, ''])
+  })
+
+  it('refuses to watch what is not there, and warns of what is never announced', async () => {
+    const missing = await runProgram(['resources', 'watch', 'audit://recnt', folder()])
+    expect([missing.code, missing.stdout]).to.deep.equal([3, ''])
+    const hex = await serve.store('bytes')
+    const watch = startProgram(['resources', 'watch', `artefact://sha256/${hex}`, folder()])
+    let stderr = ''
+    watch.stderr?.on('data', chunk => (stderr += String(chunk)))
+    await until(() => stderr.includes('never announce'), 'the warning')
+    watch.kill('SIGINT')
+    expect(await exitOf(watch)).to.equal(0)
+  })
+
+  for (const era of ['sessions', 'stateless'] as const) {
+    it(`watches a text of a foreign server of ${era}`, async () => {
+      const foreign: ForeignServer = await startForeign(era)
+      const watch = follow(['resources', 'watch', noteUri, `--url=${foreign.url.href}`])
+      try {
+        await until(() => watch.lines().length === 1, 'the first line')
+        await foreign.write('first\nchanged')
+        await until(() => watch.lines().length === 4, 'the change')
+        expect(watch.lines().slice(2)).to.deep.equal(['        - second', '        + changed'])
+        watch.child.kill('SIGINT')
+        expect(await exitOf(watch.child)).to.equal(0)
+      } finally {
+        watch.child.kill('SIGKILL')
+        await foreign.close()
+      }
+    })
+  }
+})
