@@ -24,7 +24,8 @@ export async function runGateway(settings: GatewaySettings, output: OutputOption
         renderGatewayBanner({
           url,
           registryDir,
-          keyed: (settings.auth?.mode ?? 'none') !== 'none',
+          keyed: settings.auth?.mode === 'api-key',
+          tokens: settings.auth?.mode === 'oauth',
           loopback: isLoopback(settings.host),
           colour,
         }),

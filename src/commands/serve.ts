@@ -18,14 +18,19 @@ export default class Serve extends BaseCommand {
 events and files over the host link, and offers them as MCP resources on /mcp. Listens on this \
 machine only, unless --host says otherwise.
 
-Environment: SERVICE_MCP_API_KEY (the key that clients must present), SERVICE_HOST_TOKEN (the \
-token that the application presents; without it one is made for each run), SERVICE_REGISTRY_DIR.`
+Environment: SERVICE_MCP_API_KEY (a key that clients may present; service-cli keys \
+create makes others), SERVICE_HOST_TOKEN (the token that the application presents; \
+without it one is made for each run), SERVICE_REGISTRY_DIR.`
 
   static override examples = [
     { description: 'start with the defaults', command: '<%= config.bin %> serve' },
     {
       description: 'ask clients for a key, kept in a file only you can read',
       command: '<%= config.bin %> serve --api-key-file ~/.config/mcp.key',
+    },
+    {
+      description: 'ask clients for a key of their own, made with service-cli keys create',
+      command: '<%= config.bin %> serve --auth api-key',
     },
     {
       description: 'serve a scene that another program writes to a file',

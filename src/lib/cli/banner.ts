@@ -10,6 +10,8 @@ export interface BannerFacts {
   readonly hostTokenFile: string | null
   /** A key is asked for. */
   readonly keyed: boolean
+  /** Access tokens of a provider are asked for. Default: they are not. */
+  readonly tokens?: boolean
   /** Only this machine can reach it. */
   readonly loopback: boolean
   /** Null: window capture is off. */
@@ -29,9 +31,11 @@ export function renderBanner(facts: BannerFacts): string {
     `${bold('MCP endpoint')}  ${facts.url}`,
     `${bold('Host link')}     ${facts.hostUrl}`,
     `${bold('Host token')}    ${facts.hostTokenFile ?? 'from SERVICE_HOST_TOKEN'}`,
-    `${bold('Checked')}       Host and Origin, the host token${facts.keyed ? ', the API key' : ''}`,
+    `${bold('Checked')}       Host and Origin, the host token${facts.keyed ? ', the API key' : facts.tokens ? ', access tokens' : ''}`,
     `${bold('Window')}        ${captureLines(facts.capture, 14).join(`\n${' '.repeat(14)}`)}`,
-    ...(facts.keyed ? [] : openNotice(facts.loopback, facts.capture !== null).map(warn)),
+    ...(facts.keyed || facts.tokens
+      ? []
+      : openNotice(facts.loopback, facts.capture !== null).map(warn)),
     '',
     bold('Connect a client'),
     ...clientLines({ ...facts, name: 'service-cli' }),
@@ -54,7 +58,7 @@ function openNotice(loopback: boolean, window: boolean): string[] {
   return [
     `  No API key is set: ${who} can read the scene,`,
     `  the audit log, events and artefacts${window ? ', and can see the window' : ''}.`,
-    '  To ask for one, start with SERVICE_MCP_API_KEY set, or --api-key-file FILE.',
+    '  To ask for one: service-cli keys create, or start with --api-key-file FILE.',
   ]
 }
 

@@ -6,6 +6,8 @@ export interface GatewayBannerFacts {
   readonly registryDir: string
   /** A key is asked for. */
   readonly keyed: boolean
+  /** Access tokens of a provider are asked for. Default: they are not. */
+  readonly tokens?: boolean
   /** Only this machine can reach it. */
   readonly loopback: boolean
   readonly colour: boolean
@@ -19,8 +21,8 @@ export function renderGatewayBanner(facts: GatewayBannerFacts): string {
     '',
     `${bold('Gateway')}       ${facts.url}`,
     `${bold('Instances')}     those of ${facts.registryDir}`,
-    `${bold('Checked')}       Host and Origin${facts.keyed ? ', the API key' : ''}`,
-    ...(facts.keyed ? [] : openNotice(facts.loopback).map(warn)),
+    `${bold('Checked')}       Host and Origin${facts.keyed ? ', the API key' : facts.tokens ? ', access tokens' : ''}`,
+    ...(facts.keyed || facts.tokens ? [] : openNotice(facts.loopback).map(warn)),
     '',
     bold('Connect a client'),
     ...clientLines({ ...facts, name: 'service-gateway' }),
@@ -38,7 +40,7 @@ function openNotice(loopback: boolean): string[] {
   const who = loopback ? 'every account of this machine' : 'everyone who can reach this address'
   return [
     `  No API key is set: ${who} can read which`,
-    '  applications run, their documents and addresses. To ask for one, start with',
-    '  SERVICE_MCP_API_KEY set, or with --api-key-file FILE.',
+    '  applications run, their documents and addresses. To ask for one:',
+    '  service-cli keys create, or start with --api-key-file FILE.',
   ]
 }

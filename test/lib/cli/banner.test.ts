@@ -39,6 +39,13 @@ describe('renderBanner', () => {
     expect(text).to.contain(`--header 'Authorization: Bearer \${SERVICE_MCP_API_KEY}'`)
   })
 
+  it('says what is asked for, keys or tokens', () => {
+    expect(renderBanner({ ...facts, keyed: true })).to.contain('the host token, the API key')
+    const text = renderBanner({ ...facts, tokens: true })
+    expect(text).to.contain('the host token, access tokens').and.not.contain('No API key')
+    expect(text).not.to.contain('SERVICE_MCP_API_KEY')
+  })
+
   it('has client entries that are JSON', () => {
     for (const keyed of [false, true]) {
       const text = renderBanner({ ...facts, keyed })

@@ -275,7 +275,10 @@ describe('a server with named keys and one of its configuration', () => {
   it('does not start on a damaged file', async () => {
     await keys.create('anna')
     await writeFile(keys.store.path, '{')
-    const error = await startKeyedServer(keys, { key: 'k'.repeat(32) }).catch(cause => cause)
+    const error = await startKeyedServer(keys, { key: 'k'.repeat(32) }).then(
+      server => server.stop(),
+      cause => cause,
+    )
     expect(error).to.include({ code: 'config_invalid' })
   })
 })

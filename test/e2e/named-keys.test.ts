@@ -1,0 +1,98 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { silentLogger } from '../../src/lib/logger.ts'
+import type { GatewayHandle } from '../../src/server/gateway-options.ts'
+import { startGateway } from '../../src/server/gateway-server.ts'
+import { bearer, makeKeys, type TestKeys } from '../helpers/keyed-server.ts'
+import { RawSession } from '../helpers/mcp.ts'
+import { buildIfStale, runProgram } from '../helpers/program.ts'
+import { type ServeProcess, runServe, startServeProcess } from '../helpers/serve-process.ts'
+import { until } from './until.ts'
+
+/** Is the key good for a new session? */
+async function letsIn(url: string, key: string): Promise<boolean> {
+  return RawSession.open(url, '2025-11-25', bearer(key)).then(
+    () => true,
+    () => false,
+  )
+}
+
+describe('keys made and revoked beside a running server', function () {
+  this.timeout(30_000)
+  let registryDir: string
+  let serve: ServeProcess
+
+  before(buildIfStale)
+  before(async () => (registryDir = await mkdtemp(join(tmpdir(), 'named-keys-'))))
+  after(async () => {
+    await serve?.stop()
+    await rm(registryDir, { recursive: true, force: true })
+  })
+
+  async function keys(...words: string[]) {
+    return runProgram(['keys', ...words, '--registry-dir', registryDir])
+  }
+
+  it('are asked for from the first one on, rotated without a restart, and in no output', async () => {
+    const first = (await keys('create', 'first')).stdout.trim()
+    serve = await startServeProcess({ registryDir })
+    expect(await letsIn(serve.url, 'nonsense')).to.equal(false)
+    const session = await RawSession.open(serve.url, '2025-11-25', bearer(first))
+    const stream = await session.listen()
+
+    const second = (await keys('create', 'second')).stdout.trim()
+    expect(await letsIn(serve.url, second)).to.equal(true)
+    expect((await keys('revoke', 'first')).code).to.equal(0)
+    await until(() => stream.ended, 'the stream of the revoked key is cut')
+    expect(await letsIn(serve.url, first)).to.equal(false)
+    expect(await letsIn(serve.url, second)).to.equal(true)
+
+    const { stdout, stderr } = serve.output()
+    expect(stderr).to.contain('key:second')
+    const kept = await readFile(join(registryDir, 'keys.json'), 'utf8')
+    for (const text of [stdout, stderr, kept]) {
+      expect(text).not.to.contain(first)
+      expect(text).not.to.contain(second)
+    }
+  })
+
+  it('and a start without any says how to make one', async () => {
+    const { code, stderr } = await runServe(['--auth', 'api-key', '--port', '0'])
+    expect(code).to.equal(2)
+    expect(stderr).to.contain('service-cli keys create')
+  })
+})
+
+describe('a gateway with named keys', () => {
+  let keys: TestKeys
+  let gateway: GatewayHandle
+
+  beforeEach(async () => {
+    keys = await makeKeys()
+    await keys.create('other')
+    gateway = await startGateway({
+      ...{ port: 0, host: '127.0.0.1', allowedHosts: [], allowedOrigins: [] },
+      ...{ registryDir: keys.folder, standby: true, replaceUnresponsive: false },
+      auth: { mode: 'api-key', keysFile: keys.store.path },
+      authLimits: { keysPollMs: 50 },
+      ...{ accessLog: () => {}, log: silentLogger },
+    })
+  })
+  afterEach(async () => {
+    await gateway.stop()
+    await keys.remove()
+  })
+
+  it('takes new ones, and cuts what a revoked one has open', async () => {
+    const key = await keys.create('anna', { scope: 'read' })
+    const session = await RawSession.open(gateway.url, '2025-11-25', bearer(key))
+    const { total } = await session.readJson('gateway://instances')
+    expect(total).to.equal(0)
+    const stream = await session.listen()
+    await keys.revoke('anna')
+    await until(() => stream.ended, 'the stream is cut')
+    expect(await letsIn(gateway.url, key)).to.equal(false)
+  })
+})
