@@ -8,9 +8,11 @@ import { until } from './until.ts'
 const listChanged = 'notifications/resources/list_changed'
 /** Long enough for what has to happen within them on a machine at work. */
 const graceMs = 1500
-const listMs = 2000
+const listMs = 4000
 
-describe('schemes of an application over the live link', () => {
+describe('schemes of an application over the live link', function () {
+  // What is never answered takes its whole deadline.
+  this.timeout(30_000)
   let serve: ServeProcess
   let session: RawSession
   let events: Events

@@ -37,7 +37,8 @@ export const defaultCaptureLimits: Readonly<CaptureLimits> = Object.freeze({
   maxCapturesAtOnce: 1,
   maxCaptureReaders: 64,
   captureProbeIntervalMs: 30_000,
-  captureProbeMs: 2000,
+  // More than the slowest backend gives itself.
+  captureProbeMs: 6000,
   captureDoubtMs: 1000,
 })
 

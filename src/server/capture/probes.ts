@@ -17,8 +17,10 @@ export interface ProbesParts {
   readonly ticks: Clock
   readonly timer: Timer
   readonly log: Logger
-  /** A round is done: `results` are new. */
+  /** One of the `results` is new. */
   readonly changed: () => void
+  /** Everybody was asked once. */
+  readonly done: () => void
 }
 
 /** Who looks from outside tells by any process of this machine whether it can look at all. */
@@ -31,7 +33,6 @@ export class Probes {
   #target: CaptureTarget | null = null
   /** Those that did not answer in time and may still: asked again, they would pile up. */
   readonly #hanging = new Set<CaptureBackend>()
-  #rounds = 0
   #running = false
   #doubtedMs = Number.NEGATIVE_INFINITY
   #again = false
@@ -44,11 +45,6 @@ export class Probes {
 
   get results(): ReadonlyMap<BackendName, Probed> {
     return this.#results
-  }
-
-  /** Rounds that are done. */
-  get rounds(): number {
-    return this.#rounds
   }
 
   /** The window is another one, or gone (null): everything is asked anew. */
@@ -91,14 +87,17 @@ export class Probes {
   }
 
   async #round(target: CaptureTarget): Promise<void> {
-    const { backends, changed } = this.#parts
-    const found = await Promise.all(
-      backends.map(async backend => [backend.name, await this.#probe(backend, target)] as const),
+    const { backends, changed, done } = this.#parts
+    await Promise.all(
+      backends.map(async backend => {
+        const probed = await this.#probe(backend, target)
+        if (this.#closed) return
+        // A slow one does not keep the others from being used.
+        this.#results.set(backend.name, probed)
+        changed()
+      }),
     )
-    if (this.#closed) return
-    for (const [name, probed] of found) this.#results.set(name, probed)
-    this.#rounds++
-    changed()
+    if (!this.#closed) done()
   }
 
   async #probe(backend: CaptureBackend, target: CaptureTarget): Promise<Probed> {

@@ -26,7 +26,7 @@ export async function surveyCapture(): Promise<readonly SurveyedBackend[]> {
   const backends = (await openBackends('auto', noApp)).filter(({ name }) => name !== 'host')
   const { promise, resolve } = Promise.withResolvers<void>()
   const parts = { limits: defaultCaptureLimits, ticks: monotonicClock, timer: systemTimer }
-  const probes = new Probes({ ...parts, backends, log: silentLogger, changed: resolve })
+  const probes = new Probes({ ...parts, backends, log: silentLogger, changed() {}, done: resolve })
   probes.look()
   await promise
   probes.close()

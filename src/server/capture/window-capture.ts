@@ -63,8 +63,11 @@ export class WindowCapture implements CaptureSource {
     this.#parts = parts
     this.#timer = timer
     this.#target = fail(waitsFor)
-    const changed = () => this.#probed()
-    this.#probes = new Probes({ backends, limits, ticks, timer, log, changed })
+    this.#probes = new Probes({
+      ...{ backends, limits, ticks, timer, log },
+      changed: () => this.#update(),
+      done: () => this.#firstLook.resolve(),
+    })
     const shared = (view: CaptureView) => {
       const take = (maxWidth: number, signal: AbortSignal) => this.#take(view, maxWidth, signal)
       return new SharedPictures({ take, limits, ticks, timer })
@@ -163,11 +166,6 @@ export class WindowCapture implements CaptureSource {
       throw readFailure(taken.failure)
     }
     return { base64: encodeBase64(taken.value.png) }
-  }
-
-  #probed(): void {
-    this.#update()
-    this.#firstLook.resolve()
   }
 
   #plan(): CaptureState {

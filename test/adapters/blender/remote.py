@@ -106,6 +106,16 @@ def share():
     bpy.ops.service_cli.share_render()
 
 
+def open_window():
+    bpy.ops.wm.window_new()
+
+
+def close_window():
+    windows = bpy.context.window_manager.windows
+    with bpy.context.temp_override(window=windows[-1]):
+        bpy.ops.wm.window_close()
+
+
 def talk():
     print("a line of a script")
 

@@ -17,8 +17,8 @@ export async function differingPixels(
   return differing(ours, theirs)
 }
 
-/** `compare` tells it on the error output, and exits with 1 when there is a difference. */
-function differing(one: string, other: string): number {
+/** How many pixels differ. `compare` tells it on the error output, and exits with 1 when there is a difference. */
+export function differing(one: string, other: string): number {
   const { status, stderr } = spawnSync('compare', ['-metric', 'AE', one, other, 'null:'], {
     encoding: 'utf8',
   })

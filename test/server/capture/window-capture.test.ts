@@ -115,7 +115,7 @@ describe('WindowCapture', () => {
         return answer.promise
       }
       open().aim(target)
-      time.advance(2000)
+      time.advance(6000)
       await capture.tried
       expect(capture.unavailable?.reason).to.equal('timeout')
       time.advance(30_000)
@@ -127,6 +127,20 @@ describe('WindowCapture', () => {
       await settled()
       expect(probes).to.equal(2)
       expect(capture.unavailable).to.equal(null)
+    })
+
+    it('uses what works while another one still thinks about it', async () => {
+      const slow = new MemoryBackend('native')
+      slow.probe = () => new Promise(() => {})
+      const quick = new MemoryBackend('x11')
+      time = new ManualTime()
+      const parts = { mode: 'auto', log: silentLogger, ticks: time, timer: time } as const
+      const backends = [slow, quick]
+      const limits = resolveCaptureLimits()
+      capture = new WindowCapture({ ...parts, backends, limits }, noApplication)
+      capture.aim(target)
+      await settled()
+      expect(capture.state).to.deep.equal(ok(['x11']))
     })
 
     it('survives a backend whose probe throws', async () => {

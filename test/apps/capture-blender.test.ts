@@ -1,0 +1,207 @@
+import { Client } from '@modelcontextprotocol/sdk/client/index.js'
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+import { expect } from 'chai'
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { SdkClient } from '../clients/client-face.ts'
+import { type Serving, startServe } from '../clients/serve.ts'
+import { hasPrograms, installAddon, type InstalledAddon } from '../helpers/blender-addon.ts'
+import { type Remote, startRemote } from '../helpers/blender-remote.ts'
+import { buildIfStale } from '../helpers/program.ts'
+import { skipBecause } from '../helpers/skip.ts'
+import { differing } from './display/compare.ts'
+import { Desktop, eventually, needDisplayTools } from './display/desktop.ts'
+
+const uri = 'capture://current_window'
+
+describe('the window of a real Blender, as an MCP client sees it', function () {
+  this.timeout(120_000)
+  let desktop: Desktop
+  let addon: InstalledAddon
+  let registryDir: string
+  let blender: Remote
+  let blenderWindow: string
+  let serving: Serving | null = null
+  let client: SdkClient | null = null
+  const displayBefore = process.env.DISPLAY
+
+  before(async function () {
+    needDisplayTools(this)
+    if (!hasPrograms('blender')) skipBecause(this, 'blender is not installed')
+    buildIfStale()
+    desktop = await Desktop.start('1400x900x24')
+    await desktop.withWindowManager()
+    // Of the servers that are started here.
+    process.env.DISPLAY = desktop.env.DISPLAY
+    addon = await installAddon(300_000)
+    registryDir = join(addon.folder, 'registry')
+    await mkdir(registryDir, { mode: 0o700 })
+    const args = ['--factory-startup', '--window-geometry', '60', '80', '900', '600']
+    const { DISPLAY } = desktop.env
+    const env = { SERVICE_REGISTRY_DIR: registryDir, LIBGL_ALWAYS_SOFTWARE: '1', DISPLAY }
+    blender = await startRemote(addon, { args, env })
+    await eventually(async () => {
+      const found = await desktop.run('xdotool', 'search', '--onlyvisible', '--pid', pidOf(blender))
+      blenderWindow = found.trim().split('\n')[0] ?? ''
+      return blenderWindow !== ''
+    }, 'the window of Blender')
+    await blender.tell('hide_splash')
+    await blender.tell('connect')
+  })
+  after(async () => {
+    if (displayBefore === undefined) delete process.env.DISPLAY
+    else process.env.DISPLAY = displayBefore
+    await stopServing()
+    await blender?.quit()
+    await desktop?.stop()
+    await addon?.remove()
+  })
+
+  async function stopServing(): Promise<void> {
+    await client?.close()
+    await serving?.stop()
+    client = null
+    serving = null
+  }
+
+  /** Another server, which Blender finds by itself. */
+  async function serve(way: string, ...flags: string[]): Promise<void> {
+    await stopServing()
+    serving = await startServe(registryDir, ['--capture', way, ...flags])
+    const connecting = new Client({ name: 'watcher', version: '1' }) as unknown as SdkClient
+    await connecting.connect(new StreamableHTTPClientTransport(new URL(serving.url)))
+    client = connecting
+    await eventually(isListed, `the window in the list (${way})`)
+  }
+
+  async function isListed(): Promise<boolean> {
+    const { resources } = (await client?.listResources()) ?? { resources: [] }
+    return resources.some(each => each.uri === uri)
+  }
+
+  async function read(of = uri): Promise<Buffer> {
+    const { contents } = (await client?.readResource({ uri: of })) ?? { contents: [] }
+    const [content] = contents
+    if (content === undefined || !('blob' in content)) throw new Error('no blob')
+    expect(content).to.include({ uri: of, mimeType: 'image/png' })
+    return Buffer.from(content.blob as string, 'base64')
+  }
+
+  /** Why there is no picture, or that there is one. */
+  const reason = () =>
+    read().then(
+      () => 'a picture',
+      error => String(error.data?.reason ?? error),
+    )
+
+  /** Blender at rest: the picture is that of ImageMagick, pixel for pixel. */
+  async function sameAsImport(window = blenderWindow): Promise<void> {
+    const [ours, theirs] = [join(addon.folder, 'ours.png'), join(addon.folder, 'theirs.png')]
+    await eventually(async () => {
+      await writeFile(ours, await read())
+      await desktop.run('import', '-silent', '-window', window, theirs)
+      return differing(ours, theirs) === 0
+    }, 'the same picture')
+  }
+
+  for (const way of ['native', 'x11'] as const) {
+    describe(`--capture ${way}`, () => {
+      before(() => serve(way))
+
+      it('is every pixel of it', () => sameAsImport())
+
+      it('is as wide as asked for', async () => {
+        const png = await read(`${uri}?max_width=300`)
+        expect(png.readUInt32BE(16)).to.equal(300)
+      })
+
+      it('is refused while another program covers it, and comes again', async () => {
+        const cover = await desktop.program('cover', '200x200+300+300')
+        await eventually(async () => (await reason()) === 'covered', 'the refusal')
+        await desktop.end(cover.child)
+        await eventually(async () => (await reason()) === 'a picture', 'a picture')
+        await sameAsImport()
+      })
+
+      it('is refused while it is minimised, and comes again', async () => {
+        await desktop.run('xdotool', 'windowminimize', '--sync', blenderWindow)
+        await eventually(async () => (await reason()) === 'minimised', 'the refusal')
+        await desktop.run('xdotool', 'windowmap', '--sync', blenderWindow)
+        await desktop.run('xdotool', 'windowactivate', '--sync', blenderWindow)
+        await eventually(async () => (await reason()) === 'a picture', 'a picture')
+      })
+
+      it('is refused while it is partly outside the screen', async () => {
+        await desktop.run('xdotool', 'windowmove', '--sync', blenderWindow, '1000', '500')
+        await eventually(async () => (await reason()) === 'failed', 'the refusal')
+        await desktop.run('xdotool', 'windowmove', '--sync', blenderWindow, '60', '80')
+        await eventually(async () => (await reason()) === 'a picture', 'a picture')
+      })
+    })
+  }
+
+  describe('--capture auto', () => {
+    before(() => serve('auto'))
+
+    it('is every pixel of it', () => sameAsImport())
+
+    it('is drawn by Blender itself while another program covers it, without a pixel of that', async () => {
+      const seen = join(addon.folder, 'seen.png')
+      await writeFile(seen, await read())
+      const cover = await desktop.program('cover', '200x200+300+300')
+      const drawn = join(addon.folder, 'drawn.png')
+      try {
+        await eventually(async () => {
+          await writeFile(drawn, await read())
+          // Blender draws itself anew for it; of the program above there would be 40,000 pixels.
+          return differing(seen, drawn) < 10_000
+        }, 'the same picture, drawn')
+      } finally {
+        await desktop.end(cover.child)
+      }
+    })
+
+    it('is the second window of Blender while that one has the keyboard', async () => {
+      await blender.tell('open_window')
+      let second = ''
+      await eventually(async () => {
+        const found = await desktop.run(
+          'xdotool',
+          'search',
+          '--onlyvisible',
+          '--pid',
+          pidOf(blender),
+        )
+        second = found.split('\n').find(id => id !== '' && id !== blenderWindow) ?? ''
+        return second !== ''
+      }, 'the second window')
+      await desktop.run('xdotool', 'windowactivate', '--sync', second)
+      await sameAsImport(second)
+      await blender.tell('close_window')
+      await eventually(async () => (await reason()) === 'a picture', 'a picture')
+      await sameAsImport()
+    })
+
+    it('is there by its title alone, without the link', async () => {
+      await blender.tell('disconnect')
+      await serve('auto', '--capture-title', 'blender')
+      await sameAsImport()
+      await blender.tell('connect')
+    })
+
+    it('goes with Blender', async () => {
+      await serve('auto')
+      await blender.quit()
+      await eventually(async () => !(await isListed()), 'the list without it')
+      const error = await read().then(
+        () => null,
+        (failure: { code: number }) => failure,
+      )
+      expect(error).to.include({ code: -32002 })
+    })
+  })
+})
+
+function pidOf({ run }: Remote): string {
+  return String(run.pid)
+}
