@@ -22,7 +22,8 @@ const picture: Call = { method: 'resources/read', params: { uri: 'capture://curr
 /** Reads of one client while another one has pictures of a 4K window taken, one after the other. */
 export async function measureCapture(bench: Bench): Promise<Measured> {
   if (!hasPrograms(...needs)) throw new Error(`one of ${needs.join(', ')} is not installed`)
-  const desktop = await Desktop.start('3840x2160x24')
+  // Larger than the window with its frame: without a compositor nothing of it may be outside.
+  const desktop = await Desktop.start('4000x2300x24')
   const before = process.env.DISPLAY
   process.env.DISPLAY = desktop.env.DISPLAY
   try {
@@ -41,7 +42,7 @@ export async function measureCapture(bench: Bench): Promise<Measured> {
 async function showLargeWindow(bench: Bench, desktop: Desktop): Promise<void> {
   const file = join(bench.folder, 'pattern.png')
   await desktop.run('convert', '-size', '3840x2160', 'plasma:fractal', file)
-  desktop.start('display', '-title', title, '-backdrop', file)
+  desktop.start('display', '-title', title, '-geometry', '3840x2160+40+40', file)
   await eventually(async () => {
     const found = await desktop.run('xdotool', 'search', '--onlyvisible', '--name', title)
     return found.trim() !== ''
