@@ -41,7 +41,7 @@ export async function measureCapture(bench: Bench): Promise<Measured> {
 /** Of a pattern that compresses badly, as a render does. */
 async function showLargeWindow(bench: Bench, desktop: Desktop): Promise<void> {
   const file = join(bench.folder, 'pattern.png')
-  await desktop.run('convert', '-size', '3840x2160', 'plasma:fractal', file)
+  await desktop.run('convert', '-size', '960x540', 'plasma:fractal', '-resize', '400%', file)
   desktop.start('display', '-title', title, '-geometry', '3840x2160+40+40', file)
   await eventually(async () => {
     const found = await desktop.run('xdotool', 'search', '--onlyvisible', '--name', title)
