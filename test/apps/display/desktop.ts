@@ -62,7 +62,8 @@ export class Desktop {
   async withWindowManager(): Promise<void> {
     this.start('openbox')
     await eventually(async () => {
-      const said = await this.run('xprop', '-root', '_NET_SUPPORTING_WM_CHECK')
+      // What it sets last: before that a window that comes may be overlooked.
+      const said = await this.run('xprop', '-root', '_NET_CLIENT_LIST_STACKING')
       return said.includes('window id')
     }, 'a window manager')
   }
@@ -105,8 +106,17 @@ export class Desktop {
   }
 
   /** A program with one window, which tells its process. */
-  async program(name: string, geometry: string, ...more: string[]): Promise<Program> {
-    const child = this.start('xlogo', '-title', name, '-geometry', geometry, ...more)
+  async program(name: string, geometry: string): Promise<Program> {
+    return this.#titled(this.start('xlogo', '-title', name, '-geometry', geometry), name)
+  }
+
+  /** A picture file in a window of its size. */
+  async shown(name: string, geometry: string, ...picture: string[]): Promise<Program> {
+    const args = ['-title', name, '-geometry', geometry, ...picture]
+    return this.#titled(this.start('display', ...args), name)
+  }
+
+  async #titled(child: ChildProcess, name: string): Promise<Program> {
     const id = await this.windowOf(name)
     await this.tellProcess(id, child.pid)
     return { child, pid: child.pid ?? 0, id }
