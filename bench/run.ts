@@ -16,6 +16,7 @@ import { measureInstances } from './rows/instances.ts'
 import { measureGateway } from './rows/gateway.ts'
 import { measureList } from './rows/list.ts'
 import { measureMemory } from './rows/memory.ts'
+import { measureReadKey, measureReadOAuth } from './rows/read-auth.ts'
 import { measureRead } from './rows/read.ts'
 import { measureStartUp } from './rows/start-up.ts'
 import { measurePage, measureStorePut } from './rows/store.ts'
@@ -54,6 +55,8 @@ const rowsOf = (era: Era): Readonly<Record<string, Row>> => ({
 const rows: Readonly<Record<string, Row>> = {
   ...rowsOf('session'),
   ...rowsOf('stateless'),
+  'read-key': measureReadKey,
+  'read-oauth': measureReadOAuth,
   put: measurePut,
   get: measureGet,
   'store-put': measureStorePut,

@@ -48,14 +48,14 @@ export function createKeyPolicy(parts: KeyPolicyParts): AuthPolicy {
       if (sent === undefined) return missing
       const token = bearerToken(sent)
       if (token === null) return settled(malformed, peer)
-      const last = configured?.equals(token) === true ? everything : unknown
-      if (!token.startsWith(keyPrefix)) return settled(last, peer)
+      const last = () => (configured?.equals(token) === true ? everything : unknown)
+      if (!token.startsWith(keyPrefix)) return settled(last(), peer)
       // Before the key of the configuration: it may be a named one, which may only read.
       const digest = keyDigest(token)
-      const now = named.isFresh ? (accepted(named.find(digest)) ?? last) : unknown
+      const now = named.isFresh ? (accepted(named.find(digest)) ?? last()) : unknown
       if (now !== unknown) return settled(now, peer)
       // Made a moment ago, or not looked at for a while.
-      return named.look().then(() => settled(accepted(named.find(digest)) ?? last, peer))
+      return named.look().then(() => settled(accepted(named.find(digest)) ?? last(), peer))
     },
     onRevoked: listener => named.onRevoked(name => listener(keyPrincipal(name))),
   }
