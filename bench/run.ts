@@ -11,6 +11,7 @@ import { measureGet, measurePut } from './rows/artefacts.ts'
 import { measureBeside } from './rows/beside.ts'
 import { measureBlob } from './rows/blob.ts'
 import { rowName } from './rows/eras.ts'
+import { measureCaptureBeside } from './rows/capture-beside.ts'
 import { measureFanOut } from './rows/fan-out.ts'
 import { measureInstances } from './rows/instances.ts'
 import { measureGateway } from './rows/gateway.ts'
@@ -57,6 +58,7 @@ const rows: Readonly<Record<string, Row>> = {
   ...rowsOf('stateless'),
   'read-key': measureReadKey,
   'read-oauth': measureReadOAuth,
+  'capture-beside': measureCaptureBeside,
   put: measurePut,
   get: measureGet,
   'store-put': measureStorePut,
