@@ -10,7 +10,6 @@ import { measureLogin, measureSessionLookUp } from './rows/accounts.ts'
 import { measureGet, measurePut } from './rows/artefacts.ts'
 import { measureBeside } from './rows/beside.ts'
 import { measureBlob } from './rows/blob.ts'
-import { measureCapture } from './rows/capture.ts'
 import { rowName } from './rows/eras.ts'
 import { measureFanOut } from './rows/fan-out.ts'
 import { measureInstances } from './rows/instances.ts'
@@ -55,7 +54,6 @@ const rowsOf = (era: Era): Readonly<Record<string, Row>> => ({
 const rows: Readonly<Record<string, Row>> = {
   ...rowsOf('session'),
   ...rowsOf('stateless'),
-  capture: measureCapture,
   put: measurePut,
   get: measureGet,
   'store-put': measureStorePut,

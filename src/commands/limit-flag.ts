@@ -1,4 +1,5 @@
 import { nearest } from '../lib/cli/nearest.ts'
+import { messageOf } from '../lib/message-of.ts'
 import { usage } from './address-flags.ts'
 
 /** One set of named bounds, and what refuses a value of one. */
@@ -33,7 +34,7 @@ export function readLimitFlags(
     try {
       set.check({ [name]: Number(value) })
     } catch (error) {
-      throw usage(`--limit ${word}: ${error instanceof Error ? error.message : String(error)}`)
+      throw usage(`--limit ${word}: ${messageOf(error)}`)
     }
     limits[name] = Number(value)
   }

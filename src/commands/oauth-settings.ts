@@ -1,5 +1,6 @@
 import { parseIssuerUrl } from '../lib/auth/issuer-url.ts'
 import { OAuthConfig } from '../lib/auth/oauth-config.ts'
+import { messageOf } from '../lib/message-of.ts'
 import type { OAuthSettings } from '../server/auth/settings.ts'
 import { usage } from './address-flags.ts'
 
@@ -80,7 +81,6 @@ function check(flag: string, make: () => unknown): void {
   try {
     make()
   } catch (error) {
-    const what = error instanceof Error ? error.message.replace(/^\S+ /, '') : 'is not usable'
-    throw usage(`--${flag} ${what}`)
+    throw usage(`--${flag} ${messageOf(error).replace(/^\S+ /, '')}`)
   }
 }

@@ -145,20 +145,27 @@ describe('capture://current_window, taken by the application itself', function (
     expect((await read('?max_width=64')).error).to.equal(undefined)
   })
 
-  it('lets widths that are asked for at once take their turn', async () => {
+  it('lets widths and views that are asked for at once take their turn', async () => {
     let atOnce = 0
     const seen: number[] = []
-    host.provideCapture(async ({ maxWidth }: PictureQuestion) => {
+    const take = async ({ maxWidth }: PictureQuestion) => {
       seen.push(++atOnce)
       await new Promise(resolve => setTimeout(resolve, 30))
       atOnce--
       return pngOf(maxWidth, 2)
-    })
+    }
+    host.provideCapture(take, { targets: ['window', 'viewport'] })
     await begin()
     await until(isListed, 'the resource in the list')
-    const reading = [10, 20, 30].map(width => read(`?max_width=${width}`))
+    const queries = [
+      'max_width=10',
+      'max_width=20',
+      'view=viewport&max_width=30',
+      'view=viewport&max_width=5',
+    ]
+    const reading = queries.map(query => read(`?${query}`))
     for (const answer of await Promise.all(reading)) expect(answer.error).to.equal(undefined)
-    expect(seen).to.deep.equal([1, 1, 1])
+    expect(seen).to.deep.equal([1, 1, 1, 1])
   })
 
   it('does not hold up other reads, and has a deadline', async () => {

@@ -21,16 +21,16 @@ describe('service-cli artefacts', function () {
   const run = (...args: string[]): Promise<Ended> =>
     runProgram(['artefacts', ...args, `--registry-dir=${serve.registryDir}`])
 
-  before(buildIfStale)
+  before(async () => {
+    buildIfStale()
+    serve = await startServeProcess()
+  })
+  after(() => serve.stop())
   beforeEach(async () => {
     home = await mkdtemp(join(tmpdir(), 'cli-artefacts-'))
-    serve = await startServeProcess()
     await writeFile(path('shot.exr'), bytes)
   })
-  afterEach(async () => {
-    await serve.stop()
-    await rm(home, { recursive: true, force: true })
-  })
+  afterEach(() => rm(home, { recursive: true, force: true }))
 
   it('puts a file, lists it, fetches it and removes it', async () => {
     const put = await run('put', path('shot.exr'), '--metadata={"frame":24}', '--json')

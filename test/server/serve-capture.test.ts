@@ -52,6 +52,20 @@ describe('the window of the application that is linked to serve', () => {
     return result.resources.some((each: { uri: string }) => each.uri === uri)
   }
 
+  it('is not looked at from outside while the person at the application denies it', async () => {
+    const session = await start()
+    const app = await link({ mode: 'gui', pid: process.pid }, { capture: { denied: true } })
+    await handle.capture?.tried
+    await app.done({ type: 'app.update', document: null })
+    expect(await isListed(session)).to.equal(false)
+    expect((await session.call('resources/read', { uri })).error.code).to.equal(-32002)
+    await app.done({ type: 'app.update', capture: { denied: false } })
+    await until(() => isListed(session), 'the window in the list')
+    await app.done({ type: 'app.update', capture: { denied: true } })
+    await until(async () => !(await isListed(session)), 'its going')
+    app.cut()
+  })
+
   it('comes with the application, is captured by its process, and goes with it', async () => {
     const session = await start()
     await handle.capture?.tried

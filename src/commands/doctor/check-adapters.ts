@@ -3,6 +3,7 @@ import { access } from 'node:fs/promises'
 import { delimiter, isAbsolute, join } from 'node:path'
 import { readBlenderAddon, readPythonClient } from '../../lib/adapters/adapter-files.ts'
 import { ServiceError } from '../../lib/errors.ts'
+import { messageOf } from '../../lib/message-of.ts'
 import type { Finding } from './finding.ts'
 
 /** Are the files there that `adapter` writes? */
@@ -11,7 +12,7 @@ export async function checkAdapterFiles(): Promise<Finding> {
   try {
     await Promise.all([readPythonClient(), readBlenderAddon()])
   } catch (error) {
-    const summary = error instanceof Error ? error.message : String(error)
+    const summary = messageOf(error)
     const hint = (error instanceof ServiceError ? error.hint : undefined) ?? 'install it anew'
     return { check, status: 'fail', summary, hint }
   }

@@ -1,3 +1,4 @@
+import { messageOf } from '../../lib/message-of.ts'
 import type { Finding } from './finding.ts'
 import { openPushSession, SessionFailure } from './push-session.ts'
 
@@ -36,7 +37,7 @@ export async function checkOwnPush(
       await server.stop()
     }
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error)
+    const reason = messageOf(error)
     return {
       check,
       status: 'fail',
@@ -92,7 +93,7 @@ export async function checkInstance(
     const hint = 'set SERVICE_MCP_API_KEY to its key to try a session, too'
     return { check, status: 'ok', summary: `${answer}, and asks for a key`, hint }
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error)
+    const reason = messageOf(error)
     return {
       check,
       status: 'fail',

@@ -1,6 +1,7 @@
 import type { Instance } from '../../lib/instances/instance.ts'
 import { findNextRun } from '../../lib/instances/next-run.ts'
 import { type Selection, selectInstance } from '../../lib/instances/select-instance.ts'
+import { messageOf } from '../../lib/message-of.ts'
 import { type Result, fail, ok } from '../../lib/result.ts'
 import type { Target } from '../../lib/stdio-bridge/target.ts'
 import type { ServeHandle } from '../../server/serve-options.ts'
@@ -73,9 +74,7 @@ export class JoinOrServe {
     try {
       return await this.#parts.locked(() => this.#again())
     } catch (error) {
-      return fail(
-        `no server can be started (${error instanceof Error ? error.message : 'unknown'})`,
-      )
+      return fail(`no server can be started (${messageOf(error)})`)
     }
   }
 

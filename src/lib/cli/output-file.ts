@@ -3,6 +3,7 @@ import { link, open, realpath, rename, rm, stat, writeFile } from 'node:fs/promi
 import { dirname, join } from 'node:path'
 import { errnoOf } from '../errno.ts'
 import { ServiceError } from '../errors.ts'
+import { messageOf } from '../message-of.ts'
 
 /**
  * Writes a file whole or not at all: a reader never sees half of it, and a failure leaves what
@@ -89,7 +90,7 @@ const hints: Readonly<Record<string, string>> = {
 
 function explain(file: string, error: unknown): ServiceError {
   const code = errnoOf(error)
-  const why = code ?? (error instanceof Error ? error.message : String(error))
+  const why = code ?? messageOf(error)
   return new ServiceError('storage_failed', `cannot write ${file} (${why})`, {
     cause: error,
     hint: hints[code ?? ''] ?? 'choose a folder you may write in with --out',

@@ -3,6 +3,7 @@ import { constants } from 'node:fs'
 import { type FileHandle, link, open, rename, rm } from 'node:fs/promises'
 import { errnoOf } from '../errno.ts'
 import { ServiceError } from '../errors.ts'
+import { messageOf } from '../message-of.ts'
 import { noFollow } from '../posix.ts'
 
 /** A file that is not whole yet. */
@@ -117,7 +118,7 @@ export async function digestOfFile(path: string): Promise<string | null> {
 }
 
 function failed(path: string, error: unknown): ServiceError {
-  const why = errnoOf(error) ?? (error instanceof Error ? error.message : String(error))
+  const why = errnoOf(error) ?? messageOf(error)
   return new ServiceError('storage_failed', `cannot write ${path} (${why})`, {
     cause: error,
     hint: 'choose a file in a folder you may write in with --out',

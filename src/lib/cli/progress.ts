@@ -21,9 +21,7 @@ export function progressText(facts: ProgressFacts): string {
   const rate = elapsedMs > 0 ? ((done - from) / elapsedMs) * 1000 : 0
   const speed = elapsedMs < 300 ? '' : `${sizeText(Math.round(rate))}/s`
   const left =
-    total === null || rate <= 0 || elapsedMs < 1000
-      ? ''
-      : `${durationText(((total - done) / rate) * 1000)} left`
+    total === null || rate <= 0 || elapsedMs < 1000 ? '' : leftText(((total - done) / rate) * 1000)
   const amount = total === null ? sizeText(done) : `${sizeText(done)} of ${sizeText(total)}`
   const part = total === null ? null : total === 0 ? 1 : Math.min(1, done / total)
   const percent = part === null ? '' : `${Math.floor(part * 100)}%`.padStart(4)
@@ -35,6 +33,11 @@ export function progressText(facts: ProgressFacts): string {
   const filled = Math.round(part * bar)
   const line = '='.repeat(filled) + (filled < bar ? '>' : '')
   return clip(`${name}  [${line.padEnd(bar).slice(0, bar)}]  ${words}`, columns - 1)
+}
+
+/** Rounded up: what is not done yet does not take 0 seconds. */
+function leftText(leftMs: number): string {
+  return leftMs <= 0 ? '' : `${durationText(Math.ceil(leftMs / 1000) * 1000)} left`
 }
 
 function clip(text: string, most: number): string {

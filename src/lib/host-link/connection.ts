@@ -1,5 +1,6 @@
 import type { Clock } from '../clock.ts'
 import type { Logger } from '../logger.ts'
+import { messageOf } from '../message-of.ts'
 import { pause } from '../pause.ts'
 import type { Timer } from '../timer.ts'
 import { type Ending, afterEnding } from './after-ending.ts'
@@ -145,7 +146,7 @@ export class Connection {
     try {
       return (await this.#parts.find(this.#status.url)) ?? { kind: 'nowhere' }
     } catch (error) {
-      return { kind: 'lost', text: error instanceof Error ? error.message : String(error) }
+      return { kind: 'lost', text: messageOf(error) }
     }
   }
 

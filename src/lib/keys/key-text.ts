@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { generateApiKey } from '../auth/generate-api-key.ts'
 
 /** Tells a key of this program from other secrets: for people, and for what hides them in logs. */
@@ -15,5 +15,5 @@ export function newKey(): string {
  * makes the look-up safe by time: how far a hash agrees with another tells nothing of the key.
  */
 export function keyDigest(key: string): string {
-  return createHash('sha256').update(key).digest('hex')
+  return hash('sha256', key, 'hex')
 }

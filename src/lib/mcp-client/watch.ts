@@ -1,4 +1,5 @@
 import { type ErrorCode, ServiceError } from '../errors.ts'
+import { messageOf } from '../message-of.ts'
 import { pause } from '../pause.ts'
 import { retryDelay } from '../retry-delay.ts'
 import type { Locate } from '../stdio-bridge/target.ts'
@@ -103,7 +104,7 @@ async function watchOnce(
 /** What a look fails with: a server that is gone is waited for, anything else is the end of it. */
 function asOver(error: unknown): Over {
   if (!(error instanceof ServiceError)) {
-    const message = error instanceof Error ? error.message : String(error)
+    const message = messageOf(error)
     return { kind: 'refused', error: new ServiceError('internal', message, { cause: error }) }
   }
   const gone: readonly ErrorCode[] = ['network_failed', 'net_timeout', 'session_ended', 'cancelled']

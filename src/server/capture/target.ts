@@ -34,11 +34,10 @@ const background: Unavailable = Object.freeze({
  * `isOwn`: is the process one of this user here, null when the system does not tell.
  */
 export function captureTarget(
-  { connected, app, pictures }: AppPresence,
+  { connected, app }: AppPresence,
   title: string | null,
   isOwn: (pid: number) => boolean | null,
 ): Result<CaptureTarget, Unavailable> {
-  if (connected && pictures?.denied === true) return fail(deniedPictures)
   if (title !== null) return ok({ pid: null, title })
   if (!connected || app === null) return fail(noApplication)
   const { pid, mode } = app

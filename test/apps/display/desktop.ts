@@ -1,5 +1,8 @@
 import { type ChildProcess, execFile, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { promisify } from 'node:util'
 import { until } from '../../e2e/until.ts'
@@ -31,12 +34,13 @@ export function needDisplayTools(context: Mocha.Context): void {
 export class Desktop {
   readonly env: Record<string, string>
   readonly #started: ChildProcess[]
+  /** Nothing a person has set up may change what is tested. */
+  readonly #home = mkdtempSync(join(tmpdir(), 'service-cli-desktop-'))
 
   private constructor(server: ChildProcess, number: string) {
     this.#started = [server]
     const { PATH = '' } = process.env
-    // Nothing a person has set up may change what is tested.
-    this.env = { PATH, HOME: '/nowhere', DISPLAY: `:${number}` }
+    this.env = { PATH, HOME: this.#home, DISPLAY: `:${number}` }
   }
 
   /** `size` as in 1280x800x24: width, height and bits a pixel. */
@@ -62,7 +66,8 @@ export class Desktop {
   async withWindowManager(): Promise<void> {
     this.start('openbox')
     await eventually(async () => {
-      const said = await this.run('xprop', '-root', '_NET_SUPPORTING_WM_CHECK')
+      // What it sets last: before that a window that comes may be overlooked.
+      const said = await this.run('xprop', '-root', '_NET_CLIENT_LIST_STACKING')
       return said.includes('window id')
     }, 'a window manager')
   }
@@ -105,8 +110,17 @@ export class Desktop {
   }
 
   /** A program with one window, which tells its process. */
-  async program(name: string, geometry: string, ...more: string[]): Promise<Program> {
-    const child = this.start('xlogo', '-title', name, '-geometry', geometry, ...more)
+  async program(name: string, geometry: string): Promise<Program> {
+    return this.#titled(this.start('xlogo', '-title', name, '-geometry', geometry), name)
+  }
+
+  /** A picture file in a window of its size. */
+  async shown(name: string, geometry: string, ...picture: string[]): Promise<Program> {
+    const args = ['-title', name, '-geometry', geometry, ...picture]
+    return this.#titled(this.start('display', ...args), name)
+  }
+
+  async #titled(child: ChildProcess, name: string): Promise<Program> {
     const id = await this.windowOf(name)
     await this.tellProcess(id, child.pid)
     return { child, pid: child.pid ?? 0, id }
@@ -115,6 +129,7 @@ export class Desktop {
   /** In the order in which they were started, the display last. */
   async stop(): Promise<void> {
     for (const child of this.#started.splice(0).reverse()) await end(child)
+    rmSync(this.#home, { recursive: true, force: true })
   }
 
   async end(child: ChildProcess): Promise<void> {

@@ -51,9 +51,10 @@ describe('lookLines', () => {
 
   it('stays on its lines, whatever the values and names are', () => {
     const bad = `\u001b[2J\n${'y'.repeat(200)}`
-    const lines = shown(json({ [bad]: bad }), json({ [bad]: `${bad}!`, b: bad }), 1, 80)
+    const after = { [bad]: `${bad}!`, b: bad, 'c\u001b[2J\n\u202ed': 1 }
+    const lines = shown(json({ [bad]: bad }), json(after), 1, 80)
     for (const line of lines) {
-      expect(line).to.not.match(/[\u0000-\u001f]/)
+      expect(line).to.not.match(/[\u0000-\u001f\u202e]/)
       expect(line.length).to.be.at.most(80)
     }
   })

@@ -6,6 +6,7 @@ import type { Instance } from '../../../src/lib/instances/instance.ts'
 import type { Result } from '../../../src/lib/result.ts'
 import type { Target } from '../../../src/lib/stdio-bridge/target.ts'
 import type { ServeHandle } from '../../../src/server/serve-options.ts'
+import { makeKeys } from '../../helpers/keyed-server.ts'
 
 function instance(id: string, more: Partial<Instance> = {}): Instance {
   const url = `http://127.0.0.1:1/${id}`
@@ -217,6 +218,29 @@ describe('readServeStdioSettings', () => {
     'allow-unauthenticated': false,
     json: false,
   }
+
+  it('needs a key itself where the servers of the folder ask for one', async () => {
+    const keys = await makeKeys()
+    try {
+      const key = await keys.create('anna')
+      const here = { ...flags, 'registry-dir': keys.folder }
+      const without = await readServeStdioSettings(here, ['stdio'], {}).catch(error => error)
+      expect(without).to.include({ code: 'config_invalid' })
+      expect(without.hint).to.contain('SERVICE_MCP_API_KEY')
+      const { serve } = await readServeStdioSettings(here, [], { SERVICE_MCP_API_KEY: key })
+      expect(serve.auth).to.deep.equal({ mode: 'api-key', key, keysFile: keys.store.path })
+    } finally {
+      await keys.remove()
+    }
+  })
+
+  it('cannot be used with tokens of people', async () => {
+    const oauth = { auth: 'oauth', 'oauth-issuer': 'https://login.example' } as const
+    const refused = await readServeStdioSettings({ ...flags, ...oauth }, [], {}).catch(
+      error => error,
+    )
+    expect(refused).to.include({ code: 'usage_invalid' })
+  })
 
   it('takes a free port and any kind, unless they are given', async () => {
     const plain = await readServeStdioSettings(flags, ['stdio'], {})

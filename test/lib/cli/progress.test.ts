@@ -18,6 +18,11 @@ describe('progressText', () => {
       {},
       'shot.exr  [===============>              ]   50%  150 MB of 300 MB  75 MB/s  2 s left',
     ],
+    [
+      'the last moment',
+      { done: 299e6 },
+      'shot.exr  [==============================]   99%  299 MB of 300 MB  150 MB/s  1 s left',
+    ],
     ['of no known size', { total: null }, 'shot.exr  150 MB  75 MB/s'],
     [
       'what was there before, which was not fast',

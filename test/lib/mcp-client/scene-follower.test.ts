@@ -85,6 +85,29 @@ describe('createSceneFollower', () => {
     expect((await follower.look(read)).after).to.deep.include({ revision: 3 })
   })
 
+  for (const wrong of [
+    { base_revision: 2 },
+    { truncated: true },
+    { changes: [{ path: '/frame' }] },
+  ]) {
+    it(`reads the scene whole where the delta has ${JSON.stringify(wrong)}`, async () => {
+      const { state, read } = sceneOf()
+      state.set(frame(1))
+      const follower = createSceneFollower()
+      await follower.start(read)
+      state.set(frame(2))
+      const { after } = await follower.look(async uri => {
+        const contents = await read(uri)
+        if (!uri.includes('since')) return contents
+        const changes = [{ path: '/frame', kind: 'changed', before: 1, after: 99 }]
+        const delta = { base_revision: 1, revision: 2, truncated: false, changes, ...wrong }
+        const text = JSON.stringify(delta)
+        return [{ kind: 'text', uri, mimeType: 'application/json', text }]
+      })
+      expect(after).to.deep.include({ value: frame(2), revision: 2 })
+    })
+  }
+
   it('reads the scene whole where nobody knows its revision', async () => {
     let value: object = frame(1)
     const read: Read = async uri => {

@@ -1,4 +1,5 @@
 import type { Logger } from '../../../lib/logger.ts'
+import { messageOf } from '../../../lib/message-of.ts'
 import { repeat } from '../../../lib/repeat.ts'
 import type { Timer } from '../../../lib/timer.ts'
 import type { KeyStore } from './key-store.ts'
@@ -22,7 +23,7 @@ export function followKeys(keys: KeyStore, { timer, log, pollMs }: FollowOptions
       await keys.update()
       lastProblem = ''
     } catch (error) {
-      const problem = error instanceof Error ? error.message : String(error)
+      const problem = messageOf(error)
       if (problem !== lastProblem) log.error({ err: error }, `the old keys stay in use: ${problem}`)
       lastProblem = problem
     }

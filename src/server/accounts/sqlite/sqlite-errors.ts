@@ -1,5 +1,6 @@
 import { errnoOf } from '../../../lib/errno.ts'
 import { ServiceError } from '../../../lib/errors.ts'
+import { messageOf } from '../../../lib/message-of.ts'
 
 /** Primary result codes of SQLite (sqlite3.h); the extended ones have them in their low byte. */
 const codes = { busy: 5, locked: 6, readonly: 8, corrupt: 11, full: 13, notADatabase: 26 } as const
@@ -50,7 +51,7 @@ export function toStoreError(error: unknown, file: string, what: string): unknow
     })
   }
   if (code === null && errno === null && !isClosed(error)) return error
-  const told = error instanceof Error ? error.message : String(error)
+  const told = messageOf(error)
   const reason = errno ?? messages[primary] ?? told
   const hint = hints[primary] ?? `check that ${file} and its disk are healthy`
   return new ServiceError('storage_failed', `${file}: ${what}: ${reason}`, { cause: error, hint })

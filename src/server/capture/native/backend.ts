@@ -1,3 +1,4 @@
+import { messageOf } from '../../../lib/message-of.ts'
 import { fail, ok, type Result } from '../../../lib/result.ts'
 import type { Timer } from '../../../lib/timer.ts'
 import type {
@@ -48,7 +49,7 @@ export function createNativeBackend(options: NativeOptions): NativeBackend {
       const answer = await thread.run({ kind: 'probe' }, [], signal)
       return answer.kind === 'probe' ? answer.result : fail(unusable('it gave another answer'))
     } catch (error) {
-      const why = error instanceof Error ? error.message : String(error)
+      const why = messageOf(error)
       return fail(unusable(signal.aborted ? 'it took too long' : why))
     }
   }

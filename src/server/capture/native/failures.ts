@@ -1,3 +1,4 @@
+import { messageOf } from '../../../lib/message-of.ts'
 import type { CaptureFailure, Unavailable } from '../backend.ts'
 
 export const permission: CaptureFailure = {
@@ -42,7 +43,7 @@ export function failureOfCapture(error: unknown): CaptureFailure {
 
 /** Its texts come from the system: short, and without what would disturb a terminal. */
 function textOf(error: unknown): string {
-  const text = error instanceof Error ? error.message : String(error)
+  const text = messageOf(error)
   return text
     .replace(/\p{Cc}+/gu, ' ')
     .trim()

@@ -7,15 +7,20 @@ const signature = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a])
 const form = [8, 2, 0, 0, 0]
 
 /** A PNG file with exactly these pixels. */
-export function encodePng(picture: RgbPicture): Buffer {
+export function encodePng(picture: RgbPicture, filter = chooseFilter(picture).filter): Buffer {
   const { bytes, width, height } = picture
-  const filter = chooseFilter(picture)
   const head = Buffer.alloc(13)
   head.writeUInt32BE(width, 0)
   head.writeUInt32BE(height, 4)
   head.set(form, 8)
   const data = deflateSync(filterRows(bytes, width * 3, filter, 0, height), { level: 6 })
   return Buffer.concat([signature, chunk('IHDR', head), chunk('IDAT', data), chunk('IEND')])
+}
+
+export interface ChosenFilter {
+  readonly filter: RowFilter
+  /** Of the file, give or take a third. */
+  readonly estimatedBytes: number
 }
 
 /** Rows of each sample, and how many samples there are at most. */
@@ -26,7 +31,7 @@ const samples = 8
  * Which filter makes the file smallest depends on the picture (flat panels, a shaded view, a
  * photograph), and is found by trying them on a part of it.
  */
-export function chooseFilter({ bytes, width, height }: RgbPicture): RowFilter {
+export function chooseFilter({ bytes, width, height }: RgbPicture): ChosenFilter {
   const step = Math.max(sampleRows, Math.floor(height / samples))
   const sizes = rowFilters.map(filter => {
     let size = 0
@@ -36,7 +41,10 @@ export function chooseFilter({ bytes, width, height }: RgbPicture): RowFilter {
     }
     return size
   })
-  return rowFilters[sizes.indexOf(Math.min(...sizes))] ?? 'sub'
+  const least = Math.min(...sizes)
+  const rows = Math.ceil(height / step) * Math.min(sampleRows, height)
+  const filter = rowFilters[sizes.indexOf(least)] ?? 'sub'
+  return { filter, estimatedBytes: Math.round((least * height) / rows) }
 }
 
 function chunk(type: string, data: Buffer = Buffer.alloc(0)): Buffer {

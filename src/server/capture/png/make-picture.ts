@@ -1,6 +1,6 @@
 import { fail, ok, type Result } from '../../../lib/result.ts'
 import type { CaptureFailure } from '../backend.ts'
-import { encodePng } from './encode-png.ts'
+import { chooseFilter, encodePng } from './encode-png.ts'
 import { isBlank, type RawPicture, type RgbPicture, toRgb } from './pixels.ts'
 import { scaleDown } from './scale-down.ts'
 
@@ -34,7 +34,13 @@ function fit(picture: RgbPicture, form: PictureForm): Result<Picture, CaptureFai
   let width = Math.min(picture.width, form.maxWidth)
   for (let round = 0; round < form.maxRounds; round++) {
     const scaled = scaleDown(picture, width)
-    const png = encodePng(scaled)
+    const { filter, estimatedBytes } = chooseFilter(scaled)
+    // A large picture that is sure not to fit would take a second for nothing.
+    if (estimatedBytes > form.maxBytes * 2 && round + 1 < form.maxRounds) {
+      width = nextWidth(width, estimatedBytes / 1.2, form.maxBytes)
+      continue
+    }
+    const png = encodePng(scaled, filter)
     if (png.length <= form.maxBytes) {
       return ok({ png, width: scaled.width, height: scaled.height })
     }

@@ -1,3 +1,4 @@
+import { messageOf } from '../../../lib/message-of.ts'
 import { fail, type Result } from '../../../lib/result.ts'
 import type { Timer } from '../../../lib/timer.ts'
 import type { CaptureFailure, CaptureForm } from '../backend.ts'
@@ -47,6 +48,6 @@ function ownBytes(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
 
 export function thrown(error: unknown, signal: AbortSignal): CaptureFailure {
   if (signal.aborted) return { reason: 'timeout', message: 'the picture took too long' }
-  const message = error instanceof Error ? error.message : String(error)
+  const message = messageOf(error)
   return { reason: 'failed', message: `the picture could not be made: ${message}` }
 }

@@ -1,4 +1,5 @@
 import { parentPort } from 'node:worker_threads'
+import { messageOf } from '../../../lib/message-of.ts'
 
 /** What a thread sends back for a job. */
 export type JobOutcome<Answer> =
@@ -22,7 +23,7 @@ export function serveJobs<Job, Answer>(
       const outcome: JobOutcome<Answer> = { ok: true, answer: done.answer }
       port.postMessage(outcome, done.transfer)
     } catch (error) {
-      const message = error instanceof Error ? error.message : String(error)
+      const message = messageOf(error)
       const outcome: JobOutcome<Answer> = { ok: false, message }
       port.postMessage(outcome)
     }

@@ -1,3 +1,4 @@
+import { messageOf } from '../../../lib/message-of.ts'
 import { fail, ok, type Result } from '../../../lib/result.ts'
 import type { Unavailable } from '../backend.ts'
 import type { WindowCaptureLimits } from '../window-limits.ts'
@@ -23,7 +24,7 @@ export async function probeDisplay(
         : noWindowManager(env),
     )
   } catch (error) {
-    return fail(noDisplay(error instanceof Error ? error.message : String(error), env))
+    return fail(noDisplay(messageOf(error), env))
   } finally {
     connection.close()
   }

@@ -1,3 +1,4 @@
+import { messageOf } from '../../../lib/message-of.ts'
 import { fail, ok, type Result } from '../../../lib/result.ts'
 import type { CaptureFailure, CaptureTarget } from '../backend.ts'
 import { chooseWindow, type InFamily } from '../window/choose-window.ts'
@@ -45,7 +46,7 @@ export async function shootShown<Shot>(
     return await shootOn({ display: opened.value, limits, inFamily }, target, shoot)
   } catch (error) {
     if (signal.aborted) return fail(tooLong)
-    const message = error instanceof Error ? error.message : String(error)
+    const message = messageOf(error)
     return fail({ reason: 'failed', message })
   } finally {
     opened.value.connection.close()

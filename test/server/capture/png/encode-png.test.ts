@@ -46,8 +46,13 @@ describe('encodePng', () => {
   })
 
   it('chooses its filter by the picture', () => {
-    expect(chooseFilter(slope)).to.be.oneOf(['sub', 'up', 'paeth'])
-    expect(chooseFilter(noise)).to.equal('none')
+    expect(chooseFilter(slope).filter).to.be.oneOf(['sub', 'up', 'paeth'])
+    expect(chooseFilter(noise).filter).to.equal('none')
+  })
+
+  it('knows about how large the file becomes', () => {
+    const { estimatedBytes } = chooseFilter(noise)
+    expect(estimatedBytes).to.be.closeTo(encodePng(noise).length, 500)
   })
 
   it('makes smaller files than without a filter', () => {

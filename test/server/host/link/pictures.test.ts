@@ -116,11 +116,17 @@ describe('pictures that the application takes of itself', () => {
     expect(await reasonOf(taking)).to.equal('taken')
   })
 
-  it('are taken one at a time, and not beside as many questions as may be open', async () => {
-    await begin(both, { maxLinkRequests: 1 })
+  it('are not asked for beside as many questions as may be open', async () => {
+    await begin(both, { maxLinkRequests: 0 })
+    expect(await reasonOf(capture())).to.equal('host_busy')
+  })
+
+  it('are taken one at a time', async () => {
+    await begin()
+    const askAlone = () => captureInApp(server.pictures, { ...form(), view: 'window' })
     const taking = capture()
     const { id } = await asked()
-    expect(await reasonOf(capture())).to.equal('host_busy')
+    expect(await reasonOf(askAlone())).to.equal('host_busy')
     answer(id, png)
     expect(await reasonOf(taking)).to.equal('taken')
     const [, next] = [capture(), await asked()]

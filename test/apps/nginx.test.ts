@@ -1,0 +1,236 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { createHash, randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { request } from 'node:https'
+import { type AddressInfo, createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import tls from 'node:tls'
+import * as v2 from '@modelcontextprotocol/client'
+import { expect } from 'chai'
+import type { Sdk, StatelessClient } from '../clients/client-face.ts'
+import { type Prepared, prepare, runScenario } from '../clients/scenario.ts'
+import { type Serving, startServe } from '../clients/serve.ts'
+import { runStatelessScenario } from '../clients/stateless-scenario.ts'
+import { until } from '../e2e/until.ts'
+import { ask, initializeBody, postHeaders, RawSession } from '../helpers/mcp.ts'
+import { root } from '../helpers/program.ts'
+import { skipBecause } from '../helpers/skip.ts'
+
+const info = { name: 'behind nginx', version: '1' }
+const { Client, StreamableHTTPClientTransport } = v2 as unknown as Sdk
+const MiB = 1024 * 1024
+/** Shorter than in the document, so that streams are idle for longer within the test. */
+const readTimeoutMs = 2000
+
+describe('nginx with TLS in front of serve, set up as docs/deployment.md says', function () {
+  this.timeout(60_000)
+  let folder: string
+  let block: string
+  let serving: Serving
+  let prepared: Prepared
+  let port: number
+  let trusted: string[] | undefined
+  const running: ChildProcess[] = []
+
+  before(async function () {
+    for (const [tool, flag] of [
+      ['nginx', '-v'],
+      ['openssl', 'version'],
+    ] as const) {
+      if (spawnSync(tool, [flag]).error !== undefined) skipBecause(this, `${tool} is not installed`)
+    }
+    folder = await mkdtemp(join(tmpdir(), 'nginx-'))
+    const text = await readFile(join(root, 'docs/deployment.md'), 'utf8')
+    block = /```nginx\n(.*?)```/s.exec(text)?.[1] ?? ''
+    makeCertificate(folder)
+    trusted = tls.getCACertificates('default')
+    tls.setDefaultCACertificates([...trusted, await readFile(join(folder, 'cert.pem'), 'utf8')])
+    port = await freePort()
+    const url = `https://localhost:${port}`
+    const limits = ['--limit', `streamKeepAliveMs=${readTimeoutMs / 4}`]
+    const open = '--allow-unauthenticated'
+    const flags = ['--public-url', url, '--trusted-proxy', '127.0.0.1', open, ...limits]
+    serving = await startServe(folder, flags)
+    expect(serving.url).to.equal(`${url}/mcp`)
+    await startNginx(port, block)
+    prepared = await prepare(serving)
+  })
+  after(async () => {
+    if (trusted !== undefined) tls.setDefaultCACertificates(trusted)
+    for (const child of running) await endChild(child)
+    await serving?.stop()
+    if (folder !== undefined) await rm(folder, { recursive: true, force: true })
+  })
+
+  /** With the addresses of the test in the place of those of the document; nothing else differs. */
+  async function startNginx(at: number, server: string): Promise<void> {
+    const exchanged = [
+      ['listen 443 ssl;', `listen 127.0.0.1:${at} ssl;`],
+      ['server_name dcc.studio.example;', 'server_name localhost;'],
+      ['/etc/nginx/tls/dcc.studio.example.crt', join(folder, 'cert.pem')],
+      ['/etc/nginx/tls/dcc.studio.example.key', join(folder, 'key.pem')],
+      ['http://127.0.0.1:8765;', `${new URL(serving.host_url).origin};`],
+      ['proxy_read_timeout 60s;', `proxy_read_timeout ${readTimeoutMs}ms;`],
+    ].reduce((config, [from = '', to = '']) => {
+      expect(config).to.include(from)
+      return config.replace(from, to)
+    }, server)
+    const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
+    const config = join(folder, `nginx-${at}.conf`)
+    await writeFile(
+      config,
+      `${process.getuid?.() === 0 ? 'user root;' : ''}
+      daemon off;
+      worker_processes 1;
+      pid ${folder}/nginx-${at}.pid;
+      events { worker_connections 256; }
+      http {
+        access_log off;
+        ${temporary.map(name => `${name}_temp_path ${folder}/${name}-${at};`).join('\n')}
+        ${exchanged}
+      }`,
+    )
+    const log = join(folder, `error-${at}.log`)
+    const child = spawn('nginx', ['-p', folder, '-e', log, '-c', config], { stdio: 'ignore' })
+    running.push(child)
+    await until(async () => {
+      const answer = await ask(`https://localhost:${at}/healthz`).catch(() => null)
+      if (answer === null && child.exitCode !== null) throw new Error(await readFile(log, 'utf8'))
+      return answer?.status === 200
+    }, 'nginx answers')
+  }
+
+  it('passes on all that SDK v2 does, with sessions', async () => {
+    const open = (url: URL) => ({
+      client: new Client(info),
+      transport: new StreamableHTTPClientTransport(url),
+    })
+    await runScenario(prepared, open, { revision: '2025-11-25' })
+  })
+
+  it('passes on all that SDK v2 does without sessions, subscriptions/listen included', async () => {
+    await runStatelessScenario(prepared, url => ({
+      client: new Client(info, { versionNegotiation: { mode: 'auto' } }) as StatelessClient,
+      transport: new StreamableHTTPClientTransport(url),
+    }))
+  })
+
+  it('passes each update on while the stream stays open', async () => {
+    const session = await RawSession.open(serving.url)
+    const events = await session.listen()
+    await session.call('resources/subscribe', { uri: 'scene://current' })
+    for (let round = 1; round <= 5; round++) {
+      await serving.post('scene', { round })
+      await events.until(() => events.updates.length === round, `update ${round}`)
+    }
+    events.close()
+  })
+
+  it('keeps a stream that is idle for longer than its read time-out', async () => {
+    const session = await RawSession.open(serving.url)
+    const events = await session.listen()
+    await session.call('resources/subscribe', { uri: 'scene://current' })
+    // Nothing but time shows that the time-out of nginx does not strike.
+    await delay(2.5 * readTimeoutMs)
+    expect(events.ended).to.equal(false)
+    await serving.post('scene', { after: 'a long silence' })
+    await events.until(() => events.updates.length === 1, 'the update after the silence')
+    events.close()
+  })
+
+  it('passes on a large artefact, its ranges, and what is asked about it', async () => {
+    const bytes = randomBytes(20 * MiB)
+    const { sha256 } = await serving.upload(bytes, 'image/x-exr', 'large.exr')
+    const url = new URL(`/artefacts/sha256/${sha256}`, serving.url)
+    const whole = await fetch(url)
+    expect(whole.headers.get('content-length')).to.equal(String(bytes.length))
+    expect(hash(await whole.arrayBuffer())).to.equal(sha256)
+    const part = await fetch(url, { headers: { Range: 'bytes=1000000-8999999' } })
+    expect(part.status).to.equal(206)
+    expect(part.headers.get('content-range')).to.equal(`bytes 1000000-8999999/${bytes.length}`)
+    expect(hash(await part.arrayBuffer())).to.equal(hash(bytes.subarray(1_000_000, 9_000_000)))
+    const known = await fetch(url, { headers: { 'If-None-Match': `"${sha256}"` } })
+    expect(known.status).to.equal(304)
+  })
+
+  it('names the client in the audit, whatever that forged', async () => {
+    const headers = { ...postHeaders, Origin: 'https://evil.example', 'X-Forwarded-For': '6.6.6.6' }
+    const req = request(serving.url, {
+      ...{ method: 'POST', headers, host: '127.0.0.1', localAddress: '127.0.0.2' },
+      servername: 'localhost',
+      setHost: false,
+    })
+    req.setHeader('Host', `localhost:${port}`)
+    req.end(initializeBody())
+    const [res] = await once(req, 'response')
+    res.resume()
+    expect(res.statusCode).to.equal(403)
+    const session = await RawSession.open(serving.url)
+    const { entries } = await session.readJson('audit://recent')
+    expect(entries.map(({ actor }: { actor: string }) => actor)).to.include('127.0.0.2')
+  })
+
+  it('does not get through to the host link, with its own rule and without', async () => {
+    const token = (await readFile(serving.host_token_file, 'utf8')).trim()
+    const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' }
+    const post = (base: string) =>
+      ask(`${base}/host/v1/scene`, { method: 'POST', headers, body: '{"from":"outside"}' })
+    expect((await post(`https://localhost:${port}`)).status).to.equal(404)
+
+    const second = await freePort()
+    const open = block.replace(/location \/host \{\n[^}]*\}\n/, '')
+    expect(open).not.to.equal(block)
+    await startNginx(second, open)
+    const { status, json } = await post(`https://localhost:${second}`)
+    expect(status).to.equal(403)
+    expect(json.detail).to.match(/over a proxy.*x-forwarded-for/)
+  })
+
+  it('passes Host and Origin on, which are checked as ever', async () => {
+    const url = `https://localhost:${port}/healthz`
+    // The name of the handshake is another matter.
+    const req = request(url, { headers: { Host: 'evil.example' }, servername: 'localhost' }).end()
+    const [foreign] = await once(req, 'response')
+    foreign.resume()
+    expect(foreign.statusCode).to.equal(403)
+    const page = await ask(url, { headers: { Origin: 'https://evil.example' } })
+    expect(page.status).to.equal(403)
+    expect((await ask(url, { headers: { Origin: `https://localhost:${port}` } })).status).to.equal(
+      200,
+    )
+  })
+})
+
+function makeCertificate(folder: string): void {
+  const made = spawnSync('openssl', [
+    ...['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'],
+    ...['-keyout', join(folder, 'key.pem'), '-out', join(folder, 'cert.pem'), '-days', '2'],
+    ...['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1'],
+  ])
+  if (made.status !== 0) throw new Error(String(made.stderr))
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return port
+}
+
+async function endChild(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  const exited = once(child, 'exit')
+  child.kill('SIGTERM')
+  const giveUp = setTimeout(() => child.kill('SIGKILL'), 5000)
+  await exited
+  clearTimeout(giveUp)
+}
+
+function hash(bytes: ArrayBuffer | Uint8Array): string {
+  return createHash('sha256').update(new Uint8Array(bytes)).digest('hex')
+}
