@@ -14,7 +14,8 @@ export const authFlags = {
     helpValue: 'FILE',
   }),
   'allow-unauthenticated': Flags.boolean({
-    description: 'listen on a non-loopback --host without authentication',
+    description:
+      'let other machines in (--host, --public-url, --trusted-proxy) without authentication',
     default: false,
   }),
   'oauth-issuer': Flags.string({

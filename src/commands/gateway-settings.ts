@@ -31,7 +31,7 @@ export async function readGatewaySettings(
 ): Promise<GatewaySettings> {
   const address = readAddress(flags)
   const registryDir = readRegistryDir(flags, env)
-  const auth = await readAuth({ host: address.host, registryDir }, flags, env)
+  const auth = await readAuth({ ...address, registryDir }, flags, env)
   const catalog = checkPath('catalog', flags.catalog)
   const { limits, gatewayLimits, authLimits } = readServerLimits(flags.limit ?? [])
   return {

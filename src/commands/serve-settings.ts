@@ -40,7 +40,7 @@ export async function readServeSettings(
 ): Promise<ServeSettings> {
   const address = readAddress(flags)
   const registryDir = readRegistryDir(flags, env)
-  const auth = await readAuth({ host: address.host, registryDir }, flags, env)
+  const auth = await readAuth({ ...address, registryDir }, flags, env)
   const sceneFile = checkPath('scene-file', flags['scene-file'])
   const hostTokenFile = checkPath('host-token-file', flags['host-token-file'])
   const { limits, gatewayLimits, authLimits, moreLimits } = readServerLimits(flags.limit ?? [], [
