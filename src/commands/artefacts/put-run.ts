@@ -11,7 +11,7 @@ import { errnoOf } from '../../lib/errno.ts'
 import { ServiceError } from '../../lib/errors.ts'
 import { parseJson } from '../../lib/json.ts'
 import { hostRequest } from '../../lib/mcp-client/host-request.ts'
-import { usage } from '../address-flags.ts'
+import { usage } from '../../lib/usage.ts'
 import { type ClientFlags, readClientLimits } from '../resources/client.ts'
 import { findHost } from './host-target.ts'
 

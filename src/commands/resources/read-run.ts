@@ -13,7 +13,7 @@ import type { Contents } from '../../lib/mcp-client/answers.ts'
 import { isJsonType } from '../../lib/mcp-client/follower.ts'
 import { listAll, readResource } from '../../lib/mcp-client/resources.ts'
 import type { McpSession } from '../../lib/mcp-client/session.ts'
-import { usage } from '../address-flags.ts'
+import { usage } from '../../lib/usage.ts'
 import { type Client, type ClientFlags, withSession } from './client.ts'
 
 export interface ReadFlags extends ClientFlags {
