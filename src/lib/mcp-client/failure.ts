@@ -53,6 +53,8 @@ export function failureOf(
 function rpcFailure({ code, message, data }: RpcError, facts: FailureFacts): ServiceError {
   const { method, uri } = facts
   const said = cleanText(message, 300)
+  // Our servers say what to do; others seldom do.
+  const hint = typeof data?.hint === 'string' ? cleanText(data.hint, 300) : undefined
   const named = uri !== undefined && typeof data?.uri === 'string'
   if (
     uri !== undefined &&
@@ -60,16 +62,18 @@ function rpcFailure({ code, message, data }: RpcError, facts: FailureFacts): Ser
   )
     return new ServiceError('resource_not_found', `there is no resource ${cleanText(uri, 300)}`, {
       data: { said },
+      hint,
     })
   if (code === jsonRpcCodes.methodNotFound) {
-    const hint = 'it may serve tools alone, or was started with --no-resources'
-    return new ServiceError('request_refused', `the server does not know ${method}`, { hint })
+    return new ServiceError('request_refused', `the server does not know ${method}`, {
+      hint: 'it may serve tools alone, or was started with --no-resources',
+    })
   }
   if (code === jsonRpcCodes.internalError) {
     const reason = typeof data?.reason === 'string' ? ` (${cleanText(data.reason, 80)})` : ''
-    return new ServiceError('resource_failed', `the server failed: ${said}${reason}`)
+    return new ServiceError('resource_failed', `the server failed: ${said}${reason}`, { hint })
   }
-  return new ServiceError('request_refused', `the server refuses ${method}: ${said}`)
+  return new ServiceError('request_refused', `the server refuses ${method}: ${said}`, { hint })
 }
 
 function httpFailure(refused: Refused, { url, keyed }: FailureFacts): ServiceError {
