@@ -1,4 +1,4 @@
-import { isLoopback, withoutBrackets } from '../address.ts'
+import { isLoopback } from '../address.ts'
 import type { Instance } from '../instances/instance.ts'
 import { selectInstance, shortIds } from '../instances/select-instance.ts'
 import { usage } from '../usage.ts'
@@ -41,7 +41,7 @@ export function chooseTarget(
       const isOnlyOfKind = live.filter(other => other.dccType === dccType).length === 1
       const kind = isOnlyOfKind && dccType !== 'unknown' ? dccType : live.length === 1 ? null : url
       // By its kind only one of this machine is found.
-      const word = isLoopback(withoutBrackets(new URL(url).hostname)) ? kind : url
+      const word = isLoopback(new URL(url).hostname) ? kind : url
       return { url, name: nameOf(instance), word, assumed: false }
     }
     case 'several':
