@@ -1,7 +1,7 @@
 import { isIP } from 'node:net'
 import { withoutBrackets } from '../lib/address.ts'
-import { ServiceError } from '../lib/errors.ts'
 import { parseNetwork } from '../lib/network.ts'
+import { usage } from '../lib/usage.ts'
 import { parseOrigin } from '../lib/web-origin.ts'
 
 /** The flags of every server that say where it listens and who may ask. */
@@ -35,8 +35,4 @@ export function checkTrustedProxy(value: string): string {
     `--trusted-proxy ${value} is neither an address nor a network of some`,
     'write it as 127.0.0.1 or 10.1.0.0/16',
   )
-}
-
-export function usage(message: string, hint?: string): ServiceError {
-  return new ServiceError('usage_invalid', message, { hint })
 }

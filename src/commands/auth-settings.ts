@@ -1,18 +1,16 @@
-import { isLoopback } from '../lib/address.ts'
-import { ApiKeyConfig } from '../lib/auth/api-key-config.ts'
+import { isLoopback, withoutBrackets } from '../lib/address.ts'
+import { ApiKeyConfig, keyVariable } from '../lib/auth/api-key-config.ts'
 import { keysFileIn, readKeysFile } from '../lib/keys/keys-file.ts'
 import { selectRegistryDir } from '../lib/registry-path.ts'
 import { checkSecretText, readSecretFile } from '../lib/secret-file.ts'
+import { usage } from '../lib/usage.ts'
 import type { AuthSettings } from '../server/auth/settings.ts'
-import { usage } from './address-flags.ts'
-import { decideMode } from './auth-mode.ts'
+import { type AuthMode, decideMode } from './auth-mode.ts'
 import { type OAuthFlags, readOAuth, refuseOAuthFlags } from './oauth-settings.ts'
-
-const keyVariable = new ApiKeyConfig().envVar
 
 /** The flags of authentication, as the parser returns them. */
 export interface AuthFlags extends OAuthFlags {
-  auth?: 'none' | 'api-key' | 'oauth' | undefined
+  auth?: AuthMode | undefined
   'api-key-file'?: string | undefined
   'allow-unauthenticated': boolean
 }
@@ -20,6 +18,9 @@ export interface AuthFlags extends OAuthFlags {
 export interface AuthPlace {
   /** The address to bind. */
   readonly host: string
+  /** Where a proxy lets clients in, if one does. */
+  readonly publicUrl?: string | undefined
+  readonly trustedProxies?: readonly string[] | undefined
   /** As chosen by flag or variable; undefined: the default. */
   readonly registryDir: string | undefined
 }
@@ -30,13 +31,13 @@ export interface AuthPlace {
  * Throws `usage_invalid` naming the flag, or `config_invalid`.
  */
 export async function readAuth(
-  { host, registryDir }: AuthPlace,
+  place: AuthPlace,
   flags: AuthFlags,
   env: NodeJS.ProcessEnv,
 ): Promise<AuthSettings> {
   const file = flags['api-key-file']
   const key = await findApiKey(file, env)
-  const keysFile = keysFileIn(selectRegistryDir(registryDir, env))
+  const keysFile = keysFileIn(selectRegistryDir(place.registryDir, env))
   const named = await readKeysFile(keysFile)
   const source = key === null ? null : file === undefined ? keyVariable : '--api-key-file'
   const mode = decideMode(flags.auth, { source, keysFile, named }, Date.now())
@@ -44,13 +45,31 @@ export async function readAuth(
   if (mode.value === 'oauth') return readOAuth(flags)
   refuseOAuthFlags(flags)
   if (mode.value === 'api-key') return { mode: 'api-key', keysFile, ...(key !== null && { key }) }
-  if (!flags['allow-unauthenticated'] && !isLoopback(host)) {
+  const opening = findOpening(place)
+  if (!flags['allow-unauthenticated'] && opening !== null) {
     throw usage(
-      `--host ${host} lets other machines in and no key is asked of them`,
+      `${opening} lets other machines in and no key is asked of them`,
       'make a key with service-cli keys create, set SERVICE_MCP_API_KEY or --api-key-file, or pass --allow-unauthenticated if this is meant',
     )
   }
   return { mode: 'none' }
+}
+
+/**
+ * The flag by which other machines come in, or null. Behind a proxy the address that is bound says
+ * nothing: to the server, the proxy is a client of this machine.
+ */
+export function findOpening({
+  host,
+  publicUrl,
+  trustedProxies = [],
+}: Omit<AuthPlace, 'registryDir'>): string | null {
+  if (!isLoopback(host)) return `--host ${host}`
+  if (publicUrl !== undefined && !isLoopback(withoutBrackets(new URL(publicUrl).hostname))) {
+    return `--public-url ${publicUrl}`
+  }
+  const [proxy] = trustedProxies
+  return proxy === undefined ? null : `--trusted-proxy ${proxy}`
 }
 
 /** Of the file, else of the variable; null when there is none. */

@@ -1,5 +1,5 @@
 import { hostname } from 'node:os'
-import { isLoopback, withoutBrackets } from '../lib/address.ts'
+import { isLoopback } from '../lib/address.ts'
 import type { ServiceError } from '../lib/errors.ts'
 import type { Instance } from '../lib/instances/instance.ts'
 import { liveInstances } from '../lib/instances/live-instances.ts'
@@ -9,7 +9,7 @@ import { selectRegistryDir } from '../lib/registry-path.ts'
 import { ok } from '../lib/result.ts'
 import { Secret } from '../lib/secret.ts'
 import { type Locate, shownUrl } from '../lib/stdio-bridge/target.ts'
-import { usage } from './address-flags.ts'
+import { usage } from '../lib/usage.ts'
 import { findApiKey } from './auth-settings.ts'
 import { checkPath } from './server-settings.ts'
 import { chooseInstance } from './stdio/choose-instance.ts'
@@ -77,7 +77,7 @@ function endpointUrl(word: string): URL {
 /** Does a key for it cross a network in plain http? Whoever is between reads it. */
 function isExposed(address: string | URL): boolean {
   const { protocol, hostname } = new URL(address)
-  return protocol === 'http:' && !isLoopback(withoutBrackets(hostname))
+  return protocol === 'http:' && !isLoopback(hostname)
 }
 
 function exposed(url: URL): ServiceError {

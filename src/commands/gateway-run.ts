@@ -1,13 +1,15 @@
-import { isLoopback } from '../lib/address.ts'
 import { renderGatewayBanner } from '../lib/cli/gateway-banner.ts'
 import { defaultLimits } from '../server/options.ts'
 import type { GatewaySettings } from './gateway-settings.ts'
+import { findOpening } from './auth-settings.ts'
+import { openWarning } from './open-warning.ts'
 import { type OutputOptions, runServer } from './run-server.ts'
 
 /** Runs the gateway until a signal ends it; behind another one, waits for its place. */
 export async function runGateway(settings: GatewaySettings, output: OutputOptions): Promise<void> {
   await runServer(
     {
+      warning: openWarning(settings, process.env),
       graceMs: settings.limits?.stopGraceMs ?? defaultLimits.stopGraceMs,
       async start(log, cancelled, say) {
         const { startGateway } = await import('../server/gateway-server.ts')
@@ -26,7 +28,7 @@ export async function runGateway(settings: GatewaySettings, output: OutputOption
           registryDir,
           keyed: settings.auth?.mode === 'api-key',
           tokens: settings.auth?.mode === 'oauth',
-          loopback: isLoopback(settings.host),
+          loopback: findOpening(settings) === null,
           colour,
         }),
     },

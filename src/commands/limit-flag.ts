@@ -1,6 +1,6 @@
 import { nearest } from '../lib/cli/nearest.ts'
 import { messageOf } from '../lib/message-of.ts'
-import { usage } from './address-flags.ts'
+import { usage } from '../lib/usage.ts'
 
 /** One set of named bounds, and what refuses a value of one. */
 export interface LimitSet {

@@ -1,8 +1,8 @@
 import { parseIssuerUrl } from '../lib/auth/issuer-url.ts'
 import { OAuthConfig } from '../lib/auth/oauth-config.ts'
 import { messageOf } from '../lib/message-of.ts'
+import { usage } from '../lib/usage.ts'
 import type { OAuthSettings } from '../server/auth/settings.ts'
-import { usage } from './address-flags.ts'
 
 export interface OAuthFlags {
   'oauth-issuer'?: string | undefined

@@ -5,6 +5,7 @@ import { stderrWriter } from '../lib/cli/stderr-writer.ts'
 import { watchStopSignals } from '../lib/cli/stop-signals.ts'
 import { describeTerminal } from '../lib/cli/terminal.ts'
 import { ServiceError } from '../lib/errors.ts'
+import type { OpenWarning } from './open-warning.ts'
 
 export interface OutputOptions {
   level: LogLevel
@@ -34,6 +35,8 @@ export interface ServerRun<Handle extends Running> {
   ) => Promise<Handle>
   /** For whoever started the program: everything needed to connect, no secret. */
   readonly listening: (handle: Handle) => Readonly<Record<string, unknown>>
+  /** Said in the log: by a server that is open to those who reach it. */
+  readonly warning?: OpenWarning | null
   readonly banner: (handle: Handle, colour: boolean) => string | Promise<string>
   /** The server ends itself within this time. */
   readonly graceMs: number
@@ -72,8 +75,12 @@ export async function runServer<Handle extends Running>(
     const handle = await starting
     const { url, ...facts } = run.listening(handle)
     say({ event: 'listening', url, pid: process.pid, ...facts })
-    if (readable && !json && !quiet) log.print(await run.banner(handle, colour))
+    const isShown = readable && !json && !quiet
+    if (isShown) log.print(await run.banner(handle, colour))
     else log.info({ url, ...facts }, 'listening')
+    const { warning } = run
+    // What is usual, the banner says in its own words.
+    if (warning && (!isShown || warning.level === 'warn')) log[warning.level]({}, warning.message)
     await untilStopped(handle, signals.received, log, limitMs)
   } finally {
     await log.flush(flushMs)

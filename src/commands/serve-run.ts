@@ -1,10 +1,11 @@
-import { isLoopback } from '../lib/address.ts'
 import { renderBanner } from '../lib/cli/banner.ts'
 import type { CaptureFacts } from '../lib/cli/capture-lines.ts'
 import { pause } from '../lib/pause.ts'
 import { systemTimer } from '../lib/timer.ts'
 import { defaultLimits } from '../server/options.ts'
 import type { ServeCaptureState } from '../server/serve-options.ts'
+import { findOpening } from './auth-settings.ts'
+import { openWarning } from './open-warning.ts'
 import { type OutputOptions, runServer } from './run-server.ts'
 import type { ServeSettings } from './serve-settings.ts'
 
@@ -12,6 +13,7 @@ import type { ServeSettings } from './serve-settings.ts'
 export async function runServe(settings: ServeSettings, output: OutputOptions): Promise<void> {
   await runServer(
     {
+      warning: openWarning(settings, process.env),
       graceMs: settings.limits?.stopGraceMs ?? defaultLimits.stopGraceMs,
       async start(log, cancelled) {
         const { startServe } = await import('../server/serve.ts')
@@ -30,7 +32,7 @@ export async function runServe(settings: ServeSettings, output: OutputOptions): 
           hostTokenFile,
           keyed: settings.auth?.mode === 'api-key',
           tokens: settings.auth?.mode === 'oauth',
-          loopback: isLoopback(settings.host),
+          loopback: findOpening(settings) === null,
           capture: capture === null ? null : await describeCapture(capture),
           colour,
         }),

@@ -1,12 +1,12 @@
 import type { CaptureMode } from '../lib/capture-mode.ts'
 import { checkSecretText } from '../lib/secret-file.ts'
+import { usage } from '../lib/usage.ts'
 import { defaultCaptureLimits, resolveCaptureLimits } from '../server/capture/limits.ts'
 import type { GatewayLimits } from '../server/gateway/limits.ts'
 import type { ServeOptions } from '../server/serve-options.ts'
-import { usage } from './address-flags.ts'
 import { type AuthFlags, readAuth } from './auth-settings.ts'
 import { defaultPorts } from './default-ports.ts'
-import { readServerLimits } from './gateway-settings.ts'
+import { readServerLimits } from './server-limits.ts'
 import { type AddressFlags, checkPath, readAddress, readRegistryDir } from './server-settings.ts'
 
 /** The flags of `serve` as the parser returns them. */
@@ -40,7 +40,7 @@ export async function readServeSettings(
 ): Promise<ServeSettings> {
   const address = readAddress(flags)
   const registryDir = readRegistryDir(flags, env)
-  const auth = await readAuth({ host: address.host, registryDir }, flags, env)
+  const auth = await readAuth({ ...address, registryDir }, flags, env)
   const sceneFile = checkPath('scene-file', flags['scene-file'])
   const hostTokenFile = checkPath('host-token-file', flags['host-token-file'])
   const { limits, gatewayLimits, authLimits, moreLimits } = readServerLimits(flags.limit ?? [], [

@@ -1,11 +1,11 @@
 import { resolve } from 'node:path'
+import { usage } from '../lib/usage.ts'
 import {
   checkAllowedHost,
   checkAllowedOrigin,
   checkHost,
   checkPublicUrl,
   checkTrustedProxy,
-  usage,
 } from './address-flags.ts'
 
 /** The flags that every server has, as the parser returns them. */

@@ -1,8 +1,11 @@
 import { isIP } from 'node:net'
 
-/** Does only this machine reach `host`? Names but `localhost` are not looked up: false. */
+/**
+ * Does only this machine reach `host`, with the brackets of a URL or without? Names but `localhost`
+ * are not looked up: false.
+ */
 export function isLoopback(host: string): boolean {
-  const plain = plainAddress(host)
+  const plain = plainAddress(withoutBrackets(host))
   if (isIP(plain) === 4) return plain.startsWith('127.')
   return plain === 'localhost' || plain === '::1'
 }
@@ -36,7 +39,7 @@ export function isLocalPeer(
   return plainAddress(remoteAddress) === plainAddress(localAddress ?? '')
 }
 
-/** IPv4 inside IPv6 as IPv4. */
-function plainAddress(address: string): string {
+/** An address as a socket tells it: IPv4 inside IPv6 as IPv4. */
+export function plainAddress(address: string): string {
   return address.toLowerCase().replace(/^::ffff:(?=\d+\.)/, '')
 }

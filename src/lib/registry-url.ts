@@ -1,4 +1,4 @@
-import { isLoopback, withoutBrackets } from './address.ts'
+import { isLoopback } from './address.ts'
 import { ServiceError } from './errors.ts'
 import { type Result, fail, ok } from './result.ts'
 
@@ -41,7 +41,7 @@ export function parseRegistryUrl(text: string): Result<RegistryUrl, RegistryUrlF
   if (!/^https?:\/\/[^/]/i.test(trimmed)) return fail('not_a_url')
   if (username !== '' || password !== '') return fail('with_credentials')
   if (search !== '' || hash !== '' || /[?#]/.test(trimmed)) return fail('with_query')
-  const loopback = isLoopback(withoutBrackets(hostname))
+  const loopback = isLoopback(hostname)
   return ok({
     url: origin + pathname.replace(/\/+$/, ''),
     origin,

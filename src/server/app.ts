@@ -9,9 +9,9 @@ import {
   type AuthPolicy,
   type AuthOutcome,
   type AuthRefused,
-  challenge,
   writeRefused,
 } from './http/authentication.ts'
+import { challenge } from './http/challenge.ts'
 import type { Cors } from './http/cors.ts'
 import { OpenAnswers } from './http/open-answers.ts'
 import { checkRequest, type Guard, type Refusal, refusalError } from './http/guards.ts'

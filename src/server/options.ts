@@ -1,7 +1,9 @@
 import { maxTimerMs, resolveBounds } from '../lib/bounds.ts'
+import { type ArtefactLimits, defaultArtefactLimits } from './artefact-limits.ts'
+import { defaultLiveLinkLimits, type LiveLinkLimits } from './live-link-limits.ts'
 
 /** Every bound of the server; a test holds them against `docs/limits.md`, which has a row for each. */
-export interface Limits {
+export interface Limits extends LiveLinkLimits, ArtefactLimits {
   /** Bytes of one scene, or of one audit or events post. */
   maxMessageBytes: number
   /** Bytes of one POST /mcp body. */
@@ -94,45 +96,6 @@ export interface Limits {
   /** Characters of a name or an id that the application sends; longer ones are refused. */
   maxFieldChars: number
 
-  /** Events that a buffer opened over the link may retain. */
-  maxEventBufferEvents: number
-  /** Bytes of JSON that a buffer of the application may retain. */
-  maxEventBufferBytes: number
-  /** Bytes of one message in a buffer opened over the link. */
-  maxEventMessageBytes: number
-  /** Links open at once, most of them still to say hello; further ones are refused. */
-  maxLinks: number
-  /** A link must say hello within this time. */
-  linkHelloMs: number
-  /** The application is told to send a heartbeat this often. */
-  linkHeartbeatMs: number
-  /** The server pings the application this often. */
-  linkPingMs: number
-  /** A link on which nothing arrived for so long is cut. */
-  linkSilenceMs: number
-  /** The main thread of the application counts as busy when it is away for longer. */
-  linkBusyMs: number
-  /** Producers of a lost link stay listed for so long. */
-  linkGraceMs: number
-  /** Bytes of answers and questions that the application has not taken before its link is closed. */
-  maxLinkBacklogBytes: number
-  /** URI schemes that the application may offer. */
-  maxLinkSchemes: number
-  /** Resources, and templates, that the application may list for one scheme. */
-  maxLinkResources: number
-  /** Questions to the application open at once; further reads fail at once. */
-  maxLinkRequests: number
-  /** The application must answer a read within this time. */
-  linkReadMs: number
-  /** The application must answer a list within this time. */
-  linkListMs: number
-  /** The application must bring a picture of itself within this time. */
-  linkCaptureMs: number
-  /** Objects of a scene beyond which the application is advised to truncate. */
-  maxSceneObjects: number
-  /** The greatest pause between two scenes that the application is asked for. */
-  maxSceneIntervalMs: number
-
   /** The instance record is touched this often. */
   heartbeatMs: number
   /** Changes of the scene file within this time are read once. */
@@ -159,29 +122,6 @@ export interface Limits {
   /** Bytes of the answers so kept, per resource kind. */
   maxKeptAnswerBytes: number
 
-  /** Bytes of encoded blobs kept for repeated reads. */
-  blobCacheBytes: number
-  /** Blobs up to this size are verified once and kept encoded; larger ones are streamed. */
-  maxCachedBlobBytes: number
-  /** Bytes of one artefact; 0 = no bound. */
-  maxArtefactBytes: number
-  /** Bytes of all artefacts; the oldest go first; 0 = no bound. */
-  maxArtefactTotalBytes: number
-  /** Number of artefacts; the oldest go first; 0 = no bound. */
-  maxArtefacts: number
-  /** An artefact without an expiry of its own goes after this; 0 = never. */
-  artefactTtlMs: number
-  /** Bytes of an artefact's metadata as JSON. */
-  maxArtefactMetadataBytes: number
-  /** Bytes of sidecars behind one page of artefacts; a page of large ones is shorter. */
-  maxArtefactPageBytes: number
-  /** Bytes of damaged artefacts kept aside for inspection; the oldest go first; 0 = keep none. */
-  maxArtefactQuarantineBytes: number
-  /** Expired artefacts and leftovers are removed this often; 0 = only at start. */
-  artefactSweepMs: number
-  /** While somebody listens, changes by other processes are looked for this often; 0 = never. */
-  artefactPollMs: number
-
   /** A database that another process keeps locked is waited for so long. */
   maxStoreWaitMs: number
   /** The signing keys of the registry are rotated this often. */
@@ -192,7 +132,6 @@ export interface Limits {
 
 const KiB = 1024
 const MiB = 1024 * KiB
-const GiB = 1024 * MiB
 
 /** Sizes in bytes, times in milliseconds; frozen. */
 export const defaultLimits: Readonly<Limits> = Object.freeze({
@@ -245,25 +184,7 @@ export const defaultLimits: Readonly<Limits> = Object.freeze({
   maxHostBatch: 100,
   maxFieldChars: 255,
 
-  maxEventBufferEvents: 10_000,
-  maxEventBufferBytes: 8 * MiB,
-  maxEventMessageBytes: 64 * KiB,
-  maxLinks: 16,
-  linkHelloMs: 5000,
-  linkHeartbeatMs: 5000,
-  linkPingMs: 10_000,
-  linkSilenceMs: 30_000,
-  linkBusyMs: 2000,
-  linkGraceMs: 60_000,
-  maxLinkBacklogBytes: 8 * MiB,
-  maxLinkSchemes: 16,
-  maxLinkResources: 2000,
-  maxLinkRequests: 8,
-  linkReadMs: 5000,
-  linkListMs: 2000,
-  linkCaptureMs: 8000,
-  maxSceneObjects: 2000,
-  maxSceneIntervalMs: 1000,
+  ...defaultLiveLinkLimits,
 
   heartbeatMs: 5000,
   sceneFileDebounceMs: 50,
@@ -279,17 +200,7 @@ export const defaultLimits: Readonly<Limits> = Object.freeze({
   maxKeptAnswers: 16,
   maxKeptAnswerBytes: 16 * MiB,
 
-  blobCacheBytes: 64 * MiB,
-  maxCachedBlobBytes: 8 * MiB,
-  maxArtefactBytes: 16 * GiB,
-  maxArtefactTotalBytes: 64 * GiB,
-  maxArtefacts: 100_000,
-  artefactTtlMs: 30 * 24 * 60 * 60 * 1000,
-  maxArtefactMetadataBytes: 64 * KiB,
-  maxArtefactPageBytes: 1 * MiB,
-  maxArtefactQuarantineBytes: 1 * GiB,
-  artefactSweepMs: 60_000,
-  artefactPollMs: 1000,
+  ...defaultArtefactLimits,
 
   maxStoreWaitMs: 5000,
   keyRotationMs: 90 * 24 * 60 * 60 * 1000,

@@ -1,4 +1,4 @@
-import { isLoopback, isWildcard, withoutBrackets } from '../lib/address.ts'
+import { isLoopback, isWildcard } from '../lib/address.ts'
 import { type Clock, systemClock } from '../lib/clock.ts'
 import type { Logger } from '../lib/logger.ts'
 import { systemTimer } from '../lib/timer.ts'
@@ -103,7 +103,7 @@ export function isLocal(where: {
 }): boolean {
   const { host, publicUrl, allowedHosts } = where
   const named = publicUrl === undefined ? allowedHosts : [...allowedHosts, new URL(publicUrl).host]
-  const names = named.map(name => withoutBrackets(name.replace(/:\d+$/, '')))
+  const names = named.map(name => name.replace(/:\d+$/, ''))
   return [host, ...names].every(isLoopback)
 }
 

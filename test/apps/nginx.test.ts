@@ -51,7 +51,8 @@ describe('nginx with TLS in front of serve, set up as docs/deployment.md says', 
     port = await freePort()
     const url = `https://localhost:${port}`
     const limits = ['--limit', `streamKeepAliveMs=${readTimeoutMs / 4}`]
-    const flags = ['--public-url', url, '--trusted-proxy', '127.0.0.1', ...limits]
+    const open = '--allow-unauthenticated'
+    const flags = ['--public-url', url, '--trusted-proxy', '127.0.0.1', open, ...limits]
     serving = await startServe(folder, flags)
     expect(serving.url).to.equal(`${url}/mcp`)
     await startNginx(port, block)

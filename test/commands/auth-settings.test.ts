@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { decideMode, type FoundKeys } from '../../src/commands/auth-mode.ts'
-import { type AuthFlags, readAuth } from '../../src/commands/auth-settings.ts'
+import { type AuthFlags, type AuthPlace, readAuth } from '../../src/commands/auth-settings.ts'
 import type { NamedKey } from '../../src/lib/keys/keys-text.ts'
 import { makeKeys, type TestKeys } from '../helpers/keyed-server.ts'
 
@@ -117,6 +117,35 @@ describe('readAuth', () => {
     expect(await read(meant, {}, '0.0.0.0')).to.deep.equal({ mode: 'none' })
     const oauth = { auth: 'oauth', 'oauth-issuer': 'https://a.example' } as const
     expect(await read(oauth, {}, '0.0.0.0')).to.include({ mode: 'oauth' })
+  })
+
+  it('counts those as other machines that come through a proxy', async () => {
+    const at = (place: Partial<AuthPlace>, flags: Partial<AuthFlags> = {}) =>
+      readAuth(
+        { host: '127.0.0.1', registryDir: keys.folder, ...place },
+        { 'allow-unauthenticated': false, ...flags },
+        {},
+      ).then(
+        ({ mode }) => mode,
+        error => `${error.code}: ${error.message}`,
+      )
+    const outside: Partial<AuthPlace>[] = [
+      { publicUrl: 'https://mcp.studio.example' },
+      { publicUrl: 'http://[2001:db8::1]:8765/x/' },
+      { trustedProxies: ['127.0.0.1'] },
+    ]
+    for (const place of outside) {
+      const flag = place.publicUrl === undefined ? '--trusted-proxy' : '--public-url'
+      expect(await at(place)).to.match(new RegExp(`^usage_invalid: ${flag} .* lets other machines`))
+      expect(await at(place, { 'allow-unauthenticated': true })).to.equal('none')
+      const oauth = { auth: 'oauth', 'oauth-issuer': 'https://a.example' } as const
+      expect(await at(place, oauth)).to.equal('oauth')
+    }
+    for (const publicUrl of ['http://localhost:1', 'https://127.0.0.1', 'http://[::1]:8765']) {
+      expect(await at({ publicUrl })).to.equal('none')
+    }
+    await keys.create('anna')
+    for (const place of outside) expect(await at(place)).to.equal('api-key')
   })
 
   it('reads the flags of oauth', async () => {

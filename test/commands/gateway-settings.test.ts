@@ -42,7 +42,7 @@ describe('readGatewaySettings', () => {
     [{}, { SERVICE_REGISTRY_DIR: '/b' }, { registryDir: '/b' }],
     [{}, { SERVICE_MCP_API_KEY: 'abc' }, { auth: keyed('abc') }],
     [{ host: '0.0.0.0' }, { SERVICE_MCP_API_KEY: 'abc' }, { host: '0.0.0.0', auth: keyed('abc') }],
-    [{ 'public-url': 'https://g.example' }, {}, { publicUrl: 'https://g.example' }],
+    [{ 'public-url': 'https://localhost' }, {}, { publicUrl: 'https://localhost' }],
     [
       { limit: ['maxSessions=5', 'electionRetryMs=50'] },
       {},
@@ -58,6 +58,7 @@ describe('readGatewaySettings', () => {
 
   const refused: [flags: Partial<GatewayFlags>, message: string][] = [
     [{ host: '0.0.0.0' }, 'lets other machines in'],
+    [{ 'trusted-proxy': ['127.0.0.1'] }, 'lets other machines in'],
     [{ catalog: '' }, '--catalog is empty'],
     [{ 'registry-dir': '' }, '--registry-dir is empty'],
     [{ limit: ['electionRetryMs=1'] }, 'electionRetryMs'],

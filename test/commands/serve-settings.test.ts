@@ -38,7 +38,7 @@ describe('readServeSettings', () => {
 
   const accepted: [flags: Partial<ServeFlags>, env: NodeJS.ProcessEnv, expected: object][] = [
     [{ host: '[::1]' }, {}, { host: '::1' }],
-    [{ 'public-url': 'https://a.example/x' }, {}, { publicUrl: 'https://a.example/x' }],
+    [{ 'public-url': 'https://localhost/x' }, {}, { publicUrl: 'https://localhost/x' }],
     [{ 'allowed-host': ['Studio.example:80'] }, {}, { allowedHosts: ['studio.example:80'] }],
     [{ 'allowed-origin': ['https://A.example'] }, {}, { allowedOrigins: ['https://a.example'] }],
     [
@@ -48,7 +48,10 @@ describe('readServeSettings', () => {
     ],
     [{ 'allowed-origin': ['http://x:8080'] }, {}, { allowedOrigins: ['http://x:8080'] }],
     [
-      { 'trusted-proxy': ['127.0.0.1', '10.0.0.0/8', '[::1]', 'fd00::/8'] },
+      {
+        'trusted-proxy': ['127.0.0.1', '10.0.0.0/8', '[::1]', 'fd00::/8'],
+        'allow-unauthenticated': true,
+      },
       {},
       { trustedProxies: ['127.0.0.1', '10.0.0.0/8', '[::1]', 'fd00::/8'] },
     ],
@@ -101,6 +104,7 @@ describe('readServeSettings', () => {
     [{ 'trusted-proxy': ['0.0.0.0/0'] }, {}, '--trusted-proxy 0.0.0.0/0 is neither'],
     [{ 'trusted-proxy': ['::/0'] }, {}, '--trusted-proxy ::/0 is neither'],
     [{ 'trusted-proxy': [''] }, {}, '--trusted-proxy  is neither'],
+    [{ 'public-url': 'https://a.example' }, {}, 'lets other machines in'],
     [{ 'public-url': 'ftp://a' }, {}, '--public-url'],
     [{ 'public-url': 'https://u:p@a' }, {}, '--public-url'],
     [{ 'public-url': 'nonsense' }, {}, '--public-url'],

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import { resolve } from 'node:path'
 import * as Flags from '@oclif/core/flags'
-import { ServiceError } from '../../lib/errors.ts'
 import { writeOutputFile } from '../../lib/cli/output-file.ts'
 import { writeStdout } from '../../lib/cli/write-stdout.ts'
+import { usage } from '../../lib/usage.ts'
 
 /** Flags of the commands that write one file. */
 export const outputFlags = {
@@ -55,8 +55,4 @@ export async function writeProduct(product: Product, choice: OutputChoice): Prom
   } else if (!choice.quiet) {
     await writeStdout(`wrote ${file} (${bytes.length} bytes)\n\n${product.nextSteps(file)}\n`)
   }
-}
-
-function usage(message: string, hint: string): ServiceError {
-  return new ServiceError('usage_invalid', message, { hint })
 }

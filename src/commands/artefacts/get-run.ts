@@ -12,7 +12,7 @@ import { ServiceError } from '../../lib/errors.ts'
 import { type Download, openDownload } from '../../lib/mcp-client/artefact-download.ts'
 import { parseArtefactWord, resolveArtefact } from '../../lib/mcp-client/artefact-name.ts'
 import type { McpSession } from '../../lib/mcp-client/session.ts'
-import { usage } from '../address-flags.ts'
+import { usage } from '../../lib/usage.ts'
 import { type Client, type ClientFlags, withClient } from '../resources/client.ts'
 
 export interface GetFlags extends ClientFlags {

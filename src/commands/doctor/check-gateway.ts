@@ -1,4 +1,4 @@
-import { isLoopback, withoutBrackets } from '../../lib/address.ts'
+import { isLoopback } from '../../lib/address.ts'
 import { processStart } from '../../lib/process-start.ts'
 import { defaultPorts } from '../default-ports.ts'
 import type { Finding } from './finding.ts'
@@ -89,6 +89,6 @@ function localAt(port: number): string {
 /** Where it listens; its URL may be that of a proxy. */
 function baseOf({ url }: Resident, port: number): string {
   const { protocol, hostname, port: shown, origin } = new URL(url)
-  const isOwn = isLoopback(withoutBrackets(hostname)) && Number(shown) === port
+  const isOwn = isLoopback(hostname) && Number(shown) === port
   return isOwn && protocol === 'http:' ? origin : localAt(port)
 }

@@ -1,6 +1,7 @@
 import { messageOf } from '../../lib/message-of.ts'
+import { type ErrorCode, ServiceError } from '../../lib/errors.ts'
 import type { Finding } from './finding.ts'
-import { openPushSession, SessionFailure } from './push-session.ts'
+import { openPushSession } from './push-session.ts'
 
 const scene = 'scene://current'
 const timeoutMs = 5000
@@ -17,17 +18,12 @@ export async function checkOwnPush(
   try {
     const server = await start()
     try {
-      const session = await openPushSession({
-        url: server.url,
-        apiKey: null,
-        timeoutMs: withinMs,
-      })
+      const { url } = server
+      const session = await openPushSession({ url, uri: scene, apiKey: null, timeoutMs: withinMs })
       try {
-        await session.subscribe(scene)
-        const updated = session.updated(scene)
         const startedMs = performance.now()
         server.setScene({ doctor: 'was here' })
-        await updated
+        await session.updated
         const summary = `push works: a change reached a client in ${msSince(startedMs)} ms`
         return { check, status: 'ok', summary }
       } finally {
@@ -108,13 +104,14 @@ async function timeReady(url: string): Promise<number> {
   const init = { signal: AbortSignal.timeout(timeoutMs), redirect: 'error' as const }
   const answer = await fetch(new URL('/readyz', url), init).catch(error => {
     const late = error instanceof Error && error.name === 'TimeoutError'
-    throw new SessionFailure(
-      late ? `no answer within ${timeoutMs} ms` : 'it cannot be reached',
-      null,
-    )
+    throw late
+      ? new ServiceError('net_timeout', `no answer within ${timeoutMs} ms`)
+      : new ServiceError('network_failed', 'it cannot be reached')
   })
   await answer.body?.cancel()
-  if (!answer.ok) throw new SessionFailure(`it is not ready (HTTP ${answer.status})`, answer.status)
+  if (!answer.ok) {
+    throw new ServiceError('network_failed', `it is not ready (HTTP ${answer.status})`)
+  }
   return msSince(startedMs)
 }
 
@@ -122,22 +119,18 @@ function msSince(startedMs: number): number {
   return Math.round((performance.now() - startedMs) * 10) / 10
 }
 
-/** Of whoever asks for a key; the latter when too many wrong ones were sent to it. */
-const refusals: readonly (number | null)[] = [401, 429]
+/** Of whoever asks for a key; the last when too many wrong ones were sent to it. */
+const refusals: readonly ErrorCode[] = ['auth_required', 'auth_refused', 'rate_limited']
 
 /** False: it asks for a key that is not known here. */
 async function trySubscription(url: string, apiKey: string | null): Promise<boolean> {
   for (const key of apiKey === null ? [null] : [null, apiKey]) {
     try {
-      const session = await openPushSession({ url, apiKey: key, timeoutMs })
-      try {
-        await session.subscribe(scene)
-      } finally {
-        await session.close()
-      }
+      const session = await openPushSession({ url, uri: scene, apiKey: key, timeoutMs })
+      await session.close()
       return true
     } catch (error) {
-      if (!(error instanceof SessionFailure) || !refusals.includes(error.status)) throw error
+      if (!(error instanceof ServiceError) || !refusals.includes(error.code)) throw error
     }
   }
   return false

@@ -2,7 +2,7 @@ import { aborted, openLiveLines } from '../../lib/cli/live-lines.ts'
 import { createOutput, type Output, warningsTo } from '../../lib/cli/output.ts'
 import { writeStdout } from '../../lib/cli/write-stdout.ts'
 import { selectRegistryDir } from '../../lib/registry-path.ts'
-import { usage } from '../address-flags.ts'
+import { usage } from '../../lib/usage.ts'
 import { changeLine, emptyText, instanceTable } from './lines.ts'
 import type { InstancesSettings } from './settings.ts'
 

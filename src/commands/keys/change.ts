@@ -2,7 +2,7 @@ import { parseRfc3339, toRfc3339 } from '../../lib/clock.ts'
 import { ServiceError } from '../../lib/errors.ts'
 import { keyDigest } from '../../lib/keys/key-text.ts'
 import { type NamedKey, isKeyName, maxKeyNameChars, maxKeys } from '../../lib/keys/keys-text.ts'
-import { usage } from '../address-flags.ts'
+import { usage } from '../../lib/usage.ts'
 
 export interface WantedKey {
   /** Undefined: the first free `key-N`. */

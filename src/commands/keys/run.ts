@@ -32,7 +32,9 @@ export async function createKey(
   const key = newKey()
   const nowMs = Date.now()
   let made: NamedKey | null = null
+  let isFirst = false
   await store.update(keys => {
+    isFirst = keys.length === 0
     made = newEntry(keys, { name, key, readOnly: flags['read-only'], lifeMs }, nowMs)
     return [...keys, made]
   })
@@ -40,6 +42,11 @@ export async function createKey(
   output.note(`${described(made, nowMs)}; this is the only time it is shown`)
   output.result(key, { ...entryJson(made), key, file: store.path })
   for (const line of usageLines) output.note(line)
+  if (isFirst) {
+    output.note(
+      `servers of ${dirname(store.path)} ask for a key from their next start on: restart those that run without`,
+    )
+  }
   if (isTemporary(store.path)) {
     output.warn(
       `${dirname(store.path)} is emptied when the machine restarts, and the keys with it: name a lasting folder with SERVICE_REGISTRY_DIR, here and for the servers, or start them with --auth api-key, which never starts without a key`,

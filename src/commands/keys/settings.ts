@@ -1,5 +1,5 @@
 import * as Flags from '@oclif/core/flags'
-import { usage } from '../address-flags.ts'
+import { usage } from '../../lib/usage.ts'
 
 /** Of all commands about keys. */
 export const keysFlags = {

@@ -1,4 +1,4 @@
-import { isLoopback, withoutBrackets } from '../../lib/address.ts'
+import { isLoopback } from '../../lib/address.ts'
 import type { Settings } from '../../lib/mcp-config/client.ts'
 
 /** What will not last or is not safe about an entry that is otherwise right. */
@@ -9,7 +9,7 @@ export function warningsOf({
 }: Pick<Settings, 'url' | 'keyed' | 'bridge'>): string[] {
   const { protocol, hostname, host } = new URL(url)
   const warnings: string[] = []
-  if (keyed && protocol === 'http:' && !isLoopback(withoutBrackets(hostname))) {
+  if (keyed && protocol === 'http:' && !isLoopback(hostname)) {
     const open = `the key goes unencrypted to ${host}: use https where you can`
     const how = 'service-cli connect sends it only with --allow-http among its arguments'
     warnings.push(bridge === null ? open : `${open}; ${how}`)

@@ -1,6 +1,6 @@
 import { homedir } from 'node:os'
 import { isAbsolute, join, resolve } from 'node:path'
-import { usage } from '../address-flags.ts'
+import { usage } from '../../lib/usage.ts'
 
 /** `--data-dir`, else the folder of this program among the user's data (XDG). */
 export function selectDataDir(flag: string | undefined, env: NodeJS.ProcessEnv): string {

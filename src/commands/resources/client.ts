@@ -10,7 +10,7 @@ import { openMcp } from '../../lib/mcp-client/open.ts'
 import type { McpSession } from '../../lib/mcp-client/session.ts'
 import type { Locate } from '../../lib/stdio-bridge/target.ts'
 import { systemTimer } from '../../lib/timer.ts'
-import { usage } from '../address-flags.ts'
+import { usage } from '../../lib/usage.ts'
 import { type EndpointFlags, findEndpoint } from '../find-endpoint.ts'
 import { readLimitFlags } from '../limit-flag.ts'
 

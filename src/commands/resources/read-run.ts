@@ -13,7 +13,7 @@ import type { Contents } from '../../lib/mcp-client/answers.ts'
 import { isJsonType } from '../../lib/mcp-client/follower.ts'
 import { listAll, readResource } from '../../lib/mcp-client/resources.ts'
 import type { McpSession } from '../../lib/mcp-client/session.ts'
-import { usage } from '../address-flags.ts'
+import { usage } from '../../lib/usage.ts'
 import { type Client, type ClientFlags, withSession } from './client.ts'
 
 export interface ReadFlags extends ClientFlags {
@@ -94,7 +94,7 @@ function describe(contents: readonly Contents[]): string {
   return `${sizeText(bytes)} of ${cleanText(contents[0]?.mimeType ?? 'data', 80)}`
 }
 
-/** For a URI that is not there: the one that was probably meant. */
+/** For a URI that is not there: the one that was probably meant, unless the server knows better. */
 export async function withNearest(
   error: unknown,
   uri: string,
@@ -102,6 +102,7 @@ export async function withNearest(
   { limits }: Client,
 ): Promise<unknown> {
   if (!(error instanceof ServiceError) || error.code !== 'resource_not_found') return error
+  if (error.hint !== undefined) return error
   const { signal } = new AbortController()
   const known = await listAll(session, 'resources', limits, signal).catch(() => null)
   const uris = known?.entries.map(entry => entry.uri) ?? []

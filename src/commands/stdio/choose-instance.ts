@@ -2,7 +2,7 @@ import { columns } from '../../lib/cli/columns.ts'
 import { ServiceError } from '../../lib/errors.ts'
 import type { Instance } from '../../lib/instances/instance.ts'
 import { selectInstance, shortIds } from '../../lib/instances/select-instance.ts'
-import { usage } from '../address-flags.ts'
+import { usage } from '../../lib/usage.ts'
 
 const startHint = 'start one with: service-cli serve'
 

@@ -1,8 +1,8 @@
 import { ServiceError } from '../../lib/errors.ts'
+import { usage } from '../../lib/usage.ts'
 import { type ServeFlags, type ServeSettings, readServeSettings } from '../serve-settings.ts'
 import { isBridgeLimit, readBridgeLimits } from './bridge-limits.ts'
 import { refuseJson } from './refuse-json.ts'
-import { usage } from '../address-flags.ts'
 import type { ServeStdioSettings } from './serve.ts'
 
 /** Those that mean the same for a server that is joined. */

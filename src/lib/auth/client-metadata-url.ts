@@ -1,4 +1,4 @@
-import { isLoopback, withoutBrackets } from '../address.ts'
+import { isLoopback } from '../address.ts'
 import { requireBaseUrl, requireUri, withoutTrailingSlashes } from './checked-members.ts'
 
 /** Where the metadata document of an OAuth client is served, below the address of its host. */
@@ -13,7 +13,7 @@ export function clientIdAt(publicUrl: string | null): string | null {
   if (publicUrl === null) return null
   // Providers compare it letter by letter, so it is written as a URL parser writes it.
   const { protocol, hostname, origin, pathname } = new URL(requireBaseUrl(publicUrl, 'publicUrl'))
-  if (protocol !== 'https:' || isLoopback(withoutBrackets(hostname))) return null
+  if (protocol !== 'https:' || isLoopback(hostname)) return null
   return origin + withoutTrailingSlashes(pathname) + clientMetadataPath
 }
 

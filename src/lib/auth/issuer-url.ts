@@ -1,4 +1,4 @@
-import { isLoopback, withoutBrackets } from '../address.ts'
+import { isLoopback } from '../address.ts'
 import { type Result, fail, ok } from '../result.ts'
 
 /**
@@ -25,5 +25,5 @@ export function parseIssuerUrl(text: string): Result<string, string> {
 /** https, or plain http that never leaves the machine: nobody on the way can swap the keys. */
 export function isSafeFetchUrl(url: URL): boolean {
   if (url.protocol === 'https:') return true
-  return url.protocol === 'http:' && isLoopback(withoutBrackets(url.hostname))
+  return url.protocol === 'http:' && isLoopback(url.hostname)
 }

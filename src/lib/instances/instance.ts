@@ -1,4 +1,4 @@
-import { isLoopback, withoutBrackets } from '../address.ts'
+import { isLoopback } from '../address.ts'
 import { parseRfc3339 } from '../clock.ts'
 import type { JsonObject } from '../json.ts'
 import { isPid } from '../process-start.ts'
@@ -54,7 +54,7 @@ function endpointOf({ mcp_url: mcpUrl, host_url: hostUrl }: JsonObject): string 
   const bound = httpUrl(hostUrl)
   if (shown === null) return null
   const isPlain = shown.protocol === 'http:'
-  if (bound === null || (isPlain && isLoopback(withoutBrackets(shown.hostname)))) return shown.href
+  if (bound === null || (isPlain && isLoopback(shown.hostname))) return shown.href
   return new URL('/mcp', bound).href
 }
 

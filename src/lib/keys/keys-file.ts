@@ -42,7 +42,8 @@ async function openFile(path: string): Promise<FileHandle | null> {
     return await open(path, constants.O_RDONLY | noFollow | noWait)
   } catch (error) {
     const code = errnoOf(error)
-    if (code === 'ENOENT') return null
+    // ENOTDIR: the registry folder is none. Whoever opens that says so.
+    if (code === 'ENOENT' || code === 'ENOTDIR') return null
     if (error instanceof ServiceError) throw error
     if (code === 'ELOOP' || code === 'EMLINK') throw isLink(path)
     throw refused(path, `cannot be read (${code ?? 'unknown error'})`, `chmod 600 ${path}`)

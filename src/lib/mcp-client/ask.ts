@@ -1,8 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { JsonObject } from '../json.ts'
-import type { RequestId } from '../mcp/json-rpc.ts'
+import type { RequestId, RpcError } from '../mcp/json-rpc.ts'
 import { exchange, type Exchanged, type Refused } from '../stdio-bridge/exchange.ts'
-import { type RpcError, requestMessage } from '../stdio-bridge/rpc.ts'
+import { requestMessage } from '../stdio-bridge/rpc.ts'
 import { parseServerText } from '../stdio-bridge/server-message.ts'
 import type { ClientContext } from './context.ts'
 

@@ -1,8 +1,7 @@
 import { cleanText } from '../clean-text.ts'
 import { ServiceError } from '../errors.ts'
-import { jsonRpcCodes } from '../mcp/json-rpc.ts'
+import { jsonRpcCodes, type RpcError } from '../mcp/json-rpc.ts'
 import type { Refused } from '../stdio-bridge/exchange.ts'
-import type { RpcError } from '../stdio-bridge/rpc.ts'
 import { shownUrl } from '../stdio-bridge/target.ts'
 import { refusalError } from '../stdio-bridge/trouble.ts'
 import type { Answer } from './ask.ts'
@@ -54,6 +53,8 @@ export function failureOf(
 function rpcFailure({ code, message, data }: RpcError, facts: FailureFacts): ServiceError {
   const { method, uri } = facts
   const said = cleanText(message, 300)
+  // Our servers say what to do; others seldom do.
+  const hint = typeof data?.hint === 'string' ? cleanText(data.hint, 300) : undefined
   const named = uri !== undefined && typeof data?.uri === 'string'
   if (
     uri !== undefined &&
@@ -61,16 +62,18 @@ function rpcFailure({ code, message, data }: RpcError, facts: FailureFacts): Ser
   )
     return new ServiceError('resource_not_found', `there is no resource ${cleanText(uri, 300)}`, {
       data: { said },
+      hint,
     })
   if (code === jsonRpcCodes.methodNotFound) {
-    const hint = 'it may serve tools alone, or was started with --no-resources'
-    return new ServiceError('request_refused', `the server does not know ${method}`, { hint })
+    return new ServiceError('request_refused', `the server does not know ${method}`, {
+      hint: 'it may serve tools alone, or was started with --no-resources',
+    })
   }
   if (code === jsonRpcCodes.internalError) {
     const reason = typeof data?.reason === 'string' ? ` (${cleanText(data.reason, 80)})` : ''
-    return new ServiceError('resource_failed', `the server failed: ${said}${reason}`)
+    return new ServiceError('resource_failed', `the server failed: ${said}${reason}`, { hint })
   }
-  return new ServiceError('request_refused', `the server refuses ${method}: ${said}`)
+  return new ServiceError('request_refused', `the server refuses ${method}: ${said}`, { hint })
 }
 
 function httpFailure(refused: Refused, { url, keyed }: FailureFacts): ServiceError {

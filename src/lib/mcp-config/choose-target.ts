@@ -1,7 +1,7 @@
-import { isLoopback, withoutBrackets } from '../address.ts'
-import { ServiceError } from '../errors.ts'
+import { isLoopback } from '../address.ts'
 import type { Instance } from '../instances/instance.ts'
 import { selectInstance, shortIds } from '../instances/select-instance.ts'
+import { usage } from '../usage.ts'
 
 /** The server that the entry leads to. */
 export interface Target {
@@ -41,7 +41,7 @@ export function chooseTarget(
       const isOnlyOfKind = live.filter(other => other.dccType === dccType).length === 1
       const kind = isOnlyOfKind && dccType !== 'unknown' ? dccType : live.length === 1 ? null : url
       // By its kind only one of this machine is found.
-      const word = isLoopback(withoutBrackets(new URL(url).hostname)) ? kind : url
+      const word = isLoopback(new URL(url).hostname) ? kind : url
       return { url, name: nameOf(instance), word, assumed: false }
     }
     case 'several':
@@ -90,8 +90,4 @@ function describe(instances: readonly Instance[]): string {
 
 function listHint(live: readonly Instance[]): string {
   return live.length === 0 ? 'start one with service-cli serve' : `running: ${describe(live)}`
-}
-
-function usage(message: string, hint: string): ServiceError {
-  return new ServiceError('usage_invalid', message, { hint })
 }

@@ -1,8 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import { type JsonObject, isJsonObject } from '../json.ts'
-import { type RequestId, isRequestId, jsonRpcCodes } from '../mcp/json-rpc.ts'
+import { type RequestId, isRequestId, jsonRpcCodes, type RpcError } from '../mcp/json-rpc.ts'
 import { type Result, fail, ok } from '../result.ts'
-import type { RpcError } from './rpc.ts'
 
 export interface ClientRequest {
   readonly kind: 'request'

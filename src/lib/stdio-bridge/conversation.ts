@@ -1,4 +1,4 @@
-import { type RequestId, isRequestId, jsonRpcCodes } from '../mcp/json-rpc.ts'
+import { type RequestId, isRequestId, jsonRpcCodes, type RpcError } from '../mcp/json-rpc.ts'
 import {
   type ClientBatch,
   type ClientMessage,
@@ -11,7 +11,7 @@ import type { Line } from './line-splitter.ts'
 import { type OpenRequest, OpenRequests } from './open-requests.ts'
 import { Recovery } from './recovery.ts'
 import { isStateless } from './request-headers.ts'
-import { type RpcError, errorMessage } from './rpc.ts'
+import { errorMessage } from './rpc.ts'
 import { SessionEra } from './session-era.ts'
 import { StatelessEra } from './stateless-era.ts'
 import type { Locate } from './target.ts'

@@ -1,7 +1,7 @@
 import http, { type ClientRequest, type IncomingMessage } from 'node:http'
 import https from 'node:https'
 import type { Socket } from 'node:net'
-import { isLoopback, withoutBrackets } from '../address.ts'
+import { isLoopback } from '../address.ts'
 import { proxyEnv } from '../proxy-env.ts'
 import type { Secret } from '../secret.ts'
 import type { Timer } from '../timer.ts'
@@ -112,7 +112,7 @@ export class HttpLink {
 
   /** A proxy is never asked for this machine: it would be led to the wrong loopback. */
   #make(url: URL, keepAlive: boolean): http.Agent {
-    const local = isLoopback(withoutBrackets(url.hostname))
+    const local = isLoopback(url.hostname)
     const options = { keepAlive, ...(local ? {} : { proxyEnv: proxyEnv(this.#parts.env) }) }
     return url.protocol === 'https:' ? new https.Agent(options) : new http.Agent(options)
   }

@@ -2,7 +2,8 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { JsonObject } from '../json.ts'
 import type { BridgeContext } from './context.ts'
 import { exchange, type Refused } from './exchange.ts'
-import { type RpcError, requestMessage } from './rpc.ts'
+import type { RpcError } from '../mcp/json-rpc.ts'
+import { requestMessage } from './rpc.ts'
 import type { Target } from './target.ts'
 
 export interface OwnRequest {

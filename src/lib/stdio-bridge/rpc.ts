@@ -1,11 +1,5 @@
 import type { JsonObject } from '../json.ts'
-import type { RequestId } from '../mcp/json-rpc.ts'
-
-export interface RpcError {
-  readonly code: number
-  readonly message: string
-  readonly data?: JsonObject | undefined
-}
+import type { RequestId, RpcError } from '../mcp/json-rpc.ts'
 
 /** Null: of no request (JSON-RPC 2.0). Undefined: the same at 2026-07-28, which leaves it out. */
 export function errorMessage(

@@ -1,7 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { type JsonObject, isJsonObject } from '../json.ts'
-import { type RequestId, isRequestId } from '../mcp/json-rpc.ts'
-import type { RpcError } from './rpc.ts'
+import { type RequestId, isRequestId, type RpcError } from '../mcp/json-rpc.ts'
 
 /** What a server sent, as far as the bridge looks at it. */
 export type ServerMessage =

@@ -1,8 +1,7 @@
 import { cleanText } from '../clean-text.ts'
 import { isJsonObject } from '../json.ts'
-import { jsonRpcCodes } from '../mcp/json-rpc.ts'
+import { jsonRpcCodes, type RpcError } from '../mcp/json-rpc.ts'
 import type { Refused } from './exchange.ts'
-import type { RpcError } from './rpc.ts'
 import { parseServerText } from './server-message.ts'
 import { shownUrl, type Target } from './target.ts'
 

@@ -5,6 +5,9 @@ import { createKeyPolicy } from './key-policy.ts'
 import { NamedKeys } from './named-keys.ts'
 import type { ApiKeySettings, AuthSettings } from './settings.ts'
 
+/** The limit on failures slows nobody down who has many addresses, or time. */
+const guessableChars = 16
+
 /**
  * What decides on the requests of one server. Close it when the server has stopped. Throws
  * `config_invalid` for a file of keys that cannot be used: a server never starts open because its
@@ -25,7 +28,10 @@ export async function createAuth(settings: AuthSettings, deps: AuthDeps): Promis
 }
 
 async function createKeyAuth({ key, keysFile }: ApiKeySettings, deps: AuthDeps): Promise<Auth> {
-  const { clock } = deps
+  const { clock, log } = deps
+  if (key !== undefined && key.length < guessableChars) {
+    log.warn({}, `the API key has fewer than ${guessableChars} characters: it can be guessed`)
+  }
   const named = await NamedKeys.open({ ...deps, path: keysFile })
   const failures = new FailureLimit(deps)
   return {

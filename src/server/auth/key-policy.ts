@@ -2,6 +2,7 @@ import { bearerToken } from '../../lib/auth/bearer-token.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { keyDigest, keyPrefix } from '../../lib/keys/key-text.ts'
 import { Secret } from '../../lib/secret.ts'
+import { keyHolder, keyMalformed, keyMissing } from '../http/api-key-policy.ts'
 import type { AuthOutcome, AuthPolicy, AuthRefused } from '../http/authentication.ts'
 import type { FailureLimit } from './failure-limit.ts'
 import type { KnownKey, NamedKeys } from './named-keys.ts'
@@ -45,10 +46,10 @@ export function createKeyPolicy(parts: KeyPolicyParts): AuthPolicy {
   return {
     authenticate({ headers, peer }) {
       const sent = headers.authorization
-      if (sent === undefined) return missing
+      if (sent === undefined) return keyMissing
       const token = bearerToken(sent)
-      if (token === null) return settled(malformed, peer)
-      const last = () => (configured?.equals(token) === true ? everything : unknown)
+      if (token === null) return settled(keyMalformed, peer)
+      const last = () => (configured?.equals(token) === true ? keyHolder : unknown)
       if (!token.startsWith(keyPrefix)) return settled(last(), peer)
       // Before the key of the configuration: it may be a named one, which may only read.
       const digest = keyDigest(token)
@@ -61,26 +62,11 @@ export function createKeyPolicy(parts: KeyPolicyParts): AuthPolicy {
   }
 }
 
-const everything: AuthOutcome = { ok: true, principal: 'api-key', mayWrite: true }
-
-const missing: AuthRefused = {
-  ok: false,
-  status: 401,
-  description: 'an API key is required: send it as Authorization: Bearer <key>',
-}
-
-const malformed: AuthRefused = {
-  ok: false,
-  status: 401,
-  error: 'invalid_token',
-  description: 'the Authorization header must be "Bearer <key>"',
-}
-
 const unknown: AuthRefused = {
   ok: false,
   status: 401,
   error: 'invalid_token',
-  description: 'the API key is none of this server, or was revoked',
+  description: 'this server does not know the API key, or it was revoked',
 }
 
 const expired: AuthRefused = {

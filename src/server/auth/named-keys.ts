@@ -23,6 +23,10 @@ export interface KnownKey {
   readonly expiresAtMs: number | null
 }
 
+/** Nobody who looks for the reason of a 401 should be led to a restart that opens the server. */
+const goneText =
+  'the keys are gone: none of them is accepted; the next start asks for one only with --auth api-key, or once there is one again'
+
 type Keys = ReadonlyMap<string, KnownKey>
 
 /**
@@ -95,10 +99,11 @@ export class NamedKeys {
     const mark = await markOf(path)
     if (mark !== this.#mark) {
       try {
-        const found = (await readKeysFile(path)) ?? []
+        const found = await readKeysFile(path)
         this.#mark = mark
-        this.#replace(known(found))
-        log.info({ path, keys: found.length }, 'the keys were read again')
+        this.#replace(known(found ?? []))
+        if (found !== null) log.info({ path, keys: found.length }, 'the keys were read again')
+        else log.warn({ path }, goneText)
       } catch (error) {
         this.#fail(mark, error)
       }

@@ -1,5 +1,6 @@
 import { crc32 } from 'node:zlib'
 import { type Result, fail, ok } from '../../lib/result.ts'
+import { pngSignature, startsAsPng } from './png/signature.ts'
 
 export interface PngBounds {
   readonly maxBytes: number
@@ -11,7 +12,6 @@ export interface PngSize {
   readonly height: number
 }
 
-const signature = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a])
 /** Length, type and checksum around the data of a chunk. */
 const chunkFrame = 12
 const headerBytes = 13
@@ -35,7 +35,7 @@ export function checkPng(png: Buffer, bounds: PngBounds): Result<PngSize, string
   if (png.length > bounds.maxBytes) {
     return fail(`it has ${png.length} bytes, at most ${bounds.maxBytes} were asked for`)
   }
-  if (!png.subarray(0, signature.length).equals(signature)) return fail('it is no PNG file')
+  if (!startsAsPng(png)) return fail('it is no PNG file')
   const header = readHeader(png)
   if (!header.ok) return header
   const { width, height } = header.value
@@ -48,7 +48,7 @@ export function checkPng(png: Buffer, bounds: PngBounds): Result<PngSize, string
 }
 
 function readHeader(png: Buffer): Result<PngSize, string> {
-  const start = signature.length
+  const start = pngSignature.length
   const end = start + chunkFrame + headerBytes
   if (png.length < end || chunkAt(png, start) !== 'IHDR' || png.readUInt32BE(start) !== 13) {
     return fail('it does not begin with a header')
@@ -69,7 +69,7 @@ function readHeader(png: Buffer): Result<PngSize, string> {
 /** From chunk to chunk: there are pixels, an end, and nothing behind it. */
 function brokenChunk(png: Buffer): string | null {
   let hasPixels = false
-  for (let at = signature.length; at + chunkFrame <= png.length;) {
+  for (let at = pngSignature.length; at + chunkFrame <= png.length;) {
     const type = chunkAt(png, at)
     const next = at + chunkFrame + png.readUInt32BE(at)
     if (type === 'IDAT') hasPixels = true

@@ -11,6 +11,7 @@ import type {
 } from './backend.ts'
 import type { CaptureLimits } from './limits.ts'
 import { nextBackends, tellingFailure } from './plan.ts'
+import { startsAsPng } from './png/signature.ts'
 
 export interface TakeParts {
   /** Those that said they can, best first. */
@@ -84,8 +85,6 @@ function timeout(message: string): CaptureFailure {
   return { reason: 'timeout', message }
 }
 
-const signature = Buffer.from('89504e470d0a1a0a', 'hex')
-
 /** What a backend promises of its pictures, kept by all of them. */
 function checked(
   capture: Capture,
@@ -94,7 +93,7 @@ function checked(
   log: Logger,
 ): Taken {
   const { png, width, height } = capture
-  const isPng = png.subarray(0, signature.length).equals(signature)
+  const isPng = startsAsPng(png)
   if (isPng && png.length <= maxBytes && width >= 1 && width <= maxWidth && height >= 1) {
     return { ok: true, value: capture }
   }

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import { isLoopback, withoutBrackets } from '../../lib/address.ts'
+import { isLoopback } from '../../lib/address.ts'
 import { cleanText } from '../../lib/clean-text.ts'
 import { type JsonObject, isJsonObject, parseJson } from '../../lib/json.ts'
 import { MemberReader } from '../../lib/member-reader.ts'
@@ -140,13 +140,13 @@ function readMcpUrl(
     reader.refuse('mcp_url', 'must not hold a user name or a password')
   }
   url.hash = ''
-  return { href: url.href, isLoopback: isLoopback(withoutBrackets(url.hostname)) }
+  return { href: url.href, isLoopback: isLoopback(url.hostname) }
 }
 
 /** What cannot be used is no fault of the record: nobody asks there then. */
 function localUrlOf(text: unknown, mostChars: number): string | null {
   if (typeof text !== 'string' || text.length > mostChars) return null
   const url = URL.parse(text)
-  if (url?.protocol !== 'http:' || !isLoopback(withoutBrackets(url.hostname))) return null
+  if (url?.protocol !== 'http:' || !isLoopback(url.hostname)) return null
   return url.username === '' && url.password === '' ? url.origin : null
 }

@@ -1,6 +1,4 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { bearerToken } from '../../lib/auth/bearer-token.ts'
-import { Secret } from '../../lib/secret.ts'
 
 /** What is known of a request before anything of it is believed. */
 export interface Caller {
@@ -54,11 +52,7 @@ export interface AuthPolicy {
   onRevoked?(listener: (principal: string) => void): () => void
 }
 
-/** The scopes of a key: whoever may write may also read. */
-export const readScope = 'read'
-export const writeScope = 'write'
-
-/** Everyone who reaches the server may read: the policy of a loopback server without a key. */
+/** Everyone who reaches the server may do everything: the policy of one without authentication. */
 export const openPolicy: AuthPolicy = {
   authenticate: () => ({ ok: true, principal: 'anonymous', mayWrite: true }),
 }
@@ -70,61 +64,6 @@ export function writeRefused(): AuthRefused {
     status: 403,
     error: 'insufficient_scope',
     description: 'this key may read, and this request would change something',
-    scope: writeScope,
+    scope: 'write',
   }
-}
-
-/**
- * One shared key, sent as `Authorization: Bearer <key>`. Compared in constant time. Everyone who
- * has it is the principal `api-key`. Throws `TypeError` for a key that is empty or has characters
- * that no such header can carry (all but visible ASCII).
- */
-export function apiKeyPolicy(key: string): AuthPolicy {
-  if (!/^[\x21-\x7e]+$/.test(key)) {
-    throw new TypeError('the API key must be visible ASCII without spaces, and not empty')
-  }
-  const expected = new Secret(key)
-  return {
-    authenticate({ headers }) {
-      const sent = headers.authorization
-      if (sent === undefined) {
-        const description = 'an API key is required: send it as Authorization: Bearer <key>'
-        return { ok: false, status: 401, description }
-      }
-      const token = bearerToken(sent)
-      if (token !== null && expected.equals(token)) {
-        return { ok: true, principal: 'api-key', mayWrite: true }
-      }
-      return {
-        ok: false,
-        status: 401,
-        error: 'invalid_token',
-        description:
-          token === null
-            ? 'the Authorization header must be "Bearer <key>"'
-            : 'the API key is not the one this server was started with',
-      }
-    },
-  }
-}
-
-/** The `WWW-Authenticate` value of a refusal (RFC 6750, section 3; RFC 9728, section 5.1). */
-export function challenge(refused: AuthRefused): string {
-  const { error, description, scope, resourceMetadata } = refused
-  const parameters: [string, string | undefined][] = [
-    ['realm', 'service-cli'],
-    ['error', error],
-    ['error_description', description],
-    ['scope', scope],
-    ['resource_metadata', resourceMetadata],
-  ]
-  const written = parameters.flatMap(([name, value]) =>
-    value === undefined ? [] : [`${name}="${quotable(value)}"`],
-  )
-  return `Bearer ${written.join(', ')}`
-}
-
-/** Node refuses to send other characters, and clients read the quotes without escapes. */
-function quotable(text: string): string {
-  return text.replaceAll('"', "'").replace(/[^\x20-\x7e]|\\/g, '?')
 }

@@ -1,11 +1,5 @@
 import { type ErrorCode, ServiceError } from '../../lib/errors.ts'
-import { jsonRpcCodes } from '../../lib/mcp/json-rpc.ts'
-
-export interface RpcError {
-  readonly code: number
-  readonly message: string
-  readonly data?: Readonly<Record<string, unknown>>
-}
+import { jsonRpcCodes, type RpcError } from '../../lib/mcp/json-rpc.ts'
 
 export const rpcCodes = {
   ...jsonRpcCodes,

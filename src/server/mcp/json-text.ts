@@ -1,7 +1,6 @@
 import { base64Length } from '../../lib/base64.ts'
-import type { RequestId } from '../../lib/mcp/json-rpc.ts'
+import type { RequestId, RpcError } from '../../lib/mcp/json-rpc.ts'
 import type { StreamedBlob } from '../resources/producer.ts'
-import type { RpcError } from './errors.ts'
 
 /** A piece of a JSON text: text, ASCII bytes inside a string, or bytes still to be base64-encoded. */
 export type JsonPart = string | Uint8Array | StreamedBlob

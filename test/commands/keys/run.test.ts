@@ -55,6 +55,8 @@ describe('the commands about keys', () => {
     expect(err).not.to.contain(key)
     const written = await readFile(path, 'utf8')
     expect(written).to.contain(keyDigest(key)).and.not.to.contain(key)
+    expect(err).to.contain(`servers of ${folder} ask for a key from their next start on`)
+    expect((await create('ben')).err).not.to.contain('next start')
     const later = [await list(), await list(true)]
     for (const said of later) expect(said.out + said.err).not.to.contain(key)
   })

@@ -80,6 +80,8 @@ describe('the file of keys', () => {
 
   it('is absent, which is not the same as empty', async () => {
     expect(await readKeysFile(path)).to.equal(null)
+    await writeFile(join(folder, 'file'), '')
+    expect(await readKeysFile(join(folder, 'file', 'keys.json'))).to.equal(null)
     await createKeyStore(folder).update(keys => keys)
     expect(await readKeysFile(path)).to.deep.equal([])
   })

@@ -12,7 +12,7 @@ import { systemTimer } from '../../../src/lib/timer.ts'
 import { McpHttpServer } from '../../../src/server/mcp-http-server.ts'
 import { until } from '../../e2e/until.ts'
 import { startServer } from '../../helpers/mcp.ts'
-import { apiKeyPolicy } from '../../../src/server/http/authentication.ts'
+import { apiKeyPolicy } from '../../../src/server/http/api-key-policy.ts'
 import { type ForeignServer, noteUri, pictureBytes, startForeign } from './foreign-server.ts'
 
 const { signal } = new AbortController()

@@ -1,8 +1,8 @@
 import { crc32, deflateSync } from 'node:zlib'
 import type { RgbPicture } from './pixels.ts'
 import { filterRows, type RowFilter, rowFilters } from './row-filters.ts'
+import { pngSignature } from './signature.ts'
 
-const signature = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a])
 /** Eight bits a colour, red, green and blue, no transparency; rows from top to bottom. */
 const form = [8, 2, 0, 0, 0]
 
@@ -14,7 +14,7 @@ export function encodePng(picture: RgbPicture, filter = chooseFilter(picture).fi
   head.writeUInt32BE(height, 4)
   head.set(form, 8)
   const data = deflateSync(filterRows(bytes, width * 3, filter, 0, height), { level: 6 })
-  return Buffer.concat([signature, chunk('IHDR', head), chunk('IDAT', data), chunk('IEND')])
+  return Buffer.concat([pngSignature, chunk('IHDR', head), chunk('IDAT', data), chunk('IEND')])
 }
 
 export interface ChosenFilter {

@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject } from '../../../lib/json.ts'
 import { metaKeys } from '../../../lib/mcp/request-metadata.ts'
-import type { RpcError } from '../errors.ts'
+import type { RpcError } from '../../../lib/mcp/json-rpc.ts'
 import { statelessRpcCodes } from './codes.ts'
 
 /**

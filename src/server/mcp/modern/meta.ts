@@ -1,6 +1,7 @@
 import { type JsonObject, isJsonObject } from '../../../lib/json.ts'
 import { metaKeys } from '../../../lib/mcp/request-metadata.ts'
-import { rpcCodes, type RpcError } from '../errors.ts'
+import type { RpcError } from '../../../lib/mcp/json-rpc.ts'
+import { rpcCodes } from '../errors.ts'
 
 const logLevels: readonly unknown[] = [
   'debug',

@@ -1,9 +1,7 @@
 import { expect } from 'chai'
-import {
-  apiKeyPolicy,
-  challenge,
-  type AuthOutcome,
-} from '../../../src/server/http/authentication.ts'
+import { apiKeyPolicy } from '../../../src/server/http/api-key-policy.ts'
+import type { AuthOutcome } from '../../../src/server/http/authentication.ts'
+import { challenge } from '../../../src/server/http/challenge.ts'
 
 describe('apiKeyPolicy', () => {
   const policy = apiKeyPolicy('correct-key')

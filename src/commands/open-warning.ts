@@ -1,0 +1,27 @@
+import { keyVariable } from '../lib/auth/api-key-config.ts'
+import type { AuthSettings } from '../server/auth/settings.ts'
+import { type AuthPlace, findOpening } from './auth-settings.ts'
+
+/** What to say at the start of a server that asks nobody for anything. */
+export interface OpenWarning {
+  readonly message: string
+  /** `info`: as servers of one machine are by default. */
+  readonly level: 'info' | 'warn'
+}
+
+/** Null for a server that asks. Whoever believes that theirs does must find in its log that it does not. */
+export function openWarning(
+  { auth, ...place }: Omit<AuthPlace, 'registryDir'> & { readonly auth?: AuthSettings },
+  env: NodeJS.ProcessEnv,
+): OpenWarning | null {
+  if (auth !== undefined && auth.mode !== 'none') return null
+  const isOpened = findOpening(place) !== null
+  const who = isOpened ? 'everyone who can reach this server' : 'every account of this machine'
+  // A key was meant.
+  const isEmpty = env[keyVariable] === ''
+  const why = isEmpty ? ` (${keyVariable} is set, and empty)` : ''
+  return {
+    message: `no key is asked for${why}: ${who} can read what it serves`,
+    level: isOpened || isEmpty ? 'warn' : 'info',
+  }
+}

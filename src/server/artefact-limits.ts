@@ -1,0 +1,44 @@
+/** The bounds of artefacts, on the disk and as they are read; part of `Limits`. */
+export interface ArtefactLimits {
+  /** Bytes of encoded blobs kept for repeated reads. */
+  blobCacheBytes: number
+  /** Blobs up to this size are verified once and kept encoded; larger ones are streamed. */
+  maxCachedBlobBytes: number
+  /** Bytes of one artefact; 0 = no bound. */
+  maxArtefactBytes: number
+  /** Bytes of all artefacts; the oldest go first; 0 = no bound. */
+  maxArtefactTotalBytes: number
+  /** Number of artefacts; the oldest go first; 0 = no bound. */
+  maxArtefacts: number
+  /** An artefact without an expiry of its own goes after this; 0 = never. */
+  artefactTtlMs: number
+  /** Bytes of an artefact's metadata as JSON. */
+  maxArtefactMetadataBytes: number
+  /** Bytes of sidecars behind one page of artefacts; a page of large ones is shorter. */
+  maxArtefactPageBytes: number
+  /** Bytes of damaged artefacts kept aside for inspection; the oldest go first; 0 = keep none. */
+  maxArtefactQuarantineBytes: number
+  /** Expired artefacts and leftovers are removed this often; 0 = only at start. */
+  artefactSweepMs: number
+  /** While somebody listens, changes by other processes are looked for this often; 0 = never. */
+  artefactPollMs: number
+}
+
+const KiB = 1024
+const MiB = 1024 * KiB
+const GiB = 1024 * MiB
+
+/** Sizes in bytes, times in milliseconds; frozen. */
+export const defaultArtefactLimits: Readonly<ArtefactLimits> = Object.freeze({
+  blobCacheBytes: 64 * MiB,
+  maxCachedBlobBytes: 8 * MiB,
+  maxArtefactBytes: 16 * GiB,
+  maxArtefactTotalBytes: 64 * GiB,
+  maxArtefacts: 100_000,
+  artefactTtlMs: 30 * 24 * 60 * 60 * 1000,
+  maxArtefactMetadataBytes: 64 * KiB,
+  maxArtefactPageBytes: 1 * MiB,
+  maxArtefactQuarantineBytes: 1 * GiB,
+  artefactSweepMs: 60_000,
+  artefactPollMs: 1000,
+})

@@ -1,0 +1,59 @@
+import { rm } from 'node:fs/promises'
+import { expect } from 'chai'
+import { monotonicClock, systemClock } from '../../../src/lib/clock.ts'
+import { type Logger, silentLogger } from '../../../src/lib/logger.ts'
+import { systemTimer } from '../../../src/lib/timer.ts'
+import type { Auth } from '../../../src/server/auth/auth.ts'
+import { createAuth } from '../../../src/server/auth/create-auth.ts'
+import { resolveAuthLimits } from '../../../src/server/auth/limits.ts'
+import { makeKeys, type TestKeys } from '../../helpers/keyed-server.ts'
+import { until } from '../../e2e/until.ts'
+
+describe('what the log says of keys', () => {
+  let keys: TestKeys
+  let auth: Auth | null = null
+  let warnings: string[] = []
+  beforeEach(async () => {
+    keys = await makeKeys()
+    warnings = []
+  })
+  afterEach(async () => {
+    await auth?.close()
+    await keys.remove()
+  })
+
+  async function start(key?: string): Promise<void> {
+    const log: Logger = {
+      ...silentLogger,
+      warn: (_fields, message) => void warnings.push(message ?? ''),
+    }
+    auth = await createAuth(
+      { mode: 'api-key', keysFile: keys.store.path, ...(key !== undefined && { key }) },
+      {
+        mcpUrl: () => 'http://127.0.0.1:1/mcp',
+        limits: resolveAuthLimits({ keysPollMs: 20 }),
+        ...{ clock: systemClock, ticks: monotonicClock, timer: systemTimer, log },
+      },
+    )
+  }
+
+  it('warns of a key that can be guessed, without showing it', async () => {
+    await start('blender1')
+    expect(warnings).to.have.length(1)
+    expect(warnings[0]).to.contain('can be guessed').and.not.to.contain('blender1')
+  })
+
+  it('says nothing of a key that is long enough, or of named ones', async () => {
+    await keys.create('anna')
+    await start('sixteen-letters!')
+    expect(warnings).to.deep.equal([])
+  })
+
+  it('warns when the file of keys is gone, before somebody starts the server again', async () => {
+    await keys.create('anna')
+    await start()
+    await rm(keys.store.path)
+    await until(() => warnings.length > 0, 'told')
+    expect(warnings.join()).to.contain('the keys are gone').and.to.contain('--auth api-key')
+  })
+})
