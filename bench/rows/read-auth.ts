@@ -130,7 +130,7 @@ async function measured(
   row: Pick<Measured, 'name' | 'title' | 'notes'>,
 ): Promise<Measured> {
   // Short rounds, and many: a busy machine changes from one second to the next.
-  const { rounds, notes } = await compare(entries, bench.pick(61, 9))
+  const { rounds, notes } = await compare(entries, bench.pick(41, 9))
   return {
     ...row,
     reference,
