@@ -7,7 +7,7 @@ import {
   type PictureQuestion,
   PictureUnavailable,
 } from '../../src/lib/host-link/host-client.ts'
-import type { AppView } from '../../src/server/capture/app-capture.ts'
+import type { CaptureView } from '../../src/server/resources/capture-source.ts'
 import { captureInApp } from '../../src/server/capture/host-backend.ts'
 import { pngOf } from '../helpers/png.ts'
 import { token } from '../server/host/harness.ts'
@@ -33,9 +33,9 @@ describe('pictures that a program with the client takes of itself', () => {
     await host.connected({ timeoutMs: 10_000 })
     return withdraw
   }
-  const take = (view: AppView = 'window', signal = new AbortController().signal) =>
+  const take = (view: CaptureView = 'window', signal = new AbortController().signal) =>
     captureInApp(server.pictures, { view, maxWidth: 100, maxBytes: 10_000, signal })
-  const reason = async (view: AppView = 'window') => {
+  const reason = async (view: CaptureView = 'window') => {
     const taken = await take(view)
     return taken.ok ? 'taken' : taken.failure.reason
   }

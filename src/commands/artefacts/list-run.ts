@@ -1,3 +1,4 @@
+import { parseArtefactUri } from '../../lib/artefact-uri.ts'
 import { cleanText } from '../../lib/clean-text.ts'
 import { columns } from '../../lib/cli/columns.ts'
 import { expiryText } from '../../lib/cli/duration-text.ts'
@@ -11,13 +12,11 @@ import { shownUrl } from '../../lib/stdio-bridge/target.ts'
 import { type ClientFlags, withSession } from '../resources/client.ts'
 import { ageText } from '../resources/list-lines.ts'
 
-const uriForm = /^artefact:\/\/sha256\/([0-9a-f]{64})$/
-
 /** Prints the artefacts of a server, newest first. */
 export async function runArtefactsList(flags: ClientFlags, env: NodeJS.ProcessEnv): Promise<void> {
   await withSession(flags, env, async (session, { limits, output }, signal) => {
     const { entries, cut } = await listAll(session, 'resources', limits, signal)
-    const artefacts = entries.filter(({ uri }) => uriForm.test(uri))
+    const artefacts = entries.filter(({ uri }) => parseArtefactUri(uri) !== null)
     if (flags.json) {
       const list = { artefacts: artefacts.map(jsonOf), capped: cut }
       await writeStdout(
@@ -49,7 +48,7 @@ export function artefactTable(entries: readonly Listed[], nowMs: number): string
 }
 
 function hexOf({ uri }: Listed): string {
-  return uriForm.exec(uri)?.[1] ?? ''
+  return parseArtefactUri(uri) ?? ''
 }
 
 function sidecarOf({ raw }: Listed): JsonObject {

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { open } from 'node:fs/promises'
 import { basename } from 'node:path'
+import { artefactUri } from '../../lib/artefact-uri.ts'
 import { typeOfName } from '../../lib/cli/file-name.ts'
 import { createOutput, warningsTo } from '../../lib/cli/output.ts'
 import { createProgress, mayShowProgress, type Progress } from '../../lib/cli/progress.ts'
@@ -57,7 +58,7 @@ export async function runPut(file: string, flags: PutFlags, env: NodeJS.ProcessE
     if (answer.sha256 !== sha256) {
       throw new ServiceError('artefact_corrupt', 'the server stored other bytes than were sent')
     }
-    const uri = `artefact://sha256/${sha256}`
+    const uri = artefactUri(sha256)
     const existed = answer.existed === true
     output.result(uri, { put_ok: true, uri, sha256, size_bytes: sent.bytes, existed })
     output.note(existed ? 'it was stored before' : `stored ${sizeText(sent.bytes)}`)

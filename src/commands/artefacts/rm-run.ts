@@ -1,9 +1,6 @@
+import { artefactUri } from '../../lib/artefact-uri.ts'
 import { createOutput, warningsTo } from '../../lib/cli/output.ts'
-import {
-  artefactUriOf,
-  parseArtefactWord,
-  resolveArtefact,
-} from '../../lib/mcp-client/artefact-name.ts'
+import { parseArtefactWord, resolveArtefact } from '../../lib/mcp-client/artefact-name.ts'
 import { hostRequest } from '../../lib/mcp-client/host-request.ts'
 import { type ClientFlags, readClientLimits, withSession } from '../resources/client.ts'
 import { findHost, type FoundHost } from './host-target.ts'
@@ -23,7 +20,7 @@ export async function runRm(
   for (const hex of new Set(hexes)) {
     const path = `v1/artefacts/${hex}`
     await hostRequest(found.target, { method: 'DELETE', path, silenceMs, signal })
-    const uri = artefactUriOf(hex)
+    const uri = artefactUri(hex)
     output.result(`removed ${uri}`, { removed_ok: true, uri, sha256: hex })
   }
 }

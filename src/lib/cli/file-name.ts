@@ -1,3 +1,5 @@
+import { isArtefactHex } from '../artefact-uri.ts'
+
 const extensions: Readonly<Record<string, string>> = {
   'application/gzip': '.gz',
   'application/json': '.json',
@@ -78,7 +80,7 @@ function shortened(name: string): string {
 export function nameOfUri(uri: string, mimeType: string | null): string {
   const path = uri.split(/[?#]/, 1)[0] ?? ''
   const last = path.split('/').findLast(part => part !== '' && !part.endsWith(':')) ?? ''
-  const short = /^[0-9a-f]{64}$/.test(last) ? last.slice(0, 12) : decoded(last)
+  const short = isArtefactHex(last) ? last.slice(0, 12) : decoded(last)
   const name = safeFileName(short) ?? 'resource'
   return /\.[a-z0-9]{1,8}$/i.test(name) ? name : `${name}${extensionOf(mimeType)}`
 }

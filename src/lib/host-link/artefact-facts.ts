@@ -1,3 +1,4 @@
+import { isArtefactHex } from '../artefact-uri.ts'
 import { parseRfc3339 } from '../clock.ts'
 import { type RawMembers, jsonObjectText } from './json-text.ts'
 
@@ -34,7 +35,7 @@ export function artefactMembers(size: number, facts: ArtefactFacts): RawMembers 
     mediaType.test(mime) && mime.length <= 255,
     'a media type such as image/png',
   )
-  check('sha256', sha256, /^[0-9a-f]{64}$/.test(sha256 ?? ''), '64 lower-case hex digits')
+  check('sha256', sha256, isArtefactHex(sha256 ?? ''), '64 lower-case hex digits')
   const isTime = parseRfc3339(expiresAt ?? '') !== null
   check('expiresAt', expiresAt, isTime, 'a time such as 2030-01-31T12:00:00Z')
   const text = metadata === undefined ? undefined : jsonObjectText(metadata, 'the metadata')

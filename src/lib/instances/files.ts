@@ -1,10 +1,10 @@
 import { join } from 'node:path'
+import { uuidForm } from '../uuid-form.ts'
 
 /** The files of one instance in `<registry_dir>/instances`. */
 
-const uuid = '[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}'
-const record = new RegExp(`^(${uuid})\\.json$`)
-const stray = new RegExp(`^(${uuid})\\.(token|json\\.\\d+\\.tmp)$`)
+const record = new RegExp(`^(${uuidForm})\\.json$`)
+const stray = new RegExp(`^(${uuidForm})\\.(token|json\\.\\d+\\.tmp)$`)
 
 export function recordFile(instancesDir: string, instanceId: string): string {
   return join(instancesDir, `${instanceId}.json`)

@@ -1,19 +1,15 @@
 import { ServiceError } from '../errors.ts'
+import { artefactUri, isArtefactHex } from '../artefact-uri.ts'
 import { completeTemplate } from './resources.ts'
 import type { McpSession } from './session.ts'
 
-const prefix = 'artefact://sha256/'
 /** Fewer digits name by accident. */
 const minChars = 4
 
 /** The digits of `artefact://sha256/<hex>`, `sha256:<hex>` or `<hex>`, whole or their beginning. */
 export function parseArtefactWord(word: string): string | null {
   const digits = word.replace(/^artefact:\/\/sha256\/|^sha256:/, '')
-  return /^[0-9a-f]{4,64}$/.test(digits) ? digits : null
-}
-
-export function artefactUriOf(hex: string): string {
-  return prefix + hex
+  return digits.length >= minChars && /^[0-9a-f]{1,64}$/.test(digits) ? digits : null
 }
 
 /** The artefact that a word of the user names. Rejects with `ServiceError`. */
@@ -29,9 +25,9 @@ export async function resolveArtefact(
     })
   }
   if (digits.length === 64) return digits
-  const wanted = { uri: `${prefix}{hex}`, name: 'hex', value: digits }
+  const wanted = { uri: artefactUri('{hex}'), name: 'hex', value: digits }
   const { values } = await completeTemplate(await session(), wanted, signal)
-  const found = values.filter(value => /^[0-9a-f]{64}$/.test(value) && value.startsWith(digits))
+  const found = values.filter(value => isArtefactHex(value) && value.startsWith(digits))
   const [only, ...others] = found
   if (only === undefined) throw notStored(digits)
   if (others.length === 0) return only

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
+import { uuidForm } from '../../lib/uuid-form.ts'
 
-const form = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
+const form = new RegExp(`^${uuidForm}$`)
 
 export function isUuid(text: string): boolean {
   return form.test(text)

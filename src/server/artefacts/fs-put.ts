@@ -11,7 +11,7 @@ import type { FsContext } from './fs-context.ts'
 import type { PutFields } from './put-options.ts'
 import { serialiseSidecar } from './sidecar.ts'
 import type { ArtefactRef, PutResult } from './store.ts'
-import { artefactUri } from './uri.ts'
+import { artefactUri } from '../../lib/artefact-uri.ts'
 import { writeBody } from './write-body.ts'
 
 /** Larger bodies are synced before the lock is taken, so that nobody waits for the disk. */

@@ -19,7 +19,7 @@ import { parsePutOptions } from './put-options.ts'
 import { type FsWork, ShardTable } from './shard-table.ts'
 import { guard, toStorageError } from './storage-error.ts'
 import type { ArtefactStore, OpenArtefact } from './store.ts'
-import { isArtefactHex } from './uri.ts'
+import { isArtefactHex } from '../../lib/artefact-uri.ts'
 
 export interface FsStoreOptions {
   /** Folder of the store; created when absent, refused when it is not ours alone. */

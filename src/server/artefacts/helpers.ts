@@ -9,7 +9,7 @@ import { ResourceNotFound, ResourceUriInvalid } from '../resources/errors.ts'
 import { defaultLimits } from '../options.ts'
 import { type FsStore, createFsStore } from './fs-store.ts'
 import type { ArtefactFilter, ArtefactOptions, ArtefactRef } from './store.ts'
-import { parseArtefactUri } from './uri.ts'
+import { parseArtefactUri } from '../../lib/artefact-uri.ts'
 
 /** Where the helpers find the store. */
 export interface ArtefactRoot {

@@ -3,7 +3,7 @@ import { isJsonObject, parseJson } from '../../lib/json.ts'
 import { type Result, fail, ok } from '../../lib/result.ts'
 import { isMediaType, isName } from './put-options.ts'
 import type { ArtefactRef } from './store.ts'
-import { artefactUri } from './uri.ts'
+import { artefactUri } from '../../lib/artefact-uri.ts'
 
 /** Levels that the sidecar adds around `metadata`. */
 const ownLevels = 2

@@ -1,11 +1,9 @@
 import type { Result } from '../../lib/result.ts'
+import type { CaptureView } from '../resources/capture-source.ts'
 import type { CaptureFailure, CaptureForm, Unavailable } from './backend.ts'
 
-/** What an application can draw of itself: all of its window, or only its view of the scene. */
-export type AppView = 'window' | 'viewport'
-
 export interface AppCaptureForm extends CaptureForm {
-  readonly view: AppView
+  readonly view: CaptureView
 }
 
 /** As the application sent it: nothing of the bytes is checked yet. */
@@ -23,7 +21,7 @@ export interface AppCapture {
    * Whether an application is linked that said it can draw its window, or what else is named. Asks
    * nobody, never throws.
    */
-  offered(view?: AppView): Result<null, Unavailable>
+  offered(view?: CaptureView): Result<null, Unavailable>
   /**
    * Asks it. Never rejects; ends by the deadline of the link, and soon after `form.signal` is
    * aborted, in which case the question is withdrawn and the outcome of no interest.

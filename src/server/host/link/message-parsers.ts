@@ -1,3 +1,4 @@
+import { isArtefactHex } from '../../../lib/artefact-uri.ts'
 import type { Mode } from '../../../lib/host-link/wire.ts'
 import type { JsonObject } from '../../../lib/json.ts'
 import { memberText } from '../../../lib/json-member.ts'
@@ -233,7 +234,7 @@ function artefactPut({ id, reader, nowMs, limits }: MessageText): Incoming {
   if (wrongType !== null) reader.refuse('mime', 'must be a media type such as image/png')
   const size = reader.integer('size', 0, Number.MAX_SAFE_INTEGER)
   const sha256 = reader.text('sha256')
-  if (sha256 !== undefined && !/^[0-9a-f]{64}$/.test(sha256)) {
+  if (sha256 !== undefined && !isArtefactHex(sha256)) {
     reader.refuse('sha256', 'must be 64 lower-case hex digits')
   }
   const metadata = boundedMetadata(reader, reader.any('metadata'), limits)
