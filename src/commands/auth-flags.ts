@@ -1,6 +1,7 @@
 import * as Flags from '@oclif/core/flags'
+import type { AuthMode } from './auth-mode.ts'
 
-export const authModes = ['none', 'api-key', 'oauth'] as const
+const authModes = ['none', 'api-key', 'oauth'] as const satisfies readonly AuthMode[]
 
 /** Of the servers that MCP clients connect to: who may use them; `auth-settings.ts` checks the values. */
 export const authFlags = {

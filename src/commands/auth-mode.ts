@@ -2,8 +2,9 @@ import { parseRfc3339 } from '../lib/clock.ts'
 import { ServiceError } from '../lib/errors.ts'
 import type { NamedKey } from '../lib/keys/keys-text.ts'
 import { type Result, fail, ok } from '../lib/result.ts'
+import type { AuthSettings } from '../server/auth/settings.ts'
 
-export type AuthMode = 'none' | 'api-key' | 'oauth'
+export type AuthMode = AuthSettings['mode']
 
 /** What is configured, wherever that is. */
 export interface FoundKeys {

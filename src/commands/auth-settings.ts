@@ -1,18 +1,16 @@
 import { isLoopback, withoutBrackets } from '../lib/address.ts'
-import { ApiKeyConfig } from '../lib/auth/api-key-config.ts'
+import { ApiKeyConfig, keyVariable } from '../lib/auth/api-key-config.ts'
 import { keysFileIn, readKeysFile } from '../lib/keys/keys-file.ts'
 import { selectRegistryDir } from '../lib/registry-path.ts'
 import { checkSecretText, readSecretFile } from '../lib/secret-file.ts'
 import { usage } from '../lib/usage.ts'
 import type { AuthSettings } from '../server/auth/settings.ts'
-import { decideMode } from './auth-mode.ts'
+import { type AuthMode, decideMode } from './auth-mode.ts'
 import { type OAuthFlags, readOAuth, refuseOAuthFlags } from './oauth-settings.ts'
-
-const keyVariable = new ApiKeyConfig().envVar
 
 /** The flags of authentication, as the parser returns them. */
 export interface AuthFlags extends OAuthFlags {
-  auth?: 'none' | 'api-key' | 'oauth' | undefined
+  auth?: AuthMode | undefined
   'api-key-file'?: string | undefined
   'allow-unauthenticated': boolean
 }

@@ -1,8 +1,6 @@
-import { ApiKeyConfig } from '../lib/auth/api-key-config.ts'
+import { keyVariable } from '../lib/auth/api-key-config.ts'
 import type { AuthSettings } from '../server/auth/settings.ts'
 import { type AuthPlace, findOpening } from './auth-settings.ts'
-
-const keyVariable = new ApiKeyConfig().envVar
 
 /** What to say at the start of a server that asks nobody for anything. */
 export interface OpenWarning {

@@ -6,7 +6,7 @@ import type { GatewayLimits } from '../server/gateway/limits.ts'
 import type { ServeOptions } from '../server/serve-options.ts'
 import { type AuthFlags, readAuth } from './auth-settings.ts'
 import { defaultPorts } from './default-ports.ts'
-import { readServerLimits } from './gateway-settings.ts'
+import { readServerLimits } from './server-limits.ts'
 import { type AddressFlags, checkPath, readAddress, readRegistryDir } from './server-settings.ts'
 
 /** The flags of `serve` as the parser returns them. */

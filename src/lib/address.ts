@@ -39,7 +39,7 @@ export function isLocalPeer(
   return plainAddress(remoteAddress) === plainAddress(localAddress ?? '')
 }
 
-/** IPv4 inside IPv6 as IPv4. */
-function plainAddress(address: string): string {
+/** An address as a socket tells it: IPv4 inside IPv6 as IPv4. */
+export function plainAddress(address: string): string {
   return address.toLowerCase().replace(/^::ffff:(?=\d+\.)/, '')
 }

@@ -1,13 +1,12 @@
 import { constants, type Stats } from 'node:fs'
 import { lstat, open, realpath, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
+import { isTokenText } from './auth/bearer-token.ts'
 import { errnoOf } from './errno.ts'
 import { ServiceError } from './errors.ts'
 import { noWait, ownUid } from './posix.ts'
 
 const maxSecretBytes = 4096
-/** What can stand in an `Authorization` header after the scheme. */
-const headerText = /^[\x21-\x7e]+$/
 
 type Refuse = (what: string, hint?: string) => ServiceError
 
@@ -34,7 +33,7 @@ export function checkSecretText(
   source: string,
   hint = 'use printable ASCII without spaces, 32 or more random characters',
 ): string {
-  if (headerText.test(secret)) return secret
+  if (isTokenText(secret)) return secret
   throw new ServiceError(
     'config_invalid',
     `${source} holds spaces, line breaks or characters that a header cannot carry`,

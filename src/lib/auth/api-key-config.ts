@@ -1,3 +1,6 @@
+/** Holds the key of a server, for the server itself and for its clients. */
+export const keyVariable = 'SERVICE_MCP_API_KEY'
+
 /** Settings of a shared API key; every member is optional. */
 export interface ApiKeyOptions {
   /** The key itself; when set it overrides the environment variable. Default null. */
@@ -22,7 +25,7 @@ export class ApiKeyConfig {
 
   constructor(options: ApiKeyOptions = {}) {
     this.apiKey = options.apiKey ?? null
-    this.envVar = options.envVar ?? 'SERVICE_MCP_API_KEY'
+    this.envVar = options.envVar ?? keyVariable
     this.headerName = options.headerName ?? 'Authorization'
   }
 

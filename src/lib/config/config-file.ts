@@ -1,4 +1,5 @@
 import { type TomlTable, type TomlValue, TomlDate, TomlError, parse, stringify } from 'smol-toml'
+import { isTokenText } from '../auth/bearer-token.ts'
 import { parseRfc3339, toRfc3339 } from '../clock.ts'
 import { parseRegistryUrl } from '../registry-url.ts'
 import { type Result, fail, ok } from '../result.ts'
@@ -37,7 +38,6 @@ export const emptyConfig: Config = { registries: new Map() }
 
 const version = 1n
 const maxDepth = 32
-const headerText = /^[\x21-\x7e]+$/
 const head =
   '# Managed by service-cli: keys are kept, comments are not. Holds tokens: do not share it.\n'
 
@@ -121,7 +121,7 @@ function readText(value: TomlValue | undefined, name: string): string | undefine
 function readToken(value: TomlValue | undefined, name: string): Secret | undefined {
   const text = readText(value, name)
   if (text === undefined) return undefined
-  if (!headerText.test(text)) {
+  if (!isTokenText(text)) {
     throw new Fault(`has spaces or characters that are in no token as ${name}`)
   }
   return new Secret(text)

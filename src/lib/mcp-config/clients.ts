@@ -1,13 +1,7 @@
+import { keyVariable } from '../auth/api-key-config.ts'
 import type { Client, ClientFile } from './client.ts'
 import { homeFile, namedFile, projectFile, settingsFile } from './client-files.ts'
-import {
-  bridgeEntry,
-  expansions,
-  headerWords,
-  httpEntry,
-  keyInEnvironment,
-  keyVariable,
-} from './entries.ts'
+import { bridgeEntry, expansions, headerWords, httpEntry, keyInEnvironment } from './entries.ts'
 
 const { braces, prefix } = expansions
 

@@ -1,8 +1,6 @@
+import { keyVariable } from '../auth/api-key-config.ts'
 import type { JsonObject } from '../json.ts'
 import type { Settings } from './client.ts'
-
-/** The variable with the key, for clients and for `service-cli connect`. */
-export const keyVariable = 'SERVICE_MCP_API_KEY'
 
 /** Forms in which a client is told to put the value of a variable somewhere. */
 export const expansions = {

@@ -1,13 +1,12 @@
 import { isIPv6 } from 'node:net'
+import { plainAddress } from '../../lib/address.ts'
 
 /**
  * Whom the limits count: an IPv4 address, or the /64 of an IPv6 one, which is what one customer
  * gets.
  */
 export function addressKey(address: string | undefined): string {
-  const plain = (address ?? '').toLowerCase().replace(/%.*$/, '')
-  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/.exec(plain)?.[1]
-  if (mapped !== undefined) return mapped
+  const plain = plainAddress((address ?? '').replace(/%.*$/, ''))
   if (!isIPv6(plain)) return plain === '' ? 'unknown' : plain
   return `${expandIPv6(plain).slice(0, 4).join(':')}::/64`
 }

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { isLocalPeer } from '../../lib/address.ts'
+import { bearerToken } from '../../lib/auth/bearer-token.ts'
 import { type ErrorCode, ServiceError } from '../../lib/errors.ts'
 import type { Secret } from '../../lib/secret.ts'
 import { findForwardingHeader } from '../http/trusted-proxies.ts'
@@ -54,8 +55,8 @@ export function checkOrigin(origin: string | undefined): Refusal | null {
 /** `Authorization: Bearer <host token>`, compared in constant time. */
 export function checkToken(authorization: string | undefined, token: Secret): Refusal | null {
   const hint = 'send the host token as "Authorization: Bearer <token>"'
-  const given = /^bearer +(\S+) *$/i.exec(authorization ?? '')?.[1]
-  if (given === undefined) {
+  const given = bearerToken(authorization)
+  if (given === null) {
     const headers = { 'WWW-Authenticate': 'Bearer' }
     return refusal('token_missing', 'auth_required', 'the host token is missing', hint, headers)
   }

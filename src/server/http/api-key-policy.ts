@@ -1,4 +1,4 @@
-import { bearerToken } from '../../lib/auth/bearer-token.ts'
+import { bearerToken, isTokenText } from '../../lib/auth/bearer-token.ts'
 import { Secret } from '../../lib/secret.ts'
 import type { AuthAccepted, AuthPolicy, AuthRefused } from './authentication.ts'
 
@@ -33,7 +33,7 @@ const keyWrong: AuthRefused = {
  * that no such header can carry (all but visible ASCII).
  */
 export function apiKeyPolicy(key: string): AuthPolicy {
-  if (!/^[\x21-\x7e]+$/.test(key)) {
+  if (!isTokenText(key)) {
     throw new TypeError('the API key must be visible ASCII without spaces, and not empty')
   }
   const expected = new Secret(key)

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { isIP } from 'node:net'
+import { plainAddress } from '../../lib/address.ts'
 import { ServiceError } from '../../lib/errors.ts'
 import { type Result, fail, ok } from '../../lib/result.ts'
 import { parseOrigin } from '../../lib/web-origin.ts'
@@ -185,7 +186,7 @@ function normaliseHost(host: string): string {
 
 function addressAsHost(address: string | undefined): string | undefined {
   if (address === undefined) return undefined
-  const plain = address.startsWith('::ffff:') ? address.slice(7) : address
+  const plain = plainAddress(address)
   return isIP(plain) === 6 ? `[${plain}]` : plain
 }
 

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { BlockList, isIP } from 'node:net'
+import { plainAddress } from '../../lib/address.ts'
 import { parseNetwork } from '../../lib/network.ts'
 
 /** Tells who sent a request, from the address of the connection and the headers. */
@@ -48,7 +49,7 @@ function createTrust(proxies: readonly string[]): (address: string) => boolean {
     list.addSubnet(network.address, network.bits, familyOf(network.address))
   }
   return address => {
-    const plain = plainAddress(address)
+    const plain = withoutZone(address)
     return isIP(plain) !== 0 && list.check(plain, familyOf(plain))
   }
 }
@@ -58,15 +59,11 @@ function addressOf(entry: string): string | null {
   const bare = entry.startsWith('[')
     ? entry.slice(1, Math.max(1, entry.indexOf(']')))
     : entry.replace(/^([^:]+):\d+$/, '$1')
-  return isIP(bare) === 0 ? null : plainAddress(bare)
+  return isIP(bare) === 0 ? null : withoutZone(bare)
 }
 
-/** IPv4 as it arrives at a socket of IPv6. */
-function plainAddress(address: string): string {
-  return address
-    .toLowerCase()
-    .replace(/%.*$/, '')
-    .replace(/^::ffff:(?=\d+\.)/, '')
+function withoutZone(address: string): string {
+  return plainAddress(address.replace(/%.*$/, ''))
 }
 
 function familyOf(address: string): 'ipv4' | 'ipv6' {

@@ -64,7 +64,9 @@ export function tokenMissing(wasSent: boolean, pointers: Pointers): AuthRefused 
     ? 'the Authorization header must be "Bearer <token>"'
     : 'an access token of the OAuth provider is required'
   return {
-    ...{ ok: false, status: 401, description },
+    ok: false,
+    status: 401,
+    description,
     ...(wasSent && { error: 'invalid_token' }),
     ...pointers,
   }

@@ -35,7 +35,7 @@ export function readClaims(claims: JsonObject, rules: ClaimRules): Result<TokenC
   if (!isName(sub, rules.maxSubjectChars)) return fail('the token names no subject (sub)')
   const clientId = claims['client_id'] ?? claims['azp'] ?? null
   if (clientId !== null && !isName(clientId, rules.maxSubjectChars)) {
-    return fail('the client of the token (client_id) is no usable text')
+    return fail('the token names its client (client_id) in no usable way')
   }
   if (!isSeconds(exp)) return fail('the token has no usable time of expiry (exp)')
   if (!isSeconds(iat)) return fail('the token has no usable time of issue (iat)')

@@ -1,5 +1,6 @@
 import { parseJson } from '../../../lib/json.ts'
 import { type Result, fail, ok } from '../../../lib/result.ts'
+import type { AuthLimits } from '../limits.ts'
 
 export interface FetchFailure {
   /** False: somebody answered, so asking at another address makes sense. */
@@ -8,10 +9,7 @@ export interface FetchFailure {
   readonly message: string
 }
 
-export interface FetchLimits {
-  readonly providerTimeoutMs: number
-  readonly maxProviderBytes: number
-}
+export type FetchLimits = Pick<AuthLimits, 'providerTimeoutMs' | 'maxProviderBytes'>
 
 const maxDepth = 16
 
@@ -39,7 +37,7 @@ export async function fetchJson(
   } catch (error) {
     const message = late.aborted
       ? `it did not answer within ${limits.providerTimeoutMs} ms`
-      : `it is not reached (${reasonOf(error)})`
+      : `it cannot be reached (${reasonOf(error)})`
     return fail({ isUnreachable: true, message })
   }
 }

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import { createLocalJWKSet, type CryptoKey, errors, type JWK } from 'jose'
 import { isJsonObject, type JsonObject } from '../../../lib/json.ts'
 import { type Result, fail, ok } from '../../../lib/result.ts'
+import type { AuthLimits } from '../limits.ts'
 
 /** The public keys of the provider at one moment. */
 export interface KeySet {
@@ -19,7 +20,7 @@ const asymmetric = ['EC', 'OKP', 'RSA']
  */
 export function parseKeySet(
   document: unknown,
-  { maxProviderKeys }: { readonly maxProviderKeys: number },
+  { maxProviderKeys }: Pick<AuthLimits, 'maxProviderKeys'>,
 ): Result<KeySet, string> {
   const listed = isJsonObject(document) ? document['keys'] : undefined
   if (!Array.isArray(listed)) return fail('the key set has no list of keys')

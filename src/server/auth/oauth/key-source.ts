@@ -2,6 +2,7 @@ import type { CryptoKey } from 'jose'
 import type { Clock } from '../../../lib/clock.ts'
 import type { Logger } from '../../../lib/logger.ts'
 import { type Result, fail, ok } from '../../../lib/result.ts'
+import type { AuthLimits } from '../limits.ts'
 import type { KeySet } from './key-set.ts'
 import type { KeyLoader } from './provider.ts'
 
@@ -26,13 +27,14 @@ export interface KeySource {
   close(): void
 }
 
-export interface KeySourceLimits {
-  readonly providerKeysFreshMs: number
-  readonly maxProviderKeysAgeMs: number
-  readonly unknownKeyCooldownMs: number
-  readonly providerRetryMs: number
-  readonly maxProviderRetryMs: number
-}
+export type KeySourceLimits = Pick<
+  AuthLimits,
+  | 'providerKeysFreshMs'
+  | 'maxProviderKeysAgeMs'
+  | 'unknownKeyCooldownMs'
+  | 'providerRetryMs'
+  | 'maxProviderRetryMs'
+>
 
 /**
  * The keys of the provider, fetched when the first token comes. While the provider is down, those
@@ -77,7 +79,10 @@ export function createKeySource(parts: {
     // Said once; it may be down for days.
     if (failures++ > 0) return
     const meanwhile = held === null ? 'no token can be checked' : 'its known keys go on being used'
-    log.warn({ reason: loaded.failure }, `the keys of the OAuth provider are not had: ${meanwhile}`)
+    log.warn(
+      { reason: loaded.failure },
+      `the keys of the OAuth provider cannot be fetched: ${meanwhile}`,
+    )
   }
 
   function ageMs(): number {

@@ -43,22 +43,23 @@ export function createOAuthPolicy(settings: OAuthSettings, deps: OAuthDeps): Aut
   const { otherAudiences = [], tokenType = 'at+jwt' } = settings
   const keys = createKeySource({
     load: createKeyLoader({ issuer, limits, ticks }),
-    ...{ limits, ticks, log },
+    limits,
+    ticks,
+    log,
   })
   const verifier = createTokenVerifier({
     rules: () => ({ issuer, audience: settings.audience ?? mcpUrl(), otherAudiences, tokenType }),
-    ...{ keys, limits, clock },
+    keys,
+    limits,
+    clock,
   })
 
   function pointTo(scopes: readonly string[]): Pointers {
     const scope = scopes.join(' ')
-    return {
-      resourceMetadata: resourceMetadataUrl(mcpUrl()),
-      ...(scope !== '' && { scope }),
-    }
+    return { resourceMetadata: resourceMetadataUrl(mcpUrl()), ...(scope !== '' && { scope }) }
   }
 
-  /** Of wrong credentials, those count as tries that the provider never made. */
+  /** Only tokens that the provider never made count as guesses. */
   function decide(verdict: Verdict, peer: string): AuthOutcome {
     const pointers = pointTo(basicScopes(settings))
     if (verdict.ok) {

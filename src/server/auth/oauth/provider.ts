@@ -1,5 +1,6 @@
-import { type Result, fail, ok } from '../../../lib/result.ts'
 import type { Clock } from '../../../lib/clock.ts'
+import { type Result, fail, ok } from '../../../lib/result.ts'
+import type { AuthLimits } from '../limits.ts'
 import { type FetchLimits, fetchJson } from './fetch-json.ts'
 import { type KeySet, parseKeySet } from './key-set.ts'
 import { metadataUrls, parseProviderMetadata, type ProviderMetadata } from './provider-metadata.ts'
@@ -13,10 +14,7 @@ export type KeyLoader = (stopped: AbortSignal) => Promise<Result<KeySet, string>
  */
 export function createKeyLoader(parts: {
   readonly issuer: string
-  readonly limits: FetchLimits & {
-    readonly maxProviderKeys: number
-    readonly providerMetadataFreshMs: number
-  }
+  readonly limits: FetchLimits & Pick<AuthLimits, 'maxProviderKeys' | 'providerMetadataFreshMs'>
   /** Of durations. */
   readonly ticks: Clock
 }): KeyLoader {

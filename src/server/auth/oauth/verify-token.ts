@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import { compactVerify, errors } from 'jose'
 import type { Clock } from '../../../lib/clock.ts'
 import { type Result, fail, ok } from '../../../lib/result.ts'
+import type { AuthLimits } from '../limits.ts'
 import { type ClaimRules, readClaims, timeFailure, type TokenClaims } from './claims.ts'
 import type { KeySource } from './key-source.ts'
 import { readToken, type TokenType } from './token-form.ts'
@@ -21,12 +22,10 @@ export interface TokenVerifier {
   verify(token: string): Verdict | Promise<Verdict>
 }
 
-export interface VerifierLimits {
-  readonly maxAccessTokenChars: number
-  readonly maxSubjectChars: number
-  readonly tokenClockToleranceMs: number
-  readonly maxVerifiedTokens: number
-}
+export type VerifierLimits = Pick<
+  AuthLimits,
+  'maxAccessTokenChars' | 'maxSubjectChars' | 'tokenClockToleranceMs' | 'maxVerifiedTokens'
+>
 
 /** Form, key, signature, claims, time: in this order, and all of them. */
 export function createTokenVerifier(parts: {

@@ -38,7 +38,7 @@ describe('the keys of a provider', () => {
     source = createKeySource({
       load: async () => {
         loads++
-        if (published === null) return fail('it is not reached')
+        if (published === null) return fail('it cannot be reached')
         return parseKeySet({ keys: published.map(publicOf) }, limits)
       },
       limits,

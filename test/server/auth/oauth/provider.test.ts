@@ -204,14 +204,14 @@ describe('asking a provider for its keys', () => {
           .end(gzipSync(JSON.stringify('x'.repeat(1_000_000)))),
       'more than 4096 bytes',
     ],
-    ['a cut connection', res => res.destroy(), 'not reached'],
+    ['a cut connection', res => res.destroy(), 'cannot be reached'],
     [
       'half an answer',
       res => {
         res.writeHead(200, { 'Content-Length': '100' })
         res.write('{', () => res.destroy())
       },
-      'not reached',
+      'cannot be reached',
     ],
   ]
   for (const [title, send, why] of bad) {
