@@ -6,7 +6,7 @@ import zlib
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
 # Faster than zlib's default, and hardly larger for what a 3D view shows.
 LEVEL = 4
-# What Blender draws never packs that well: then all of it has one colour.
+# What does not pack that well has more than one colour.
 BLANK_RATIO = 150
 
 
@@ -31,9 +31,56 @@ def encode(width, height, pixels):
 
 
 def is_blank(png):
-    """Is there nothing on it? For pictures of windows, not for tiny ones."""
+    """Is all of it of one colour? For files that Blender or `encode` wrote."""
     width, height = size(png)
-    return 4 * width * height > BLANK_RATIO * len(png)
+    # A flat background packs as well, with something small before it: then the pixels decide.
+    return 4 * width * height > BLANK_RATIO * len(png) and _is_of_one_colour(png, width, height)
+
+
+def _is_of_one_colour(png, width, height):
+    colours = {2: 3, 6: 4}.get(png[25])
+    if png[24] != 8 or png[28] != 0 or colours is None:
+        return False  # No form that is written here.
+    data = zlib.decompress(b"".join(_pieces(png)))
+    length = width * colours + 1
+    rows = [data[at : at + length] for at in range(0, min(2, height) * length, length)]
+    # What follows two rows of one colour in the same words as the second is the same again.
+    if height > 2 and data[2 * length :] != rows[1] * (height - 2):
+        return False
+    before = bytes(length - 1)
+    first = None
+    for row in rows:
+        before = _unfiltered(row, before, colours)
+        first = first or before[:colours]
+        if before != first * width:
+            return False
+    return True
+
+
+def _pieces(png):
+    at = len(SIGNATURE)
+    while at + 12 <= len(png):
+        (length,) = struct.unpack_from(">I", png, at)
+        if png[at + 4 : at + 8] == b"IDAT":
+            yield png[at + 8 : at + 8 + length]
+        at += 12 + length
+
+
+def _unfiltered(row, above, step):
+    """The bytes of a row (PNG specification, section 9)."""
+    kind, out = row[0], bytearray(row[1:])
+    for at, value in enumerate(out):
+        left = out[at - step] if at >= step else 0
+        corner = above[at - step] if at >= step else 0
+        up = above[at]
+        guess = (0, left, up, (left + up) // 2, _paeth(left, up, corner))[kind]
+        out[at] = (value + guess) & 255
+    return bytes(out)
+
+
+def _paeth(left, up, corner):
+    base = left + up - corner
+    return min((left, up, corner), key=lambda each: abs(base - each))
 
 
 def fitting(width, height, max_width):

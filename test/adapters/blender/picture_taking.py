@@ -63,6 +63,17 @@ class Files(unittest.TestCase):
         self.assertFalse(png_file.is_blank(png_file.encode(640, 202, lines)))
         self.assertFalse(png_file.is_blank(png_file.encode(8, 8, BLUE * 64)))
 
+    def test_with_little_on_a_flat_background_are_no_blank_ones(self):
+        grey, cube = b"\x3d\x3d\x3d\xff", b"\xa0\xa0\xa0\xff"
+        rows = grey * 1000 * 300 + (grey * 450 + cube * 100 + grey * 450) * 100 + grey * 1000 * 300
+        png = png_file.encode(1000, 700, rows)
+        self.assertLess(len(png) * png_file.BLANK_RATIO, 4 * 1000 * 700)
+        self.assertFalse(png_file.is_blank(png))
+        column = png_file.encode(1000, 700, (grey * 999 + cube) * 700)
+        self.assertFalse(png_file.is_blank(column))
+        row = png_file.encode(1000, 700, grey * 1000 + cube * 1000 * 699)
+        self.assertFalse(png_file.is_blank(row))
+
     def test_keep_their_proportions(self):
         self.assertEqual(png_file.fitting(1600, 900, 1600), (1600, 900))
         self.assertEqual(png_file.fitting(1600, 900, 320), (320, 180))

@@ -122,6 +122,19 @@ export function describeWindowBackend(name: 'x11' | 'native'): void {
       await desktop.end(other.child)
     })
 
+    it('takes no window of a program that the application started for its own, nor one under it', async () => {
+      const child = await desktop.program('child', '100x100+400+300')
+      // The window belongs to the process that started the other program.
+      await desktop.tellProcess(program.id, process.pid)
+      await desktop.run('xdotool', 'windowactivate', '--sync', child.id)
+      await eventually(async () => (await reason(process.pid)) === 'covered', 'covered')
+      await desktop.run('xdotool', 'windowmove', '--sync', child.id, '1000', '20')
+      await eventually(async () => (await reason(process.pid)) === 'a picture', 'a picture')
+      expect((await picture(process.pid)).window.title).to.equal('first')
+      await desktop.tellProcess(program.id, program.pid)
+      await desktop.end(child.child)
+    })
+
     it('refuses a window under something that no window manager lists', async () => {
       const place = ['-geometry', '43x47+500+400']
       const menu = desktop.start('xlogo', ...place, '-xrm', '*overrideRedirect: true')

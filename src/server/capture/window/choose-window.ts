@@ -31,7 +31,10 @@ export function chooseWindow<Facts extends WindowFacts>(
   target: CaptureTarget,
   inFamily: InFamily,
 ): Result<Facts, CaptureFailure> {
-  const ours = windows.filter(window => isMeant(window, target, inFamily))
+  const ours = nearestKin(
+    windows.filter(window => isMeant(window, target, inFamily)),
+    target,
+  )
   if (ours.length === 0) return fail({ reason: 'no_window', message: noWindow(target) })
   const shown = ours.filter(({ minimised }) => !minimised)
   const active = shown.find(window => window.active)
@@ -58,6 +61,26 @@ export function isMeant(
     return target.title !== '' && title.toLowerCase().includes(target.title.toLowerCase())
   }
   return target.pid !== null && pid !== null && inFamily(pid)
+}
+
+/**
+ * A browser or a terminal that the application started is another program: its windows count only
+ * where the application's process has none, as that of a launcher.
+ */
+function nearestKin<Facts extends WindowFacts>(
+  windows: readonly Facts[],
+  { pid, title }: CaptureTarget,
+): readonly Facts[] {
+  const own = title === null ? windows.filter(window => window.pid === pid) : []
+  return own.length > 0 ? own : windows
+}
+
+/**
+ * Whose windows may be in a picture of this one. By a title no process is known to be the
+ * application's: the ids may be those of a container.
+ */
+export function ownersWith({ pid }: Pick<WindowFacts, 'pid'>, target: CaptureTarget): InFamily {
+  return other => target.title === null && other === pid
 }
 
 function topmost<Facts extends WindowFacts>(windows: readonly Facts[]): Facts | null {

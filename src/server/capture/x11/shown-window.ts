@@ -1,7 +1,7 @@
 import { messageOf } from '../../../lib/message-of.ts'
 import { fail, ok, type Result } from '../../../lib/result.ts'
 import type { CaptureFailure, CaptureTarget } from '../backend.ts'
-import { chooseWindow, type InFamily } from '../window/choose-window.ts'
+import { chooseWindow, type InFamily, ownersWith } from '../window/choose-window.ts'
 import { familyOf, type ParentOf } from '../window/process-family.ts'
 import type { WindowCaptureLimits } from '../window-limits.ts'
 import { type Desktop, readDesktop } from './desktop.ts'
@@ -78,7 +78,8 @@ async function shootOn<Shot>(
   const chosen = chooseWindow(windows, target, inFamily)
   if (!chosen.ok) return chosen
   const window = chosen.value
-  const shown = await checkShown(before.value, window, inFamily, limits)
+  const isOwner = ownersWith(window, target)
+  const shown = await checkShown(before.value, window, isOwner, limits)
   if (!shown.ok) return shown
   if (window.width * window.height > limits.maxWindowPixels) {
     const size = `${window.width} x ${window.height}`
@@ -87,17 +88,21 @@ async function shootOn<Shot>(
   }
   const shot = await shoot(display, window)
   if (!shot.ok) return shot
-  const still = await checkAgain(scene, window)
+  const still = await checkAgain(scene, window, isOwner)
   return still.ok ? ok({ window, shot: shot.value }) : still
 }
 
 /** Something may have come above it, or it was moved, while the picture was taken. */
-async function checkAgain(scene: Scene, window: X11Window): Promise<Result<null, CaptureFailure>> {
+async function checkAgain(
+  scene: Scene,
+  window: X11Window,
+  isOwner: InFamily,
+): Promise<Result<null, CaptureFailure>> {
   const after = await look(scene)
   if (!after.ok) return after
   const again = await readWindow(after.value, window, scene.limits.maxWindowDepth)
   if (again === null || again.minimised) return fail(changed)
-  return checkShown(after.value, again, scene.inFamily, scene.limits)
+  return checkShown(after.value, again, isOwner, scene.limits)
 }
 
 async function look({ display, limits }: Scene): Promise<Result<Desktop, CaptureFailure>> {

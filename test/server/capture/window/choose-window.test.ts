@@ -24,6 +24,16 @@ describe('chooseWindow', () => {
   const cases: [name: string, windows: WindowFacts[], expected: number | string][] = [
     ['takes the only window of the process', [facts(1)], 1],
     ['takes a window of a process it started', [facts(1, { pid: 11 })], 1],
+    [
+      'prefers a window of the process itself to an active and higher one of a process it started',
+      [facts(1), facts(2, { pid: 11, active: true })],
+      1,
+    ],
+    [
+      'shows no window of a process it started while its own is minimised',
+      [facts(1, { minimised: true }), facts(2, { pid: 11 })],
+      'minimised',
+    ],
     ['finds nothing without windows', [], 'no_window'],
     [
       'never takes the window of another process',
