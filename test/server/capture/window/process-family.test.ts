@@ -44,7 +44,7 @@ describe('familyOf', () => {
 
   it('asks about each process once', () => {
     const asked: number[] = []
-    const once = familyOf(10, pid => (asked.push(pid), parentOf(pid)), 8)
+    const once = familyOf(10, pid => (asked.push(pid), parentOf(pid)), 8, 10)
     once(30)
     once(30)
     expect(asked).to.deep.equal([30, 20])
