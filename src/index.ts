@@ -53,7 +53,7 @@ export {
 } from './server/artefacts/helpers.ts'
 export type { ArtefactFilter, ArtefactOptions, ArtefactRef } from './server/artefacts/store.ts'
 export { apiKeyPolicy } from './server/http/api-key-policy.ts'
-export type { AuthOutcome, AuthPolicy } from './server/http/authentication.ts'
+export type { AuthOutcome, AuthPolicy, Caller } from './server/http/authentication.ts'
 export { ApiKeyConfig, type ApiKeyOptions } from './lib/auth/api-key-config.ts'
 export { CimdDocument, type CimdJson, type CimdOptions } from './lib/auth/cimd-document.ts'
 export { generateApiKey } from './lib/auth/generate-api-key.ts'

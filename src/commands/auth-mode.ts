@@ -13,6 +13,8 @@ export interface FoundKeys {
   readonly keysFile: string
   /** Null: there is no such file. */
   readonly named: readonly NamedKey[] | null
+  /** There were keys in a folder that may have been emptied: the file that says so. */
+  readonly lostBy?: string | null
 }
 
 /**
@@ -21,7 +23,7 @@ export interface FoundKeys {
  */
 export function decideMode(
   asked: AuthMode | undefined,
-  { source, keysFile, named }: FoundKeys,
+  { source, keysFile, named, lostBy = null }: FoundKeys,
   nowMs: number,
 ): Result<AuthMode, ServiceError> {
   const count = named?.length ?? 0
@@ -34,8 +36,9 @@ export function decideMode(
     return ok(asked)
   }
   if (source !== null) return ok('api-key')
-  if (asked === undefined && named === null) return ok('none')
+  if (asked === undefined && named === null && lostBy === null) return ok('none')
   if (named?.some(key => !hasExpired(key, nowMs)) === true) return ok('api-key')
+  if (asked === undefined && named === null && lostBy !== null) return fail(lost(keysFile, lostBy))
   const what = count === 0 ? 'there is no key' : 'every key has expired'
   return fail(
     new ServiceError('config_invalid', `clients must present a key, and ${what} in ${keysFile}`, {
@@ -46,6 +49,16 @@ export function decideMode(
 
 export function hasExpired({ expiresAt }: NamedKey, nowMs: number): boolean {
   return expiresAt !== null && (parseRfc3339(expiresAt) ?? 0) <= nowMs
+}
+
+function lost(keysFile: string, mark: string): ServiceError {
+  return new ServiceError(
+    'config_invalid',
+    `clients had to present a key, and ${keysFile} is gone`,
+    {
+      hint: `make new keys with service-cli keys create, or pass --auth none if nobody is to be asked for one (or remove ${mark})`,
+    },
+  )
 }
 
 function hintFor(asked: AuthMode | undefined, count: number, keysFile: string): string {

@@ -1,5 +1,6 @@
 import { isLoopback, withoutBrackets } from '../lib/address.ts'
 import { ApiKeyConfig, keyVariable } from '../lib/auth/api-key-config.ts'
+import { keysMarkPath, wereKeysMade } from '../lib/config/keys-mark.ts'
 import { keysFileIn, readKeysFile } from '../lib/keys/keys-file.ts'
 import { selectRegistryDir } from '../lib/registry-path.ts'
 import { checkSecretText, readSecretFile } from '../lib/secret-file.ts'
@@ -40,7 +41,9 @@ export async function readAuth(
   const keysFile = keysFileIn(selectRegistryDir(place.registryDir, env))
   const named = await readKeysFile(keysFile)
   const source = key === null ? null : file === undefined ? keyVariable : '--api-key-file'
-  const mode = decideMode(flags.auth, { source, keysFile, named }, Date.now())
+  const isUsual = place.registryDir === undefined && named === null
+  const lostBy = isUsual && (await wereKeysMade(env)) ? keysMarkPath(env) : null
+  const mode = decideMode(flags.auth, { source, keysFile, named, lostBy }, Date.now())
   if (!mode.ok) throw mode.failure
   if (mode.value === 'oauth') return readOAuth(flags)
   refuseOAuthFlags(flags)

@@ -1,6 +1,6 @@
 import type { RequestListener } from 'node:http'
 import { join } from 'node:path'
-import { localBase } from '../lib/address.ts'
+import { isLoopback, localBase } from '../lib/address.ts'
 import type { OAuthConfig } from '../lib/auth/oauth-config.ts'
 import { type Clock, monotonicClock, systemClock } from '../lib/clock.ts'
 import { type Logger, silentLogger } from '../lib/logger.ts'
@@ -123,6 +123,7 @@ export class McpHttpServer {
     if (this.#stopped) throw new Error('the server is stopped: make a new one')
     // Opening the store now shows an unusable folder at the start, not at the first read.
     await this.#store?.page(undefined, 1)
+    this.#warnIfOpen()
     const where = { host: this.#host, port: this.#config.port ?? 0 }
     const { tls: files } = this.#config
     const [limits, log] = [this.#limits, this.#log]
@@ -219,6 +220,13 @@ export class McpHttpServer {
       documents: this.#documents(),
       isReady: () => this.#endpoint !== null,
     }
+  }
+
+  /** The program refuses such a start; whoever embeds the server may have checks of their own in front. */
+  #warnIfOpen(): void {
+    const host = this.#host
+    if (this.#parts.auth !== undefined || isLoopback(host)) return
+    this.#log.warn({ host }, 'no authentication: everyone who reaches the server can read from it')
   }
 
   #documents(): PublicDocuments {

@@ -59,6 +59,21 @@ describe('decideMode', () => {
     })
   }
 
+  it('does not open a server whose keys went with their folder', () => {
+    const found: FoundKeys = { source: null, keysFile: '/r/keys.json', named: null, lostBy: '/c/m' }
+    const mode = decideMode(undefined, found, nowMs)
+    expect(mode).to.have.nested.property('failure.code', 'config_invalid')
+    expect(mode).to.have.nested.property('failure.message').that.contains('/r/keys.json is gone')
+    expect(mode).to.have.nested.property('failure.hint').that.contains('/c/m')
+    for (const asked of ['none', 'oauth'] as const) {
+      expect(decideMode(asked, found, nowMs)).to.deep.equal({ ok: true, value: asked })
+    }
+    const keyed = decideMode(undefined, { ...found, source: env }, nowMs)
+    expect(keyed).to.deep.equal({ ok: true, value: 'api-key' })
+    const again = decideMode(undefined, { ...found, named: lasting }, nowMs)
+    expect(again).to.deep.equal({ ok: true, value: 'api-key' })
+  })
+
   it('says how to get a key', () => {
     const mode = decideMode('api-key', { source: null, keysFile: '/r/keys.json', named: null }, 0)
     expect(mode).to.have.nested.property('failure.hint').that.contains('service-cli keys create')

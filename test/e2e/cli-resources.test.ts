@@ -51,6 +51,14 @@ describe('service-cli resources', function () {
     expect(wrong.stderr).to.contain('did you mean scene://current?')
   })
 
+  for (const command of ['read', 'watch']) {
+    it(`${command} says in the words of the server why there is no picture of the window`, async () => {
+      const run = await runProgram(['resources', command, 'capture://current_window', folder()])
+      expect(run.code).to.equal(3)
+      expect(run.stderr).to.contain('hint: no application is linked')
+    })
+  }
+
   it('says which instances there are when several run, and what to do when none does', async () => {
     const second = await start()
     const unclear = await runProgram(['resources', 'list', folder()])

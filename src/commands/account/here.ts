@@ -1,12 +1,11 @@
-import { createOutput } from '../../lib/cli/output.ts'
+import { processOutput } from '../../lib/cli/output.ts'
 import type { PromptPlace } from '../../lib/cli/prompt.ts'
 import { type AccountContext, type AccountFlags, openContext } from './context.ts'
 
 /** The context of a command that speaks on the streams of this process. */
 export function openHere(flags: AccountFlags, env: NodeJS.ProcessEnv): Promise<AccountContext> {
-  const { stdout, stderr } = process
   const { json = false, quiet = false } = flags
-  return openContext(flags, env, createOutput({ json, quiet, stdout, stderr }))
+  return openContext(flags, env, processOutput({ json, quiet }))
 }
 
 /** Whether somebody can be asked on them. */

@@ -5,7 +5,7 @@ import { extensionOf, numberedName, safeFileName } from '../../lib/cli/file-name
 import { digestOfFile, openPartFile, type PartFile, placePart } from '../../lib/cli/part-file.ts'
 import { createProgress, mayShowProgress, type Progress } from '../../lib/cli/progress.ts'
 import { sizeText } from '../../lib/cli/size-text.ts'
-import { watchStopSignals } from '../../lib/cli/stop-signals.ts'
+import { watchStopRequest } from '../../lib/cli/stop-signals.ts'
 import { writeStdout } from '../../lib/cli/write-stdout.ts'
 import { monotonicClock } from '../../lib/clock.ts'
 import { ServiceError } from '../../lib/errors.ts'
@@ -34,10 +34,7 @@ export async function runGet(word: string, flags: GetFlags, env: NodeJS.ProcessE
   if (flags.out === '-' && process.stdout.isTTY) {
     throw usage('an artefact is not written to a terminal', 'redirect stdout, or name a file')
   }
-  const signals = watchStopSignals()
-  const stop = new AbortController()
-  void signals.received.then(() => stop.abort())
-  const { signal } = stop
+  const { signal, dispose } = watchStopRequest()
   try {
     await withClient(flags, env, async client => {
       const place = await client.locate()
@@ -58,7 +55,7 @@ export async function runGet(word: string, flags: GetFlags, env: NodeJS.ProcessE
       }
     })
   } finally {
-    signals.dispose()
+    dispose()
   }
 }
 

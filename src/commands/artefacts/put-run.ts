@@ -3,10 +3,10 @@ import { open } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { artefactUri } from '../../lib/artefact-uri.ts'
 import { typeOfName } from '../../lib/cli/file-name.ts'
-import { createOutput, warningsTo } from '../../lib/cli/output.ts'
+import { processOutput, warningsTo } from '../../lib/cli/output.ts'
 import { createProgress, mayShowProgress, type Progress } from '../../lib/cli/progress.ts'
 import { sizeText } from '../../lib/cli/size-text.ts'
-import { watchStopSignals } from '../../lib/cli/stop-signals.ts'
+import { watchStopRequest } from '../../lib/cli/stop-signals.ts'
 import { monotonicClock } from '../../lib/clock.ts'
 import { errnoOf } from '../../lib/errno.ts'
 import { ServiceError } from '../../lib/errors.ts'
@@ -26,8 +26,7 @@ const stdinName = '-'
 
 /** Stores a file in the running server and prints its URI. */
 export async function runPut(file: string, flags: PutFlags, env: NodeJS.ProcessEnv): Promise<void> {
-  const { json, quiet } = flags
-  const output = createOutput({ json, quiet, stdout: process.stdout, stderr: process.stderr })
+  const output = processOutput(flags)
   const { answerMs } = readClientLimits(flags.limit ?? [])
   const query = queryOf(file, flags)
   const { target } = await findHost(flags, env, warningsTo(output))
@@ -38,9 +37,7 @@ export async function runPut(file: string, flags: PutFlags, env: NodeJS.ProcessE
     clock: monotonicClock,
   })
   const source = await openSource(file)
-  const signals = watchStopSignals()
-  const stop = new AbortController()
-  void signals.received.then(() => stop.abort())
+  const { signal, dispose } = watchStopRequest()
   const sent = { bytes: 0, hash: createHash('sha256') }
   try {
     progress.begin(0, source.size)
@@ -51,7 +48,7 @@ export async function runPut(file: string, flags: PutFlags, env: NodeJS.ProcessE
       headers: { 'Content-Type': mimeOf(file, flags), ...size },
       body: counted(source, sent, progress),
       silenceMs: answerMs,
-      signal: stop.signal,
+      signal,
     })
     progress.end()
     const sha256 = sent.hash.digest('hex')
@@ -65,7 +62,7 @@ export async function runPut(file: string, flags: PutFlags, env: NodeJS.ProcessE
   } finally {
     progress.end()
     await source.close()
-    signals.dispose()
+    dispose()
   }
 }
 

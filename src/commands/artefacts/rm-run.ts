@@ -1,5 +1,5 @@
 import { artefactUri } from '../../lib/artefact-uri.ts'
-import { createOutput, warningsTo } from '../../lib/cli/output.ts'
+import { processOutput, warningsTo } from '../../lib/cli/output.ts'
 import { parseArtefactWord, resolveArtefact } from '../../lib/mcp-client/artefact-name.ts'
 import { hostRequest } from '../../lib/mcp-client/host-request.ts'
 import { type ClientFlags, readClientLimits, withSession } from '../resources/client.ts'
@@ -11,8 +11,7 @@ export async function runRm(
   flags: ClientFlags,
   env: NodeJS.ProcessEnv,
 ): Promise<void> {
-  const { json, quiet } = flags
-  const output = createOutput({ json, quiet, stdout: process.stdout, stderr: process.stderr })
+  const output = processOutput(flags)
   const { answerMs: silenceMs } = readClientLimits(flags.limit ?? [])
   const found = await findHost(flags, env, warningsTo(output))
   const hexes = await resolveAll(words, found, { flags, env })

@@ -1,5 +1,5 @@
 import { aborted, openLiveLines } from '../../lib/cli/live-lines.ts'
-import { createOutput, type Output, warningsTo } from '../../lib/cli/output.ts'
+import { processOutput, type Output, warningsTo } from '../../lib/cli/output.ts'
 import { writeStdout } from '../../lib/cli/write-stdout.ts'
 import { selectRegistryDir } from '../../lib/registry-path.ts'
 import { usage } from '../../lib/usage.ts'
@@ -12,8 +12,8 @@ type LocalQuery = import('../../server/gateway/local-instances.ts').LocalQuery
 
 /** Shows what runs; with `watch`, what changes until a signal, or until nobody reads any more. */
 export async function showInstances(settings: InstancesSettings): Promise<void> {
-  const { json, quiet, watch } = settings
-  const output = createOutput({ json, quiet, stdout: process.stdout, stderr: process.stderr })
+  const { json, watch } = settings
+  const output = processOutput(settings)
   const local = await import('../../server/gateway/local-instances.ts')
   const query = readQuery(settings, local)
   const registryDir = selectRegistryDir(settings.registryDir, process.env)

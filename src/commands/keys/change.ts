@@ -1,6 +1,6 @@
 import { parseRfc3339, toRfc3339 } from '../../lib/clock.ts'
 import { ServiceError } from '../../lib/errors.ts'
-import { keyDigest } from '../../lib/keys/key-text.ts'
+import { keyDigest, keyPrefix } from '../../lib/keys/key-text.ts'
 import { type NamedKey, isKeyName, maxKeyNameChars, maxKeys } from '../../lib/keys/keys-text.ts'
 import { usage } from '../../lib/usage.ts'
 
@@ -24,6 +24,10 @@ export function newEntry(
       `a key is called by 1 to ${maxKeyNameChars} letters, digits, ".", "_" and "-"`,
       'as in anna-claude',
     )
+  }
+  // It would stand in the file, in lists and in logs; and the key that is made is another one.
+  if (name.startsWith(keyPrefix)) {
+    throw usage('that is a key, and a key cannot be its own name', 'as in anna-claude')
   }
   if (keys.some(known => known.name === name)) {
     throw new ServiceError('entry_exists', `there is a key "${name}" already`, {

@@ -5,6 +5,7 @@ import { durationText, expiryText } from '../../lib/cli/duration-text.ts'
 import { type Output, type OutputParts, createOutput } from '../../lib/cli/output.ts'
 import { parseRfc3339 } from '../../lib/clock.ts'
 import { type KeyStore, createKeyStore } from '../../lib/config/key-store.ts'
+import { markKeysMade } from '../../lib/config/keys-mark.ts'
 import { newKey } from '../../lib/keys/key-text.ts'
 import type { NamedKey } from '../../lib/keys/keys-text.ts'
 import { selectRegistryDir } from '../../lib/registry-path.ts'
@@ -26,7 +27,7 @@ export async function createKey(
   flags: KeyCreateFlags,
   here: Here,
 ): Promise<void> {
-  const { store, output } = open(flags, here)
+  const { store, output, isUsual } = open(flags, here)
   const word = flags['expires-in']
   const lifeMs = word === undefined ? null : readLife(word)
   const key = newKey()
@@ -39,6 +40,13 @@ export async function createKey(
     return [...keys, made]
   })
   if (made === null) return
+  // Servers of another folder are named it, and started with --auth api-key if they must never open.
+  const isMarked =
+    isUsual &&
+    (await markKeysMade(here.env).then(
+      () => true,
+      () => false,
+    ))
   output.note(`${described(made, nowMs)}; this is the only time it is shown`)
   output.result(key, { ...entryJson(made), key, file: store.path })
   for (const line of usageLines) output.note(line)
@@ -48,8 +56,11 @@ export async function createKey(
     )
   }
   if (isTemporary(store.path)) {
+    const then = isMarked
+      ? 'servers then do not start until there are new ones; for keys that last, name another folder with SERVICE_REGISTRY_DIR, here and for the servers'
+      : 'name a lasting folder with SERVICE_REGISTRY_DIR, here and for the servers, or start them with --auth api-key, which never starts without a key'
     output.warn(
-      `${dirname(store.path)} is emptied when the machine restarts, and the keys with it: name a lasting folder with SERVICE_REGISTRY_DIR, here and for the servers, or start them with --auth api-key, which never starts without a key`,
+      `${dirname(store.path)} is emptied when the machine restarts, and the keys with it: ${then}`,
     )
   }
 }
@@ -93,10 +104,11 @@ const usageLines = [
 function open(
   flags: KeysFlags,
   { env, stdout, stderr }: Here,
-): { store: KeyStore; output: Output } {
-  const registryDir = selectRegistryDir(readRegistryDir(flags, env), env)
+): { store: KeyStore; output: Output; isUsual: boolean } {
+  const chosen = readRegistryDir(flags, env)
+  const registryDir = selectRegistryDir(chosen, env)
   const output = createOutput({ json: flags.json, quiet: flags.quiet, stdout, stderr })
-  return { store: createKeyStore(registryDir), output }
+  return { store: createKeyStore(registryDir), output, isUsual: chosen === undefined }
 }
 
 function described(key: NamedKey, nowMs: number): string {

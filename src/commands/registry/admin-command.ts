@@ -2,7 +2,7 @@ import * as Flags from '@oclif/core/flags'
 import { accountFlags } from '../../lib/cli/account-flags.ts'
 import { BaseCommand } from '../../lib/cli/base-command.ts'
 import { globalFlags } from '../../lib/cli/global-flags.ts'
-import { type Output, createOutput, warningsTo } from '../../lib/cli/output.ts'
+import { type Output, processOutput, warningsTo } from '../../lib/cli/output.ts'
 import type { Logger } from '../../lib/logger.ts'
 import { type Range, adminLimits } from '../../server/accounts/admin-limits.ts'
 import { selectDataDir } from './data-dir.ts'
@@ -36,8 +36,7 @@ export interface AdminPlace {
 }
 
 export function adminPlace(flags: AdminFlags): AdminPlace {
-  const { stdout, stderr } = process
-  const output = createOutput({ json: flags.json, quiet: flags.quiet, stdout, stderr })
+  const output = processOutput(flags)
   const dataDir = selectDataDir(flags['data-dir'], process.env)
   return { dataDir, output, log: warningsTo(output) }
 }

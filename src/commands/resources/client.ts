@@ -1,4 +1,4 @@
-import { createOutput, type Output, warningsTo } from '../../lib/cli/output.ts'
+import { processOutput, type Output, warningsTo } from '../../lib/cli/output.ts'
 import { ServiceError } from '../../lib/errors.ts'
 import { type ClientContext, createClientContext } from '../../lib/mcp-client/context.ts'
 import {
@@ -39,8 +39,7 @@ export async function withClient<Value>(
   env: NodeJS.ProcessEnv,
   use: (client: Client) => Promise<Value>,
 ): Promise<Value> {
-  const { json, quiet } = flags
-  const output = createOutput({ json, quiet, stdout: process.stdout, stderr: process.stderr })
+  const output = processOutput(flags)
   const limits = readClientLimits(flags.limit ?? [])
   const log = warningsTo(output)
   const naming = '--instance ID, or --dcc-type where there is one of it'

@@ -1,20 +1,18 @@
 import { cleanLines, cleanText } from '../../lib/clean-text.ts'
 import { nameOfUri } from '../../lib/cli/file-name.ts'
-import { nearest } from '../../lib/cli/nearest.ts'
 import type { Output } from '../../lib/cli/output.ts'
 import { writeOutputFile } from '../../lib/cli/output-file.ts'
 import { prettyJson } from '../../lib/cli/pretty-json.ts'
 import { saveNewFile } from '../../lib/cli/save-new-file.ts'
 import { sizeText } from '../../lib/cli/size-text.ts'
 import { writeStdout } from '../../lib/cli/write-stdout.ts'
-import { ServiceError } from '../../lib/errors.ts'
 import { parseJson } from '../../lib/json.ts'
 import type { Contents } from '../../lib/mcp-client/answers.ts'
 import { isJsonType } from '../../lib/mcp-client/follower.ts'
-import { listAll, readResource } from '../../lib/mcp-client/resources.ts'
-import type { McpSession } from '../../lib/mcp-client/session.ts'
+import { readResource } from '../../lib/mcp-client/resources.ts'
 import { usage } from '../../lib/usage.ts'
-import { type Client, type ClientFlags, withSession } from './client.ts'
+import { type ClientFlags, withSession } from './client.ts'
+import { checkUri, withNearest } from './uri-argument.ts'
 
 export interface ReadFlags extends ClientFlags {
   out?: string | undefined
@@ -43,14 +41,6 @@ export async function runRead(
       throw await withNearest(error, uri, session, client)
     }
   })
-}
-
-export function checkUri(uri: string): void {
-  if (/^[a-z][a-z0-9+.-]*:/i.test(uri)) return
-  throw usage(
-    `${uri} is no URI`,
-    'as in scene://current; service-cli resources list shows them all',
-  )
 }
 
 interface Where {
@@ -92,30 +82,4 @@ function bytesOf(one: Contents): Buffer {
 function describe(contents: readonly Contents[]): string {
   const bytes = contents.reduce((sum, one) => sum + bytesOf(one).length, 0)
   return `${sizeText(bytes)} of ${cleanText(contents[0]?.mimeType ?? 'data', 80)}`
-}
-
-/** For a URI that is not there: the one that was probably meant, unless the server knows better. */
-export async function withNearest(
-  error: unknown,
-  uri: string,
-  session: McpSession,
-  { limits }: Client,
-): Promise<unknown> {
-  if (!(error instanceof ServiceError) || error.code !== 'resource_not_found') return error
-  if (error.hint !== undefined) return error
-  const { signal } = new AbortController()
-  const known = await listAll(session, 'resources', limits, signal).catch(() => null)
-  const uris = known?.entries.map(entry => entry.uri) ?? []
-  const meant = nearestUri(uri, uris)
-  const hint =
-    meant === undefined
-      ? 'service-cli resources list shows what is there'
-      : `did you mean ${cleanText(meant, 300)}?`
-  return new ServiceError(error.code, error.message, { cause: error, hint })
-}
-
-/** The beginning of a URI, as copied from a narrow terminal, names it as a slip of the finger does. */
-function nearestUri(uri: string, known: readonly string[]): string | undefined {
-  const begun = uri.length >= 6 ? known.filter(each => each.startsWith(uri)) : []
-  return begun.length === 1 ? begun[0] : nearest(uri, known)
 }

@@ -1,20 +1,14 @@
 import { openLiveLines } from '../../lib/cli/live-lines.ts'
-import {
-  createFollower,
-  type Follower,
-  type Look,
-  type State,
-} from '../../lib/mcp-client/follower.ts'
+import { createFollower, type Follower } from '../../lib/mcp-client/follower.ts'
 import { readResource } from '../../lib/mcp-client/resources.ts'
 import { createSceneFollower, isScene } from '../../lib/mcp-client/scene-follower.ts'
 import type { McpSession } from '../../lib/mcp-client/session.ts'
 import { watchResource } from '../../lib/mcp-client/watch.ts'
-import { shownUrl } from '../../lib/stdio-bridge/target.ts'
 import { systemTimer } from '../../lib/timer.ts'
-import { ServiceError } from '../../lib/errors.ts'
 import { type Client, type ClientFlags, withClient } from './client.ts'
-import { checkUri, withNearest } from './read-run.ts'
-import { clockText, isNews, lookLines, stateText } from './watch-lines.ts'
+import { checkUri, withNearest } from './uri-argument.ts'
+import { isNews } from './watch-lines.ts'
+import { jsonView, screenView, type WatchView } from './watch-views.ts'
 
 export interface WatchFlags extends ClientFlags {
   interval: number
@@ -22,7 +16,6 @@ export interface WatchFlags extends ClientFlags {
 
 /** Schemes of ours whose changes are never announced (docs/protocol.md). */
 const silent = /^(?:events|capture|artefact):|^resources:\/\/gateway\/events/
-const defaultColumns = 120
 
 /** Prints what changes until a signal, or until nobody reads any more. */
 export async function runWatch(
@@ -45,7 +38,7 @@ export async function runWatch(
 
 interface Parts {
   readonly client: Client
-  readonly view: View
+  readonly view: WatchView
   readonly over: AbortSignal
 }
 
@@ -70,8 +63,10 @@ function watch(
           status.clear()
           if (again) return view.again(session.url, state, performance.now() - lostMs)
           if (state.kind === 'none' && !isScene(uri)) {
-            const missing = new ServiceError('resource_not_found', `there is no resource ${uri}`)
-            throw await withNearest(missing, uri, session, client)
+            // The server may know what is to be done.
+            await readResource(session, uri, signal).catch(async (error: unknown) => {
+              throw await withNearest(error, uri, session, client)
+            })
           }
           if (silent.test(uri)) {
             output.warn(`servers never announce changes of ${uri.split(':', 1)[0]}:// resources`)
@@ -90,69 +85,6 @@ function watch(
     },
     over,
   ).finally(() => status.clear())
-}
-
-/** How a watch is shown. */
-interface View {
-  begins(url: URL, state: State): void
-  changed(look: Look, updates: number): void
-  again(url: URL, state: State, awayMs: number): void
-}
-
-type Write = (line: string) => void
-
-function screenView(uri: string, write: Write): View {
-  const line = (text: string) => write(`${clockText(new Date())}  ${text}\n`)
-  return {
-    begins(url, state) {
-      line(`watching ${uri} at ${shownUrl(url)} (${stateText(state)}); Ctrl-C ends`)
-    },
-    changed(look, updates) {
-      const width = process.stdout.columns ?? defaultColumns
-      write(`${lookLines(look, updates, new Date(), width).join('\n')}\n`)
-    },
-    again(url, state, awayMs) {
-      const away = (awayMs / 1000).toFixed(1)
-      line(
-        `the server was away for ${away} s; watching again at ${shownUrl(url)} (${stateText(state)})`,
-      )
-    },
-  }
-}
-
-function jsonView(uri: string, write: Write): View {
-  const line = (event: string, more: object) => {
-    write(`${JSON.stringify({ event, time: new Date().toISOString(), uri, ...more })}\n`)
-  }
-  return {
-    begins: (url, state) => line('watching', { url: shownUrl(url), ...facts(state) }),
-    changed(look, updates) {
-      const { difference, before, after } = look
-      const base = before.kind === 'json' ? before.revision : null
-      const revisions = base === null ? {} : { base_revision: base }
-      const shown = difference.kind === 'json' ? withoutLabels(difference) : difference
-      line('changed', { updates, ...revisions, ...facts(after), difference: shown })
-    },
-    again(url, state, awayMs) {
-      line('reconnected', { url: shownUrl(url), away_ms: Math.round(awayMs), ...facts(state) })
-    },
-  }
-}
-
-function withoutLabels({
-  kind,
-  changes,
-  truncated,
-}: Look['difference'] & { kind: 'json' }): object {
-  return { kind, changes, truncated }
-}
-
-function facts(state: State): object {
-  if (state.kind === 'json') return state.revision === null ? {} : { revision: state.revision }
-  if (state.kind === 'binary') {
-    return { mime: state.mimeType, size_bytes: state.bytes, sha256: state.digest }
-  }
-  return state.kind === 'none' ? { missing: true } : {}
 }
 
 /** On a terminal only: a line that goes away again. */

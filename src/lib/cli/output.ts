@@ -34,6 +34,11 @@ export function createOutput({ json, quiet, stdout, stderr }: OutputParts): Outp
   }
 }
 
+/** On the streams of this process. */
+export function processOutput({ json, quiet }: Pick<OutputParts, 'json' | 'quiet'>): Output {
+  return createOutput({ json, quiet, stdout: process.stdout, stderr: process.stderr })
+}
+
 /** A command has no log: what must be known is a warning, the rest is dropped. */
 export function warningsTo(output: Output): Logger {
   const warn = (_fields: object, message?: string): void => {

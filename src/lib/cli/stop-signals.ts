@@ -26,3 +26,18 @@ export function watchStopSignals(): StopSignals {
     },
   }
 }
+
+export interface StopRequest {
+  /** Aborted by the first signal. */
+  readonly signal: AbortSignal
+  /** Back to the default behaviour. */
+  dispose(): void
+}
+
+/** For work that a signal breaks off. */
+export function watchStopRequest(): StopRequest {
+  const { received, dispose } = watchStopSignals()
+  const stop = new AbortController()
+  void received.then(() => stop.abort())
+  return { signal: stop.signal, dispose }
+}

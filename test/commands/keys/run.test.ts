@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { createKey, listKeys, revokeKey } from '../../../src/commands/keys/run.ts'
 import { readLife } from '../../../src/commands/keys/settings.ts'
-import { keyDigest } from '../../../src/lib/keys/key-text.ts'
+import { keyDigest, newKey } from '../../../src/lib/keys/key-text.ts'
 import { readKeysFile } from '../../../src/lib/keys/keys-file.ts'
 
 describe('the commands about keys', () => {
@@ -88,7 +88,7 @@ describe('the commands about keys', () => {
   it('refuse a name that is taken, one that is none, and one that nobody has', async () => {
     await create('anna')
     expect(await codeOf(create('anna'))).to.equal('entry_exists')
-    for (const name of ['', 'a b', '../x', 'a/b', '-a', 'ä', 'x'.repeat(65)]) {
+    for (const name of ['', 'a b', '../x', 'a/b', '-a', 'ä', 'x'.repeat(65), newKey()]) {
       expect(await codeOf(create(name)), name).to.equal('usage_invalid')
     }
     expect(await codeOf(revoke('ben'))).to.equal('request_refused')

@@ -1,0 +1,42 @@
+import { cleanText } from '../../lib/clean-text.ts'
+import { nearest } from '../../lib/cli/nearest.ts'
+import { ServiceError } from '../../lib/errors.ts'
+import { listAll } from '../../lib/mcp-client/resources.ts'
+import type { McpSession } from '../../lib/mcp-client/session.ts'
+import { usage } from '../../lib/usage.ts'
+import type { Client } from './client.ts'
+
+/** Throws `usage_invalid` for what cannot be one. */
+export function checkUri(uri: string): void {
+  if (/^[a-z][a-z0-9+.-]*:/i.test(uri)) return
+  throw usage(
+    `${uri} is no URI`,
+    'as in scene://current; service-cli resources list shows them all',
+  )
+}
+
+/** For a URI that is not there: the one that was probably meant, unless the server knows better. */
+export async function withNearest(
+  error: unknown,
+  uri: string,
+  session: McpSession,
+  { limits }: Client,
+): Promise<unknown> {
+  if (!(error instanceof ServiceError) || error.code !== 'resource_not_found') return error
+  if (error.hint !== undefined) return error
+  const { signal } = new AbortController()
+  const known = await listAll(session, 'resources', limits, signal).catch(() => null)
+  const uris = known?.entries.map(entry => entry.uri) ?? []
+  const meant = nearestUri(uri, uris)
+  const hint =
+    meant === undefined
+      ? 'service-cli resources list shows what is there'
+      : `did you mean ${cleanText(meant, 300)}?`
+  return new ServiceError(error.code, error.message, { cause: error, hint })
+}
+
+/** The beginning of a URI, as copied from a narrow terminal, names it as a slip of the finger does. */
+function nearestUri(uri: string, known: readonly string[]): string | undefined {
+  const begun = uri.length >= 6 ? known.filter(each => each.startsWith(uri)) : []
+  return begun.length === 1 ? begun[0] : nearest(uri, known)
+}

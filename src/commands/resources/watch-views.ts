@@ -1,0 +1,69 @@
+import type { Look, State } from '../../lib/mcp-client/follower.ts'
+import { shownUrl } from '../../lib/stdio-bridge/target.ts'
+import { clockText, lookLines, stateText } from './watch-lines.ts'
+
+/** Where the width of the screen is not known. */
+const defaultColumns = 120
+
+/** How a watch is shown. */
+export interface WatchView {
+  begins(url: URL, state: State): void
+  changed(look: Look, updates: number): void
+  again(url: URL, state: State, awayMs: number): void
+}
+
+type Write = (line: string) => void
+
+export function screenView(uri: string, write: Write): WatchView {
+  const line = (text: string) => write(`${clockText(new Date())}  ${text}\n`)
+  return {
+    begins(url, state) {
+      line(`watching ${uri} at ${shownUrl(url)} (${stateText(state)}); Ctrl-C ends`)
+    },
+    changed(look, updates) {
+      const width = process.stdout.columns ?? defaultColumns
+      write(`${lookLines(look, updates, new Date(), width).join('\n')}\n`)
+    },
+    again(url, state, awayMs) {
+      const away = (awayMs / 1000).toFixed(1)
+      line(
+        `the server was away for ${away} s; watching again at ${shownUrl(url)} (${stateText(state)})`,
+      )
+    },
+  }
+}
+
+export function jsonView(uri: string, write: Write): WatchView {
+  const line = (event: string, more: object) => {
+    write(`${JSON.stringify({ event, time: new Date().toISOString(), uri, ...more })}\n`)
+  }
+  return {
+    begins: (url, state) => line('watching', { url: shownUrl(url), ...facts(state) }),
+    changed(look, updates) {
+      const { difference, before, after } = look
+      const base = before.kind === 'json' ? before.revision : null
+      const revisions = base === null ? {} : { base_revision: base }
+      const shown = difference.kind === 'json' ? withoutLabels(difference) : difference
+      line('changed', { updates, ...revisions, ...facts(after), difference: shown })
+    },
+    again(url, state, awayMs) {
+      line('reconnected', { url: shownUrl(url), away_ms: Math.round(awayMs), ...facts(state) })
+    },
+  }
+}
+
+function withoutLabels({
+  kind,
+  changes,
+  truncated,
+}: Look['difference'] & { kind: 'json' }): object {
+  return { kind, changes, truncated }
+}
+
+function facts(state: State): object {
+  if (state.kind === 'json') return state.revision === null ? {} : { revision: state.revision }
+  if (state.kind === 'binary') {
+    return { mime: state.mimeType, size_bytes: state.bytes, sha256: state.digest }
+  }
+  return state.kind === 'none' ? { missing: true } : {}
+}
