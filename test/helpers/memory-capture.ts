@@ -1,4 +1,4 @@
-import { crc32, deflateSync } from 'node:zlib'
+import { deflateSync } from 'node:zlib'
 import { type Result, fail, ok } from '../../src/lib/result.ts'
 import type {
   BackendName,
@@ -9,29 +9,17 @@ import type {
   CaptureTarget,
   Unavailable,
 } from '../../src/server/capture/backend.ts'
-
-function chunk(type: string, body: Buffer): Buffer {
-  const named = Buffer.concat([Buffer.from(type, 'latin1'), body])
-  const head = Buffer.alloc(4)
-  head.writeUInt32BE(body.length)
-  const tail = Buffer.alloc(4)
-  tail.writeUInt32BE(crc32(named))
-  return Buffer.concat([head, named, tail])
-}
+import { pngChunk, pngHeader, pngSignature } from './png.ts'
 
 /** A PNG file of one grey. */
 export function greyPng(width: number, height: number, grey: number): Buffer {
-  const header = Buffer.alloc(13)
-  header.writeUInt32BE(width, 0)
-  header.writeUInt32BE(height, 4)
-  header.set([8, 0, 0, 0, 0], 8)
   const rows = Buffer.alloc((width + 1) * height, grey)
   for (let row = 0; row < height; row++) rows[row * (width + 1)] = 0
   return Buffer.concat([
-    Buffer.from('89504e470d0a1a0a', 'hex'),
-    chunk('IHDR', header),
-    chunk('IDAT', deflateSync(rows)),
-    chunk('IEND', Buffer.alloc(0)),
+    pngSignature,
+    pngHeader(width, height, [8, 0, 0, 0, 0]),
+    pngChunk('IDAT', deflateSync(rows)),
+    pngChunk('IEND'),
   ])
 }
 
