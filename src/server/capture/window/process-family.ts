@@ -6,10 +6,18 @@ export type ParentOf = (pid: number) => number | null
 
 /**
  * Whether processes are `pid` or were started by it, directly or not. Each is asked about once:
- * the answer is for one look at the windows, not to be kept.
+ * the answer is for one look at the windows, not to be kept. What this program, `self`, was itself
+ * started by may be the whole session of the person, and counts alone: an application behind the
+ * wall of a container can name such a process by chance.
  */
-export function familyOf(pid: number | null, parentOf: ParentOf, maxDepth: number): InFamily {
+export function familyOf(
+  pid: number | null,
+  parentOf: ParentOf,
+  maxDepth: number,
+  self = process.pid,
+): InFamily {
   if (pid === null) return () => false
+  if (self !== pid && descendsFrom(self, pid, parentOf, maxDepth)) return asked => asked === pid
   const known = new Map<number, boolean>()
   return asked => {
     let answer = known.get(asked)

@@ -32,13 +32,19 @@ describe('familyOf', () => {
     expect(familyOf(10, parentOf, 2)(30)).to.equal(true)
   })
 
+  it('counts a process alone that this program was started by, as all of a session was', () => {
+    const ofSession = familyOf(10, parentOf, 8, 30)
+    expect([10, 20, 30].map(ofSession)).to.deep.equal([true, false, false])
+    expect(familyOf(30, parentOf, 8, 30)(30)).to.equal(true)
+  })
+
   it('knows no family of an unknown process', () => {
     expect(familyOf(null, parentOf, 8)(10)).to.equal(false)
   })
 
   it('asks about each process once', () => {
     const asked: number[] = []
-    const once = familyOf(10, pid => (asked.push(pid), parentOf(pid)), 8)
+    const once = familyOf(10, pid => (asked.push(pid), parentOf(pid)), 8, 10)
     once(30)
     once(30)
     expect(asked).to.deep.equal([30, 20])
