@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Child } from './child.ts'
 import { writeFixture, type Fixture } from './fixture.ts'
-import { startTarget, type Target, type TargetName } from './targets.ts'
+import { startTarget, type StartOptions, type Target, type TargetName } from './targets.ts'
 
 export interface Settings {
   readonly quick: boolean
@@ -52,18 +52,10 @@ export class Bench {
 
   async start(
     name: TargetName,
-    options: { fixture?: Fixture; serveArguments?: readonly string[] } = {},
+    options: Partial<Omit<StartOptions, 'name' | 'folder' | 'entry'>> = {},
   ): Promise<Target> {
-    const { folder, settings } = this
-    const fixture = options.fixture ?? this.fixture
-    const { serveArguments = [] } = options
-    const target = await startTarget({
-      name,
-      fixture,
-      folder,
-      entry: settings.entry,
-      serveArguments,
-    })
+    const { folder, fixture, settings } = this
+    const target = await startTarget({ fixture, ...options, name, folder, entry: settings.entry })
     this.#running.add(target)
     return target
   }

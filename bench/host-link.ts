@@ -39,7 +39,7 @@ export async function askOnce(
   call: Call,
 ): Promise<{ result: unknown; bytes: number }> {
   const { method } = call
-  const marked = Object.entries(callHeaders(era, call))
+  const marked = Object.entries({ ...callHeaders(era, call), ...target.mcp.headers })
   const headers = marked.map(
     ([name, value]) => [name, value.replace(sessionMark, session)] as const,
   )

@@ -11,11 +11,13 @@ import { measureGet, measurePut } from './rows/artefacts.ts'
 import { measureBeside } from './rows/beside.ts'
 import { measureBlob } from './rows/blob.ts'
 import { rowName } from './rows/eras.ts'
+import { measureCaptureBeside } from './rows/capture-beside.ts'
 import { measureFanOut } from './rows/fan-out.ts'
 import { measureInstances } from './rows/instances.ts'
 import { measureGateway } from './rows/gateway.ts'
 import { measureList } from './rows/list.ts'
 import { measureMemory } from './rows/memory.ts'
+import { measureReadKey, measureReadOAuth } from './rows/read-auth.ts'
 import { measureRead } from './rows/read.ts'
 import { measureStartUp } from './rows/start-up.ts'
 import { measurePage, measureStorePut } from './rows/store.ts'
@@ -54,6 +56,9 @@ const rowsOf = (era: Era): Readonly<Record<string, Row>> => ({
 const rows: Readonly<Record<string, Row>> = {
   ...rowsOf('session'),
   ...rowsOf('stateless'),
+  'read-key': measureReadKey,
+  'read-oauth': measureReadOAuth,
+  'capture-beside': measureCaptureBeside,
   put: measurePut,
   get: measureGet,
   'store-put': measureStorePut,

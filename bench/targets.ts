@@ -43,6 +43,10 @@ export interface StartOptions {
   readonly entry: string
   /** Further arguments of `serve`. */
   readonly serveArguments?: readonly string[]
+  /** Of `serve`; else an empty one of its own. */
+  readonly registryDir?: string
+  /** Beside the environment of the benchmark. */
+  readonly env?: Readonly<Record<string, string>>
 }
 
 const startMs = 20_000
@@ -57,7 +61,7 @@ export async function startTarget(options: StartOptions): Promise<Target> {
   const logFile = join(own, 'stderr.log')
   const child = new Child({
     argv: ['--import', probe, ...commandOf(options, own)],
-    env: { ...cleanEnvironment(), ...fixtureEnvironment(own, options.fixture) },
+    env: { ...cleanEnvironment(), ...fixtureEnvironment(own, options.fixture), ...options.env },
     logFile,
   })
   try {
@@ -78,7 +82,7 @@ interface Listening {
 
 function commandOf(options: StartOptions, own: string): string[] {
   if (options.name === 'serve') {
-    const registry = join(own, 'registry')
+    const registry = options.registryDir ?? join(own, 'registry')
     const further = options.serveArguments ?? []
     return [options.entry, 'serve', '--port', '0', '--json', '--registry-dir', registry, ...further]
   }

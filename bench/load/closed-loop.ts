@@ -19,6 +19,7 @@ export interface ClosedLoopResult {
   readonly bytes: number
   readonly p50Ms: number
   readonly p99Ms: number
+  readonly maxMs: number
 }
 
 /** How long after the end of the load an answer may still take. */
@@ -33,11 +34,12 @@ export async function runClosedLoop(load: ClosedLoop): Promise<ClosedLoopResult>
   let bytes = 0
   let nextId = firstId
   try {
+    const written = load.sessions.map(session => piecesFor(load.texts, session))
     const started = performance.now()
     const deadline = started + load.milliseconds
     await Promise.all(
       connections.map((connection, index) => {
-        const pieces = piecesFor(load.texts, load.sessions[index] ?? '')
+        const pieces = written[index] ?? []
         // Evenly apart, so that no connection asks for what another has just had.
         const start = Math.floor((index * pieces.length) / connections.length)
         return loop(connection, pieces, start, deadline)
@@ -50,6 +52,7 @@ export async function runClosedLoop(load: ClosedLoop): Promise<ClosedLoopResult>
       bytes,
       p50Ms: quantile(latencies, 0.5),
       p99Ms: quantile(latencies, 0.99),
+      maxMs: quantile(latencies, 1),
     }
   } finally {
     for (const connection of connections) connection.close()

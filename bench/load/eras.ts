@@ -43,7 +43,8 @@ export function callBody(era: Era, { method, params }: Call): string {
 
 /** The whole POST, with the marks that the load generator fills. */
 export function callText(era: Era, place: Place, call: Call): string {
-  return requestText('POST', { ...place, headers: callHeaders(era, call) }, callBody(era, call))
+  const headers = { ...callHeaders(era, call), ...place.headers }
+  return requestText('POST', { ...place, headers }, callBody(era, call))
 }
 
 /** What opens a stream of updates of `uri`: with the session mark, or with the id mark. */

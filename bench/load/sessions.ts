@@ -17,7 +17,7 @@ export interface SessionTexts {
 }
 
 export function sessionTexts(place: Place, uri: string): SessionTexts {
-  const inSession = { ...place, headers: sessionHeaders }
+  const inSession = { ...place, headers: { ...sessionHeaders, ...place.headers } }
   const { 'Content-Type': type, Accept } = sessionHeaders
   const params = {
     protocolVersion,
@@ -27,7 +27,7 @@ export function sessionTexts(place: Place, uri: string): SessionTexts {
   const note = JSON.stringify({ jsonrpc: '2.0', method: 'notifications/initialized' })
   const opening = requestText(
     'POST',
-    { ...place, headers: { 'Content-Type': type, Accept } },
+    { ...place, headers: { 'Content-Type': type, Accept, ...place.headers } },
     rpcText('initialize', params),
   )
   return {

@@ -54,7 +54,7 @@ export async function underLoad(
       milliseconds,
     }),
   )
-  const { completed, elapsedMs, serverCpuMs, p50Ms, p99Ms, loadCpu } = result
+  const { completed, elapsedMs, serverCpuMs, p50Ms, p99Ms, maxMs, loadCpu } = result
   return {
     completed,
     rps: (completed / elapsedMs) * 1000,
@@ -64,6 +64,7 @@ export async function underLoad(
     serverCpu: serverCpuMs / elapsedMs,
     p50Ms,
     p99Ms,
+    maxMs,
     loadCpu,
   }
 }

@@ -49,14 +49,14 @@ export function createKeyPolicy(parts: KeyPolicyParts): AuthPolicy {
       if (sent === undefined) return keyMissing
       const token = bearerToken(sent)
       if (token === null) return settled(keyMalformed, peer)
-      const last = configured?.equals(token) === true ? keyHolder : unknown
-      if (!token.startsWith(keyPrefix)) return settled(last, peer)
+      const last = () => (configured?.equals(token) === true ? keyHolder : unknown)
+      if (!token.startsWith(keyPrefix)) return settled(last(), peer)
       // Before the key of the configuration: it may be a named one, which may only read.
       const digest = keyDigest(token)
-      const now = named.isFresh ? (accepted(named.find(digest)) ?? last) : unknown
+      const now = named.isFresh ? (accepted(named.find(digest)) ?? last()) : unknown
       if (now !== unknown) return settled(now, peer)
       // Made a moment ago, or not looked at for a while.
-      return named.look().then(() => settled(accepted(named.find(digest)) ?? last, peer))
+      return named.look().then(() => settled(accepted(named.find(digest)) ?? last(), peer))
     },
     onRevoked: listener => named.onRevoked(name => listener(keyPrincipal(name))),
   }

@@ -15,7 +15,8 @@ export const expiryCheckMs = 1000
  * not let in any more.
  */
 export class OpenAnswers {
-  readonly #byPrincipal = new Map<string, Set<OpenAnswer>>()
+  /** Whose each is. One map for all: every request is added, and hardly ever is one cut. */
+  readonly #principals = new Map<OpenAnswer, string>()
   readonly #expiring = new Map<OpenAnswer, number>()
   readonly #clock: Clock
   readonly #timer: Timer
@@ -28,23 +29,22 @@ export class OpenAnswers {
 
   /** Returns what to call when it is over. */
   add(principal: string, expiresAtMs: number | undefined, answer: OpenAnswer): () => void {
-    const answers = this.#byPrincipal.get(principal) ?? new Set()
-    answers.add(answer)
-    this.#byPrincipal.set(principal, answers)
-    if (expiresAtMs !== undefined) this.#expiring.set(answer, expiresAtMs)
-    this.#watch()
+    this.#principals.set(answer, principal)
+    if (expiresAtMs !== undefined) {
+      this.#expiring.set(answer, expiresAtMs)
+      this.#watch()
+    }
     return () => {
+      this.#principals.delete(answer)
       this.#expiring.delete(answer)
-      answers.delete(answer)
-      if (answers.size === 0 && this.#byPrincipal.get(principal) === answers) {
-        this.#byPrincipal.delete(principal)
-      }
     }
   }
 
   /** Cuts everything that goes to the principal. */
   cut(principal: string): void {
-    for (const answer of [...(this.#byPrincipal.get(principal) ?? [])]) answer.destroy()
+    for (const [answer, whose] of [...this.#principals]) {
+      if (whose === principal) answer.destroy()
+    }
   }
 
   #watch(): void {

@@ -1,0 +1,141 @@
+/** What it costs to know who reads: the same read with and without a key or a token. */
+import { randomBytes } from 'node:crypto'
+import { mkdtempSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { createKeyStore } from '../../src/lib/config/key-store.ts'
+import { keyDigest, newKey } from '../../src/lib/keys/key-text.ts'
+import type { Bench, Load } from '../bench.ts'
+import { compare, type Entry } from '../compare.ts'
+import { sceneUri } from '../fixture.ts'
+import { postScene } from '../host-link.ts'
+import type { Measured } from '../table.ts'
+import type { Target } from '../targets.ts'
+import { startTokenProvider } from '../token-provider.ts'
+import { callTexts, noteDifference, openSessions, requestColumns, underLoad } from './requests.ts'
+
+const era = 'session'
+const connections = 16
+const call = { method: 'resources/read', params: { uri: sceneUri } }
+/** Of which a server that remembers one alone knows none when its turn comes. */
+const tokensInTurn = 64
+const reference = 'no key'
+
+/** With a key of the configuration, with a named one, and without. */
+export async function measureReadKey(bench: Bench): Promise<Measured> {
+  const load = bench.startLoad()
+  const key = randomBytes(32).toString('base64url')
+  const keyFile = join(bench.folder, 'key')
+  writeFileSync(keyFile, key, { mode: 0o600 })
+  const configured = ['--auth', 'api-key', '--api-key-file', keyFile]
+  const { registryDir, named } = await makeNamedKey(bench)
+  // A server for each: one that were asked twice a round would be the better warmed.
+  const entries = [
+    readEntry(bench, load, reference, await bench.start('serve'), []),
+    readEntry(bench, load, 'no key again', await bench.start('serve'), []),
+    readEntry(bench, load, 'no key asked, one sent', await bench.start('serve'), [named]),
+    readEntry(
+      ...([bench, load, 'key of the configuration'] as const),
+      await bench.start('serve', { serveArguments: configured }),
+      [key],
+    ),
+    readEntry(
+      ...([bench, load, 'named key'] as const),
+      await bench.start('serve', { serveArguments: ['--auth', 'api-key'], registryDir }),
+      [named],
+    ),
+  ]
+  return measured(bench, entries, {
+    name: 'read-key',
+    title: `resources/read, 2 KB of JSON, ${connections} connections, with and without a key`,
+    notes: ['no key asked, one sent: the server without authentication, sent the same header'],
+  })
+}
+
+/** With an access token that the server has seen, with one it has not, and without. */
+export async function measureReadOAuth(bench: Bench): Promise<Measured> {
+  const load = bench.startLoad()
+  const provider = await startTokenProvider()
+  try {
+    const { issuer, audience } = provider
+    const oauth = ['--auth', 'oauth', '--oauth-issuer', issuer, '--oauth-audience', audience]
+    const tokens = await Promise.all(Array.from({ length: tokensInTurn }, provider.issue))
+    const open = () => bench.start('serve')
+    const start = (...more: string[]) =>
+      bench.start('serve', { serveArguments: [...oauth, ...more] })
+    const forgetful = await start('--limit', 'maxVerifiedTokens=1')
+    const entries = [
+      readEntry(bench, load, reference, await open(), []),
+      readEntry(bench, load, 'no key again', await open(), []),
+      readEntry(bench, load, 'no key asked, token sent', await open(), tokens.slice(0, 1)),
+      readEntry(bench, load, 'remembered token', await start(), tokens.slice(0, 1)),
+      readEntry(bench, load, 'new token each time', forgetful, tokens),
+    ]
+    return await measured(bench, entries, {
+      name: 'read-oauth',
+      title: `resources/read, 2 KB of JSON, ${connections} connections, with and without a token`,
+      notes: [
+        `token: at+jwt signed with ES256, ${tokens[0]?.length} characters; the keys of the provider are known`,
+        `new token each time: ${tokensInTurn} in turn, of which one is remembered (--limit maxVerifiedTokens=1)`,
+      ],
+    })
+  } finally {
+    await provider.close()
+  }
+}
+
+async function makeNamedKey(bench: Bench): Promise<{ registryDir: string; named: string }> {
+  const registryDir = join(mkdtempSync(join(bench.folder, 'keys-')), 'registry')
+  const named = newKey()
+  const sha256 = keyDigest(named)
+  const createdAt = new Date().toISOString()
+  const key = { name: 'bench', sha256, scope: 'read', createdAt, expiresAt: null } as const
+  await createKeyStore(registryDir).update(() => [key])
+  return { registryDir, named }
+}
+
+/** Reads with the tokens in turn; without any, with no `Authorization`. */
+function readEntry(
+  bench: Bench,
+  load: Load,
+  name: string,
+  target: Target,
+  tokens: readonly string[],
+): Entry {
+  const { sceneText } = bench.fixture
+  const callers = tokens.length === 0 ? [target] : tokens.map(token => withToken(target, token))
+  const [first = target] = callers
+  const texts = callers.flatMap(caller => callTexts(era, caller, [call]))
+  const contents = [{ uri: sceneUri, mimeType: 'application/json', text: sceneText }]
+  let sessions: readonly string[] = []
+  return {
+    name,
+    prepare: async notes => {
+      sessions = await openSessions(load, first, connections, era)
+      await postScene(target, sceneText)
+      const [session = ''] = sessions
+      await noteDifference(first, { era, session, call }, { contents }, notes)
+      await underLoad(load, target, texts, sessions, bench.pick(2500, 800))
+    },
+    measure: () => underLoad(load, target, texts, sessions, bench.pick(200, 150)),
+  }
+}
+
+function withToken(target: Target, token: string): Target {
+  return { ...target, mcp: { ...target.mcp, headers: { Authorization: `Bearer ${token}` } } }
+}
+
+async function measured(
+  bench: Bench,
+  entries: readonly Entry[],
+  row: Pick<Measured, 'name' | 'title' | 'notes'>,
+): Promise<Measured> {
+  // Short rounds, and many: a busy machine changes from one second to the next.
+  const { rounds, notes } = await compare(entries, bench.pick(41, 9))
+  return {
+    ...row,
+    reference,
+    columns: [{ title: 'times cpu', figure: 'cpuUs', show: 'ratio' }, ...requestColumns.slice(1)],
+    rounds,
+    notes: [...row.notes, ...notes],
+  }
+}
