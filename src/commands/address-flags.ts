@@ -32,7 +32,7 @@ export function checkAllowedOrigin(value: string): string {
 export function checkTrustedProxy(value: string): string {
   if (parseNetwork(value) !== null) return value
   throw usage(
-    `--trusted-proxy ${value} is neither an address nor a network of some`,
+    `--trusted-proxy ${value} is neither an address nor a limited network`,
     'write it as 127.0.0.1 or 10.1.0.0/16',
   )
 }

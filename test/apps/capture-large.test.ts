@@ -1,3 +1,6 @@
+import { execFile } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import { spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
@@ -48,6 +51,7 @@ describe('a 4K window of noise on a real display', function () {
   })
 
   const take = async (name: 'x11' | 'native', maxBytes: number): Promise<Capture> => {
+    if (name === 'native') return takeNative(desktop, program.pid, maxBytes)
     const form = { maxWidth: 8192, maxBytes, signal: AbortSignal.timeout(60_000) }
     const made = await backends[name].capture({ pid: program.pid, title: null }, form)
     if (!made.ok) throw new Error(`${made.failure.reason}: ${made.failure.message}`)
@@ -89,4 +93,14 @@ async function isNoise(desktop: Desktop, { id }: Program, folder: string): Promi
   await desktop.run('import', '-silent', '-window', id, '-crop', '64x64+3776+2096', seen)
   const { stdout } = spawnSync('identify', ['-format', '%k', seen], { encoding: 'utf8' })
   return Number(stdout) > 1000
+}
+
+async function takeNative(desktop: Desktop, pid: number, maxBytes: number): Promise<Capture> {
+  const script = new URL('display/take-native.ts', import.meta.url)
+  const env = { ...process.env, ...desktop.env }
+  const args = [fileURLToPath(script), String(pid), String(maxBytes)]
+  const { stdout } = await promisify(execFile)(process.execPath, args, { env, maxBuffer: 2 ** 26 })
+  const made = JSON.parse(stdout) as Omit<Capture, 'png'> & { png?: string }
+  if (made.png === undefined) throw new Error(stdout)
+  return { ...made, png: Buffer.from(made.png, 'base64') }
 }

@@ -21,7 +21,7 @@ export function newEntry(
 ): NamedKey {
   if (!isKeyName(name)) {
     throw usage(
-      `a key is called by 1 to ${maxKeyNameChars} letters, digits, ".", "_" and "-"`,
+      `the name of a key has 1 to ${maxKeyNameChars} letters, digits, ".", "_" or "-"`,
       'as in anna-claude',
     )
   }
