@@ -100,6 +100,13 @@ describe('host routes', () => {
       })
     }
 
+    it('removes no artefact without the token', async () => {
+      const path = `/host/v1/artefacts/${'0'.repeat(64)}`
+      for (const headers of [{ Authorization: '' }, { Authorization: 'Bearer another' }]) {
+        expect((await host.send('DELETE', path, headers)).status).to.equal(401)
+      }
+    })
+
     it('answers 405 with Allow to other methods', async () => {
       for (const method of ['GET', 'PUT', 'DELETE', 'OPTIONS']) {
         const answer = await host.send(method, '/host/v1/scene', json)
