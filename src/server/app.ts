@@ -72,6 +72,8 @@ const maxLoggedText = 200
 export function createListener(parts: AppParts): RequestListener {
   const { refusedBodyDrainMs: drainMs } = parts.limits
   const publicRoutes = getRequestListener(createPublicRoutes(parts).fetch, {
+    // A program that embeds the library keeps its own Request and Response.
+    overrideGlobalObjects: false,
     errorHandler: error =>
       error instanceof RequestError
         ? publicProblem(400, 'body-invalid', 'the request target is malformed')

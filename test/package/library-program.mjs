@@ -10,6 +10,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
+const globals = [globalThis.Request, globalThis.Response]
 const registryDir = await mkdtemp(join(tmpdir(), 'library-data-'))
 const server = new McpHttpServer({ registryDir, enableArtefactResources: true })
 const resources = server.resources()
@@ -58,9 +59,11 @@ for await (const chunk of stream.body.pipeThrough(new TextDecoderStream())) {
   if (text.includes('resources/updated')) break
 }
 const update = JSON.parse(/data: (.*updated.*)/.exec(text)[1]).params.uri
+await fetch(new URL('/readyz', url))
+const keepsGlobals = globals[0] === Request && globals[1] === Response
 await server.stop()
 await rm(registryDir, { recursive: true })
 const uris = listed
   .map(each => (each.uri.startsWith('artefact:') ? 'artefact:' : each.uri))
   .filter(each => each !== 'scene://delta')
-console.log(JSON.stringify({ uris, memo, blob, scene, subscribed, update }))
+console.log(JSON.stringify({ uris, memo, blob, scene, subscribed, update, keepsGlobals }))

@@ -201,6 +201,7 @@ describe('the package, installed in an empty folder', function () {
       scene: { frame: 1 },
       subscribed: {},
       update: 'scene://current',
+      keepsGlobals: true,
     })
   })
 

@@ -84,7 +84,7 @@ export function createRegistryListener(parts: RegistryAppParts): RequestListener
       return router.fetch(request, { incoming, outgoing, call })
     },
     // Bodies are read, or thrown away, by us alone.
-    { autoCleanupIncoming: false, errorHandler: failedOutside },
+    { autoCleanupIncoming: false, errorHandler: failedOutside, overrideGlobalObjects: false },
   )
 
   function check(req: IncomingMessage, target: RequestTarget | null): void {

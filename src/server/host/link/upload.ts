@@ -105,7 +105,7 @@ export class Upload {
       const { timeoutMs } = this.#parts
       const timer = setTimeout(() => {
         this.fail(new LinkRefusal('limit', `no byte of the artefact came for ${timeoutMs} ms`))
-      }, timeoutMs)
+      }, timeoutMs).unref()
       this.#wake = () => {
         clearTimeout(timer)
         this.#wake = () => {}
