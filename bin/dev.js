@@ -8,7 +8,7 @@ pjson.oclif.commands.target = './src/commands/index.ts'
 if (process.features.typescript) {
   process.title = 'service-cli'
   const root = new URL('..', import.meta.url).href
-  import('../src/main.ts').then(main => main.main(process.argv.slice(2), { root, pjson }))
+  void import('../src/main.ts').then(main => main.main(process.argv.slice(2), { root, pjson }))
 } else {
   const needed = pjson.engines.node.replace('>=', '')
   process.stderr.write(`bin/dev.js needs Node ${needed} or newer, this is ${process.version}\n`)

@@ -239,7 +239,7 @@ describe('startGateway', () => {
   })
 
   it('clears away what dead instances left, and says so', async () => {
-    const { pid = 0 } = spawnSync(process.execPath, ['--version'])
+    const { pid } = spawnSync(process.execPath, ['--version'])
     const instance = await writeInstance(registryDir, { pid, heartbeatMs: 600_000 })
     const gateway = await start({ gatewayLimits: { reapAfterMs: 0, recordScanMs: 20 } })
     const session = await RawSession.open(gateway.url)

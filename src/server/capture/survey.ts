@@ -30,7 +30,7 @@ export async function surveyCapture(): Promise<readonly SurveyedBackend[]> {
   probes.look()
   await promise
   probes.close()
-  await Promise.all(backends.map(backend => backend.close?.()))
+  await Promise.all(backends.map(async backend => backend.close?.()))
   return backends.flatMap(({ name }) => {
     const probed = probes.results.get(name)
     return probed === undefined ? [] : { name, unavailable: probed.ok ? null : probed.failure }

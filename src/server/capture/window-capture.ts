@@ -134,7 +134,7 @@ export class WindowCapture implements CaptureSource {
     this.#probes.close()
     this.#drop()
     this.#firstLook.resolve()
-    await Promise.all(this.#parts.backends.map(backend => backend.close?.()))
+    await Promise.all(this.#parts.backends.map(async backend => backend.close?.()))
   }
 
   #drop(): void {

@@ -26,7 +26,7 @@ describe('reads of the window by many clients', () => {
     server = await startServer({}, { captureSource: capture })
   })
   afterEach(async () => {
-    capture.close()
+    await capture.close()
     await server.stop()
   })
 
@@ -96,7 +96,7 @@ describe('reads of the window by many clients', () => {
     const session = await RawSession.open(server.url)
     const read = session.call('resources/read', { uri }).catch((error: unknown) => error)
     await readers(1)
-    capture.close()
+    await capture.close()
     expect(((await read) as any).error.data).to.include({ reason: 'no_window' })
     expect(backend.takings[0]?.form.signal.aborted).to.equal(true)
   })

@@ -339,7 +339,7 @@ describe('errors of a read', () => {
 
   it('names the URI that was not found', () => {
     try {
-      registry().read('nothing://here')
+      void registry().read('nothing://here')
       expect.fail('read')
     } catch (error) {
       expect(error).to.deep.include({ data: { uri: 'nothing://here' } })

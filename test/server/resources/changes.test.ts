@@ -113,7 +113,7 @@ describe('resource updates', () => {
     const buffer = new SessionEventBuffer({ sessionId: 's' })
     resources.registerSessionEventBuffer(buffer)
     buffer.append({ source: 'a', stream: 'b', message: 'c' })
-    resources.read('events://session/s?drain=true')
+    void resources.read('events://session/s?drain=true')
     resources.artefactsChanged()
     time.advance(10_000)
     expect(updates).to.deep.equal([])

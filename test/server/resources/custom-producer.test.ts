@@ -203,7 +203,7 @@ describe('a custom producer that reads', () => {
     const frozen = Object.freeze([Object.freeze({ uri: 'docs://a', text: 'x' })])
     const list = [{ ...good[0], mimeType: 'text/markdown' }]
     const { resources } = serving({ list: () => list, read: () => frozen })
-    resources.page(undefined)
+    void resources.page(undefined)
     const first = resources.read('docs://a')
     expect(first).to.deep.equal([{ uri: 'docs://a', mimeType: 'text/markdown', text: 'x' }])
     expect(resources.read('docs://a')).to.equal(first)

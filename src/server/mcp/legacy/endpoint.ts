@@ -208,7 +208,7 @@ export class SessionEndpoint {
     const found = findSession(req.headers, notes.principal, this.#parts.sessions)
     if (found.ok) return found.value
     const { status, code, message } = found.failure
-    this.#refuse(res, status, code, message, id)
+    void this.#refuse(res, status, code, message, id)
     return null
   }
 

@@ -1,0 +1,87 @@
+import type { Exchange } from './record.ts'
+
+const api = '/api/v1/auth'
+const bearer = { Authorization: 'Bearer {access}' }
+const alice = {
+  username: 'alice',
+  email: 'alice@studio.example',
+  password: 'a long enough Password',
+}
+const credentials = { username: 'alice', password: alice.password }
+
+export const accountExchanges: readonly Exchange[] = [
+  { path: '/healthz' },
+  { path: '/readyz' },
+  { path: '/' },
+  { path: '/nowhere' },
+  { path: '/openapi.json' },
+  { path: '/.well-known/jwks.json' },
+  { method: 'OPTIONS', path: `${api}/login` },
+  { method: 'DELETE', path: `${api}/login` },
+  { method: 'HEAD', path: '/healthz' },
+  { path: '/healthz', headers: { Host: 'elsewhere.example' } },
+  { path: '/healthz', headers: { Origin: 'https://elsewhere.example' } },
+  { path: '/healthz', headers: { Accept: 'text/html' } },
+  { path: `${api}/register`, body: {} },
+  { path: `${api}/register`, body: 'not json', headers: { 'Content-Type': 'application/json' } },
+  { path: `${api}/register`, body: 'a=b', headers: { 'Content-Type': 'text/plain' } },
+  { path: `${api}/register`, body: [] },
+  { path: `${api}/register`, body: { ...alice, username: 'al' } },
+  { path: `${api}/register`, body: { ...alice, email: 'nothing' } },
+  { path: `${api}/register`, body: { ...alice, password: 'short' } },
+  { path: `${api}/register`, body: { ...alice, extra: 1 } },
+  { path: `${api}/register`, body: alice },
+  { path: `${api}/register`, body: alice },
+  { path: `${api}/login`, body: {} },
+  { path: `${api}/login`, body: { username: 'alice' } },
+  { path: `${api}/login`, body: { username: 1, password: 2 } },
+  { path: `${api}/login`, body: { ...credentials, password: 'wrong password' } },
+  { path: `${api}/login`, body: { ...credentials, username: 'nobody' } },
+  {
+    ...{ path: `${api}/login`, body: credentials },
+    save: { access: /"access_token":"([^"]+)"/, refresh: /"refresh_token":"([^"]+)"/ },
+  },
+  { path: `${api}/me` },
+  { path: `${api}/me`, headers: { Authorization: 'Basic YTpi' } },
+  { path: `${api}/me`, headers: { Authorization: 'Bearer nonsense' } },
+  { path: `${api}/me`, headers: bearer },
+  { path: `${api}/me?x=1`, headers: bearer },
+  { path: `${api}/sessions`, headers: bearer },
+  { method: 'DELETE', path: `${api}/sessions/unknown`, headers: bearer },
+  { path: `${api}/refresh`, method: 'POST' },
+  { path: `${api}/refresh`, body: { refresh_token: 'nonsense' } },
+  {
+    ...{ path: `${api}/refresh`, body: { refresh_token: '{refresh}' } },
+    save: { access: /"access_token":"([^"]+)"/, refresh: /"refresh_token":"([^"]+)"/ },
+  },
+  {
+    path: `${api}/refresh`,
+    method: 'POST',
+    headers: bearer,
+    save: { access: /"access_token":"([^"]+)"/ },
+  },
+  { path: `${api}/tokens`, headers: bearer },
+  { path: `${api}/tokens`, headers: bearer, body: {} },
+  { path: `${api}/tokens`, headers: bearer, body: { name: 'render', scopes: ['unknown'] } },
+  {
+    path: `${api}/tokens`,
+    headers: bearer,
+    body: { name: 'render' },
+    save: { token_id: /"id":"([^"]+)"/ },
+  },
+  { path: `${api}/tokens`, headers: bearer },
+  { method: 'DELETE', path: `${api}/tokens/{token_id}`, headers: bearer },
+  { method: 'DELETE', path: `${api}/tokens/{token_id}`, headers: bearer },
+  { path: `${api}/password`, headers: bearer, body: {} },
+  {
+    path: `${api}/password`,
+    headers: bearer,
+    body: { current_password: 'wrong', new_password: 'another long Password' },
+  },
+  {
+    path: `${api}/reset`,
+    body: { username: 'alice', code: 'nonsense', new_password: 'another long Password' },
+  },
+  { path: `${api}/logout`, method: 'POST', headers: bearer },
+  { path: `${api}/me`, headers: bearer },
+]
