@@ -3,7 +3,6 @@ import type { Socket } from 'node:net'
 import { getRequestListener, RequestError } from '@hono/node-server'
 import { ServiceError } from '../lib/errors.ts'
 import type { Logger } from '../lib/logger.ts'
-import { residentPath } from './gateway/resident.ts'
 import type { AccessLog } from './http/access-log.ts'
 import {
   type AuthPolicy,
@@ -44,8 +43,8 @@ export interface AppParts {
   isReady: () => boolean
   /** Well-known documents, for everybody. */
   documents?: PublicDocuments | undefined
-  /** `residentPath`: asked twice a second by every gateway that stands by. */
-  resident?: RequestListener
+  /** Tells standby gateways who is active. Not logged: each of them asks twice a second. */
+  activeGateway?: { readonly path: string; readonly handle: RequestListener }
   onRefused: (refused: RefusedRequest) => void
   limits: Pick<Limits, 'refusedBodyDrainMs'>
   log: Logger
@@ -94,9 +93,9 @@ export function createListener(parts: AppParts): RequestListener {
     if (path === '*') throw new ServiceError('route_not_found', 'nothing is served at *')
     const isHost = path === '/host' || path.startsWith('/host/')
     if (isHost && parts.host !== undefined) return parts.host.handle(req, res, path)
-    if (path === residentPath && parts.resident !== undefined) {
+    if (path === parts.activeGateway?.path) {
       notes.isLogged = false
-      return parts.resident(req, res)
+      return parts.activeGateway.handle(req, res)
     }
 
     if (req.headers.origin !== undefined) {

@@ -19,7 +19,7 @@ import type { ElectionNews } from './gateway/election.ts'
 import { type PortNews, type Reporter, reportOf } from './gateway/election-report.ts'
 import { EventRing } from './gateway/event-ring.ts'
 import { resolveGatewayLimits } from './gateway/limits.ts'
-import { registryMark, type Resident } from './gateway/resident.ts'
+import { registryMark, type Resident, residentPath } from './gateway/resident.ts'
 import {
   readResidentFile,
   removeResidentFile,
@@ -34,7 +34,7 @@ import { type Limits, resolveLimits } from './options.ts'
 import { openRegistryDir, selectRegistryDir } from './registry-dir.ts'
 import { createResidentRoom } from './resident-room.ts'
 import { TlsSource } from './tls/tls-source.ts'
-import { version } from './version.ts'
+import { version } from '../lib/version.ts'
 
 /**
  * The gateway: every instance of this user on the machine, at one address. Binding the port is the
@@ -173,7 +173,7 @@ function createGatewayListener(
   return createListener({
     ...app,
     documents: auth.documents,
-    resident: createResidentRoom(resident),
+    activeGateway: { path: residentPath, handle: createResidentRoom(resident) },
     isReady: () => mcp.isOpen,
   })
 }

@@ -11,7 +11,7 @@ import { createPeerOf } from './http/trusted-proxies.ts'
 import { createMcpEndpoint, type McpEndpoint } from './mcp/endpoint.ts'
 import type { Limits } from './options.ts'
 import type { ServedResources } from './resources/served-resources.ts'
-import { version } from './version.ts'
+import { version } from '../lib/version.ts'
 
 /** Where a server is reached, and by which names. */
 export interface Reachable {

@@ -19,7 +19,7 @@ import { baseUrlOf } from './mcp-url.ts'
 import { type Limits, resolveLimits } from './options.ts'
 import type { RegistryHandle, RegistryOptions } from './registry-options.ts'
 import { TlsSource } from './tls/tls-source.ts'
-import { version } from './version.ts'
+import { version } from '../lib/version.ts'
 
 /**
  * The account registry: opens the database and the keys, made where there are none, and binds.

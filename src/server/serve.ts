@@ -27,7 +27,7 @@ import type { ResourceRegistry } from './resources/registry.ts'
 import { SessionEventBuffer } from './resources/session-event-buffer.ts'
 import { openServeCapture, type ServeCapture } from './serve-capture.ts'
 import type { ServeHandle, ServeOptions } from './serve-options.ts'
-import { version } from './version.ts'
+import { version } from '../lib/version.ts'
 
 /**
  * The main job: one server beside one application. Opens the registry folder, the artefact store

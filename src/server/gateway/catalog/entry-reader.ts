@@ -77,7 +77,11 @@ export class EntryReader extends MemberReader {
     if (!Array.isArray(value)) return this.refuse(name, 'must be a list')
     const { maxCatalogItems: most } = this.#limits
     if (value.length > most) return this.refuse(name, `must not have more than ${most} items`)
-    const items = new EntryReader(Object.fromEntries(value.entries()), pointerTo(this.#own, name), this.#limits)
+    const items = new EntryReader(
+      Object.fromEntries(value.entries()),
+      pointerTo(this.#own, name),
+      this.#limits,
+    )
     const parsed = value.map((_, at) => read(items, String(at)))
     this.inherit(items.failure)
     return parsed
