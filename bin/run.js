@@ -30,7 +30,7 @@ function start(fs, pjson) {
   process.getBuiltinModule('node:module').enableCompileCache()
   const root = new URL('..', import.meta.url).href
   // No top-level await: with a closed pipe Node would end with 13 and a warning.
-  import(entry.href).then(program => program.main(args, { root, pjson }))
+  void import(entry.href).then(program => program.main(args, { root, pjson }))
 }
 
 function isOlder(version, minimum) {

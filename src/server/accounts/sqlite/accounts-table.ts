@@ -1,6 +1,6 @@
 import type { AccountRow, AccountStore, CreateOutcome } from '../account-store.ts'
 import type { Database } from './database.ts'
-import { type Row, integer, integerOrNull, text } from './row.ts'
+import { accountColumns, integer, text, toAccount } from './row.ts'
 import { insertSession } from './sessions-table.ts'
 import { isTaken } from './sqlite-errors.ts'
 
@@ -16,24 +16,6 @@ export type AccountMethods = Pick<
   | 'changePassword'
   | 'deleteAccount'
 >
-
-/** For a query that joins: the account's columns under names of their own. */
-export const accountColumns = `
-  accounts.id AS account_id, username, username_key, email, email_key, password_hash,
-  accounts.created_at_ms AS account_created_at_ms, disabled_at_ms`
-
-export function toAccount(row: Row): AccountRow {
-  return {
-    id: text(row, 'account_id'),
-    username: text(row, 'username'),
-    usernameKey: text(row, 'username_key'),
-    email: text(row, 'email'),
-    emailKey: text(row, 'email_key'),
-    passwordHash: text(row, 'password_hash'),
-    createdAtMs: integer(row, 'account_created_at_ms'),
-    disabledAtMs: integerOrNull(row, 'disabled_at_ms'),
-  }
-}
 
 /** Undoes a transaction in the middle, with what is to be answered then. */
 class Undone extends Error {

@@ -1,3 +1,4 @@
+import type { AccountRow } from '../account-store.ts'
 import type { SQLOutputValue } from 'node:sqlite'
 import { ServiceError } from '../../../lib/errors.ts'
 
@@ -35,4 +36,22 @@ export function json(row: Row, column: string): unknown {
 function refuse(column: string): never {
   const hint = 'stop the registry and restore a backup'
   throw new ServiceError('storage_failed', `the database holds a ${column} of no meaning`, { hint })
+}
+
+/** For a query that joins: the account's columns under names of their own. */
+export const accountColumns = `
+  accounts.id AS account_id, username, username_key, email, email_key, password_hash,
+  accounts.created_at_ms AS account_created_at_ms, disabled_at_ms`
+
+export function toAccount(row: Row): AccountRow {
+  return {
+    id: text(row, 'account_id'),
+    username: text(row, 'username'),
+    usernameKey: text(row, 'username_key'),
+    email: text(row, 'email'),
+    emailKey: text(row, 'email_key'),
+    passwordHash: text(row, 'password_hash'),
+    createdAtMs: integer(row, 'account_created_at_ms'),
+    disabledAtMs: integerOrNull(row, 'disabled_at_ms'),
+  }
 }

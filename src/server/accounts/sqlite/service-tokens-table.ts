@@ -1,7 +1,6 @@
 import type { AccountStore, ServiceTokenRow } from '../account-store.ts'
-import { accountColumns, toAccount } from './accounts-table.ts'
 import type { Database } from './database.ts'
-import { type Row, integer, integerOrNull, json, text } from './row.ts'
+import { type Row, integer, integerOrNull, json, text, accountColumns, toAccount } from './row.ts'
 
 export type ServiceTokenMethods = Pick<
   AccountStore,

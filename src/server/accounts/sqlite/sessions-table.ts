@@ -1,7 +1,14 @@
 import type { AccountStore, NewSession, SessionRow } from '../account-store.ts'
-import { accountColumns, toAccount } from './accounts-table.ts'
 import type { Database } from './database.ts'
-import { type Row, integer, integerOrNull, text, textOrNull } from './row.ts'
+import {
+  type Row,
+  accountColumns,
+  integer,
+  integerOrNull,
+  text,
+  textOrNull,
+  toAccount,
+} from './row.ts'
 
 export type SessionMethods = Pick<
   AccountStore,
