@@ -123,7 +123,7 @@ export class BlobLoader {
     hex: string,
     from: (artefact: OpenArtefact) => AsyncIterable<Uint8Array>,
   ): AsyncGenerator<Uint8Array> {
-    const artefact = await this.#store.open(hex)
+    const artefact = await this.#store.openToSend(hex)
     if (artefact === null) throw new ResourceNotFound(ref.uri)
     try {
       yield* from(artefact)

@@ -12,7 +12,7 @@ import { type FsContext, createLayout } from './fs-context.ts'
 import { compileFilter, readPage } from './fs-page.ts'
 import { putArtefact } from './fs-put.ts'
 import { quarantine, removeArtefact } from './fs-remove.ts'
-import { corrupt, createOpenArtefact, openBody } from './open-artefact.ts'
+import { corrupt, createOpenArtefact, createOpenToSend, openBody } from './open-artefact.ts'
 import { PageMemory } from './page-memory.ts'
 import { ownMark } from './process-mark.ts'
 import { parsePutOptions } from './put-options.ts'
@@ -27,7 +27,6 @@ export interface FsStoreOptions {
   limits?: Limits
   clock?: Clock
   log?: Logger
-  /** Counts what was read from disk. */
   work?: FsWork
 }
 
@@ -65,6 +64,8 @@ export async function createFsStore(options: FsStoreOptions): Promise<FsStore> {
 
   const pages = new PageMemory()
   const listeners = new Set<() => void>()
+  /** Entries of disputed size whose body was hashed and is undamaged. */
+  const sizeChecked = new WeakSet<Entry>()
   let announced = 0
   let pending: Promise<void> | undefined
   let lookedAt = -Infinity
@@ -195,13 +196,19 @@ export async function createFsStore(options: FsStoreOptions): Promise<FsStore> {
       }
       const state = `${stats.ino}:${stats.size}:${stats.mtimeNs}:${stats.ctimeNs}`
       const onHash = () => void work.bodiesHashed++
-      return createOpenArtefact(body, { ref, state }, { onDamage, onHash })
+      const artefact = createOpenArtefact(body, { ref, state }, { onDamage, onHash })
+      if (entry.sizeDisputed && !sizeChecked.has(entry)) {
+        for await (const _ of artefact.verified());
+        sizeChecked.add(entry)
+      }
+      return artefact
     } catch (error) {
       await body.close()
       throw error
     }
   }
 
+  const guardedOpen = (hex: string) => guard('cannot open the artefact', () => open(hex))
   await guard(`cannot read the artefact folder ${root}`, start)
   const sweepTimer = every(limits.artefactSweepMs, () => inBackground(sweep))
 
@@ -224,7 +231,8 @@ export async function createFsStore(options: FsStoreOptions): Promise<FsStore> {
         return entry === undefined ? null : completeRef(shards.dirOf(hex), entry, limits)
       }),
 
-    open: hex => guard('cannot open the artefact', () => open(hex)),
+    open: guardedOpen,
+    openToSend: createOpenToSend(guardedOpen),
 
     page: (after, limit, filter = {}) =>
       guard('cannot list the artefact folder', async () => {

@@ -1,10 +1,10 @@
-import { lstatSync } from 'node:fs'
+import { constants, lstatSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { tmpdir, userInfo } from 'node:os'
 import { basename, join, resolve } from 'node:path'
 import { errnoOf } from '../../lib/errno.ts'
 import { ServiceError } from '../../lib/errors.ts'
-import { ownUid } from '../../lib/posix.ts'
+import { noWait, ownUid } from '../../lib/posix.ts'
 import { ResourceNotFound, ResourceUriInvalid } from '../resources/errors.ts'
 import { defaultLimits } from '../options.ts'
 import { type FsStore, createFsStore } from './fs-store.ts'
@@ -28,8 +28,8 @@ export function artefactRootIn(registryDir: string): string {
 }
 
 /**
- * Stores a copy of a file, read piece by piece; `displayName` defaults to the file's name.
- * Throws `body_invalid` for a file that cannot be read or an option out of its form,
+ * Stores a copy of a regular file, read piece by piece; `displayName` defaults to the file's name.
+ * Throws `body_invalid` for anything but a readable regular file or an option out of its form,
  * `artefact_too_large`, `storage_full`, `storage_failed`, `registry_dir_unsafe`.
  */
 export async function artefactPutFile(
@@ -37,16 +37,19 @@ export async function artefactPutFile(
   options: ArtefactOptions & ArtefactRoot = {},
 ): Promise<ArtefactRef> {
   const store = await storeAt(options.root)
-  const file = await open(path).catch(error => {
+  const file = await open(path, constants.O_RDONLY | noWait).catch(error => {
     throw unreadable(path, error)
   })
-  const stream = file.createReadStream({ highWaterMark: 1024 * 1024 })
   try {
     if (!(await file.stat()).isFile()) throw unreadable(path, null)
-    const { ref } = await store.put(stream, { displayName: basename(path), ...options })
-    return ref
+    const stream = file.createReadStream({ highWaterMark: 1024 * 1024 })
+    try {
+      const { ref } = await store.put(stream, { displayName: basename(path), ...options })
+      return ref
+    } finally {
+      stream.destroy()
+    }
   } finally {
-    stream.destroy()
     await file.close()
   }
 }

@@ -20,6 +20,7 @@ export function createLazyStore(open: () => Promise<ArtefactStore>): ArtefactSto
     put: async (source, options) => (await store()).put(source, options),
     find: async hex => (await store()).find(hex),
     open: async hex => (await store()).open(hex),
+    openToSend: async hex => (await store()).openToSend(hex),
     page: async (after, limit, filter) => (await store()).page(after, limit, filter),
     samePage: (after, limit) => ready?.samePage(after, limit) ?? null,
     startingWith: async (prefix, limit) => (await store()).startingWith(prefix, limit),
