@@ -1,5 +1,6 @@
 import { join, resolve } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { maxTimerMs } from '../../lib/bounds.ts'
 import { type Clock, systemClock } from '../../lib/clock.ts'
 import { type Logger, silentLogger } from '../../lib/logger.ts'
 import { type Limits, defaultLimits } from '../options.ts'
@@ -41,7 +42,6 @@ export interface FsStore extends ArtefactStore {
 const fullLookMs = 1000
 /** A scan lets other tasks run after this. */
 const sliceMs = 8
-const maxTimerMs = 2 ** 31 - 1
 
 /** Artefacts as files under `root` (docs/artefacts.md). Ready when the folder has been read. */
 export async function createFsStore(options: FsStoreOptions): Promise<FsStore> {
@@ -61,7 +61,6 @@ export async function createFsStore(options: FsStoreOptions): Promise<FsStore> {
     lookedMark = changes.bump(lookedMark) ?? lookedMark
   })
   const store: FsContext = { layout, limits, clock, log, locks, index, shards, work, mark }
-
   const pages = new PageMemory()
   const listeners = new Set<() => void>()
   /** Entries of disputed size whose body was hashed and is undamaged. */
@@ -284,9 +283,10 @@ export async function createFsStore(options: FsStoreOptions): Promise<FsStore> {
       }
     },
 
+    onRemove: listener => index.onRemove(listener),
+
     async close() {
-      clearInterval(sweepTimer)
-      clearInterval(pollTimer)
+      for (const timer of [sweepTimer, pollTimer]) clearInterval(timer)
       pollTimer = undefined
       listeners.clear()
       await sweeping

@@ -6,11 +6,15 @@ export function createLazyStore(open: () => Promise<ArtefactStore>): ArtefactSto
   const changed = () => {
     for (const listener of listeners) listener()
   }
+  const onRemove = new Set<(hex: string) => void>()
   let ready: ArtefactStore | null = null
   let opening: Promise<ArtefactStore> | null = null
   const store = () => {
     opening ??= open().then(opened => {
       opened.onChange(changed)
+      opened.onRemove(hex => {
+        for (const listener of onRemove) listener(hex)
+      })
       ready = opened
       return opened
     })
@@ -28,6 +32,10 @@ export function createLazyStore(open: () => Promise<ArtefactStore>): ArtefactSto
     onChange(listener) {
       listeners.add(listener)
       return () => void listeners.delete(listener)
+    },
+    onRemove(listener) {
+      onRemove.add(listener)
+      return () => void onRemove.delete(listener)
     },
     async close() {
       if (opening === null) return

@@ -97,6 +97,8 @@ export interface ArtefactStore {
   remove(hex: string): Promise<boolean>
   /** Called after artefacts appeared or went, by this process or another. Returns the unsubscribe. */
   onChange(listener: () => void): () => void
+  /** Called with the hash of each artefact that went. Returns the unsubscribe. */
+  onRemove(listener: (hex: string) => void): () => void
   /** Stops timers and watchers; stored bytes stay. */
   close(): Promise<void>
 }
