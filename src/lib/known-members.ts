@@ -12,8 +12,7 @@ export function findUnknownMember(
   for (const [name, value] of Object.entries(options)) {
     if (value === undefined || known.includes(name)) continue
     const meant = nearest(name, known)
-    const hint = meant === undefined ? `known are ${known.join(', ')}` : `did you mean "${meant}"?`
-    return `unknown ${what} "${name}"; ${hint}`
+    return `unknown ${what} "${name}"${meant === undefined ? '' : `; did you mean "${meant}"?`}`
   }
   return null
 }
