@@ -1,4 +1,4 @@
-import { nearest } from '../lib/cli/nearest.ts'
+import { nearest } from '../lib/nearest.ts'
 import { messageOf } from '../lib/message-of.ts'
 import { usage } from '../lib/usage.ts'
 

@@ -1,3 +1,5 @@
+import { findUnknownMember } from './known-members.ts'
+
 /** Smallest and greatest value of a bound. */
 export type Range = readonly [least: number, most: number]
 
@@ -13,10 +15,11 @@ export function resolveBounds<Bounds extends { [Name in keyof Bounds]: number }>
   overrides: Partial<Bounds>,
   rangeOf: (name: keyof Bounds & string) => Range,
 ): Bounds {
+  const unknown = findUnknownMember(overrides, Object.keys(defaults), 'limit')
+  if (unknown !== null) throw new TypeError(unknown)
   const bounds = { ...defaults } as Bounds
   for (const [name, value] of Object.entries(overrides) as [keyof Bounds & string, unknown][]) {
     if (value === undefined) continue
-    if (!Object.hasOwn(defaults, name)) throw new TypeError(`unknown limit "${name}"`)
     const [least, most] = rangeOf(name)
     if (!Number.isSafeInteger(value) || (value as number) < least || (value as number) > most) {
       throw new TypeError(`limit "${name}" must be a whole number from ${least} to ${most}`)

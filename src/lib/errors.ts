@@ -18,6 +18,7 @@ export type ErrorCode =
   | 'method_not_allowed'
   | 'upgrade_required'
   | 'limit_reached'
+  | 'overloaded'
   | 'port_in_use'
   | 'listen_failed'
   | 'registry_dir_unsafe'

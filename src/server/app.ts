@@ -14,7 +14,7 @@ import { challenge } from './http/challenge.ts'
 import type { Cors } from './http/cors.ts'
 import { OpenAnswers } from './http/open-answers.ts'
 import { checkRequest, type Guard, type Refusal, refusalError } from './http/guards.ts'
-import { toProblem, writeProblem } from './http/problem.ts'
+import { retryHeaders, toProblem, writeProblem } from './http/problem.ts'
 import { createPublicRoutes, type PublicDocuments, publicProblem } from './http/public-routes.ts'
 import type { RefusedRequest } from './http/refusals.ts'
 import { refuseUpgrade } from './http/refused-upgrade.ts'
@@ -172,13 +172,14 @@ export function createListener(parts: AppParts): RequestListener {
       void refuseCaller(res, notes, auth.refuseWrite?.() ?? writeRefused(), notes.principal)
       return
     }
-    if (problem.status >= 500) parts.log.error({ err: error, path: notes.path }, 'a request failed')
+    if (problem.status >= 500 && problem.status !== 503)
+      parts.log.error({ err: error, path: notes.path }, 'a request failed')
     if (res.destroyed) return
     // Half an answer is out: only cutting the connection tells the client that it is not whole.
     if (res.headersSent) res.destroy()
     else if (notes.path === '/mcp') {
       const answer = refusalMessage(res.req.headers, problem.status, problem.detail)
-      void sendRefusal(res, problem.status, answer, {}, drainMs)
+      void sendRefusal(res, problem.status, answer, retryHeaders(problem.status), drainMs)
     } else writeProblem(res, error, {}, drainMs)
   }
 

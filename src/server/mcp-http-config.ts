@@ -1,3 +1,4 @@
+import { findUnknownMember, membersOf } from '../lib/known-members.ts'
 import type { Limits } from './options.ts'
 import type { TlsFiles } from './tls/tls-files.ts'
 
@@ -25,4 +26,32 @@ export interface McpHttpConfig {
   tls?: TlsFiles
   /** Any of the bounds; the rest keep their defaults. */
   limits?: Partial<Limits>
+}
+
+const known = membersOf<McpHttpConfig>({
+  port: true,
+  host: true,
+  registryDir: true,
+  enableResources: true,
+  enableArtefactResources: true,
+  publicUrl: true,
+  allowedHosts: true,
+  allowedOrigins: true,
+  trustedProxies: true,
+  tls: true,
+  limits: true,
+})
+
+/** Throws `TypeError` for an unknown member, an empty host and a port out of range. */
+export function checkConfig(config: McpHttpConfig): void {
+  const unknown = findUnknownMember(config, known, 'member of McpHttpConfig')
+  if (unknown !== null) throw new TypeError(unknown)
+  const { host, port } = config
+  if (host !== undefined && (typeof host !== 'string' || host.trim() === '')) {
+    // To the system, no address means every address.
+    throw new TypeError('host must not be empty; use 127.0.0.1, or 0.0.0.0 for every interface')
+  }
+  if (port !== undefined && !(Number.isInteger(port) && port >= 0 && port <= 65_535)) {
+    throw new TypeError(`port must be a whole number from 0 to 65535, not ${String(port)}`)
+  }
 }

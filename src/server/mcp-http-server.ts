@@ -1,5 +1,4 @@
 import type { RequestListener } from 'node:http'
-import { join } from 'node:path'
 import { isLoopback, localBase } from '../lib/address.ts'
 import type { OAuthConfig } from '../lib/auth/oauth-config.ts'
 import { type Clock, monotonicClock, systemClock } from '../lib/clock.ts'
@@ -7,7 +6,7 @@ import { type Logger, silentLogger } from '../lib/logger.ts'
 import { ok } from '../lib/result.ts'
 import { type AppParts, createListener, createUpgrades, type HostRoom } from './app.ts'
 import { createFsStore } from './artefacts/fs-store.ts'
-import { defaultArtefactRoot } from './artefacts/helpers.ts'
+import { artefactRootIn, defaultArtefactRoot } from './artefacts/helpers.ts'
 import { createLazyStore } from './artefacts/lazy-store.ts'
 import type { ArtefactStore } from './artefacts/store.ts'
 import { type AccessLog, accessLogOn } from './http/access-log.ts'
@@ -25,7 +24,7 @@ import { WindowCapture } from './capture/window-capture.ts'
 import type { McpEndpoint } from './mcp/endpoint.ts'
 import { applicationInstructions } from './mcp/identity.ts'
 import { assembleApp, createServerEndpoint } from './mcp-assembly.ts'
-import type { McpHttpConfig } from './mcp-http-config.ts'
+import { checkConfig, type McpHttpConfig } from './mcp-http-config.ts'
 import { type Limits, resolveLimits } from './options.ts'
 import { TlsSource } from './tls/tls-source.ts'
 import { createArtefactProducer } from './artefacts/producer.ts'
@@ -91,9 +90,11 @@ export class McpHttpServer {
   #hostRoom: HostRoom | null = null
   #baseUrl: string | null
   #stopped = false
+  #servedBy: 'start()' | 'requestListener()' | null = null
 
-  /** Binds and opens nothing yet. Throws `TypeError` for a limit unknown or out of range. */
+  /** Binds and opens nothing yet. Throws `TypeError` for a member or limit unknown or out of range. */
   constructor(config: McpHttpConfig = {}, services: ServerParts = {}) {
+    checkConfig(config)
     this.#config = config
     this.#parts = services
     this.#limits = resolveLimits(config.limits)
@@ -121,6 +122,7 @@ export class McpHttpServer {
     if (this.#listening !== null) throw new Error('the server is started already')
     // Its audit log and its store are let go of: it would serve, and push nothing.
     if (this.#stopped) throw new Error('the server is stopped: make a new one')
+    this.#claim('start()')
     // Opening the store now shows an unusable folder at the start, not at the first read.
     await this.#store?.page(undefined, 1)
     this.#warnIfOpen()
@@ -174,9 +176,11 @@ export class McpHttpServer {
 
   /**
    * The same server as a listener, for a host that owns an HTTP server already: call it once,
-   * instead of `start`. It answers `/mcp`, `/artefacts/…`, `/healthz` and `/readyz`.
+   * instead of `start`; after either of them, it throws. It answers `/mcp`, `/artefacts/…`, `/healthz` and `/readyz`.
    */
   requestListener(): RequestListener {
+    if (this.#stopped) throw new Error('the server is stopped: make a new one')
+    this.#claim('requestListener()')
     const listener = createListener(this.#assemble())
     const timeoutMs = stallTimeoutMs(this.#limits)
     return (req, res) => {
@@ -184,6 +188,15 @@ export class McpHttpServer {
       if (!req.socket.timeout) req.socket.setTimeout(timeoutMs)
       listener(req, res)
     }
+  }
+
+  /** A failed `start` may be repeated: only the other way to serve is closed by it. */
+  #claim(way: 'start()' | 'requestListener()'): void {
+    const served = this.#servedBy
+    if (served !== null && (served !== way || way === 'requestListener()')) {
+      throw new Error(`${served} was called already: a server is served in one way, once`)
+    }
+    this.#servedBy = way
   }
 
   #assemble(): AppParts {
@@ -214,7 +227,7 @@ export class McpHttpServer {
     return {
       ...app,
       ...(host === undefined ? {} : { host }),
-      ...(store === null
+      ...(store === null || config.enableResources === false
         ? {}
         : { download: createArtefactDownload({ store, limits: this.#limits, log: this.#log }) }),
       documents: this.#documents(),
@@ -251,8 +264,7 @@ export class McpHttpServer {
     if (this.#config.enableArtefactResources !== true) return null
     if (this.#parts.store !== undefined) return this.#parts.store
     const { registryDir } = this.#config
-    const root =
-      registryDir === undefined ? defaultArtefactRoot() : join(registryDir, 'dcc-mcp-artefacts')
+    const root = registryDir === undefined ? defaultArtefactRoot() : artefactRootIn(registryDir)
     return createLazyStore(() =>
       createFsStore({ root, limits: this.#limits, clock: this.#clock, log: this.#log }),
     )

@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { createHash, randomBytes } from 'node:crypto'
+import { execFileSync } from 'node:child_process'
 import { createServer } from 'node:http'
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
@@ -122,7 +123,9 @@ describe('service-cli artefacts', function () {
   })
 
   it('refuses to put into another machine, what is no file and what is no name', async () => {
+    execFileSync('mkfifo', [path('pipe')])
     const rows: [string[], number, string][] = [
+      [['put', path('pipe')], 2, 'is not a regular file'],
       [['put', path('shot.exr'), `--url=${serve.url}`], 2, 'the machine of the server alone'],
       [['rm', hex, `--url=${serve.url}`], 2, 'the machine of the server alone'],
       [['put', path('nothing')], 2, 'cannot be read'],

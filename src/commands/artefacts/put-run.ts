@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { constants } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { artefactUri } from '../../lib/artefact-uri.ts'
@@ -11,6 +12,7 @@ import { monotonicClock } from '../../lib/clock.ts'
 import { errnoOf } from '../../lib/errno.ts'
 import { ServiceError } from '../../lib/errors.ts'
 import { parseJson } from '../../lib/json.ts'
+import { noWait } from '../../lib/posix.ts'
 import { hostRequest } from '../../lib/mcp-client/host-request.ts'
 import { usage } from '../../lib/usage.ts'
 import { type ClientFlags, readClientLimits } from '../resources/client.ts'
@@ -78,14 +80,15 @@ async function openSource(file: string): Promise<Source> {
     return { size: null, chunks: process.stdin, close: async () => {} }
   }
   try {
-    const handle = await open(file, 'r')
+    const handle = await open(file, constants.O_RDONLY | noWait)
     const found = await handle.stat()
-    if (found.isDirectory()) {
+    if (!found.isFile()) {
       await handle.close()
-      throw usage(`${file} is a folder`, 'pack it into one file first')
+      if (found.isDirectory()) throw usage(`${file} is a folder`, 'pack it into one file first')
+      throw usage(`${file} is not a regular file`, 'give "-" as the file to store stdin')
     }
     return {
-      size: found.isFile() ? found.size : null,
+      size: found.size,
       chunks: handle.createReadStream({ autoClose: false, highWaterMark: 256 * 1024 }),
       close: () => handle.close(),
     }

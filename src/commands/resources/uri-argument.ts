@@ -1,5 +1,5 @@
 import { cleanText } from '../../lib/clean-text.ts'
-import { nearest } from '../../lib/cli/nearest.ts'
+import { nearest } from '../../lib/nearest.ts'
 import { ServiceError } from '../../lib/errors.ts'
 import { listAll } from '../../lib/mcp-client/resources.ts'
 import type { McpSession } from '../../lib/mcp-client/session.ts'

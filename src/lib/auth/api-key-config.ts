@@ -35,6 +35,9 @@ export class ApiKeyConfig {
    * defaults to the environment of the process and is read at each call. Never throws.
    */
   resolve(env: NodeJS.ProcessEnv = process.env): string | null {
-    return this.apiKey || env[this.envVar] || null
+    if (this.apiKey) return this.apiKey
+    // Names such as `constructor` are found on every object.
+    const value: unknown = env[this.envVar]
+    return typeof value === 'string' && value !== '' ? value : null
   }
 }

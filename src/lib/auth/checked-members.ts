@@ -31,6 +31,20 @@ export function requireUri(value: unknown, member: string): string {
   throw new TypeError(`${member} must be an absolute URI without spaces and without a fragment`)
 }
 
+/** URIs that run code, carry their own content or name a local file. */
+const unsafeSchemes = ['javascript', 'vbscript', 'data', 'blob', 'filesystem', 'file', 'about']
+
+/**
+ * `value` itself: a URI that a browser may be sent to, https, http or the scheme of an application.
+ * Throws `TypeError` for schemes such as `javascript` and `data`, and as `requireUri`.
+ */
+export function requireNavigableUri(value: unknown, member: string): string {
+  const text = requireUri(value, member)
+  const scheme = new URL(text).protocol.slice(0, -1)
+  if (!unsafeSchemes.includes(scheme)) return text
+  throw new TypeError(`${member} must not have the scheme "${scheme}"`)
+}
+
 /**
  * `value` itself: an http or https URL that paths can be appended to. Throws `TypeError` for any
  * other scheme, for user name, password, query or fragment. The message never repeats the value.

@@ -1,4 +1,4 @@
-import { optionalText, requireList, requireText, requireUri } from './checked-members.ts'
+import { optionalText, requireList, requireNavigableUri, requireText } from './checked-members.ts'
 import { requireClientId } from './client-metadata-url.ts'
 
 /** Members of a client ID metadata document; only the first two are required. */
@@ -58,14 +58,14 @@ export class CimdDocument {
   readonly clientId: string | null
 
   /**
-   * Throws `TypeError` without a name or a redirect URI, for a redirect URI that is relative or has
-   * a fragment, for a method of the token endpoint that needs a shared secret (everyone can read
+   * Throws `TypeError` without a name or a redirect URI, for a URI that is relative, has a fragment
+   * or a scheme such as `javascript`, `data` or `file`, for a method of the token endpoint that needs a shared secret (everyone can read
    * this document), for a client id that is not the https URL of a document, and for members of the
    * wrong type.
    */
   constructor(options: CimdOptions) {
     this.clientName = requireText(options.clientName, 'clientName')
-    this.redirectUris = requireList(options.redirectUris, 'redirectUris', requireUri)
+    this.redirectUris = requireList(options.redirectUris, 'redirectUris', requireNavigableUri)
     if (this.redirectUris.length === 0) {
       throw new TypeError('redirectUris must name at least one redirect URI')
     }
@@ -73,8 +73,8 @@ export class CimdDocument {
     this.responseTypes = requireList(options.responseTypes ?? ['code'], 'responseTypes')
     this.tokenEndpointAuthMethod = requirePublicMethod(options.tokenEndpointAuthMethod ?? 'none')
     this.scope = optionalText(options.scope, 'scope')
-    this.logoUri = optionalText(options.logoUri, 'logoUri')
-    this.clientUri = optionalText(options.clientUri, 'clientUri')
+    this.logoUri = optionalUri(options.logoUri, 'logoUri')
+    this.clientUri = optionalUri(options.clientUri, 'clientUri')
     this.contacts = requireList(options.contacts ?? [], 'contacts')
     const clientId = optionalText(options.clientId, 'clientId')
     this.clientId = clientId === null ? null : requireClientId(clientId, 'clientId')
@@ -100,6 +100,11 @@ export class CimdDocument {
   toJSON(): CimdJson {
     return this.toDict()
   }
+}
+
+function optionalUri(value: unknown, member: string): string | null {
+  const text = optionalText(value, member)
+  return text === null ? null : requireNavigableUri(text, member)
 }
 
 function requirePublicMethod(value: unknown): string {

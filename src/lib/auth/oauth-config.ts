@@ -3,7 +3,7 @@ import {
   requireBaseUrl,
   requireList,
   requireText,
-  requireUri,
+  requireNavigableUri,
   withoutTrailingSlashes,
 } from './checked-members.ts'
 import { CimdDocument } from './cimd-document.ts'
@@ -47,8 +47,8 @@ export class OAuthConfig {
 
   /**
    * Throws `TypeError` without a provider, for a provider URL with another scheme, user name,
-   * password, query or fragment, for a redirect URI that is relative or has a fragment, and for a
-   * scope that no request could carry (RFC 6749, section 3.3).
+   * password, query or fragment, for a redirect URI that is relative, has a fragment or a scheme
+   * such as `javascript`, and for a scope that no request could carry (RFC 6749, section 3.3).
    */
   constructor(options: OAuthOptions) {
     this.providerUrl = requireBaseUrl(options.providerUrl, 'providerUrl')
@@ -107,7 +107,7 @@ export class OAuthConfig {
 
 function optionalUri(value: unknown): string | null {
   const text = optionalText(value, 'redirectUri')
-  return text === null ? null : requireUri(text, 'redirectUri')
+  return text === null ? null : requireNavigableUri(text, 'redirectUri')
 }
 
 function requireScope(value: unknown, member: string): string {

@@ -29,6 +29,7 @@ export const exitCodeOf: Readonly<Record<ErrorCode, number>> = {
   upgrade_required: exitCodes.refused,
   route_not_found: exitCodes.refused,
   limit_reached: exitCodes.rateLimited,
+  overloaded: exitCodes.rateLimited,
   resource_not_found: exitCodes.refused,
   resource_not_enabled: exitCodes.refused,
   resource_uri_invalid: exitCodes.refused,

@@ -2,7 +2,7 @@ import { type ErrorCode, ServiceError } from '../errors.ts'
 import { hideTokens } from '../hide-tokens.ts'
 import { isJsonObject } from '../json.ts'
 import { exitCodeOf, exitCodes } from './exit-codes.ts'
-import { nearest } from './nearest.ts'
+import { nearest } from '../nearest.ts'
 
 /** How a failed command ends: its exit code and what it says. Empty texts are not written. */
 export interface Failure {

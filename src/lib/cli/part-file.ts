@@ -4,7 +4,7 @@ import { type FileHandle, link, open, rename, rm } from 'node:fs/promises'
 import { errnoOf } from '../errno.ts'
 import { ServiceError } from '../errors.ts'
 import { messageOf } from '../message-of.ts'
-import { noFollow } from '../posix.ts'
+import { noFollow, noWait } from '../posix.ts'
 
 /** A file that is not whole yet. */
 export interface PartFile {
@@ -107,7 +107,7 @@ export async function placePart(path: string, target: string, force: boolean): P
 
 /** The SHA-256 of a file that is there; null for anything else. */
 export async function digestOfFile(path: string): Promise<string | null> {
-  const file = await open(path, 'r').catch(() => null)
+  const file = await open(path, constants.O_RDONLY | noWait).catch(() => null)
   if (file === null) return null
   try {
     if (!(await file.stat()).isFile()) return null

@@ -1,4 +1,6 @@
-import { open } from 'node:fs/promises'
+import { constants } from 'node:fs'
+import { type FileHandle, open } from 'node:fs/promises'
+import { noWait } from '../posix.ts'
 
 /** What `putArtefact` takes: bytes, the path of a file, or a stream whose length is known. */
 export type ArtefactInput =
@@ -25,18 +27,24 @@ async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
 
 /** The length of now; a file that grows or shrinks meanwhile is noticed while it is sent. */
 async function fileSource(path: string): Promise<ArtefactSource> {
-  const file = await open(path)
+  const file = await openRegular(path)
   try {
-    const found = await file.stat()
-    if (!found.isFile()) throw new TypeError(`${path} is not a regular file`)
-    return { size: found.size, chunks: () => readChunks(path) }
+    return { size: (await file.stat()).size, chunks: () => readChunks(path) }
   } finally {
     await file.close()
   }
 }
 
+/** Opening a named pipe without `noWait` would block a thread of the process until a writer comes. */
+async function openRegular(path: string): Promise<FileHandle> {
+  const file = await open(path, constants.O_RDONLY | noWait)
+  if ((await file.stat()).isFile()) return file
+  await file.close()
+  throw new TypeError(`${path} is not a regular file`)
+}
+
 async function* readChunks(path: string): AsyncGenerator<Uint8Array> {
-  const file = await open(path)
+  const file = await openRegular(path)
   try {
     yield* file.createReadStream({ highWaterMark: 256 * 1024, autoClose: false })
   } finally {

@@ -71,6 +71,7 @@ const slugOf: Partial<Record<ErrorCode, ProblemSlug>> = {
   body_invalid: 'malformed-request',
   body_too_large: 'body-too-large',
   body_timeout: 'request-timeout',
+  overloaded: 'overloaded',
   storage_failed: 'storage-unavailable',
   storage_full: 'storage-unavailable',
 }

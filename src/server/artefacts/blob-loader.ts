@@ -13,6 +13,8 @@ const maxLoads = 4
 const smallBytes = 1024 * 1024
 /** A multiple of 3, so that pieces turn into base64 without remainder. */
 const pieceBytes = 384 * 1024
+/** What a kept body costs beside its bytes: its key, content item and envelope, as measured. */
+const keptOverheadBytes = 5 * 1024
 /** Files remembered as holding the right bytes. */
 const maxVerified = 10_000
 
@@ -45,6 +47,7 @@ export class BlobLoader {
     this.#maxCachedBlobBytes = limits.maxCachedBlobBytes
     this.#kept = new WeighedCache(limits.blobCacheBytes)
     this.#lately = new WeighedCache(limits.blobCacheBytes)
+    store.onRemove(hex => this.forget(hex))
   }
 
   /** Null when the artefact went meanwhile. Throws `artefact_corrupt`. */
@@ -75,7 +78,7 @@ export class BlobLoader {
       this.#scratch.use(artefact.ref.size_bytes, async bytes => {
         await this.#verify(hex, artefact, bytes)
         const blob = Object.freeze({ base64: encodeBase64(bytes) })
-        this.#kept.set(hex, blob, blob.base64.byteLength)
+        this.#kept.set(hex, blob, blob.base64.byteLength + keptOverheadBytes)
         return blob
       }),
     )
@@ -123,7 +126,7 @@ export class BlobLoader {
     hex: string,
     from: (artefact: OpenArtefact) => AsyncIterable<Uint8Array>,
   ): AsyncGenerator<Uint8Array> {
-    const artefact = await this.#store.open(hex)
+    const artefact = await this.#store.openToSend(hex)
     if (artefact === null) throw new ResourceNotFound(ref.uri)
     try {
       yield* from(artefact)

@@ -1,16 +1,34 @@
-/** Lets `places` tasks run at a time; the others wait their turn, so that memory stays bounded. */
-export function createGate(places: number) {
-  const waiting: (() => void)[] = []
-  let free = places
+/** A counting semaphore, first come, first served. */
+export class Slots {
+  readonly #waiting: (() => void)[] = []
+  #free: number
+
+  constructor(count: number) {
+    this.#free = count
+  }
+
+  /** Resolves once a slot is taken; `release` must follow. */
+  async acquire(): Promise<void> {
+    if (this.#free > 0) this.#free--
+    else await new Promise<void>(resolve => this.#waiting.push(resolve))
+  }
+
+  release(): void {
+    const next = this.#waiting.shift()
+    if (next === undefined) this.#free++
+    else next()
+  }
+}
+
+/** Runs up to `count` tasks at a time; further ones wait, so that memory stays bounded. */
+export function createGate(count: number) {
+  const slots = new Slots(count)
   return async <Value>(task: () => Promise<Value>): Promise<Value> => {
-    if (free > 0) free--
-    else await new Promise<void>(resolve => waiting.push(resolve))
+    await slots.acquire()
     try {
       return await task()
     } finally {
-      const next = waiting.shift()
-      if (next === undefined) free++
-      else next()
+      slots.release()
     }
   }
 }

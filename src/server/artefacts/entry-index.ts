@@ -13,6 +13,7 @@ export class EntryIndex {
   totalBytes = 0
   #ordered: Entry[] = []
   #shards = new Map<string, Map<string, Entry>>()
+  readonly #onRemove = new Set<(hex: string) => void>()
 
   get ordered(): readonly Entry[] {
     return this.#ordered
@@ -35,10 +36,16 @@ export class EntryIndex {
     }
   }
 
+  /** Called for each entry that went and was not replaced. Returns the unsubscribe. */
+  onRemove(listener: (hex: string) => void): () => void {
+    this.#onRemove.add(listener)
+    return () => void this.#onRemove.delete(listener)
+  }
+
   /** Adds entries, or replaces those with the same hash. */
   put(entries: readonly Entry[]): void {
     const replaced = entries.map(entry => entry.hex).filter(hex => this.get(hex) !== undefined)
-    this.remove(replaced)
+    this.#drop(replaced)
     for (const entry of entries) {
       const name = entry.hex.slice(0, 2)
       const shard = this.#shards.get(name)
@@ -56,6 +63,12 @@ export class EntryIndex {
   }
 
   remove(hashes: readonly string[]): void {
+    for (const { hex } of this.#drop(hashes)) {
+      for (const listener of this.#onRemove) listener(hex)
+    }
+  }
+
+  #drop(hashes: readonly string[]): ReadonlySet<Entry> {
     const gone = new Set<Entry>()
     for (const hex of hashes) {
       const entry = this.get(hex)
@@ -64,13 +77,14 @@ export class EntryIndex {
       this.totalBytes -= entry.bytes
       gone.add(entry)
     }
-    if (gone.size === 0) return
+    if (gone.size === 0) return gone
     this.version++
     if (gone.size > maxSingleInserts) {
       this.#ordered = this.#ordered.filter(entry => !gone.has(entry))
-      return
+      return gone
     }
     for (const entry of gone) this.#ordered.splice(firstAfter(this.#ordered, entry) - 1, 1)
+    return gone
   }
 }
 

@@ -126,6 +126,8 @@ function createFile(path: string, owner: string): boolean {
     return true
   } catch (error) {
     if (errnoOf(error) === 'EEXIST') return false
+    // On a full disk the file is there, and empty: nobody would know whose it is.
+    fs.rmSync(path, { force: true })
     throw error
   }
 }

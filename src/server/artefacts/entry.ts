@@ -13,8 +13,10 @@ export interface Entry {
   readonly bytes: number
   readonly createdMs: number
   readonly expiresMs: number
-  /** Without its `metadata` when `heavy`. */
+  /** Without its `metadata` when `heavy`. Its `size_bytes` is the size of the body on disk. */
   readonly ref: ArtefactRef
+  /** The sidecar claims another size: only hashing the body tells which of the two is wrong. */
+  readonly sizeDisputed: boolean
   /** The metadata is too large to be held for every artefact: it is read when asked for. */
   readonly heavy: boolean
   readonly sidecarBytes: number
@@ -69,15 +71,19 @@ export function readEntry(shardDir: string, hex: string, limits: EntryLimits): E
   if (!body.isFile()) return bad('the body is not a regular file')
 
   const heavy = stats.size > maxHeldSidecarBytes
+  const sizeDisputed = body.size !== ref.size_bytes
   return {
     state: 'entry',
     entry: {
       hex,
-      // The size on disk, not the one claimed: a wrong claim must not push others out.
       bytes: body.size,
       createdMs: Date.parse(ref.created_at),
       expiresMs: expiryMs(ref, limits.artefactTtlMs),
-      ref: heavy ? Object.freeze({ ...ref, metadata: null }) : ref,
+      ref:
+        heavy || sizeDisputed
+          ? Object.freeze({ ...ref, size_bytes: body.size, ...(heavy && { metadata: null }) })
+          : ref,
+      sizeDisputed,
       heavy,
       sidecarBytes: stats.size,
       key,
@@ -91,7 +97,7 @@ export function completeRef(shardDir: string, entry: Entry, limits: EntryLimits)
   const text = readSmallFile(sidecarPath(shardDir, entry.hex))
   if (text === null) return null
   const parsed = parseSidecar(text, entry.hex, limits.maxJsonDepth)
-  return parsed.ok ? parsed.value : null
+  return parsed.ok ? Object.freeze({ ...parsed.value, size_bytes: entry.bytes }) : null
 }
 
 function readSmallFile(path: string): string | null {

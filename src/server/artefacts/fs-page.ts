@@ -1,4 +1,5 @@
 import { ServiceError } from '../../lib/errors.ts'
+import { findUnknownMember, membersOf } from '../../lib/known-members.ts'
 import { type Entry, completeRef } from './entry.ts'
 import { type Position, encodeCursor, firstAfter } from './entry-index.ts'
 import type { FsContext } from './fs-context.ts'
@@ -42,8 +43,19 @@ export function readPage(
   return { page: { refs }, validUntilMs }
 }
 
-/** The filter as a function. Throws `body_invalid` for a time that is none. */
+const known = membersOf<ArtefactFilter>({
+  mime: true,
+  sessionId: true,
+  toolCallId: true,
+  jobId: true,
+  correlationId: true,
+  createdSince: true,
+})
+
+/** The filter as a function. Throws `body_invalid` for an unknown member and an invalid time. */
 export function compileFilter(filter: ArtefactFilter): (entry: Entry) => boolean {
+  const unknown = findUnknownMember(filter, known, 'artefact filter')
+  if (unknown !== null) throw new ServiceError('body_invalid', unknown)
   const since = sinceOf(filter.createdSince)
   const wanted = [
     ['mime', filter.mime],

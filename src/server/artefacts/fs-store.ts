@@ -1,5 +1,6 @@
 import { join, resolve } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { maxTimerMs } from '../../lib/bounds.ts'
 import { type Clock, systemClock } from '../../lib/clock.ts'
 import { type Logger, silentLogger } from '../../lib/logger.ts'
 import { type Limits, defaultLimits } from '../options.ts'
@@ -12,7 +13,7 @@ import { type FsContext, createLayout } from './fs-context.ts'
 import { compileFilter, readPage } from './fs-page.ts'
 import { putArtefact } from './fs-put.ts'
 import { quarantine, removeArtefact } from './fs-remove.ts'
-import { corrupt, createOpenArtefact, openBody } from './open-artefact.ts'
+import { corrupt, createOpenArtefact, createOpenToSend, openBody } from './open-artefact.ts'
 import { PageMemory } from './page-memory.ts'
 import { ownMark } from './process-mark.ts'
 import { parsePutOptions } from './put-options.ts'
@@ -27,7 +28,6 @@ export interface FsStoreOptions {
   limits?: Limits
   clock?: Clock
   log?: Logger
-  /** Counts what was read from disk. */
   work?: FsWork
 }
 
@@ -42,7 +42,6 @@ export interface FsStore extends ArtefactStore {
 const fullLookMs = 1000
 /** A scan lets other tasks run after this. */
 const sliceMs = 8
-const maxTimerMs = 2 ** 31 - 1
 
 /** Artefacts as files under `root` (docs/artefacts.md). Ready when the folder has been read. */
 export async function createFsStore(options: FsStoreOptions): Promise<FsStore> {
@@ -62,9 +61,10 @@ export async function createFsStore(options: FsStoreOptions): Promise<FsStore> {
     lookedMark = changes.bump(lookedMark) ?? lookedMark
   })
   const store: FsContext = { layout, limits, clock, log, locks, index, shards, work, mark }
-
   const pages = new PageMemory()
   const listeners = new Set<() => void>()
+  /** Entries of disputed size whose body was hashed and is undamaged. */
+  const sizeChecked = new WeakSet<Entry>()
   let announced = 0
   let pending: Promise<void> | undefined
   let lookedAt = -Infinity
@@ -195,13 +195,19 @@ export async function createFsStore(options: FsStoreOptions): Promise<FsStore> {
       }
       const state = `${stats.ino}:${stats.size}:${stats.mtimeNs}:${stats.ctimeNs}`
       const onHash = () => void work.bodiesHashed++
-      return createOpenArtefact(body, { ref, state }, { onDamage, onHash })
+      const artefact = createOpenArtefact(body, { ref, state }, { onDamage, onHash })
+      if (entry.sizeDisputed && !sizeChecked.has(entry)) {
+        for await (const _ of artefact.verified());
+        sizeChecked.add(entry)
+      }
+      return artefact
     } catch (error) {
       await body.close()
       throw error
     }
   }
 
+  const guardedOpen = (hex: string) => guard('cannot open the artefact', () => open(hex))
   await guard(`cannot read the artefact folder ${root}`, start)
   const sweepTimer = every(limits.artefactSweepMs, () => inBackground(sweep))
 
@@ -224,7 +230,8 @@ export async function createFsStore(options: FsStoreOptions): Promise<FsStore> {
         return entry === undefined ? null : completeRef(shards.dirOf(hex), entry, limits)
       }),
 
-    open: hex => guard('cannot open the artefact', () => open(hex)),
+    open: guardedOpen,
+    openToSend: createOpenToSend(guardedOpen),
 
     page: (after, limit, filter = {}) =>
       guard('cannot list the artefact folder', async () => {
@@ -276,9 +283,10 @@ export async function createFsStore(options: FsStoreOptions): Promise<FsStore> {
       }
     },
 
+    onRemove: listener => index.onRemove(listener),
+
     async close() {
-      clearInterval(sweepTimer)
-      clearInterval(pollTimer)
+      for (const timer of [sweepTimer, pollTimer]) clearInterval(timer)
       pollTimer = undefined
       listeners.clear()
       await sweeping

@@ -1,10 +1,11 @@
-import { lstatSync } from 'node:fs'
+import { constants, lstatSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { tmpdir, userInfo } from 'node:os'
 import { basename, join, resolve } from 'node:path'
 import { errnoOf } from '../../lib/errno.ts'
 import { ServiceError } from '../../lib/errors.ts'
-import { ownUid } from '../../lib/posix.ts'
+import { findUnknownMember } from '../../lib/known-members.ts'
+import { noWait, ownUid } from '../../lib/posix.ts'
 import { ResourceNotFound, ResourceUriInvalid } from '../resources/errors.ts'
 import { defaultLimits } from '../options.ts'
 import { type FsStore, createFsStore } from './fs-store.ts'
@@ -28,25 +29,28 @@ export function artefactRootIn(registryDir: string): string {
 }
 
 /**
- * Stores a copy of a file, read piece by piece; `displayName` defaults to the file's name.
- * Throws `body_invalid` for a file that cannot be read or an option out of its form,
+ * Stores a copy of a regular file, read piece by piece; `displayName` defaults to the file's name.
+ * Throws `body_invalid` for anything but a readable regular file or an option out of its form,
  * `artefact_too_large`, `storage_full`, `storage_failed`, `registry_dir_unsafe`.
  */
 export async function artefactPutFile(
   path: string,
-  options: ArtefactOptions & ArtefactRoot = {},
+  { root, ...options }: ArtefactOptions & ArtefactRoot = {},
 ): Promise<ArtefactRef> {
-  const store = await storeAt(options.root)
-  const file = await open(path).catch(error => {
+  const store = await storeAt(root)
+  const file = await open(path, constants.O_RDONLY | noWait).catch(error => {
     throw unreadable(path, error)
   })
-  const stream = file.createReadStream({ highWaterMark: 1024 * 1024 })
   try {
     if (!(await file.stat()).isFile()) throw unreadable(path, null)
-    const { ref } = await store.put(stream, { displayName: basename(path), ...options })
-    return ref
+    const stream = file.createReadStream({ highWaterMark: 1024 * 1024 })
+    try {
+      const { ref } = await store.put(stream, { displayName: basename(path), ...options })
+      return ref
+    } finally {
+      stream.destroy()
+    }
   } finally {
-    stream.destroy()
     await file.close()
   }
 }
@@ -54,9 +58,9 @@ export async function artefactPutFile(
 /** Stores bytes. Errors as `artefactPutFile`. */
 export async function artefactPutBytes(
   bytes: Uint8Array,
-  options: ArtefactOptions & ArtefactRoot = {},
+  { root, ...options }: ArtefactOptions & ArtefactRoot = {},
 ): Promise<ArtefactRef> {
-  const store = await storeAt(options.root)
+  const store = await storeAt(root)
   const { ref } = await store.put(bytes, options)
   return ref
 }
@@ -71,6 +75,8 @@ export async function artefactGetBytes(
 ): Promise<Uint8Array> {
   const hex = parseArtefactUri(uri)
   if (hex === null) throw new ResourceUriInvalid('an artefact URI is artefact://sha256/<hex>')
+  const unknown = findUnknownMember(options, ['root'], 'artefact option')
+  if (unknown !== null) throw new ServiceError('body_invalid', unknown)
   const store = await storeAt(options.root)
   const artefact = await store.open(hex)
   if (artefact === null) throw new ResourceNotFound(uri)
@@ -85,10 +91,11 @@ export async function artefactGetBytes(
  * Every stored artefact that fits the filter, newest first. Throws `body_invalid` for a
  * `createdSince` that is no time, `storage_failed`, `registry_dir_unsafe`.
  */
-export async function artefactList(
-  filter: ArtefactFilter & ArtefactRoot = {},
-): Promise<ArtefactRef[]> {
-  const store = await storeAt(filter.root)
+export async function artefactList({
+  root,
+  ...filter
+}: ArtefactFilter & ArtefactRoot = {}): Promise<ArtefactRef[]> {
+  const store = await storeAt(root)
   const refs: ArtefactRef[] = []
   let after: string | undefined
   do {

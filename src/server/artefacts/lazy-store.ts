@@ -6,11 +6,15 @@ export function createLazyStore(open: () => Promise<ArtefactStore>): ArtefactSto
   const changed = () => {
     for (const listener of listeners) listener()
   }
+  const onRemove = new Set<(hex: string) => void>()
   let ready: ArtefactStore | null = null
   let opening: Promise<ArtefactStore> | null = null
   const store = () => {
     opening ??= open().then(opened => {
       opened.onChange(changed)
+      opened.onRemove(hex => {
+        for (const listener of onRemove) listener(hex)
+      })
       ready = opened
       return opened
     })
@@ -20,6 +24,7 @@ export function createLazyStore(open: () => Promise<ArtefactStore>): ArtefactSto
     put: async (source, options) => (await store()).put(source, options),
     find: async hex => (await store()).find(hex),
     open: async hex => (await store()).open(hex),
+    openToSend: async hex => (await store()).openToSend(hex),
     page: async (after, limit, filter) => (await store()).page(after, limit, filter),
     samePage: (after, limit) => ready?.samePage(after, limit) ?? null,
     startingWith: async (prefix, limit) => (await store()).startingWith(prefix, limit),
@@ -27,6 +32,10 @@ export function createLazyStore(open: () => Promise<ArtefactStore>): ArtefactSto
     onChange(listener) {
       listeners.add(listener)
       return () => void listeners.delete(listener)
+    },
+    onRemove(listener) {
+      onRemove.add(listener)
+      return () => void onRemove.delete(listener)
     },
     async close() {
       if (opening === null) return

@@ -1,6 +1,7 @@
 import { ServiceError } from '../../lib/errors.ts'
 import { parseRfc3339, toRfc3339 } from '../../lib/clock.ts'
 import { exceedsDepth } from '../../lib/json.ts'
+import { findUnknownMember, membersOf } from '../../lib/known-members.ts'
 import type { Limits } from '../options.ts'
 import type { ArtefactOptions, ArtefactRef } from './store.ts'
 
@@ -31,12 +32,25 @@ export function timeMsOf(value: unknown): number | null {
   return value.getTime()
 }
 
+const known = membersOf<ArtefactOptions>({
+  mime: true,
+  displayName: true,
+  sessionId: true,
+  toolCallId: true,
+  jobId: true,
+  correlationId: true,
+  expiresAt: true,
+  metadata: true,
+})
+
 /** Checks what a caller said about its bytes. Throws `body_invalid` naming the option. */
 export function parsePutOptions(
   options: ArtefactOptions,
   nowMs: number,
   limits: Pick<Limits, 'maxArtefactMetadataBytes' | 'maxJsonDepth'>,
 ): PutFields {
+  const unknown = findUnknownMember(options, known, 'artefact option')
+  if (unknown !== null) throw new ServiceError('body_invalid', unknown)
   const mime = options.mime ?? 'application/octet-stream'
   if (!isMediaType(mime)) throw invalid('mime', 'a media type such as image/png')
   return {

@@ -81,6 +81,11 @@ export interface ArtefactStore {
   /** Null when nothing (unexpired) is stored under the hash. `hex` is 64 lower-case digits. */
   find(hex: string): Promise<ArtefactRef | null>
   open(hex: string): Promise<OpenArtefact | null>
+  /**
+   * The same for a body that goes to a client, which may read slowly or not at all: only so many
+   * are open at a time, further calls wait until one is closed.
+   */
+  openToSend(hex: string): Promise<OpenArtefact | null>
   page(after: string | undefined, limit: number, filter?: ArtefactFilter): Promise<ArtefactPage>
   /**
    * The identical page that `page` returned last for the same arguments, without a wait, as long as
@@ -92,6 +97,8 @@ export interface ArtefactStore {
   remove(hex: string): Promise<boolean>
   /** Called after artefacts appeared or went, by this process or another. Returns the unsubscribe. */
   onChange(listener: () => void): () => void
+  /** Called with the hash of each artefact that went. Returns the unsubscribe. */
+  onRemove(listener: (hex: string) => void): () => void
   /** Stops timers and watchers; stored bytes stay. */
   close(): Promise<void>
 }

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import { writeFile } from 'node:fs/promises'
+import { rm, writeFile } from 'node:fs/promises'
+import { errnoOf } from '../../lib/errno.ts'
 import { ServiceError } from '../../lib/errors.ts'
 import { tokenFile } from '../../lib/instances/files.ts'
 import { checkSecretText, readSecretFile } from '../../lib/secret-file.ts'
@@ -41,6 +42,8 @@ export async function resolveHostToken(source: HostTokenSource): Promise<HostTok
     // Exclusive: an existing file, or a symlink put there, is never written through.
     await writeFile(file, secret.reveal(), { flag: 'wx', mode: 0o600 })
   } catch (error) {
+    // On a full disk the file is there, and empty.
+    if (errnoOf(error) !== 'EEXIST') await rm(file, { force: true })
     throw new ServiceError('storage_failed', `the host token cannot be written to ${file}`, {
       cause: error,
       hint: 'name another folder with --registry-dir',

@@ -11,6 +11,7 @@ import {
   parseRange,
   safetyHeaders,
 } from './artefact-download-headers.ts'
+import { awaitTurn } from './answer-turn.ts'
 import { makeProblem, sendProblem, toProblem } from './problem.ts'
 
 export interface ArtefactDownloadOptions {
@@ -45,13 +46,15 @@ export function createArtefactDownload(options: ArtefactDownloadOptions): Artefa
       refuse(res, 405, 'method-not-allowed', 'an artefact can be read with GET or HEAD')
       return
     }
-    const artefact = isArtefactHex(hex) ? await store.open(hex) : null
+    if (!(await awaitTurn(res))) return
+    const artefact = isArtefactHex(hex) ? await store.openToSend(hex) : null
     if (artefact === null) {
       refuse(res, 404, 'artefact-not-found', 'no artefact is stored under this hash')
       return
     }
     try {
-      await sendArtefact(req, res, hex, artefact)
+      // The client may have gone while others were served.
+      if (!res.destroyed) await sendArtefact(req, res, hex, artefact)
     } finally {
       await artefact.close()
     }

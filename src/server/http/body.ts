@@ -15,8 +15,19 @@ export interface WholeBodyLimits extends BodyLimits {
 }
 
 /**
+ * Bytes of all incomplete bodies that this process holds. It lets eight of the largest scenes
+ * arrive at once; a limit raised beyond that still lets two bodies in.
+ */
+const maxReceivingBytes = 64 * 1024 * 1024
+/** What a piece costs beside its bytes: a body may come byte by byte. */
+const pieceOverheadBytes = 128
+
+let receivingBytes = 0
+
+/**
  * The whole body. Rejects with `body_too_large` (before reading, when the declared length says
- * so), `body_timeout`, or `body_invalid` when the client went away. After a rejection the request
+ * so), `body_timeout`, `overloaded` while too many bodies are being received, or `body_invalid` when
+ * the client went away. After a rejection the request
  * is paused; `writeProblem` answers it and ends the connection.
  */
 export function readBody(req: IncomingMessage, limits: WholeBodyLimits): Promise<Buffer> {
@@ -28,13 +39,20 @@ export function readBody(req: IncomingMessage, limits: WholeBodyLimits): Promise
     let first: Buffer | undefined
     let rest: Buffer[] | undefined
     let received = 0
+    /** Its part of `receivingBytes`. A body in one piece, as nearly all are, has none. */
+    let counted = 0
     let timer: NodeJS.Timeout | undefined
     let startedMs = Infinity
     let settled = false
 
+    const count = (bytes: number) => {
+      counted += bytes
+      receivingBytes += bytes
+    }
     const settle = () => {
       settled = true
       clearTimeout(timer)
+      count(-counted)
       req.off('data', onData).off('end', onEnd).off('close', onClose)
     }
     const refuse = (error: ServiceError) => {
@@ -48,13 +66,23 @@ export function readBody(req: IncomingMessage, limits: WholeBodyLimits): Promise
       // No timer of its own: that something comes at least every `timeoutMs` is seen to already.
       if (performance.now() - startedMs > maxMs) return refuse(tooSlow(maxMs))
       timer?.refresh()
-      if (first === undefined) first = chunk
-      else (rest ??= [first]).push(chunk)
+      if (first === undefined) {
+        first = chunk
+        return
+      }
+      if (rest === undefined) {
+        rest = [first]
+        count(first.length)
+      }
+      rest.push(chunk)
+      count(chunk.length + pieceOverheadBytes)
+      if (receivingBytes > Math.max(maxReceivingBytes, 2 * limits.maxBytes)) refuse(overloaded())
     }
     const onEnd = () => {
       // The request is over: its listeners go with it, taking them off would only cost time.
       settled = true
       clearTimeout(timer)
+      if (counted > 0) count(-counted)
       resolve(rest === undefined ? (first ?? Buffer.alloc(0)) : Buffer.concat(rest, received))
     }
     const onClose = () => {
@@ -137,6 +165,11 @@ function timedOut(timeoutMs: number): ServiceError {
 
 function tooSlow(maxMs: number): ServiceError {
   return new ServiceError('body_timeout', `the body was not complete after ${maxMs} ms`)
+}
+
+function overloaded(): ServiceError {
+  const message = 'the server is receiving too many bodies; try again in a second'
+  return new ServiceError('overloaded', message)
 }
 
 function aborted(): ServiceError {

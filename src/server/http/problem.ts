@@ -28,6 +28,7 @@ const table: Record<ErrorCode, Row> = {
   method_not_allowed: { status: 405 },
   upgrade_required: { status: 426 },
   limit_reached: { status: 429 },
+  overloaded: { status: 503 },
   port_in_use: { status: 500, local: true },
   listen_failed: { status: 500, local: true },
   registry_dir_unsafe: { status: 500, local: true },
@@ -90,6 +91,11 @@ function localDetail(code: ErrorCode): string {
   return 'the server could not do this; its log has the reason'
 }
 
+/** `Retry-After` for a server that is only busy now; what it waits for ends within seconds. */
+export function retryHeaders(status: number): Readonly<Record<string, string>> {
+  return status === 503 ? { 'Retry-After': '1' } : {}
+}
+
 /** Answers with what a client may know of the error; otherwise as `sendProblem`. */
 export function writeProblem(
   res: ServerResponse,
@@ -121,6 +127,7 @@ export function sendProblem(
     'Content-Length': body.length,
     'Cache-Control': 'no-store',
     'X-Content-Type-Options': 'nosniff',
+    ...retryHeaders(problem.status),
     ...extraHeaders,
   }
   if (!isBodyPending(res.req)) {

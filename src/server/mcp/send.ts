@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { asBuffer, encodeBytes } from '../../lib/base64.ts'
 import type { RequestId } from '../../lib/mcp/json-rpc.ts'
+import { awaitTurn } from '../http/answer-turn.ts'
 import { endAfterBody, isBodyPending } from '../http/refused-body.ts'
 import type { StreamedBlob } from '../resources/producer.ts'
 import type { HeldAnswers } from './held-answers.ts'
@@ -103,6 +104,7 @@ export async function drained(res: ServerResponse): Promise<void> {
 }
 
 async function writeBlob(res: ServerResponse, blob: StreamedBlob): Promise<void> {
+  if (!(await awaitTurn(res))) return
   for await (const text of base64(blob.open())) {
     if (res.destroyed) return
     res.write(text, 'latin1')

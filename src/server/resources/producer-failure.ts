@@ -4,25 +4,38 @@ import { ResourceNotFound, ResourceUriInvalid } from './errors.ts'
 
 export type FailureReason = 'producer_failed' | 'producer_timeout'
 
+/** What happened, and what to do. A failure is likely to repeat: only a timeout suggests a retry. */
+const failures: Record<FailureReason, readonly [what: string, hint: string]> = {
+  producer_failed: ['failed', 'see the log of the server'],
+  producer_timeout: ['did not answer in time', 'try again; the log of the server says more'],
+}
+
 /** What a reader learns of a failed producer; the log has the rest. */
 export function producerFailure(scheme: string, reason: FailureReason): ServiceError {
-  const what = reason === 'producer_timeout' ? 'did not answer in time' : 'failed'
+  const [what, hint] = failures[reason]
   return new ServiceError('resource_failed', `the producer of ${scheme}:// ${what}`, {
-    hint: 'try again; the log of the server says more',
+    hint,
     data: { reason },
   })
 }
 
-/** Errors of our own resources keep their meaning; anything else is logged and hidden. */
+/**
+ * Errors of our own resources keep their meaning (a damaged artefact was logged by its store);
+ * anything else is logged and hidden.
+ */
 export function ownReadError(
   error: unknown,
   scheme: string,
   uri: string,
   log: Logger,
 ): ServiceError {
-  if (error instanceof ServiceError && error.code.startsWith('resource_')) return error
+  if (error instanceof ServiceError && isForReader(error)) return error
   log.error({ err: error, scheme, uri }, 'resource read failed')
   return producerFailure(scheme, 'producer_failed')
+}
+
+function isForReader({ code }: ServiceError): boolean {
+  return code.startsWith('resource_') || code === 'artefact_corrupt'
 }
 
 /** A custom producer may say "not found" and "bad URI"; nothing else of it reaches the reader. */

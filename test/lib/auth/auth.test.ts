@@ -1,7 +1,9 @@
 import { expect } from 'chai'
 import { once } from 'node:events'
 import { ApiKeyConfig } from '../../../src/lib/auth/api-key-config.ts'
+import { CimdDocument } from '../../../src/lib/auth/cimd-document.ts'
 import { generateApiKey } from '../../../src/lib/auth/generate-api-key.ts'
+import { OAuthConfig } from '../../../src/lib/auth/oauth-config.ts'
 import { TokenValidationError } from '../../../src/lib/auth/token-validation-error.ts'
 import { unauthorizedResult } from '../../../src/lib/auth/unauthorized-result.ts'
 import {
@@ -43,17 +45,57 @@ describe('ApiKeyConfig', () => {
   })
 })
 
+describe('ApiKeyConfig', () => {
+  for (const envVar of ['constructor', '__proto__', 'toString']) {
+    it(`finds no key in the variable ${envVar}`, () => {
+      expect(new ApiKeyConfig({ envVar }).resolve()).to.equal(null)
+    })
+  }
+})
+
+describe('redirect URIs', () => {
+  const refused = [
+    'javascript:alert(1)',
+    'JavaScript:alert(1)',
+    'data:text/html,x',
+    'file:///etc/x',
+  ]
+  for (const uri of [...refused, 'blob:https://a.example/1', 'vbscript:x', 'about:blank']) {
+    it(`must not be ${uri}`, () => {
+      const scheme = uri.slice(0, uri.indexOf(':')).toLowerCase()
+      const message = `must not have the scheme "${scheme}"`
+      const clientName = 'n'
+      const providerUrl = 'https://id.example'
+      const redirectUris = ['http://127.0.0.1/callback']
+      expect(() => new CimdDocument({ clientName, redirectUris: [uri] })).to.throw(message)
+      expect(() => new OAuthConfig({ providerUrl, redirectUri: uri })).to.throw(message)
+      const provider = new OAuthConfig({ providerUrl })
+      expect(() => provider.toCimdDocument({ redirectUri: uri })).to.throw(message)
+      for (const member of ['logoUri', 'clientUri']) {
+        const options = { clientName, redirectUris, [member]: uri }
+        expect(() => new CimdDocument(options)).to.throw(`${member} ${message}`)
+      }
+    })
+  }
+
+  it('may have the scheme of an application', () => {
+    const redirectUris = ['cursor://callback', 'com.example.app:/callback', 'http://[::1]:8/cb']
+    expect(new CimdDocument({ clientName: 'n', redirectUris }).redirectUris).to.have.length(3)
+  })
+})
+
 describe('generateApiKey', () => {
   it('gives 43 URL-safe characters by default', () => {
     expect(generateApiKey()).to.match(/^[A-Za-z0-9_-]{43}$/)
     expect(generateApiKey(16)).to.have.length(22)
+    expect(generateApiKey(1)).to.have.length(2)
   })
 
   it('never gives the same key twice', () => {
     expect(new Set(Array.from({ length: 1000 }, () => generateApiKey())).size).to.equal(1000)
   })
 
-  for (const length of [0, 15, -1, 16.5, NaN, Infinity, 1025]) {
+  for (const length of [0, -1, 16.5, NaN, Infinity, 1025]) {
     it(`refuses ${length} bytes`, () => {
       expect(() => generateApiKey(length)).to.throw(RangeError)
     })

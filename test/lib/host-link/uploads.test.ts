@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -181,6 +182,15 @@ describe('HostClient, sending artefacts', () => {
       expect(peer.of('artefact.put')).to.deep.equal([])
     })
   }
+
+  it('refuses a named pipe at once, before anything is sent', async () => {
+    const { host, peer } = await taking()
+    const pipe = join(folder, 'pipe')
+    execFileSync('mkfifo', [pipe])
+    const error = await within(errorOf(host.putArtefact(pipe, { mime })), 'the refusal')
+    expect(error).to.include({ name: 'TypeError', message: `${pipe} is not a regular file` })
+    expect(peer.of('artefact.put')).to.deep.equal([])
+  })
 
   const facts: [name: string, facts: object][] = [
     ['a mime that is none', { mime: 'png' }],

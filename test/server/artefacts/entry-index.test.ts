@@ -8,7 +8,14 @@ import type { ArtefactRef } from '../../../src/server/artefacts/store.ts'
 function entry(number: number, createdMs: number): Entry {
   const hex = number.toString(16).padStart(64, '0').split('').toReversed().join('')
   const ref = {} as ArtefactRef
-  const rest = { ref, heavy: false, sidecarBytes: 1, key: '', expiresMs: Infinity }
+  const rest = {
+    ref,
+    heavy: false,
+    sizeDisputed: false,
+    sidecarBytes: 1,
+    key: '',
+    expiresMs: Infinity,
+  }
   return { hex, bytes: number, createdMs, ...rest }
 }
 

@@ -13,6 +13,7 @@ import {
   failureOf,
   recordingLog,
   settableClock,
+  collect,
   sha256,
   withFolder,
 } from './support.ts'
@@ -187,6 +188,30 @@ describe('filesystem artefact store', () => {
       await store.close()
     }))
 
+  for (const claimed of [1, 5_000_000]) {
+    it(`serves an undamaged body whose sidecar claims ${claimed} bytes`, () =>
+      withFolder(async root => {
+        const bytes = randomBytes(3000)
+        const hex = sha256(bytes)
+        const writer = await open(root)
+        const { ref } = await writer.put(bytes)
+        await writer.close()
+        const sidecar = `${bodyPath(root, hex)}.json`
+        fs.writeFileSync(sidecar, JSON.stringify({ ...ref, size_bytes: claimed }))
+        const store = await open(root)
+        expect(await store.find(hex)).to.deep.equal(ref)
+        expect((await store.page(undefined, 1)).refs).to.deep.equal([ref])
+        const artefact = await store.open(hex)
+        if (artefact === null) throw new Error('not stored')
+        expect((await collect(artefact.verified())).equals(bytes)).to.equal(true)
+        await artefact.close()
+        expect(fs.readdirSync(join(root, 'quarantine'))).to.deep.equal([])
+        fs.truncateSync(bodyPath(root, hex), 2999)
+        expect((await failureOf(() => store.open(hex))).code).to.equal('artefact_corrupt')
+        await store.close()
+      }))
+  }
+
   it('moves a damaged or cut body aside, within the bound', () =>
     withFolder(async root => {
       const bound = { ...limits, maxArtefactQuarantineBytes: 8192 }
@@ -201,6 +226,30 @@ describe('filesystem artefact store', () => {
       expect(fs.readdirSync(join(root, 'quarantine'))).to.have.length(3)
       await store.sweep()
       expect(fs.readdirSync(join(root, 'quarantine'))).to.have.length(2)
+      await store.close()
+    }))
+
+  it('opens a bounded number of bodies to send, and the next when one is closed', () =>
+    withFolder(async root => {
+      const store = await open(root)
+      const hex = (await store.put(randomBytes(10))).ref.digest.slice(7)
+      const bodies = await Promise.all(Array.from({ length: 128 }, () => store.openToSend(hex)))
+      const order: string[] = []
+      const late = store.openToSend(hex).then(body => {
+        order.push('opened')
+        return body
+      })
+      // What is read here, and not sent to clients, does not wait.
+      await (await store.open(hex))?.close()
+      order.push('closing')
+      await bodies[0]?.close()
+      bodies[0] = await late
+      expect(order).to.deep.equal(['closing', 'opened'])
+      // A hash without a body holds no place, closing twice frees none.
+      expect(await Promise.all([bodies[0]?.close(), bodies[0]?.close()])).to.have.length(2)
+      expect(await store.openToSend('0'.repeat(64))).to.equal(null)
+      bodies[0] = await store.openToSend(hex)
+      for (const body of bodies) await body?.close()
       await store.close()
     }))
 

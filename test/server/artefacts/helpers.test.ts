@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { spawnSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import * as fs from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -45,6 +45,17 @@ describe('artefact helpers', () => {
         const failure = await failureOf(() => artefactPutFile(path, { root }))
         expect(failure.code).to.equal('body_invalid')
         expect(failure.message).to.contain(path)
+      }
+    }))
+
+  it('refuse a named pipe and a device at once', () =>
+    withFolder(async root => {
+      const pipe = join(root, 'pipe')
+      execFileSync('mkfifo', [pipe])
+      for (const path of [pipe, '/dev/zero']) {
+        const failure = await failureOf(() => artefactPutFile(path, { root }))
+        expect(failure.code).to.equal('body_invalid')
+        expect(failure.message).to.equal(`cannot store the file ${path}: not a regular file`)
       }
     }))
 

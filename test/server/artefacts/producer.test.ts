@@ -91,6 +91,31 @@ describe('artefact producer', () => {
       expect(byUri.get(plain.uri)).to.include(named)
     }))
 
+  it('keeps nothing of a removed artefact', () =>
+    withProducer(async ({ store, producer }) => {
+      const bytes = randomBytes(100)
+      const { ref } = await store.put(bytes)
+      const first = await producer.read(ref.uri)
+      expect(await producer.read(ref.uri)).to.equal(first)
+      await store.remove(hexOf(ref))
+      await store.put(bytes)
+      // The identical answer is given for as long as the encoded body is kept.
+      expect(await producer.read(ref.uri)).not.to.equal(first)
+    }))
+
+  it('counts what a small artefact costs in memory, not its bytes alone', () =>
+    withProducer(
+      async ({ store, producer }) => {
+        const uris: string[] = []
+        for (let at = 0; at < 5; at++) uris.push((await store.put(randomBytes(9))).ref.uri)
+        const [oldest = '', ...newer] = uris
+        const first = await producer.read(oldest)
+        for (const uri of newer) await producer.read(uri)
+        expect(await producer.read(oldest)).not.to.equal(first)
+      },
+      { blobCacheBytes: 20 * 1024 },
+    ))
+
   it('leaves the download address out when there is none', () =>
     withProducer(async ({ store }) => {
       await store.put(randomBytes(9))
@@ -210,7 +235,7 @@ describe('artefact producer', () => {
         const failure = await failureOf(async () => producer.read(two.uri))
         expect(failure.code).to.equal('artefact_corrupt')
       },
-      { blobCacheBytes: 8000 },
+      { blobCacheBytes: 18_500 },
     ))
 
   it('serves no cached body of an artefact that was removed or expired', () =>

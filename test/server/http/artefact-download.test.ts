@@ -28,8 +28,8 @@ function counting(store: ArtefactStore) {
   let opened = 0
   const counted: ArtefactStore = {
     ...store,
-    async open(hex) {
-      const artefact = await store.open(hex)
+    async openToSend(hex) {
+      const artefact = await store.openToSend(hex)
       if (artefact === null) return null
       opened++
       return {

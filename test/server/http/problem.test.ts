@@ -15,6 +15,7 @@ describe('toProblem', () => {
     ['upgrade_required', 426],
     ['route_not_found', 404],
     ['limit_reached', 429],
+    ['overloaded', 503],
     ['storage_full', 507],
     ['storage_failed', 500],
     ['resource_not_found', 404],

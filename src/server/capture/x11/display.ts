@@ -1,6 +1,8 @@
+import { constants } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { homedir, hostname } from 'node:os'
 import { join } from 'node:path'
+import { noWait } from '../../../lib/posix.ts'
 import { fail, ok, type Result } from '../../../lib/result.ts'
 import type { WindowCaptureLimits } from '../window-limits.ts'
 import { openConnection, type X11Connection } from './connection.ts'
@@ -39,7 +41,7 @@ export async function openDisplay(
 /** Nothing when there is no such file: many displays of a person's own machine need no key. */
 async function readKeys(path: string, maxBytes: number): Promise<Buffer> {
   try {
-    await using file = await open(path, 'r')
+    await using file = await open(path, constants.O_RDONLY | noWait)
     const stats = await file.stat()
     if (!stats.isFile() || stats.size > maxBytes) return Buffer.alloc(0)
     return await file.readFile()

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { nearest } from '../../../src/lib/cli/nearest.ts'
+import { nearest } from '../../src/lib/nearest.ts'
 
 describe('nearest', () => {
   const known = ['maxSessions', 'maxSubscriptions', 'pageSize']
