@@ -116,6 +116,7 @@ export async function startServe(
     heartbeatMs: limits.heartbeatMs,
     log,
     record: await createInstanceRecord(facts, systemClock),
+    hostToken: token.isGenerated ? token.secret : undefined,
   })
   opened.defer(() => record.remove())
   presences.follow(presence => {

@@ -102,7 +102,7 @@ export interface AccountStore {
   sweep(beforeMs: number): Promise<number>
   /** A consistent copy while others write; `target` must not exist. */
   backup(target: string): Promise<void>
-  /** Resolves when the store answers. */
+  /** Resolves when the store takes changes: writes one, at most once a second. */
   ping(): Promise<void>
   close(): Promise<void>
 }

@@ -9,6 +9,8 @@ export interface HostToken {
   readonly secret: Secret
   /** Where an adapter can read it, or null when it came from the environment. */
   readonly file: string | null
+  /** Made for this run: the server keeps the file there. */
+  readonly isGenerated: boolean
 }
 
 export interface HostTokenSource {
@@ -29,22 +31,26 @@ export interface HostTokenSource {
 export async function resolveHostToken(source: HostTokenSource): Promise<HostToken> {
   if (source.file) {
     const text = await readSecretFile(source.file, '--host-token-file')
-    return { secret: new Secret(text), file: source.file }
+    return { secret: new Secret(text), file: source.file, isGenerated: false }
   }
   if (source.env) {
     const text = checkSecretText(source.env, 'SERVICE_HOST_TOKEN')
-    return { secret: new Secret(text), file: null }
+    return { secret: new Secret(text), file: null, isGenerated: false }
   }
   const file = tokenFile(source.instancesDir, source.instanceId)
   const secret = new Secret(randomBytes(32).toString('base64url'))
   try {
-    // Exclusive: an existing file, or a symlink put there, is never written through.
-    await writeFile(file, secret.reveal(), { flag: 'wx', mode: 0o600 })
+    await writeHostToken(file, secret)
   } catch (error) {
     throw new ServiceError('storage_failed', `the host token cannot be written to ${file}`, {
       cause: error,
       hint: 'name another folder with --registry-dir',
     })
   }
-  return { secret, file }
+  return { secret, file, isGenerated: true }
+}
+
+/** Exclusive: an existing file, or a symlink put there, is never written through. */
+export function writeHostToken(file: string, secret: Secret): Promise<void> {
+  return writeFile(file, secret.reveal(), { flag: 'wx', mode: 0o600 })
 }
