@@ -26,16 +26,18 @@ export interface AccountStore {
   /** A better hash of the same password; false when the password was changed meanwhile. */
   replaceHash(id: string, oldHash: string, newHash: string): Promise<boolean>
   /**
-   * A new password: every session but `keepSessionId` ends, and so do reset codes and the count of
-   * failures. False when the hash is not `oldHash` any more (null: whatever it is).
+   * A new password: every session but `keepSessionId` ends, and so do reset codes, the count of
+   * failures and, with `endTokens`, service tokens. Returns what ended. Null when the hash is not
+   * `oldHash` any more (null: whatever it is).
    */
   changePassword(change: {
     readonly id: string
     readonly oldHash: string | null
     readonly newHash: string
     readonly keepSessionId: string | null
+    readonly endTokens: boolean
     readonly nowMs: number
-  }): Promise<boolean>
+  }): Promise<EndedAccess | null>
   /** Its user name stays reserved until `nameReservedUntilMs`; all else but its audit entries goes. */
   deleteAccount(id: string, nameReservedUntilMs: number): Promise<boolean>
 
@@ -169,6 +171,12 @@ export interface ServiceTokenRow extends NewServiceToken {
 export interface ServiceTokenState {
   readonly token: ServiceTokenRow
   readonly account: AccountRow
+}
+
+/** Living sessions, and service tokens as they were, that ended with a password. */
+export interface EndedAccess {
+  readonly sessions: number
+  readonly tokens: readonly ServiceTokenRow[]
 }
 
 export interface LoginFailures {
