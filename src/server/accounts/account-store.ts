@@ -92,14 +92,21 @@ export interface AccountStore {
   addFailure(key: string, nowMs: number, windowMs: number): Promise<LoginFailures>
   clearFailures(key: string): Promise<void>
 
-  /** Appends; rows beyond `maxRows` go, the oldest first. */
-  audit(entry: AuditRow, maxRows: number): Promise<void>
+  /**
+   * Appends. Of one action of one account only the newest `maxAuditRowsOfAccount` stay, of callers
+   * without an account `maxAuditRowsOfStrangers`: nobody pushes out entries of others. Of all rows
+   * about `maxRows` stay: those with the earliest end go first.
+   */
+  audit(
+    entry: AuditRow,
+    keep: { readonly untilMs: number; readonly maxRows: number },
+  ): Promise<void>
   /** Newest first. */
   listAudit(filter: { readonly accountId?: string; readonly limit: number }): Promise<AuditRow[]>
 
   /**
-   * Sessions, tokens, invitations, codes and reservations that are over since `beforeMs`, and
-   * failed logins before it of names that no account has. Returns how many went.
+   * Sessions, tokens, invitations, codes, reservations and audit entries that are over since
+   * `beforeMs`, and failed logins before it of names that no account has. Returns how many went.
    */
   sweep(beforeMs: number): Promise<number>
   /** A consistent copy while others write; `target` must not exist. */
@@ -187,6 +194,11 @@ export interface LoginFailures {
   readonly consecutive: number
   readonly lastMs: number
 }
+
+/** Entries of one action of one account: ten a day for a quarter. */
+export const maxAuditRowsOfAccount = 1000
+/** The same of all callers without an account together, who are many. */
+export const maxAuditRowsOfStrangers = 10_000
 
 export interface AuditRow {
   readonly atMs: number

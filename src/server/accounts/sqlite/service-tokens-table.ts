@@ -16,6 +16,9 @@ export type ServiceTokenMethods = Pick<
 /** The use of a token is noted at most this often: not every request is to write. */
 const touchEveryMs = 60_000
 
+/** As many as may live by default: an account that makes and revokes tokens fills no disk. */
+const maxRevoked = 500
+
 const columns = `service_tokens.id, account_id, name, secret_hash, scopes,
   service_tokens.created_at_ms, expires_at_ms, last_used_at_ms, revoked_at_ms`
 
@@ -64,6 +67,10 @@ export function serviceTokensTable(database: Database): ServiceTokenMethods {
   const revoke = database.prepare(`UPDATE service_tokens SET revoked_at_ms = ?1
     WHERE account_id = ?2 AND id = ?3 AND revoked_at_ms IS NULL AND expires_at_ms > ?1`)
 
+  const forget = database.prepare(`DELETE FROM service_tokens WHERE id IN
+    (SELECT id FROM service_tokens WHERE account_id = ? AND revoked_at_ms IS NOT NULL
+     ORDER BY revoked_at_ms DESC LIMIT -1 OFFSET ${maxRevoked})`)
+
   return {
     createServiceToken: token =>
       database.write('a service token was not created', () => {
@@ -97,9 +104,10 @@ export function serviceTokensTable(database: Database): ServiceTokenMethods {
       ),
 
     revokeServiceToken: (accountId, id, nowMs) =>
-      database.write(
-        'a service token was not ended',
-        () => revoke.run(nowMs, accountId, id).changes > 0,
-      ),
+      database.write('a service token was not ended', () => {
+        if (revoke.run(nowMs, accountId, id).changes === 0) return false
+        forget.run(accountId)
+        return true
+      }),
   }
 }
