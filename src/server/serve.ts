@@ -117,6 +117,7 @@ export async function startServe(
     log,
     record: await createInstanceRecord(facts, systemClock),
     hostToken: token.isGenerated ? token.secret : undefined,
+    openFolder: () => openRegistryDir(registryDir.path),
   })
   opened.defer(() => record.remove())
   presences.follow(presence => {

@@ -90,6 +90,8 @@ export interface InstanceFileOptions {
   readonly log: Logger
   /** Kept in the token file of the instance. Absent: the user keeps it, in a place of their own. */
   readonly hostToken?: Secret | undefined
+  /** Makes `instancesDir`, private to this user, when it is gone. Absent: nobody does. */
+  readonly openFolder?: (() => Promise<unknown>) | undefined
 }
 
 /**
@@ -151,6 +153,7 @@ export class InstanceFile {
     } catch (error) {
       if (errnoOf(error) !== 'ENOENT') throw error
       this.#reportOnce(`${what} vanished`, { path }, `${what} vanished, writing again`)
+      await this.#options.openFolder?.()
       await writeAgain()
     }
   }

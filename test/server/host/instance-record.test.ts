@@ -114,6 +114,15 @@ describe('InstanceFile', () => {
     expect(await readdir(base)).to.deep.equal([])
   })
 
+  it('brings record and token back when the whole folder was removed', async () => {
+    await file.remove()
+    const openFolder = () => mkdir(base, { mode: 0o700 }).catch(() => {})
+    file = await InstanceFile.create({ ...options(), hostToken: new Secret('t'), openFolder })
+    await rm(base, { recursive: true })
+    await file.beat()
+    expect((await readdir(base)).toSorted()).to.deep.equal([`${id}.json`, `${id}.token`])
+  })
+
   it('goes on when the folder cannot be written, says so once, and recovers', async () => {
     await file.remove()
     const later = join(base, 'later')
