@@ -10,7 +10,8 @@ export default class Password extends AccountCommand {
 showing them. The login goes on; every other login of the account ends, service tokens stay.
 
 With --reset-code, which the owner of the registry makes for a lost password, the current one is \
-not asked for; the code is good once, every login of the account ends, and you are logged in.`
+not asked for; the code is good once, every login and service token of the account ends, and you \
+are logged in. The output lists what ended.`
 
   static override examples = [
     { description: 'be asked for all of it', command: '<%= config.bin %> password' },
@@ -39,6 +40,9 @@ not asked for; the code is good once, every login of the account ends, and you a
     'reset-code': Flags.string({
       description: 'the code that the owner of the registry gave you; worth nothing once used',
       helpValue: 'CODE',
+    }),
+    'keep-tokens': Flags.boolean({
+      description: 'with --reset-code: leave the service tokens of the account valid',
     }),
   }
 

@@ -62,6 +62,7 @@ export async function listen(
   where: { host: string; port: number },
   { listener, upgrades, onClientError, tls, limits, log }: ListenParts,
 ): Promise<Listening> {
+  const ended = new WeakSet<Socket>()
   const options: ServerOptions = {
     maxHeaderSize: limits.maxHeaderBytes,
     headersTimeout: limits.headersTimeoutMs,
@@ -71,7 +72,7 @@ export async function listen(
     connectionsCheckingInterval: Math.min(1000, limits.headersTimeoutMs),
     // What may wait on a stream before `write` reports it full.
     highWaterMark: limits.maxStreamBufferBytes,
-    shouldUpgradeCallback: req => upgrades?.wants(req) ?? false,
+    shouldUpgradeCallback: req => !ended.has(req.socket) && (upgrades?.wants(req) ?? false),
     // The guards see to it, with an answer that says what is wrong.
     requireHostHeader: false,
   }
@@ -82,13 +83,15 @@ export async function listen(
   server.maxConnections = limits.maxConnections
   server.timeout = stallTimeoutMs(limits)
   const connections = new Connections(server, secure !== null)
-  server.on('request', whenReadable(listener))
+  server.on('request', whenReadable(listener, ended))
   server.on('checkContinue', (req, res) => {
     continueWhenRead(req, res)
     server.emit('request', req, res)
   })
   server.on('upgrade', (req, socket, head) => upgrades?.handle(req, socket as Socket, head))
-  server.on('connect', (_req, socket) => refuseTunnel(socket as Socket))
+  server.on('connect', (_req, socket) => {
+    if (!ended.has(socket as Socket)) refuseTunnel(socket as Socket)
+  })
   if (onClientError !== undefined) {
     server.on('clientError', (error, socket) => {
       // In the middle of an answer there is no way to tell.
@@ -133,13 +136,23 @@ function limitBuffer(socket: Socket, bytes: number): void {
 }
 
 /**
- * That nobody can tell where a message ends, as with the encoding `xchunked`, Node finds out only
- * after it has handed on the headers, within the same turn. Whoever waits for no body, as a GET or
- * DELETE, would have acted by then: what names an encoding is looked at a turn later.
+ * Passes requests on once their framing is known. Node reports an encoding that it cannot frame,
+ * such as `xchunked`, after it has emitted the request, within the same turn: a request that names
+ * an encoding is looked at one turn later, or a GET or DELETE would have acted by then.
+ *
+ * Where a message with unclear framing ends, a proxy in front may judge differently (RFC 9112, 6.1
+ * and 6.3). Its answer is the last one on the connection, kept in `ended`; pipelined requests behind
+ * it are dropped.
  */
-function whenReadable(listener: RequestListener): RequestListener {
+function whenReadable(listener: RequestListener, ended: WeakSet<Socket>): RequestListener {
   return (req, res) => {
-    if (req.headers['transfer-encoding'] === undefined) return listener(req, res)
+    if (ended.has(req.socket)) return
+    const encoding = req.headers['transfer-encoding']
+    if (encoding === undefined) return listener(req, res)
+    if (encoding.toLowerCase() !== 'chunked' || req.httpVersionMinor === 0) {
+      ended.add(req.socket)
+      res.setHeader('Connection', 'close')
+    }
     setImmediate(() => {
       // Not writable: Node has answered that it is malformed.
       if (req.socket.writable) listener(req, res)

@@ -116,6 +116,8 @@ export async function startServe(
     heartbeatMs: limits.heartbeatMs,
     log,
     record: await createInstanceRecord(facts, systemClock),
+    hostToken: token.isGenerated ? token.secret : undefined,
+    openFolder: () => openRegistryDir(registryDir.path),
   })
   opened.defer(() => record.remove())
   presences.follow(presence => {

@@ -147,7 +147,7 @@ describe('bad posts to the host link of the real program', () => {
     // As text: a client that parses the address would take the dots for a way up.
     const answer = await exchange(serve.port, requestText(lines, body))
     expect(answer?.status).to.equal(400)
-    expect(answer?.body).to.contain('the session id must be')
+    expect(answer?.body).to.contain('the request target must be')
   })
 
   it('answers 415 to another type than JSON, 405 to another method than POST', async () => {

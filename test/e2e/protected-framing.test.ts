@@ -168,6 +168,7 @@ describe('a server with a key', () => {
         [`Content-Length: ${hidden.length + 5}`, 'Transfer-Encoding: chunked'],
         ['Content-Length: 0', `Content-Length: ${hidden.length}`],
         ['Transfer-Encoding: xchunked'],
+        ['Transfer-Encoding: gzip, chunked'],
       ]) {
         const raw = await RawSocket.open(port)
         raw.write(

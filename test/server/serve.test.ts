@@ -1,9 +1,10 @@
-import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { silentLogger } from '../../src/lib/logger.ts'
 import { startServe } from '../../src/server/serve.ts'
+import { until } from '../e2e/until.ts'
 
 describe('startServe', () => {
   let folder: string
@@ -30,4 +31,25 @@ describe('startServe', () => {
       expect(await readdir(join(folder, 'instances'))).to.deep.equal([])
     })
   }
+
+  it('writes record and host token again when they, or their folder, were removed', async () => {
+    const serve = await startServe({
+      ...{ port: 0, host: '127.0.0.1', allowedHosts: [], allowedOrigins: [] },
+      ...{ dccType: 'unknown', registryDir: folder, artefacts: false, resources: true },
+      ...{ accessLog: () => {}, log: silentLogger, limits: { heartbeatMs: 50 } },
+    })
+    try {
+      const file = serve.hostTokenFile ?? ''
+      const token = await readFile(file, 'utf8')
+      const isBack = async () => (await readFile(file, 'utf8').catch(() => '')) === token
+      for (const removed of [file, folder]) {
+        await rm(removed, { recursive: true })
+        await until(isBack, `the token after ${removed} was removed`)
+      }
+      const names = [`${serve.instanceId}.json`, `${serve.instanceId}.token`]
+      expect((await readdir(join(folder, 'instances'))).toSorted()).to.deep.equal(names)
+    } finally {
+      await serve.stop()
+    }
+  })
 })

@@ -1,4 +1,6 @@
+import { counted } from '../../lib/cli/columns.ts'
 import { ServiceError } from '../../lib/errors.ts'
+import type { EndedAccess } from '../../lib/registry/answers.ts'
 import { Secret } from '../../lib/secret.ts'
 import { connect, notLoggedIn } from './connect.ts'
 import type { AccountFlags } from './context.ts'
@@ -9,6 +11,7 @@ import { reportLogin, saveLogin } from './save-login.ts'
 
 export interface ChangePasswordFlags extends AccountFlags, PasswordFlags {
   readonly 'reset-code'?: string | undefined
+  readonly 'keep-tokens'?: boolean | undefined
 }
 
 /** Changes the password of whoever is logged in, or sets a new one with a code and logs in. */
@@ -18,6 +21,11 @@ export async function changePassword(
   env: NodeJS.ProcessEnv,
 ): Promise<void> {
   if (code !== undefined) return resetPassword(username, code, flags, env)
+  if (flags['keep-tokens'] === true) {
+    throw new ServiceError('usage_invalid', '--keep-tokens needs --reset-code', {
+      hint: 'without a code, service tokens stay as they are',
+    })
+  }
   if (username !== undefined) {
     throw new ServiceError('usage_invalid', 'a user name goes with --reset-code alone', {
       hint: 'without a code it is the password of whoever is logged in: service-cli whoami',
@@ -38,7 +46,7 @@ export async function changePassword(
 async function resetPassword(
   username: string | undefined,
   text: string,
-  flags: AccountFlags & PasswordFlags,
+  flags: Omit<ChangePasswordFlags, 'reset-code'>,
   env: NodeJS.ProcessEnv,
 ): Promise<void> {
   refuseToken(flags, 'password --reset-code')
@@ -58,16 +66,29 @@ async function resetPassword(
   const { output } = context
   const password = await readPassword(flags, { output, place, isNew: true })
   const { client } = connect(context)
-  await client.resetPassword({ username: who, code, password }).catch(explainCode)
+  const keepTokens = flags['keep-tokens'] === true
+  const ended = await client
+    .resetPassword({ username: who, code, password, keepTokens })
+    .catch(explainCode)
+  // Before the login, which may fail: these lines cannot be had again.
+  output.note(`the password of ${who} is set; ${endedText(ended)} ended`)
+  for (const { id, name } of ended.tokens) output.note(`ended service token "${name}" (${id})`)
   const login = { username: who, password }
   try {
     const tokens = await client.login(login)
     const me = await saveLogin(context, { client, tokens, typed: { username: who } })
-    output.note(`the password of ${me.username} is set; every earlier login has ended`)
-    reportLogin(context, me, tokens)
+    reportLogin(context, me, tokens, {
+      ended_sessions: ended.sessions ?? null,
+      ended_tokens: ended.tokens.map(({ id, name }) => ({ id, name })),
+    })
   } catch (error) {
     throw setButNotLoggedIn(error, who)
   }
+}
+
+function endedText({ sessions, tokens }: EndedAccess): string {
+  const logins = sessions === undefined ? 'every earlier login' : counted(sessions, 'login')
+  return `${logins} and ${counted(tokens.length, 'service token')}`
 }
 
 function explainWrong(error: unknown): never {

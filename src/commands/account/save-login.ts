@@ -68,11 +68,12 @@ export function isNotOffered(error: unknown): boolean {
   return [404, 405, 501].includes(Number(error.data?.status)) && error.data?.reason === undefined
 }
 
-/** Says who is logged in, until when, and what still goes before the saved login. */
+/** Says who is logged in, until when, and which variable overrides the saved login. */
 export function reportLogin(
   { output, registry, store, config, env }: AccountContext,
   { username, email }: Who,
   { accessExpiresAtMs, refreshExpiresAtMs }: Tokens,
+  more: object = {},
 ): void {
   const overriddenBy = overridingVariable(env)
   output.result('', {
@@ -83,6 +84,7 @@ export function reportLogin(
     refresh_expires_at: timeOrNull(refreshExpiresAtMs),
     saved_in: store.path,
     overridden_by: overriddenBy,
+    ...more,
   })
   const until =
     accessExpiresAtMs === undefined

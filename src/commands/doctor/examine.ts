@@ -1,3 +1,4 @@
+import { join } from 'node:path'
 import { createOutput, warningsTo } from '../../lib/cli/output.ts'
 import { describeTerminal } from '../../lib/cli/terminal.ts'
 import { writeStdout } from '../../lib/cli/write-stdout.ts'
@@ -8,6 +9,7 @@ import { checkAdapterFiles, findProgram, judgeBlender } from './check-adapters.t
 import { lookAtCapture } from './check-capture.ts'
 import { checkEnvironment } from './check-environment.ts'
 import { lookAtGateways } from './check-gateway.ts'
+import { checkHostTokens } from './check-host-tokens.ts'
 import { judgeFaults, judgeInstances } from './check-instances.ts'
 import { checkNode } from './check-node.ts'
 import { judgePort, knownPorts, readPort } from './check-ports.ts'
@@ -64,6 +66,7 @@ async function findAll(registryDir: string, env: NodeJS.ProcessEnv): Promise<Fin
       checkEnvironment(env),
       judgeInstances(facts),
       judgeFaults(faults),
+      checkHostTokens(join(registryDir, 'instances'), runningOf(instances)),
       ...askLive(instances, env),
       ...ports,
       lookAtGateways(registryDir),
@@ -81,6 +84,15 @@ async function findAll(registryDir: string, env: NodeJS.ProcessEnv): Promise<Fin
 function factsOf(instances: LocalInstances, entry: InstanceEntry) {
   const { instance_short: shortId, display_name: name, health, reason } = instances.row(entry)
   return { shortId, name, health, reason, pid: entry.record.pid }
+}
+
+function runningOf(instances: LocalInstances) {
+  return instances.entries
+    .filter(({ verdict }) => verdict.health !== 'dead')
+    .map(entry => {
+      const { instance_short: shortId, display_name: name } = instances.row(entry)
+      return { instanceId: entry.record.instanceId, shortId, name }
+    })
 }
 
 function askLive(instances: LocalInstances, env: NodeJS.ProcessEnv): Promise<Finding>[] {

@@ -124,6 +124,24 @@ export function parseServiceTokens(json: unknown): Result<TokenView[], string> {
   return parseList(json, 'tokens', readTokenView)
 }
 
+/** What ended with a password. */
+export interface EndedAccess {
+  /** Undefined where the registry does not say. */
+  readonly sessions: number | undefined
+  readonly tokens: readonly TokenView[]
+}
+
+/** Also no body at all: the password is set, whatever the registry says of it. */
+export function parseEndedAccess(json: unknown): Result<EndedAccess, string> {
+  const answer = isJsonObject(json) ? json : {}
+  const sessions = answer['ended_sessions']
+  const tokens = parseList({ tokens: answer['ended_tokens'] }, 'tokens', readTokenView)
+  return ok({
+    sessions: Number.isSafeInteger(sessions) ? (sessions as number) : undefined,
+    tokens: tokens.ok ? tokens.value : [],
+  })
+}
+
 export interface CreatedToken extends TokenView {
   /** Never to be had again. */
   readonly token: Secret

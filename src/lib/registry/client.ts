@@ -4,11 +4,13 @@ import type { Result } from '../result.ts'
 import type { Secret } from '../secret.ts'
 import {
   type CreatedToken,
+  type EndedAccess,
   type Me,
   type SessionView,
   type TokenView,
   type Tokens,
   parseCreatedToken,
+  parseEndedAccess,
   parseMe,
   parseServiceTokens,
   parseSessions,
@@ -34,12 +36,13 @@ export interface RegistryClient {
     token: Secret,
     passwords: { readonly current: Secret; readonly next: Secret },
   ): Promise<void>
-  /** With a code that the owner of the registry made. */
+  /** With a code that the owner of the registry made. Service tokens end unless `keepTokens`. */
   resetPassword(reset: {
     readonly username: string
     readonly code: Secret
     readonly password: Secret
-  }): Promise<void>
+    readonly keepTokens?: boolean
+  }): Promise<EndedAccess>
   listSessions(token: Secret): Promise<SessionView[]>
   endSession(token: Secret, id: string): Promise<void>
   createToken(token: Secret, wanted: NewServiceToken): Promise<CreatedToken>
@@ -159,13 +162,15 @@ export function createRegistryClient(parts: {
       })
     },
 
-    async resetPassword({ username, code, password }) {
-      await ask({
-        path: '/reset',
-        action: 'reset of the password',
-        body: () => ({ username, code: code.reveal(), new_password: password.reveal() }),
-        secrets: [code, password],
+    resetPassword({ username, code, password, keepTokens = false }) {
+      const body = () => ({
+        username,
+        code: code.reveal(),
+        new_password: password.reveal(),
+        ...(keepTokens ? { keep_tokens: true } : {}),
       })
+      const action = 'reset of the password'
+      return askFor({ path: '/reset', action, body, secrets: [code, password] }, parseEndedAccess)
     },
 
     listSessions(bearer) {

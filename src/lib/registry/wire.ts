@@ -81,6 +81,8 @@ export const resetRequest = z.strictObject({
   username: plainText(maxEmailChars).min(1),
   code: plainText(200).min(1),
   new_password: password,
+  /** Service tokens end with the old password unless this is true. */
+  keep_tokens: z.boolean().optional(),
 })
 
 export const tokenRequest = z.strictObject({
@@ -149,6 +151,12 @@ export const serviceToken = z.object({
 export const tokenCreatedResponse = serviceToken.extend({ token: z.string() })
 export const tokensResponse = z.object({ tokens: z.array(serviceToken) })
 
+/** What ended with the old password. */
+export const resetResponse = z.object({
+  ended_sessions: z.int(),
+  ended_tokens: z.array(serviceToken),
+})
+
 /** RFC 9457 with the members of this API. */
 export const problem = z.object({
   type: z.string(),
@@ -169,6 +177,7 @@ export type LoginRequest = z.infer<typeof loginRequest>
 export type RefreshRequest = z.infer<typeof refreshRequest>
 export type PasswordRequest = z.infer<typeof passwordRequest>
 export type ResetRequest = z.infer<typeof resetRequest>
+export type ResetResponse = z.infer<typeof resetResponse>
 export type TokenRequest = z.infer<typeof tokenRequest>
 export type TokenResponse = z.infer<typeof tokenResponse>
 export type MeResponse = z.infer<typeof meResponse>

@@ -4,6 +4,7 @@ import type { Clock } from '../../lib/clock.ts'
 import { type Scope, scopes } from '../../lib/registry/wire.ts'
 import { type Result, fail, ok } from '../../lib/result.ts'
 import type { AccountLimits } from './limits.ts'
+import { canonicalSignature } from './es256-signature.ts'
 import type { KeySource } from './key-source.ts'
 
 /** What an access token says; who may use it is asked of the store. */
@@ -44,7 +45,7 @@ export interface AccessTokens {
 
 export const sessionScopes = scopes.join(' ')
 const clientId = 'service-cli'
-/** The library would pass over white space and other spellings of the same bytes. */
+/** The library accepts white space around a token. */
 const compactForm = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/
 
 const wholeSeconds = z.int().min(0)
@@ -73,6 +74,8 @@ export function createAccessTokens(parts: {
 
   async function check(token: string): Promise<Result<AccessClaims, AccessFailure>> {
     if (token.length > limits.maxTokenChars || !compactForm.test(token)) return fail('invalid')
+    const [, signature] = splitSignature(token)
+    if (canonicalSignature(signature) !== signature) return fail('invalid')
     const { payload } = await jwtVerify(
       token,
       ({ kid }) => {
@@ -136,8 +139,14 @@ export function createAccessTokens(parts: {
         .setIssuedAt(iat)
         .setExpirationTime(exp)
         .sign(key)
+      const [signed, signature] = splitSignature(token)
       const leftSeconds = exp - Math.floor(clock.now() / 1000)
-      return { token, expiresInSeconds: Math.max(0, leftSeconds), scope: sessionScopes }
+      return {
+        // Signers do not choose between `s` and `order - s`; `check` takes one of the two.
+        token: `${signed}.${canonicalSignature(signature)}`,
+        expiresInSeconds: Math.max(0, leftSeconds),
+        scope: sessionScopes,
+      }
     },
     async verify(token) {
       try {
@@ -157,6 +166,11 @@ export function createAccessTokens(parts: {
       }
     },
   }
+}
+
+function splitSignature(token: string): [signed: string, signature: string] {
+  const dot = token.lastIndexOf('.')
+  return [token.slice(0, dot), token.slice(dot + 1)]
 }
 
 function failureOf(error: unknown): Result<never, AccessFailure> {

@@ -26,16 +26,18 @@ export interface AccountStore {
   /** A better hash of the same password; false when the password was changed meanwhile. */
   replaceHash(id: string, oldHash: string, newHash: string): Promise<boolean>
   /**
-   * A new password: every session but `keepSessionId` ends, and so do reset codes and the count of
-   * failures. False when the hash is not `oldHash` any more (null: whatever it is).
+   * A new password: every session but `keepSessionId` ends, and so do reset codes, the count of
+   * failures and, with `endTokens`, service tokens. Returns what ended. Null when the hash is not
+   * `oldHash` any more (null: whatever it is).
    */
   changePassword(change: {
     readonly id: string
     readonly oldHash: string | null
     readonly newHash: string
     readonly keepSessionId: string | null
+    readonly endTokens: boolean
     readonly nowMs: number
-  }): Promise<boolean>
+  }): Promise<EndedAccess | null>
   /** Its user name stays reserved until `nameReservedUntilMs`; all else but its audit entries goes. */
   deleteAccount(id: string, nameReservedUntilMs: number): Promise<boolean>
 
@@ -90,19 +92,26 @@ export interface AccountStore {
   addFailure(key: string, nowMs: number, windowMs: number): Promise<LoginFailures>
   clearFailures(key: string): Promise<void>
 
-  /** Appends; rows beyond `maxRows` go, the oldest first. */
-  audit(entry: AuditRow, maxRows: number): Promise<void>
+  /**
+   * Appends. Of one action of one account only the newest `maxAuditRowsOfAccount` stay, of callers
+   * without an account `maxAuditRowsOfStrangers`: nobody pushes out entries of others. Of all rows
+   * about `maxRows` stay: those with the earliest end go first.
+   */
+  audit(
+    entry: AuditRow,
+    keep: { readonly untilMs: number; readonly maxRows: number },
+  ): Promise<void>
   /** Newest first. */
   listAudit(filter: { readonly accountId?: string; readonly limit: number }): Promise<AuditRow[]>
 
   /**
-   * Sessions, tokens, invitations, codes and reservations that are over since `beforeMs`, and
-   * failed logins before it of names that no account has. Returns how many went.
+   * Sessions, tokens, invitations, codes, reservations and audit entries that are over since
+   * `beforeMs`, and failed logins before it of names that no account has. Returns how many went.
    */
   sweep(beforeMs: number): Promise<number>
   /** A consistent copy while others write; `target` must not exist. */
   backup(target: string): Promise<void>
-  /** Resolves when the store answers. */
+  /** Resolves when the store takes changes: writes one, at most once a second. */
   ping(): Promise<void>
   close(): Promise<void>
 }
@@ -171,6 +180,12 @@ export interface ServiceTokenState {
   readonly account: AccountRow
 }
 
+/** Living sessions, and service tokens as they were, that ended with a password. */
+export interface EndedAccess {
+  readonly sessions: number
+  readonly tokens: readonly ServiceTokenRow[]
+}
+
 export interface LoginFailures {
   /** Within the window. */
   readonly count: number
@@ -179,6 +194,11 @@ export interface LoginFailures {
   readonly consecutive: number
   readonly lastMs: number
 }
+
+/** Entries of one action of one account: ten a day for a quarter. */
+export const maxAuditRowsOfAccount = 1000
+/** The same of all callers without an account together, who are many. */
+export const maxAuditRowsOfStrangers = 10_000
 
 export interface AuditRow {
   readonly atMs: number

@@ -1,6 +1,7 @@
 import type { Clock } from '../../lib/clock.ts'
 import type { Logger } from '../../lib/logger.ts'
 import type { AccountStore, AuditRow } from './account-store.ts'
+import { keepAuditUntil } from './audit-retention.ts'
 import type { Call } from './call.ts'
 import type { AccountLimits } from './limits.ts'
 
@@ -50,7 +51,8 @@ export function createAuditTrail(parts: {
         details: { request_id: call.requestId, ...details },
       }
       try {
-        await store.audit(row, limits.maxAuditRows)
+        const untilMs = keepAuditUntil(action, row.atMs)
+        await store.audit(row, { untilMs, maxRows: limits.maxAuditRows })
       } catch (error) {
         // What it tells of has happened: the answer must say so, and the log has the entry.
         log.error({ err: error, action, account_id: accountId }, 'an audit entry was lost')

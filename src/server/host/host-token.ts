@@ -10,6 +10,8 @@ export interface HostToken {
   readonly secret: Secret
   /** Where an adapter can read it, or null when it came from the environment. */
   readonly file: string | null
+  /** Made for this run: the server keeps the file there. */
+  readonly isGenerated: boolean
 }
 
 export interface HostTokenSource {
@@ -30,17 +32,16 @@ export interface HostTokenSource {
 export async function resolveHostToken(source: HostTokenSource): Promise<HostToken> {
   if (source.file) {
     const text = await readSecretFile(source.file, '--host-token-file')
-    return { secret: new Secret(text), file: source.file }
+    return { secret: new Secret(text), file: source.file, isGenerated: false }
   }
   if (source.env) {
     const text = checkSecretText(source.env, 'SERVICE_HOST_TOKEN')
-    return { secret: new Secret(text), file: null }
+    return { secret: new Secret(text), file: null, isGenerated: false }
   }
   const file = tokenFile(source.instancesDir, source.instanceId)
   const secret = new Secret(randomBytes(32).toString('base64url'))
   try {
-    // Exclusive: an existing file, or a symlink put there, is never written through.
-    await writeFile(file, secret.reveal(), { flag: 'wx', mode: 0o600 })
+    await writeHostToken(file, secret)
   } catch (error) {
     // On a full disk the file is there, and empty.
     if (errnoOf(error) !== 'EEXIST') await rm(file, { force: true })
@@ -49,5 +50,10 @@ export async function resolveHostToken(source: HostTokenSource): Promise<HostTok
       hint: 'name another folder with --registry-dir',
     })
   }
-  return { secret, file }
+  return { secret, file, isGenerated: true }
+}
+
+/** Exclusive: an existing file, or a symlink put there, is never written through. */
+export function writeHostToken(file: string, secret: Secret): Promise<void> {
+  return writeFile(file, secret.reveal(), { flag: 'wx', mode: 0o600 })
 }

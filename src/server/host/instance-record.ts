@@ -5,6 +5,8 @@ import { errnoOf } from '../../lib/errno.ts'
 import { recordFile, tokenFile } from '../../lib/instances/files.ts'
 import type { Logger } from '../../lib/logger.ts'
 import { processStart } from '../../lib/process-start.ts'
+import type { Secret } from '../../lib/secret.ts'
+import { writeHostToken } from './host-token.ts'
 
 /** Version 1 of `<registry_dir>/instances/<instance_id>.json`. Member names are those on disk. */
 export interface InstanceRecord {
@@ -86,6 +88,10 @@ export interface InstanceFileOptions {
   readonly record: InstanceRecord
   readonly heartbeatMs: number
   readonly log: Logger
+  /** Kept in the token file of the instance. Absent: the user keeps it, in a place of their own. */
+  readonly hostToken?: Secret | undefined
+  /** Makes `instancesDir`, private to this user, when it is gone. Absent: nobody does. */
+  readonly openFolder?: (() => Promise<unknown>) | undefined
 }
 
 /**
@@ -129,18 +135,27 @@ export class InstanceFile {
     return this.#once('write', () => this.#write())
   }
 
-  /** Touches the file; writes it again when it is gone. */
+  /** Touches record and token, which keeps them from cleaners; writes again what is gone. */
   beat(): Promise<void> {
     return this.#once('beat', async () => {
-      const now = new Date()
-      try {
-        await utimes(this.path, now, now)
-      } catch (error) {
-        if (errnoOf(error) !== 'ENOENT') throw error
-        this.#reportOnce('vanished', { path: this.path }, 'instance record vanished, writing again')
-        await this.#write()
-      }
+      await this.#touch(this.path, 'instance record', () => this.#write())
+      const { hostToken, instancesDir, record } = this.#options
+      if (hostToken === undefined) return
+      const file = tokenFile(instancesDir, record.instance_id)
+      await this.#touch(file, 'host token file', () => writeHostToken(file, hostToken))
     })
+  }
+
+  async #touch(path: string, what: string, writeAgain: () => Promise<void>): Promise<void> {
+    const now = new Date()
+    try {
+      await utimes(path, now, now)
+    } catch (error) {
+      if (errnoOf(error) !== 'ENOENT') throw error
+      this.#reportOnce(`${what} vanished`, { path }, `${what} vanished, writing again`)
+      await this.#options.openFolder?.()
+      await writeAgain()
+    }
   }
 
   /** Ends the heartbeat and deletes the record and the token made for this run. */

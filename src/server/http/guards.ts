@@ -67,7 +67,8 @@ export function checkRequest(
   { guard, boundToAll }: { readonly guard: Guard; readonly boundToAll: boolean },
 ): Refusal | null {
   if (target === null) {
-    const message = 'the request target must be a path or an http address'
+    const message =
+      'the request target must be an http address or a path, without "..", "\\" or "#" in the path'
     return { status: 400, reason: 'target_malformed', message }
   }
   const duplicate = findDuplicateHeader(req.rawHeaders)

@@ -8,15 +8,26 @@ export interface RequestTarget {
   readonly authority?: string
 }
 
-const absolute = /^https?:\/\/([^/?#]*)([^#]*)/i
+const absolute = /^https?:\/\/([^/?#]*)(.*)/i
+
+/**
+ * What a URL parser rewrites: the segments `.` and `..` in any spelling, a backslash, a fragment.
+ * A path has one spelling here, so that rules of a proxy and routes of this server see the same.
+ */
+const rewritten = /\/(?:\.|%2e){1,2}(?:\/|$)|[\\#]/i
 
 /** Null for a form that no request to this server has. */
 export function parseTarget(written: string): RequestTarget | null {
-  if (written.startsWith('/') || written === '*') return { path: pathOf(written), url: written }
+  if (written.startsWith('/') || written === '*') return plainTarget(written)
   const [, authority, rest = ''] = absolute.exec(written) ?? []
   if (authority === undefined) return null
-  const url = rest.startsWith('/') ? rest : `/${rest}`
-  return { path: pathOf(url), url, authority }
+  const target = plainTarget(rest.startsWith('/') ? rest : `/${rest}`)
+  return target === null ? null : { ...target, authority }
+}
+
+function plainTarget(url: string): RequestTarget | null {
+  const path = pathOf(url)
+  return rewritten.test(path) ? null : { path, url }
 }
 
 function pathOf(url: string): string {

@@ -128,12 +128,18 @@ export function describeAccountStore(name: string, open: () => Promise<StoreUnde
         await store.createResetCode({ accountId: id, hash: 'code', expiresAtMs: now + day })
         for (const key of ['alice', 'alice@studio.example', 'bob'])
           await store.addFailure(key, now, day)
-        const change = { id, oldHash: 'hash of Alice', newHash: 'new', keepSessionId: 'kept' }
-        const nowMs = now
-        expect(await store.changePassword({ ...change, oldHash: 'wrong', nowMs })).to.equal(false)
+        const tokens = ['a', 'b', 'over'].map(name => newToken(id, name))
+        for (const token of [...tokens, newToken('account-bob', 'of bob')])
+          await store.createServiceToken(token)
+        await store.revokeServiceToken(id, 'over', now)
+        const hashes = { oldHash: 'hash of Alice', newHash: 'new' }
+        const change = { id, ...hashes, keepSessionId: 'kept', endTokens: false, nowMs: now }
+        expect(await store.changePassword({ ...change, oldHash: 'wrong' })).to.equal(null)
         expect(await store.listSessions(id, now)).to.have.length(2)
 
-        expect(await store.changePassword({ ...change, nowMs })).to.equal(true)
+        const done = await store.changePassword(change)
+        expect(done).to.deep.equal({ sessions: 1, tokens: [] })
+        expect(await store.countServiceTokens(id, now)).to.equal(2)
         const left = await store.listSessions(id, now)
         expect(left.map(session => session.id)).to.deep.equal(['kept'])
         const ended = await store.findSession('first of Alice')
@@ -144,9 +150,14 @@ export function describeAccountStore(name: string, open: () => Promise<StoreUnde
         expect(await store.findFailures('bob')).to.not.equal(null)
         expect(await store.listSessions('account-bob', now)).to.have.length(1)
 
-        const whatever = { ...change, oldHash: null, newHash: 'newer', keepSessionId: null, nowMs }
-        expect(await store.changePassword(whatever)).to.equal(true)
+        const whatever = { ...change, oldHash: null, newHash: 'newer', keepSessionId: null }
+        const reset = await store.changePassword({ ...whatever, endTokens: true })
+        expect(reset?.sessions).to.equal(1)
+        expect(reset?.tokens.map(token => token.id)).to.have.members(['a', 'b'])
         expect(await store.listSessions(id, now)).to.deep.equal([])
+        expect(await store.listServiceTokens(id, now)).to.deep.equal([])
+        expect((await store.findServiceToken('secret of a'))?.token.revokedAtMs).to.equal(now)
+        expect(await store.countServiceTokens('account-bob', now)).to.equal(1)
       })
 
       it('deletes an account with all that is its, reserves its name and frees its address', async () => {

@@ -40,6 +40,8 @@ export interface RegistrySettings {
 
 export interface Registry {
   readonly base: string
+  /** Of the database. */
+  readonly folder: string
   readonly store: AccountStore
   readonly keys: KeySource
   /** Set it to move time. */
@@ -131,6 +133,7 @@ export async function withRegistry(
 
   await check({
     base,
+    folder,
     store,
     keys,
     clock,

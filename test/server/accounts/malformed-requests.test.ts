@@ -26,6 +26,7 @@ describe('requests of unclear length', () => {
     ['a negative length', post(['Content-Length: -1'], '{}')],
     ['a length in another base', post(['Content-Length: 0x2'], '{}')],
     ['a coding that nobody knows', post(['Transfer-Encoding: xchunked'], '')],
+    ['a coding within chunks', post(['Transfer-Encoding: gzip, chunked'])],
     ['chunks that are not the last coding', post(['Transfer-Encoding: chunked, identity'])],
     ['two lines of codings', post([chunked, 'Transfer-Encoding: identity'])],
     ['a space before the colon', post(['Transfer-Encoding : chunked'])],

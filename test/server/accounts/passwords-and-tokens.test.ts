@@ -74,7 +74,7 @@ describe('password', () => {
         })
         const blocked = [422, 'password-blocked']
         expect(await reset('alice-smith', 'alice-smith', 'rst_code')).to.deep.equal(blocked)
-        expect((await reset('alice-smith', 'a new honest phrase', 'rst_code'))[0]).to.equal(204)
+        expect((await reset('alice-smith', 'a new honest phrase', 'rst_code'))[0]).to.equal(200)
       },
       { local: false },
     ))
@@ -90,12 +90,37 @@ describe('password', () => {
       for (const answer of [await reset('rst_wrong'), await reset('rst_code', 'nobody')]) {
         expect([answer.status, answer.json.code]).to.deep.equal([401, 'invalid-credentials'])
       }
-      expect((await reset('rst_code')).status).to.equal(204)
+      expect((await reset('rst_code')).status).to.equal(200)
       expect(await meCode(registry, access_token)).to.equal('token-revoked')
       await login(registry, 'alice', better)
       expect((await reset('rst_code')).status).to.equal(401)
       expect(await registry.audited('password.reset_failed')).to.have.length(3)
     }))
+
+  for (const keep of [false, true]) {
+    const fate = keep ? 'keeps service tokens when told to' : 'ends service tokens, and names them'
+    it(`set anew with a reset code ${fate}`, () =>
+      withRegistry(async registry => {
+        const { access_token: token, account } = await registry.register('alice')
+        const body = { name: 'render farm' }
+        const made = await registry.call('POST', `${auth}/tokens`, { token, body })
+        const { token: secret, ...view } = made.json
+        const expiresAtMs = registry.clock.nowMs + 60_000
+        const hash = hashOfSecret('rst_code')
+        await registry.store.createResetCode({ accountId: account.id, hash, expiresAtMs })
+        const reset = { username: 'alice', code: 'rst_code', new_password: better }
+        const answer = await registry.call('POST', `${auth}/reset`, {
+          body: keep ? { ...reset, keep_tokens: true } : reset,
+        })
+        expect(answer.status).to.equal(200)
+        const ended = { ended_sessions: 1, ended_tokens: keep ? [] : [view] }
+        expect(answer.json).to.deep.equal(ended)
+        const me = await registry.call('GET', `${auth}/me`, { token: secret })
+        expect(me.status).to.equal(keep ? 200 : 401)
+        const [entry] = await registry.audited('password.reset')
+        expect(entry?.details).to.include({ ended_sessions: 1, ended_tokens: keep ? 0 : 1 })
+      }))
+  }
 })
 
 describe('service tokens', () => {

@@ -212,15 +212,29 @@ export function describeSessions({ store: current, again, add, now }: Context): 
     })
 
     it('keeps the newest entries up to the bound', async () => {
-      for (let at = 0; at < 8; at++) await store.audit(entry(at), 5)
+      const keep = { untilMs: now + day, maxRows: 5 }
+      for (let at = 0; at < 8; at++) await store.audit(entry(at), keep)
       const kept = await store.listAudit({ limit: 100 })
       expect(kept).to.deep.equal([7, 6, 5, 4, 3].map(at => entry(at)))
       expect(await store.listAudit({ limit: 2 })).to.have.length(2)
     })
 
+    it('drops what ends first beyond the bound, and in a sweep what has ended', async () => {
+      const keep = (untilMs: number) => ({ untilMs, maxRows: 3 })
+      await store.audit(entry(0), keep(now + 400 * day))
+      for (let at = 1; at < 5; at++) await store.audit(entry(at), keep(now + 90 * day + at))
+      const kept = async () => (await store.listAudit({ limit: 100 })).map(row => row.details.at)
+      expect(await kept()).to.deep.equal([4, 3, 0])
+      await store.sweep(now + 90 * day + 4)
+      expect(await kept()).to.deep.equal([4, 0])
+      await store.sweep(now + 91 * day)
+      expect(await kept()).to.deep.equal([0])
+    })
+
     it('lists those of one account', async () => {
-      await store.audit(entry(0, 'a'), 9)
-      await store.audit(entry(1, 'b'), 9)
+      for (const [at, account] of ['a', 'b'].entries()) {
+        await store.audit(entry(at, account), { untilMs: now + day, maxRows: 9 })
+      }
       expect(await store.listAudit({ accountId: 'a', limit: 9 })).to.deep.equal([entry(0, 'a')])
     })
   })

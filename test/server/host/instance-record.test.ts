@@ -3,6 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import type { Logger } from '../../../src/lib/logger.ts'
+import { Secret } from '../../../src/lib/secret.ts'
+import { writeHostToken } from '../../../src/server/host/host-token.ts'
 import { InstanceFile, type InstanceRecord } from '../../../src/server/host/instance-record.ts'
 
 const id = '0f0e0d0c-1111-4222-8333-444455556666'
@@ -35,8 +37,9 @@ describe('InstanceFile', () => {
     warn: (_fields, message) => void warnings.push(message ?? ''),
     error: () => {},
   }
+  const options = () => ({ instancesDir: base, record, heartbeatMs: 1_000_000, log })
   const open = (heartbeatMs = 1_000_000, instancesDir = base) =>
-    InstanceFile.create({ instancesDir, record, heartbeatMs, log })
+    InstanceFile.create({ ...options(), instancesDir, heartbeatMs })
 
   beforeEach(async () => {
     warnings = []
@@ -89,6 +92,35 @@ describe('InstanceFile', () => {
       expect(await onDisk()).to.deep.equal(record)
     }
     expect(warnings).to.have.length(1)
+  })
+
+  it('keeps the token of the run in its file: touched, and written again when it vanished', async () => {
+    await file.remove()
+    const hostToken = new Secret('the-token-of-this-run')
+    const path = join(base, `${id}.token`)
+    await writeHostToken(path, hostToken)
+    await utimes(path, 1000, 1000)
+    file = await InstanceFile.create({ ...options(), hostToken })
+    await file.beat()
+    expect(Date.now() - (await stat(path)).mtimeMs).to.be.below(60_000)
+    for (let round = 0; round < 2; round++) {
+      await rm(path)
+      await file.beat()
+      expect(await readFile(path, 'utf8')).to.equal('the-token-of-this-run')
+      if (process.getuid !== undefined) expect((await stat(path)).mode & 0o777).to.equal(0o600)
+    }
+    expect(warnings).to.deep.equal(['host token file vanished, writing again'])
+    await file.remove()
+    expect(await readdir(base)).to.deep.equal([])
+  })
+
+  it('brings record and token back when the whole folder was removed', async () => {
+    await file.remove()
+    const openFolder = () => mkdir(base, { mode: 0o700 }).catch(() => {})
+    file = await InstanceFile.create({ ...options(), hostToken: new Secret('t'), openFolder })
+    await rm(base, { recursive: true })
+    await file.beat()
+    expect((await readdir(base)).toSorted()).to.deep.equal([`${id}.json`, `${id}.token`])
   })
 
   it('goes on when the folder cannot be written, says so once, and recovers', async () => {

@@ -11,7 +11,10 @@ const codeBytes = 20
 const minuteMs = 60_000
 const dayMs = 24 * 60 * minuteMs
 
-/** For an account that lost its password; replaces an earlier code. Only the hash is kept. */
+/**
+ * For an account that lost its password; replaces an earlier code. Only the hash is kept. `ends`:
+ * what ends when the code is used.
+ */
 export async function makeResetCode(admin: Admin, name: string, minutes: number) {
   const { id, username, disabledAtMs } = await findAccount(admin, name)
   if (disabledAtMs !== null) throw disabled(username)
@@ -25,7 +28,14 @@ export async function makeResetCode(admin: Admin, name: string, minutes: number)
   if (!made) throw new ServiceError('request_refused', `the account "${username}" was deleted`)
   const expires_at = toRfc3339(expiresAtMs)
   await admin.record('reset_code.created', id, { expires_at })
-  return { id, username, expires_at, code }
+  const nowMs = admin.clock.now()
+  const sessions = await admin.store.listSessions(id, nowMs)
+  const tokens = await admin.store.listServiceTokens(id, nowMs)
+  const ends = {
+    sessions: sessions.length,
+    tokens: tokens.map(token => ({ id: token.id, name: token.name })),
+  }
+  return { id, username, expires_at, ends, code }
 }
 
 /** For one new account. */

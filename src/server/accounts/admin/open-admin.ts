@@ -2,6 +2,7 @@ import { type Clock, systemClock } from '../../../lib/clock.ts'
 import type { Logger } from '../../../lib/logger.ts'
 import { defaultLimits } from '../../options.ts'
 import type { AccountStore, AuditRow } from '../account-store.ts'
+import { keepAuditUntil } from '../audit-retention.ts'
 import { type DataFiles, openRegistryStore, registryFiles } from '../data-folder.ts'
 
 /** The registry of a folder in the hands of the owner of its files, running or not. */
@@ -49,9 +50,10 @@ export async function openAdmin(options: AdminOptions): Promise<Admin> {
     log,
     async record(action, accountId, details = {}) {
       const row = { atMs: clock.now(), action, accountId, address: null }
-      // How many rows are kept is for the server to say: nothing is removed from here.
+      // How many rows are kept is a setting of the server, unknown here.
       const entry = { ...row, details: { by: 'owner', ...details } }
-      await store.audit(entry, Number.MAX_SAFE_INTEGER)
+      const untilMs = keepAuditUntil(action, row.atMs)
+      await store.audit(entry, { untilMs, maxRows: Number.MAX_SAFE_INTEGER })
     },
     [Symbol.asyncDispose]: () => store.close(),
   }

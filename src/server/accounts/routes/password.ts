@@ -1,5 +1,10 @@
-import { apiPrefix, passwordRequest, resetRequest } from '../../../lib/registry/wire.ts'
-import type { PasswordRequest, ResetRequest } from '../../../lib/registry/wire.ts'
+import {
+  apiPrefix,
+  passwordRequest,
+  resetRequest,
+  resetResponse,
+} from '../../../lib/registry/wire.ts'
+import type { PasswordRequest, ResetRequest, ResetResponse } from '../../../lib/registry/wire.ts'
 import type { AccountRow } from '../account-store.ts'
 import { admitPassword } from '../admit-password.ts'
 import type { Principal } from '../authenticate.ts'
@@ -9,6 +14,7 @@ import { RegistryProblem } from '../problems.ts'
 import { openRoute, type Route, tokenRoute } from '../route.ts'
 import type { AccountServices } from '../services.ts'
 import { hashOfSecret } from '../service-tokens.ts'
+import { serviceTokenView } from '../views.ts'
 
 export function passwordRoutes(services: AccountServices): Route[] {
   const { store, audit, clock, credentials } = services
@@ -28,9 +34,10 @@ export function passwordRoutes(services: AccountServices): Route[] {
       oldHash,
       newHash,
       keepSessionId: session?.id ?? null,
+      endTokens: false,
       nowMs: clock.now(),
     })
-    if (!changed) {
+    if (changed === null) {
       throw new RegistryProblem('invalid-credentials', 'the password was changed by somebody else')
     }
     await audit.record('password.changed', call, account.id)
@@ -43,7 +50,8 @@ export function passwordRoutes(services: AccountServices): Route[] {
     return new RegistryProblem('invalid-credentials', message)
   }
 
-  async function reset({ username, code, new_password }: ResetRequest, call: Call): Promise<void> {
+  async function reset(body: ResetRequest, call: Call): Promise<ResetResponse> {
+    const { username, code, new_password, keep_tokens = false } = body
     credentials.admitAddress(call)
     const account = await store.findAccount(foldLogin(username))
     const codeHash = hashOfSecret(code)
@@ -59,9 +67,15 @@ export function passwordRoutes(services: AccountServices): Route[] {
     const { id } = account
     const nowMs = clock.now()
     if (!(await store.useResetCode(id, codeHash, nowMs))) throw await refusedReset(call, account)
-    await store.changePassword({ id, oldHash: null, newHash, keepSessionId: null, nowMs })
+    const change = { id, oldHash: null, newHash, keepSessionId: null, endTokens: !keep_tokens }
+    const ended = await store.changePassword({ ...change, nowMs })
+    // The account was deleted meanwhile.
+    if (ended === null) throw await refusedReset(call, account)
+    const { sessions, tokens } = ended
     call.principal = id
-    await audit.record('password.reset', call, id)
+    const counts = { ended_sessions: sessions, ended_tokens: tokens.length }
+    await audit.record('password.reset', call, id, counts)
+    return { ended_sessions: sessions, ended_tokens: tokens.map(serviceTokenView) }
   }
 
   return [
@@ -81,14 +95,11 @@ export function passwordRoutes(services: AccountServices): Route[] {
     openRoute({
       method: 'post',
       path: `${apiPrefix}/reset`,
-      summary: 'Set a new password with a reset code; every session ends',
+      summary: 'Set a new password with a reset code; every session and service token ends',
       body: { name: 'ResetRequest', schema: resetRequest },
-      answer: { status: 204 },
+      answer: { status: 200, shape: { name: 'ResetResponse', schema: resetResponse } },
       problems: ['invalid-credentials', 'password-blocked', 'rate-limited', 'overloaded'],
-      handle: async ({ body, call }) => {
-        await reset(body, call)
-        return {}
-      },
+      handle: async ({ body, call }) => ({ body: await reset(body, call) }),
     }),
   ]
 }

@@ -1,6 +1,9 @@
 import { z } from 'zod'
+import { ServiceError } from '../../../lib/errors.ts'
+import { RegistryProblem, toRegistryProblem } from '../problems.ts'
 import { openRoute, type Route } from '../route.ts'
 import type { AccountServices } from '../services.ts'
+import { databaseReplaced } from '../sqlite/file-identity.ts'
 
 const status = (text: string) => z.object({ status: z.literal(text) })
 const jwks = z.object({ keys: z.array(z.looseObject({ kty: z.string(), kid: z.string() })) })
@@ -33,11 +36,11 @@ export function publicRoutes(
     openRoute({
       method: 'get',
       path: '/readyz',
-      summary: 'Can accounts be read?',
+      summary: 'Can accounts be read and changed?',
       answer: { status: 200, shape: { name: 'Readiness', schema: status('ready') } },
       problems: [],
       handle: async () => {
-        await store.ping()
+        await store.ping().catch(notReady)
         return { body: { status: 'ready' } }
       },
     }),
@@ -50,4 +53,17 @@ export function publicRoutes(
       handle: async () => ({ body: await document() }),
     }),
   ]
+}
+
+/** Says what is wrong without a path: anyone may ask. */
+function notReady(error: unknown): never {
+  const problem = toRegistryProblem(error)
+  if (!(error instanceof ServiceError) || problem.slug !== 'storage-unavailable') throw problem
+  const detail =
+    error.data?.['reason'] === databaseReplaced
+      ? 'the database file was deleted or replaced; changes are refused'
+      : error.code === 'storage_full'
+        ? 'the disk of the database is full'
+        : 'the database cannot be written'
+  throw new RegistryProblem(problem.slug, detail, problem.details)
 }

@@ -1,6 +1,7 @@
 import type { AccountRow, AccountStore, CreateOutcome } from '../account-store.ts'
 import type { Database } from './database.ts'
 import { accountColumns, integer, text, toAccount } from './row.ts'
+import { serviceTokenRevoker } from './service-tokens-table.ts'
 import { insertSession } from './sessions-table.ts'
 import { isTaken } from './sqlite-errors.ts'
 
@@ -46,14 +47,16 @@ export function accountsTable(database: Database): AccountMethods {
   const setHash = database.prepare(`UPDATE accounts SET password_hash = ?2
     WHERE id = ?1 AND (?3 IS NULL OR password_hash = ?3)`)
   const endSessions = database.prepare(`UPDATE sessions
-    SET revoked_at_ms = ?, revoked_reason = 'password_changed'
-    WHERE account_id = ? AND revoked_at_ms IS NULL AND id IS NOT ?`)
+    SET revoked_at_ms = ?1, revoked_reason = 'password_changed'
+    WHERE account_id = ?2 AND revoked_at_ms IS NULL AND id IS NOT ?3
+    RETURNING expires_at_ms > ?1 AS living`)
   const dropCodes = database.prepare('DELETE FROM reset_codes WHERE account_id = ?')
   const dropFailures = database.prepare(`DELETE FROM login_failures WHERE key IN
     (SELECT username_key FROM accounts WHERE id = ?1
      UNION ALL SELECT email_key FROM accounts WHERE id = ?1)`)
   const remove = database.prepare('DELETE FROM accounts WHERE id = ? RETURNING username_key')
   const session = insertSession(database)
+  const revokeTokens = serviceTokenRevoker(database)
 
   function findOne(statement: typeof byId, value: string): AccountRow | null {
     const row = statement.get(value)
@@ -101,13 +104,16 @@ export function accountsTable(database: Database): AccountMethods {
         () => setHash.run(id, newHash, oldHash).changes > 0,
       ),
 
-    changePassword: ({ id, oldHash, newHash, keepSessionId, nowMs }) =>
+    changePassword: ({ id, oldHash, newHash, keepSessionId, endTokens, nowMs }) =>
       database.write('a password was not changed', () => {
-        if (setHash.run(id, newHash, oldHash).changes === 0) return false
-        endSessions.run(nowMs, id, keepSessionId)
+        if (setHash.run(id, newHash, oldHash).changes === 0) return null
+        const sessions = endSessions.all(nowMs, id, keepSessionId)
         dropCodes.run(id)
         dropFailures.run(id)
-        return true
+        return {
+          sessions: sessions.filter(({ living }) => living === 1).length,
+          tokens: endTokens ? revokeTokens(id, nowMs) : [],
+        }
       }),
 
     deleteAccount: (id, nameReservedUntilMs) =>

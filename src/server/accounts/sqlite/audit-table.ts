@@ -1,4 +1,9 @@
-import type { AccountStore, AuditRow } from '../account-store.ts'
+import {
+  type AccountStore,
+  type AuditRow,
+  maxAuditRowsOfAccount,
+  maxAuditRowsOfStrangers,
+} from '../account-store.ts'
 import type { Database } from './database.ts'
 import { type Row, integer, json, text, textOrNull } from './row.ts'
 
@@ -15,21 +20,31 @@ function toEntry(row: Row): AuditRow {
 }
 
 export function auditTable(database: Database): AuditMethods {
-  const insert = database.prepare(`INSERT INTO audit (at_ms, action, account_id, address, details)
-    VALUES (?, ?, ?, ?, ?)`)
-  // Ids have no gaps: only the oldest ever go, and what is rolled back gives its id back.
-  const trim = database.prepare('DELETE FROM audit WHERE id <= ?')
+  const insert = database.prepare(`INSERT INTO audit
+    (at_ms, action, account_id, address, details, keep_until_ms) VALUES (?, ?, ?, ?, ?, ?)`)
+  const trimOne = database.prepare(`DELETE FROM audit WHERE id IN
+    (SELECT id FROM audit WHERE account_id IS ? AND action = ?
+     ORDER BY id DESC LIMIT -1 OFFSET ?)`)
+  const count = database.prepare('SELECT count(*) AS count FROM audit')
+  const trimAll = database.prepare(`DELETE FROM audit WHERE id IN
+    (SELECT id FROM audit ORDER BY keep_until_ms, id LIMIT ?)`)
   const newest = database.prepare('SELECT * FROM audit ORDER BY id DESC LIMIT ?')
   const ofAccount = database.prepare(
     'SELECT * FROM audit WHERE account_id = ? ORDER BY id DESC LIMIT ?',
   )
 
   return {
-    audit: ({ atMs, action, accountId, address, details }, maxRows) =>
+    audit: ({ atMs, action, accountId, address, details }, { untilMs, maxRows }) =>
       database.write('an audit entry was not written', () => {
-        const text = JSON.stringify(details)
-        const { lastInsertRowid } = insert.run(atMs, action, accountId, address, text)
-        trim.run(Number(lastInsertRowid) - maxRows)
+        const values = [atMs, action, accountId, address, JSON.stringify(details), untilMs] as const
+        const { lastInsertRowid } = insert.run(...values)
+        const most = accountId === null ? maxAuditRowsOfStrangers : maxAuditRowsOfAccount
+        trimOne.run(accountId, action, most)
+        // Counting reads a whole index: once for each hundredth part of the rows.
+        const every = Math.max(1, Math.floor(maxRows / 100))
+        if (Number(lastInsertRowid) % every !== 0) return
+        const excess = integer(count.get() ?? {}, 'count') - maxRows
+        if (excess > 0) trimAll.run(excess)
       }),
 
     listAudit: ({ accountId, limit }) =>

@@ -9,7 +9,8 @@ export interface Database {
   read<Value>(what: string, query: () => Value): Promise<Value>
   /**
    * Runs `change` in a transaction that is on the disk before this resolves. `change` may be run
-   * several times, each time on the state before it; it cannot wait for anything.
+   * several times, each time on the state before it; it cannot wait for anything. Rejects, and
+   * changes nothing, when `watch` throws.
    */
   write<Value>(what: string, change: () => Value): Promise<Value>
   close(): void
@@ -21,7 +22,10 @@ const maxDelayMs = 20
  * SQLite's own waiting would stop the event loop, so it is told not to wait (`timeout: 0`) and
  * what found the file locked is tried again from here, for `busyMs` at most.
  */
-export function createDatabase(db: DatabaseSync, file: string, busyMs: number): Database {
+export function createDatabase(
+  db: DatabaseSync,
+  { file, busyMs, watch }: { file: string; busyMs: number; watch: () => void },
+): Database {
   const begin = db.prepare('BEGIN IMMEDIATE')
   const commit = db.prepare('COMMIT')
   const rollback = db.prepare('ROLLBACK')
@@ -30,6 +34,8 @@ export function createDatabase(db: DatabaseSync, file: string, busyMs: number): 
     begin.run()
     try {
       const value = change()
+      // As late as it can be undone.
+      watch()
       commit.run()
       return value
     } catch (error) {

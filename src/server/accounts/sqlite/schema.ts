@@ -91,4 +91,15 @@ CREATE TABLE audit (
 CREATE INDEX audit_of_account ON audit (account_id, id) WHERE account_id IS NOT NULL;
 `
 
-export const migrations: readonly Migration[] = [{ number: 1, name: 'accounts', sql: accounts }]
+/** Entries of before are kept as long as security events: 400 days. */
+const auditRetention = `
+ALTER TABLE audit ADD COLUMN keep_until_ms INTEGER NOT NULL DEFAULT 0;
+UPDATE audit SET keep_until_ms = at_ms + 34560000000;
+CREATE INDEX audit_by_end ON audit (keep_until_ms, id);
+CREATE INDEX audit_of_action ON audit (account_id, action, id);
+`
+
+export const migrations: readonly Migration[] = [
+  { number: 1, name: 'accounts', sql: accounts },
+  { number: 2, name: 'audit retention', sql: auditRetention },
+]

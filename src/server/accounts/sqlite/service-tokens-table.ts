@@ -15,6 +15,9 @@ export type ServiceTokenMethods = Pick<
 /** The use of a token is noted at most this often: not every request is to write. */
 const touchEveryMs = 60_000
 
+/** As many as may live by default: an account that makes and revokes tokens fills no disk. */
+const maxRevoked = 500
+
 const columns = `service_tokens.id, account_id, name, secret_hash, scopes,
   service_tokens.created_at_ms, expires_at_ms, last_used_at_ms, revoked_at_ms`
 
@@ -32,6 +35,23 @@ function toToken(row: Row): ServiceTokenRow {
   }
 }
 
+const living = 'account_id = ? AND revoked_at_ms IS NULL AND expires_at_ms > ?'
+const newestFirst = `SELECT ${columns} FROM service_tokens WHERE ${living}
+  ORDER BY created_at_ms DESC, id DESC`
+
+/** For a transaction: ends the living service tokens of an account and returns them. */
+export function serviceTokenRevoker(
+  database: Database,
+): (accountId: string, nowMs: number) => ServiceTokenRow[] {
+  const list = database.prepare(newestFirst)
+  const revoke = database.prepare('UPDATE service_tokens SET revoked_at_ms = ? WHERE id = ?')
+  return (accountId, nowMs) => {
+    const tokens = list.all(accountId, nowMs).map(toToken)
+    for (const { id } of tokens) revoke.run(nowMs, id)
+    return tokens
+  }
+}
+
 export function serviceTokensTable(database: Database): ServiceTokenMethods {
   const insert = database.prepare(`INSERT INTO service_tokens
     (id, account_id, name, secret_hash, scopes, created_at_ms, expires_at_ms)
@@ -41,12 +61,14 @@ export function serviceTokensTable(database: Database): ServiceTokenMethods {
   const isStale = database.prepare(`SELECT 1 FROM service_tokens
     WHERE id = ? AND (last_used_at_ms IS NULL OR last_used_at_ms <= ?)`)
   const touch = database.prepare('UPDATE service_tokens SET last_used_at_ms = ? WHERE id = ?')
-  const living = 'account_id = ? AND revoked_at_ms IS NULL AND expires_at_ms > ?'
-  const list = database.prepare(`SELECT ${columns} FROM service_tokens WHERE ${living}
-    ORDER BY created_at_ms DESC, id DESC`)
+  const list = database.prepare(newestFirst)
   const count = database.prepare(`SELECT count(*) AS count FROM service_tokens WHERE ${living}`)
   const revoke = database.prepare(`UPDATE service_tokens SET revoked_at_ms = ?1
     WHERE account_id = ?2 AND id = ?3 AND revoked_at_ms IS NULL AND expires_at_ms > ?1`)
+
+  const forget = database.prepare(`DELETE FROM service_tokens WHERE id IN
+    (SELECT id FROM service_tokens WHERE account_id = ? AND revoked_at_ms IS NOT NULL
+     ORDER BY revoked_at_ms DESC LIMIT -1 OFFSET ${maxRevoked})`)
 
   return {
     createServiceToken: token =>
@@ -81,9 +103,10 @@ export function serviceTokensTable(database: Database): ServiceTokenMethods {
       ),
 
     revokeServiceToken: (accountId, id, nowMs) =>
-      database.write(
-        'a service token was not ended',
-        () => revoke.run(nowMs, accountId, id).changes > 0,
-      ),
+      database.write('a service token was not ended', () => {
+        if (revoke.run(nowMs, accountId, id).changes === 0) return false
+        forget.run(accountId)
+        return true
+      }),
   }
 }

@@ -9,6 +9,7 @@ import { backupDatabase } from './backup.ts'
 import { codesTable } from './codes-table.ts'
 import { type Database, createDatabase } from './database.ts'
 import { failuresTable } from './failures-table.ts'
+import { watchFiles } from './file-identity.ts'
 import { openDatabase } from './open-database.ts'
 import { text } from './row.ts'
 import { migrations } from './schema.ts'
@@ -43,7 +44,11 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Acco
   } = options
   const db = await openDatabase({ file, clock, log, busyMs, create, migrations })
   try {
-    return createStore(db, createDatabase(db, file, busyMs), { file, log, busyMs })
+    // Reading makes what SQLite keeps beside the file.
+    db.prepare('SELECT value FROM meta').get()
+    const watch = watchFiles(file, log)
+    const database = createDatabase(db, { file, busyMs, watch })
+    return createStore(db, database, { file, clock, log, busyMs, watch })
   } catch (error) {
     db.close()
     throw error
@@ -52,14 +57,22 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Acco
 
 interface Context {
   readonly file: string
+  readonly clock: Clock
   readonly log: Logger
   readonly busyMs: number
+  readonly watch: () => void
 }
 
+/** Anyone may ask whether the server is ready, and each test write waits for the disk. */
+const testWriteEveryMs = 1000
+
 function createStore(db: DatabaseSync, database: Database, context: Context): AccountStore {
-  const { file, log, busyMs } = context
-  const ping = database.prepare('SELECT value FROM meta WHERE name = ?')
-  const registryId = text(ping.get('registry_id') ?? {}, 'value')
+  const { file, clock, log, busyMs, watch } = context
+  const meta = database.prepare('SELECT value FROM meta WHERE name = ?')
+  const registryId = text(meta.get('registry_id') ?? {}, 'value')
+  const testWrite = database.prepare(`INSERT INTO meta (name, value) VALUES ('test_write', ?)
+    ON CONFLICT DO UPDATE SET value = excluded.value`)
+  let writtenMs = -Infinity
 
   return {
     registryId,
@@ -74,7 +87,13 @@ function createStore(db: DatabaseSync, database: Database, context: Context): Ac
     backup: target => backupDatabase(file, target, busyMs),
 
     async ping() {
-      await database.read('it does not answer', () => ping.get('registry_id'))
+      const nowMs = clock.now()
+      await database.read('it cannot be read', () => meta.get('registry_id'))
+      watch()
+      // `abs`: a clock that was set back.
+      if (Math.abs(nowMs - writtenMs) < testWriteEveryMs) return
+      await database.write('it cannot be written', () => testWrite.run(String(nowMs)))
+      writtenMs = nowMs
     },
 
     async close() {

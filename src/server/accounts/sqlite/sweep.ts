@@ -20,6 +20,8 @@ const sweeps: readonly string[] = [
      (SELECT account_id FROM reset_codes WHERE expires_at_ms < ?1 LIMIT ${batch})`,
   `DELETE FROM reserved_names WHERE username_key IN
      (SELECT username_key FROM reserved_names WHERE until_ms < ?1 LIMIT ${batch})`,
+  `DELETE FROM audit WHERE id IN
+     (SELECT id FROM audit WHERE keep_until_ms < ?1 LIMIT ${batch})`,
   `DELETE FROM login_failures WHERE key IN (SELECT key FROM login_failures WHERE last_ms < ?1
      AND NOT EXISTS (SELECT 1 FROM accounts WHERE username_key = key OR email_key = key)
      LIMIT ${batch})`,

@@ -1,0 +1,57 @@
+import { lstat, readFile } from 'node:fs/promises'
+import { counted } from '../../lib/cli/columns.ts'
+import { errnoOf } from '../../lib/errno.ts'
+import { recordFile } from '../../lib/instances/files.ts'
+import { isJsonObject, parseJson } from '../../lib/json.ts'
+import type { Finding } from './finding.ts'
+
+export interface RunningInstance {
+  readonly instanceId: string
+  readonly shortId: string
+  readonly name: string
+}
+
+const maxDepth = 64
+
+/** Is the host token of every running instance where its record says? Reads no token. */
+export async function checkHostTokens(
+  instancesDir: string,
+  instances: readonly RunningInstance[],
+): Promise<Finding> {
+  const check = 'host_tokens'
+  const problems = await Promise.all(
+    instances.map(async ({ instanceId, shortId, name }) => {
+      const file = await tokenFileOf(recordFile(instancesDir, instanceId))
+      const problem = file === null ? null : await problemOf(file)
+      return problem === null ? [] : [`${name} (${shortId}): ${file} ${problem}`]
+    }),
+  )
+  const details = problems.flat()
+  if (details.length === 0) {
+    return { check, status: 'ok', summary: 'every host token file is in its place' }
+  }
+  return {
+    check,
+    status: 'warn',
+    summary: `${counted(details.length, 'host token file')} missing or unreadable`,
+    details,
+    hint: 'serve writes the file it made again within seconds; put back one of --host-token-file yourself',
+  }
+}
+
+/** Null for a token of the environment, and for a record that ended meanwhile. */
+async function tokenFileOf(record: string): Promise<string | null> {
+  const text = await readFile(record, 'utf8').catch(() => '')
+  const parsed = parseJson(text, maxDepth)
+  const file = parsed.ok && isJsonObject(parsed.value) ? parsed.value['host_token_file'] : null
+  return typeof file === 'string' ? file : null
+}
+
+async function problemOf(file: string): Promise<string | null> {
+  try {
+    return (await lstat(file)).size === 0 ? 'is empty' : null
+  } catch (error) {
+    const errno = errnoOf(error)
+    return errno === 'ENOENT' ? 'is missing' : `cannot be looked at (${errno ?? 'unknown error'})`
+  }
+}
