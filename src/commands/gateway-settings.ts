@@ -8,7 +8,6 @@ export interface GatewayFlags extends AddressFlags, AuthFlags {
   'registry-dir'?: string | undefined
   catalog?: string | undefined
   standby: boolean
-  'replace-unresponsive': boolean
   limit?: string[] | undefined
 }
 
@@ -31,7 +30,6 @@ export async function readGatewaySettings(
     ...address,
     auth,
     standby: flags.standby,
-    replaceUnresponsive: flags['replace-unresponsive'],
     limits,
     gatewayLimits,
     authLimits,

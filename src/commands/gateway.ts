@@ -28,10 +28,6 @@ Environment: SERVICE_MCP_API_KEY (the key that clients must present), SERVICE_RE
       command: '<%= config.bin %> gateway --no-standby --json',
     },
     {
-      description: 'take the place of one that hangs',
-      command: '<%= config.bin %> gateway --replace-unresponsive',
-    },
-    {
       description: 'in the process of a server, without one of its own',
       command: '<%= config.bin %> serve --gateway',
     },
@@ -55,10 +51,6 @@ Environment: SERVICE_MCP_API_KEY (the key that clients must present), SERVICE_RE
       description: 'wait behind another gateway (on unless --no-standby: then exit code 1)',
       default: true,
       allowNo: true,
-    }),
-    'replace-unresponsive': Flags.boolean({
-      description: 'end a gateway of yours that has the port and answers nothing for 5 seconds',
-      default: false,
     }),
     ...authFlags,
     ...runFlags('maxSessions=20000'),

@@ -1,11 +1,12 @@
 import { localBase } from '../lib/address.ts'
 import { ServiceError } from '../lib/errors.ts'
 import type { ElectionLine, GatewayOptions } from './gateway-options.ts'
-import { type Elected, type ElectionNews, elect, ElectionLost } from './gateway/election.ts'
+import { type Elected, elect, ElectionLost } from './gateway/election.ts'
 import { type Reporter, reportOf } from './gateway/election-report.ts'
-import { endResident } from './gateway/end-resident.ts'
+import type { ElectionEvent } from './gateway/election-state.ts'
 import { createHolderProbe } from './gateway/holder-probe.ts'
 import type { GatewayLimits } from './gateway/limits.ts'
+import { findOwnGateway } from './gateway/own-gateway.ts'
 import type { Resident } from './gateway/resident.ts'
 import { readResidentFile, residentFile } from './gateway/resident-file.ts'
 import type { Listening } from './listen.ts'
@@ -18,7 +19,7 @@ export interface GatewayElectionParts {
   readonly by: Reporter
   /** Binds the port; rejects with `port_in_use` when it is taken. */
   readonly bind: () => Promise<Listening>
-  readonly tell: (news: ElectionNews) => void
+  readonly tell: (news: ElectionEvent) => void
   readonly signal: AbortSignal
 }
 
@@ -39,9 +40,8 @@ export async function winPort(parts: GatewayElectionParts): Promise<Elected<List
         base: localBase(host, port),
         timeoutMs: limits.residentProbeMs,
         written,
+        gatewayPid: () => findOwnGateway(port),
       }),
-      end: async () =>
-        endResident({ port, claim: await written(), graceMs: limits.replaceGraceMs }),
       tell(news) {
         tell(news)
         options.onElection?.(lineOf(news, by))
@@ -59,7 +59,7 @@ function whenTaken(error: unknown): null {
 }
 
 /** For whoever started the program. */
-function lineOf(news: ElectionNews, by: Reporter): ElectionLine {
+function lineOf(news: ElectionEvent, by: Reporter): ElectionLine {
   const { message } = reportOf(news, by)
   const resident = 'resident' in news ? news.resident : null
   return {

@@ -28,8 +28,6 @@ export interface GatewayOptions {
   catalog?: string
   /** Wait behind another gateway; else fail, naming it. */
   standby: boolean
-  /** End a gateway of this user that has the port and answers nothing. */
-  replaceUnresponsive: boolean
   /** Wait behind anybody who has the port, for as long as it takes. */
   patient?: boolean
   /** Who may use `/mcp`; absent: everyone. */
@@ -45,13 +43,7 @@ export interface GatewayOptions {
 
 /** One piece of news of the election. Member names are those on the wire. */
 export interface ElectionLine {
-  readonly event:
-    | 'standby'
-    | 'resident_unresponsive'
-    | 'resident_recovered'
-    | 'resident_replaced'
-    | 'replacement_refused'
-    | 'port_taken'
+  readonly event: 'standby' | 'resident_unresponsive' | 'resident_recovered' | 'port_taken'
   readonly port: number
   /** A sentence for people. */
   readonly reason: string

@@ -15,8 +15,8 @@ import { assembleGateway } from './gateway-assembly.ts'
 import { winPort } from './gateway-election.ts'
 import type { GatewayHandle, GatewayOptions } from './gateway-options.ts'
 import { CatalogFile, type CatalogFileLimits } from './gateway/catalog/catalog-file.ts'
-import type { ElectionNews } from './gateway/election.ts'
 import { type PortNews, type Reporter, reportOf } from './gateway/election-report.ts'
+import type { ElectionEvent } from './gateway/election-state.ts'
 import { EventRing } from './gateway/event-ring.ts'
 import { resolveGatewayLimits } from './gateway/limits.ts'
 import { registryMark, type Resident, residentPath } from './gateway/resident.ts'
@@ -59,7 +59,7 @@ export async function startGateway(
 
   const instanceId = randomUUID()
   const ring = new EventRing(gatewayLimits)
-  const tell = (news: ElectionNews | PortNews, by: Reporter): void => {
+  const tell = (news: ElectionEvent | PortNews, by: Reporter): void => {
     const report = reportOf(news, by)
     ring.record(report.entry)
     log[report.level](report.fields, report.message)

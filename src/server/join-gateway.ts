@@ -1,10 +1,7 @@
 import { startGateway } from './gateway-server.ts'
 import type { GatewayOptions } from './gateway-options.ts'
 
-export type JoinOptions = Omit<
-  GatewayOptions,
-  'standby' | 'replaceUnresponsive' | 'patient' | 'onElection'
->
+export type JoinOptions = Omit<GatewayOptions, 'standby' | 'patient' | 'onElection'>
 
 /**
  * Competes for the gateway in the process of another server, and stands by quietly as long as it
@@ -13,7 +10,7 @@ export type JoinOptions = Omit<
 export function joinGateway(options: JoinOptions): { stop(): Promise<void> } {
   const { log } = options
   const cancel = new AbortController()
-  const rules = { standby: true, replaceUnresponsive: false, patient: true }
+  const rules = { standby: true, patient: true }
   const starting = startGateway({ ...options, ...rules }, cancel.signal).then(
     handle => {
       const { url, instanceId } = handle

@@ -13,6 +13,7 @@ import type { ArtefactStore } from './artefacts/store.ts'
 import type { HostSink } from './host/host-sink.ts'
 import { resolveHostToken } from './host/host-token.ts'
 import { createInstanceRecord, InstanceFile } from './host/instance-record.ts'
+import { resolveGatewayLimits } from './gateway/limits.ts'
 import { removeLeftovers } from './host/leftovers.ts'
 import { createHostRoom } from './host/host-room.ts'
 import { presencePatch, PresenceNews } from './host/link/presence.ts'
@@ -45,6 +46,7 @@ export async function startServe(
   const instancesDir = registryDir.instances
   await removeLeftovers({
     ...{ instancesDir, hostname: hostname(), clock: systemClock, log, cancelled },
+    recordAgeMs: resolveGatewayLimits(options.gateway?.limits).reapAfterMs,
   })
   cancelled.throwIfAborted()
 

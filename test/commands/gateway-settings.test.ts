@@ -9,7 +9,6 @@ const defaults: GatewayFlags = {
   port: 9765,
   host: '127.0.0.1',
   standby: true,
-  'replace-unresponsive': false,
   'allow-unauthenticated': false,
 }
 
@@ -26,7 +25,6 @@ describe('readGatewaySettings', () => {
       allowedHosts: [],
       allowedOrigins: [],
       standby: true,
-      replaceUnresponsive: false,
       auth: { mode: 'none' },
       limits: {},
       gatewayLimits: {},
@@ -36,7 +34,6 @@ describe('readGatewaySettings', () => {
 
   const accepted: [flags: Partial<GatewayFlags>, env: NodeJS.ProcessEnv, expected: object][] = [
     [{ standby: false }, {}, { standby: false }],
-    [{ 'replace-unresponsive': true }, {}, { replaceUnresponsive: true }],
     [{ catalog: 'c.json' }, {}, { catalog: resolve('c.json') }],
     [{ 'registry-dir': 'a' }, { SERVICE_REGISTRY_DIR: '/b' }, { registryDir: resolve('a') }],
     [{}, { SERVICE_REGISTRY_DIR: '/b' }, { registryDir: '/b' }],

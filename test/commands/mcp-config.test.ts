@@ -199,12 +199,59 @@ describe('mcp-config', function () {
       return args.slice(1)
     }
     const rest = ['--registry-dir', registryDir]
-    expect(await words({})).to.deep.equal(['connect', 'blender', ...rest])
+    // It shows an error for a program that ends, so it gets one that serves when nothing runs.
+    const joining = ['serve', '--stdio', '--dcc-type', 'blender', ...rest]
+    expect(await words({})).to.deep.equal(joining)
     const url = 'http://127.0.0.1:9/mcp'
     expect(await words({ url })).to.deep.equal(['connect', url])
     const keyFile = join(home, 'key')
     const told = await words({ auth: 'api-key', 'api-key-file': keyFile })
-    expect(told).to.deep.equal(['connect', 'blender', ...rest, '--api-key-file', keyFile])
+    expect(told).to.deep.equal([...joining, '--api-key-file', keyFile])
+    const { out } = await say('cursor', { stdio: true, auth: 'none' })
+    expect(JSON.parse(out).mcpServers.blender.args.slice(1)).to.deep.equal([
+      'connect',
+      'blender',
+      ...rest,
+    ])
+  })
+
+  for (const client of ['claude-desktop', 'gemini-cli']) {
+    it(`lets ${client} start a server when none runs`, async () => {
+      const { out, err } = await say(client, { auth: 'none' })
+      const { args } = JSON.parse(out).mcpServers['service-cli']
+      expect(args.slice(1)).to.deep.equal(['serve', '--stdio', '--registry-dir', registryDir])
+      expect(err).to.include('starts its own')
+    })
+  }
+
+  it('prints YAML for the clients that read that', async () => {
+    const { url } = await serve()
+    expect((await say('goose')).out).to.equal(
+      [
+        'extensions:',
+        '  "blender":',
+        '    enabled: true',
+        '    name: "blender"',
+        '    description: "service-cli"',
+        '    timeout: 300',
+        '    type: "streamable_http"',
+        `    uri: "${url}"`,
+        '',
+      ].join('\n'),
+    )
+    expect((await say('continue', { auth: 'api-key' })).out).to.equal(
+      [
+        'mcpServers:',
+        '  - name: "blender"',
+        '    type: "streamable-http"',
+        `    url: "${url}"`,
+        '    requestOptions:',
+        '      headers:',
+        '        Authorization: "Bearer ${{ secrets.SERVICE_MCP_API_KEY }}"',
+        '',
+      ].join('\n'),
+    )
+    expect(codeOf(await say('goose', { write: true }))).to.equal('usage_invalid')
   })
 
   it('names the folder of instances wherever the client’s own environment would lead elsewhere', () => {

@@ -108,6 +108,12 @@ facts('specification: Gateway-native resources, diagnostics', [
           resource_subscriptions: 1,
           resource_subscription_sessions: 1,
         })
+        // Never pushed, and held by the client all the same.
+        const polled = { uri: 'resources://gateway/events' }
+        await session.call('resources/subscribe', polled)
+        expect(await summary()).to.include({ resource_subscriptions: 2 })
+        await session.call('resources/unsubscribe', polled)
+        expect(await summary()).to.include({ resource_subscriptions: 1 })
       }),
   ],
   [
@@ -227,6 +233,8 @@ facts('specification: Removed legacy gateway tools', [
         }
         const { result } = await session.call('tools/list')
         expect(result).to.deep.equal({ tools: [] })
+        const stateless = await callStateless(url, 'tools/list', {})
+        expect(stateless.json.result.tools).to.deep.equal([])
       }),
   ],
 ])

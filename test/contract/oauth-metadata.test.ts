@@ -93,7 +93,7 @@ facts('decision: the metadata document of serve and gateway in oauth mode', [
           ...{ auth, log: silentLogger, accessLog: () => {} },
         }
         const facts = { dccType: 'unknown', artefacts: false, resources: true }
-        const rules = { standby: false, replaceUnresponsive: false }
+        const rules = { standby: false }
         for (const start of [
           () => startServe({ ...options, ...facts }),
           () => startGateway({ ...options, ...rules }),

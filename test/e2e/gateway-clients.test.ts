@@ -32,7 +32,7 @@ describe('the newest SDK clients at a gateway', function () {
 
   beforeEach(async () => {
     folder = await mkdtemp(join(tmpdir(), 'gateway-clients-'))
-    gateway = await startGateway({ ...common(), standby: false, replaceUnresponsive: false })
+    gateway = await startGateway({ ...common(), standby: false })
   })
   afterEach(async () => {
     await gateway.stop()

@@ -29,7 +29,7 @@ export function testGatewayPush(withinMs: number): void {
       registryDir = await mkdtemp(join(tmpdir(), 'gateway-push-'))
       gateway = await startGateway({
         ...{ port: 0, host: '127.0.0.1', allowedHosts: [], allowedOrigins: [], registryDir },
-        ...{ standby: true, replaceUnresponsive: false, accessLog: () => {}, log: silentLogger },
+        ...{ standby: true, accessLog: () => {}, log: silentLogger },
         gatewayLimits: { instanceStaleMs: staleMs },
       })
       session = await RawSession.open(gateway.url)

@@ -57,7 +57,7 @@ describe('clients with a provider in front', function () {
     serving = await startServe({ ...common, dccType: 'blender', artefacts: true, resources: true })
     gateway = await startGateway({
       ...common,
-      ...{ standby: false, replaceUnresponsive: false },
+      ...{ standby: false },
       gatewayLimits: { probeIntervalMs: 200 },
     })
   })

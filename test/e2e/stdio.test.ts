@@ -242,6 +242,29 @@ describe('service-cli over stdio', function () {
     expect(await endOf(second.child)).to.equal(0)
   })
 
+  it('goes back to the server that it stood in for when that returns', async () => {
+    const first = await serve('--dcc-type', 'blender')
+    const program = start('serve', '--stdio', '--limit', 'stdio.takeoverMs=100')
+    program.send(hello)
+    await answered(program, 1)
+    program.send({ method: 'notifications/initialized' })
+    program.send({ id: 2, method: 'resources/subscribe', params: { uri: 'scene://current' } })
+    await answered(program, 2)
+    await first.stop()
+    const said = (text: string) => program.out.stderr.split(text).length - 1
+    await until(() => said('started a server for this client') === 1, 'its own server', 20_000)
+    const second = await serve('--dcc-type', 'blender')
+    await until(() => said('connected to the server again') === 2, 'the way back', 20_000)
+    await until(async () => (await instances()).length === 1, 'the end of its own server')
+    const updates = () => program.lines().filter(({ method }) => method?.endsWith('updated')).length
+    const before = updates()
+    await second.post('scene', { objects: ['Cube'] })
+    await until(() => updates() > before, 'the update of the server that returned')
+    program.send({ id: 3, method: 'resources/read', params: { uri: 'scene://current' } })
+    expect((await answered(program, 3)).result.contents[0].text).to.contain('Cube')
+    expect(await endOf(program.child)).to.equal(0)
+  })
+
   it('starts one server for clients that come at the same time', async () => {
     const programs = [
       start('serve', '--stdio'),

@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
-import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, rm, utimes, writeFile } from 'node:fs/promises'
 import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
@@ -28,7 +28,10 @@ describe('a signal before the program listens', () => {
     for (let number = 0; number < count; number++) {
       const id = randomUUID()
       placed.add(`${id}.json`)
-      await writeFile(join(instances, `${id}.json`), JSON.stringify({ ...owner, instance_id: id }))
+      const path = join(instances, `${id}.json`)
+      await writeFile(path, JSON.stringify({ ...owner, instance_id: id }))
+      // Young ones stay.
+      await utimes(path, 1000, 1000)
     }
   }
 

@@ -124,7 +124,7 @@ describe('TLS', function () {
   it('of the gateway: it shows instances, asks them, and another one stands by behind it', async () => {
     const options = {
       ...{ host: '127.0.0.1', allowedHosts: [], allowedOrigins: [], registryDir: folder },
-      ...{ replaceUnresponsive: false, log: silentLogger, accessLog: () => {} },
+      ...{ log: silentLogger, accessLog: () => {} },
     }
     const gateway = await startGateway({ ...options, port: 0, standby: false, tls: files })
     try {

@@ -141,7 +141,7 @@ describe('the address of a client', () => {
   })
 
   it('of a request for the gateway itself is not of this machine over a proxy', async () => {
-    const rules = { standby: false, replaceUnresponsive: false }
+    const rules = { standby: false }
     const gateway = await startGateway({ ...common(), ...rules, registryDir: folder })
     stop.push(() => gateway.stop())
     const url = new URL(residentPath, gateway.url).href

@@ -41,7 +41,7 @@ describe('startGateway', () => {
     options: Partial<GatewayOptions> = {},
     cancelled?: AbortSignal,
   ): Promise<GatewayHandle> {
-    const rules = { standby: true, replaceUnresponsive: false, port: 0 }
+    const rules = { standby: true, port: 0 }
     const handle = await startGateway({ ...common(), ...rules, ...options }, cancelled)
     started.add(handle)
     return handle

@@ -19,13 +19,13 @@ export function judgeGateway(holder: Holder, registry: string, port: number): Fi
       return { check, status: 'ok', summary: none, hint }
     }
     case 'silent': {
-      const { resident } = holder
-      if (resident === null) return { check, status: 'ok', summary: none }
+      const pid = holder.resident?.pid ?? holder.pid
+      if (pid === null) return { check, status: 'ok', summary: none }
       return {
         check,
         status: 'fail',
-        summary: `the gateway (process ${resident.pid}) takes connections and answers nothing`,
-        hint: `service-cli gateway --port ${port} --replace-unresponsive takes its place`,
+        summary: `the gateway on port ${port} (process ${pid}) accepts connections and does not answer`,
+        hint: `end process ${pid}; a gateway that stands by takes over, else run service-cli gateway`,
       }
     }
     case 'gateway': {
@@ -47,18 +47,25 @@ const maxElsewhere = 8
 
 /** Asks whoever has the port of gateways, and the gateways that wrote themselves into the folder. */
 export async function lookAtGateways(registryDir: string): Promise<Finding[]> {
-  const [{ createHolderProbe }, { listResidents, readResidentFile, residentFile }, resident, fs] =
-    await Promise.all([
-      import('../../server/gateway/holder-probe.ts'),
-      import('../../server/gateway/resident-file.ts'),
-      import('../../server/gateway/resident.ts'),
-      import('node:fs/promises'),
-    ])
+  const [
+    { createHolderProbe },
+    { findOwnGateway },
+    { listResidents, readResidentFile, residentFile },
+    resident,
+    fs,
+  ] = await Promise.all([
+    import('../../server/gateway/holder-probe.ts'),
+    import('../../server/gateway/own-gateway.ts'),
+    import('../../server/gateway/resident-file.ts'),
+    import('../../server/gateway/resident.ts'),
+    import('node:fs/promises'),
+  ])
   const registry = resident.registryMark(await fs.realpath(registryDir).catch(() => registryDir))
 
   async function look(port: number, base: string): Promise<Holder> {
     const written = () => readResidentFile(residentFile(registryDir, port))
-    const probe = createHolderProbe({ base, timeoutMs: 3000, written })
+    const gatewayPid = () => findOwnGateway(port)
+    const probe = createHolderProbe({ base, timeoutMs: 3000, written, gatewayPid })
     try {
       return await probe.look()
     } finally {

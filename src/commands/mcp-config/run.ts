@@ -123,7 +123,7 @@ function commandLines(
 function noFile(client: Client, scope: Scope, { platform }: Place): ServiceError {
   return new ServiceError(
     'usage_invalid',
-    `no file of ${client.title} is known for --scope ${scope} on ${platform}`,
+    `settings of ${client.title} cannot be written for --scope ${scope} on ${platform}`,
     { hint: 'leave --write out, and put what is printed where its documentation says' },
   )
 }

@@ -6,7 +6,7 @@ import { ServiceError } from '../../lib/errors.ts'
 import type { Instance } from '../../lib/instances/instance.ts'
 import { liveInstances } from '../../lib/instances/live-instances.ts'
 import { namesId } from '../../lib/instances/select-instance.ts'
-import { checkName, chooseTarget } from '../../lib/mcp-config/choose-target.ts'
+import { checkName, chooseTarget, type Target } from '../../lib/mcp-config/choose-target.ts'
 import type { Client, Place, Scope, Settings } from '../../lib/mcp-config/client.ts'
 import { selectRegistryDir } from '../../lib/registry-path.ts'
 import { asksForKey } from './asks-for-key.ts'
@@ -50,22 +50,35 @@ export async function readSettings(
   const live = await liveInstances({ registryDir, log, nowMs: Date.now(), also })
   const target = chooseTarget(flags, live)
   const { url } = target
+  const joinsOrServes = client.stdioOnly === true && (target.assumed || target.word !== url)
   if (target.assumed) {
-    output.note(`No server is running: the entry leads to ${url}, where one would listen.`)
+    output.note(
+      joinsOrServes
+        ? 'No server is running: the entry joins one that runs by then, or starts its own.'
+        : `No server is running: the entry leads to ${url}, where one would listen.`,
+    )
   }
   const keyed = flags.auth === undefined ? await isKeyed(url, env) : flags.auth === 'api-key'
   const bridge = isBridged
     ? [
         ...thisProgram(),
-        'connect',
-        ...(target.word === null ? [] : [target.word]),
+        ...(joinsOrServes ? serveWords(target) : connectWords(target)),
         // An address is not looked for there.
-        ...(target.word === url ? [] : registryWords(registryDir, env)),
+        ...(target.word === url && !joinsOrServes ? [] : registryWords(registryDir, env)),
         ...(keyFile === undefined ? [] : ['--api-key-file', resolve(keyFile)]),
       ]
     : null
   for (const text of warningsOf({ url, keyed, bridge })) output.warn(text)
   return { name: name ?? target.name, url, keyed: keyed && keyFile === undefined, bridge }
+}
+
+function connectWords({ word }: Target): string[] {
+  return ['connect', ...(word === null ? [] : [word])]
+}
+
+/** For a client that shows an error when nothing runs: it gets a server in any case. */
+function serveWords({ word, assumed }: Target): string[] {
+  return ['serve', '--stdio', ...(word === null || assumed ? [] : ['--dcc-type', word])]
 }
 
 /** A server that does not answer is taken for one that asks for the key there is. */

@@ -40,6 +40,8 @@ export class JoinOrServe {
   readonly #parts: JoinOrServeParts
   readonly #broken = Promise.withResolvers<never>()
   #own: ServeHandle | null = null
+  /** When the joined server went away that the own one stands in for; null: it stands in for none. */
+  #awaySinceMs: number | null = null
   #joined: Instance | null = null
   #first: Target | null = null
   #lostMs: number | null = null
@@ -78,10 +80,45 @@ export class JoinOrServe {
     }
   }
 
+  /**
+   * Goes back to the server that the own one stands in for, once it or its next run is there: from
+   * then on `locate` leads there, `moved` is called, and the own server ends. Never rejects.
+   */
+  async handBack(moved: () => void): Promise<void> {
+    if (this.#awaySinceMs === null) return
+    try {
+      // Locked: of two that stand in for the same server only one hands over to the other.
+      await this.#parts.locked(async () => {
+        const found = await this.#returned()
+        const own = this.#own
+        if (found === null || own === null) return
+        this.#own = null
+        this.#awaySinceMs = null
+        this.#first = this.#join(found)
+        moved()
+        await own.stop()
+      })
+    } catch {
+      // Looked for again in a moment.
+    }
+  }
+
   async stop(): Promise<void> {
     const own = this.#own
     this.#own = null
     await own?.stop()
+  }
+
+  /** An instance of the awaited kind that started since; one without a kind may still get it. */
+  async #returned(): Promise<Instance | null> {
+    const sinceMs = this.#awaySinceMs
+    if (sinceMs === null) return null
+    const later = (await this.#parts.live()).filter(
+      ({ id, startedMs }) => id !== this.#own?.instanceId && startedMs >= sinceMs,
+    )
+    const kind = this.#joined?.dccType
+    const selection = joinable(later, kind === 'unknown' ? undefined : kind)
+    return selection.kind === 'one' ? selection.instance : null
   }
 
   /** The server that was joined is gone. Its next run, or another one, goes before one of our own. */
@@ -102,7 +139,12 @@ export class JoinOrServe {
     const found = next ?? (selection.kind === 'one' ? selection.instance : null)
     if (found !== null) return ok(this.#join(found))
     if (selection.kind === 'several') return fail('it is unclear which of the running ones to join')
-    if (now() - this.#lostMs >= this.#patienceMs) return ok(await this.#serve())
+    if (now() - this.#lostMs >= this.#patienceMs) {
+      const awaySinceMs = this.#lostMs
+      const target = await this.#serve()
+      this.#awaySinceMs = awaySinceMs
+      return ok(target)
+    }
     return fail('the server that was joined has ended; one is started here if none comes back')
   }
 
@@ -118,15 +160,15 @@ export class JoinOrServe {
     this.#own = server
     this.#lostMs = null
     server.closed.then(
-      () => this.#ended(new Error('the server ended by itself')),
-      (error: unknown) => this.#ended(error),
+      () => this.#ended(server, new Error('the server ended by itself')),
+      (error: unknown) => this.#ended(server, error),
     )
     this.#parts.started(server)
     return ownTarget(server)
   }
 
-  #ended(error: unknown): void {
-    if (this.#own !== null) this.#broken.reject(error)
+  #ended(server: ServeHandle, error: unknown): void {
+    if (this.#own === server) this.#broken.reject(error)
   }
 }
 

@@ -5,8 +5,10 @@ import { liveInstances } from '../../lib/instances/live-instances.ts'
 import type { Logger } from '../../lib/logger.ts'
 import { ensurePrivateDirectory } from '../../lib/posix.ts'
 import { selectRegistryDir } from '../../lib/registry-path.ts'
+import { repeat } from '../../lib/repeat.ts'
 import { Secret } from '../../lib/secret.ts'
 import type { BridgeLimits } from '../../lib/stdio-bridge/limits.ts'
+import { systemTimer } from '../../lib/timer.ts'
 import type { ServeHandle } from '../../server/serve-options.ts'
 import { explainPort } from '../run-server.ts'
 import type { ServeSettings } from '../serve-settings.ts'
@@ -26,6 +28,10 @@ export interface ServeStdioSettings {
 
 const lockWaitMs = 10_000
 
+/** How often it is looked whether the server came back that this process stands in for: as often as
+ * a gateway scans the records. */
+const handBackMs = 2000
+
 /** Joins the user's running server, or starts one here, for one client on stdio. Ends with it. */
 export async function runServeStdio(
   settings: ServeStdioSettings,
@@ -34,15 +40,19 @@ export async function runServeStdio(
   const { serve, limits } = settings
   const stdio = openStdio(settings.level)
   const place = createPlace(settings, stdio, env)
+  let stopLooking = (): void => {}
   try {
     await place.open()
     const key = keyOf(serve)
-    const bridged = stdio.bridge({ locate: place.locate, key, limits, env })
+    const onMoved = (moved: () => void): void =>
+      void (stopLooking = repeat(systemTimer, handBackMs, () => place.handBack(moved)))
+    const bridged = stdio.bridge({ locate: place.locate, onMoved, key, limits, env })
     await Promise.race([bridged, place.broken])
   } catch (error) {
     // Told to stop before it had started.
     if (!stdio.stop.aborted) throw error
   } finally {
+    stopLooking()
     await place.stop()
     await stdio.close()
   }

@@ -35,11 +35,14 @@ export interface ClientFile {
 export interface Client {
   readonly id: string
   readonly title: string
-  /** `json` where the program itself stumbles over comments. */
-  readonly format: 'json' | 'jsonc' | 'toml'
+  /**
+   * `json` where the program itself rejects comments. The two of YAML are printed and never
+   * written; `yaml-list` has a list of entries that hold their names.
+   */
+  readonly format: 'json' | 'jsonc' | 'toml' | 'yaml' | 'yaml-list'
   /** The member that holds the entries by name. */
   readonly section: string
-  /** It starts programs and opens no connections. */
+  /** Its entry always starts a program: it opens no connections, or does not restore them. */
   readonly stdioOnly?: boolean
   /** Null when it has no such file, or where that is was never said by its maker. */
   file(scope: Scope, place: Place): ClientFile | null

@@ -1,4 +1,5 @@
 import { keyVariable } from '../auth/api-key-config.ts'
+import { agentClients } from './agent-clients.ts'
 import type { Client, ClientFile } from './client.ts'
 import { homeFile, namedFile, projectFile, settingsFile } from './client-files.ts'
 import { bridgeEntry, expansions, headerWords, httpEntry, keyInEnvironment } from './entries.ts'
@@ -107,17 +108,14 @@ const geminiCli: Client = {
           variable: 'GEMINI_CLI_HOME',
           names: ['.gemini', 'settings.json'],
         }),
-  // What it starts gets no variable that is named like a secret, unless the entry lists it.
-  entry: settings =>
-    settings.bridge === null
-      ? httpEntry(settings, { type: 'http' }, braces)
-      : { ...bridgeEntry(settings.bridge), ...keyInEnvironment(settings, braces) },
-  commands(settings, scope) {
-    const { name, url, bridge } = settings
-    if (bridge !== null) return []
-    const add = ['gemini', 'mcp', 'add', '--scope', scope, '--transport', 'http', name, url]
-    return [[...add, ...headerWords(settings, braces)]]
-  },
+  // An HTTP server that restarts is lost to it for good. What it starts gets no variable that is
+  // named like a secret, unless the entry lists it.
+  stdioOnly: true,
+  entry: settings => ({
+    ...bridgeEntry(settings.bridge ?? []),
+    ...keyInEnvironment(settings, braces),
+  }),
+  commands: () => [],
   notes: (_settings, scope) =>
     scope === 'project'
       ? ['Gemini CLI reads .gemini/settings.json in folders that you told it to trust.']
@@ -235,5 +233,6 @@ export const clients: readonly Client[] = [
   codex,
   inspector,
   mcporter,
+  ...agentClients,
   generic,
 ]

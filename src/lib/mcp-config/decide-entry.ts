@@ -48,7 +48,8 @@ export function decideEntry(
 const urlMembers = ['url', 'httpUrl', 'baseUrl', 'serverUrl']
 
 /**
- * Where an entry leads: its URL, else what `service-cli connect` is asked for, else the command.
+ * Where an entry leads: its URL, else what `service-cli connect` or `serve --stdio` is asked for,
+ * else the command.
  * Null for an entry that leads nowhere.
  */
 export function addressOf(entry: JsonObject): string | null {
@@ -56,10 +57,14 @@ export function addressOf(entry: JsonObject): string | null {
     const url = entry[member]
     if (typeof url === 'string') return URL.canParse(url) ? new URL(url).href : url
   }
-  if (typeof entry.command !== 'string') return null
-  const args = Array.isArray(entry.args) ? entry.args.map(String) : []
-  const connect = args.indexOf('connect')
-  return (connect === -1 ? [entry.command, ...args] : args.slice(connect)).join(' ')
+  const { command, args } = entry
+  // opencode has all words in one list.
+  if (typeof command !== 'string' && !Array.isArray(command)) return null
+  const words = [command, Array.isArray(args) ? args : []].flat().map(String)
+  const connect = words.findIndex(
+    (word, at) => word === 'connect' || (word === 'serve' && words[at + 1] === '--stdio'),
+  )
+  return words.slice(Math.max(connect, 0)).join(' ')
 }
 
 /** Where the address has another name, that and its kind are said already. */

@@ -4,10 +4,13 @@ import type { Settings } from './client.ts'
 
 /** Forms in which a client is told to put the value of a variable somewhere. */
 export const expansions = {
-  /** Claude Code, Gemini CLI, mcporter */
+  /** Claude Code, Gemini CLI, Qwen Code, Goose, mcporter */
   braces: `\${${keyVariable}}`,
   /** Cursor */
   prefix: `\${env:${keyVariable}}`,
+  opencode: `{env:${keyVariable}}`,
+  /** Continue */
+  secret: `\${{ secrets.${keyVariable} }}`,
 } as const
 
 /** An entry of a client that speaks HTTP itself; `key` stands for the key, never is it. */

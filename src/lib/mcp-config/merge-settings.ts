@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { type JsonObject, isJsonObject } from '../json.ts'
 import { type Result, fail, ok } from '../result.ts'
+import type { Client } from './client.ts'
 import { type Change, type EntryEdit, type EntryRefusal, decideEntry } from './decide-entry.ts'
 import { appendItem, setMember } from './json-edit.ts'
 import {
@@ -14,7 +15,7 @@ import { addToTable, parseToml, renderTable, setTable } from './toml-edit.ts'
 
 /** What a client's settings shall hold. */
 export interface WantedEntry {
-  readonly format: JsonDialect | 'toml'
+  readonly format: Client['format']
   readonly section: string
   readonly name: string
   readonly entry: JsonObject
@@ -57,8 +58,21 @@ export function mergeSettings(before: string, wanted: WantedEntry, force: boolea
 /** The settings of a client that has none yet: what is shown to be pasted, too. */
 export function newSettings({ format, section, name, entry, input }: WantedEntry): string {
   if (format === 'toml') return renderTable(section, name, entry)
+  if (format === 'yaml')
+    return `${section}:\n  ${JSON.stringify(name)}:\n${yamlLines(entry, '    ')}`
+  if (format === 'yaml-list') return `${section}:\n  - ${yamlLines(entry, '    ').trimStart()}`
   const all = { ...(input !== null && { inputs: [input] }), [section]: { [name]: entry } }
   return `${JSON.stringify(all, null, 2)}\n`
+}
+
+/** Members of an entry in block style; JSON scalars and lists are YAML as they are. */
+function yamlLines(entry: JsonObject, indent: string): string {
+  const lines = Object.entries(entry).map(([name, value]) =>
+    isJsonObject(value)
+      ? `${indent}${name}:\n${yamlLines(value, `${indent}  `)}`
+      : `${indent}${name}: ${JSON.stringify(value)}\n`,
+  )
+  return lines.join('')
 }
 
 function mergeJson(text: string, wanted: WantedEntry, force: boolean): Merge {

@@ -16,6 +16,8 @@ export interface BridgeParts {
   readonly output: Writable
   /** Where the endpoint is. */
   readonly locate: Locate
+  /** Called with what is to be called when `locate` leads elsewhere although nothing was lost. */
+  readonly onMoved?: (moved: () => void) => void
   /** Sent as Bearer to that endpoint. */
   readonly key: Secret | null
   /** For the proxy variables. */
@@ -44,6 +46,7 @@ export async function runBridge(parts: BridgeParts, stop: AbortSignal): Promise<
     keyed: key !== null,
   }
   const conversation = new Conversation(context, parts.locate)
+  parts.onMoved?.(() => conversation.moved())
   const stopped = new AbortController()
   const stopReading = (): void => {
     stopped.abort()

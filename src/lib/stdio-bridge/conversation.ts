@@ -58,6 +58,11 @@ export class Conversation {
     return this.#quiet.size >= limits.maxRequests ? Promise.race(this.#quiet) : null
   }
 
+  /** The server is elsewhere now: sessions and streams are restored there. */
+  moved(): void {
+    this.#recovery.lost('another server takes its place', this.#recovery.generation)
+  }
+
   /** Waits a while for the answers that are missing, then says farewell to client and server. */
   async end(stop: AbortSignal): Promise<void> {
     const { timer, limits, output } = this.#context

@@ -1,4 +1,4 @@
-import type { ElectionNews } from './election.ts'
+import type { ElectionEvent } from './election-state.ts'
 import type { GatewayEvent } from './event-ring.ts'
 import { shortId } from './instance-row.ts'
 import type { Resident } from './resident.ts'
@@ -28,7 +28,7 @@ export interface Reporter {
 }
 
 /** One piece of news, for those who read the ring and those who read the log. */
-export function reportOf(news: ElectionNews | PortNews, by: Reporter): Report {
+export function reportOf(news: ElectionEvent | PortNews, by: Reporter): Report {
   switch (news.event) {
     case 'election_won':
       return own(by, news.event, `the gateway of port ${by.port}`)
@@ -45,29 +45,15 @@ export function reportOf(news: ElectionNews | PortNews, by: Reporter): Report {
       // Whoever connects there sees nothing of what this user runs.
       return of(resident, news.event, 'warn', `${told}, though it serves another registry folder`)
     }
-    case 'resident_unresponsive':
-      return of(
-        news.resident,
-        news.event,
-        'warn',
-        `the gateway of port ${by.port}, process ${news.resident.pid}, takes connections and answers nothing`,
-      )
+    case 'resident_unresponsive': {
+      const { pid, resident } = news
+      const told = `the gateway of port ${by.port}, process ${pid}, accepts connections and does not answer; end it to let another gateway take over`
+      if (resident !== null) return of(resident, news.event, 'warn', told)
+      const unnamed = own(by, news.event, told, 'warn')
+      return { ...unnamed, fields: { ...unnamed.fields, resident_pid: pid } }
+    }
     case 'resident_recovered':
       return of(news.resident, news.event, 'info', 'the gateway answers again')
-    case 'resident_replaced':
-      return of(
-        news.resident,
-        news.event,
-        'warn',
-        `the unresponsive gateway was ended: ${news.reason}`,
-      )
-    case 'replacement_refused':
-      return of(
-        news.resident,
-        news.event,
-        'warn',
-        `the unresponsive gateway was not ended: ${news.reason}`,
-      )
     case 'port_taken':
       return own(by, news.event, `whoever has port ${by.port} ${news.reason}`, 'warn')
   }

@@ -3,8 +3,11 @@ import type { Resident } from './resident.ts'
 /** Who has the port that cannot be bound. */
 export type Holder =
   | { readonly kind: 'gateway'; readonly resident: Resident }
-  /** Takes connections and answers nothing in time; `resident`: who the folder says it is. */
-  | { readonly kind: 'silent'; readonly resident: Resident | null }
+  /**
+   * Accepts connections and does not answer in time. `resident`: what the state directory says of
+   * it; `pid`: the process, when it is known to be a gateway.
+   */
+  | { readonly kind: 'silent'; readonly resident: Resident | null; readonly pid: number | null }
   /** Answers as no gateway does. */
   | { readonly kind: 'stranger'; readonly answer: string }
   /** Takes no connection, or cuts it: on its way out, more often than not. */
@@ -13,8 +16,6 @@ export type Holder =
 export interface ElectionRules {
   /** Waits behind another gateway. */
   readonly standby: boolean
-  /** Ends a gateway that answers nobody. */
-  readonly replaceUnresponsive: boolean
   /** Waits behind anybody: the port is not what this process is for. */
   readonly patient: boolean
   /** Probes without an answer, in a row, that make a holder silent. */
@@ -28,21 +29,24 @@ export interface ElectionState {
   readonly emptyTries: number
   /** What was said of the holder last, so that it is said once. */
   readonly said: 'unresponsive' | 'stranger' | null
-  /** Ended once is enough: what then still holds the port is another's. */
-  readonly replaced: boolean
+  /** It waited behind a gateway before. */
+  readonly standsBy: boolean
 }
 
 export type ElectionEvent =
   /** Somebody else is the gateway: this one waits. */
   | { readonly event: 'contention'; readonly resident: Resident }
-  | { readonly event: 'resident_unresponsive'; readonly resident: Resident }
+  | {
+      readonly event: 'resident_unresponsive'
+      readonly pid: number
+      readonly resident: Resident | null
+    }
   | { readonly event: 'resident_recovered'; readonly resident: Resident }
   | { readonly event: 'port_taken'; readonly reason: string }
 
 export type Step =
   /** Try again: at once, or after the usual pause. */
   | { readonly kind: 'again'; readonly soon: boolean }
-  | { readonly kind: 'replace'; readonly resident: Resident }
   | { readonly kind: 'refuse'; readonly resident: Resident | null; readonly reason: string }
 
 export interface Decision {
@@ -56,7 +60,7 @@ export const firstTry: ElectionState = {
   silentProbes: 0,
   emptyTries: 0,
   said: null,
-  replaced: false,
+  standsBy: false,
 }
 
 /** A port that nobody answers on is a gateway between two others, for so many tries. */
@@ -71,7 +75,7 @@ export function decide(state: ElectionState, holder: Holder, rules: ElectionRule
     case 'gateway':
       return behindGateway(state, holder.resident, rules)
     case 'silent':
-      return behindSilence(state, holder.resident ?? state.resident, rules)
+      return behindSilence(state, holder, rules)
     case 'stranger':
       return behindStranger(state, holder.answer, rules)
     case 'nobody': {
@@ -83,7 +87,7 @@ export function decide(state: ElectionState, holder: Holder, rules: ElectionRule
 }
 
 function behindGateway(state: ElectionState, resident: Resident, rules: ElectionRules): Decision {
-  const next = { ...firstTry, resident }
+  const next = { ...firstTry, resident, standsBy: true }
   if (!rules.standby) {
     const reason = 'another gateway has the port'
     return { state: next, step: { kind: 'refuse', resident, reason }, events: [] }
@@ -98,29 +102,28 @@ function behindGateway(state: ElectionState, resident: Resident, rules: Election
 
 function behindSilence(
   state: ElectionState,
-  resident: Resident | null,
+  holder: Holder & { kind: 'silent' },
   rules: ElectionRules,
 ): Decision {
+  const resident = holder.resident ?? state.resident
   const silentProbes = state.silentProbes + 1
   const next = { ...state, resident, silentProbes, emptyTries: 0 }
   if (silentProbes < rules.maxResidentProbeFailures) return { state: next, step: soon, events: [] }
-  const silence = 'takes connections and answers nothing'
-  if (resident === null) return behindStranger(next, silence, rules)
+  const silence = 'accepts connections and does not answer'
+  const pid = resident?.pid ?? holder.pid
+  if (pid === null) return behindStranger(next, silence, rules)
   const told = state.said === 'unresponsive'
-  const events: ElectionEvent[] = told ? [] : [{ event: 'resident_unresponsive', resident }]
-  const said = { ...next, said: 'unresponsive' as const }
-  if (rules.replaceUnresponsive && !state.replaced) {
-    return { state: { ...said, replaced: true }, step: { kind: 'replace', resident }, events }
-  }
+  const events: ElectionEvent[] = told ? [] : [{ event: 'resident_unresponsive', pid, resident }]
+  const said = { ...next, said: 'unresponsive' as const, standsBy: rules.standby }
   if (rules.standby) return { state: said, step: later, events }
   const reason = `the gateway that has the port ${silence}`
   return { state: said, step: { kind: 'refuse', resident, reason }, events }
 }
 
-/** Only who came first may turn away at a stranger: a standby was told that it will be needed. */
+/** A standby keeps waiting while an unrelated program holds the port. */
 function behindStranger(state: ElectionState, reason: string, rules: ElectionRules): Decision {
   const { resident } = state
-  if (!rules.patient && resident === null) {
+  if (!rules.patient && !state.standsBy) {
     return { state, step: { kind: 'refuse', resident, reason }, events: [] }
   }
   const told = state.said === 'stranger'

@@ -1,14 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { decide, type ElectionEvent, type ElectionRules, firstTry } from './election-state.ts'
 import type { HolderProbe } from './holder-probe.ts'
-import type { EndOutcome } from './end-resident.ts'
 import type { Resident } from './resident.ts'
-
-/** What happens until somebody has the port, in the order in which it happens. */
-export type ElectionNews =
-  | ElectionEvent
-  | { readonly event: 'resident_replaced'; readonly resident: Resident; readonly reason: string }
-  | { readonly event: 'replacement_refused'; readonly resident: Resident; readonly reason: string }
 
 export interface Elected<Won> {
   readonly won: Won
@@ -32,8 +25,7 @@ export interface ElectionParts<Won> {
   /** Binding the port is the election. Null: it is taken. */
   readonly bind: () => Promise<Won | null>
   readonly probe: HolderProbe
-  readonly end: (resident: Resident) => Promise<EndOutcome>
-  readonly tell: (news: ElectionNews) => void
+  readonly tell: (event: ElectionEvent) => void
   readonly signal: AbortSignal
 }
 
@@ -59,20 +51,13 @@ export async function elect<Won>(parts: ElectionParts<Won>): Promise<Elected<Won
       for (const event of decision.events) tell(event)
       const { step } = decision
       if (step.kind === 'refuse') throw new ElectionLost(step.reason, step.resident)
-      if (step.kind === 'replace') await replace(parts, step.resident)
-      const pauseMs = step.kind === 'again' && !step.soon ? parts.retryMs : minPauseMs
+      const pauseMs = step.soon ? minPauseMs : parts.retryMs
       // Somebody who lets go of every connection at once must not keep this one busy.
       woken = await pause(pauseMs, woken ? null : probe.lost(), signal)
     }
   } finally {
     probe.close()
   }
-}
-
-async function replace<Won>(parts: ElectionParts<Won>, resident: Resident): Promise<void> {
-  const outcome = await parts.end(resident)
-  const event = outcome.ended ? 'resident_replaced' : 'replacement_refused'
-  parts.tell({ event, resident, reason: outcome.reason })
 }
 
 /** Resolves with true when it was cut short because the holder let go. */

@@ -10,8 +10,6 @@ export const gatewayEventKinds = [
   'voluntary_yield',
   'resident_unresponsive',
   'resident_recovered',
-  'resident_replaced',
-  'replacement_refused',
   'port_taken',
   'instance_appeared',
   'instance_gone',

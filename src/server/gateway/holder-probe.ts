@@ -19,6 +19,8 @@ export interface HolderProbeOptions {
   readonly timeoutMs: number
   /** Who has the port, by what it wrote down; asked when it answers nothing. */
   readonly written: () => Promise<Resident | null>
+  /** The process that has the port, when it is a gateway; asked when nothing is written down. */
+  readonly gatewayPid: () => Promise<number | null>
 }
 
 /**
@@ -61,7 +63,10 @@ export function createHolderProbe(options: HolderProbeOptions): HolderProbe {
     async look() {
       const { seen, socket } = await askEither()
       follow(seen === 'silence' || seen.kind !== 'gateway' ? null : socket)
-      return seen === 'silence' ? { kind: 'silent', resident: await options.written() } : seen
+      if (seen !== 'silence') return seen
+      const resident = await options.written()
+      const pid = resident === null ? await options.gatewayPid() : null
+      return { kind: 'silent', resident, pid }
     },
     lost: () => lost,
     close() {

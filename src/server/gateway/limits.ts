@@ -54,8 +54,6 @@ export interface GatewayLimits {
   residentProbeMs: number
   /** A gateway that did not say so, so often in a row, is unresponsive. */
   maxResidentProbeFailures: number
-  /** An unresponsive gateway that is replaced has so long to end by itself. */
-  replaceGraceMs: number
 
   /** Instances of one answer, also when the reader names no `limit`. */
   maxInstanceRows: number
@@ -112,7 +110,6 @@ export const defaultGatewayLimits: Readonly<GatewayLimits> = Object.freeze({
   electionRetryMs: 500,
   residentProbeMs: 1500,
   maxResidentProbeFailures: 3,
-  replaceGraceMs: 1000,
 
   maxInstanceRows: 1000,
   maxLookupCandidates: 20,

@@ -14,14 +14,16 @@ export interface LeftoverOptions {
   readonly instancesDir: string
   readonly hostname: string
   readonly clock: Clock
+  /** Records younger than this stay: a dead instance can be read for so long. */
+  readonly recordAgeMs: number
   readonly log: Logger
   /** Once aborted, what is left is left for the next start. */
   readonly cancelled?: Pick<AbortSignal, 'aborted'>
 }
 
 /**
- * Removes what processes of this user that died without cleaning up left on this machine: the
- * record and its token, never anything a record merely points to. Returns the instance ids.
+ * Removes what processes of this user that died without cleaning up left on this machine a while
+ * ago: the record and its token, never anything a record merely points to. Returns the instance ids.
  * Records of other hosts, of other versions and unreadable ones stay; no trouble is fatal.
  */
 export async function removeLeftovers(options: LeftoverOptions): Promise<string[]> {
@@ -43,9 +45,14 @@ export async function removeLeftovers(options: LeftoverOptions): Promise<string[
 }
 
 async function removeIfDead(name: string, options: LeftoverOptions): Promise<string | null> {
-  const { instancesDir, hostname } = options
+  const { instancesDir, hostname, clock, recordAgeMs } = options
   const id = idOfRecord(name)
-  if (id !== null) return (await removeDeadRecord(instancesDir, id, hostname)) ? id : null
+  if (id !== null) {
+    // Touched every 5 seconds by a process that lives.
+    const touchedMs = (await ownFile(join(instancesDir, name)))?.mtimeMs
+    if (touchedMs === undefined || clock.now() - touchedMs < recordAgeMs) return null
+    return (await removeDeadRecord(instancesDir, id, hostname)) ? id : null
+  }
   await removeStray(name, options)
   return null
 }

@@ -103,8 +103,9 @@ describe('judgeGateway', () => {
   const cases: [Holder, Finding['status'], told: string][] = [
     [{ kind: 'nobody' }, 'ok', 'no gateway runs on port 9765'],
     [{ kind: 'stranger', answer: 'x' }, 'ok', 'no gateway runs on port 9765'],
-    [{ kind: 'silent', resident: null }, 'ok', 'no gateway runs on port 9765'],
-    [{ kind: 'silent', resident }, 'fail', 'answers nothing'],
+    [{ kind: 'silent', resident: null, pid: null }, 'ok', 'no gateway runs on port 9765'],
+    [{ kind: 'silent', resident, pid: null }, 'fail', 'does not answer'],
+    [{ kind: 'silent', resident: null, pid: 7 }, 'fail', 'process 7'],
     [{ kind: 'gateway', resident }, 'ok', `answers at ${resident.url}`],
     [
       { kind: 'gateway', resident: { ...resident, registry: 'another' } },
@@ -121,9 +122,9 @@ describe('judgeGateway', () => {
   }
 
   it('names the port of one that has another, in what to do, too', () => {
-    const finding = judgeGateway({ kind: 'silent', resident }, resident.registry, 4711)
+    const finding = judgeGateway({ kind: 'silent', resident, pid: null }, resident.registry, 4711)
     expect(finding.check).to.equal('gateway_4711')
-    expect(finding.hint).to.contain('--port 4711 --replace-unresponsive')
+    expect(finding.hint).to.contain(`end process ${resident.pid}`)
   })
 })
 

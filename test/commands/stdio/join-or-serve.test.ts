@@ -155,6 +155,60 @@ describe('JoinOrServe', () => {
     expect(world.starts).to.equal(0)
   })
 
+  /** The server `blender` was joined and lost, and one was started in its place. */
+  async function standingIn(world: World): Promise<JoinOrServe> {
+    world.live = [blender]
+    const place = world.place()
+    await place.open()
+    await place.locate()
+    world.live = []
+    await place.locate()
+    world.now += 1501
+    await place.locate()
+    expect(world.starts).to.equal(1)
+    return place
+  }
+
+  it('goes back to the server that it stood in for, once that is there again', async () => {
+    const world = new World()
+    const place = await standingIn(world)
+    const moves: string[] = []
+    const look = () => place.handBack(() => void moves.push('moved'))
+    const own = instance('own', { startedMs: world.now })
+    world.live = [own]
+    await look()
+    expect(moves).to.deep.equal([])
+    const back = instance('blender-1b', { startedMs: world.now, dccType: 'unknown' })
+    world.live = [own, back]
+    await look()
+    expect(moves).to.deep.equal(['moved'])
+    expect(world).to.include({ starts: 1, stops: 1 })
+    // Its record may still be there for a moment.
+    expect(url(await place.locate())).to.equal(back.url)
+    world.end.resolve()
+    await look()
+    expect(moves).to.deep.equal(['moved'])
+    expect(world.said).to.deep.equal(['joined blender-1', 'started', 'joined blender-1b'])
+  })
+
+  it('hands over to no server that is of another kind or ran before', async () => {
+    const world = new World()
+    const place = await standingIn(world)
+    const later = { startedMs: world.now }
+    world.live = [second, { ...maya, ...later }]
+    await place.handBack(() => expect.fail('moved'))
+    expect(world.stops).to.equal(0)
+  })
+
+  it('keeps a server that it did not start in the place of another', async () => {
+    const world = new World()
+    const place = world.place()
+    await place.open()
+    world.live = [instance('blender-2', { startedMs: world.now + 1 })]
+    await place.handBack(() => expect.fail('moved'))
+    expect(world.stops).to.equal(0)
+  })
+
   it('says why none could be started, and tries again', async () => {
     const world = new World()
     world.live = [blender]

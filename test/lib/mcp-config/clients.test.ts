@@ -34,6 +34,9 @@ describe('the entry of', () => {
   const env = (key: string) => ({ env: { SERVICE_MCP_API_KEY: key } })
   const web = { type: 'http', url }
   const own = { type: 'stdio', ...started }
+  const secret = '${{ secrets.SERVICE_MCP_API_KEY }}'
+  const goose = { enabled: true, name: 'blender', description: 'service-cli', timeout: 300 }
+  const gooseKey = { env_keys: ['SERVICE_MCP_API_KEY'] }
   const rows: Row[] = [
     ['claude-code', web, { ...web, ...bearer(braces) }, own, own],
     [
@@ -50,7 +53,54 @@ describe('the entry of', () => {
       own,
       { ...own, ...env('${input:blender-key}') },
     ],
-    ['gemini-cli', web, { ...web, ...bearer(braces) }, started, { ...started, ...env(braces) }],
+    [
+      'gemini-cli',
+      { command: '', args: [] },
+      { command: '', args: [], ...env(braces) },
+      started,
+      { ...started, ...env(braces) },
+    ],
+    [
+      'opencode',
+      { type: 'remote', url },
+      { type: 'remote', url, ...bearer('{env:SERVICE_MCP_API_KEY}') },
+      { type: 'local', command: bridge },
+      {
+        type: 'local',
+        command: bridge,
+        environment: { SERVICE_MCP_API_KEY: '{env:SERVICE_MCP_API_KEY}' },
+      },
+    ],
+    [
+      'qwen-code',
+      { httpUrl: url },
+      { httpUrl: url, ...bearer(braces) },
+      started,
+      { ...started, ...env(braces) },
+    ],
+    [
+      'copilot-cli',
+      { ...web, tools: ['*'] },
+      { ...web, tools: ['*'] },
+      { type: 'local', ...started, tools: ['*'] },
+      { type: 'local', ...started, tools: ['*'], ...env(braces) },
+    ],
+    ['cline', { type: 'streamableHttp', url }, { type: 'streamableHttp', url }, own, own],
+    [
+      'continue',
+      { name: 'blender', type: 'streamable-http', url },
+      { name: 'blender', type: 'streamable-http', url, requestOptions: bearer(secret) },
+      { name: 'blender', ...own },
+      { name: 'blender', ...own, ...env(secret) },
+    ],
+    [
+      'goose',
+      { ...goose, type: 'streamable_http', uri: url },
+      { ...goose, type: 'streamable_http', uri: url, ...bearer(braces), ...gooseKey },
+      { ...goose, type: 'stdio', cmd: started.command, args: started.args },
+      { ...goose, type: 'stdio', cmd: started.command, args: started.args, ...gooseKey },
+    ],
+    ['amp', { url }, { url }, started, started],
     [
       'codex',
       { url },
@@ -78,7 +128,8 @@ describe('the entry of', () => {
   })
 
   it('every client leads to the server, by URL or by the bridge', () => {
-    for (const { entry, stdioOnly, id } of clients) {
+    // Goose has names of its own; its file is not written, so nobody asks where an entry leads.
+    for (const { entry, stdioOnly, id } of clients.filter(each => each.id !== 'goose')) {
       if (stdioOnly !== true) expect(addressOf(entry(settings())), id).to.equal(url)
       expect(addressOf(entry(settings({ bridge }))), id).to.equal('connect blender')
     }
@@ -117,6 +168,13 @@ describe('the settings file of', () => {
     ['codex', linux, '/home/a/.codex/config.toml', '/projects/shot/.codex/config.toml'],
     ['inspector', linux, '/home/a/.mcp-inspector/mcp.json', null],
     ['mcporter', linux, '/home/a/.mcporter/mcporter.json', '/projects/shot/config/mcporter.json'],
+    ['opencode', linux, '/home/a/.config/opencode/opencode.jsonc', '/projects/shot/opencode.json'],
+    ['qwen-code', linux, '/home/a/.qwen/settings.json', '/projects/shot/.qwen/settings.json'],
+    ['copilot-cli', linux, '/home/a/.copilot/mcp-config.json', '/projects/shot/.github/mcp.json'],
+    ['cline', linux, '/home/a/.cline/data/settings/cline_mcp_settings.json', null],
+    ['continue', linux, null, null],
+    ['goose', linux, null, null],
+    ['amp', linux, '/home/a/.config/amp/settings.json', '/projects/shot/.amp/settings.json'],
     ['generic', linux, null, null],
   ]
   for (const [id, place, user, project] of rows) {
@@ -135,6 +193,10 @@ describe('the settings file of', () => {
     ['inspector', 'MCP_CATALOG_PATH', '/i/all.json', '/i/all.json'],
     ['mcporter', 'XDG_CONFIG_HOME', '/x', '/x/mcporter/mcporter.json'],
     ['mcporter', 'MCPORTER_CONFIG', '/m/m.json', '/m/m.json'],
+    ['opencode', 'XDG_CONFIG_HOME', '/x', '/x/opencode/opencode.jsonc'],
+    ['copilot-cli', 'COPILOT_HOME', '/c', '/c/mcp-config.json'],
+    ['cline', 'CLINE_MCP_SETTINGS_PATH', '/c/mcp.json', '/c/mcp.json'],
+    ['amp', 'XDG_CONFIG_HOME', '/x', '/x/amp/settings.json'],
   ]
   for (const [id, variable, value, path] of moved) {
     it(`${id} follows ${variable}, unless it is relative`, () => {
@@ -173,11 +235,24 @@ describe('the commands of', () => {
     ])
   })
 
-  it('gemini-cli', () => {
-    expect(lines('gemini-cli', {})).to.deep.equal([
-      `gemini mcp add --scope user --transport http blender ${url}`,
+  it('qwen-code', () => {
+    expect(lines('qwen-code', {}, 'project')).to.deep.equal([
+      `qwen mcp add --scope project --transport http blender ${url}`,
     ])
-    expect(lines('gemini-cli', { bridge })).to.deep.equal([])
+    expect(lines('qwen-code', { bridge })).to.deep.equal([])
+  })
+
+  it('copilot-cli and amp, which have none that refers to a key', () => {
+    const run = bridge.join(' ')
+    expect([...lines('copilot-cli', {}), ...lines('copilot-cli', { bridge })]).to.deep.equal([
+      `copilot mcp add --transport http blender ${url}`,
+      `copilot mcp add blender -- ${run}`,
+    ])
+    expect([...lines('amp', {}, 'project'), ...lines('amp', { bridge })]).to.deep.equal([
+      `amp mcp add blender --workspace ${url}`,
+      `amp mcp add blender -- ${run}`,
+    ])
+    for (const id of ['copilot-cli', 'amp']) expect(lines(id, { keyed: true })).to.deep.equal([])
   })
 
   it('codex, which has none for a project or to hand on a variable', () => {

@@ -100,6 +100,9 @@ describe('addressOf', () => {
     [{ command: 'npx', args: ['-y', 'x'] }, 'npx -y x'],
     [{ command: 'npx' }, 'npx'],
     [bridge, 'connect blender'],
+    [{ command: ['node', 'run.js', 'connect', 'blender'] }, 'connect blender'],
+    [{ command: 'node', args: ['run.js', 'serve', '--stdio'] }, 'serve --stdio'],
+    [{ command: 'node', args: ['run.js', 'serve'] }, 'node run.js serve'],
     [{}, null],
     [{ url: 5, command: 5 }, null],
   ]

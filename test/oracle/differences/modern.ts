@@ -3,6 +3,12 @@ import { acknowledged, type Difference, failed, refused, served } from '../diffe
 /** Requests of 2026-07-28. */
 export const modernDifferences: readonly Difference[] = [
   {
+    anchor: 'sdk-no-tools',
+    requests: /^modern method: tools\/list without params$/,
+    ours: served,
+    theirs: refused(404, -32601, '1'),
+  },
+  {
     anchor: 'sdk-null-id',
     requests:
       /^modern (id: (null|true|\{\})|header with (a batch of the era|an empty batch|no JSON|nothing|null))$/,

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import type { ElectionNews } from '../../../src/server/gateway/election.ts'
+import type { ElectionEvent } from '../../../src/server/gateway/election-state.ts'
 import { type PortNews, reportOf } from '../../../src/server/gateway/election-report.ts'
 import { makeResident } from './residents.ts'
 
@@ -11,16 +11,15 @@ const by = {
 }
 
 describe('reportOf', () => {
-  const table: [ElectionNews | PortNews, level: string, told: string][] = [
+  const table: [ElectionEvent | PortNews, level: string, told: string][] = [
     [{ event: 'election_won' }, 'info', 'the gateway of port 9765'],
     [{ event: 'takeover', from: resident, yielded: true }, 'info', 'process 4711, yielded'],
     [{ event: 'takeover', from: resident, yielded: false }, 'info', 'ended without a word'],
     [{ event: 'voluntary_yield' }, 'info', 'leaves port 9765'],
     [{ event: 'contention', resident }, 'info', 'standing by'],
-    [{ event: 'resident_unresponsive', resident }, 'warn', 'answers nothing'],
+    [{ event: 'resident_unresponsive', pid: 4711, resident }, 'warn', 'process 4711, accepts'],
+    [{ event: 'resident_unresponsive', pid: 7, resident: null }, 'warn', 'process 7, accepts'],
     [{ event: 'resident_recovered', resident }, 'info', 'answers again'],
-    [{ event: 'resident_replaced', resident, reason: 'SIGTERM' }, 'warn', 'was ended: SIGTERM'],
-    [{ event: 'replacement_refused', resident, reason: 'why' }, 'warn', 'was not ended: why'],
     [{ event: 'port_taken', reason: 'answers oddly' }, 'warn', 'port 9765 answers oddly'],
   ]
   for (const [news, level, told] of table) {

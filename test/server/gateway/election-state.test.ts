@@ -15,20 +15,19 @@ const other = makeResident({ instanceId: '99999999-2222-4333-8444-555555555555' 
 const holders: Readonly<Record<string, Holder>> = {
   gateway: { kind: 'gateway', resident: one },
   'another gateway': { kind: 'gateway', resident: other },
-  silence: { kind: 'silent', resident: null },
-  'silence of a gateway': { kind: 'silent', resident: one },
+  silence: { kind: 'silent', resident: null, pid: null },
+  'silence of a gateway': { kind: 'silent', resident: one, pid: null },
+  'silence of a gateway without a record': { kind: 'silent', resident: null, pid: 4711 },
   stranger: { kind: 'stranger', answer: 'answers as no gateway does' },
   nobody: { kind: 'nobody' },
 }
 
 const plain: ElectionRules = {
   standby: true,
-  replaceUnresponsive: false,
   patient: false,
   maxResidentProbeFailures: 3,
 }
 const refusing = { ...plain, standby: false }
-const replacing = { ...plain, replaceUnresponsive: true }
 const patient = { ...plain, patient: true }
 
 /** What was seen one after the other, and what is done about the last of it. */
@@ -104,32 +103,18 @@ describe('decide', () => {
       ['resident_unresponsive', 'resident_recovered'],
     ],
     [
-      'replaces an unresponsive gateway where it may, once',
-      ['gateway', ...many(5, 'silence')],
-      replacing,
-      ['wait', 'soon', 'soon', 'replace', 'wait', 'wait'],
-      ['contention', 'resident_unresponsive'],
+      'stands by behind an unresponsive gateway whose record is gone',
+      [...many(4, 'silence of a gateway without a record'), 'stranger', 'stranger'],
+      plain,
+      ['soon', 'soon', 'wait', 'wait', 'wait', 'wait'],
+      ['resident_unresponsive', 'port_taken'],
     ],
     [
-      'replaces one also where it would not wait for one',
-      many(4, 'silence of a gateway'),
-      { ...replacing, standby: false },
-      ['soon', 'soon', 'replace', 'refuse'],
+      'does not wait for an unresponsive gateway when it is not to',
+      many(3, 'silence of a gateway without a record'),
+      refusing,
+      ['soon', 'soon', 'refuse'],
       ['resident_unresponsive'],
-    ],
-    [
-      'may replace it again after it was back',
-      [...many(3, 'silence of a gateway'), 'gateway', ...many(3, 'silence')],
-      replacing,
-      ['soon', 'soon', 'replace', 'wait', 'soon', 'soon', 'replace'],
-      ['resident_unresponsive', 'resident_recovered', 'resident_unresponsive'],
-    ],
-    [
-      'never replaces whoever is not known for a gateway',
-      many(4, 'silence'),
-      { ...replacing, patient: true },
-      ['soon', 'soon', 'wait', 'wait'],
-      ['port_taken'],
     ],
     ['turns away at a stranger', ['stranger'], plain, ['refuse'], []],
     ['turns away at silence', many(3, 'silence'), plain, ['soon', 'soon', 'refuse'], []],

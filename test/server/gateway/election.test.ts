@@ -1,11 +1,10 @@
 import { expect } from 'chai'
-import {
-  elect,
-  ElectionLost,
-  type ElectionNews,
-  type ElectionParts,
-} from '../../../src/server/gateway/election.ts'
-import type { ElectionRules, Holder } from '../../../src/server/gateway/election-state.ts'
+import { elect, ElectionLost } from '../../../src/server/gateway/election.ts'
+import type {
+  ElectionEvent,
+  ElectionRules,
+  Holder,
+} from '../../../src/server/gateway/election-state.ts'
 import { makeResident } from './residents.ts'
 
 const resident = makeResident()
@@ -21,16 +20,15 @@ interface Contest {
   retryMs?: number
   lost?: () => Promise<void>
   signal?: AbortSignal
-  end?: ElectionParts<string>['end']
 }
 
 function run(contest: Contest) {
   const { holders, wins = Infinity, retryMs = 1, lost = () => never } = contest
-  const told: ElectionNews[] = []
+  const told: ElectionEvent[] = []
   const counts = { tries: 0, looks: 0, closed: 0 }
   const won = elect({
     rules: {
-      ...{ standby: true, replaceUnresponsive: false, patient: false, maxResidentProbeFailures: 3 },
+      ...{ standby: true, patient: false, maxResidentProbeFailures: 3 },
       ...contest.rules,
     },
     retryMs,
@@ -43,7 +41,6 @@ function run(contest: Contest) {
       lost,
       close: () => void counts.closed++,
     },
-    end: contest.end ?? (() => Promise.reject(new Error('nobody is to be ended'))),
     tell: news => void told.push(news),
     signal: contest.signal ?? new AbortController().signal,
   })
@@ -98,25 +95,4 @@ describe('elect', () => {
     expect(error).to.be.instanceOf(ElectionLost).and.deep.include({ resident })
     expect(counts.closed).to.equal(1)
   })
-
-  for (const ended of [true, false]) {
-    it(`goes on after an unresponsive gateway was ${ended ? '' : 'not '}ended`, async () => {
-      const asked: unknown[] = []
-      const { won, told } = run({
-        holders: [{ kind: 'silent', resident }],
-        rules: { replaceUnresponsive: true },
-        wins: 5,
-        end: one => {
-          asked.push(one)
-          return Promise.resolve({ ended, reason: 'why' })
-        },
-      })
-      expect(await won).to.deep.equal({ won: 'the port', from: resident })
-      expect(asked).to.deep.equal([resident])
-      expect(told).to.deep.equal([
-        { event: 'resident_unresponsive', resident },
-        { event: ended ? 'resident_replaced' : 'replacement_refused', resident, reason: 'why' },
-      ])
-    })
-  }
 })

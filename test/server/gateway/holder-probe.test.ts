@@ -35,7 +35,8 @@ describe('a probe of whoever has the port', () => {
 
   function aim(port: number, timeoutMs = 5000): void {
     const written = () => Promise.resolve(resident)
-    probe = createHolderProbe({ base: `http://127.0.0.1:${port}`, timeoutMs, written })
+    const gatewayPid = () => Promise.reject(new Error('only asked without a record'))
+    probe = createHolderProbe({ base: `http://127.0.0.1:${port}`, timeoutMs, written, gatewayPid })
   }
 
   it('knows a gateway, asks for no more than who it is, and keeps its connection', async () => {
@@ -135,7 +136,7 @@ describe('a probe of whoever has the port', () => {
       server.close()
     }
     aim((server.address() as AddressInfo).port, 50)
-    expect(await probe.look()).to.deep.equal({ kind: 'silent', resident })
+    expect(await probe.look()).to.deep.equal({ kind: 'silent', resident, pid: null })
   })
 
   it('does not wait for one that answers in drops', async () => {
@@ -144,7 +145,7 @@ describe('a probe of whoever has the port', () => {
       res.writeHead(200)
       timer = setInterval(() => res.write(' '), 5)
     }, 100)
-    expect(await probe.look()).to.deep.equal({ kind: 'silent', resident })
+    expect(await probe.look()).to.deep.equal({ kind: 'silent', resident, pid: null })
     clearInterval(timer)
   })
 })

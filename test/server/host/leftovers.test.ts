@@ -22,7 +22,10 @@ describe('removeLeftovers', () => {
   beforeEach(async () => (base = await mkdtemp(join(tmpdir(), 'leftovers-'))))
   afterEach(() => rm(base, { recursive: true, force: true }))
 
-  async function place(changes: object, token = true): Promise<string> {
+  const minute = 60_000
+  const longAgo = new Date(Date.now() - 11 * minute)
+
+  async function place(changes: object, token = true, touched = longAgo): Promise<string> {
     const id = randomUUID()
     const own = {
       schema_version: 1,
@@ -32,6 +35,7 @@ describe('removeLeftovers', () => {
       hostname: hostname(),
     }
     await writeFile(join(base, `${id}.json`), JSON.stringify({ ...own, ...changes }))
+    await utimes(join(base, `${id}.json`), touched, touched)
     if (token) await writeFile(join(base, `${id}.token`), 'secret')
     return id
   }
@@ -40,6 +44,7 @@ describe('removeLeftovers', () => {
       instancesDir: base,
       hostname: hostname(),
       clock: systemClock,
+      recordAgeMs: 10 * minute,
       log: silentLogger,
       ...(cancelled === undefined ? {} : { cancelled }),
     })
@@ -61,6 +66,12 @@ describe('removeLeftovers', () => {
     const id = await place({})
     expect(await clean()).to.deep.equal([id])
     expect(await files()).to.deep.equal([])
+  })
+
+  it('keeps the record and the token of a process that died moments ago', async () => {
+    const id = await place({}, true, new Date(Date.now() - 9 * minute))
+    expect(await clean()).to.deep.equal([])
+    expect(await files()).to.deep.equal([`${id}.json`, `${id}.token`])
   })
 
   it('removes the record of a process whose pid was given away', async function () {

@@ -43,8 +43,8 @@ export function createSessionMethods(parts: MethodParts | null): MethodTable {
     [
       'resources/subscribe',
       (params, session) => {
-        const canonical = registry.assertSubscribable(params.uri)
-        if (registry.pushes(canonical)) hub.subscribe(session, String(params.uri), canonical)
+        // Those that are never pushed, too: the client holds them, so diagnostics count them.
+        hub.subscribe(session, String(params.uri), registry.assertSubscribable(params.uri))
         return empty
       },
     ],

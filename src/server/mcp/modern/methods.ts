@@ -41,13 +41,17 @@ export interface MethodParts {
   extraMethods?: ExtraMethods | undefined
 }
 
-/** The requests of the stateless era. Without resources only discovery remains. */
+const noTools = JsonText.membersOf({ tools: [] })
+
+/** The requests of the stateless era. Without resources only discovery and no tools remain. */
 export function createStatelessMethods(parts: MethodParts): MethodTable {
   const { identity, openings, resources, extraMethods } = parts
   const found = discoverResult(identity, resources !== null, extraMethods?.capabilities)
   const { plain, live, discover, read } = openings
   const discovery: [string, Method][] = [
     ['server/discover', { kind: 'answer', run: () => found, opening: () => discover }],
+    // Not offered, yet Copilot CLI drops a server that rejects it. Sessions answer the same.
+    ['tools/list', { kind: 'answer', run: () => noTools, opening: () => live }],
   ]
   for (const [name, { run, ...rest }] of extraMethods?.methods ?? []) {
     const members: AnsweredMethod['run'] = params => JsonText.membersOf(run(params))

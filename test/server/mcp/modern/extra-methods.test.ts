@@ -56,7 +56,9 @@ describe('extra methods', () => {
     const server = new face.McpHttpServer(smuggled, smuggled)
     const { url } = await server.start()
     try {
-      const { status, json } = await ask(url, modernPost('tools/list'))
+      const tools = await ask(url, modernPost('tools/list'))
+      expect(tools.json.result.tools).to.deep.equal([])
+      const { status, json } = await ask(url, modernPost('prompts/list'))
       expect(status).to.equal(404)
       expect(json.error.code).to.equal(-32601)
       const found = await ask(url, modernPost('server/discover'))

@@ -161,12 +161,18 @@ describe('a stateless request', () => {
   })
 
   const removed = ['initialize', 'ping', 'resources/subscribe', 'resources/unsubscribe']
-  for (const method of [...removed, 'logging/setLevel', 'tools/list', 'prompts/list', 'toString']) {
+  for (const method of [...removed, 'logging/setLevel', 'tools/call', 'prompts/list', 'toString']) {
     it(`answers 404 and −32601 to ${method}`, async () => {
       const { status, json } = await call(method)
       expect([status, json.error.code, json.id]).to.deep.equal([404, -32601, 1])
     })
   }
+
+  it('answers an empty list of tools, as sessions do', async () => {
+    const { status, json } = await call('tools/list')
+    expect(status).to.equal(200)
+    expect(json.result).to.deep.include({ tools: [], resultType: 'complete', ttlMs: 0 })
+  })
 
   it('answers 400 and the reason to half an envelope', async () => {
     const request = statelessRequest('resources/list')
