@@ -26,7 +26,7 @@ describe('every server', () => {
     }
     const servers = [
       await startServe({ ...common, dccType: 'maya', artefacts: true, resources: true }),
-      await startGateway({ ...common, standby: false, replaceUnresponsive: false }),
+      await startGateway({ ...common, standby: false }),
       await startRegistry({ ...common, dataDir: join(folder, 'data'), registration: 'open' }),
     ]
     for (const [at, server] of servers.entries()) {
