@@ -9,8 +9,8 @@ export default class Password extends AccountCommand {
   static override description = `Asks for the current password and, twice, for the new one, without \
 showing them. The login goes on; every other login of the account ends, service tokens stay.
 
-With --reset-code, which the owner of the registry makes for a lost password, the current one is \
-not asked for; the code is good once, every login of the account ends, and you are logged in.`
+With --reset-code it asks for the code that the owner of the registry makes for a lost password, in \
+place of the current one. The code is valid once, every login of the account ends, and you are logged in.`
 
   static override examples = [
     { description: 'be asked for all of it', command: '<%= config.bin %> password' },
@@ -20,7 +20,7 @@ not asked for; the code is good once, every login of the account ends, and you a
     },
     {
       description: 'after a lost password',
-      command: '<%= config.bin %> password alice --reset-code CODE',
+      command: '<%= config.bin %> password alice --reset-code',
     },
   ]
 
@@ -34,11 +34,10 @@ not asked for; the code is good once, every login of the account ends, and you a
   static override flags = {
     'password-stdin': Flags.boolean({
       description:
-        'read two lines from stdin: the current password, the new one; with --reset-code the new one alone',
+        'read two lines from stdin: the current password (with --reset-code the code), then the new one',
     }),
-    'reset-code': Flags.string({
-      description: 'the code that the owner of the registry gave you; worth nothing once used',
-      helpValue: 'CODE',
+    'reset-code': Flags.boolean({
+      description: 'set a new password with the code of the owner of the registry',
     }),
   }
 

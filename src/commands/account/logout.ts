@@ -24,7 +24,7 @@ export async function logout(flags: LogoutFlags, env: NodeJS.ProcessEnv): Promis
   const revoked = entry?.accessToken !== undefined && failure === null
   if (all && failure !== null) throw notAllEnded(context, failure)
   if (failure !== null) output.warn(describe(context, failure))
-  output.result('', { registry: registry.url, username: entry?.username ?? null, revoked, all })
+  await output.result('', { registry: registry.url, username: entry?.username ?? null, revoked, all })
   if (entry?.accessToken === undefined) output.note(`nobody was logged in to ${registry.url}`)
   else output.note(`logged out of ${registry.url}${all ? ', on every machine' : ''}`)
   const variable = overridingVariable(env)

@@ -69,13 +69,13 @@ export function isNotOffered(error: unknown): boolean {
 }
 
 /** Says who is logged in, until when, and what still goes before the saved login. */
-export function reportLogin(
+export async function reportLogin(
   { output, registry, store, config, env }: AccountContext,
   { username, email }: Who,
   { accessExpiresAtMs, refreshExpiresAtMs }: Tokens,
-): void {
+): Promise<void> {
   const overriddenBy = overridingVariable(env)
-  output.result('', {
+  await output.result('', {
     registry: registry.url,
     username,
     email: email ?? null,

@@ -1,4 +1,5 @@
 import { expiryText } from '../../lib/cli/duration-text.ts'
+import { showOnce } from '../../lib/cli/show-once.ts'
 import { ServiceError } from '../../lib/errors.ts'
 import type { TokenView } from '../../lib/registry/answers.ts'
 import { connect } from './connect.ts'
@@ -24,11 +25,12 @@ export async function createToken(
   )
   const { output, registry } = context
   output.note(`${describe(made)}; this is the only time it is shown`)
-  // Opened here alone: a pipeline reads it from stdout.
-  output.result(token.reveal(), {
-    registry: registry.url,
-    ...viewJson(made),
-    token: token.reveal(),
+  // Revealed here alone: a pipeline reads it from stdout.
+  const json = { registry: registry.url, ...viewJson(made), token: token.reveal() }
+  await showOnce(() => output.secret(token.reveal(), json), {
+    what: 'token',
+    leftOver: `service-cli token revoke ${made.id}`,
+    run: () => withToken(session => client.revokeToken(session, made.id)),
   })
 }
 
@@ -37,7 +39,7 @@ export async function listTokens(flags: AccountFlags, env: NodeJS.ProcessEnv): P
   const { client, withToken } = connect(context)
   const tokens = await withToken(session => client.listTokens(session))
   const { output, registry } = context
-  output.result(tokens.map(describe).join('\n'), {
+  await output.result(tokens.map(describe).join('\n'), {
     registry: registry.url,
     tokens: tokens.map(viewJson),
   })
@@ -59,7 +61,7 @@ export async function revokeToken(
   })
   const { output, registry } = context
   const { id, name } = revoked
-  output.result('', { registry: registry.url, id, name, revoked: true })
+  await output.result('', { registry: registry.url, id, name, revoked: true })
   output.note(`token "${name}" (${id}) is revoked`)
 }
 

@@ -19,12 +19,12 @@ export async function whoami(flags: WhoamiFlags, env: NodeJS.ProcessEnv): Promis
   const context = await openHere(flags, env)
   const { choice } = context
   if (flags.offline === true) {
-    show(context, quiet, savedIdentity(context))
+    await show(context, quiet, savedIdentity(context))
     return 0
   }
   if (choice === null) throw (await import('./connect.ts')).notLoggedIn(context)
   try {
-    show(context, quiet, await askedIdentity(context, choice))
+    await show(context, quiet, await askedIdentity(context, choice))
     return 0
   } catch (error) {
     return showUnverified(context, { json, quiet }, error)
@@ -101,16 +101,16 @@ function savedIdentity({ registry, entry, choice, store }: AccountContext): Iden
 }
 
 /** Without the network the saved name is better than nothing, but it proves nothing. */
-function showUnverified(
+async function showUnverified(
   context: AccountContext,
   { json, quiet }: { json: boolean; quiet: boolean },
   error: unknown,
-): number {
+): Promise<number> {
   if (!(error instanceof ServiceError) || !isOfTheNetwork(error)) throw error
   if (context.choice?.source !== 'config' || context.entry?.username === undefined) throw error
   const { code, message, hint } = error
   const identity = savedIdentity(context)
-  context.output.result(identityText(identity, Date.now(), quiet), {
+  await context.output.result(identityText(identity, Date.now(), quiet), {
     ...identityJson(identity),
     error: { code, message, hint },
   })
@@ -122,6 +122,10 @@ function isOfTheNetwork({ code }: ServiceError): boolean {
   return ['network_failed', 'net_timeout', 'tls_failed', 'proxy_failed'].includes(code)
 }
 
-function show({ output }: AccountContext, brief: boolean, identity: Identity): void {
-  output.result(identityText(identity, Date.now(), brief), identityJson(identity))
+async function show(
+  { output }: AccountContext,
+  brief: boolean,
+  identity: Identity,
+): Promise<void> {
+  await output.result(identityText(identity, Date.now(), brief), identityJson(identity))
 }

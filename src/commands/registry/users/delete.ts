@@ -44,7 +44,7 @@ the audit stay, and nobody can take its name for 90 days. Disabling can be undon
       }
       return deleteUser(admin, username)
     })
-    place.output.result('', done)
+    await place.output.result('', done)
     place.output.note(`the account "${done.username}" is deleted`)
   }
 }
