@@ -1,3 +1,5 @@
+// First: the command parser asks for these as it is loaded.
+import './lib/cli/missing-user.ts'
 import { settings } from '@oclif/core/settings'
 import { run } from '@oclif/core/run'
 import type { Interfaces } from '@oclif/core'

@@ -44,6 +44,7 @@ const loaders = {
   serve: () => import('./serve.ts'),
   'token:create': () => import('./token/create.ts'),
   'token:list': () => import('./token/list.ts'),
+  'token:print': () => import('./token/print.ts'),
   'token:revoke': () => import('./token/revoke.ts'),
   whoami: () => import('./whoami.ts'),
 } satisfies Record<string, () => Promise<{ default: Command.Class }>>

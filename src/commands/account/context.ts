@@ -2,6 +2,7 @@ import { type Output, warningsTo } from '../../lib/cli/output.ts'
 import { type Config, type RegistryEntry } from '../../lib/config/config-file.ts'
 import { type ConfigStore, createConfigStore } from '../../lib/config/config-store.ts'
 import { configPath } from '../../lib/config/paths.ts'
+import { onlyLogin } from '../../lib/config/registry-entries.ts'
 import type { Logger } from '../../lib/logger.ts'
 import type { RegistryUrl } from '../../lib/registry-url.ts'
 import { selectRegistry } from '../../lib/registry/select-registry.ts'
@@ -48,6 +49,7 @@ export async function openContext(
     option: flags.registry,
     variable: env.SERVICE_REGISTRY,
     file: config.defaultRegistry,
+    onlyLogin: onlyLogin(config),
     filePath: store.path,
   })
   const entry = config.registries.get(registry.url)

@@ -6,7 +6,8 @@ export default class TokenRevoke extends AccountCommand {
   static override summary = 'end a token'
 
   static override description =
-    'The token stops working at once. It is named by its id, or by its name when only one has it.'
+    `The token stops working at once. It is named by its id or its name. Of several with \
+the name the newest ends; on a terminal you are asked first.`
 
   static override examples = [
     { description: 'by name', command: '<%= config.bin %> token revoke ci' },

@@ -46,17 +46,23 @@ export function withoutLogin(config: Config, url: string): Config {
   const entry = config.registries.get(url)
   if (entry === undefined) return config
   const { caFile, others } = entry
-  if (caFile !== undefined || Object.keys(others ?? {}).length > 0) {
-    return withEntry(config, url, { caFile, others })
-  }
+  const isKept = caFile !== undefined || Object.keys(others ?? {}).length > 0
   const registries = new Map(config.registries)
-  registries.delete(url)
-  const { defaultRegistry } = config
-  return {
-    ...config,
-    registries,
-    defaultRegistry: defaultRegistry === url ? undefined : defaultRegistry,
-  }
+  if (isKept) registries.set(url, { caFile, others })
+  else registries.delete(url)
+  const after = { ...config, registries }
+  const isDefault = config.defaultRegistry === url
+  // What was set by hand stays the default while no other login could be.
+  if (!isDefault || (isKept && onlyLogin(after) === undefined)) return after
+  return { ...after, defaultRegistry: undefined }
+}
+
+/** The registry of the only saved login: the default where none is named. */
+export function onlyLogin({ registries }: Config): string | undefined {
+  const urls = Array.from(registries)
+    .filter(([, { accessToken }]) => accessToken !== undefined)
+    .map(([url]) => url)
+  return urls.length === 1 ? urls[0] : undefined
 }
 
 /** Are these the same token, or both none? */
