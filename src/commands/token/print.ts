@@ -12,7 +12,7 @@ refreshed first when it is about to expire.`
     {
       description: 'call the registry yourself',
       command:
-        'curl -H "Authorization: Bearer $(<%= config.bin %> token print)" http://127.0.0.1:8780/api/v1/auth/me',
+        'printf "Authorization: Bearer %s" "$(<%= config.bin %> token print)" | curl -H @- http://127.0.0.1:8780/api/v1/auth/me',
     },
   ]
 

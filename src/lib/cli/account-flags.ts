@@ -9,6 +9,11 @@ export const accountFlags = {
     helpGroup: 'GLOBAL',
     helpValue: 'URL',
   }),
+  account: Flags.string({
+    description: 'use the saved login of this user name or email address [default: the newest]',
+    helpGroup: 'GLOBAL',
+    helpValue: 'NAME',
+  }),
   token: Flags.string({
     description:
       'use this token; before SERVICE_TOKEN, SERVICE_TOKEN_FILE and the saved login. ' +

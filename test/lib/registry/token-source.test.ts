@@ -90,9 +90,9 @@ describe('readChosenToken', () => {
     return withFolder(async folder => {
       const path = join(folder, 'pipe')
       execFileSync('mkfifo', ['-m', '600', path])
-      const writer = spawn('sh', ['-c', `printf 'svc_4\\n' > '${path}'`])
+      const ended = once(spawn('sh', ['-c', `printf 'svc_4\\n' > '${path}'`]), 'exit')
       expect((await read({ tokenFile: path }))?.reveal()).to.equal('svc_4')
-      await once(writer, 'exit')
+      await ended
     })
   })
 
