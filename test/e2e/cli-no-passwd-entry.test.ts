@@ -38,7 +38,10 @@ describe('service-cli for a uid without a passwd entry', function () {
   }
 
   it('runs commands without SHELL', async () => {
-    const { code, stderr } = await run(['whoami'], { HOME: folder, SERVICE_REGISTRY: 'http://127.0.0.1:1' })
+    const { code, stderr } = await run(['whoami'], {
+      HOME: folder,
+      SERVICE_REGISTRY: 'http://127.0.0.1:1',
+    })
     expect(code, stderr).to.equal(4)
     const listed = await run(['instances', '--json'], { HOME: folder, TMPDIR: folder })
     expect(listed.stderr).not.to.contain('passwd')

@@ -31,7 +31,9 @@ describe('service-cli when stdout cannot be written', function () {
   })
 
   /** Runs the program with stdout on a full disk. */
-  async function runFull(args: readonly string[]): Promise<{ code: number | null; stderr: string }> {
+  async function runFull(
+    args: readonly string[],
+  ): Promise<{ code: number | null; stderr: string }> {
     const full = openSync('/dev/full', 'w')
     try {
       const child = spawn(process.execPath, ['bin/run.js', ...args], {
@@ -68,7 +70,14 @@ describe('service-cli when stdout cannot be written', function () {
 
   it('stops a server whose --json line cannot be written', async () => {
     const data = `${home.folder}/other`
-    const { code, stderr } = await runFull(['registry', '--port', '0', '--json', '--data-dir', data])
+    const { code, stderr } = await runFull([
+      'registry',
+      '--port',
+      '0',
+      '--json',
+      '--data-dir',
+      data,
+    ])
     expect(code, stderr).to.equal(1)
     expect(stderr).to.contain('cannot write to stdout (ENOSPC)')
   })

@@ -74,9 +74,13 @@ export async function openContext(
   })
   const login = savedLogin(config, registry.url, account)
   if (account !== undefined && login?.accessToken === undefined) {
-    throw new ServiceError('auth_required', `no login of "${account}" to ${registry.url} is saved`, {
-      hint: `log in with service-cli login ${account} --registry ${registry.url}`,
-    })
+    throw new ServiceError(
+      'auth_required',
+      `no login of "${account}" to ${registry.url} is saved`,
+      {
+        hint: `log in with service-cli login ${account} --registry ${registry.url}`,
+      },
+    )
   }
   const places: TokenPlaces = { ...given, inConfig: login?.accessToken !== undefined }
   const choice = selectTokenSource(places)

@@ -28,7 +28,12 @@ export async function logout(flags: LogoutFlags, env: NodeJS.ProcessEnv): Promis
   const revoked = login?.accessToken !== undefined && failure === null
   if (all && failure !== null) throw notAllEnded(context, failure)
   if (failure !== null) output.warn(describe(context, failure))
-  await output.result('', { registry: registry.url, username: login?.username ?? null, revoked, all })
+  await output.result('', {
+    registry: registry.url,
+    username: login?.username ?? null,
+    revoked,
+    all,
+  })
   if (login?.accessToken === undefined) output.note(`nobody was logged in to ${registry.url}`)
   else output.note(`logged out of ${registry.url}${all ? ', on every machine' : ''}`)
   noteNext(context, left)

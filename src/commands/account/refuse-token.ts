@@ -10,10 +10,7 @@ const hints = {
 }
 
 /** Throws `usage_invalid` for a command that uses neither a given token nor another login. */
-export function refuseToken(
-  { token, account }: AccountFlags,
-  command: keyof typeof hints,
-): void {
+export function refuseToken({ token, account }: AccountFlags, command: keyof typeof hints): void {
   if (token !== undefined && token !== '') {
     throw new ServiceError('usage_invalid', `${command} takes no --token`, {
       hint: hints[command],

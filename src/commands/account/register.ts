@@ -79,7 +79,8 @@ async function readInvite(flags: RegisterFlags, place: PromptPlace): Promise<Sec
     const code = await readSecretFromStdin(process.stdin, invitation.flag)
     return new Secret(code.reveal().trim() || code.reveal())
   }
-  const otherWays = 'pipe it in with --invite --password-stdin: the code, then the password, a line each'
+  const otherWays =
+    'pipe it in with --invite --password-stdin: the code, then the password, a line each'
   return askCode(requireQuestioner(place, `the ${invitation.what}`, otherWays), invitation.what)
 }
 

@@ -62,9 +62,13 @@ export function findSession(sessions: readonly SessionView[], idOrPrefix: string
     })
   }
   if (found.length > 1) {
-    throw new ServiceError('usage_invalid', `${counted(found.length, 'login')} begin with that id`, {
-      hint: `name one of ${found.map(({ id }) => id).join(', ')}`,
-    })
+    throw new ServiceError(
+      'usage_invalid',
+      `${counted(found.length, 'login')} begin with that id`,
+      {
+        hint: `name one of ${found.map(({ id }) => id).join(', ')}`,
+      },
+    )
   }
   if (!meant.current) return meant
   throw new ServiceError('usage_invalid', 'that is the login in use', {

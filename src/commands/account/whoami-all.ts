@@ -20,7 +20,10 @@ interface Row {
 /** Shows every saved login of every registry. The exit code is that of the first failure. */
 export async function whoamiAll(flags: WhoamiFlags, env: NodeJS.ProcessEnv): Promise<number> {
   if ((flags.token ?? flags.account ?? flags.registry) !== undefined) {
-    throw usage('--all goes without --token, --account and --registry', 'it shows every saved login')
+    throw usage(
+      '--all goes without --token, --account and --registry',
+      'it shows every saved login',
+    )
   }
   // The saved logins, whatever token or registry the environment names.
   const { SERVICE_TOKEN, SERVICE_TOKEN_FILE, SERVICE_REGISTRY, ...rest } = env
@@ -62,8 +65,7 @@ async function showLogin(
 }
 
 function rowText({ identity, url, isDefault, error }: Row, brief: boolean): string {
-  const text =
-    identity === null ? `registry: ${url}` : identityText(identity, Date.now(), brief)
+  const text = identity === null ? `registry: ${url}` : identityText(identity, Date.now(), brief)
   const lines = [text]
   if (brief && identity !== null) lines.push(`registry: ${url}`)
   if (isDefault) lines.push('default:  yes')

@@ -34,7 +34,10 @@ export async function whoami(flags: WhoamiFlags, env: NodeJS.ProcessEnv): Promis
   }
 }
 
-export async function askedIdentity(context: AccountContext, choice: TokenChoice): Promise<Identity> {
+export async function askedIdentity(
+  context: AccountContext,
+  choice: TokenChoice,
+): Promise<Identity> {
   const { connect } = await import('./connect.ts')
   const { client, withToken } = connect(context)
   const { me, used } = await withToken(async token => ({
@@ -125,10 +128,6 @@ function isOfTheNetwork({ code }: ServiceError): boolean {
   return ['network_failed', 'net_timeout', 'tls_failed', 'proxy_failed'].includes(code)
 }
 
-async function show(
-  { output }: AccountContext,
-  brief: boolean,
-  identity: Identity,
-): Promise<void> {
+async function show({ output }: AccountContext, brief: boolean, identity: Identity): Promise<void> {
   await output.result(identityText(identity, Date.now(), brief), identityJson(identity))
 }

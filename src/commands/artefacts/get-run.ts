@@ -174,7 +174,10 @@ async function report(
 ): Promise<void> {
   const size = bytes === null ? '' : `, ${sizeText(bytes)}`
   const facts = { got_ok: true, file, sha256: hex, size_bytes: bytes, existed: what !== 'saved' }
-  await client.output.result(what === 'saved' ? `saved ${file}${size}` : `${file} ${what}${size}`, facts)
+  await client.output.result(
+    what === 'saved' ? `saved ${file}${size}` : `${file} ${what}${size}`,
+    facts,
+  )
 }
 
 interface Out {

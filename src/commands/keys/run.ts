@@ -82,7 +82,10 @@ export async function listKeys(flags: KeysFlags, here: Here): Promise<void> {
     key.expiresAt === null ? 'never' : expiryOf(key, nowMs),
   ])
   const table = columns(['NAME', 'SCOPE', 'CREATED', 'EXPIRY'], rows)
-  await output.result(keys.length === 0 ? '' : table, { file: store.path, keys: keys.map(entryJson) })
+  await output.result(keys.length === 0 ? '' : table, {
+    file: store.path,
+    keys: keys.map(entryJson),
+  })
   if (keys.length === 0) output.note(`there are no keys in ${store.path}`)
 }
 

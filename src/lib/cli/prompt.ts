@@ -62,10 +62,7 @@ interface PromptContext {
   readonly signal: AbortSignal
 }
 
-async function asked<T>(
-  question: string,
-  ask: (context: PromptContext) => Promise<T>,
-): Promise<T> {
+async function asked<T>(question: string, ask: (context: PromptContext) => Promise<T>): Promise<T> {
   const { stdin, stderr } = process
   const abort = new AbortController()
   let isContinued = false

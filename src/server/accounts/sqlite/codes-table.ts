@@ -16,9 +16,7 @@ export function codesTable(database: Database): CodeMethods {
   const invite = database.prepare(
     'INSERT INTO invites (hash, created_at_ms, expires_at_ms) VALUES (?, ?, ?)',
   )
-  const hasInvite = database.prepare(
-    'SELECT 1 FROM invites WHERE hash = ? AND expires_at_ms > ?',
-  )
+  const hasInvite = database.prepare('SELECT 1 FROM invites WHERE hash = ? AND expires_at_ms > ?')
   const deleteInvite = database.prepare('DELETE FROM invites WHERE hash = ?')
   const reset = database.prepare(`INSERT INTO reset_codes (account_id, hash, expires_at_ms)
     SELECT id, ?2, ?3 FROM accounts WHERE id = ?1
@@ -34,10 +32,7 @@ export function codesTable(database: Database): CodeMethods {
       }),
 
     hasInvite: (hash, nowMs) =>
-      database.read(
-        'an invitation was not found',
-        () => hasInvite.get(hash, nowMs) !== undefined,
-      ),
+      database.read('an invitation was not found', () => hasInvite.get(hash, nowMs) !== undefined),
 
     deleteInvite: hash =>
       database.write('an invitation was not deleted', () => {
