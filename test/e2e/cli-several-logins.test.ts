@@ -1,9 +1,9 @@
 import { expect } from 'chai'
-import { mkdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { dirname, join } from 'node:path'
 import { type AccountHome, createAccountHome } from '../helpers/account-home.ts'
-import { buildIfStale } from '../helpers/program.ts'
+import { buildIfStale, root } from '../helpers/program.ts'
 import { runOnTerminal, whyNoTerminal } from '../helpers/pseudo-terminal.ts'
 import { createCaller, password, quickLimits } from '../helpers/registry-caller.ts'
 import { type RegistryProcess, startRegistryProcess } from '../helpers/registry-process.ts'
@@ -184,6 +184,18 @@ describe('several logins of one person', function () {
     expect((await onTerminal('y\r')).stdout).to.contain('is revoked')
     expect(await ids()).to.deep.equal([oldest])
   })
+
+  for (const HOME of ['', 'relative']) {
+    it(`refuses HOME="${HOME}" and writes nothing below the working directory`, async () => {
+      const args = ['login', 'alice', '--password-stdin', '--registry', first.url]
+      const env = { HOME, XDG_CONFIG_HOME: '' }
+      const { code, stderr } = await home.run(args, { env, input: password })
+      expect(code, stderr).to.equal(2)
+      expect(stderr).to.contain('HOME is')
+      expect(existsSync(join(root, HOME, '.config'))).to.equal(false)
+      expect((await home.run(['registry', 'users', 'list'], { env })).stderr).to.contain('HOME is')
+    })
+  }
 
   it('reads settings through a link when the token is given, and saves no login there', async () => {
     await login('alice', first)
