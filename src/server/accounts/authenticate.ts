@@ -43,7 +43,10 @@ export function createAuthenticator(parts: {
     const state = await store.findServiceToken(hashOfSecret(text))
     if (state === null) throw invalidToken()
     const { token, account } = state
-    if (token.revokedAtMs !== null || account.disabledAtMs !== null) {
+    if (account.disabledAtMs !== null) {
+      throw new RegistryProblem('token-revoked', 'the account of this service token is disabled')
+    }
+    if (token.revokedAtMs !== null) {
       throw new RegistryProblem('token-revoked', 'the service token was revoked; create a new one')
     }
     if (clock.now() >= token.expiresAtMs) {
