@@ -44,7 +44,8 @@ function print(fs, text) {
   try {
     fs.writeSync(1, text)
   } catch (error) {
-    if (error.code !== 'EPIPE') process.stdout.write(text)
+    if (error.code === 'EAGAIN') process.stdout.write(text)
+    else if (error.code !== 'EPIPE') fail(`error: cannot write to stdout (${error.code})`)
   }
 }
 

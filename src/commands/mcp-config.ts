@@ -1,7 +1,8 @@
-import { homedir } from 'node:os'
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../lib/cli/base-command.ts'
+import { processStdout } from '../lib/cli/output.ts'
+import { homeFolder } from '../lib/config/paths.ts'
 import { clients } from '../lib/mcp-config/clients.ts'
 import { scopes } from '../lib/mcp-config/client.ts'
 
@@ -87,8 +88,8 @@ was tried with which client stands in docs/clients.md.`
   override async run(): Promise<void> {
     const { args, flags } = await this.parse(McpConfig)
     const { runMcpConfig } = await import('./mcp-config/run.ts')
-    const { env, platform, stdout, stderr } = process
-    const place = { platform, env, home: homedir(), cwd: process.cwd() }
-    await runMcpConfig(args.client, flags, { place, stdout, stderr })
+    const { env, platform, stderr } = process
+    const place = { platform, env, home: homeFolder(), cwd: process.cwd() }
+    await runMcpConfig(args.client, flags, { place, stdout: processStdout, stderr })
   }
 }

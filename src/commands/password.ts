@@ -9,9 +9,9 @@ export default class Password extends AccountCommand {
   static override description = `Asks for the current password and, twice, for the new one, without \
 showing them. The login goes on; every other login of the account ends, service tokens stay.
 
-With --reset-code, which the owner of the registry makes for a lost password, the current one is \
-not asked for; the code is good once, every login and service token of the account ends, and you \
-are logged in. The output lists what ended.`
+With --reset-code it asks for the code that the owner of the registry makes for a lost password, in \
+place of the current one. The code is valid once, every login and service token of the account ends, \
+and you are logged in. The output lists what ended.`
 
   static override examples = [
     { description: 'be asked for all of it', command: '<%= config.bin %> password' },
@@ -21,7 +21,7 @@ are logged in. The output lists what ended.`
     },
     {
       description: 'after a lost password',
-      command: '<%= config.bin %> password alice --reset-code CODE',
+      command: '<%= config.bin %> password alice --reset-code',
     },
   ]
 
@@ -35,11 +35,10 @@ are logged in. The output lists what ended.`
   static override flags = {
     'password-stdin': Flags.boolean({
       description:
-        'read two lines from stdin: the current password, the new one; with --reset-code the new one alone',
+        'read two lines from stdin: the current password (with --reset-code the code), then the new one',
     }),
-    'reset-code': Flags.string({
-      description: 'the code that the owner of the registry gave you; worth nothing once used',
-      helpValue: 'CODE',
+    'reset-code': Flags.boolean({
+      description: 'set a new password with the code of the owner of the registry',
     }),
     'keep-tokens': Flags.boolean({
       description: 'with --reset-code: leave the service tokens of the account valid',

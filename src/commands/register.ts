@@ -7,9 +7,9 @@ import { passwordFlags } from '../lib/cli/account-flags.ts'
 export default class Register extends AccountCommand {
   static override summary = 'make an account at a registry, and log in'
 
-  static override description = `What is not given is asked for; the password is asked for twice, \
-without showing it. User names have at least 3 characters, passwords at least 8; the registry may \
-ask for more.`
+  static override description = `Asks for what is not given; for the password twice, without showing \
+it, and for an invitation code where the registry needs one. User names have at least 3 characters, \
+passwords at least 8; the registry may ask for more.`
 
   static override examples = [
     {
@@ -22,8 +22,9 @@ ask for more.`
         'pass show registry | <%= config.bin %> register alice --email alice@studio.example --password-stdin',
     },
     {
-      description: 'where registration is by invitation',
-      command: '<%= config.bin %> register alice --email alice@studio.example --invite CODE',
+      description: 'with an invitation, in a script: the code, then the password, a line each',
+      command:
+        'cat secrets.txt | <%= config.bin %> register alice --email alice@studio.example --invite --password-stdin',
     },
   ]
 
@@ -34,9 +35,9 @@ ask for more.`
   static override flags = {
     email: Flags.string({ description: 'your email address', helpValue: 'EMAIL' }),
     ...passwordFlags,
-    invite: Flags.string({
-      description: 'the code that the owner of the registry gave you',
-      helpValue: 'CODE',
+    invite: Flags.boolean({
+      description:
+        'ask for an invitation code; with --password-stdin it is the first of two lines of stdin',
     }),
   }
 

@@ -4,6 +4,7 @@ import { findPortHolder } from '../lib/port-holder.ts'
 import { stderrWriter } from '../lib/cli/stderr-writer.ts'
 import { watchStopSignals } from '../lib/cli/stop-signals.ts'
 import { describeTerminal } from '../lib/cli/terminal.ts'
+import { writeStdout } from '../lib/cli/write-stdout.ts'
 import { ServiceError } from '../lib/errors.ts'
 import type { OpenWarning } from './open-warning.ts'
 
@@ -59,10 +60,13 @@ export async function runServer<Handle extends Running>(
   const signals = watchStopSignals()
   try {
     const cancel = new AbortController()
-    const say = (line: SaidLine): void => {
-      if (json) process.stdout.write(`${JSON.stringify(line)}\n`)
+    const say = async (line: SaidLine): Promise<void> => {
+      if (json) await writeStdout(`${JSON.stringify(line)}\n`)
     }
-    const starting = run.start(log, cancel.signal, say).catch(explainPort)
+    const news = (line: SaidLine): void => {
+      void say(line).catch(error => log.error({ err: error }, 'a line of --json was lost'))
+    }
+    const starting = run.start(log, cancel.signal, news).catch(explainPort)
     const early = await Promise.race([signals.received, starting.then(() => null)])
     if (early !== null) {
       cancel.abort()
@@ -74,7 +78,12 @@ export async function runServer<Handle extends Running>(
     }
     const handle = await starting
     const { url, ...facts } = run.listening(handle)
-    say({ event: 'listening', url, pid: process.pid, ...facts })
+    try {
+      await say({ event: 'listening', url, pid: process.pid, ...facts })
+    } catch (error) {
+      await handle.stop()
+      throw error
+    }
     const isShown = readable && !json && !quiet
     if (isShown) log.print(await run.banner(handle, colour))
     else log.info({ url, ...facts }, 'listening')

@@ -15,6 +15,7 @@ code is 5.`
 
   static override examples = [
     { description: 'who is logged in', command: '<%= config.bin %> whoami' },
+    { description: 'every saved login', command: '<%= config.bin %> whoami --all' },
     {
       description: 'what is saved, without asking the registry',
       command: '<%= config.bin %> whoami --offline',
@@ -26,6 +27,7 @@ code is 5.`
   ]
 
   static override flags = {
+    all: Flags.boolean({ description: 'show every saved login of every registry' }),
     offline: Flags.boolean({ description: 'show what is saved, and ask nobody' }),
   }
 

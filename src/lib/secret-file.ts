@@ -10,15 +10,27 @@ const maxSecretBytes = 4096
 
 type Refuse = (what: string, hint?: string) => ServiceError
 
+export interface SecretFileOptions {
+  /**
+   * Also takes a pipe, and a file of root that others may read: container platforms mount secrets
+   * with modes such as 0440, 0444 and 0644.
+   */
+  readonly mounted?: boolean
+}
+
 /**
  * The secret in a file, without its final newline. Throws `config_invalid`, naming the flag, when
  * the file cannot be read, belongs to or is open to another user, can be swapped behind a symlink,
  * is empty or holds what no header can carry.
  */
-export async function readSecretFile(path: string, flag: string): Promise<string> {
+export async function readSecretFile(
+  path: string,
+  flag: string,
+  options: SecretFileOptions = {},
+): Promise<string> {
   const refuse: Refuse = (what, hint) =>
     new ServiceError('config_invalid', `${flag} ${path} ${what}`, { hint })
-  const text = await readPrivateFile(path, refuse).catch(error => {
+  const text = await readPrivateFile(path, refuse, options).catch(error => {
     if (error instanceof ServiceError) throw error
     throw refuse(`cannot be read (${errnoOf(error) ?? 'unknown error'})`)
   })
@@ -41,30 +53,45 @@ export function checkSecretText(
   )
 }
 
-async function readPrivateFile(path: string, refuse: Refuse): Promise<string> {
-  await checkLink(path, refuse)
-  const file = await open(path, constants.O_RDONLY | noWait)
+async function readPrivateFile(
+  path: string,
+  refuse: Refuse,
+  { mounted = false }: SecretFileOptions,
+): Promise<string> {
+  const isPipe = mounted && (await stat(path)).isFIFO()
+  // A pipe such as /dev/fd/63 is a link to no path.
+  if (!isPipe) await checkLink(path, refuse)
+  const file = await open(path, isPipe ? constants.O_RDONLY : constants.O_RDONLY | noWait)
   try {
     const found = await file.stat()
-    const problem = describeUnsafeFile(found, ownUid())
+    const problem = describeUnsafeFile(found, ownUid(), mounted)
     if (problem !== null) {
       // Whoever follows this for a folder locks others, and maybe the system, out of it.
       const mode = found.isFile() ? `, with chmod 600 ${path}` : ''
       throw refuse(problem, `name a file of your own${mode}`)
     }
-    if (found.size > maxSecretBytes) throw refuse(`is larger than ${maxSecretBytes} bytes`)
-    return await file.readFile('utf8')
+    const bytes = Buffer.alloc(maxSecretBytes + 1)
+    let length = 0
+    for (;;) {
+      const { bytesRead } = await file.read(bytes, length, bytes.length - length, null)
+      if (bytesRead === 0) return bytes.toString('utf8', 0, length)
+      length += bytesRead
+      if (length > maxSecretBytes) throw refuse(`is larger than ${maxSecretBytes} bytes`)
+    }
   } finally {
     await file.close()
   }
 }
 
 /** Why a file must not be trusted with a secret, or null. Without a uid (Windows) only its kind counts. */
-function describeUnsafeFile(found: Stats, uid: number | null): string | null {
-  if (!found.isFile()) return 'is not a regular file'
+function describeUnsafeFile(found: Stats, uid: number | null, mounted: boolean): string | null {
+  if (!found.isFile() && !(mounted && found.isFIFO())) return 'is not a regular file'
   if (uid === null) return null
   if (found.uid !== uid && found.uid !== 0) return `belongs to another user (uid ${found.uid})`
-  if ((found.mode & 0o077) !== 0) return 'can be read or changed by other users'
+  const mayOthersRead = mounted && (found.uid === 0 || found.isFIFO())
+  if ((found.mode & (mayOthersRead ? 0o022 : 0o077)) !== 0) {
+    return 'can be read or changed by other users'
+  }
   return null
 }
 

@@ -15,23 +15,35 @@ describe('commands of a person with an account', () => {
       'password',
       'publish',
       'register',
+      'sessions:end',
+      'sessions:list',
       'token:create',
       'token:list',
+      'token:print',
       'token:revoke',
       'whoami',
     ])
   })
 
   for (const [name, command] of ofAccounts) {
-    it(`${name} takes --registry, --token, --no-input, --json and --quiet`, () => {
-      expect(command.baseFlags).to.have.all.keys('registry', 'token', 'no-input', 'json', 'quiet')
+    it(`${name} takes --registry, --account, --token, --no-input, --json and --quiet`, () => {
+      expect(command.baseFlags).to.have.all.keys(
+        'registry',
+        'account',
+        'token',
+        'no-input',
+        'json',
+        'quiet',
+      )
     })
 
     it(`${name} shows examples, none with a secret on the command line`, () => {
       const examples = command.examples as { command: string }[]
       expect(examples).to.not.be.empty
       for (const { command } of examples) {
-        expect(command).not.to.match(/--password[ =](?!-)|--token[ =]/)
+        expect(command).not.to.match(
+          /--password[ =](?!-)|--token[ =]|--(invite|reset-code)[ =](?!-)/,
+        )
       }
     })
   }

@@ -6,6 +6,7 @@ import { failureOf } from '../helpers/in-process.ts'
 import { type LiteralRegistry, startLiteralRegistry } from '../helpers/literal-registry.ts'
 
 const secret = 'hunter22-hunter22'
+const code = 'rst_hunter22-hunter22'
 const closed = 'http://127.0.0.1:1'
 
 interface Case {
@@ -16,7 +17,7 @@ interface Case {
 }
 
 const cases: Case[] = [
-  { args: ['login', 'bob', secret], code: 2, says: 'more words than it takes' },
+  { args: ['login', 'bob', secret], code: 2, says: 'unexpected argument' },
   { args: ['login', 'bob', `-p${secret}`], code: 2, says: 'nonexistent flag: -p' },
   { args: ['login', 'bob', `--pasword=${secret}`], code: 2, says: 'did you mean --password?' },
   { args: ['login', 'bob', '--password', ''], code: 2, says: '--password is empty' },
@@ -32,22 +33,29 @@ const cases: Case[] = [
   { args: ['register', 'bob', '--token', secret], code: 2, says: 'takes no --token' },
   { args: ['logout', '--token', secret], code: 2, says: 'takes no --token' },
   { args: ['register', 'bob', '--no-input'], code: 2, says: 'email is missing' },
-  { args: ['register', 'bob', '--invite', ''], code: 2, says: '--invite is empty' },
-  { args: ['password', secret], code: 2, says: 'goes with --reset-code' },
-  { args: ['password', 'bob', secret], code: 2, says: 'more words than it takes' },
-  { args: ['password', '--password', secret], code: 2, says: 'nonexistent flag: --password' },
-  { args: ['password', 'bob', '--reset-code', ''], code: 2, says: '--reset-code is empty' },
+  { args: ['register', 'bob', '--invite', secret], code: 2, says: 'unexpected argument' },
+  { args: ['register', '--invite', code], code: 2, says: 'not given on the command line' },
   {
-    args: ['password', 'bob', '--reset-code', 'x', '--token', secret],
+    args: ['register', 'bob', '--email', 'b@x.example', '--invite', '--no-input'],
+    code: 2,
+    says: '--invite --password-stdin',
+  },
+  { args: ['password', secret], code: 2, says: 'goes with --reset-code' },
+  { args: ['password', 'bob', secret], code: 2, says: 'unexpected argument' },
+  { args: ['password', '--password', secret], code: 2, says: 'nonexistent flag: --password' },
+  { args: ['password', 'bob', '--reset-code', secret], code: 2, says: 'unexpected argument' },
+  { args: ['password', '--reset-code', code], code: 2, says: 'not given on the command line' },
+  {
+    args: ['password', 'bob', '--reset-code', '--token', secret],
     code: 2,
     says: 'takes no --token',
   },
   {
-    args: ['password', '--reset-code', secret, '--no-input'],
+    args: ['password', '--reset-code', '--no-input'],
     code: 2,
     says: 'username is missing',
   },
-  { args: ['password', 'bob', '--reset-code', secret, '--no-input'], code: 2, says: '--no-input' },
+  { args: ['password', 'bob', '--reset-code', '--no-input'], code: 2, says: '--no-input' },
   { args: ['password', '--no-input'], code: 4, says: 'nobody is logged in' },
   { args: ['password', '--no-input', '--token', secret], code: 2, says: 'a line each' },
   { args: ['token', 'create', 'ci', '--days', '366'], code: 2, says: '--days' },

@@ -8,9 +8,9 @@ describe('selectCommands', () => {
     ['login ada --no-input', ['login']],
     ['login token', ['login']],
     ['token create ci', ['token:create']],
-    ['token', ['token:create', 'token:list', 'token:revoke']],
-    ['token --help', ['token:create', 'token:list', 'token:revoke']],
-    ['token nothing', ['token:create', 'token:list', 'token:revoke']],
+    ['token', ['token:create', 'token:list', 'token:print', 'token:revoke']],
+    ['token --help', ['token:create', 'token:list', 'token:print', 'token:revoke']],
+    ['token nothing', ['token:create', 'token:list', 'token:print', 'token:revoke']],
   ] as const) {
     it(`of "${words}" are ${names.join(', ')}`, () => {
       expect(selectCommands(words.split(' '))).to.deep.equal(names)

@@ -1,4 +1,6 @@
 import { expect } from 'chai'
+import { existsSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { type AccountHome, createAccountHome } from '../helpers/account-home.ts'
 import { type LiteralRegistry, startLiteralRegistry } from '../helpers/literal-registry.ts'
 import { buildIfStale } from '../helpers/program.ts'
@@ -7,6 +9,8 @@ import {
   ctrlC,
   ctrlD,
   ctrlT,
+  ctrlZ,
+  runAnyOnTerminal,
   runOnTerminal,
   whyNoTerminal,
 } from '../helpers/pseudo-terminal.ts'
@@ -88,6 +92,32 @@ describe('service-cli on a terminal', function () {
       expect(registry.asked).to.have.length(asked)
     })
   }
+
+  it('goes on after Ctrl-Z and fg, and shows nothing of the password', async function () {
+    if (!existsSync('/bin/bash')) skipBecause(this, 'there is no /bin/bash for job control')
+    const asked = registry.asked.length
+    const settings = join(home.folder, 'bashrc')
+    writeFileSync(settings, "PS1='READY> '\n")
+    const { stdout: screen, code } = await runAnyOnTerminal(
+      ['/bin/bash', '--noprofile', '--rcfile', settings, '-i'],
+      {
+        env: home.env({ NODE: process.execPath }),
+        steps: [
+          { await: 'READY> ', send: '"$NODE" bin/run.js login alice\r' },
+          { await: 'Password:', send: password.slice(0, 8) },
+          { await: 'masked', send: ctrlZ },
+          { await: 'READY> ', send: 'fg\r' },
+          { await: 'Password:', send: password.slice(8) },
+          { await: 'masked', send: '\r' },
+          { await: 'READY> ', send: 'exit\r' },
+        ],
+      },
+    )
+    home.remember({ args: ['login'], code, stdout: screen, stderr: '' })
+    expect(screen).to.contain('Stopped').and.contain('logged in')
+    expect(screen).not.to.contain('not found').and.not.contain(password.slice(8).trim())
+    expect(registry.asked.length).to.be.greaterThan(asked)
+  })
 
   it('says at once that --password-stdin needs a pipe', async () => {
     const { code, screen } = await type(['login', 'alice', '--password-stdin'], [])

@@ -39,12 +39,16 @@ describe('a login that takes the place of another', function () {
     new RegExp(`${name}_token = "(.+)"`).exec(home.config())?.[1] ?? expect.fail('not saved')
   const refreshes = async (token: string) => (await caller.refresh(token)).status
 
-  it('ends the session of the one before, whoever it was', async () => {
+  it('ends the session of the one before, and keeps the login of another account', async () => {
     await login(['alice', '--password-stdin'])
     const old = saved('refresh')
-    await login(['bob', '--password-stdin'])
+    await login(['alice@studio.example', '--password-stdin'])
+    const kept = saved('refresh')
     expect(await refreshes(old)).to.equal(401)
+    await login(['bob', '--password-stdin'])
     expect((await home.run(['whoami', '-q'])).stdout).to.contain('bob')
+    expect(home.config()).to.contain(kept)
+    expect((await home.run(['whoami', '-q', '--account', 'alice'])).stdout).to.contain('alice')
   })
 
   it('ends it also when its token has expired meanwhile', async () => {
@@ -89,8 +93,8 @@ describe('a login that takes the place of another', function () {
     await login(['alice', '--password-stdin'])
     const old = saved('access')
     expect((await caller.call('POST', '/logout', old, {})).status).to.equal(204)
-    await login(['bob', '--password-stdin'])
+    await login(['alice', '--password-stdin'])
     expect(passage.asked.at(-1)).to.equal('POST /api/v1/auth/logout')
-    expect((await home.run(['whoami', '-q'])).stdout).to.contain('bob')
+    expect((await home.run(['whoami', '-q'])).stdout).to.contain('alice')
   })
 })

@@ -30,8 +30,8 @@ describe('service-cli password', function () {
   const change = (lines: string, env: NodeJS.ProcessEnv = {}, flags: readonly string[] = []) =>
     home.run(['password', '--password-stdin', ...flags], { input: lines, env })
   const reset = (code: string, password: string, flags: readonly string[] = []) =>
-    home.run(['password', 'alice', '--reset-code', code, '--password-stdin', ...flags], {
-      input: `${password}\n`,
+    home.run(['password', 'alice', '--reset-code', '--password-stdin', ...flags], {
+      input: `${code}\n${password}\n`,
     })
   const makeCode = async () => {
     const { code } = await owner.ask(['users', 'reset-code', 'alice'])
@@ -154,8 +154,8 @@ describe('service-cli password', function () {
     const broken = createAccountHome(passage.url)
     try {
       mkdirSync(join(dirname(broken.configPath), 'config.lock'), { recursive: true, mode: 0o700 })
-      const args = ['password', 'alice', '--reset-code', code, '--password-stdin']
-      const { code: exit, stderr } = await broken.run(args, { input: fourth })
+      const args = ['password', 'alice', '--reset-code', '--password-stdin']
+      const { code: exit, stderr } = await broken.run(args, { input: `${code}\n${fourth}` })
       expect(exit).to.equal(2)
       expect(stderr).to.match(/2 logins and 1 service token ended\n.*"nightly"/)
       expect(stderr).to.contain('the new password is set').and.contain('service-cli login alice')
@@ -168,7 +168,7 @@ describe('service-cli password', function () {
   it('tells the owner the command that uses the code, without the code on stderr', async () => {
     const { stdout, stderr } = await owner.run(['users', 'reset-code', 'alice'])
     secrets.push(stdout.trim())
-    expect(stderr).to.contain('service-cli password alice --reset-code CODE')
+    expect(stderr).to.contain('service-cli password alice --reset-code, which asks for the code')
   })
 
   it('has shown no password, token or code, and neither has the registry', () => {

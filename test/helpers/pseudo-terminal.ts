@@ -10,6 +10,7 @@ export interface Step {
 export const ctrlC = '\u0003'
 export const ctrlD = '\u0004'
 export const ctrlT = '\u0014'
+export const ctrlZ = '\u001a'
 
 /** Why no terminal can be had on this machine, or null. */
 export function whyNoTerminal(): string | null {
@@ -18,11 +19,19 @@ export function whyNoTerminal(): string | null {
 }
 
 /** Runs the program on a pseudo-terminal; `stdout` is all that appeared there, echo included. */
-export async function runOnTerminal(
+export function runOnTerminal(
   args: readonly string[],
+  options: { env: NodeJS.ProcessEnv; steps: readonly Step[] },
+): Promise<Ended> {
+  return runAnyOnTerminal([process.execPath, 'bin/run.js', ...args], options)
+}
+
+/** Runs any program, a shell for one, on a pseudo-terminal. */
+export async function runAnyOnTerminal(
+  command: readonly string[],
   { env, steps }: { env: NodeJS.ProcessEnv; steps: readonly Step[] },
 ): Promise<Ended> {
-  const words = ['-c', driver, JSON.stringify(steps), process.execPath, 'bin/run.js', ...args]
+  const words = ['-c', driver, JSON.stringify(steps), ...command]
   const child = spawn('python3', words, {
     cwd: root,
     env: { ...env, TERM: 'xterm' },

@@ -1,26 +1,32 @@
 import { counted } from '../../lib/cli/columns.ts'
 import { ServiceError } from '../../lib/errors.ts'
 import type { EndedAccess } from '../../lib/registry/answers.ts'
-import { Secret } from '../../lib/secret.ts'
 import { connect, notLoggedIn } from './connect.ts'
 import type { AccountFlags } from './context.ts'
 import { openHere, promptPlace } from './here.ts'
-import { type PasswordFlags, readPassword, readPasswordChange, readText } from './password.ts'
+import {
+  type PasswordFlags,
+  readCodeAndPassword,
+  readPasswordChange,
+  readText,
+  refuseCodeArgument,
+} from './password.ts'
 import { refuseToken } from './refuse-token.ts'
 import { reportLogin, saveLogin } from './save-login.ts'
 
 export interface ChangePasswordFlags extends AccountFlags, PasswordFlags {
-  readonly 'reset-code'?: string | undefined
+  readonly 'reset-code'?: boolean | undefined
   readonly 'keep-tokens'?: boolean | undefined
 }
 
 /** Changes the password of whoever is logged in, or sets a new one with a code and logs in. */
 export async function changePassword(
   username: string | undefined,
-  { 'reset-code': code, ...flags }: ChangePasswordFlags,
+  { 'reset-code': isReset, ...flags }: ChangePasswordFlags,
   env: NodeJS.ProcessEnv,
 ): Promise<void> {
-  if (code !== undefined) return resetPassword(username, code, flags, env)
+  refuseCodeArgument(username)
+  if (isReset === true) return resetPassword(username, flags, env)
   if (flags['keep-tokens'] === true) {
     throw new ServiceError('usage_invalid', '--keep-tokens needs --reset-code', {
       hint: 'without a code, service tokens stay as they are',
@@ -39,32 +45,26 @@ export async function changePassword(
   await withToken(token => client.changePassword(token, { current, next })).catch(explainWrong)
   const { output, registry, choice } = context
   const { source, name } = choice
-  output.result('', { registry: registry.url, changed: true, source, source_name: name })
+  await output.result('', { registry: registry.url, changed: true, source, source_name: name })
   output.note(`the password at ${registry.url} is changed; every other login has ended`)
 }
 
 async function resetPassword(
   username: string | undefined,
-  text: string,
   flags: Omit<ChangePasswordFlags, 'reset-code'>,
   env: NodeJS.ProcessEnv,
 ): Promise<void> {
   refuseToken(flags, 'password --reset-code')
-  if (text.trim() === '') {
-    throw new ServiceError('usage_invalid', '--reset-code is empty', {
-      hint: 'a variable in your shell may be unset',
-    })
-  }
-  const code = new Secret(text.trim())
   const context = await openHere(flags, env)
   const place = promptPlace(flags)
   const who = await readText(username, {
     place,
     what: 'username',
-    otherWays: 'write it as in service-cli password alice --reset-code CODE --password-stdin',
+    otherWays: 'write it as in service-cli password alice --reset-code --password-stdin',
   })
   const { output } = context
-  const password = await readPassword(flags, { output, place, isNew: true })
+  const asked = { what: 'reset code', flag: '--reset-code' }
+  const { code, password } = await readCodeAndPassword(asked, flags, place)
   const { client } = connect(context)
   const keepTokens = flags['keep-tokens'] === true
   const ended = await client
@@ -77,7 +77,7 @@ async function resetPassword(
   try {
     const tokens = await client.login(login)
     const me = await saveLogin(context, { client, tokens, typed: { username: who } })
-    reportLogin(context, me, tokens, {
+    await reportLogin(context, me, tokens, {
       ended_sessions: ended.sessions ?? null,
       ended_tokens: ended.tokens.map(({ id, name }) => ({ id, name })),
     })

@@ -20,10 +20,11 @@ export interface Connection {
 }
 
 export function connect(context: AccountContext): Connection {
-  const { registry, entry, choice, places, env, store, log } = context
+  const { registry, account, choice, places, env, store, log } = context
+  const entry = context.config.registries.get(registry.url)
   const client = connectRegistry({ registry, entry, configPath: store.path, env })
   const { refreshMarginMs } = defaultClientLimits
-  const parts = { client, store, log, refreshMarginMs }
+  const parts = { client, store, account, log, refreshMarginMs }
   return {
     client,
     async withToken(call) {

@@ -1,7 +1,9 @@
 import { type Output, warningsTo } from '../../lib/cli/output.ts'
-import { type Config, type RegistryEntry } from '../../lib/config/config-file.ts'
+import type { Config, SavedLogin } from '../../lib/config/config-file.ts'
 import { type ConfigStore, createConfigStore } from '../../lib/config/config-store.ts'
 import { configPath } from '../../lib/config/paths.ts'
+import { onlyLogin, savedLogin } from '../../lib/config/registry-entries.ts'
+import { ServiceError } from '../../lib/errors.ts'
 import type { Logger } from '../../lib/logger.ts'
 import type { RegistryUrl } from '../../lib/registry-url.ts'
 import { selectRegistry } from '../../lib/registry/select-registry.ts'
@@ -10,10 +12,12 @@ import {
   type TokenPlaces,
   selectTokenSource,
 } from '../../lib/registry/token-source.ts'
+import { usage } from '../../lib/usage.ts'
 
 /** The flags that every command of a person with an account has. */
 export interface AccountFlags {
   readonly registry?: string | undefined
+  readonly account?: string | undefined
   readonly token?: string | undefined
   readonly 'no-input'?: boolean | undefined
   readonly json?: boolean | undefined
@@ -25,8 +29,10 @@ export interface AccountContext {
   readonly registry: RegistryUrl
   readonly store: ConfigStore
   readonly config: Config
-  /** What is saved of the registry. */
-  readonly entry: RegistryEntry | undefined
+  /** The saved login that is used, or would be. */
+  readonly login: SavedLogin | undefined
+  /** Its user name: the login stays the same when another command logs in meanwhile. */
+  readonly account: string | undefined
   readonly places: TokenPlaces
   /** Where the token comes from; null when there is none. */
   readonly choice: TokenChoice | null
@@ -35,7 +41,10 @@ export interface AccountContext {
   readonly log: Logger
 }
 
-/** Throws `usage_invalid` for an address that is none, `config_invalid` for a file that is none. */
+/**
+ * Throws `usage_invalid` for an invalid address, `config_invalid` for an invalid file, and
+ * `auth_required` when `--account` names no saved login.
+ */
 export async function openContext(
   flags: AccountFlags,
   env: NodeJS.ProcessEnv,
@@ -43,21 +52,48 @@ export async function openContext(
 ): Promise<AccountContext> {
   const log = warningsTo(output)
   const store = createConfigStore({ path: configPath(env), log })
-  const config = await store.read()
+  // A saved login that is named goes before a token that happens to be in the environment.
+  const { account } = flags
+  const given = {
+    option: flags.token,
+    variable: account === undefined ? env.SERVICE_TOKEN : undefined,
+    tokenFile: account === undefined ? env.SERVICE_TOKEN_FILE : undefined,
+    configPath: store.path,
+  }
+  const isGiven = selectTokenSource({ ...given, inConfig: false }) !== null
+  if (isGiven && account !== undefined) {
+    throw usage('give --token or --account, not both', '--account names a saved login')
+  }
+  const config = await (isGiven ? store.readSettings() : store.read())
   const { registry } = selectRegistry({
     option: flags.registry,
     variable: env.SERVICE_REGISTRY,
     file: config.defaultRegistry,
+    onlyLogin: onlyLogin(config),
     filePath: store.path,
   })
-  const entry = config.registries.get(registry.url)
-  const places: TokenPlaces = {
-    option: flags.token,
-    variable: env.SERVICE_TOKEN,
-    tokenFile: env.SERVICE_TOKEN_FILE,
-    inConfig: entry?.accessToken !== undefined,
-    configPath: store.path,
+  const login = savedLogin(config, registry.url, account)
+  if (account !== undefined && login?.accessToken === undefined) {
+    throw new ServiceError(
+      'auth_required',
+      `no login of "${account}" to ${registry.url} is saved`,
+      {
+        hint: `log in with service-cli login ${account} --registry ${registry.url}`,
+      },
+    )
   }
+  const places: TokenPlaces = { ...given, inConfig: login?.accessToken !== undefined }
   const choice = selectTokenSource(places)
-  return { registry, store, config, entry, places, choice, env, output, log }
+  return {
+    registry,
+    store,
+    config,
+    login,
+    account: login?.username,
+    places,
+    choice,
+    env,
+    output,
+    log,
+  }
 }

@@ -1,4 +1,4 @@
-import type { RegistryEntry } from '../../lib/config/config-file.ts'
+import type { SavedLogin } from '../../lib/config/config-file.ts'
 import { ServiceError } from '../../lib/errors.ts'
 import type { RegistryClient } from '../../lib/registry/client.ts'
 
@@ -9,7 +9,7 @@ import type { RegistryClient } from '../../lib/registry/client.ts'
  */
 export async function endReplaced(
   client: RegistryClient,
-  replaced: RegistryEntry | undefined,
+  replaced: SavedLogin | undefined,
 ): Promise<void> {
   const { accessToken, refreshToken } = replaced ?? {}
   // Only a login of this program comes with both. A token that was given may be in use elsewhere.

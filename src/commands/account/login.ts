@@ -36,7 +36,7 @@ export async function login(
   const { client } = connect(context)
   const tokens = await client.login({ username: who, password }).catch(explainRefusal)
   const me = await saveLogin(context, { client, tokens, typed: { username: who } })
-  reportLogin(context, me, tokens)
+  await reportLogin(context, me, tokens)
 }
 
 function explainRefusal(error: unknown): never {
@@ -71,5 +71,5 @@ async function loginWithToken(
     scope: me.scopes?.join(' '),
   }
   await saveTokens(context, me, tokens)
-  reportLogin(context, me, tokens)
+  await reportLogin(context, me, tokens)
 }

@@ -1,4 +1,5 @@
-import { withoutLogin } from '../../lib/config/registry-entries.ts'
+import type { Config } from '../../lib/config/config-file.ts'
+import { onlyLogin, withoutLogin } from '../../lib/config/registry-entries.ts'
 import { ServiceError } from '../../lib/errors.ts'
 import { connect } from './connect.ts'
 import type { AccountContext, AccountFlags } from './context.ts'
@@ -17,18 +18,41 @@ export interface LogoutFlags extends AccountFlags {
 export async function logout(flags: LogoutFlags, env: NodeJS.ProcessEnv): Promise<void> {
   refuseToken(flags, 'logout')
   const context = await openHere(flags, env)
-  const { registry, entry, store, output } = context
+  const { registry, login, account, store, output } = context
   const { all = false } = flags
-  const failure = entry?.accessToken === undefined ? null : await revoke(context, all)
-  if (entry !== undefined) await store.update(config => withoutLogin(config, registry.url))
-  const revoked = entry?.accessToken !== undefined && failure === null
+  const failure = login?.accessToken === undefined ? null : await revoke(context, all)
+  const left =
+    login === undefined
+      ? context.config
+      : await store.update(config => withoutLogin(config, registry.url, account))
+  const revoked = login?.accessToken !== undefined && failure === null
   if (all && failure !== null) throw notAllEnded(context, failure)
   if (failure !== null) output.warn(describe(context, failure))
-  output.result('', { registry: registry.url, username: entry?.username ?? null, revoked, all })
-  if (entry?.accessToken === undefined) output.note(`nobody was logged in to ${registry.url}`)
+  await output.result('', {
+    registry: registry.url,
+    username: login?.username ?? null,
+    revoked,
+    all,
+  })
+  if (login?.accessToken === undefined) output.note(`nobody was logged in to ${registry.url}`)
   else output.note(`logged out of ${registry.url}${all ? ', on every machine' : ''}`)
+  noteNext(context, left)
   const variable = overridingVariable(env)
   if (variable !== null) output.warn(`${variable} is still set: commands go on using its token`)
+}
+
+/** Says which login commands use from now on, when there is one. */
+function noteNext({ registry, output, env }: AccountContext, left: Config): void {
+  if (left.registries.get(registry.url)?.accessToken !== undefined) {
+    const { username = 'another account' } = left.registries.get(registry.url) ?? {}
+    output.note(`commands now use the login of ${username} there`)
+    return
+  }
+  const next = left.defaultRegistry ?? onlyLogin(left)
+  const isNamed = (env.SERVICE_REGISTRY ?? '').trim() !== ''
+  if (next !== undefined && next !== registry.url && !isNamed) {
+    output.note(`commands now go to ${next}`)
+  }
 }
 
 /** Null when the session is over, else why it may not be. */

@@ -70,7 +70,45 @@ export async function readPasswordChange(
   return { current, next: await askNewPassword(ask) }
 }
 
-async function askNewPassword(ask: Questioner): Promise<Secret> {
+/** A code that the owner of the registry made. It is never the value of a flag or an argument. */
+export interface CodeQuestion {
+  /** As in `reset code`. */
+  readonly what: string
+  readonly flag: string
+}
+
+/** A code and a new password: two lines of stdin, or questions. */
+export async function readCodeAndPassword(
+  { what, flag }: CodeQuestion,
+  flags: PasswordFlags,
+  place: PromptPlace,
+): Promise<{ readonly code: Secret; readonly password: Secret }> {
+  if (flags['password-stdin'] === true) {
+    const names = [what, 'password'] as const
+    const [code, password] = await readTwoSecretsFromStdin(process.stdin, '--password-stdin', names)
+    return { code, password }
+  }
+  const otherWays = `pipe both in with ${flag} --password-stdin: the ${what}, then the password, a line each`
+  const ask = requireQuestioner(place, `the ${what}`, otherWays)
+  return { code: await askCode(ask, what), password: await askNewPassword(ask) }
+}
+
+export async function askCode(ask: Questioner, what: string): Promise<Secret> {
+  const code = await ask.askSecret(`${what.charAt(0).toUpperCase()}${what.slice(1)}:`, text =>
+    text.trim() === '' ? 'Nothing was typed' : true,
+  )
+  return new Secret(code.reveal().trim())
+}
+
+/** Throws `usage_invalid` for an argument that is a code: old habit puts it behind the flag. */
+export function refuseCodeArgument(argument: string | undefined): void {
+  if (argument === undefined || !/^(?:inv|rst)_[\w-]{8,}/.test(argument)) return
+  throw new ServiceError('usage_invalid', 'a code is not given on the command line', {
+    hint: 'leave it out to be asked, or pipe it in with --password-stdin; other users may have seen it',
+  })
+}
+
+export async function askNewPassword(ask: Questioner): Promise<Secret> {
   const { least } = passwordChars
   const first = await ask.askSecret('New password:', text =>
     Array.from(text).length >= least ? true : `It has at least ${least} characters`,

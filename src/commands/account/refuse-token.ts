@@ -9,10 +9,15 @@ const hints = {
   'password --reset-code': 'the code says that you may; leave --token out',
 }
 
-/** A token is there already: what would a new login be for? */
-export function refuseToken({ token }: AccountFlags, command: keyof typeof hints): void {
-  if (token === undefined || token === '') return
-  throw new ServiceError('usage_invalid', `${command} takes no --token`, {
-    hint: hints[command],
+/** Throws `usage_invalid` for a command that uses neither a given token nor another login. */
+export function refuseToken({ token, account }: AccountFlags, command: keyof typeof hints): void {
+  if (token !== undefined && token !== '') {
+    throw new ServiceError('usage_invalid', `${command} takes no --token`, {
+      hint: hints[command],
+    })
+  }
+  if (account === undefined || command === 'logout') return
+  throw new ServiceError('usage_invalid', `${command} takes no --account`, {
+    hint: 'write the user name as the argument of the command',
   })
 }

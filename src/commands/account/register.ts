@@ -1,50 +1,121 @@
+import { type PromptPlace, requireQuestioner, whyNoQuestions } from '../../lib/cli/prompt.ts'
+import { readSecretFromStdin } from '../../lib/cli/secret-input.ts'
 import { ServiceError } from '../../lib/errors.ts'
+import type { RegistrationCheck, RegistryClient } from '../../lib/registry/client.ts'
 import { Secret } from '../../lib/secret.ts'
 import { connect } from './connect.ts'
-import type { AccountFlags } from './context.ts'
+import type { AccountContext, AccountFlags } from './context.ts'
 import { openHere, promptPlace } from './here.ts'
-import { type PasswordFlags, checkPasswordFlags, readPassword, readText } from './password.ts'
+import {
+  type PasswordFlags,
+  askCode,
+  checkPasswordFlags,
+  readCodeAndPassword,
+  readPassword,
+  readText,
+  refuseCodeArgument,
+} from './password.ts'
 import { refuseToken } from './refuse-token.ts'
 import { reportLogin, saveLogin } from './save-login.ts'
 
 export interface RegisterFlags extends AccountFlags, PasswordFlags {
   readonly email?: string | undefined
-  readonly invite?: string | undefined
+  readonly invite?: boolean | undefined
 }
 
-/** Makes an account and logs in to it. */
+const invitation = { what: 'invitation code', flag: '--invite' }
+
+/** Creates an account and logs in to it. */
 export async function register(
   username: string | undefined,
   flags: RegisterFlags,
   env: NodeJS.ProcessEnv,
 ): Promise<void> {
   refuseToken(flags, 'register')
+  refuseCodeArgument(username)
   checkPasswordFlags(flags)
-  if (flags.invite === '') {
-    throw new ServiceError('usage_invalid', '--invite is empty', {
-      hint: 'a variable in your shell may be unset',
-    })
-  }
   const context = await openHere(flags, env)
   const place = promptPlace(flags)
   const otherWays = 'write it as in service-cli register alice --email alice@studio.example'
   const who = await readText(username, { place, what: 'username', otherWays })
   const email = await readText(flags.email, { place, what: 'email', otherWays })
-  const password = await readPassword(flags, { output: context.output, place, isNew: true })
   const { client } = connect(context)
-  const invite = flags.invite === undefined ? undefined : new Secret(flags.invite)
-  const account = { username: who, email, password, invite }
-  const tokens = await client.register(account).catch(explainClosed)
+  const secrets = await readSecrets({ username: who, email }, flags, { context, place, client })
+  const tokens = await client.register({ username: who, email, ...secrets }).catch(explainClosed)
   const me = await saveLogin(context, { client, tokens, typed: { username: who, email } })
   context.output.note(`registered ${me.username}`)
-  reportLogin(context, me, tokens)
+  await reportLogin(context, me, tokens)
+}
+
+interface RegisterParts {
+  readonly context: AccountContext
+  readonly place: PromptPlace
+  readonly client: RegistryClient
+}
+
+/** Asks for the password only after the registry has accepted everything else. */
+async function readSecrets(
+  names: { readonly username: string; readonly email: string },
+  flags: RegisterFlags,
+  { context: { output }, place, client }: RegisterParts,
+): Promise<{ readonly password: Secret; readonly invite?: Secret }> {
+  if (flags.invite === true && flags['password-stdin'] === true) {
+    const { code, password } = await readCodeAndPassword(invitation, flags, place)
+    return { invite: code, password }
+  }
+  const given = flags.invite === true ? await readInvite(flags, place) : undefined
+  const isAsked = flags.password === undefined && flags['password-stdin'] !== true
+  const invite =
+    isAsked && whyNoQuestions(place) === null
+      ? await checkFirst(client, { ...names, invite: given }, place)
+      : given
+  const password = await readPassword(flags, { output, place, isNew: true })
+  return invite === undefined ? { password } : { password, invite }
+}
+
+/** Beside `--password` a pipe brings the code alone. */
+async function readInvite(flags: RegisterFlags, place: PromptPlace): Promise<Secret> {
+  if (flags.password !== undefined && !place.stdinIsTTY) {
+    const code = await readSecretFromStdin(process.stdin, invitation.flag)
+    return new Secret(code.reveal().trim() || code.reveal())
+  }
+  const otherWays =
+    'pipe it in with --invite --password-stdin: the code, then the password, a line each'
+  return askCode(requireQuestioner(place, `the ${invitation.what}`, otherWays), invitation.what)
+}
+
+/** Returns the invitation, asked for where the registry needs one. Throws its refusal. */
+async function checkFirst(
+  client: RegistryClient,
+  account: RegistrationCheck,
+  place: PromptPlace,
+): Promise<Secret | undefined> {
+  try {
+    await client.checkRegistration(account)
+    return account.invite
+  } catch (error) {
+    // Other registries, and older ones, have no such check.
+    if (isMissingRoute(error)) return account.invite
+    if (account.invite !== undefined || !needsInvite(error)) throw error
+    const invite = await readInvite({}, place)
+    return checkFirst(client, { ...account, invite }, place)
+  }
+}
+
+function isMissingRoute(error: unknown): boolean {
+  return error instanceof ServiceError && [404, 405, 501].includes(Number(error.data?.status))
+}
+
+function needsInvite(error: unknown): boolean {
+  const errors = error instanceof ServiceError ? error.data?.errors : undefined
+  return Array.isArray(errors) && errors.some(({ pointer }) => pointer === '/invite')
 }
 
 /** The registry speaks of its own interface; here the invitation is a flag. */
 function explainClosed(error: unknown): never {
   if (!(error instanceof ServiceError) || error.data?.reason !== 'registration-closed') throw error
   throw new ServiceError(error.code, error.message, {
-    hint: 'ask the owner of the registry for an invitation, and give its code with --invite',
+    hint: 'ask the owner of the registry for an invitation, and add --invite',
     data: error.data,
   })
 }

@@ -1,5 +1,5 @@
-import type { RegistryEntry } from '../../lib/config/config-file.ts'
-import { withLogin } from '../../lib/config/registry-entries.ts'
+import type { SavedLogin } from '../../lib/config/config-file.ts'
+import { allLogins, savedLogin, withLogin } from '../../lib/config/registry-entries.ts'
 import { expiryText } from '../../lib/cli/duration-text.ts'
 import { ServiceError } from '../../lib/errors.ts'
 import type { Tokens } from '../../lib/registry/answers.ts'
@@ -27,7 +27,7 @@ export interface Login {
 export async function saveLogin(context: AccountContext, login: Login): Promise<Who> {
   const { client, tokens } = login
   let who: Who
-  let replaced: RegistryEntry | undefined
+  let replaced: SavedLogin | undefined
   try {
     who = await whoIs(login)
     replaced = await saveTokens(context, who, tokens)
@@ -39,15 +39,17 @@ export async function saveLogin(context: AccountContext, login: Login): Promise<
   return who
 }
 
-/** Returns what was saved of the registry before. */
+/** Returns the login that went: an earlier one of the same account, or of a name not known. */
 export async function saveTokens(
   { store, registry }: AccountContext,
   { username, email }: Who,
   tokens: Tokens,
-): Promise<RegistryEntry | undefined> {
-  let replaced: RegistryEntry | undefined
+): Promise<SavedLogin | undefined> {
+  let replaced: SavedLogin | undefined
   await store.update(config => {
-    replaced = config.registries.get(registry.url)
+    const newest = config.registries.get(registry.url)
+    const earlier = savedLogin(config, registry.url, username)
+    replaced = earlier ?? (newest?.username === undefined ? newest : undefined)
     return withLogin(config, registry.url, { username, email }, tokens)
   })
   return replaced
@@ -69,14 +71,14 @@ export function isNotOffered(error: unknown): boolean {
 }
 
 /** Says who is logged in, until when, and which variable overrides the saved login. */
-export function reportLogin(
+export async function reportLogin(
   { output, registry, store, config, env }: AccountContext,
   { username, email }: Who,
   { accessExpiresAtMs, refreshExpiresAtMs }: Tokens,
   more: object = {},
-): void {
+): Promise<void> {
   const overriddenBy = overridingVariable(env)
-  output.result('', {
+  await output.result('', {
     registry: registry.url,
     username,
     email: email ?? null,
@@ -91,6 +93,12 @@ export function reportLogin(
       ? ''
       : `, the token ${expiryText(accessExpiresAtMs, Date.now())}`
   output.note(`logged in to ${registry.url} as ${username}${until}`)
+  const before = config.registries.get(registry.url)
+  const others = before === undefined ? [] : allLogins(before).map(login => login.username)
+  const names = others.filter(name => name !== undefined && name !== username)
+  if (names.length > 0) {
+    output.note(`also logged in there: ${names.join(', ')} (--account NAME uses another login)`)
+  }
   const { defaultRegistry } = config
   if (defaultRegistry !== undefined && defaultRegistry !== registry.url) {
     output.note(`commands go to ${defaultRegistry} unless --registry or SERVICE_REGISTRY is given`)

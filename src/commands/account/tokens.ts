@@ -1,10 +1,12 @@
 import { expiryText } from '../../lib/cli/duration-text.ts'
+import { type PromptPlace, requireQuestioner, whyNoQuestions } from '../../lib/cli/prompt.ts'
+import { showOnce } from '../../lib/cli/show-once.ts'
 import { ServiceError } from '../../lib/errors.ts'
 import type { TokenView } from '../../lib/registry/answers.ts'
 import { connect } from './connect.ts'
 import type { AccountFlags } from './context.ts'
 import { timeOf } from './identity.ts'
-import { openHere } from './here.ts'
+import { openHere, promptPlace } from './here.ts'
 
 export interface TokenCreateFlags extends AccountFlags {
   readonly scope?: readonly string[] | undefined
@@ -19,16 +21,18 @@ export async function createToken(
 ): Promise<void> {
   const context = await openHere(flags, env)
   const { client, withToken } = connect(context)
-  const { token, ...made } = await withToken(session =>
-    client.createToken(session, { name, scopes: scope, expiresInDays: days }),
-  )
   const { output, registry } = context
-  output.note(`${describe(made)}; this is the only time it is shown`)
-  // Opened here alone: a pipeline reads it from stdout.
-  output.result(token.reveal(), {
-    registry: registry.url,
-    ...viewJson(made),
-    token: token.reveal(),
+  await withToken(async session => {
+    const wanted = { name, scopes: scope, expiresInDays: days }
+    const { token, ...made } = await client.createToken(session, wanted)
+    output.note(`${describe(made)}; this is the only time it is shown`)
+    // Revealed here alone: a pipeline reads it from stdout.
+    const json = { registry: registry.url, ...viewJson(made), token: token.reveal() }
+    await showOnce(() => output.secret(token.reveal(), json), {
+      what: 'token',
+      leftOver: `service-cli token revoke ${made.id}`,
+      run: () => client.revokeToken(session, made.id),
+    })
   })
 }
 
@@ -37,14 +41,28 @@ export async function listTokens(flags: AccountFlags, env: NodeJS.ProcessEnv): P
   const { client, withToken } = connect(context)
   const tokens = await withToken(session => client.listTokens(session))
   const { output, registry } = context
-  output.result(tokens.map(describe).join('\n'), {
+  await output.result(tokens.map(describe).join('\n'), {
     registry: registry.url,
     tokens: tokens.map(viewJson),
   })
   if (tokens.length === 0) output.note(`the account has no service tokens at ${registry.url}`)
 }
 
-/** By id, or by a name that only one token has. */
+/** Prints the token that commands use, refreshed when that is due. */
+export async function printToken(flags: AccountFlags, env: NodeJS.ProcessEnv): Promise<void> {
+  const context = await openHere(flags, env)
+  const { output, registry, choice } = context
+  const token = await connect(context).withToken(async used => used)
+  // Revealed here alone: a script reads it from stdout.
+  await output.result(token.reveal(), {
+    registry: registry.url,
+    source: choice?.source ?? null,
+    source_name: choice?.name ?? null,
+    token: token.reveal(),
+  })
+}
+
+/** By id or name. Of several with the name the newest, on a terminal after a question. */
 export async function revokeToken(
   idOrName: string,
   flags: AccountFlags,
@@ -52,36 +70,51 @@ export async function revokeToken(
 ): Promise<void> {
   const context = await openHere(flags, env)
   const { client, withToken } = connect(context)
-  const revoked = await withToken(async session => {
-    const meant = findToken(await client.listTokens(session), idOrName)
-    await client.revokeToken(session, meant.id)
-    return meant
+  const { meant, older } = await withToken(async session => {
+    const found = findToken(await client.listTokens(session), idOrName)
+    if (found.older.length > 0) await confirmNewest(found, promptPlace(flags))
+    await client.revokeToken(session, found.meant.id)
+    return found
   })
   const { output, registry } = context
-  const { id, name } = revoked
-  output.result('', { registry: registry.url, id, name, revoked: true })
+  const { id, name } = meant
+  await output.result('', { registry: registry.url, id, name, revoked: true, older: older.length })
   output.note(`token "${name}" (${id}) is revoked`)
+  if (older.length > 0) {
+    output.note(`still valid with that name: ${older.map(token => token.id).join(', ')}`)
+  }
 }
 
-/** Throws `usage_invalid` when several have the name, `request_refused` when none has. */
-export function findToken(tokens: readonly TokenView[], idOrName: string): TokenView {
+export interface FoundToken {
+  readonly meant: TokenView
+  /** Others of the same name, newest first. */
+  readonly older: readonly TokenView[]
+}
+
+/** The token of the id, else the newest of the name. Throws `request_refused` when there is none. */
+export function findToken(tokens: readonly TokenView[], idOrName: string): FoundToken {
   const byId = tokens.find(({ id }) => id === idOrName)
-  if (byId !== undefined) return byId
-  const [first, ...others] = tokens.filter(({ name }) => name === idOrName)
-  if (first === undefined) {
-    // Not repeated: it may be the token itself.
-    throw new ServiceError(
-      'request_refused',
-      'the account has no service token of that name or id',
-      {
-        hint: 'service-cli token list shows them',
-      },
-    )
-  }
-  if (others.length === 0) return first
-  const ids = [first, ...others].map(({ id }) => id).join(', ')
-  throw new ServiceError('usage_invalid', `several tokens have that name: ${ids}`, {
-    hint: 'name one by its id',
+  if (byId !== undefined) return { meant: byId, older: [] }
+  const madeAt = ({ created_at }: TokenView): number => timeOf(created_at) ?? 0
+  const [meant, ...older] = tokens
+    .filter(({ name }) => name === idOrName)
+    .toSorted((one, other) => madeAt(other) - madeAt(one))
+  if (meant !== undefined) return { meant, older }
+  // Not repeated: it may be the token itself.
+  throw new ServiceError('request_refused', 'the account has no service token of that name or id', {
+    hint: 'service-cli token list shows them',
+  })
+}
+
+async function confirmNewest({ meant, older }: FoundToken, place: PromptPlace): Promise<void> {
+  if (whyNoQuestions(place) !== null) return
+  const ask = requireQuestioner(place, 'the confirmation', 'name the token by its id')
+  const count = older.length + 1
+  const made = meant.created_at === undefined ? '' : `, created ${meant.created_at}`
+  const question = `${count} tokens are named "${meant.name}". Revoke the newest (${meant.id}${made})?`
+  if (await ask.askYes(question)) return
+  throw new ServiceError('usage_invalid', 'nothing was revoked', {
+    hint: `name one by its id: ${[meant, ...older].map(({ id }) => id).join(', ')}`,
   })
 }
 

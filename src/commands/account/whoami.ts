@@ -1,5 +1,6 @@
 import { describeFailure } from '../../lib/cli/failure.ts'
 import { exitCodeOf } from '../../lib/cli/exit-codes.ts'
+import { savedLogin } from '../../lib/config/registry-entries.ts'
 import { ServiceError } from '../../lib/errors.ts'
 import { readJwtExpiry } from '../../lib/registry/jwt-expiry.ts'
 import type { TokenChoice } from '../../lib/registry/token-source.ts'
@@ -11,27 +12,32 @@ import { type Identity, identityJson, identityText, timeOf } from './identity.ts
 
 export interface WhoamiFlags extends AccountFlags {
   readonly offline?: boolean | undefined
+  readonly all?: boolean | undefined
 }
 
 /** Returns the exit code: an identity that could not be verified is shown, and is no success. */
 export async function whoami(flags: WhoamiFlags, env: NodeJS.ProcessEnv): Promise<number> {
   const { json = false, quiet = false } = flags
+  if (flags.all === true) return (await import('./whoami-all.ts')).whoamiAll(flags, env)
   const context = await openHere(flags, env)
   const { choice } = context
   if (flags.offline === true) {
-    show(context, quiet, savedIdentity(context))
+    await show(context, quiet, savedIdentity(context))
     return 0
   }
   if (choice === null) throw (await import('./connect.ts')).notLoggedIn(context)
   try {
-    show(context, quiet, await askedIdentity(context, choice))
+    await show(context, quiet, await askedIdentity(context, choice))
     return 0
   } catch (error) {
     return showUnverified(context, { json, quiet }, error)
   }
 }
 
-async function askedIdentity(context: AccountContext, choice: TokenChoice): Promise<Identity> {
+export async function askedIdentity(
+  context: AccountContext,
+  choice: TokenChoice,
+): Promise<Identity> {
   const { connect } = await import('./connect.ts')
   const { client, withToken } = connect(context)
   const { me, used } = await withToken(async token => ({
@@ -45,16 +51,16 @@ async function askedIdentity(context: AccountContext, choice: TokenChoice): Prom
 async function latest(context: AccountContext): Promise<AccountContext> {
   if (context.choice?.source !== 'config') return context
   const config = await context.store.read()
-  return { ...context, config, entry: config.registries.get(context.registry.url) }
+  return { ...context, config, login: savedLogin(config, context.registry.url, context.account) }
 }
 
 function verifiedIdentity(
-  { registry, entry }: AccountContext,
+  { registry, login }: AccountContext,
   { source, name }: TokenChoice,
   me: Me,
   used: Secret,
 ): Identity {
-  const saved = source === 'config' ? entry : undefined
+  const saved = source === 'config' ? login : undefined
   return {
     registry: registry.url,
     username: me.username,
@@ -74,14 +80,14 @@ function verifiedIdentity(
 }
 
 /** Throws `auth_required` when nobody is saved, `request_refused` when another token counts. */
-function savedIdentity({ registry, entry, choice, store }: AccountContext): Identity {
+export function savedIdentity({ registry, login, choice, store }: AccountContext): Identity {
   if (choice !== null && choice.source !== 'config') {
     throw new ServiceError('usage_invalid', `whose token ${choice.name} holds is not saved here`, {
       hint: 'leave --offline out to ask the registry',
     })
   }
-  const username = entry?.username
-  if (choice === null || entry === undefined || username === undefined) {
+  const username = login?.username
+  if (choice === null || login === undefined || username === undefined) {
     throw new ServiceError('auth_required', `no login to ${registry.url} is saved`, {
       hint: `service-cli login --registry ${registry.url}`,
     })
@@ -89,28 +95,28 @@ function savedIdentity({ registry, entry, choice, store }: AccountContext): Iden
   return {
     registry: registry.url,
     username,
-    email: entry.email,
+    email: login.email,
     source: 'config',
     sourceName: store.path,
     verified: false,
-    expiresAtMs: entry.accessExpiresAtMs,
-    loginEndsAtMs: entry.refreshExpiresAtMs,
+    expiresAtMs: login.accessExpiresAtMs,
+    loginEndsAtMs: login.refreshExpiresAtMs,
     scopes: undefined,
     tokenName: undefined,
   }
 }
 
 /** Without the network the saved name is better than nothing, but it proves nothing. */
-function showUnverified(
+async function showUnverified(
   context: AccountContext,
   { json, quiet }: { json: boolean; quiet: boolean },
   error: unknown,
-): number {
+): Promise<number> {
   if (!(error instanceof ServiceError) || !isOfTheNetwork(error)) throw error
-  if (context.choice?.source !== 'config' || context.entry?.username === undefined) throw error
+  if (context.choice?.source !== 'config' || context.login?.username === undefined) throw error
   const { code, message, hint } = error
   const identity = savedIdentity(context)
-  context.output.result(identityText(identity, Date.now(), quiet), {
+  await context.output.result(identityText(identity, Date.now(), quiet), {
     ...identityJson(identity),
     error: { code, message, hint },
   })
@@ -122,6 +128,6 @@ function isOfTheNetwork({ code }: ServiceError): boolean {
   return ['network_failed', 'net_timeout', 'tls_failed', 'proxy_failed'].includes(code)
 }
 
-function show({ output }: AccountContext, brief: boolean, identity: Identity): void {
-  output.result(identityText(identity, Date.now(), brief), identityJson(identity))
+async function show({ output }: AccountContext, brief: boolean, identity: Identity): Promise<void> {
+  await output.result(identityText(identity, Date.now(), brief), identityJson(identity))
 }

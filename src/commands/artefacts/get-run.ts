@@ -135,7 +135,7 @@ async function saveTo(
   await receive(fetch, part, download)
   if (part.digest() !== hex) throw damaged(hex)
   const free = { folder, name, numbered: given === null, force: flags.force }
-  report(fetch, await place(part.path, free), part.bytes, 'saved')
+  await report(fetch, await place(part.path, free), part.bytes, 'saved')
 }
 
 async function receive({ progress }: Fetch, part: PartFile, download: Download): Promise<void> {
@@ -166,15 +166,18 @@ async function place(part: string, { folder, name, numbered, force }: Free): Pro
   throw taken(join(folder, name))
 }
 
-function report(
+async function report(
   { client, hex }: Fetch,
   file: string,
   bytes: number | null,
   what: 'saved' | 'is there already',
-): void {
+): Promise<void> {
   const size = bytes === null ? '' : `, ${sizeText(bytes)}`
   const facts = { got_ok: true, file, sha256: hex, size_bytes: bytes, existed: what !== 'saved' }
-  client.output.result(what === 'saved' ? `saved ${file}${size}` : `${file} ${what}${size}`, facts)
+  await client.output.result(
+    what === 'saved' ? `saved ${file}${size}` : `${file} ${what}${size}`,
+    facts,
+  )
 }
 
 interface Out {

@@ -59,7 +59,7 @@ export async function runPut(file: string, flags: PutFlags, env: NodeJS.ProcessE
     }
     const uri = artefactUri(sha256)
     const existed = answer.existed === true
-    output.result(uri, { put_ok: true, uri, sha256, size_bytes: sent.bytes, existed })
+    await output.result(uri, { put_ok: true, uri, sha256, size_bytes: sent.bytes, existed })
     output.note(existed ? 'it was stored before' : `stored ${sizeText(sent.bytes)}`)
   } finally {
     progress.end()

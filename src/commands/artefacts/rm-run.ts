@@ -20,7 +20,7 @@ export async function runRm(
     const path = `v1/artefacts/${hex}`
     await hostRequest(found.target, { method: 'DELETE', path, silenceMs, signal })
     const uri = artefactUri(hex)
-    output.result(`removed ${uri}`, { removed_ok: true, uri, sha256: hex })
+    await output.result(`removed ${uri}`, { removed_ok: true, uri, sha256: hex })
   }
 }
 

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { createOutput, warningsTo } from '../../lib/cli/output.ts'
 import { describeTerminal } from '../../lib/cli/terminal.ts'
+import { ServiceError } from '../../lib/errors.ts'
 import { writeStdout } from '../../lib/cli/write-stdout.ts'
 import { ApiKeyConfig } from '../../lib/auth/api-key-config.ts'
 import { configPath } from '../../lib/config/paths.ts'
@@ -121,8 +122,15 @@ function checkRegistryDir(path: string): Promise<Finding> {
   })
 }
 
-function checkConfigFile(env: NodeJS.ProcessEnv): Promise<Finding> {
-  const path = configPath(env)
+async function checkConfigFile(env: NodeJS.ProcessEnv): Promise<Finding> {
+  let path: string
+  try {
+    path = configPath(env)
+  } catch (error) {
+    if (!(error instanceof ServiceError)) throw error
+    const { message, hint = '' } = error
+    return { check: 'config_file', status: 'fail', summary: message, hint }
+  }
   return checkPrivatePath({
     check: 'config_file',
     what: 'the saved login',

@@ -1,7 +1,7 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../../lib/cli/base-command.ts'
-import { keysFlags } from './settings.ts'
+import { keysFlags, processPlace } from './settings.ts'
 
 /** Makes a key for clients of `serve` and `gateway`. */
 export default class KeysCreate extends BaseCommand {
@@ -43,6 +43,6 @@ Give each client a key of its own: then one can be revoked without the others.`
   override async run(): Promise<void> {
     const { args, flags } = await this.parse(KeysCreate)
     const { createKey } = await import('./run.ts')
-    await createKey(args.name, flags, process)
+    await createKey(args.name, flags, processPlace())
   }
 }

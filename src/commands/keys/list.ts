@@ -1,5 +1,5 @@
 import { BaseCommand } from '../../lib/cli/base-command.ts'
-import { keysFlags } from './settings.ts'
+import { keysFlags, processPlace } from './settings.ts'
 
 /** Lists the keys of clients. */
 export default class KeysList extends BaseCommand {
@@ -18,6 +18,6 @@ export default class KeysList extends BaseCommand {
   override async run(): Promise<void> {
     const { flags } = await this.parse(KeysList)
     const { listKeys } = await import('./run.ts')
-    await listKeys(flags, process)
+    await listKeys(flags, processPlace())
   }
 }

@@ -1,6 +1,6 @@
 import * as Args from '@oclif/core/args'
 import { BaseCommand } from '../../lib/cli/base-command.ts'
-import { keysFlags } from './settings.ts'
+import { keysFlags, processPlace } from './settings.ts'
 
 /** Ends a key. */
 export default class KeysRevoke extends BaseCommand {
@@ -22,6 +22,6 @@ streams that it has open within a second or two. It is named by its name, never 
   override async run(): Promise<void> {
     const { args, flags } = await this.parse(KeysRevoke)
     const { revokeKey } = await import('./run.ts')
-    await revokeKey(args.name, flags, process)
+    await revokeKey(args.name, flags, processPlace())
   }
 }

@@ -3,6 +3,7 @@ import { dirname, relative } from 'node:path'
 import { columns } from '../../lib/cli/columns.ts'
 import { durationText, expiryText } from '../../lib/cli/duration-text.ts'
 import { type Output, type OutputParts, createOutput } from '../../lib/cli/output.ts'
+import { showOnce } from '../../lib/cli/show-once.ts'
 import { parseRfc3339 } from '../../lib/clock.ts'
 import { type KeyStore, createKeyStore } from '../../lib/config/key-store.ts'
 import { markKeysMade } from '../../lib/config/keys-mark.ts'
@@ -48,7 +49,12 @@ export async function createKey(
       () => false,
     ))
   output.note(`${described(made, nowMs)}; this is the only time it is shown`)
-  output.result(key, { ...entryJson(made), key, file: store.path })
+  const entry: NamedKey = made
+  await showOnce(() => output.secret(key, { ...entryJson(entry), key, file: store.path }), {
+    what: 'key',
+    leftOver: `service-cli keys revoke ${entry.name}`,
+    run: () => store.update(keys => without(keys, entry.name)),
+  })
   for (const line of usageLines) output.note(line)
   if (isFirst) {
     output.note(
@@ -76,7 +82,10 @@ export async function listKeys(flags: KeysFlags, here: Here): Promise<void> {
     key.expiresAt === null ? 'never' : expiryOf(key, nowMs),
   ])
   const table = columns(['NAME', 'SCOPE', 'CREATED', 'EXPIRY'], rows)
-  output.result(keys.length === 0 ? '' : table, { file: store.path, keys: keys.map(entryJson) })
+  await output.result(keys.length === 0 ? '' : table, {
+    file: store.path,
+    keys: keys.map(entryJson),
+  })
   if (keys.length === 0) output.note(`there are no keys in ${store.path}`)
 }
 
@@ -88,7 +97,7 @@ export async function revokeKey(name: string, flags: KeysFlags, here: Here): Pro
     left = others.length
     return others
   })
-  output.result('', { name, revoked: true, left })
+  await output.result('', { name, revoked: true, left })
   output.note(`the key "${name}" is revoked; running servers refuse it from now on`)
   if (left > 0) return
   output.note(

@@ -1,4 +1,5 @@
 import * as Flags from '@oclif/core/flags'
+import { type TextWriter, processStdout } from '../../lib/cli/output.ts'
 import { usage } from '../../lib/usage.ts'
 
 /** Of all commands about keys. */
@@ -13,6 +14,11 @@ export interface KeysFlags {
   readonly 'registry-dir'?: string | undefined
   readonly json: boolean
   readonly quiet: boolean
+}
+
+/** The streams and the environment of this process. */
+export function processPlace(): { stdout: TextWriter; stderr: TextWriter; env: NodeJS.ProcessEnv } {
+  return { stdout: processStdout, stderr: process.stderr, env: process.env }
 }
 
 const unitMs: Readonly<Record<string, number>> = {

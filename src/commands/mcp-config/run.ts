@@ -49,11 +49,11 @@ export async function runMcpConfig(id: string, flags: McpConfigFlags, here: Here
   await write(report, file, flags.force, output)
 }
 
-function print(report: Report, output: Output): void {
+async function print(report: Report, output: Output): Promise<void> {
   const { client, file, wanted, commands } = report
   const place = file === null ? '' : ` in ${file.path} (--write puts it there)`
   output.note(`For ${client.title}${place}:`)
-  output.result(newSettings(wanted).trimEnd(), described(report))
+  await output.result(newSettings(wanted).trimEnd(), described(report))
   if (commands.length > 0) output.note(`Or: ${commands.join('\n    ')}`)
   noteAll(report, output)
 }
@@ -73,7 +73,7 @@ async function write(
     throw error
   })
   const { change, path, backup } = written
-  output.result(said(written, wanted), { ...described(report), file: path, change, backup })
+  await output.result(said(written, wanted), { ...described(report), file: path, change, backup })
   noteAll(report, output)
 }
 

@@ -36,6 +36,6 @@ export default class RegistryAudit extends AdminCommand {
       entry.address ?? '',
       JSON.stringify(entry.details),
     ])
-    place.output.result(columns(['TIME', 'ACTION', 'USER', 'ADDRESS', 'DETAILS'], rows), list)
+    await place.output.result(columns(['TIME', 'ACTION', 'USER', 'ADDRESS', 'DETAILS'], rows), list)
   }
 }

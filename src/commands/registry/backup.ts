@@ -34,7 +34,7 @@ that it is done.`
       const { backUp } = await import('../../server/accounts/admin/backup.ts')
       return backUp(admin, resolve(flags.out))
     })
-    place.output.result('', made)
+    await place.output.result('', made)
     const { accounts, sessions, folder } = made
     place.output.note(
       `wrote ${counted(accounts, 'account')}, ${counted(sessions, 'session')} and the keys to ${folder}`,

@@ -1,4 +1,5 @@
 import * as Flags from '@oclif/core/flags'
+import { showOnce } from '../../lib/cli/show-once.ts'
 import { adminLimits } from '../../server/accounts/admin-limits.ts'
 import { AdminCommand, adminPlace, administer, bounds } from './admin-command.ts'
 
@@ -6,8 +7,8 @@ import { AdminCommand, adminPlace, administer, bounds } from './admin-command.ts
 export default class RegistryInvite extends AdminCommand {
   static override summary = 'make an invitation for one new account'
 
-  static override description = `Prints the code, alone, on stdout: \`service-cli register \
---invite CODE\` takes it, once. It is asked for where registration is by invitation.`
+  static override description = `Prints the code, alone, on stdout. \`service-cli register\` \
+asks for it where registration is by invitation; it is valid once.`
 
   static override examples = [
     { description: 'for a week', command: '<%= config.bin %> registry invite' },
@@ -25,12 +26,17 @@ export default class RegistryInvite extends AdminCommand {
   override async run(): Promise<void> {
     const { flags } = await this.parse(RegistryInvite)
     const place = adminPlace(flags)
-    const { code, ...made } = await administer(place, async admin => {
-      const { makeInvite } = await import('../../server/accounts/admin/codes.ts')
-      return makeInvite(admin, flags.days)
+    await administer(place, async admin => {
+      const { endInvite, makeInvite } = await import('../../server/accounts/admin/codes.ts')
+      const { code, ...made } = await makeInvite(admin, flags.days)
+      place.output.note(`invitation, good once until ${made.expires_at}; shown this once`)
+      // Revealed here alone: this is what the command is for.
+      const json = { ...made, code: code.reveal() }
+      await showOnce(() => place.output.secret(code.reveal(), json), {
+        what: 'invitation',
+        leftOver: `it expires at ${made.expires_at}`,
+        run: () => endInvite(admin, code),
+      })
     })
-    place.output.note(`invitation, good once until ${made.expires_at}; shown this once`)
-    // Opened here alone: this is what the command is for.
-    place.output.result(code.reveal(), { ...made, code: code.reveal() })
   }
 }

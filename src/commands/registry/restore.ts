@@ -46,7 +46,7 @@ Stop the registry first.`
       withoutKeys: flags['without-keys'],
       keepSessions: flags['keep-sessions'],
     })
-    place.output.result('', done)
+    await place.output.result('', done)
     const { accounts, data_dir: folder, backup_created_at: time, replaced } = done
     place.output.note(`${folder} has ${counted(accounts, 'account')}, as of ${time}`)
     if (replaced !== null) place.output.note(`what was there is in ${replaced}`)

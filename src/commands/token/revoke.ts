@@ -5,8 +5,8 @@ import { AccountCommand } from '../../lib/cli/account-command.ts'
 export default class TokenRevoke extends AccountCommand {
   static override summary = 'end a token'
 
-  static override description =
-    'The token stops working at once. It is named by its id, or by its name when only one has it.'
+  static override description = `The token stops working at once. It is named by its id or its name. Of several with \
+the name the newest ends; on a terminal you are asked first.`
 
   static override examples = [
     { description: 'by name', command: '<%= config.bin %> token revoke ci' },

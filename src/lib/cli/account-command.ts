@@ -8,7 +8,7 @@ import { globalFlags } from './global-flags.ts'
 export abstract class AccountCommand extends BaseCommand {
   static override baseFlags = { ...globalFlags, ...accountFlags }
 
-  /** A word too many is often a password: unlike the parser, this does not repeat it. */
+  /** An unexpected argument is often a password: unlike the parser, this does not repeat it. */
   protected override async parse<
     F extends Interfaces.OutputFlags<any>,
     B extends Interfaces.OutputFlags<any>,
@@ -22,8 +22,8 @@ export abstract class AccountCommand extends BaseCommand {
     } catch (error) {
       if (!(error instanceof Error) || error.constructor.name !== 'UnexpectedArgsError') throw error
       const name = this.id?.replaceAll(':', ' ') ?? 'the command'
-      throw new ServiceError('usage_invalid', `${name} got more words than it takes`, {
-        hint: `secrets are no words of their own: service-cli ${name} --help shows the flags`,
+      throw new ServiceError('usage_invalid', `unexpected argument of ${name}`, {
+        hint: `passwords, tokens and codes are not arguments: see service-cli ${name} --help`,
       })
     }
   }

@@ -9,6 +9,11 @@ export const accountFlags = {
     helpGroup: 'GLOBAL',
     helpValue: 'URL',
   }),
+  account: Flags.string({
+    description: 'use the saved login of this user name or email address [default: the newest]',
+    helpGroup: 'GLOBAL',
+    helpValue: 'NAME',
+  }),
   token: Flags.string({
     description:
       'use this token; before SERVICE_TOKEN, SERVICE_TOKEN_FILE and the saved login. ' +
@@ -17,7 +22,7 @@ export const accountFlags = {
     helpValue: 'TOKEN',
   }),
   'no-input': Flags.boolean({
-    description: 'ask nothing: what is missing is an error',
+    description: 'never prompt; fail when input is missing',
     helpGroup: 'GLOBAL',
   }),
 }
@@ -31,7 +36,7 @@ export const leadingFlags = { ...globalFlags, ...accountFlags }
  */
 export const passwordFlags = {
   'password-stdin': Flags.boolean({
-    description: 'read the password from stdin; one line end after it is left out',
+    description: 'read the password from stdin; a trailing newline is stripped',
   }),
   password: Flags.string({
     description: 'the password; it stays in the shell history: --password-stdin does not',

@@ -1,9 +1,15 @@
 import type { Logger } from '../logger.ts'
+import { writeStdout, writeStdoutOrFail } from './write-stdout.ts'
 
 /** What a command says: results on stdout, everything else on stderr. */
 export interface Output {
-  /** The one result: its text, or with `--json` the object as one line. */
-  result(text: string, json: object): void
+  /**
+   * The one result: its text, or with `--json` the object as one line. Rejects when stdout cannot
+   * be written.
+   */
+  result(text: string, json: object): Promise<void>
+  /** A result that is shown only once: a closed pipe rejects too. */
+  secret(text: string, json: object): Promise<void>
   /** For people who look on; not with `--json` or `--quiet`. */
   note(text: string): void
   /** What is wrong although the command goes on. */
@@ -13,15 +19,30 @@ export interface Output {
 export interface OutputParts {
   readonly json: boolean
   readonly quiet: boolean
-  readonly stdout: { write(text: string): unknown }
+  readonly stdout: TextWriter
   readonly stderr: { write(text: string): unknown }
 }
 
+export interface TextWriter {
+  write(text: string): unknown
+  /** Rejects for a closed pipe too; without it, `write` serves. */
+  writeOrFail?(text: string): Promise<void>
+}
+
+/** The stdout of this process; both reject when it cannot be written. */
+export const processStdout: TextWriter = { write: writeStdout, writeOrFail: writeStdoutOrFail }
+
 export function createOutput({ json, quiet, stdout, stderr }: OutputParts): Output {
   const warned = new Set<string>()
+  const lineOf = (text: string, object: object): string =>
+    json ? `${JSON.stringify(object)}\n` : text === '' ? '' : `${text}\n`
   return {
-    result(text, object) {
-      stdout.write(json ? `${JSON.stringify(object)}\n` : text === '' ? '' : `${text}\n`)
+    async result(text, object) {
+      await stdout.write(lineOf(text, object))
+    },
+    async secret(text, object) {
+      const line = lineOf(text, object)
+      await (stdout.writeOrFail?.(line) ?? stdout.write(line))
     },
     note(text) {
       if (!json && !quiet) stderr.write(`${text}\n`)
@@ -36,7 +57,7 @@ export function createOutput({ json, quiet, stdout, stderr }: OutputParts): Outp
 
 /** On the streams of this process. */
 export function processOutput({ json, quiet }: Pick<OutputParts, 'json' | 'quiet'>): Output {
-  return createOutput({ json, quiet, stdout: process.stdout, stderr: process.stderr })
+  return createOutput({ json, quiet, stdout: processStdout, stderr: process.stderr })
 }
 
 /** A command has no log: what must be known is a warning, the rest is dropped. */

@@ -9,23 +9,48 @@ const writeFd = promisify(write)
 const retryMs = 20
 
 /**
- * Settles when every byte has left. A reader that has seen enough is no failure; a full disk is,
- * and the stream of Node would end the program before it could say so.
+ * Settles when every byte has left; throws `storage_failed` or `storage_full` when stdout cannot be
+ * written. A reader that has closed the pipe is no failure.
  */
 export async function writeStdout(content: string | Uint8Array, fd = 1): Promise<void> {
+  try {
+    await writeAll(content, fd)
+  } catch (error) {
+    if (!isClosedPipe(error)) throw cannotWriteStdout(error)
+  }
+}
+
+/** Like `writeStdout`, and a closed pipe is a failure too: for what is shown only once. */
+export async function writeStdoutOrFail(content: string): Promise<void> {
+  await writeAll(content, 1).catch(error => {
+    throw cannotWriteStdout(error)
+  })
+}
+
+/** The error that every command ends with when its output could not be written. */
+export function cannotWriteStdout(error: unknown): ServiceError {
+  const code = errnoOf(error) ?? 'unknown error'
+  const isFull = code === 'ENOSPC' || code === 'EDQUOT'
+  return new ServiceError(
+    isFull ? 'storage_full' : 'storage_failed',
+    `cannot write to stdout (${code})`,
+    { cause: error },
+  )
+}
+
+export function isClosedPipe(error: unknown): boolean {
+  const code = errnoOf(error)
+  return code === 'EPIPE' || code === 'EOF'
+}
+
+async function writeAll(content: string | Uint8Array, fd: number): Promise<void> {
   let rest: Uint8Array = Buffer.from(content)
   while (rest.length > 0) {
     try {
       const { bytesWritten } = await writeFd(fd, rest)
       rest = rest.subarray(bytesWritten)
     } catch (error) {
-      const code = errnoOf(error)
-      if (code === 'EPIPE' || code === 'EOF') return
-      if (code !== 'EAGAIN') {
-        throw new ServiceError('storage_failed', `cannot write to stdout (${code})`, {
-          cause: error,
-        })
-      }
+      if (errnoOf(error) !== 'EAGAIN') throw error
       await setTimeout(retryMs)
     }
   }

@@ -5,8 +5,8 @@ import { parseRegistryUrl } from '../registry-url.ts'
 import { type Result, fail, ok } from '../result.ts'
 import { Secret } from '../secret.ts'
 
-/** What is kept of one registry. Times are milliseconds of the epoch. */
-export interface RegistryEntry {
+/** One saved login. Times are milliseconds of the epoch. */
+export interface SavedLogin {
   /** Who logged in, for a look at it without the registry. */
   readonly username?: string | undefined
   readonly email?: string | undefined
@@ -14,6 +14,12 @@ export interface RegistryEntry {
   readonly accessExpiresAtMs?: number | undefined
   readonly refreshToken?: Secret | undefined
   readonly refreshExpiresAtMs?: number | undefined
+}
+
+/** What is kept of one registry: its newest login, and those of other accounts. */
+export interface RegistryEntry extends SavedLogin {
+  /** Logins of other accounts, newest first. */
+  readonly accounts?: readonly SavedLogin[] | undefined
   /** Certificates (PEM) to trust for this registry beside the usual ones. */
   readonly caFile?: string | undefined
   /** Members that this version does not know; written back as they were. */
@@ -83,6 +89,25 @@ function readConfig(table: TomlTable): Config {
 }
 
 function readEntry(table: TomlTable, at: string): RegistryEntry {
+  const { ca_file, accounts, ...rest } = table
+  const { login, others } = readLogin(rest, at)
+  return {
+    ...login,
+    caFile: readText(ca_file, `${at}ca_file`),
+    ...(accounts === undefined ? {} : { accounts: readAccounts(accounts, `${at}accounts`) }),
+    others,
+  }
+}
+
+function readAccounts(value: TomlValue, name: string): SavedLogin[] {
+  if (!Array.isArray(value)) throw new Fault(`has something else than a list of tables as ${name}`)
+  return value.map(row => {
+    if (!isTable(row)) throw new Fault(`has something else than a list of tables as ${name}`)
+    return readLogin(row, `${name}.`).login
+  })
+}
+
+function readLogin(table: TomlTable, at: string): { login: SavedLogin; others: TomlTable } {
   const {
     username,
     email,
@@ -90,19 +115,17 @@ function readEntry(table: TomlTable, at: string): RegistryEntry {
     access_expires_at,
     refresh_token,
     refresh_expires_at,
-    ca_file,
     ...others
   } = table
-  return {
+  const login = {
     username: readText(username, `${at}username`),
     email: readText(email, `${at}email`),
     accessToken: readToken(access_token, `${at}access_token`),
     accessExpiresAtMs: readTime(access_expires_at, `${at}access_expires_at`),
     refreshToken: readToken(refresh_token, `${at}refresh_token`),
     refreshExpiresAtMs: readTime(refresh_expires_at, `${at}refresh_expires_at`),
-    caFile: readText(ca_file, `${at}ca_file`),
-    others,
   }
+  return { login, others }
 }
 
 function isTable(value: TomlValue | undefined): value is TomlTable {
@@ -154,15 +177,23 @@ export function formatConfig(config: Config): string {
 }
 
 function formatEntry(entry: RegistryEntry): TomlTable {
+  const { accounts = [] } = entry
   return withoutAbsent({
-    username: entry.username,
-    email: entry.email,
-    access_token: entry.accessToken?.reveal(),
-    access_expires_at: formatTime(entry.accessExpiresAtMs),
-    refresh_token: entry.refreshToken?.reveal(),
-    refresh_expires_at: formatTime(entry.refreshExpiresAtMs),
+    ...formatLogin(entry),
     ca_file: entry.caFile,
     ...entry.others,
+    accounts: accounts.length === 0 ? undefined : accounts.map(formatLogin),
+  })
+}
+
+function formatLogin(login: SavedLogin): TomlTable {
+  return withoutAbsent({
+    username: login.username,
+    email: login.email,
+    access_token: login.accessToken?.reveal(),
+    access_expires_at: formatTime(login.accessExpiresAtMs),
+    refresh_token: login.refreshToken?.reveal(),
+    refresh_expires_at: formatTime(login.refreshExpiresAtMs),
   })
 }
 

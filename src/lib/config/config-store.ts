@@ -13,6 +13,7 @@ import { takeFileLock } from './file-lock.ts'
 import {
   type PrivateFile,
   makePrivateFolder,
+  readOwnFile,
   readPrivateFile,
   tryPrivateFile,
   writePrivateFile,
@@ -29,6 +30,11 @@ export interface ConfigStore {
   readonly path: string
   /** The file as it is; an empty configuration when there is none. Throws `config_invalid`. */
   read(): Promise<Config>
+  /**
+   * The same for a command that has its token from elsewhere and saves nothing: links are followed
+   * and no mode is asked for. The file belongs to the user or root.
+   */
+  readSettings(): Promise<Config>
   /**
    * Reads, changes and writes under the lock. `change` may return what it got: then nothing is
    * written. Throws `config_busy` when others hold the lock for too long, `storage_failed`,
@@ -67,12 +73,14 @@ export function createConfigStore(options: {
     },
   }
 
-  async function read(): Promise<Config> {
-    const text = await readPrivateFile(file)
+  const read = async (): Promise<Config> => parsed(await readPrivateFile(file))
+  const readSettings = async (): Promise<Config> => parsed(await readOwnFile(path))
+
+  function parsed(text: string | null): Config {
     if (text === null) return emptyConfig
-    const parsed = parseConfig(text)
-    if (!parsed.ok) throw corrupt(path, parsed.failure)
-    return parsed.value
+    const config = parseConfig(text)
+    if (!config.ok) throw corrupt(path, config.failure)
+    return config.value
   }
 
   async function write(config: Config): Promise<void> {
@@ -120,7 +128,7 @@ export function createConfigStore(options: {
     return done.value
   }
 
-  return { path, read, update, locked }
+  return { path, read, readSettings, update, locked }
 }
 
 function busy(path: string): ServiceError {

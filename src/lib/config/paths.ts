@@ -1,12 +1,37 @@
 import { homedir } from 'node:os'
 import { isAbsolute, join } from 'node:path'
+import { ServiceError } from '../errors.ts'
+
+type Env = Readonly<Record<string, string | undefined>>
 
 /** `~/.config/service-cli/config.toml` on every system; a relative `XDG_CONFIG_HOME` is ignored, as the XDG specification has it. */
-export function configPath(
-  env: Readonly<Record<string, string | undefined>>,
-  home: string = homedir(),
-): string {
-  const xdg = env['XDG_CONFIG_HOME']
-  const base = xdg !== undefined && isAbsolute(xdg) ? xdg : join(home, '.config')
-  return join(base, 'service-cli', 'config.toml')
+export function configPath(env: Env, home?: string): string {
+  return join(xdgFolder(env, 'XDG_CONFIG_HOME', '.config', home), 'service-cli', 'config.toml')
+}
+
+/** The folder of an XDG variable, else the usual one in the home folder. */
+export function xdgFolder(env: Env, variable: string, usual: string, home?: string): string {
+  const chosen = env[variable]
+  return chosen !== undefined && isAbsolute(chosen) ? chosen : join(home ?? homeFolder(), usual)
+}
+
+/**
+ * The home folder of the user. Throws `config_invalid` for an empty or relative `HOME`, which would
+ * put files below the working directory, and for a user without a home folder.
+ */
+export function homeFolder(find: () => string = homedir): string {
+  let home: string
+  try {
+    home = find()
+  } catch {
+    throw noHome('this user has no home folder and HOME is not set')
+  }
+  if (isAbsolute(home)) return home
+  throw noHome(home === '' ? 'HOME is empty or not set' : `HOME is a relative path: ${home}`)
+}
+
+function noHome(what: string): ServiceError {
+  return new ServiceError('config_invalid', what, {
+    hint: 'set HOME to the absolute path of your home folder',
+  })
 }

@@ -52,6 +52,28 @@ export async function readPrivateFile(file: PrivateFile): Promise<string | null>
   }
 }
 
+/** The text of a file of the user or of root, links followed; null when there is none. */
+export async function readOwnFile(path: string): Promise<string | null> {
+  let handle: FileHandle
+  try {
+    handle = await open(path, constants.O_RDONLY | noWait)
+  } catch (error) {
+    if (errnoOf(error) === 'ENOENT') return null
+    throw unreadable(path, error)
+  }
+  try {
+    const found = await handle.stat()
+    if (!found.isFile()) throw refused(path, 'is not a regular file', 'remove it')
+    if (found.uid !== 0) refuseForeign(path, found)
+    if (found.size > maxFileBytes) {
+      throw refused(path, `is larger than ${maxFileBytes} bytes`, `look at it and remove it`)
+    }
+    return await handle.readFile('utf8')
+  } finally {
+    await handle.close()
+  }
+}
+
 /**
  * Replaces the file: whoever reads it, also after a crash at any moment, finds the old text or the
  * new one. Call it under the lock: files of writers that died are removed. Throws as

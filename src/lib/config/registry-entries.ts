@@ -1,5 +1,5 @@
 import type { Secret } from '../secret.ts'
-import type { Config, RegistryEntry } from './config-file.ts'
+import type { Config, RegistryEntry, SavedLogin } from './config-file.ts'
 
 /** Tokens as a registry gave them; absent ones were not given. */
 export interface SavedTokens {
@@ -9,54 +9,107 @@ export interface SavedTokens {
   readonly refreshExpiresAtMs?: number | undefined
 }
 
-/** Someone logged in: what was kept of another account goes, what was set by hand stays. */
+/** More accounts at one registry than one person has; a script that never logs out fills no file. */
+const maxOtherAccounts = 20
+
+/** The login of an account, named by user name or email address; without one the newest. */
+export function savedLogin(
+  config: Config,
+  url: string,
+  account?: string | undefined,
+): SavedLogin | undefined {
+  const entry = config.registries.get(url)
+  if (entry === undefined || account === undefined || isOf(entry, account)) return entry
+  return entry.accounts?.find(login => isOf(login, account))
+}
+
+/** Every saved login of a registry, newest first. */
+export function allLogins(entry: RegistryEntry): readonly SavedLogin[] {
+  return [entry, ...(entry.accounts ?? [])].filter(({ accessToken }) => accessToken !== undefined)
+}
+
+/**
+ * Someone logged in: an earlier login of the same account goes, those of others and what was set by
+ * hand stay.
+ */
 export function withLogin(
   config: Config,
   url: string,
   who: { readonly username?: string | undefined; readonly email?: string | undefined },
   tokens: SavedTokens,
 ): Config {
-  const { caFile, others } = config.registries.get(url) ?? {}
+  const before = config.registries.get(url) ?? {}
   const { username, email } = who
-  const entry: RegistryEntry = { username, email, ...pick(tokens), caFile, others }
+  const accounts = allLogins(before)
+    .filter(login => login.username !== undefined && !isOf(login, username))
+    .map(pickLogin)
+    .slice(0, maxOtherAccounts)
+  const login = { username, email, ...pick(tokens) }
+  const entry = withAccounts({ ...login, ...byHand(before) }, accounts)
   return { ...withEntry(config, url, entry), defaultRegistry: config.defaultRegistry ?? url }
 }
 
 /** Fresh tokens of the same login. A refresh token stays unless a new one came. */
-export function withTokens(config: Config, url: string, tokens: SavedTokens): Config {
-  const entry = config.registries.get(url) ?? {}
+export function withTokens(
+  config: Config,
+  url: string,
+  tokens: SavedTokens,
+  account?: string | undefined,
+): Config {
   const { refreshToken, refreshExpiresAtMs, ...access } = pick(tokens)
   const refresh = refreshToken === undefined ? {} : { refreshToken, refreshExpiresAtMs }
-  return withEntry(config, url, { ...entry, ...access, ...refresh })
+  return changeLogin(config, url, account, login => ({ ...login, ...access, ...refresh }))
 }
 
-/** Nobody is logged in any more; what was set by hand and who it was stay. */
-export function withoutTokens(config: Config, url: string): Config {
-  const entry = config.registries.get(url)
-  if (entry === undefined) return config
-  const { accessToken, accessExpiresAtMs, refreshToken, refreshExpiresAtMs, ...rest } = entry
-  return withEntry(config, url, rest)
+/** The login has ended; what was set by hand and who it was stay. */
+export function withoutTokens(config: Config, url: string, account?: string | undefined): Config {
+  if (savedLogin(config, url, account) === undefined) return config
+  return changeLogin(config, url, account, login => {
+    const { accessToken, accessExpiresAtMs, refreshToken, refreshExpiresAtMs, ...rest } = login
+    return rest
+  })
 }
 
 /**
- * Logged out: nothing of the login stays. An entry with nothing else in it goes, and is not the
- * default any more.
+ * Logged out: nothing of the login stays, and the next newest of the registry takes its place. An
+ * entry with nothing else in it goes, and is not the default any more.
  */
-export function withoutLogin(config: Config, url: string): Config {
+export function withoutLogin(config: Config, url: string, account?: string | undefined): Config {
   const entry = config.registries.get(url)
   if (entry === undefined) return config
-  const { caFile, others } = entry
-  if (caFile !== undefined || Object.keys(others ?? {}).length > 0) {
-    return withEntry(config, url, { caFile, others })
+  const { accounts = [] } = entry
+  if (account !== undefined && !isOf(entry, account)) {
+    const left = accounts.filter(login => !isOf(login, account))
+    return withEntry(config, url, withAccounts(entry, left))
   }
+  const [next, ...others] = accounts
+  if (next !== undefined) {
+    return withEntry(config, url, withAccounts({ ...next, ...byHand(entry) }, others))
+  }
+  const { caFile, others: unknown } = entry
+  const isKept = caFile !== undefined || Object.keys(unknown ?? {}).length > 0
   const registries = new Map(config.registries)
-  registries.delete(url)
-  const { defaultRegistry } = config
-  return {
-    ...config,
-    registries,
-    defaultRegistry: defaultRegistry === url ? undefined : defaultRegistry,
-  }
+  if (isKept) registries.set(url, byHand(entry))
+  else registries.delete(url)
+  const after = { ...config, registries }
+  const isDefault = config.defaultRegistry === url
+  // What was set by hand stays the default while no other login could be.
+  if (!isDefault || (isKept && onlyLogin(after) === undefined)) return after
+  return { ...after, defaultRegistry: undefined }
+}
+
+/** The registry of the only saved login: the default where none is named. */
+export function onlyLogin({ registries }: Config): string | undefined {
+  const urls = Array.from(registries)
+    .filter(([, { accessToken }]) => accessToken !== undefined)
+    .map(([url]) => url)
+  return urls.length === 1 ? urls[0] : undefined
+}
+
+/** Does the login belong to the account, named by user name or email address? */
+export function isOf({ username, email }: SavedLogin, account: string | undefined): boolean {
+  const wanted = account?.toLowerCase()
+  return wanted !== undefined && [username, email].some(name => name?.toLowerCase() === wanted)
 }
 
 /** Are these the same token, or both none? */
@@ -69,7 +122,47 @@ function withEntry(config: Config, url: string, entry: RegistryEntry): Config {
   return { ...config, registries: new Map(config.registries).set(url, entry) }
 }
 
-function pick(tokens: SavedTokens): SavedTokens {
-  const { accessToken, accessExpiresAtMs, refreshToken, refreshExpiresAtMs } = tokens
+function changeLogin(
+  config: Config,
+  url: string,
+  account: string | undefined,
+  change: (login: SavedLogin) => SavedLogin,
+): Config {
+  const entry = config.registries.get(url) ?? {}
+  if (account === undefined || isOf(entry, account)) {
+    const { accounts } = entry
+    const changed = { ...change(pickLogin(entry)), ...byHand(entry) }
+    return withEntry(config, url, accounts === undefined ? changed : { ...changed, accounts })
+  }
+  const accounts = entry.accounts?.map(login => (isOf(login, account) ? change(login) : login))
+  return withEntry(config, url, withAccounts(entry, accounts ?? []))
+}
+
+function withAccounts(
+  { accounts, ...entry }: RegistryEntry,
+  others: readonly SavedLogin[],
+): RegistryEntry {
+  return others.length === 0 ? entry : { ...entry, accounts: others }
+}
+
+/** What belongs to the registry and not to a login. */
+function byHand({ caFile, others }: RegistryEntry): RegistryEntry {
+  return { caFile, others }
+}
+
+function pickLogin(login: SavedLogin): SavedLogin {
+  return { username: login.username, email: login.email, ...pickTokens(login) }
+}
+
+function pickTokens({
+  accessToken,
+  accessExpiresAtMs,
+  refreshToken,
+  refreshExpiresAtMs,
+}: SavedLogin) {
   return { accessToken, accessExpiresAtMs, refreshToken, refreshExpiresAtMs }
+}
+
+function pick(tokens: SavedTokens): SavedTokens {
+  return { ...pickTokens(tokens), accessToken: tokens.accessToken }
 }

@@ -26,6 +26,8 @@ export interface RegistryClient {
   readonly registry: RegistryUrl
   /** Also logs in. A registry that answers without a token is asked to log in at once. */
   register(account: NewAccount): Promise<Tokens>
+  /** Would `register` take the names and the invitation? Throws its refusal. */
+  checkRegistration(account: RegistrationCheck): Promise<void>
   login(credentials: { readonly username: string; readonly password: Secret }): Promise<Tokens>
   /** By the refresh token (rotation), or by the access token as the specification has it. */
   refresh(by: { readonly refreshToken: Secret } | { readonly accessToken: Secret }): Promise<Tokens>
@@ -56,6 +58,8 @@ export interface NewAccount {
   readonly password: Secret
   readonly invite?: Secret | undefined
 }
+
+export type RegistrationCheck = Omit<NewAccount, 'password'>
 
 export interface NewServiceToken {
   readonly name: string
@@ -125,6 +129,19 @@ export function createRegistryClient(parts: {
       } catch (error) {
         throw madeButNotLoggedIn(error, `${username} --registry ${registry.url}`)
       }
+    },
+
+    async checkRegistration({ username, email, invite }) {
+      await ask({
+        path: '/register/check',
+        action: 'registration',
+        body: () => ({
+          username,
+          email,
+          ...(invite === undefined ? {} : { invite: invite.reveal() }),
+        }),
+        secrets: invite === undefined ? [] : [invite],
+      })
     },
 
     login({ username, password }) {

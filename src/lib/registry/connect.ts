@@ -1,3 +1,4 @@
+import { hostname } from 'node:os'
 import { dirname, resolve } from 'node:path'
 import type { Clock } from '../clock.ts'
 import type { RegistryEntry } from '../config/config-file.ts'
@@ -20,7 +21,7 @@ export function connectRegistry(options: {
   readonly userAgent?: string
   readonly clock?: Clock
 }): RegistryClient {
-  const { registry, entry, configPath, env, userAgent = 'service-cli', clock } = options
+  const { registry, entry, configPath, env, userAgent = machineAgent(), clock } = options
   const caFile =
     entry?.caFile === undefined ? undefined : resolve(dirname(configPath), entry.caFile)
   const timing = clock === undefined ? {} : { clock }
@@ -33,4 +34,10 @@ export function connectRegistry(options: {
     ...timing,
   })
   return createRegistryClient({ transport, ...timing })
+}
+
+/** Names the machine: the list of sessions shows it. */
+function machineAgent(): string {
+  const machine = hostname().replace(/[^\x21-\x7e]|[()]/g, '')
+  return machine === '' ? 'service-cli' : `service-cli (${machine})`
 }

@@ -1,7 +1,7 @@
 import { type Clock, systemClock } from '../clock.ts'
-import type { RegistryEntry } from '../config/config-file.ts'
+import type { SavedLogin } from '../config/config-file.ts'
 import type { ConfigStore, HeldConfig } from '../config/config-store.ts'
-import { isSameToken, withTokens, withoutTokens } from '../config/registry-entries.ts'
+import { isSameToken, savedLogin, withTokens, withoutTokens } from '../config/registry-entries.ts'
 import { ServiceError } from '../errors.ts'
 import type { Logger } from '../logger.ts'
 import type { Secret } from '../secret.ts'
@@ -13,6 +13,8 @@ import type { TokenChoice } from './token-source.ts'
 export interface SessionParts {
   readonly client: RegistryClient
   readonly store: ConfigStore
+  /** Whose saved login; without it the newest of the registry. */
+  readonly account?: string | undefined
   readonly log: Logger
   readonly refreshMarginMs: number
   readonly clock?: Clock
@@ -48,8 +50,8 @@ export async function withSavedToken<T>(
   parts: SessionParts,
   call: (token: Secret) => Promise<T>,
 ): Promise<T> {
-  const { client, store, refreshMarginMs, clock = systemClock } = parts
-  const entry = (await store.read()).registries.get(client.registry.url)
+  const { client, store, account, refreshMarginMs, clock = systemClock } = parts
+  const entry = savedLogin(await store.read(), client.registry.url, account)
   if (entry?.accessToken === undefined) throw notLoggedIn(parts)
   const stale = needsRefresh(entry, clock.now(), refreshMarginMs)
   const token = stale ? await refreshEarly(parts, entry.accessToken) : entry.accessToken
@@ -118,19 +120,19 @@ async function refreshRefused(
 async function underLock(
   parts: SessionParts,
   used: Secret,
-  run: (held: HeldConfig, entry: RegistryEntry, current: Secret) => Promise<Secret>,
+  run: (held: HeldConfig, entry: SavedLogin, current: Secret) => Promise<Secret>,
 ): Promise<Secret | null> {
-  const { client, store, log } = parts
+  const { client, store, account, log } = parts
   const { url } = client.registry
   const done = await store.locked(async held => {
-    const entry = (await held.read()).registries.get(url)
+    const entry = savedLogin(await held.read(), url, account)
     if (entry?.accessToken === undefined) throw notLoggedIn(parts)
     const current = entry.accessToken
     return isSameToken(current, used) ? run(held, entry, current) : current
   })
   if (done.ok) return done.value
   log.debug({ registry: url, reason: done.failure.message }, 'the token stays as it is')
-  const saved = (await store.read()).registries.get(url)?.accessToken
+  const saved = savedLogin(await store.read(), url, account)?.accessToken
   return saved === undefined || isSameToken(saved, used) ? null : saved
 }
 
@@ -152,13 +154,13 @@ async function whyNotSaved(held: HeldConfig): Promise<ServiceError | null> {
 async function exchange(
   parts: SessionParts,
   held: HeldConfig,
-  entry: RegistryEntry,
+  entry: SavedLogin,
   current: Secret,
 ): Promise<Secret> {
   const tokens = await askForTokens(parts, entry, current)
   const { url } = parts.client.registry
   try {
-    await held.write(withTokens(await held.read(), url, tokens))
+    await held.write(withTokens(await held.read(), url, tokens, parts.account))
   } catch (error) {
     throw notSaved(parts, error)
   }
@@ -168,7 +170,7 @@ async function exchange(
 /** The refresh token first; without one, or where that is not known, as the specification has it. */
 async function askForTokens(
   { client, clock = systemClock }: SessionParts,
-  entry: RegistryEntry,
+  entry: SavedLogin,
   current: Secret,
 ): Promise<Tokens> {
   const { refreshToken } = entry
@@ -188,8 +190,8 @@ const refusals = new Set(['auth_refused', 'request_refused'])
 async function clear(parts: SessionParts, held: HeldConfig, refused: Secret): Promise<void> {
   const { url } = parts.client.registry
   const config = await held.read()
-  if (!isSameToken(config.registries.get(url)?.accessToken, refused)) return
-  await held.write(withoutTokens(config, url))
+  if (!isSameToken(savedLogin(config, url, parts.account)?.accessToken, refused)) return
+  await held.write(withoutTokens(config, url, parts.account))
 }
 
 function isUnauthorised(error: unknown): error is ServiceError {

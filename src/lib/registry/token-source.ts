@@ -51,7 +51,8 @@ export async function readChosenToken(
 ): Promise<Secret | null> {
   if (source === 'config') return null
   if (source === 'token_file') {
-    return new Secret(await readSecretFile(places.tokenFile ?? '', 'SERVICE_TOKEN_FILE'))
+    const path = places.tokenFile ?? ''
+    return new Secret(await readSecretFile(path, 'SERVICE_TOKEN_FILE', { mounted: true }))
   }
   const text = (source === 'option' ? places.option : places.variable) ?? ''
   return new Secret(checkTokenText(text.replace(/\r?\n$/, ''), name))

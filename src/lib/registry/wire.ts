@@ -57,6 +57,9 @@ export const registerRequest = z.strictObject({
   invite: plainText(200).optional(),
 })
 
+/** Everything of a registration but the password. */
+export const registerCheckRequest = registerRequest.omit({ password: true })
+
 /** `username` may hold the email address. No rule of a new account is checked here. */
 export const loginRequest = z.strictObject({
   username: plainText(maxEmailChars).min(1),
@@ -173,6 +176,7 @@ export const problem = z.object({
 })
 
 export type RegisterRequest = z.infer<typeof registerRequest>
+export type RegisterCheckRequest = z.infer<typeof registerCheckRequest>
 export type LoginRequest = z.infer<typeof loginRequest>
 export type RefreshRequest = z.infer<typeof refreshRequest>
 export type PasswordRequest = z.infer<typeof passwordRequest>

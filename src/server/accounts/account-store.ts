@@ -75,6 +75,9 @@ export interface AccountStore {
     readonly expiresAtMs: number
     readonly createdAtMs: number
   }): Promise<void>
+  /** Would `createAccount` use it up? */
+  hasInvite(hash: string, nowMs: number): Promise<boolean>
+  deleteInvite(hash: string): Promise<void>
   /** Replaces codes of the account that were not used. False: no such account. */
   createResetCode(code: {
     readonly accountId: string

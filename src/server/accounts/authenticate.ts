@@ -43,8 +43,15 @@ export function createAuthenticator(parts: {
     const state = await store.findServiceToken(hashOfSecret(text))
     if (state === null) throw invalidToken()
     const { token, account } = state
-    if (token.revokedAtMs !== null || account.disabledAtMs !== null) throw revoked()
-    if (clock.now() >= token.expiresAtMs) throw expiredToken()
+    if (account.disabledAtMs !== null) {
+      throw new RegistryProblem('token-revoked', 'the account of this service token is disabled')
+    }
+    if (token.revokedAtMs !== null) {
+      throw new RegistryProblem('token-revoked', 'the service token was revoked; create a new one')
+    }
+    if (clock.now() >= token.expiresAtMs) {
+      throw new RegistryProblem('token-expired', 'the service token has expired; create a new one')
+    }
     // A full disk must not end pipelines: a use that cannot be noted is still a use.
     await store.touchServiceToken(token.id, clock.now()).catch(() => {})
     const allowed = scopes.filter(scope => scope !== 'account' && token.scopes.includes(scope))

@@ -8,17 +8,22 @@ const tokens = [token('1', 'ci'), token('2', 'render'), token('3', 'render'), to
 
 describe('findToken', () => {
   it('finds by id before name', () => {
-    expect(findToken(tokens, '1').name).to.equal('ci')
+    expect(findToken(tokens, '1').meant.name).to.equal('ci')
   })
 
   it('finds by a name that one token has', () => {
-    expect(findToken(tokens, 'ci').id).to.equal('1')
+    expect(findToken(tokens, 'ci').meant.id).to.equal('1')
   })
 
-  it('refuses a name that several have, naming their ids', () => {
-    expect(() => findToken(tokens, 'render'))
-      .to.throw('2, 3')
-      .with.property('code', 'usage_invalid')
+  it('finds the newest of a name that several have', () => {
+    const at = (id: string, created_at: string) => ({ ...token(id, 'render'), created_at })
+    const several = [
+      at('a', '2026-01-02T00:00:00Z'),
+      at('b', '2026-03-01T00:00:00Z'),
+      at('c', '2026-02-01T00:00:00Z'),
+    ]
+    const { meant, older } = findToken(several, 'render')
+    expect([meant, ...older].map(({ id }) => id)).to.deep.equal(['b', 'c', 'a'])
   })
 
   it('refuses an unknown word without repeating it', () => {

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { configPath } from '../../../src/lib/config/paths.ts'
+import { configPath, homeFolder } from '../../../src/lib/config/paths.ts'
 
 describe('configPath', () => {
   const cases: [env: Record<string, string | undefined>, path: string][] = [
@@ -14,4 +14,21 @@ describe('configPath', () => {
       expect(configPath(env, '/home/alice')).to.equal(path)
     })
   }
+})
+
+describe('homeFolder', () => {
+  for (const home of ['', 'relative', './here']) {
+    it(`refuses HOME=${JSON.stringify(home)}`, () => {
+      expect(() => homeFolder(() => home))
+        .to.throw(/HOME is (empty|a relative path)/)
+        .with.property('code', 'config_invalid')
+    })
+  }
+
+  it('refuses a user without a home folder', () => {
+    const find = () => {
+      throw new Error('ENOENT')
+    }
+    expect(() => homeFolder(find)).to.throw('HOME is not set')
+  })
 })

@@ -4,6 +4,7 @@ import {
   isSameToken,
   withLogin,
   withTokens,
+  onlyLogin,
   withoutLogin,
   withoutTokens,
 } from '../../../src/lib/config/registry-entries.ts'
@@ -80,7 +81,16 @@ describe('entries of the configuration', () => {
     const after = withoutLogin(before, url)
     const left = { caFile: 'ca.pem', others: { colour: 'red' } }
     expect(after.registries.get(url)).to.deep.equal(left)
-    expect(after.defaultRegistry).to.equal(url)
+    expect(after.defaultRegistry).to.equal(undefined)
+    expect(onlyLogin(after)).to.equal(other)
+    const alone = { ...before, registries: new Map([...before.registries].slice(0, 1)) }
+    expect(withoutLogin(alone, url).defaultRegistry).to.equal(url)
+  })
+
+  it('names the only login, and none of several', () => {
+    expect(onlyLogin(before)).to.equal(undefined)
+    expect(onlyLogin(withoutLogin(before, url))).to.equal(other)
+    expect(onlyLogin(withoutLogin(withoutLogin(before, url), other))).to.equal(undefined)
   })
 
   it('removes an entry that holds a login alone, and the default with it', () => {

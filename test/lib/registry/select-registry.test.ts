@@ -14,6 +14,13 @@ describe('selectRegistry', () => {
     [[undefined, undefined, undefined], 'http://127.0.0.1:8780', 'the built-in default'],
     [[undefined, '', ''], 'http://127.0.0.1:8780', 'the built-in default'],
   ]
+  it('takes the only login of the file before the built-in default, after everything named', () => {
+    const only = { onlyLogin: 'https://only.example', filePath: '/c.toml' }
+    const absent = { option: undefined, variable: undefined, file: undefined }
+    expect(selectRegistry({ ...absent, ...only }).registry.url).to.equal(only.onlyLogin)
+    expect(selectRegistry({ ...absent, ...only, file }).registry.url).to.equal(file)
+  })
+
   for (const [given, url, source] of cases) {
     it(`takes ${source} of ${JSON.stringify(given)}`, () => {
       const [option, variable, file] = given

@@ -1,8 +1,11 @@
 import { expect } from 'chai'
-import { writeFileSync } from 'node:fs'
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmodSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { inspect } from 'node:util'
 import { readChosenToken, selectTokenSource } from '../../../src/lib/registry/token-source.ts'
+import { skipBecause } from '../../helpers/skip.ts'
 import { failureOf, withFolder } from '../config/support.ts'
 
 const configPath = '/home/a/.config/service-cli/config.toml'
@@ -60,13 +63,38 @@ describe('readChosenToken', () => {
       expect((await read({ tokenFile: path }))?.reveal()).to.equal('svc_3')
     }))
 
-  it('refuses a token file that others can read', () =>
+  it('refuses a token file that others can change, and one of the user that others can read', () =>
     withFolder(async folder => {
       const path = join(folder, 'token')
       writeFileSync(path, 'svc_3\n')
+      // Files of root count as mounted by the platform.
+      chmodSync(path, process.getuid?.() === 0 ? 0o646 : 0o644)
       const failure = await failureOf(() => read({ tokenFile: path }))
       expect(failure.message).to.include(`SERVICE_TOKEN_FILE ${path} can be read`)
     }))
+
+  for (const mode of [0o440, 0o444, 0o644]) {
+    it(`reads a file of root with mode ${mode.toString(8)}, as container platforms mount it`, function () {
+      if (process.getuid?.() !== 0) skipBecause(this, 'only root can make files of root')
+      return withFolder(async folder => {
+        const path = join(folder, 'token')
+        writeFileSync(path, 'svc_3\n')
+        chmodSync(path, mode)
+        expect((await read({ tokenFile: path }))?.reveal()).to.equal('svc_3')
+      })
+    })
+  }
+
+  it('reads a pipe, named or not', function () {
+    if (process.platform === 'win32') skipBecause(this, 'there are no named pipes')
+    return withFolder(async folder => {
+      const path = join(folder, 'pipe')
+      execFileSync('mkfifo', ['-m', '600', path])
+      const ended = once(spawn('sh', ['-c', `printf 'svc_4\\n' > '${path}'`]), 'exit')
+      expect((await read({ tokenFile: path }))?.reveal()).to.equal('svc_4')
+      await ended
+    })
+  })
 
   it('is null for the configuration file, which has its own way', async () => {
     expect(await read({})).to.equal(null)

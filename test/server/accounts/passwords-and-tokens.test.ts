@@ -184,6 +184,8 @@ describe('service tokens', () => {
       expect(await meCode(registry, short.token)).to.equal('ok')
       registry.clock.nowMs += 1
       expect(await meCode(registry, short.token)).to.equal('token-expired')
+      const { json } = await registry.call('GET', `${auth}/me`, { token: short.token })
+      expect(json.detail).to.equal('the service token has expired; create a new one')
       await registry.store.setDisabled(account.id, 1)
       expect(await meCode(registry, long.token)).to.equal('token-revoked')
       await registry.store.setDisabled(account.id, null)

@@ -210,6 +210,50 @@ describe('registration', () => {
       { registration: 'invite' },
     ))
 
+  it('says before the password is sent what would be refused', () =>
+    withRegistry(async registry => {
+      const check = (username: string, email: string) =>
+        registry.call('POST', `${auth}/register/check`, { body: { username, email } })
+      expect((await signUp(registry, 'alice')).status).to.equal(201)
+      expect((await check('bob', 'bob@studio.example')).status).to.equal(204)
+      expect((await check('ALICE', 'bob@studio.example')).json.code).to.equal('account-exists')
+      expect((await check('bob', 'someone@studio.example')).json.code).to.equal('account-exists')
+      expect((await check('bob', 'bob')).json.errors[0].pointer).to.equal('/email')
+      expect(await registry.store.countAccounts()).to.equal(1)
+    }))
+
+  it('checks the invitation without using it up, and tells no names without one', () =>
+    withRegistry(
+      async registry => {
+        const { nowMs } = registry.clock
+        const invite = { createdAtMs: nowMs, expiresAtMs: nowMs + minute }
+        for (const code of ['inv_one', 'inv_two']) {
+          await registry.store.createInvite({ ...invite, hash: hashOfSecret(code) })
+        }
+        expect((await signUp(registry, 'alice', { invite: 'inv_one' })).status).to.equal(201)
+        const check = (username: string, more: object = {}) =>
+          registry.call('POST', `${auth}/register/check`, {
+            body: { username, email: `${username}@studio.example`, ...more },
+          })
+        const without = await check('alice')
+        expect([without.json.code, without.json.errors[0].pointer]).to.deep.equal([
+          'registration-closed',
+          '/invite',
+        ])
+        const guessed = await check('alice', { invite: 'inv_guessed' })
+        expect(guessed.json.code).to.equal('registration-closed')
+        const taken = await check('alice', { invite: 'inv_two' })
+        expect(taken.json.code).to.equal('account-exists')
+        for (const round of [1, 2]) {
+          const { status } = await check('bob', { invite: 'inv_two' })
+          expect(status, `round ${round}`).to.equal(204)
+        }
+        const bob = { invite: 'inv_two', email: 'bob@studio.example' }
+        expect((await signUp(registry, 'bob', bob)).status).to.equal(201)
+      },
+      { registration: 'invite' },
+    ))
+
   it('is closed when it is closed', () =>
     withRegistry(
       async registry => {

@@ -28,7 +28,7 @@ request on. Service tokens go on: see \`registry tokens revoke\`.`
       const { endSessions } = await import('../../../server/accounts/admin/sessions.ts')
       return endSessions(admin, args.user)
     })
-    place.output.result('', done)
+    await place.output.result('', done)
     place.output.note(`ended ${counted(done.ended, 'session')} of "${done.username}"`)
   }
 }

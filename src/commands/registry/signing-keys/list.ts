@@ -27,6 +27,6 @@ is shown.`
       key.created_at,
       key.retired_at ?? '',
     ])
-    place.output.result(columns(['USE', 'ID', 'STATE', 'CREATED', 'RETIRED'], rows), list)
+    await place.output.result(columns(['USE', 'ID', 'STATE', 'CREATED', 'RETIRED'], rows), list)
   }
 }

@@ -32,7 +32,7 @@ are also rotated by themselves, every 90 days. A running registry follows within
       const { rotateKeys } = await import('../../../server/accounts/admin/signing-keys.ts')
       return rotateKeys(admin, flags)
     })
-    place.output.result('', done)
+    await place.output.result('', done)
     const fate = flags.compromised ? 'void' : 'valid until they expire'
     place.output.note(
       `the keys are rotated; tokens of the old ones are ${fate}. A running registry follows within a second`,

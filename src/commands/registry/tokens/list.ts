@@ -38,7 +38,7 @@ The tokens themselves are kept nowhere.`
       token.last_used_at ?? '',
     ])
     const names = ['USER', 'ID', 'NAME', 'SCOPES', 'EXPIRES', 'LAST USED']
-    place.output.result(columns(names, rows), list)
+    await place.output.result(columns(names, rows), list)
     if (list.more) place.output.note('there are more: see --limit')
   }
 }

@@ -25,7 +25,7 @@ export default class RegistryTokensRevoke extends AdminCommand {
       const { revokeToken } = await import('../../../server/accounts/admin/tokens.ts')
       return revokeToken(admin, args.id)
     })
-    place.output.result('', done)
+    await place.output.result('', done)
     place.output.note(`token "${done.name}" of "${done.username}" is revoked`)
   }
 }

@@ -29,7 +29,7 @@ the audit stay, and nobody can take its name for 90 days. Disabling can be undon
   }
 
   static override flags = {
-    yes: Flags.boolean({ char: 'y', description: 'ask nothing' }),
+    yes: Flags.boolean({ char: 'y', description: 'delete without a question' }),
   }
 
   override async run(): Promise<void> {
@@ -44,7 +44,7 @@ the audit stay, and nobody can take its name for 90 days. Disabling can be undon
       }
       return deleteUser(admin, username)
     })
-    place.output.result('', done)
+    await place.output.result('', done)
     place.output.note(`the account "${done.username}" is deleted`)
   }
 }

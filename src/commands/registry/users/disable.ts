@@ -29,7 +29,7 @@ works again. End its sessions with \`registry sessions end\` if they must not.`
       return setUserDisabled(admin, args.user, true)
     })
     const { username, changed } = done
-    place.output.result('', done)
+    await place.output.result('', done)
     place.output.note(
       changed
         ? `the account "${username}" is disabled; until it is enabled again no password, session or token of it works`

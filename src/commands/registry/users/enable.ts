@@ -28,7 +28,7 @@ tokens, works again.`
       return setUserDisabled(admin, args.user, false)
     })
     const { username, changed } = done
-    place.output.result('', done)
+    await place.output.result('', done)
     place.output.note(
       changed
         ? `the account "${username}" is enabled`

@@ -35,7 +35,7 @@ of the names.`
       user.disabled_at === null ? user.login : 'disabled',
       user.created_at,
     ])
-    place.output.result(columns(['NAME', 'EMAIL', 'LOGIN', 'CREATED'], rows), list)
+    await place.output.result(columns(['NAME', 'EMAIL', 'LOGIN', 'CREATED'], rows), list)
     const last = list.users.at(-1)
     if (list.more && last !== undefined) {
       place.output.note(`there are more: --after ${last.username}`)

@@ -1,7 +1,7 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { counted } from '../../../lib/cli/columns.ts'
-import type { Secret } from '../../../lib/secret.ts'
+import { showOnce } from '../../../lib/cli/show-once.ts'
 import { adminLimits } from '../../../server/accounts/admin-limits.ts'
 import { AdminCommand, adminPlace, administer, bounds } from '../admin-command.ts'
 
@@ -10,9 +10,9 @@ export default class RegistryUsersResetCode extends AdminCommand {
   static override summary = 'make a code for a lost password'
 
   static override description = `Prints the code, alone, on stdout: give it to the person it is \
-for. With it, once, they set a new password: service-cli password NAME --reset-code CODE. That ends \
-every login and service token of the account; the output lists them. An earlier code of the account \
-stops working.`
+for. They run service-cli password NAME --reset-code, which asks for the code and a new password. \
+That ends every login and service token of the account; the output lists them. An earlier code of \
+the account stops working.`
 
   static override examples = [
     { description: 'for an hour', command: '<%= config.bin %> registry users reset-code alice' },
@@ -41,25 +41,26 @@ stops working.`
   override async run(): Promise<void> {
     const { args, flags } = await this.parse(RegistryUsersResetCode)
     const place = adminPlace(flags)
-    const { code, ...made } = await administer(place, async admin => {
-      const { makeResetCode } = await import('../../../server/accounts/admin/codes.ts')
-      return makeResetCode(admin, args.user, flags.minutes)
+    await administer(place, async admin => {
+      const codes = await import('../../../server/accounts/admin/codes.ts')
+      const { code, ...made } = await codes.makeResetCode(admin, args.user, flags.minutes)
+      const { id, username, expires_at: end, ends } = made
+      place.output.note(`reset code of "${username}", good once until ${end}; shown this once`)
+      place.output.note(
+        `they run: service-cli password ${username} --reset-code, which asks for the code`,
+      )
+      const what = `${counted(ends.sessions, 'login')} and ${counted(ends.tokens.length, 'service token')}`
+      place.output.note(`using it ends ${what}; --keep-tokens there keeps the tokens`)
+      for (const token of ends.tokens) {
+        place.output.note(`service token "${token.name}" (${token.id})`)
+      }
+      // Revealed here alone: this is what the command is for.
+      const json = { ...made, code: code.reveal() }
+      await showOnce(() => place.output.secret(code.reveal(), json), {
+        what: 'reset code',
+        leftOver: `it expires at ${end}`,
+        run: () => codes.endResetCode(admin, id, code),
+      })
     })
-    const { username, expires_at: end, ends } = made
-    place.output.note(`reset code of "${username}", good once until ${end}; shown this once`)
-    place.output.note(
-      `to be run by them: service-cli password ${username} --reset-code ${onScreen(code)}`,
-    )
-    const what = `${counted(ends.sessions, 'login')} and ${counted(ends.tokens.length, 'service token')}`
-    place.output.note(`using it ends ${what}; --keep-tokens there keeps the tokens`)
-    for (const { id, name } of ends.tokens) place.output.note(`service token "${name}" (${id})`)
-    // Opened here alone: this is what the command is for.
-    place.output.result(code.reveal(), { ...made, code: code.reveal() })
   }
-}
-
-/** The code itself where it appears anyway: a stderr that goes to a log must not have it. */
-function onScreen(code: Secret): string {
-  const { stdout, stderr } = process
-  return stdout.isTTY === true && stderr.isTTY === true ? code.reveal() : 'CODE'
 }

@@ -54,6 +54,6 @@ export default class RegistryUsersShow extends AdminCommand {
         ]),
       ),
     ]
-    place.output.result(text.join('\n\n'), user)
+    await place.output.result(text.join('\n\n'), user)
   }
 }

@@ -28,7 +28,7 @@ This forgets them. Failed logins of an address are counted apart, and forgotten 
       const { unlockUser } = await import('../../../server/accounts/admin/users.ts')
       return unlockUser(admin, args.user)
     })
-    place.output.result('', done)
+    await place.output.result('', done)
     const { username, failed_logins: count } = done
     place.output.note(`forgot ${counted(count, 'failed login')} of "${username}"`)
   }

@@ -25,10 +25,12 @@ export type AdminAction =
   | 'account.enabled'
   | 'account.unlocked'
   | 'invite.created'
+  | 'invite.ended'
   | 'keys.rotated'
   | 'registry.backed_up'
   | 'registry.restored'
   | 'reset_code.created'
+  | 'reset_code.ended'
   | 'sessions.ended'
   | 'token.revoked'
 

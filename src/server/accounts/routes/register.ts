@@ -1,5 +1,10 @@
-import { apiPrefix, registerRequest, registerResponse } from '../../../lib/registry/wire.ts'
-import type { RegisterRequest } from '../../../lib/registry/wire.ts'
+import {
+  apiPrefix,
+  registerCheckRequest,
+  registerRequest,
+  registerResponse,
+} from '../../../lib/registry/wire.ts'
+import type { RegisterCheckRequest, RegisterRequest } from '../../../lib/registry/wire.ts'
 import { tooMany } from '../credentials.ts'
 import { foldEmail, foldUsername, isMailable, isReservedName } from '../names.ts'
 import { RegistryProblem } from '../problems.ts'
@@ -16,21 +21,47 @@ export function registerRoutes(services: AccountServices): Route[] {
   const { store, audit, clock, credentials, sessions, registrations, local } = services
 
   /** The invitation to use up; undefined when none is needed. */
-  function admittance({ invite }: RegisterRequest): string | undefined {
+  function admittance({ invite }: RegisterCheckRequest): string | undefined {
     if (services.registration === 'open') return undefined
     if (services.registration === 'closed') {
       throw new RegistryProblem('registration-closed', 'this registry takes no new accounts')
     }
     if (invite !== undefined) return hashOfSecret(invite)
     const message = 'this registry takes new accounts by invitation alone (member "invite")'
-    throw new RegistryProblem('registration-closed', message)
+    const detail = 'is required: this registry takes new accounts by invitation alone'
+    throw new RegistryProblem('registration-closed', message, {
+      errors: [{ pointer: '/invite', detail }],
+    })
   }
 
-  function countRegistration({ addressKey }: Call): void {
+  function refuseFlood({ addressKey }: Call): void {
     if (local) return
     const waitMs = registrations.waitMs(addressKey, clock.now())
     if (waitMs > 0) throw tooMany('too many registrations from this address', waitMs)
-    registrations.add(addressKey, clock.now())
+  }
+
+  function countRegistration({ addressKey }: Call): void {
+    if (!local) registrations.add(addressKey, clock.now())
+  }
+
+  async function refusedInvite(call: Call): Promise<RegistryProblem> {
+    credentials.failAddress(call)
+    await audit.record('registration.refused', call, null, { reason: 'invite_invalid' })
+    const message = 'the invitation is unknown, used or expired'
+    return new RegistryProblem('registration-closed', message)
+  }
+
+  /** A taken name counts as a registration: names cannot be probed faster than by registering. */
+  async function check(body: RegisterCheckRequest, call: Call): Promise<void> {
+    const inviteHash = admittance(body)
+    checkNames(body)
+    refuseFlood(call)
+    if (inviteHash !== undefined && !(await store.hasInvite(inviteHash, clock.now()))) {
+      throw await refusedInvite(call)
+    }
+    if (!(await isTaken(foldUsername(body.username), foldEmail(body.email)))) return
+    countRegistration(call)
+    throw taken()
   }
 
   async function isTaken(...keys: string[]): Promise<boolean> {
@@ -42,6 +73,7 @@ export function registerRoutes(services: AccountServices): Route[] {
     const inviteHash = admittance(body)
     checkNames(body)
     admitPassword(services, '/password', body.password, body)
+    refuseFlood(call)
     countRegistration(call)
     const usernameKey = foldUsername(body.username)
     const emailKey = foldEmail(body.email)
@@ -66,12 +98,7 @@ export function registerRoutes(services: AccountServices): Route[] {
       ...(inviteHash === undefined ? {} : { inviteHash }),
     })
     if (outcome === 'taken') throw taken()
-    if (outcome === 'invite_invalid') {
-      credentials.failAddress(call)
-      await audit.record('registration.refused', call, null, { reason: outcome })
-      const message = 'the invitation is unknown, used or expired'
-      throw new RegistryProblem('registration-closed', message)
-    }
+    if (outcome === 'invite_invalid') throw await refusedInvite(call)
     call.principal = account.id
     await audit.record('account.registered', call, account.id, { username: account.username })
     const tokens = await sessions.pair(session, 0, session.createdAtMs)
@@ -79,6 +106,19 @@ export function registerRoutes(services: AccountServices): Route[] {
   }
 
   return [
+    openRoute({
+      method: 'post',
+      path: `${apiPrefix}/register/check`,
+      summary: 'Say whether the names and the invitation of a registration would be accepted',
+      body: { name: 'RegisterCheckRequest', schema: registerCheckRequest },
+      answer: { status: 204 },
+      problems: ['registration-closed', 'account-exists', 'rate-limited'],
+      handle: async ({ body, call }) => {
+        credentials.admitAddress(call)
+        await check(body, call)
+        return {}
+      },
+    }),
     openRoute({
       method: 'post',
       path: `${apiPrefix}/register`,
@@ -100,7 +140,7 @@ export function registerRoutes(services: AccountServices): Route[] {
   ]
 }
 
-function checkNames({ username, email }: RegisterRequest): void {
+function checkNames({ username, email }: RegisterCheckRequest): void {
   const errors = [
     ...(isReservedName(username)
       ? [{ pointer: '/username', detail: 'is reserved: choose another' }]

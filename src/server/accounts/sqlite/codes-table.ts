@@ -3,7 +3,12 @@ import type { Database } from './database.ts'
 
 export type CodeMethods = Pick<
   AccountStore,
-  'createInvite' | 'createResetCode' | 'hasResetCode' | 'useResetCode'
+  | 'createInvite'
+  | 'hasInvite'
+  | 'deleteInvite'
+  | 'createResetCode'
+  | 'hasResetCode'
+  | 'useResetCode'
 >
 
 /** Invitations (used up where accounts are created) and codes for a lost password. */
@@ -11,6 +16,8 @@ export function codesTable(database: Database): CodeMethods {
   const invite = database.prepare(
     'INSERT INTO invites (hash, created_at_ms, expires_at_ms) VALUES (?, ?, ?)',
   )
+  const hasInvite = database.prepare('SELECT 1 FROM invites WHERE hash = ? AND expires_at_ms > ?')
+  const deleteInvite = database.prepare('DELETE FROM invites WHERE hash = ?')
   const reset = database.prepare(`INSERT INTO reset_codes (account_id, hash, expires_at_ms)
     SELECT id, ?2, ?3 FROM accounts WHERE id = ?1
     ON CONFLICT DO UPDATE SET hash = excluded.hash, expires_at_ms = excluded.expires_at_ms`)
@@ -22,6 +29,14 @@ export function codesTable(database: Database): CodeMethods {
     createInvite: ({ hash, createdAtMs, expiresAtMs }) =>
       database.write('an invitation was not created', () => {
         invite.run(hash, createdAtMs, expiresAtMs)
+      }),
+
+    hasInvite: (hash, nowMs) =>
+      database.read('an invitation was not found', () => hasInvite.get(hash, nowMs) !== undefined),
+
+    deleteInvite: hash =>
+      database.write('an invitation was not deleted', () => {
+        deleteInvite.run(hash)
       }),
 
     createResetCode: ({ accountId, hash, expiresAtMs }) =>

@@ -1,0 +1,24 @@
+import * as Args from '@oclif/core/args'
+import { AccountCommand } from '../../lib/cli/account-command.ts'
+
+/** Ends another login of the account. */
+export default class SessionsEnd extends AccountCommand {
+  static override summary = 'end one of your other logins'
+
+  static override description = `Its tokens are refused from the next request on. It is named by its \
+id, or by the first characters of it. logout ends the login in use, logout --all every login.`
+
+  static override examples = [
+    { description: 'a laptop that was lost', command: '<%= config.bin %> sessions end 0b7f3c1e' },
+  ]
+
+  static override args = {
+    id: Args.string({ ignoreStdin: true, description: 'id of the login', required: true }),
+  }
+
+  override async run(): Promise<void> {
+    const { args, flags } = await this.parse(SessionsEnd)
+    const { endSession } = await import('../account/sessions.ts')
+    await endSession(args.id, flags, process.env)
+  }
+}

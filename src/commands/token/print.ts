@@ -1,0 +1,24 @@
+import { AccountCommand } from '../../lib/cli/account-command.ts'
+
+/** Prints the token in use. */
+export default class TokenPrint extends AccountCommand {
+  static override summary = 'print the token in use, for scripts'
+
+  static override description = `Prints the token that other commands would use, alone, on stdout: \
+that of --token, else SERVICE_TOKEN, else SERVICE_TOKEN_FILE, else the saved login, which is \
+refreshed first when it is about to expire.`
+
+  static override examples = [
+    {
+      description: 'call the registry yourself',
+      command:
+        'printf "Authorization: Bearer %s" "$(<%= config.bin %> token print)" | curl -H @- http://127.0.0.1:8780/api/v1/auth/me',
+    },
+  ]
+
+  override async run(): Promise<void> {
+    const { flags } = await this.parse(TokenPrint)
+    const { printToken } = await import('../account/tokens.ts')
+    await printToken(flags, process.env)
+  }
+}

@@ -1,0 +1,27 @@
+import { ServiceError } from '../errors.ts'
+
+/**
+ * Shows a secret that cannot be shown again. When stdout cannot be written, `undo` ends what was
+ * created and the error says so; `leftOver` is the hint for an undo that failed.
+ */
+export async function showOnce(
+  show: () => Promise<void>,
+  undo: { readonly what: string; readonly leftOver: string; run(): Promise<unknown> },
+): Promise<void> {
+  try {
+    await show()
+  } catch (error) {
+    if (!(error instanceof ServiceError)) throw error
+    const { code, message } = error
+    try {
+      await undo.run()
+    } catch (failure) {
+      const why = failure instanceof Error ? failure.message : String(failure)
+      const text = `${message}; the new ${undo.what} was not shown and is still valid (${why})`
+      throw new ServiceError(code, text, { hint: undo.leftOver })
+    }
+    throw new ServiceError(code, `${message}; the new ${undo.what} was not shown and is revoked`, {
+      hint: 'make room or correct the pipe, then run the command again',
+    })
+  }
+}

@@ -1,0 +1,213 @@
+import { expect } from 'chai'
+import { existsSync, mkdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs'
+import { hostname } from 'node:os'
+import { dirname, join } from 'node:path'
+import { type AccountHome, createAccountHome } from '../helpers/account-home.ts'
+import { buildIfStale, root } from '../helpers/program.ts'
+import { runOnTerminal, whyNoTerminal } from '../helpers/pseudo-terminal.ts'
+import { createCaller, password, quickLimits } from '../helpers/registry-caller.ts'
+import { type RegistryProcess, startRegistryProcess } from '../helpers/registry-process.ts'
+import { skipBecause } from '../helpers/skip.ts'
+
+describe('several logins of one person', function () {
+  this.timeout(60_000)
+  let first: RegistryProcess
+  let second: RegistryProcess
+  let home: AccountHome
+
+  before(async () => {
+    buildIfStale()
+    first = await startRegistryProcess({ flags: quickLimits })
+    second = await startRegistryProcess({ flags: quickLimits })
+    for (const { url } of [first, second]) {
+      await createCaller(url).register('alice')
+      await createCaller(url).register('bob')
+    }
+  })
+
+  after(async () => {
+    await first?.stop()
+    await second?.stop()
+  })
+
+  // The registry is not named: what is saved decides.
+  beforeEach(() => void (home = createAccountHome('')))
+  afterEach(() => home.remove())
+
+  const run = async (args: readonly string[], env: NodeJS.ProcessEnv = {}) => {
+    const ended = await home.run(args, { env })
+    expect(ended.code, ended.stderr).to.equal(0)
+    return ended
+  }
+  const login = async (name: string, { url }: RegistryProcess) => {
+    const args = ['login', name, '--password-stdin', '--registry', url]
+    const ended = await home.run(args, { input: password })
+    expect(ended.code, ended.stderr).to.equal(0)
+    return ended.stderr
+  }
+  const whoami = async (...flags: string[]) =>
+    JSON.parse((await run(['whoami', '--json', ...flags])).stdout)
+
+  it('uses the newest login of a registry, and another with --account', async () => {
+    await login('alice', first)
+    expect(await login('bob', first)).to.contain('also logged in there: alice')
+    expect((await whoami()).username).to.equal('bob')
+    expect((await whoami('--account', 'ALICE')).username).to.equal('alice')
+    expect((await whoami('--account', 'alice@studio.example')).username).to.equal('alice')
+    const none = await home.run(['whoami', '--account', 'carol'])
+    expect(none.code).to.equal(4)
+    expect(none.stderr).to.contain('service-cli login carol')
+  })
+
+  it('uses the login that is left after a logout of the newest', async () => {
+    await login('alice', first)
+    await login('bob', first)
+    expect((await run(['logout'])).stderr).to.contain('the login of alice')
+    expect((await whoami()).username).to.equal('alice')
+    await login('bob', first)
+    await run(['logout', '--account', 'alice'])
+    expect((await whoami()).username).to.equal('bob')
+    expect((await home.run(['whoami', '--account', 'alice'])).code).to.equal(4)
+  })
+
+  it('refreshes a login that is not the newest in its own place', async () => {
+    await login('alice', first)
+    await login('bob', first)
+    const before = /\[\[[^]*access_token = "(.+)"/.exec(home.config())?.[1]
+    const soon = new Date(Date.now() + 60_000).toISOString()
+    const text = home.config()
+    const at = text.indexOf('[[')
+    const old = text.slice(at).replace(/access_expires_at = ".+"/, `access_expires_at = "${soon}"`)
+    writeFileSync(home.configPath, text.slice(0, at) + old)
+    expect((await whoami('--account', 'alice')).username).to.equal('alice')
+    const after = /\[\[[^]*access_token = "(.+)"/.exec(home.config())?.[1]
+    expect(after).to.be.a('string').and.not.equal(before)
+    expect((await whoami()).username).to.equal('bob')
+  })
+
+  it('uses the only login that is left after a logout of the default registry', async () => {
+    await login('alice', first)
+    await login('bob', second)
+    expect((await whoami()).registry).to.equal(first.url)
+    expect((await run(['logout'])).stderr).to.contain(`commands now go to ${second.url}`)
+    const { registry, username } = await whoami()
+    expect([registry, username]).to.deep.equal([second.url, 'bob'])
+  })
+
+  it('shows all of them with whoami --all, whatever the environment names', async () => {
+    await login('alice', first)
+    await login('bob', first)
+    await login('bob', second)
+    const env = { SERVICE_TOKEN: 'svc_of_somebody', SERVICE_REGISTRY: 'http://127.0.0.1:1' }
+    const { logins } = JSON.parse((await run(['whoami', '--all', '--json'], env)).stdout)
+    const rows = logins.map((row: any) => [row.registry, row.username, row.default, row.error])
+    expect(rows).to.deep.equal([
+      [first.url, 'bob', true, null],
+      [first.url, 'alice', false, null],
+      [second.url, 'bob', false, null],
+    ])
+    expect((await run(['whoami', '--all', '--offline'])).stdout).to.contain('not verified')
+  })
+
+  it('shows a login that has ended with its error, and the others', async () => {
+    await login('alice', first)
+    const access = /access_token = "(.+)"/.exec(home.config())?.[1]
+    await login('bob', second)
+    await createCaller(first.url).call('POST', '/logout', access, {})
+    const { code, stdout } = await home.run(['whoami', '--all', '--json'])
+    expect(code).to.equal(4)
+    const { logins } = JSON.parse(stdout)
+    expect(logins[0].error.code).to.equal('auth_required')
+    expect([logins[1].username, logins[1].error]).to.deep.equal(['bob', null])
+  })
+
+  it('reads a configuration file from before there were several accounts', async () => {
+    await login('alice', first)
+    const old = home.config()
+    expect(old).not.to.contain('accounts')
+    await login('bob', first)
+    expect(home.config()).to.contain(/access_token = "(.+)"/.exec(old)?.[1])
+    expect((await whoami('--account', 'alice')).username).to.equal('alice')
+  })
+
+  it('lists the logins with the name of the machine, and ends another one', async () => {
+    const elsewhere = createAccountHome(first.url)
+    try {
+      await login('alice', first)
+      const args = ['login', 'alice', '--password-stdin']
+      expect((await elsewhere.run(args, { input: password })).code).to.equal(0)
+      const { sessions } = JSON.parse((await run(['sessions', 'list', '--json'])).stdout)
+      expect(sessions[0].client).to.equal(`service-cli (${hostname()})`)
+      const own = sessions.find((session: any) => session.current)
+      const refused = await home.run(['sessions', 'end', own.id])
+      expect(refused.code).to.equal(2)
+      expect(refused.stderr).to.contain('service-cli logout')
+      await run(['sessions', 'end', sessions[0].id.slice(0, 8)])
+      expect((await elsewhere.run(['whoami'])).code).to.equal(4)
+      expect((await run(['sessions', 'list'])).stdout).not.to.contain(sessions[0].id)
+      const { stderr, code } = await home.run(['sessions', 'end', 'svc_unknown'])
+      expect(code).to.equal(3)
+      expect(stderr).not.to.contain('svc_unknown')
+    } finally {
+      elsewhere.remove()
+    }
+  })
+
+  it('prints the token in use', async () => {
+    await login('alice', first)
+    const { stdout } = await run(['token', 'print'])
+    expect(await createCaller(first.url).me(stdout.trim())).to.equal('200')
+    const given = await run(['token', 'print'], { SERVICE_TOKEN: 'svc_given' })
+    expect(given.stdout).to.equal('svc_given\n')
+  })
+
+  it('revokes the newest token of a name: at once in a script, after a question on a terminal', async function () {
+    await login('alice', first)
+    for (const _ of [1, 2, 3]) await run(['token', 'create', 'ci'])
+    const ids = async () => {
+      const { tokens } = JSON.parse((await run(['token', 'list', '--json'])).stdout)
+      return tokens.map(({ id }: { id: string }) => id).toSorted()
+    }
+    const [oldest, middle, newest] = await ids()
+    const said = await run(['token', 'revoke', 'ci'])
+    expect(said.stderr).to.contain(newest).and.contain(oldest)
+    expect(await ids()).to.deep.equal([oldest, middle])
+    const why = whyNoTerminal()
+    if (why !== null) skipBecause(this, why)
+    const onTerminal = (answer: string) =>
+      runOnTerminal(['token', 'revoke', 'ci'], {
+        env: home.env(),
+        steps: [{ await: 'Revoke the newest', send: answer }],
+      })
+    expect((await onTerminal('n\r')).stdout).to.contain('nothing was revoked')
+    expect(await ids()).to.deep.equal([oldest, middle])
+    expect((await onTerminal('y\r')).stdout).to.contain('is revoked')
+    expect(await ids()).to.deep.equal([oldest])
+  })
+
+  for (const HOME of ['', 'relative']) {
+    it(`refuses HOME="${HOME}" and writes nothing below the working directory`, async () => {
+      const args = ['login', 'alice', '--password-stdin', '--registry', first.url]
+      const env = { HOME, XDG_CONFIG_HOME: '' }
+      const { code, stderr } = await home.run(args, { env, input: password })
+      expect(code, stderr).to.equal(2)
+      expect(stderr).to.contain('HOME is')
+      expect(existsSync(join(root, HOME, '.config'))).to.equal(false)
+      expect((await home.run(['registry', 'users', 'list'], { env })).stderr).to.contain('HOME is')
+    })
+  }
+
+  it('reads settings through a link when the token is given, and saves no login there', async () => {
+    await login('alice', first)
+    const token = /access_token = "(.+)"/.exec(home.config())?.[1] ?? ''
+    const dotfiles = join(home.folder, 'dotfiles')
+    mkdirSync(dotfiles)
+    renameSync(home.configPath, join(dotfiles, 'config.toml'))
+    symlinkSync(join(dotfiles, 'config.toml'), home.configPath)
+    const { stdout } = await run(['whoami', '--json'], { SERVICE_TOKEN: token })
+    expect(JSON.parse(stdout)).to.include({ registry: first.url, username: 'alice' })
+    const { code, stderr } = await home.run(['whoami'])
+    expect(code).to.equal(2)
+    expect(stderr).to.contain('symbolic link').and.contain(dirname(home.configPath))
+  })
+})

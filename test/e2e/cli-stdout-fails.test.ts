@@ -1,0 +1,125 @@
+import { expect } from 'chai'
+import { spawn } from 'node:child_process'
+import { closeSync, openSync } from 'node:fs'
+import { type AccountHome, createAccountHome } from '../helpers/account-home.ts'
+import { buildIfStale, exitOf, root, textOf } from '../helpers/program.ts'
+import { createCaller, password, quickLimits } from '../helpers/registry-caller.ts'
+import { type RegistryOwner, createRegistryOwner } from '../helpers/registry-owner.ts'
+import { type RegistryProcess, startRegistryProcess } from '../helpers/registry-process.ts'
+import { skipBecause } from '../helpers/skip.ts'
+
+describe('service-cli when stdout cannot be written', function () {
+  this.timeout(60_000)
+  let registry: RegistryProcess
+  let owner: RegistryOwner
+  let home: AccountHome
+
+  before(async function () {
+    if (process.platform !== 'linux') skipBecause(this, '/dev/full is a device of Linux')
+    buildIfStale()
+    registry = await startRegistryProcess({ flags: quickLimits })
+    owner = createRegistryOwner(registry.dataDir)
+    home = createAccountHome(registry.url)
+    await createCaller(registry.url).register('alice')
+    const login = ['login', 'alice', '--password-stdin']
+    expect((await home.run(login, { input: password })).code).to.equal(0)
+  })
+
+  after(async () => {
+    await registry?.stop()
+    home?.remove()
+  })
+
+  /** Runs the program with stdout on a full disk. */
+  async function runFull(
+    args: readonly string[],
+  ): Promise<{ code: number | null; stderr: string }> {
+    const full = openSync('/dev/full', 'w')
+    try {
+      const child = spawn(process.execPath, ['bin/run.js', ...args], {
+        cwd: root,
+        env: home.env({ SERVICE_REGISTRY_DIR: `${home.folder}/state` }),
+        stdio: ['ignore', full, 'pipe'],
+      })
+      const [stderr, code] = await Promise.all([textOf(child.stderr), exitOf(child)])
+      return { code, stderr }
+    } finally {
+      closeSync(full)
+    }
+  }
+  const tokens = async () => JSON.parse((await home.run(['token', 'list', '--json'])).stdout).tokens
+
+  for (const args of [
+    ['whoami'],
+    ['whoami', '--json'],
+    ['token', 'list', '--json'],
+    ['instances'],
+    ['keys', 'list', '--json'],
+    ['mcp-config', 'cursor'],
+    ['doctor', '--json'],
+    ['--help'],
+    ['--version'],
+    ['nonsense', '--json'],
+  ]) {
+    it(`fails: ${args.join(' ')}`, async () => {
+      const { code, stderr } = await runFull(args)
+      expect(code, stderr).to.be.oneOf([1, 2])
+      expect(stderr).to.contain('cannot write to stdout (ENOSPC)')
+    })
+  }
+
+  it('stops a server whose --json line cannot be written', async () => {
+    const data = `${home.folder}/other`
+    const { code, stderr } = await runFull([
+      'registry',
+      '--port',
+      '0',
+      '--json',
+      '--data-dir',
+      data,
+    ])
+    expect(code, stderr).to.equal(1)
+    expect(stderr).to.contain('cannot write to stdout (ENOSPC)')
+  })
+
+  it('revokes a service token that was not shown', async () => {
+    const { code, stderr } = await runFull(['token', 'create', 'ci'])
+    expect(code, stderr).to.equal(1)
+    expect(stderr).to.contain('cannot write to stdout (ENOSPC)').and.contain('is revoked')
+    expect(await tokens()).to.deep.equal([])
+  })
+
+  it('revokes a service token whose reader has closed the pipe', async () => {
+    const child = home.start(['token', 'create', 'ci'])
+    child.stdout?.destroy()
+    const [stderr, code] = await Promise.all([textOf(child.stderr), exitOf(child)])
+    expect(code, stderr).to.equal(1)
+    expect(stderr).to.contain('is revoked')
+    expect(await tokens()).to.deep.equal([])
+  })
+
+  it('ends an invitation and a reset code that were not shown', async () => {
+    const data = ['--data-dir', registry.dataDir]
+    for (const args of [
+      ['registry', 'invite', ...data],
+      ['registry', 'users', 'reset-code', 'alice', ...data],
+    ]) {
+      const { code, stderr } = await runFull(args)
+      expect(code, stderr).to.equal(1)
+      expect(stderr).to.contain('is revoked')
+    }
+    const { entries } = await owner.ask(['audit'])
+    const actions = entries.map(({ action }: { action: string }) => action)
+    expect(actions).to.include.members(['invite.ended', 'reset_code.ended'])
+  })
+
+  it('removes a key that was not shown', async () => {
+    const { code, stderr } = await runFull(['keys', 'create', 'anna'])
+    expect(code, stderr).to.equal(1)
+    expect(stderr).to.contain('is revoked')
+    const listed = await home.run(['keys', 'list', '--json'], {
+      env: { SERVICE_REGISTRY_DIR: `${home.folder}/state` },
+    })
+    expect(JSON.parse(listed.stdout).keys).to.deep.equal([])
+  })
+})
