@@ -15,8 +15,8 @@ const pieceBytes = 384 * 1024
  */
 const ringPieces = 3
 /**
- * Bodies that are sent to clients at once. Each holds a descriptor and up to 1.2 MB (the ring), so
- * that clients which do not read cost 150 MB at most.
+ * Bodies that are sent to clients at once. Each holds a descriptor and, with its pieces on their
+ * way, up to 2.6 MB: clients which do not read cost some 330 MB at most.
  */
 const maxSending = 128
 

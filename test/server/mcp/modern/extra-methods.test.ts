@@ -53,7 +53,8 @@ describe('extra methods', () => {
 
   it('cannot be given to a server of the package', async () => {
     const smuggled = { extraMethods: stub, stub } as object
-    const server = new face.McpHttpServer(smuggled, smuggled)
+    expect(() => new face.McpHttpServer(smuggled)).to.throw('unknown member')
+    const server = new face.McpHttpServer({}, smuggled)
     const { url } = await server.start()
     try {
       const tools = await ask(url, modernPost('tools/list'))
