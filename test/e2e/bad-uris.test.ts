@@ -96,6 +96,9 @@ describe('bad addresses to the real program', () => {
     }
   })
 
+  /** Refused as a whole: a URL parser would make another path of it. */
+  const rewritten = /\/(\.|%2e){1,2}(\/|$)|\\/
+
   it('leaks no file through the download path', async () => {
     const stored = await serve.store('the bytes')
     const paths = [
@@ -124,9 +127,10 @@ describe('bad addresses to the real program', () => {
       // Byte for byte: a client library would tidy the dots away.
       const text = requestText([`GET ${target} HTTP/1.1`, 'Host: 127.0.0.1'])
       const answer = await exchange(serve.port, text)
-      expect(answer?.status, target.slice(0, 80)).to.equal(404)
+      const status = rewritten.test(target) ? 400 : 404
+      expect(answer?.status, target.slice(0, 80)).to.equal(status)
       expect(answer?.body).not.to.contain(secret).and.not.to.contain('the bytes')
-      expect(JSON.parse(answer?.body ?? '').status).to.equal(404)
+      expect(JSON.parse(answer?.body ?? '').status).to.equal(status)
     }
     expect((await ask(`${serve.base}/artefacts/sha256/${stored}`)).text).to.equal('the bytes')
     expect((await ask(`${serve.base}/artefacts/sha256/${stored}?x=1`)).text).to.equal('the bytes')
@@ -150,8 +154,8 @@ describe('bad addresses to the real program', () => {
     ]) {
       const text = requestText([`GET ${target} HTTP/1.1`, 'Host: 127.0.0.1'])
       const answer = await exchange(serve.port, text)
-      expect(answer?.status, target).to.equal(404)
-      expect(JSON.parse(answer?.body ?? '').code, target).to.match(/not-found$/)
+      expect(answer?.status, target).to.equal(rewritten.test(target) ? 400 : 404)
+      expect(JSON.parse(answer?.body ?? '').code, target).to.match(/not-found$|^body-invalid$/)
     }
   })
 })

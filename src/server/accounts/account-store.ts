@@ -97,7 +97,7 @@ export interface AccountStore {
 
   /**
    * Appends. Of one action of one account only the newest `maxAuditRowsOfAccount` stay, of callers
-   * without an account `maxAuditRowsOfStrangers`: nobody pushes out entries of others. Of all rows
+   * without an account `maxAuditRowsOfStrangers`: no account pushes out entries of others. Of all rows
    * about `maxRows` stay: those with the earliest end go first.
    */
   audit(

@@ -90,7 +90,7 @@ export interface InstanceFileOptions {
   readonly log: Logger
   /** Kept in the token file of the instance. Absent: the user keeps it, in a place of their own. */
   readonly hostToken?: Secret | undefined
-  /** Makes `instancesDir`, private to this user, when it is gone. Absent: nobody does. */
+  /** Makes `instancesDir`, private to this user, when it is gone. Absent: it is not made again. */
   readonly openFolder?: (() => Promise<unknown>) | undefined
 }
 

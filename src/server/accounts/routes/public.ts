@@ -55,7 +55,7 @@ export function publicRoutes(
   ]
 }
 
-/** Says what is wrong without a path: anyone may ask. */
+/** Says what is wrong without a path: the route is public. */
 function notReady(error: unknown): never {
   const problem = toRegistryProblem(error)
   if (!(error instanceof ServiceError) || problem.slug !== 'storage-unavailable') throw problem

@@ -22,9 +22,10 @@ function toEntry(row: Row): AuditRow {
 export function auditTable(database: Database): AuditMethods {
   const insert = database.prepare(`INSERT INTO audit
     (at_ms, action, account_id, address, details, keep_until_ms) VALUES (?, ?, ?, ?, ?, ?)`)
-  const trimOne = database.prepare(`DELETE FROM audit WHERE id IN
-    (SELECT id FROM audit WHERE account_id IS ? AND action = ?
-     ORDER BY id DESC LIMIT -1 OFFSET ?)`)
+  // A range of the index: `id IN (…)` would read the whole table.
+  const trimOne = database.prepare(`DELETE FROM audit WHERE account_id IS ?1 AND action = ?2
+    AND id <= (SELECT id FROM audit WHERE account_id IS ?1 AND action = ?2
+      ORDER BY id DESC LIMIT 1 OFFSET ?3)`)
   const count = database.prepare('SELECT count(*) AS count FROM audit')
   const trimAll = database.prepare(`DELETE FROM audit WHERE id IN
     (SELECT id FROM audit ORDER BY keep_until_ms, id LIMIT ?)`)

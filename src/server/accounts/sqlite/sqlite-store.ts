@@ -63,7 +63,7 @@ interface Context {
   readonly watch: () => void
 }
 
-/** Anyone may ask whether the server is ready, and each test write waits for the disk. */
+/** `readyz` is public, and each test write waits for the disk. */
 const testWriteEveryMs = 1000
 
 function createStore(db: DatabaseSync, database: Database, context: Context): AccountStore {
