@@ -127,7 +127,7 @@ export function describeAccountStore(name: string, open: () => Promise<StoreUnde
         await store.createSession(newSession(id, 'kept'))
         await store.createResetCode({ accountId: id, hash: 'code', expiresAtMs: now + day })
         for (const key of ['alice', 'alice@studio.example', 'bob'])
-          await store.addFailure(key, now, day)
+          await store.addFailure(key, ['here'], now, day)
         const change = { id, oldHash: 'hash of Alice', newHash: 'new', keepSessionId: 'kept' }
         const nowMs = now
         expect(await store.changePassword({ ...change, oldHash: 'wrong', nowMs })).to.equal(false)
@@ -139,9 +139,9 @@ export function describeAccountStore(name: string, open: () => Promise<StoreUnde
         const ended = await store.findSession('first of Alice')
         expect(ended?.session).to.include({ revokedAtMs: now, revokedReason: 'password_changed' })
         expect(await store.useResetCode(id, 'code', now)).to.equal(false)
-        expect(await store.findFailures('alice')).to.equal(null)
-        expect(await store.findFailures('alice@studio.example')).to.equal(null)
-        expect(await store.findFailures('bob')).to.not.equal(null)
+        expect(await store.findFailures('alice', 'here')).to.equal(null)
+        expect(await store.findFailures('alice@studio.example', 'here')).to.equal(null)
+        expect(await store.findFailures('bob', 'here')).to.not.equal(null)
         expect(await store.listSessions('account-bob', now)).to.have.length(1)
 
         const whatever = { ...change, oldHash: null, newHash: 'newer', keepSessionId: null, nowMs }
@@ -154,14 +154,14 @@ export function describeAccountStore(name: string, open: () => Promise<StoreUnde
         const id = 'account-Alice'
         await store.createServiceToken(newToken(id, 't'))
         await store.createResetCode({ accountId: id, hash: 'code', expiresAtMs: now + day })
-        await store.addFailure('alice', now, day)
+        await store.addFailure('alice', ['here'], now, day)
         expect(await store.deleteAccount(id, startMs + 90 * day)).to.equal(true)
         expect(await store.deleteAccount(id, startMs + 90 * day)).to.equal(false)
         expect(await store.findAccount('alice')).to.equal(null)
         expect(await store.findSession('first of Alice')).to.equal(null)
         expect(await store.findServiceToken('secret of t')).to.equal(null)
         expect(await store.useResetCode(id, 'code', now)).to.equal(false)
-        expect(await store.findFailures('alice')).to.equal(null)
+        expect(await store.findFailures('alice', 'here')).to.equal(null)
         expect(await store.findSession('first of bob')).to.not.equal(null)
 
         expect(await add('Alice')).to.equal('taken')
@@ -205,15 +205,16 @@ export function describeAccountStore(name: string, open: () => Promise<StoreUnde
       await store.createInvite({ hash: 'living', createdAtMs: startMs, expiresAtMs: now + day })
       await store.createResetCode({ accountId: 'account-bob', hash: 'code', ...over })
       await store.deleteAccount('account-bob', now - 1)
-      for (const key of ['alice', 'nobody']) await store.addFailure(key, now - 1, day)
+      await store.addFailure('forgotten', ['here'], now - day - 1, day)
+      await store.addFailure('nobody', ['here'], now - day, day)
       // Its session and code went with bob: 1200 + 1 sessions, token, invitation, name, failure.
       expect(await store.sweep(now)).to.equal(1205)
       expect(await store.sweep(now)).to.equal(0)
       expect(await store.listSessions(id, now)).to.have.length(1)
       expect(await store.findServiceToken('secret of living')).to.not.equal(null)
       expect(await store.findServiceToken('secret of over')).to.equal(null)
-      expect(await store.findFailures('alice')).to.not.equal(null)
-      expect(await store.findFailures('nobody')).to.equal(null)
+      expect(await store.findFailures('forgotten', 'here')).to.equal(null)
+      expect(await store.findFailures('nobody', 'here')).to.not.equal(null)
       expect(await add('bob')).to.equal('created')
     })
 

@@ -215,7 +215,7 @@ describe('files of the account store', () => {
 const trigger = `CREATE TRIGGER t AFTER INSERT ON sessions BEGIN
   UPDATE accounts SET disabled_at_ms = NULL; END`
 const newer = `CREATE TABLE more (x TEXT) STRICT;
-  INSERT INTO migrations VALUES (2, 'more', 'x', 0)`
+  INSERT INTO migrations SELECT max(number) + 1, 'more', 'x', 0 FROM migrations`
 const broken = `PRAGMA writable_schema = ON;
   UPDATE sqlite_schema SET sql = 'CREATE TABLE accounts (' WHERE name = 'accounts'`
 

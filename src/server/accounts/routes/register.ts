@@ -13,17 +13,28 @@ import type { Call } from '../call.ts'
 import { admitPassword } from '../admit-password.ts'
 
 export function registerRoutes(services: AccountServices): Route[] {
-  const { store, audit, clock, credentials, sessions, registrations, local } = services
+  const { store, audit, refusals, clock, credentials, sessions, registrations, local } = services
 
-  /** The invitation to use up; undefined when none is needed. */
-  function admittance({ invite }: RegisterRequest): string | undefined {
+  /** The hash of the invitation to use up; undefined when none is needed. */
+  async function admittance({ invite }: RegisterRequest, call: Call): Promise<string | undefined> {
     if (services.registration === 'open') return undefined
     if (services.registration === 'closed') {
       throw new RegistryProblem('registration-closed', 'this registry takes no new accounts')
     }
-    if (invite !== undefined) return hashOfSecret(invite)
-    const message = 'this registry takes new accounts by invitation alone (member "invite")'
-    throw new RegistryProblem('registration-closed', message)
+    if (invite === undefined) {
+      const message = 'this registry takes new accounts by invitation alone (member "invite")'
+      throw new RegistryProblem('registration-closed', message)
+    }
+    const hash = hashOfSecret(invite)
+    // Before anything is counted or hashed: nothing is spent on a caller without an invitation.
+    if (!(await store.hasInvite(hash, clock.now()))) throw await refusedInvite(call)
+    return hash
+  }
+
+  async function refusedInvite(call: Call): Promise<RegistryProblem> {
+    await refusals.record('registration.refused', call, null, { reason: 'invite_invalid' })
+    const message = 'the invitation is unknown, used or expired'
+    return new RegistryProblem('registration-closed', message)
   }
 
   function countRegistration({ addressKey }: Call): void {
@@ -39,17 +50,20 @@ export function registerRoutes(services: AccountServices): Route[] {
   }
 
   async function register(body: RegisterRequest, call: Call) {
-    const inviteHash = admittance(body)
+    const inviteHash = await admittance(body, call)
     checkNames(body)
     admitPassword(services, '/password', body.password, body)
     countRegistration(call)
     const usernameKey = foldUsername(body.username)
     const emailKey = foldEmail(body.email)
-    // The store decides again; this spares the hash of a name that is taken already. Where an
-    // invitation is needed the store looks at that first: nobody learns names without one.
-    const mayAsk = inviteHash === undefined
-    if (mayAsk && (await isTaken(usernameKey, emailKey))) throw taken()
-    const passwordHash = await credentials.hash(body.password)
+    // The store decides again; this spares the hash when the name is taken already.
+    if (await isTaken(usernameKey, emailKey)) throw taken()
+    const passwordHash = await credentials.hash({
+      name: usernameKey,
+      password: body.password,
+      call,
+      proven: inviteHash !== undefined,
+    })
     const nowMs = clock.now()
     const account = {
       id: makeUuid(nowMs),
@@ -66,12 +80,7 @@ export function registerRoutes(services: AccountServices): Route[] {
       ...(inviteHash === undefined ? {} : { inviteHash }),
     })
     if (outcome === 'taken') throw taken()
-    if (outcome === 'invite_invalid') {
-      credentials.failAddress(call)
-      await audit.record('registration.refused', call, null, { reason: outcome })
-      const message = 'the invitation is unknown, used or expired'
-      throw new RegistryProblem('registration-closed', message)
-    }
+    if (outcome === 'invite_invalid') throw await refusedInvite(call)
     call.principal = account.id
     await audit.record('account.registered', call, account.id, { username: account.username })
     const tokens = await sessions.pair(session, 0, session.createdAtMs)
@@ -92,10 +101,10 @@ export function registerRoutes(services: AccountServices): Route[] {
         'rate-limited',
         'overloaded',
       ],
-      handle: async ({ body, call }) => {
-        credentials.admitAddress(call)
-        return { body: await register(body, call), headers: { Location: `${apiPrefix}/me` } }
-      },
+      handle: async ({ body, call }) => ({
+        body: await register(body, call),
+        headers: { Location: `${apiPrefix}/me` },
+      }),
     }),
   ]
 }

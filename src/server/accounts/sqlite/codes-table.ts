@@ -1,9 +1,10 @@
 import type { AccountStore } from '../account-store.ts'
+import { accountColumns, toAccount } from './accounts-table.ts'
 import type { Database } from './database.ts'
 
 export type CodeMethods = Pick<
   AccountStore,
-  'createInvite' | 'createResetCode' | 'hasResetCode' | 'useResetCode'
+  'createInvite' | 'hasInvite' | 'createResetCode' | 'findByResetCode' | 'useResetCode'
 >
 
 /** Invitations (used up where accounts are created) and codes for a lost password. */
@@ -14,9 +15,12 @@ export function codesTable(database: Database): CodeMethods {
   const reset = database.prepare(`INSERT INTO reset_codes (account_id, hash, expires_at_ms)
     SELECT id, ?2, ?3 FROM accounts WHERE id = ?1
     ON CONFLICT DO UPDATE SET hash = excluded.hash, expires_at_ms = excluded.expires_at_ms`)
-  const usable = 'FROM reset_codes WHERE account_id = ? AND hash = ? AND expires_at_ms > ?'
-  const has = database.prepare(`SELECT 1 ${usable}`)
-  const use = database.prepare(`DELETE ${usable}`)
+  const hasInvite = database.prepare('SELECT 1 FROM invites WHERE hash = ? AND expires_at_ms > ?')
+  const byCode = database.prepare(`SELECT ${accountColumns} FROM reset_codes
+    JOIN accounts ON accounts.id = account_id WHERE hash = ? AND expires_at_ms > ?`)
+  const use = database.prepare(
+    'DELETE FROM reset_codes WHERE account_id = ? AND hash = ? AND expires_at_ms > ?',
+  )
 
   return {
     createInvite: ({ hash, createdAtMs, expiresAtMs }) =>
@@ -24,17 +28,20 @@ export function codesTable(database: Database): CodeMethods {
         invite.run(hash, createdAtMs, expiresAtMs)
       }),
 
+    hasInvite: (hash, nowMs) =>
+      database.read('an invitation was not found', () => hasInvite.get(hash, nowMs) !== undefined),
+
     createResetCode: ({ accountId, hash, expiresAtMs }) =>
       database.write(
         'a reset code was not created',
         () => reset.run(accountId, hash, expiresAtMs).changes > 0,
       ),
 
-    hasResetCode: (accountId, hash, nowMs) =>
-      database.read(
-        'a reset code was not found',
-        () => has.get(accountId, hash, nowMs) !== undefined,
-      ),
+    findByResetCode: (hash, nowMs) =>
+      database.read('a reset code was not found', () => {
+        const row = byCode.get(hash, nowMs)
+        return row === undefined ? null : toAccount(row)
+      }),
 
     useResetCode: (accountId, hash, nowMs) =>
       database.write(

@@ -91,4 +91,21 @@ CREATE TABLE audit (
 CREATE INDEX audit_of_account ON audit (account_id, id) WHERE account_id IS NOT NULL;
 `
 
-export const migrations: readonly Migration[] = [{ number: 1, name: 'accounts', sql: accounts }]
+/** Counts of the old table mean something else, so they are not carried over. */
+const failuresBySource = `
+DROP TABLE login_failures;
+CREATE TABLE login_failures (
+  name TEXT NOT NULL,
+  source TEXT NOT NULL,
+  forgotten_at_ms INTEGER NOT NULL,
+  last_ms INTEGER NOT NULL,
+  PRIMARY KEY (name, source)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX login_failures_by_end ON login_failures (forgotten_at_ms);
+CREATE INDEX reset_codes_by_hash ON reset_codes (hash);
+`
+
+export const migrations: readonly Migration[] = [
+  { number: 1, name: 'accounts', sql: accounts },
+  { number: 2, name: 'failures by source', sql: failuresBySource },
+]

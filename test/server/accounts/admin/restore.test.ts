@@ -162,7 +162,9 @@ function newerList(folder: string): void {
 function newerDatabase(folder: string): void {
   const path = join(folder, 'registry.db')
   const db = new DatabaseSync(path)
-  db.exec(`CREATE TABLE more (x TEXT) STRICT; INSERT INTO migrations VALUES (2, 'more', 'x', 0)`)
+  db.exec(
+    `CREATE TABLE more (x TEXT) STRICT; INSERT INTO migrations SELECT max(number) + 1, 'more', 'x', 0 FROM migrations`,
+  )
   db.close()
   relist(folder)
 }
