@@ -77,13 +77,13 @@ describe('service-cli registry --public-url', function () {
   })
 
   it('counts the failures of all clients together when a proxy stands in front', async () => {
-    const flags = ['--limit', 'maxAddressFailures=2']
+    const flags = ['--limit', 'maxLoginFailures=2']
     const registry = await startRegistryProcess({ dataDir: folder, flags })
     const tryFrom = async (address: string) => {
       const { status } = await ask(`${registry.url}${auth}/login`, {
         method: 'POST',
         headers: { 'Content-Type': 'application/json', 'X-Forwarded-For': address },
-        body: JSON.stringify({ username: `name-of-${address}`, password: 'wrong' }),
+        body: JSON.stringify({ username: 'nobody', password: 'wrong' }),
       })
       return status
     }

@@ -9,7 +9,6 @@ export const quickLimits = [
   'passwordHashPasses=1',
   'keyPollMs=50',
   'maxLoginFailures=3',
-  'maxConsecutiveFailures=3',
 ].flatMap(limit => ['--limit', limit])
 
 /** Calls of the registry API as people's programs make them. */

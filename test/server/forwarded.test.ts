@@ -98,7 +98,7 @@ describe('the address of a client', () => {
     ] as const) {
       const registry = await startRegistry({
         ...{ ...common(), dataDir: join(folder, `data-${last}`), trustedProxies },
-        accountLimits: { maxAddressFailures: 2 },
+        accountLimits: { maxLoginFailures: 2 },
       })
       stop.push(() => registry.stop())
       const login = async (user: string, address: string) => {
@@ -107,8 +107,8 @@ describe('the address of a client', () => {
         return (await ask(`${registry.url}/api/v1/auth/login`, { method: 'POST', headers, body }))
           .status
       }
-      for (const user of ['ada', 'bob']) await login(user, '203.0.113.7')
-      expect(await login('cleo', '198.51.100.1')).to.equal(last)
+      for (let at = 0; at < 2; at++) await login('ada', '203.0.113.7')
+      expect(await login('ada', '198.51.100.1')).to.equal(last)
     }
   })
 

@@ -57,6 +57,8 @@ export interface AccountStore {
   listSessions(accountId: string, nowMs: number): Promise<SessionRow[]>
   /** False when there is no such living session of the account. */
   revokeSession(accountId: string, id: string, reason: string, nowMs: number): Promise<boolean>
+  /** Addresses that stored sessions of the account were created from, each once. */
+  listSessionAddresses(accountId: string): Promise<string[]>
   /** Returns how many ended. */
   revokeSessions(accountId: string, reason: string, nowMs: number): Promise<number>
 
@@ -75,7 +77,7 @@ export interface AccountStore {
     readonly expiresAtMs: number
     readonly createdAtMs: number
   }): Promise<void>
-  /** Would `createAccount` use it up? */
+  /** Would `createAccount` accept the invitation? */
   hasInvite(hash: string, nowMs: number): Promise<boolean>
   deleteInvite(hash: string): Promise<void>
   /** Replaces codes of the account that were not used. False: no such account. */
@@ -84,16 +86,27 @@ export interface AccountStore {
     readonly hash: string
     readonly expiresAtMs: number
   }): Promise<boolean>
-  /** Would `useResetCode` use it up? */
-  hasResetCode(accountId: string, hash: string, nowMs: number): Promise<boolean>
+  /** The account whose usable reset code this is. */
+  findByResetCode(hash: string, nowMs: number): Promise<AccountRow | null>
   /** Uses the code up; false when it is not the account's, used or expired. */
   useResetCode(accountId: string, hash: string, nowMs: number): Promise<boolean>
 
-  /** Failed logins of a name, whether or not there is such an account. */
-  findFailures(key: string): Promise<LoginFailures | null>
-  /** Adds one failure and returns the new count; a window that is over begins anew. */
-  addFailure(key: string, nowMs: number, windowMs: number): Promise<LoginFailures>
-  clearFailures(key: string): Promise<void>
+  /** Failures at `name` from `source`. `name` need not be an account. */
+  findFailures(name: string, source: string): Promise<LoginFailures | null>
+  /** Failures at `name` from each source. */
+  listFailures(name: string): Promise<LoginFailures[]>
+  /**
+   * Adds one failure to each source; each failure takes `forgetMs` to forget. The number of rows
+   * is bounded: those with the fewest failures go first.
+   */
+  addFailure(
+    name: string,
+    sources: readonly string[],
+    nowMs: number,
+    forgetMs: number,
+  ): Promise<void>
+  /** Without `source`, from all of them. */
+  clearFailures(name: string, source?: string): Promise<void>
 
   /**
    * Appends. Of one action of one account only the newest `maxAuditRowsOfAccount` stay, of callers
@@ -108,8 +121,8 @@ export interface AccountStore {
   listAudit(filter: { readonly accountId?: string; readonly limit: number }): Promise<AuditRow[]>
 
   /**
-   * Sessions, tokens, invitations, codes, reservations and audit entries that are over since
-   * `beforeMs`, and failed logins before it of names that no account has. Returns how many went.
+   * Removes sessions, tokens, invitations, codes, reservations and audit entries that ended before
+   * `beforeMs`, and failures forgotten before it. Returns how many rows went.
    */
   sweep(beforeMs: number): Promise<number>
   /** A consistent copy while others write; `target` must not exist. */
@@ -190,11 +203,9 @@ export interface EndedAccess {
 }
 
 export interface LoginFailures {
-  /** Within the window. */
-  readonly count: number
-  readonly windowStartedMs: number
-  /** Since the last success or unlock. */
-  readonly consecutive: number
+  readonly source: string
+  /** When all failures are forgotten: each one puts it off by the same time. */
+  readonly forgottenAtMs: number
   readonly lastMs: number
 }
 

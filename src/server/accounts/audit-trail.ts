@@ -3,6 +3,8 @@ import type { Logger } from '../../lib/logger.ts'
 import type { AccountStore, AuditRow } from './account-store.ts'
 import { keepAuditUntil } from './audit-retention.ts'
 import type { Call } from './call.ts'
+import { addressKey } from './client-address.ts'
+import type { CountedWindows } from './counted-windows.ts'
 import type { AccountLimits } from './limits.ts'
 
 /** What is written down of what people, and whoever pretends to be them, did to accounts. */
@@ -57,6 +59,25 @@ export function createAuditTrail(parts: {
         // What it tells of has happened: the answer must say so, and the log has the entry.
         log.error({ err: error, action, account_id: accountId }, 'an audit entry was lost')
       }
+    },
+  }
+}
+
+/**
+ * Records so many entries of one address in a window and leaves out the rest: for what callers
+ * without credentials cause. The access log has every request.
+ */
+export function limitByAddress(
+  trail: AuditTrail,
+  windows: CountedWindows,
+  clock: Clock,
+): AuditTrail {
+  return {
+    async record(action, call, accountId, details) {
+      const key = addressKey(call.address)
+      if (windows.waitMs(key, clock.now()) > 0) return
+      windows.add(key, clock.now())
+      await trail.record(action, call, accountId, details)
     },
   }
 }

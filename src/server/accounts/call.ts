@@ -8,7 +8,7 @@ export interface Call {
   readonly requestId: string
   /** Of the client. */
   readonly address: string
-  /** Whom the limits count. */
+  /** What the limits count the address as. */
   readonly addressKey: string
   readonly userAgent: string | null
   readonly authorization: string | undefined

@@ -1,12 +1,13 @@
 import { isIPv6 } from 'node:net'
-import { plainAddress } from '../../lib/address.ts'
+import { isLoopback, plainAddress } from '../../lib/address.ts'
 
 /**
- * Whom the limits count: an IPv4 address, or the /64 of an IPv6 one, which is what one customer
- * gets.
+ * The address that limits count by: an IPv4 address, the /64 of an IPv6 one, which is what one
+ * customer gets, or `loopback`: a local process may pick any address of 127.0.0.0/8.
  */
 export function addressKey(address: string | undefined): string {
   const plain = plainAddress((address ?? '').replace(/%.*$/, ''))
+  if (isLoopback(plain)) return 'loopback'
   if (!isIPv6(plain)) return plain === '' ? 'unknown' : plain
   return `${expandIPv6(plain).slice(0, 4).join(':')}::/64`
 }

@@ -10,12 +10,16 @@ interface Window {
   count: number
 }
 
+/** About 1 MB for each kind of event. */
+const usualMaxKeys = 10_000
+
 /** Kept in memory, for at most `maxKeys`: beyond that the longest known key is forgotten. */
 export function createCountedWindows(limits: {
   readonly windowMs: number
   readonly most: number
-  readonly maxKeys: number
+  readonly maxKeys?: number
 }): CountedWindows {
+  const { maxKeys = usualMaxKeys } = limits
   const windows = new Map<string, Window>()
 
   function current(key: string, nowMs: number): Window | undefined {
@@ -40,7 +44,7 @@ export function createCountedWindows(limits: {
         return
       }
       const oldest = windows.keys().next()
-      if (windows.size >= limits.maxKeys && !oldest.done) windows.delete(oldest.value)
+      if (windows.size >= maxKeys && !oldest.done) windows.delete(oldest.value)
       windows.set(key, { startedMs: nowMs, count: 1 })
     },
   }

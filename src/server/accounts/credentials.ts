@@ -1,35 +1,51 @@
 import { createHmac } from 'node:crypto'
 import type { Clock } from '../../lib/clock.ts'
-import type { AccountRow, AccountStore } from './account-store.ts'
+import type { AccountRow, AccountStore, SessionRow } from './account-store.ts'
 import type { Call } from './call.ts'
-import type { CountedWindows } from './counted-windows.ts'
+import { addressKey } from './client-address.ts'
 import type { HashQueue } from './hash-queue.ts'
 import type { KeySource } from './key-source.ts'
 import type { AccountLimits } from './limits.ts'
-import { judgeLogin } from './login-limits.ts'
+import { forgetFailureMs, loginDelayMs, strangers, strangersFactor } from './login-limits.ts'
 import type { Passwords } from './passwords.ts'
 import { RegistryProblem } from './problems.ts'
 
 export interface PasswordTrial {
-  /** The folded name that was given. */
-  readonly key: string
+  /** The folded user name or email address that was given. */
+  readonly name: string
   readonly account: AccountRow | null
   readonly password: string
   readonly call: Call
+  /** The caller's session, when the password is asked for beside it. */
+  readonly session: SessionRow | null
 }
 
-/** The one place where passwords are tried: every way in counts its failures together. */
+/** A new password: `proven` says that a session or a code vouches for the caller. */
+export interface NewPassword {
+  readonly name: string
+  readonly password: string
+  readonly call: Call
+  readonly proven: boolean
+}
+
+/**
+ * The one place that tries passwords. Failures count per name and source: the source is the
+ * session where there is one, else the address. Sources that never logged in to the account
+ * (strangers) also count together, so that many addresses guess no faster than a few.
+ */
 export interface Credentials {
   /**
    * The stored hash that the password belongs to; null when it is wrong. Throws `rate-limited`
    * before any hashing, and `overloaded`.
    */
   check(trial: PasswordTrial): Promise<string | null>
-  hash(password: string): Promise<string>
-  /** A refusal that counts against the address alone. */
-  failAddress(call: Call): void
-  /** Throws `rate-limited` when the address failed too often. */
-  admitAddress(call: Call): void
+  hash(password: NewPassword): Promise<string>
+}
+
+interface Tried {
+  readonly name: string
+  readonly source: string
+  readonly trusted: boolean
 }
 
 export function createCredentials(parts: {
@@ -37,34 +53,49 @@ export function createCredentials(parts: {
   readonly keys: KeySource
   readonly passwords: Passwords
   readonly queue: HashQueue
-  readonly addressFailures: CountedWindows
   readonly clock: Clock
-  readonly limits: AccountLimits
+  readonly limits: Pick<AccountLimits, 'maxLoginFailures'>
 }): Credentials {
-  const { store, keys, passwords, queue, addressFailures, clock, limits } = parts
+  const { store, keys, passwords, queue, clock, limits } = parts
 
-  /** A name of nobody is not kept as it is: what people type there by mistake is the password. */
-  function keyOfNobody(typed: string): string {
-    const mac = createHmac('sha256', keys.current().refresh.key).update('name').update(typed)
-    // No user name and no address has this form.
+  /** An unknown name is not stored as it is: people type their password there by mistake. */
+  function keyOfUnknown(name: string): string {
+    const mac = createHmac('sha256', keys.current().refresh.key).update('name').update(name)
+    // No user name and no email address has this form.
     return `?${mac.digest('base64url')}`
   }
 
-  function admitAddress({ addressKey }: Call): void {
-    const waitMs = addressFailures.waitMs(addressKey, clock.now())
-    if (waitMs > 0) throw tooMany('too many failed logins from this address', waitMs)
+  async function admitSource({ name, source }: Omit<Tried, 'trusted'>): Promise<boolean> {
+    const failures = await store.findFailures(name, source)
+    refuseFor(loginDelayMs(failures, limits.maxLoginFailures, clock.now()))
+    return failures !== null
   }
 
-  async function admit(key: string, call: Call): Promise<boolean> {
-    admitAddress(call)
-    const failures = await store.findFailures(key)
-    const verdict = judgeLogin(failures, clock.now(), limits)
-    if (verdict.allowed) return failures !== null
-    const what =
-      verdict.reason === 'locked'
-        ? 'this account takes no password until it is reset or unlocked by the owner of the registry'
-        : 'too many failed logins of this account'
-    throw tooMany(what, verdict.retryAfterMs)
+  /** Returns whether the source has failures. */
+  async function admit(tried: Tried): Promise<boolean> {
+    const hasFailures = await admitSource(tried)
+    if (!tried.trusted) {
+      const failures = await store.findFailures(tried.name, strangers)
+      const free = limits.maxLoginFailures * strangersFactor
+      refuseFor(loginDelayMs(failures, free, clock.now()))
+    }
+    return hasFailures
+  }
+
+  async function hasLoggedInFrom(account: AccountRow, key: string): Promise<boolean> {
+    const addresses = await store.listSessionAddresses(account.id)
+    return addresses.some(address => addressKey(address) === key)
+  }
+
+  async function describe({ name: typed, account, call, session }: PasswordTrial): Promise<Tried> {
+    // By user name and by email address count apart: one count would tell that they belong together.
+    const name = account === null ? keyOfUnknown(typed) : typed
+    if (session !== null) return { name, source: `session ${session.id}`, trusted: true }
+    const source = call.addressKey
+    // Before the addresses are looked up: a refused try must cost little.
+    await admitSource({ name, source })
+    const trusted = account !== null && (await hasLoggedInFrom(account, source))
+    return { name, source, trusted }
   }
 
   async function improved({ id, passwordHash }: AccountRow, password: string): Promise<string> {
@@ -74,27 +105,34 @@ export function createCredentials(parts: {
   }
 
   return {
-    async check({ key: typed, account, password, call }) {
-      // By name or by address, it is one account.
-      const key = account?.usernameKey ?? keyOfNobody(typed)
-      await admit(key, call)
-      return queue.run(async () => {
-        // Again, and counted before the next has its turn: many at once are no way around it.
-        const hasFailures = await admit(key, call)
+    async check(trial) {
+      const { account, password, call } = trial
+      const tried = await describe(trial)
+      const { name, source, trusted } = tried
+      await admit(tried)
+      return queue.run({ address: call.addressKey, name: trial.name, trusted }, async () => {
+        // Again: tries that waited together must not all pass on the same count.
+        const hasFailures = await admit(tried)
         const right = await passwords.verify(password, account?.passwordHash ?? null)
         if (!right || account === null) {
-          addressFailures.add(call.addressKey, clock.now())
-          await store.addFailure(key, clock.now(), limits.failureWindowMs)
+          const sources = trusted ? [source] : [source, strangers]
+          await store.addFailure(name, sources, clock.now(), forgetFailureMs)
           return null
         }
-        if (hasFailures) await store.clearFailures(key)
+        // The count of strangers stays: each login of the owner would give them as many tries again.
+        if (hasFailures) await store.clearFailures(name, source)
         return improved(account, password)
       })
     },
-    hash: password => queue.run(() => passwords.hash(password)),
-    failAddress: call => addressFailures.add(call.addressKey, clock.now()),
-    admitAddress,
+    hash: ({ name, password, call, proven }) =>
+      queue.run({ address: call.addressKey, name, trusted: proven }, () =>
+        passwords.hash(password),
+      ),
   }
+}
+
+function refuseFor(waitMs: number): void {
+  if (waitMs > 0) throw tooMany('too many failed logins', waitMs)
 }
 
 export function tooMany(what: string, waitMs: number): RegistryProblem {

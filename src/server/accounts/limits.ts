@@ -39,27 +39,11 @@ export interface AccountLimits {
   passwordHashPasses: number
   /** Passwords hashed at once; 0 = one less than the machine has cores, at least 1. */
   maxHashes: number
-  /** Logins that wait for their turn to hash. */
-  maxHashQueue: number
 
-  /** Failed logins of one account before each further one has to wait. */
+  /** Failed logins at one name from one address before each further one has to wait. */
   maxLoginFailures: number
-  /** The first such wait; it doubles with each further failure. */
-  loginDelayMs: number
-  /** The longest such wait. */
-  maxLoginDelayMs: number
-  /** Failed logins in a row after which the account takes no password until it is unlocked. */
-  maxConsecutiveFailures: number
-  /** The window in which failures of an address, or an account, are counted. */
-  failureWindowMs: number
-  /** Failed logins of one address within the window. */
-  maxAddressFailures: number
-  /** Refused refreshes of one address within a minute. */
-  maxRefreshFailures: number
   /** Registrations of one address within an hour. */
   maxRegistrations: number
-  /** Addresses that are counted at the same time, for each kind of limit. */
-  maxCountedAddresses: number
 
   /** Rows of the audit table. */
   maxAuditRows: number
@@ -94,17 +78,9 @@ export const defaultAccountLimits: Readonly<AccountLimits> = Object.freeze({
   passwordHashBytes: 19 * 1024 * KiB,
   passwordHashPasses: 2,
   maxHashes: 0,
-  maxHashQueue: 64,
 
   maxLoginFailures: 10,
-  loginDelayMs: 30_000,
-  maxLoginDelayMs: 15 * minute,
-  maxConsecutiveFailures: 100,
-  failureWindowMs: 5 * minute,
-  maxAddressFailures: 30,
-  maxRefreshFailures: 20,
   maxRegistrations: 20,
-  maxCountedAddresses: 10_000,
 
   maxAuditRows: 100_000,
   accountSweepMs: 60 * minute,

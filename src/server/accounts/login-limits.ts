@@ -1,40 +1,34 @@
 import type { LoginFailures } from './account-store.ts'
-import type { AccountLimits } from './limits.ts'
 
-export type LoginVerdict =
-  | { readonly allowed: true }
-  | {
-      readonly allowed: false
-      readonly retryAfterMs: number
-      /** `locked`: waiting does not help, a reset or the owner of the machine does. */
-      readonly reason: 'waiting' | 'locked'
-    }
+/** One failure is forgotten in this time, so a steady attacker gets about 96 tries a day. */
+export const forgetFailureMs = 15 * 60_000
+const firstDelayMs = 30_000
+/** Not longer than it takes to forget one failure: the delay is over when the next try is due. */
+const maxDelayMs = forgetFailureMs
 
-type LoginLimits = Pick<
-  AccountLimits,
-  'maxLoginFailures' | 'loginDelayMs' | 'maxLoginDelayMs' | 'maxConsecutiveFailures'
->
-
-const allowed: LoginVerdict = { allowed: true }
+/** The source under which failures of all strangers to a name are counted together. */
+export const strangers = ''
 
 /**
- * May a password be tried for this account now? The first failures are free; then each one makes
- * the wait before the next twice as long. What is counted are failures since the last success, so
- * whoever knows the password and makes no mistakes never meets this.
+ * Failures at one name from all addresses that never logged in to it delay such addresses from
+ * this multiple of `maxLoginFailures` on: one or two attackers cannot reach it.
  */
-export function judgeLogin(
-  failures: LoginFailures | null,
-  nowMs: number,
-  limits: LoginLimits,
-): LoginVerdict {
-  if (failures === null || failures.consecutive < limits.maxLoginFailures) return allowed
-  if (failures.consecutive >= limits.maxConsecutiveFailures) {
-    return { allowed: false, retryAfterMs: limits.maxLoginDelayMs, reason: 'locked' }
-  }
-  // Of a clock that was set back: how long ago it was cannot be known, and to wait until then is no bound.
-  if (nowMs < failures.lastMs) return allowed
-  const doublings = Math.min(failures.consecutive - limits.maxLoginFailures, 40)
-  const delayMs = Math.min(limits.maxLoginDelayMs, limits.loginDelayMs * 2 ** doublings)
-  const retryAfterMs = failures.lastMs + delayMs - nowMs
-  return retryAfterMs <= 0 ? allowed : { allowed: false, retryAfterMs, reason: 'waiting' }
+export const strangersFactor = 10
+
+/** The failures of a name or a source that are not forgotten yet. */
+export function countFailures(failures: LoginFailures | null, nowMs: number): number {
+  // Recorded before the clock was set back: how long ago is unknown, and waiting has no bound.
+  if (failures === null || nowMs + forgetFailureMs < failures.lastMs) return 0
+  return Math.max(0, Math.ceil((failures.forgottenAtMs - nowMs) / forgetFailureMs))
+}
+
+/**
+ * Milliseconds until the next password may be tried. The first `free` failures cost nothing; each
+ * further one doubles the delay.
+ */
+export function loginDelayMs(failures: LoginFailures | null, free: number, nowMs: number): number {
+  const count = countFailures(failures, nowMs)
+  if (failures === null || count < free) return 0
+  const delayMs = Math.min(maxDelayMs, firstDelayMs * 2 ** Math.min(count - free, 40))
+  return Math.max(0, failures.lastMs + delayMs - nowMs)
 }

@@ -4,11 +4,11 @@ import type { Logger } from '../../lib/logger.ts'
 import type { RegistrationMode } from '../../lib/registry/registration-mode.ts'
 import { createAccessTokens } from './access-tokens.ts'
 import type { AccountStore } from './account-store.ts'
-import { type AuditTrail, createAuditTrail } from './audit-trail.ts'
+import { type AuditTrail, createAuditTrail, limitByAddress } from './audit-trail.ts'
 import { type Authenticator, createAuthenticator } from './authenticate.ts'
 import { type CountedWindows, createCountedWindows } from './counted-windows.ts'
 import { type Credentials, createCredentials } from './credentials.ts'
-import { createHashQueue, hashConcurrency } from './hash-queue.ts'
+import { createHashQueue, hashConcurrency, maxWaitingHashes } from './hash-queue.ts'
 import type { AccountLimits } from './limits.ts'
 import { createPasswords, type Passwords } from './passwords.ts'
 import { createRefresher, type Refresher } from './refresh.ts'
@@ -41,17 +41,17 @@ export interface AccountServices extends Omit<AccountParts, 'passwords'> {
   readonly sessions: SessionTokens
   readonly refresher: Refresher
   readonly audit: AuditTrail
+  /** The audit of refusals that callers without credentials cause. */
+  readonly refusals: AuditTrail
   readonly registrations: CountedWindows
-  readonly refreshFailures: CountedWindows
 }
 
-const minuteMs = 60_000
-const hourMs = 60 * minuteMs
+const hourMs = 60 * 60_000
+/** Refusals of one address in the audit: one address alone needs days to push out older entries. */
+const auditedRefusals = { windowMs: 5 * 60_000, most: 30 }
 
 export function createAccountServices(parts: AccountParts): AccountServices {
   const { store, keys, issuer, limits, clock, log } = parts
-  const counted = (windowMs: number, most: number) =>
-    createCountedWindows({ windowMs, most, maxKeys: limits.maxCountedAddresses })
   const accessTokens = createAccessTokens({ keys, issuer, clock, limits })
   const refreshTokens = createRefreshTokens(keys)
   const authenticator = createAuthenticator({ store, accessTokens, clock })
@@ -59,24 +59,16 @@ export function createAccountServices(parts: AccountParts): AccountServices {
   const audit = createAuditTrail({ store, clock, limits, log })
   const queue = createHashQueue({
     concurrency: hashConcurrency(limits.maxHashes, availableParallelism()),
-    maxWaiting: limits.maxHashQueue,
+    maxWaiting: maxWaitingHashes,
   })
   const passwords = parts.passwords ?? createPasswords(limits)
-  const addressFailures = counted(limits.failureWindowMs, limits.maxAddressFailures)
   return {
     ...parts,
     authenticator,
     sessions,
     audit,
-    credentials: createCredentials({
-      store,
-      keys,
-      passwords,
-      queue,
-      addressFailures,
-      clock,
-      limits,
-    }),
+    refusals: limitByAddress(audit, createCountedWindows(auditedRefusals), clock),
+    credentials: createCredentials({ store, keys, passwords, queue, clock, limits }),
     refresher: createRefresher({
       store,
       accessTokens,
@@ -87,7 +79,6 @@ export function createAccountServices(parts: AccountParts): AccountServices {
       clock,
       limits,
     }),
-    registrations: counted(hourMs, limits.maxRegistrations),
-    refreshFailures: counted(minuteMs, limits.maxRefreshFailures),
+    registrations: createCountedWindows({ windowMs: hourMs, most: limits.maxRegistrations }),
   }
 }

@@ -2,9 +2,8 @@ import { expect } from 'chai'
 import type { LoginFailures, SessionState } from '../../../src/server/accounts/account-store.ts'
 import { addressKey } from '../../../src/server/accounts/client-address.ts'
 import { createCountedWindows } from '../../../src/server/accounts/counted-windows.ts'
-import { defaultAccountLimits } from '../../../src/server/accounts/limits.ts'
 import { loggedPath } from '../../../src/server/accounts/logged-path.ts'
-import { judgeLogin } from '../../../src/server/accounts/login-limits.ts'
+import { countFailures, loginDelayMs } from '../../../src/server/accounts/login-limits.ts'
 import {
   foldEmail,
   foldLogin,
@@ -16,12 +15,12 @@ import { decideRefresh } from '../../../src/server/accounts/refresh-decision.ts'
 
 const minute = 60_000
 
-describe('judgeLogin', () => {
-  const failed = (consecutive: number, agoMs = 0): LoginFailures => ({
-    count: consecutive,
-    windowStartedMs: 0,
-    consecutive,
-    lastMs: 1000 * minute - agoMs,
+describe('loginDelayMs', () => {
+  const now = 1000 * minute
+  const failed = (count: number, agoMs = 0): LoginFailures => ({
+    source: 'a',
+    forgottenAtMs: now - agoMs + count * 15 * minute,
+    lastMs: now - agoMs,
   })
   const cases: [what: string, failures: LoginFailures | null, waitMs: number][] = [
     ['nothing failed', null, 0],
@@ -32,21 +31,22 @@ describe('judgeLogin', () => {
     ['eleven failed', failed(11), 60_000],
     ['fourteen failed', failed(14), 8 * minute],
     ['fifteen failed: the longest wait', failed(15), 15 * minute],
-    ['ninety-nine failed', failed(99), 15 * minute],
-    ['ninety-nine failed, long ago', failed(99, 15 * minute), 0],
-    ['the clock was set back', failed(10, -minute), 0],
+    ['ten thousand failed', failed(10_000), 15 * minute],
+    ['ten thousand failed, a quarter of an hour ago', failed(10_000, 15 * minute), 0],
+    ['the clock was set back a little', failed(9, -minute), minute + 30_000],
     ['the clock was set back by years', failed(99, -1_000_000 * minute), 0],
   ]
   for (const [what, failures, waitMs] of cases) {
     it(`${waitMs === 0 ? 'lets in' : `asks for ${waitMs} ms`} when ${what}`, () => {
-      const verdict = judgeLogin(failures, 1000 * minute, defaultAccountLimits)
-      expect(verdict.allowed ? 0 : verdict.retryAfterMs).to.equal(waitMs)
+      expect(loginDelayMs(failures, 10, now)).to.equal(waitMs)
     })
   }
 
-  it('locks after a hundred in a row, however long ago', () => {
-    const verdict = judgeLogin(failed(100, 900 * minute), 1000 * minute, defaultAccountLimits)
-    expect(verdict).to.include({ allowed: false, reason: 'locked' })
+  it('forgets one failure in a quarter of an hour', () => {
+    const counts = [0, 1, 15, 16, 150, 10_000].map(at =>
+      countFailures(failed(10, at * minute), now),
+    )
+    expect(counts).to.deep.equal([10, 10, 9, 9, 0, 0])
   })
 })
 
@@ -85,7 +85,11 @@ describe('addressKey', () => {
     ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
     ['2001:DB8:0001:2::9', '2001:db8:1:2::/64'],
     ['2001:db8::1', '2001:db8:0:0::/64'],
-    ['::1', '0:0:0:0::/64'],
+    ['::1', 'loopback'],
+    ['127.0.0.1', 'loopback'],
+    ['127.200.3.4', 'loopback'],
+    ['::ffff:127.0.0.2', 'loopback'],
+    ['::2', '0:0:0:0::/64'],
     ['fe80::1%eth0', 'fe80:0:0:0::/64'],
     ['64:ff9b::192.0.2.7', '64:ff9b:0:0::/64'],
     [undefined, 'unknown'],

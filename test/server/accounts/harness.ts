@@ -17,7 +17,7 @@ import { openSqliteStore } from '../../../src/server/accounts/sqlite/sqlite-stor
 import { answerClientError } from '../../../src/server/http/client-error.ts'
 import { createCors } from '../../../src/server/http/cors.ts'
 import { createGuard } from '../../../src/server/http/guards.ts'
-import { peerOfConnection } from '../../../src/server/http/trusted-proxies.ts'
+import { createPeerOf } from '../../../src/server/http/trusted-proxies.ts'
 import { type Limits, resolveLimits } from '../../../src/server/options.ts'
 import { listen } from '../../../src/server/listen.ts'
 import { type Answer, ask } from '../../helpers/mcp.ts'
@@ -36,6 +36,8 @@ export interface RegistrySettings {
   /** The store as the server is to see it. */
   wrap?: (store: AccountStore) => AccountStore
   allowedOrigins?: string[]
+  /** `127.0.0.1` lets a test choose addresses with `X-Forwarded-For`. */
+  trustedProxies?: string[]
 }
 
 export interface Registry {
@@ -100,7 +102,7 @@ export async function withRegistry(
     guard: createGuard({ own: ['127.0.0.1'], hosts: [], origins }),
     cors: createCors(origins, corsMethods),
     boundToAll: false,
-    peerOf: peerOfConnection,
+    peerOf: createPeerOf(settings.trustedProxies ?? []),
     version: '0.0.0',
     limits,
     log,

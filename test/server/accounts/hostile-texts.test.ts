@@ -77,12 +77,7 @@ const send = (
 ) => call(method, path, { body, ...(open ? {} : { token }) })
 
 /** No limit ends this early. */
-const limits = {
-  maxAddressFailures: 100_000,
-  maxLoginFailures: 100_000,
-  maxConsecutiveFailures: 100_000,
-  maxRefreshFailures: 100_000,
-}
+const limits = { maxLoginFailures: 100_000 }
 
 /** Everything is as it was: nothing was taken for more than text. */
 async function expectUnharmed(registry: Registry, accounts: number): Promise<void> {

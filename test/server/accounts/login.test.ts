@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { request } from 'node:http'
 import type { AccountStore } from '../../../src/server/accounts/account-store.ts'
+import { maxWaitingHashes } from '../../../src/server/accounts/hash-queue.ts'
 import { createPasswords } from '../../../src/server/accounts/passwords.ts'
 import { skipBecause } from '../../helpers/skip.ts'
 import { cheapHashing, password, type Registry, withRegistry } from './harness.ts'
@@ -134,22 +135,34 @@ describe('login', () => {
 
   it('makes the eleventh try wait, the right password too, and leaves sessions alone', () =>
     withRegistry(async registry => {
-      const { access_token } = await registry.register('alice')
+      const { access_token, refresh_token } = await registry.register('alice')
       for (let count = 0; count < 10; count++) {
-        // By name or by address, it is one account.
-        const name = count % 2 === 0 ? 'alice' : 'alice@studio.example'
-        expect((await logIn(registry, name, 'wrong')).status).to.equal(401)
+        expect((await logIn(registry, 'alice', 'wrong')).status).to.equal(401)
       }
       const refused = await logIn(registry, 'alice')
       expect([refused.status, refused.json.code]).to.deep.equal([429, 'rate-limited'])
       expect(refused.headers['retry-after']).to.equal('30')
       expect(refused.json.retry_after).to.equal(30)
-      expect((await registry.call('GET', `${auth}/me`, { token: access_token })).status).to.equal(
-        200,
-      )
+      const token = access_token
+      expect((await registry.call('GET', `${auth}/me`, { token })).status).to.equal(200)
+      const body = { refresh_token }
+      expect((await registry.call('POST', `${auth}/refresh`, { body })).status).to.equal(200)
       registry.clock.nowMs += 30_000
       expect((await logIn(registry, 'alice')).status).to.equal(200)
       expect((await logIn(registry, 'alice', 'wrong')).status).to.equal(401)
+    }))
+
+  it('counts by user name and by email address apart, for accounts and for unknown names alike', () =>
+    withRegistry(async registry => {
+      await registry.register('alice')
+      for (const [name, email] of [
+        ['alice', 'alice@studio.example'],
+        ['nobody', 'nobody@studio.example'],
+      ]) {
+        for (let count = 0; count < 10; count++) await logIn(registry, name, 'wrong')
+        expect((await logIn(registry, name, 'wrong')).status).to.equal(429)
+        expect((await logIn(registry, email, 'wrong')).status).to.equal(401)
+      }
     }))
 
   it('lets no more tries through when many come at once', () =>
@@ -165,24 +178,21 @@ describe('login', () => {
       { limits: { maxHashes: 1 } },
     ))
 
-  it('counts the failures of an address over all accounts, whatever the headers say of it', () =>
+  it('lets an account in from an address at which many other logins failed', () =>
     withRegistry(async registry => {
       await registry.register('alice')
-      for (let count = 0; count < 30; count++) {
-        const headers = {
-          'X-Forwarded-For': `192.0.2.${count}`,
-          Forwarded: `for=192.0.2.${count}`,
-          'X-Real-IP': `192.0.2.${count}`,
-        }
+      await registry.register('bob')
+      for (let count = 0; count < 10; count++) await logIn(registry, 'bob', 'wrong')
+      for (let count = 0; count < 40; count++) {
+        // None of these headers is trusted here.
+        const headers = { 'X-Forwarded-For': `192.0.2.${count}`, 'X-Real-IP': `192.0.2.${count}` }
         expect((await logIn(registry, `nobody${count}`, 'wrong', headers)).status).to.equal(401)
       }
-      const refused = await logIn(registry, 'alice', password, { 'X-Forwarded-For': '192.0.2.99' })
-      expect([refused.status, refused.headers['retry-after']]).to.deep.equal([429, '300'])
-      registry.clock.nowMs += 5 * minute
       expect((await logIn(registry, 'alice')).status).to.equal(200)
+      expect((await logIn(registry, 'bob')).status).to.equal(429)
     }))
 
-  it('counts the failures of an account over all addresses', function () {
+  it('counts every loopback address as one', function () {
     // Others have one loopback address alone.
     if (process.platform !== 'linux') skipBecause(this, 'needs 127.0.0.2 and its like')
     return withRegistry(async registry => {
@@ -199,6 +209,76 @@ describe('login', () => {
     })
   })
 
+  describe('under attack from elsewhere', () => {
+    const settings = { trustedProxies: ['127.0.0.1'], limits: { maxLoginFailures: 2 } }
+    const logInAt = (registry: Registry, address: string, secret = password, name = 'alice') =>
+      logIn(registry, name, secret, { 'X-Forwarded-For': address })
+    /** Wrong passwords from so many addresses, two each. */
+    const attack = async (registry: Registry, addresses: number, name = 'alice') => {
+      for (let at = 0; at < addresses * 2; at++) {
+        await logInAt(registry, `198.51.100.${Math.floor(at / 2)}`, 'wrong', name)
+      }
+    }
+
+    it('lets the owner in from any address while one address alone fails', () =>
+      withRegistry(async registry => {
+        await registry.register('alice')
+        await attack(registry, 1)
+        expect((await logInAt(registry, '198.51.100.0')).status).to.equal(429)
+        expect((await logInAt(registry, '192.0.2.1')).status).to.equal(200)
+      }, settings))
+
+    it('refuses new addresses when many fail, and lets in those that logged in before', () =>
+      withRegistry(async registry => {
+        await registry.register('alice')
+        expect((await logInAt(registry, '192.0.2.1')).status).to.equal(200)
+        await attack(registry, 10)
+        const refused = await logInAt(registry, '192.0.2.2')
+        expect([refused.status, refused.headers['retry-after']]).to.deep.equal([429, '30'])
+        expect((await logInAt(registry, '192.0.2.1')).status).to.equal(200)
+        // That success gives strangers no further tries.
+        expect((await logInAt(registry, '192.0.2.3', 'wrong')).status).to.equal(429)
+        // A known address has its own count all the same.
+        for (let at = 0; at < 2; at++) await logInAt(registry, '192.0.2.1', 'wrong')
+        expect((await logInAt(registry, '192.0.2.1')).status).to.equal(429)
+      }, settings))
+
+    it('refuses an unknown name alike', () =>
+      withRegistry(async registry => {
+        await registry.register('alice')
+        await attack(registry, 10, 'alice')
+        await attack(registry, 10, 'nobody')
+        const [known, unknown] = [
+          await logInAt(registry, '192.0.2.2', 'wrong', 'alice'),
+          await logInAt(registry, '192.0.2.2', 'wrong', 'nobody'),
+        ]
+        expect([known.status, unknown.status]).to.deep.equal([429, 429])
+        expect(known.json.detail).to.equal(unknown.json.detail)
+        expect(known.headers['retry-after']).to.equal(unknown.headers['retry-after'])
+      }, settings))
+
+    it('forgets: no wait lasts longer than a quarter of an hour', () =>
+      withRegistry(async registry => {
+        await registry.register('alice')
+        // A day of tries at every chance.
+        for (let at = 0; at < 200; at++) {
+          await logInAt(registry, `198.51.100.${at}`, 'wrong')
+          registry.clock.nowMs += 7 * minute
+        }
+        registry.clock.nowMs += 15 * minute
+        expect((await logInAt(registry, '192.0.2.2')).status).to.equal(200)
+      }, settings))
+  })
+
+  it('records no more than thirty refusals of an address in five minutes, and then goes on', () =>
+    withRegistry(async registry => {
+      for (let count = 0; count < 35; count++) await logIn(registry, `nobody${count}`, 'wrong')
+      expect(await registry.audited('login.failed')).to.have.length(30)
+      registry.clock.nowMs += 5 * minute
+      await logIn(registry, 'nobody', 'wrong')
+      expect(await registry.audited('login.failed')).to.have.length(31)
+    }))
+
   it('counts no success', () =>
     withRegistry(async registry => {
       await registry.register('alice')
@@ -207,21 +287,57 @@ describe('login', () => {
       }
     }))
 
-  it('answers 503 when too many wait for their turn', () =>
-    withRegistry(
-      async registry => {
-        await registry.register('alice')
-        const all = await Promise.all(Array.from({ length: 20 }, () => logIn(registry, 'alice')))
-        const refused = all.filter(({ status }) => status === 503)
-        expect(refused).not.to.have.length(0)
-        for (const { json, headers } of refused) {
-          expect(json.code).to.equal('overloaded')
-          expect(headers['retry-after']).to.equal('1')
-        }
-        expect(all.filter(({ status }) => status === 200)).not.to.have.length(0)
-      },
-      { limits: { maxHashes: 1, maxHashQueue: 1, passwordHashBytes: 19_922_944 } },
-    ))
+  describe('with a full queue of passwords to hash', () => {
+    /** Floods until logins are refused, logs two others in, then lets hashing go on. */
+    async function during(
+      flood: (at: number) => { readonly username: string; readonly password: string },
+    ) {
+      const gate = Promise.withResolvers<void>()
+      const real = createPasswords(cheapHashing)
+      const passwords = {
+        ...real,
+        verify: async (secret: string, hash: string | null) => {
+          await gate.promise
+          return real.verify(secret, hash)
+        },
+      }
+      await withRegistry(
+        async registry => {
+          for (const name of ['greedy', 'alice', 'bob']) await registry.register(name)
+          const surplus = 20
+          // Each with a connection of its own.
+          const from = (body: object) => logInFrom(registry.base, '127.0.0.1', body)
+          let refused = 0
+          let reached: (() => void) | null = null
+          // One is being hashed.
+          const flooding = Array.from({ length: 1 + maxWaitingHashes + surplus }, async (_, at) => {
+            if ((await from(flood(at))) !== 503) return
+            refused++
+            reached?.()
+          })
+          const untilRefused = (count: number) =>
+            new Promise<void>(resolve => {
+              reached = () => void (refused >= count && resolve())
+              reached()
+            })
+          await untilRefused(surplus)
+          const started = ['alice', 'bob'].map(username => from({ username, password }))
+          await untilRefused(surplus + started.length)
+          gate.resolve()
+          expect(await Promise.all(started)).to.deep.equal([200, 200])
+          await Promise.all(flooding)
+          expect(refused).to.equal(surplus + started.length)
+        },
+        { limits: { maxHashes: 1 }, passwords },
+      )
+    }
+
+    it('lets other accounts in while one account fills it', () =>
+      during(() => ({ username: 'greedy', password })))
+
+    it('lets accounts in that know the address while made-up names fill it', () =>
+      during(at => ({ username: `nobody${at}`, password: 'wrong' })))
+  })
 
   it('knows nobody by what means something to a database', () =>
     withRegistry(async registry => {

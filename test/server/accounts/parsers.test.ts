@@ -184,17 +184,44 @@ describe('passwords', () => {
 })
 
 describe('createHashQueue', () => {
-  it('runs so many at once, in order, and refuses when too many wait', async () => {
+  /** Queues work of the given names; `order` says who ran, `refused` who was turned away. */
+  const setUp = (limits: { concurrency: number; maxWaiting: number }) => {
+    const queue = createHashQueue(limits)
+    const order: string[] = []
+    const refused: string[] = []
+    const held = Promise.withResolvers<void>()
+    const jobs = [queue.run({ address: '-', name: '-', trusted: false }, () => held.promise)]
+    return {
+      add(address: string, name: string, trusted = false) {
+        const label = `${address} ${name}`
+        const run = queue.run({ address, name, trusted }, async () => void order.push(label))
+        jobs.push(
+          run.catch(error => {
+            expect(error).to.include({ slug: 'overloaded' })
+            refused.push(label)
+          }),
+        )
+      },
+      async drain() {
+        held.resolve()
+        await Promise.all(jobs)
+        return { order, refused }
+      },
+    }
+  }
+
+  it('runs so many at once, and hands on the slot of one that fails', async () => {
     const queue = createHashQueue({ concurrency: 2, maxWaiting: 1 })
     const gates = [0, 1, 2].map(() => Promise.withResolvers<void>())
+    const turn = { address: 'a', name: 'x', trusted: false }
     const begun: number[] = []
     const jobs = gates.map(({ promise }, at) =>
-      queue.run(() => {
+      queue.run(turn, () => {
         begun.push(at)
         return promise
       }),
     )
-    const refused = await queue.run(async () => {}).catch(error => error)
+    const refused = await queue.run(turn, async () => {}).catch(error => error)
     expect(refused).to.include({ slug: 'overloaded' })
     expect(begun).to.deep.equal([0, 1])
     gates[1]?.reject(new Error('one that fails makes room too'))
@@ -203,7 +230,39 @@ describe('createHashQueue', () => {
     gates[0]?.resolve()
     gates[2]?.resolve()
     await Promise.all([jobs[0], jobs[2]])
-    expect(await queue.run(async () => 'free again')).to.equal('free again')
+    expect(await queue.run(turn, async () => 'free again')).to.equal('free again')
+  })
+
+  it('gives turns to addresses, and to names within an address', async () => {
+    const { add, drain } = setUp({ concurrency: 1, maxWaiting: 100 })
+    for (let at = 0; at < 3; at++) add('a', 'x')
+    for (let at = 0; at < 2; at++) add('a', 'y')
+    for (let at = 0; at < 2; at++) add('b', 'z')
+    add('a', 'known', true)
+    const { order, refused } = await drain()
+    expect(order).to.deep.equal(['a x', 'b z', 'a known', 'a y', 'b z', 'a x', 'a y', 'a x'])
+    expect(refused).to.deep.equal([])
+  })
+
+  it('when full, drops the newest of the name that has the most', async () => {
+    const { add, drain } = setUp({ concurrency: 1, maxWaiting: 4 })
+    for (let at = 0; at < 4; at++) add('a', 'x')
+    for (const name of ['x', 'y', 'z']) add('a', name)
+    add('a', 'z')
+    const { order, refused } = await drain()
+    expect(order).to.deep.equal(['a x', 'a y', 'a z', 'a x'])
+    expect(refused).to.deep.equal(['a x', 'a x', 'a x', 'a z'])
+  })
+
+  it('when full, drops one of the address that has the most, also when each name waits once', async () => {
+    const { add, drain } = setUp({ concurrency: 1, maxWaiting: 4 })
+    for (let at = 0; at < 5; at++) add('a', `made-up-${at}`)
+    add('b', 'x')
+    add('a', 'known', true)
+    add('b', 'y')
+    const { order, refused } = await drain()
+    expect(order).to.deep.equal(['a made-up-0', 'b x', 'a known', 'a made-up-1'])
+    expect(refused).to.deep.equal(['a made-up-4', 'a made-up-3', 'a made-up-2', 'b y'])
   })
 
   it('leaves a core to the others', () => {

@@ -37,7 +37,7 @@ describe('password', () => {
       expect(await registry.audited('password.changed')).to.have.length(1)
     }))
 
-  it('stays when the current one is wrong, and tries are counted with those of logins', () =>
+  it('stays when the current one is wrong, and tries of a session are counted', () =>
     withRegistry(async registry => {
       const { access_token } = await registry.register('alice')
       for (let count = 0; count < 10; count++) {
@@ -45,9 +45,50 @@ describe('password', () => {
         expect([answer.status, answer.json.code]).to.deep.equal([401, 'invalid-credentials'])
       }
       expect((await change(registry, access_token, password)).status).to.equal(429)
-      const body = { username: 'alice', password }
-      expect((await registry.call('POST', `${auth}/login`, { body })).status).to.equal(429)
+      const other = await login(registry)
+      expect((await change(registry, other.access_token, password)).status).to.equal(204)
     }))
+
+  it('changes for a session while its address is refused at logins of the account', () =>
+    withRegistry(async registry => {
+      const { access_token } = await registry.register('alice')
+      const logIn = (secret: string) =>
+        registry.call('POST', `${auth}/login`, { body: { username: 'alice', password: secret } })
+      for (let count = 0; count < 10; count++) await logIn('wrong')
+      expect((await logIn(password)).status).to.equal(429)
+      expect((await change(registry, access_token, password)).status).to.equal(204)
+    }))
+
+  it('does the same work for a wrong reset code whether the name exists or not', async () => {
+    const used: string[][] = []
+    await withRegistry(
+      async registry => {
+        await registry.register('alice')
+        for (const username of ['alice', 'alice@studio.example', 'nobody']) {
+          used.push([])
+          const body = { username, code: 'rst_wrong', new_password: better }
+          await registry.call('POST', `${auth}/reset`, { body })
+        }
+        expect(used[0]).to.deep.equal(used[2])
+        expect(used[1]).to.deep.equal(used[2])
+        const rows = await registry.audited('password.reset_failed')
+        expect(rows.map(({ accountId }) => accountId)).to.deep.equal([null, null, null])
+      },
+      {
+        wrap: store =>
+          new Proxy(store, {
+            get(target, name) {
+              const member: unknown = Reflect.get(target, name)
+              if (typeof member !== 'function') return member
+              return (...args: unknown[]) => {
+                used.at(-1)?.push(String(name))
+                return member.apply(target, args)
+              }
+            },
+          }),
+      },
+    )
+  })
 
   it('tells nobody without a reset code what a name and an address are', () =>
     withRegistry(

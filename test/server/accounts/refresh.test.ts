@@ -172,15 +172,15 @@ describe('refresh', () => {
       expect([answer.status, answer.json.code]).to.deep.equal([401, 'token-expired'])
     }))
 
-  it('slows down an address whose refreshes are refused', () =>
+  it('works from an address whose other refreshes were refused', () =>
     withRegistry(async registry => {
-      const { access_token } = await registry.register('alice')
-      for (let count = 0; count < 20; count++) {
-        expect((await refresh(registry, 'nonsense')).status).to.equal(401)
+      const { access_token, refresh_token } = await registry.register('alice')
+      for (let count = 0; count < 30; count++) {
+        expect((await refresh(registry, count % 2 === 0 ? 'nonsense' : 'srt_x')).status).to.equal(
+          401,
+        )
       }
-      const answer = await refresh(registry, access_token)
-      expect([answer.status, answer.headers['retry-after']]).to.deep.equal([429, '60'])
-      registry.clock.nowMs += 60_000
       expect((await refresh(registry, access_token)).status).to.equal(200)
+      expect((await refresh(registry, refresh_token)).status).to.equal(200)
     }))
 })

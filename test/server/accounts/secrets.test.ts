@@ -60,9 +60,9 @@ describe('logs and audit', () => {
       {
         wrap: store => ({
           ...store,
-          addFailure(key, nowMs, windowMs) {
+          addFailure(key, ...rest) {
             keys.push(key)
-            return store.addFailure(key, nowMs, windowMs)
+            return store.addFailure(key, ...rest)
           },
         }),
       },

@@ -158,16 +158,16 @@ export function describeSessions({ store: current, again, add, now }: Context): 
       const expiresAtMs = now + day
       await store.createResetCode({ accountId, hash: 'old', expiresAtMs })
       expect(await store.createResetCode({ accountId, hash: 'new', expiresAtMs })).to.equal(true)
-      const has = (id: string, code: string, at: number) => store.hasResetCode(id, code, at)
-      expect(await has(accountId, 'old', now)).to.equal(false)
-      expect(await has('account-bob', 'new', now)).to.equal(false)
-      expect(await has(accountId, 'new', expiresAtMs)).to.equal(false)
-      expect(await has(accountId, 'new', now)).to.equal(true)
+      const ownerOf = async (code: string, at = now) =>
+        (await store.findByResetCode(code, at))?.username ?? null
+      expect(await ownerOf('old')).to.equal(null)
+      expect(await ownerOf('new', expiresAtMs)).to.equal(null)
+      expect(await ownerOf('new')).to.equal('Alice')
       expect(await store.useResetCode(accountId, 'old', now)).to.equal(false)
       expect(await store.useResetCode('account-bob', 'new', now)).to.equal(false)
       expect(await store.useResetCode(accountId, 'new', expiresAtMs)).to.equal(false)
       expect(await store.useResetCode(accountId, 'new', now)).to.equal(true)
-      expect(await has(accountId, 'new', now)).to.equal(false)
+      expect(await ownerOf('new')).to.equal(null)
       expect(await store.useResetCode(accountId, 'new', now)).to.equal(false)
       const nobody = { accountId: 'another', hash: 'x', expiresAtMs }
       expect(await store.createResetCode(nobody)).to.equal(false)
@@ -175,30 +175,68 @@ export function describeSessions({ store: current, again, add, now }: Context): 
   })
 
   describe('failed logins', () => {
-    it('counts within a window, and on end beyond it', async () => {
-      const fail = (atMs: number) => store.addFailure('nobody', atMs, 1000)
-      const window = { windowStartedMs: now }
-      expect(await store.findFailures('nobody')).to.equal(null)
-      expect(await fail(now)).to.deep.equal({ count: 1, ...window, consecutive: 1, lastMs: now })
-      expect(await fail(now + 999)).to.include({ count: 2, ...window, consecutive: 2 })
-      const next = { count: 1, windowStartedMs: now + 1000, consecutive: 3, lastMs: now + 1000 }
-      expect(await fail(now + 1000)).to.deep.equal(next)
-      expect(await store.findFailures('nobody')).to.deep.equal(next)
+    const fail = (name: string, sources: string[], atMs = now) =>
+      store.addFailure(name, sources, atMs, 1000)
+    const forgottenAfter = async (name: string, source: string, of = store) => {
+      const failures = await of.findFailures(name, source)
+      return failures === null ? null : failures.forgottenAtMs - now
+    }
+
+    it('counts by name and source, each failure one time longer to forget', async () => {
+      expect(await forgottenAfter('nobody', 'a')).to.equal(null)
+      await fail('nobody', ['a', ''])
+      await fail('nobody', ['b', ''])
+      await fail('nobody', ['a', ''], now + 500)
+      expect(await forgottenAfter('nobody', 'a')).to.equal(2000)
+      expect(await forgottenAfter('nobody', 'b')).to.equal(1000)
+      expect(await forgottenAfter('nobody', '')).to.equal(3000)
+      expect(await store.findFailures('nobody', 'a')).to.include({ lastMs: now + 500 })
+      const listed = await store.listFailures('nobody')
+      expect(listed.map(({ source }) => source)).to.deep.equal(['', 'a', 'b'])
+      await store.clearFailures('nobody', 'a')
+      expect(await forgottenAfter('nobody', 'a')).to.equal(null)
+      expect(await forgottenAfter('nobody', 'b')).to.equal(1000)
       await store.clearFailures('nobody')
-      expect(await store.findFailures('nobody')).to.equal(null)
+      expect(await store.listFailures('nobody')).to.deep.equal([])
     })
 
-    it('begins a new window when the clock was set back', async () => {
-      await store.addFailure('nobody', now, 1000)
-      const failures = await store.addFailure('nobody', now - day, 1000)
-      expect(failures).to.include({ count: 1, windowStartedMs: now - day, consecutive: 2 })
+    it('starts anew when all is forgotten, or the clock was set back', async () => {
+      for (const laterMs of [5000, -day]) {
+        await fail('nobody', ['a'])
+        await fail('nobody', ['a'])
+        await fail('nobody', ['a'], now + laterMs)
+        expect(await forgottenAfter('nobody', 'a')).to.equal(laterMs + 1000)
+        await store.clearFailures('nobody')
+      }
     })
 
     it('loses none of 60 simultaneous ones, and shows them to a store opened later', async () => {
       const stores = [store, await again()]
-      const all = Array.from({ length: 60 }, (_, at) => stores[at % 2]?.addFailure('bob', now, day))
+      const all = Array.from({ length: 60 }, (_, at) =>
+        stores[at % 2]?.addFailure('bob', ['a'], now, 1000),
+      )
       await Promise.all(all)
-      expect((await (await again()).findFailures('bob'))?.consecutive).to.equal(60)
+      expect(await forgottenAfter('bob', 'a', await again())).to.equal(60_000)
+    })
+  })
+
+  describe('addresses of sessions', () => {
+    it('are listed once each, of the account alone, also when the session has ended', async () => {
+      for (const who of ['Alice', 'bob']) await add(who)
+      const id = 'account-Alice'
+      const from = (name: string, address: string | null) =>
+        store.createSession(newSession(id, name, { address }))
+      await from('one', '192.0.2.1')
+      await from('two', '192.0.2.1')
+      await from('three', null)
+      await store.createSession(newSession('account-bob', 'of bob', { address: '192.0.2.9' }))
+      await store.revokeSession(id, 'one', 'logout', now)
+      await store.revokeSession(id, 'two', 'logout', now)
+      expect(await store.listSessionAddresses(id)).to.include('192.0.2.1')
+      expect(await store.listSessionAddresses(id)).not.to.include('192.0.2.9')
+      expect(new Set(await store.listSessionAddresses(id)).size).to.equal(
+        (await store.listSessionAddresses(id)).length,
+      )
     })
   })
 

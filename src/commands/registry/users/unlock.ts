@@ -6,8 +6,8 @@ import { AdminCommand, adminPlace, administer } from '../admin-command.ts'
 export default class RegistryUsersUnlock extends AdminCommand {
   static override summary = 'let an account try its password again'
 
-  static override description = `After too many failed logins an account takes no password. \
-This forgets them. Failed logins of an address are counted apart, and forgotten within minutes.`
+  static override description = `After too many failed logins further ones have to wait, up to 15 minutes. \
+This forgets the failed logins of the account, from every address.`
 
   static override examples = [
     { description: 'by name', command: '<%= config.bin %> registry users unlock alice' },

@@ -1,9 +1,9 @@
-import { defaultAccountLimits } from '../limits.ts'
+import type { AccountRow, LoginFailures } from '../account-store.ts'
 import { adminLimits } from '../admin-limits.ts'
 import { serviceTokenView, sessionView } from '../views.ts'
 import { everyAccount, findAccount } from './find-account.ts'
 import type { Admin } from './open-admin.ts'
-import { type UserView, userView } from './user-view.ts'
+import { sumFailures, type UserView, userView } from './user-view.ts'
 
 export interface UserList {
   readonly users: readonly UserView[]
@@ -19,8 +19,7 @@ export async function listUsers(
   const users: UserView[] = []
   for await (const account of everyAccount(admin, after.toLowerCase())) {
     if (users.length === limit) return { users, more: true }
-    const failures = await admin.store.findFailures(account.usernameKey)
-    users.push(userView(account, failures, { nowMs: admin.clock.now(), limits }))
+    users.push(userView(account, await failuresOf(admin, account), admin.clock.now()))
   }
   return { users, more: false }
 }
@@ -30,11 +29,11 @@ export async function showUser(admin: Admin, name: string) {
   const { store, clock } = admin
   const account = await findAccount(admin, name)
   const nowMs = clock.now()
-  const failures = await store.findFailures(account.usernameKey)
+  const failures = await failuresOf(admin, account)
   const sessions = await store.listSessions(account.id, nowMs)
   const tokens = await store.listServiceTokens(account.id, nowMs)
   return {
-    ...userView(account, failures, { nowMs, limits }),
+    ...userView(account, failures, nowMs),
     sessions: sessions.map(session => {
       const { current: _, ...view } = sessionView(session, null)
       return view
@@ -57,11 +56,10 @@ export async function setUserDisabled(admin: Admin, name: string, disabled: bool
 
 /** Forgets its failed logins. `failed_logins`: how many there were. */
 export async function unlockUser(admin: Admin, name: string) {
-  const { id, username, usernameKey, emailKey } = await findAccount(admin, name)
-  const failures = await admin.store.findFailures(usernameKey)
-  // Tries by an address that had no account yet are under the address.
+  const account = await findAccount(admin, name)
+  const { id, username, usernameKey, emailKey } = account
+  const failed_logins = sumFailures(await failuresOf(admin, account), admin.clock.now())
   for (const key of [usernameKey, emailKey]) await admin.store.clearFailures(key)
-  const failed_logins = failures?.consecutive ?? 0
   await admin.record('account.unlocked', id, { failed_logins })
   return { id, username, failed_logins }
 }
@@ -78,4 +76,9 @@ export async function deleteUser(admin: Admin, name: string) {
   return { id, username, deleted: true }
 }
 
-const limits = defaultAccountLimits
+async function failuresOf(
+  { store }: Admin,
+  { usernameKey, emailKey }: AccountRow,
+): Promise<LoginFailures[]> {
+  return [...(await store.listFailures(usernameKey)), ...(await store.listFailures(emailKey))]
+}

@@ -6,24 +6,24 @@ import {
 } from '../../../lib/registry/wire.ts'
 import type { LoginRequest, TokenResponse } from '../../../lib/registry/wire.ts'
 import type { Call } from '../call.ts'
-import { tooMany } from '../credentials.ts'
 import { foldLogin } from '../names.ts'
-import { problemStatus, RegistryProblem } from '../problems.ts'
+import { RegistryProblem } from '../problems.ts'
 import { openRoute, type Route } from '../route.ts'
 import type { AccountServices } from '../services.ts'
 
 const tokens = { name: 'TokenResponse', schema: tokenResponse }
 
 export function loginRoutes(services: AccountServices): Route[] {
-  const { store, audit, clock, credentials, sessions, refresher, refreshFailures } = services
+  const { store, audit, refusals, credentials, sessions, refresher } = services
 
   async function login({ username, password }: LoginRequest, call: Call): Promise<TokenResponse> {
-    const key = foldLogin(username)
-    const account = await store.findAccount(key)
-    const passwordHash = await credentials.check({ key, account, password, call })
+    const name = foldLogin(username)
+    const account = await store.findAccount(name)
+    const trial = { name, account, password, call, session: null }
+    const passwordHash = await credentials.check(trial)
     if (passwordHash === null || account === null) {
       // Not the name: what people type there by mistake is the password.
-      await audit.record('login.failed', call, account?.id ?? null)
+      await refusals.record('login.failed', call, account?.id ?? null)
       throw wrongCredentials()
     }
     call.principal = account.id
@@ -36,18 +36,6 @@ export function loginRoutes(services: AccountServices): Route[] {
     if (session === null) throw wrongCredentials()
     await audit.record('login.ok', call, account.id, { session_id: session.id })
     return sessions.pair(session, 0, session.createdAtMs)
-  }
-
-  async function refresh(call: Call, token: string | undefined): Promise<TokenResponse> {
-    const waitMs = refreshFailures.waitMs(call.addressKey, clock.now())
-    if (waitMs > 0) throw tooMany('too many refused refreshes from this address', waitMs)
-    try {
-      return await refresher.refresh(call, token)
-    } catch (error) {
-      const refused = error instanceof RegistryProblem && problemStatus[error.slug] === 401
-      if (refused) refreshFailures.add(call.addressKey, clock.now())
-      throw error
-    }
   }
 
   return [
@@ -67,8 +55,10 @@ export function loginRoutes(services: AccountServices): Route[] {
       access: 'optional',
       body: { name: 'RefreshRequest', schema: refreshRequest.optional(), optional: true },
       answer: { status: 200, shape: tokens },
-      problems: ['refresh-reused', 'rate-limited', 'overloaded'],
-      handle: async ({ body, call }) => ({ body: await refresh(call, body?.refresh_token) }),
+      problems: ['refresh-reused', 'overloaded'],
+      handle: async ({ body, call }) => ({
+        body: await refresher.refresh(call, body?.refresh_token),
+      }),
     }),
   ]
 }

@@ -5,7 +5,6 @@ import {
   resetResponse,
 } from '../../../lib/registry/wire.ts'
 import type { PasswordRequest, ResetRequest, ResetResponse } from '../../../lib/registry/wire.ts'
-import type { AccountRow } from '../account-store.ts'
 import { admitPassword } from '../admit-password.ts'
 import type { Principal } from '../authenticate.ts'
 import type { Call } from '../call.ts'
@@ -17,18 +16,24 @@ import { hashOfSecret } from '../service-tokens.ts'
 import { serviceTokenView } from '../views.ts'
 
 export function passwordRoutes(services: AccountServices): Route[] {
-  const { store, audit, clock, credentials } = services
+  const { store, audit, refusals, clock, credentials } = services
 
   async function change(body: PasswordRequest, principal: Principal, call: Call): Promise<void> {
     const { account, session } = principal
-    const trial = { key: account.usernameKey, account, password: body.current_password, call }
+    const name = account.usernameKey
+    const trial = { name, account, password: body.current_password, call, session }
     const oldHash = await credentials.check(trial)
     if (oldHash === null) {
       await audit.record('password.change_failed', call, account.id)
       throw new RegistryProblem('invalid-credentials', 'the current password is wrong')
     }
     admitPassword(services, '/new_password', body.new_password, account)
-    const newHash = await credentials.hash(body.new_password)
+    const newHash = await credentials.hash({
+      name,
+      password: body.new_password,
+      call,
+      proven: true,
+    })
     const changed = await store.changePassword({
       id: account.id,
       oldHash,
@@ -43,34 +48,35 @@ export function passwordRoutes(services: AccountServices): Route[] {
     await audit.record('password.changed', call, account.id)
   }
 
-  async function refusedReset(call: Call, account: AccountRow | null): Promise<RegistryProblem> {
-    credentials.failAddress(call)
-    await audit.record('password.reset_failed', call, account?.id ?? null)
+  async function refusedReset(call: Call, accountId: string | null): Promise<RegistryProblem> {
+    await refusals.record('password.reset_failed', call, accountId)
     const message = 'the user name or the reset code is wrong, or the code was used or is too old'
     return new RegistryProblem('invalid-credentials', message)
   }
 
   async function reset(body: ResetRequest, call: Call): Promise<ResetResponse> {
     const { username, code, new_password, keep_tokens = false } = body
-    credentials.admitAddress(call)
-    const account = await store.findAccount(foldLogin(username))
     const codeHash = hashOfSecret(code)
+    // By the code alone: a look-up of the name would take longer for one that exists. Codes are
+    // 160 random bits, so wrong ones need no count.
+    const account = await store.findByResetCode(codeHash, clock.now())
+    const name = foldLogin(username)
     const mayReset =
       account !== null &&
       account.disabledAtMs === null &&
-      (await store.hasResetCode(account.id, codeHash, clock.now()))
-    if (!mayReset) throw await refusedReset(call, account)
+      [account.usernameKey, account.emailKey].includes(name)
+    if (!mayReset) throw await refusedReset(call, account?.id ?? null)
     // To nobody else: what is wrong with a password tells of the name and the address.
     admitPassword(services, '/new_password', new_password, account)
     // Before the code is used up: a server too busy to hash must not cost it.
-    const newHash = await credentials.hash(new_password)
+    const newHash = await credentials.hash({ name, password: new_password, call, proven: true })
     const { id } = account
     const nowMs = clock.now()
-    if (!(await store.useResetCode(id, codeHash, nowMs))) throw await refusedReset(call, account)
+    if (!(await store.useResetCode(id, codeHash, nowMs))) throw await refusedReset(call, id)
     const change = { id, oldHash: null, newHash, keepSessionId: null, endTokens: !keep_tokens }
     const ended = await store.changePassword({ ...change, nowMs })
     // The account was deleted meanwhile.
-    if (ended === null) throw await refusedReset(call, account)
+    if (ended === null) throw await refusedReset(call, id)
     const { sessions, tokens } = ended
     call.principal = id
     const counts = { ended_sessions: sessions, ended_tokens: tokens.length }
@@ -98,7 +104,7 @@ export function passwordRoutes(services: AccountServices): Route[] {
       summary: 'Set a new password with a reset code; every session and service token ends',
       body: { name: 'ResetRequest', schema: resetRequest },
       answer: { status: 200, shape: { name: 'ResetResponse', schema: resetResponse } },
-      problems: ['invalid-credentials', 'password-blocked', 'rate-limited', 'overloaded'],
+      problems: ['invalid-credentials', 'password-blocked', 'overloaded'],
       handle: async ({ body, call }) => ({ body: await reset(body, call) }),
     }),
   ]

@@ -18,20 +18,28 @@ import type { Call } from '../call.ts'
 import { admitPassword } from '../admit-password.ts'
 
 export function registerRoutes(services: AccountServices): Route[] {
-  const { store, audit, clock, credentials, sessions, registrations, local } = services
+  const { store, audit, refusals, clock, credentials, sessions, registrations, local } = services
 
-  /** The invitation to use up; undefined when none is needed. */
-  function admittance({ invite }: RegisterCheckRequest): string | undefined {
+  /** The hash of the invitation to use up; undefined when none is needed. */
+  async function admittance(
+    { invite }: RegisterCheckRequest,
+    call: Call,
+  ): Promise<string | undefined> {
     if (services.registration === 'open') return undefined
     if (services.registration === 'closed') {
       throw new RegistryProblem('registration-closed', 'this registry takes no new accounts')
     }
-    if (invite !== undefined) return hashOfSecret(invite)
-    const message = 'this registry takes new accounts by invitation alone (member "invite")'
-    const detail = 'is required: this registry takes new accounts by invitation alone'
-    throw new RegistryProblem('registration-closed', message, {
-      errors: [{ pointer: '/invite', detail }],
-    })
+    if (invite === undefined) {
+      const message = 'this registry takes new accounts by invitation alone (member "invite")'
+      const detail = 'is required: this registry takes new accounts by invitation alone'
+      throw new RegistryProblem('registration-closed', message, {
+        errors: [{ pointer: '/invite', detail }],
+      })
+    }
+    const hash = hashOfSecret(invite)
+    // Before anything is counted or hashed: nothing is spent on a caller without an invitation.
+    if (!(await store.hasInvite(hash, clock.now()))) throw await refusedInvite(call)
+    return hash
   }
 
   function refuseFlood({ addressKey }: Call): void {
@@ -45,20 +53,16 @@ export function registerRoutes(services: AccountServices): Route[] {
   }
 
   async function refusedInvite(call: Call): Promise<RegistryProblem> {
-    credentials.failAddress(call)
-    await audit.record('registration.refused', call, null, { reason: 'invite_invalid' })
+    await refusals.record('registration.refused', call, null, { reason: 'invite_invalid' })
     const message = 'the invitation is unknown, used or expired'
     return new RegistryProblem('registration-closed', message)
   }
 
   /** A taken name counts as a registration: names cannot be probed faster than by registering. */
   async function check(body: RegisterCheckRequest, call: Call): Promise<void> {
-    const inviteHash = admittance(body)
+    await admittance(body, call)
     checkNames(body)
     refuseFlood(call)
-    if (inviteHash !== undefined && !(await store.hasInvite(inviteHash, clock.now()))) {
-      throw await refusedInvite(call)
-    }
     if (!(await isTaken(foldUsername(body.username), foldEmail(body.email)))) return
     countRegistration(call)
     throw taken()
@@ -70,18 +74,21 @@ export function registerRoutes(services: AccountServices): Route[] {
   }
 
   async function register(body: RegisterRequest, call: Call) {
-    const inviteHash = admittance(body)
+    const inviteHash = await admittance(body, call)
     checkNames(body)
     admitPassword(services, '/password', body.password, body)
     refuseFlood(call)
     countRegistration(call)
     const usernameKey = foldUsername(body.username)
     const emailKey = foldEmail(body.email)
-    // The store decides again; this spares the hash of a name that is taken already. Where an
-    // invitation is needed the store looks at that first: nobody learns names without one.
-    const mayAsk = inviteHash === undefined
-    if (mayAsk && (await isTaken(usernameKey, emailKey))) throw taken()
-    const passwordHash = await credentials.hash(body.password)
+    // The store decides again; this spares the hash when the name is taken already.
+    if (await isTaken(usernameKey, emailKey)) throw taken()
+    const passwordHash = await credentials.hash({
+      name: usernameKey,
+      password: body.password,
+      call,
+      proven: inviteHash !== undefined,
+    })
     const nowMs = clock.now()
     const account = {
       id: makeUuid(nowMs),
@@ -114,7 +121,6 @@ export function registerRoutes(services: AccountServices): Route[] {
       answer: { status: 204 },
       problems: ['registration-closed', 'account-exists', 'rate-limited'],
       handle: async ({ body, call }) => {
-        credentials.admitAddress(call)
         await check(body, call)
         return {}
       },
@@ -132,10 +138,10 @@ export function registerRoutes(services: AccountServices): Route[] {
         'rate-limited',
         'overloaded',
       ],
-      handle: async ({ body, call }) => {
-        credentials.admitAddress(call)
-        return { body: await register(body, call), headers: { Location: `${apiPrefix}/me` } }
-      },
+      handle: async ({ body, call }) => ({
+        body: await register(body, call),
+        headers: { Location: `${apiPrefix}/me` },
+      }),
     }),
   ]
 }

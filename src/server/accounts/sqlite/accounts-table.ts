@@ -51,7 +51,7 @@ export function accountsTable(database: Database): AccountMethods {
     WHERE account_id = ?2 AND revoked_at_ms IS NULL AND id IS NOT ?3
     RETURNING expires_at_ms > ?1 AS living`)
   const dropCodes = database.prepare('DELETE FROM reset_codes WHERE account_id = ?')
-  const dropFailures = database.prepare(`DELETE FROM login_failures WHERE key IN
+  const dropFailures = database.prepare(`DELETE FROM login_failures WHERE name IN
     (SELECT username_key FROM accounts WHERE id = ?1
      UNION ALL SELECT email_key FROM accounts WHERE id = ?1)`)
   const remove = database.prepare('DELETE FROM accounts WHERE id = ? RETURNING username_key')

@@ -1,5 +1,6 @@
 import type { AccountStore } from '../account-store.ts'
 import type { Database } from './database.ts'
+import { accountColumns, toAccount } from './row.ts'
 
 export type CodeMethods = Pick<
   AccountStore,
@@ -7,7 +8,7 @@ export type CodeMethods = Pick<
   | 'hasInvite'
   | 'deleteInvite'
   | 'createResetCode'
-  | 'hasResetCode'
+  | 'findByResetCode'
   | 'useResetCode'
 >
 
@@ -21,9 +22,11 @@ export function codesTable(database: Database): CodeMethods {
   const reset = database.prepare(`INSERT INTO reset_codes (account_id, hash, expires_at_ms)
     SELECT id, ?2, ?3 FROM accounts WHERE id = ?1
     ON CONFLICT DO UPDATE SET hash = excluded.hash, expires_at_ms = excluded.expires_at_ms`)
-  const usable = 'FROM reset_codes WHERE account_id = ? AND hash = ? AND expires_at_ms > ?'
-  const has = database.prepare(`SELECT 1 ${usable}`)
-  const use = database.prepare(`DELETE ${usable}`)
+  const byCode = database.prepare(`SELECT ${accountColumns} FROM reset_codes
+    JOIN accounts ON accounts.id = account_id WHERE hash = ? AND expires_at_ms > ?`)
+  const use = database.prepare(
+    'DELETE FROM reset_codes WHERE account_id = ? AND hash = ? AND expires_at_ms > ?',
+  )
 
   return {
     createInvite: ({ hash, createdAtMs, expiresAtMs }) =>
@@ -45,11 +48,11 @@ export function codesTable(database: Database): CodeMethods {
         () => reset.run(accountId, hash, expiresAtMs).changes > 0,
       ),
 
-    hasResetCode: (accountId, hash, nowMs) =>
-      database.read(
-        'a reset code was not found',
-        () => has.get(accountId, hash, nowMs) !== undefined,
-      ),
+    findByResetCode: (hash, nowMs) =>
+      database.read('a reset code was not found', () => {
+        const row = byCode.get(hash, nowMs)
+        return row === undefined ? null : toAccount(row)
+      }),
 
     useResetCode: (accountId, hash, nowMs) =>
       database.write(

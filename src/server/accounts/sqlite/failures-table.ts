@@ -1,50 +1,62 @@
 import type { AccountStore, LoginFailures } from '../account-store.ts'
 import type { Database } from './database.ts'
-import { type Row, integer } from './row.ts'
+import { type Row, integer, text } from './row.ts'
 
-export type FailureMethods = Pick<AccountStore, 'findFailures' | 'addFailure' | 'clearFailures'>
+export type FailureMethods = Pick<
+  AccountStore,
+  'findFailures' | 'listFailures' | 'addFailure' | 'clearFailures'
+>
+
+/** About 15 MB. Filling it takes an attacker 40 minutes of hashing on one core. */
+export const maxFailureRows = 100_000
+/** Trimming reads the whole index, so it is not done at each failure. */
+const trimEvery = 1000
 
 function toFailures(row: Row): LoginFailures {
   return {
-    count: integer(row, 'count'),
-    windowStartedMs: integer(row, 'window_started_ms'),
-    consecutive: integer(row, 'consecutive'),
+    source: text(row, 'source'),
+    forgottenAtMs: integer(row, 'forgotten_at_ms'),
     lastMs: integer(row, 'last_ms'),
   }
 }
 
 export function failuresTable(database: Database): FailureMethods {
-  const find = database.prepare('SELECT * FROM login_failures WHERE key = ?')
-  // A window that begins later than now is one of a clock that was set back: it is over too.
+  const find = database.prepare('SELECT * FROM login_failures WHERE name = ? AND source = ?')
+  const list = database.prepare('SELECT * FROM login_failures WHERE name = ? ORDER BY source')
+  // A row from the future was written before the clock was set back: it counts as none. Not one
+  // of the last moments, which another process may have written while this one waited.
   const add = database.prepare(`
-    INSERT INTO login_failures (key, count, window_started_ms, consecutive, last_ms)
-    VALUES (?1, 1, ?2, 1, ?2)
+    INSERT INTO login_failures (name, source, forgotten_at_ms, last_ms)
+    VALUES (?1, ?2, ?3 + ?4, ?3)
     ON CONFLICT DO UPDATE SET
-      count = iif(?2 - window_started_ms BETWEEN 0 AND ?3 - 1, count + 1, 1),
-      window_started_ms =
-        iif(?2 - window_started_ms BETWEEN 0 AND ?3 - 1, window_started_ms, ?2),
-      consecutive = consecutive + 1,
-      last_ms = ?2
-    RETURNING *`)
-  const clear = database.prepare('DELETE FROM login_failures WHERE key = ?')
+      forgotten_at_ms = iif(last_ms > ?3 + ?4, ?3, max(forgotten_at_ms, ?3)) + ?4,
+      last_ms = ?3`)
+  const clear = database.prepare(
+    'DELETE FROM login_failures WHERE name = ?1 AND (?2 IS NULL OR source = ?2)',
+  )
+  const trim = database.prepare(`DELETE FROM login_failures WHERE (name, source) IN
+    (SELECT name, source FROM login_failures ORDER BY forgotten_at_ms DESC LIMIT -1 OFFSET ?)`)
+  let added = 0
 
   return {
-    findFailures: key =>
+    findFailures: (name, source) =>
       database.read('failed logins were not found', () => {
-        const row = find.get(key)
+        const row = find.get(name, source)
         return row === undefined ? null : toFailures(row)
       }),
 
-    addFailure: (key, nowMs, windowMs) =>
-      database.write('a failed login was not noted', () =>
-        toFailures(add.get(key, nowMs, windowMs) ?? {}),
-      ),
+    listFailures: name =>
+      database.read('failed logins were not listed', () => list.all(name).map(toFailures)),
 
-    async clearFailures(key) {
-      const what = 'failed logins were not cleared'
-      // After most logins there is nothing to clear, and no other writer to wait for.
-      const found = await database.read(what, () => find.get(key))
-      if (found !== undefined) await database.write(what, () => clear.run(key))
-    },
+    addFailure: (name, sources, nowMs, forgetMs) =>
+      database.write('a failed login was not recorded', () => {
+        for (const source of sources) add.run(name, source, nowMs, forgetMs)
+        if (++added % trimEvery === 0) trim.run(maxFailureRows)
+      }),
+
+    clearFailures: (name, source) =>
+      database.write('failed logins were not cleared', () => {
+        clear.run(name, source ?? null)
+      }),
   }
 }

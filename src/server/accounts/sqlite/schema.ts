@@ -99,7 +99,22 @@ CREATE INDEX audit_by_end ON audit (keep_until_ms, id);
 CREATE INDEX audit_of_action ON audit (account_id, action, id);
 `
 
+/** Counts of the old table mean something else, so they are not carried over. */
+const failuresBySource = `
+DROP TABLE login_failures;
+CREATE TABLE login_failures (
+  name TEXT NOT NULL,
+  source TEXT NOT NULL,
+  forgotten_at_ms INTEGER NOT NULL,
+  last_ms INTEGER NOT NULL,
+  PRIMARY KEY (name, source)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX login_failures_by_end ON login_failures (forgotten_at_ms);
+CREATE INDEX reset_codes_by_hash ON reset_codes (hash);
+`
+
 export const migrations: readonly Migration[] = [
   { number: 1, name: 'accounts', sql: accounts },
   { number: 2, name: 'audit retention', sql: auditRetention },
+  { number: 3, name: 'failures by source', sql: failuresBySource },
 ]

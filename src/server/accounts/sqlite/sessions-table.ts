@@ -16,6 +16,7 @@ export type SessionMethods = Pick<
   | 'findSession'
   | 'rotateSession'
   | 'listSessions'
+  | 'listSessionAddresses'
   | 'revokeSession'
   | 'revokeSessions'
 >
@@ -58,6 +59,8 @@ export function sessionsTable(database: Database): SessionMethods {
   const list = database.prepare(`SELECT ${columns} FROM sessions
     WHERE account_id = ? AND revoked_at_ms IS NULL AND expires_at_ms > ?
     ORDER BY created_at_ms DESC, id DESC`)
+  const addresses = database.prepare(`SELECT DISTINCT address FROM sessions
+    WHERE account_id = ? AND address IS NOT NULL`)
   const revoke = database.prepare(`UPDATE sessions SET revoked_at_ms = ?1, revoked_reason = ?2
     WHERE account_id = ?3 AND id = ?4 AND revoked_at_ms IS NULL AND expires_at_ms > ?1`)
   const revokeAll = database.prepare(`UPDATE sessions SET revoked_at_ms = ?1, revoked_reason = ?2
@@ -85,6 +88,11 @@ export function sessionsTable(database: Database): SessionMethods {
 
     listSessions: (accountId, nowMs) =>
       database.read('sessions were not listed', () => list.all(accountId, nowMs).map(toSession)),
+
+    listSessionAddresses: accountId =>
+      database.read('session addresses were not listed', () =>
+        addresses.all(accountId).map(row => text(row, 'address')),
+      ),
 
     revokeSession: (accountId, id, reason, nowMs) =>
       database.write(

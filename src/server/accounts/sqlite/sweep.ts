@@ -5,10 +5,7 @@ import type { Database } from './database.ts'
 /** So many at a time: between them requests are answered. */
 const batch = 500
 
-/**
- * One statement for each kind of row that is over. Failures of a name without an account would
- * otherwise be kept for ever, one for each name that somebody cared to try.
- */
+/** One statement for each kind of row that is over. */
 const sweeps: readonly string[] = [
   `DELETE FROM sessions WHERE id IN (SELECT id FROM sessions WHERE expires_at_ms < ?1
      UNION SELECT id FROM sessions WHERE revoked_at_ms < ?1 LIMIT ${batch})`,
@@ -22,9 +19,8 @@ const sweeps: readonly string[] = [
      (SELECT username_key FROM reserved_names WHERE until_ms < ?1 LIMIT ${batch})`,
   `DELETE FROM audit WHERE id IN
      (SELECT id FROM audit WHERE keep_until_ms < ?1 LIMIT ${batch})`,
-  `DELETE FROM login_failures WHERE key IN (SELECT key FROM login_failures WHERE last_ms < ?1
-     AND NOT EXISTS (SELECT 1 FROM accounts WHERE username_key = key OR email_key = key)
-     LIMIT ${batch})`,
+  `DELETE FROM login_failures WHERE (name, source) IN
+     (SELECT name, source FROM login_failures WHERE forgotten_at_ms < ?1 LIMIT ${batch})`,
 ]
 
 export function sweeper(database: Database): Pick<AccountStore, 'sweep'> {

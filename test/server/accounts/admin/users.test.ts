@@ -16,6 +16,7 @@ import {
   unlockUser,
 } from '../../../../src/server/accounts/admin/users.ts'
 import { defaultAccountLimits } from '../../../../src/server/accounts/limits.ts'
+import { forgetFailureMs, strangers } from '../../../../src/server/accounts/login-limits.ts'
 import { hashOfSecret, makeServiceToken } from '../../../../src/server/accounts/service-tokens.ts'
 import { day, failureOf, newAccount, newSession, startMs, withFolder } from '../support.ts'
 import { type Scene, withAdmin } from './support.ts'
@@ -77,13 +78,16 @@ describe('administration of accounts', () => {
       expect(await actions(admin)).to.deep.equal(['account.enabled', 'account.disabled'])
     }))
 
-  it('unlocks an account that takes no password', () =>
+  it('unlocks an account that addresses are refused at', () =>
     withAdmin(async ({ admin }) => {
-      for (let at = 0; at < defaultAccountLimits.maxConsecutiveFailures; at++) {
-        await admin.store.addFailure('alice', startMs, minute)
-      }
-      expect(await showUser(admin, 'alice')).to.include({ login: 'locked', failed_logins: 100 })
-      expect(await unlockUser(admin, 'alice')).to.include({ failed_logins: 100 })
+      const fail = (name: string, source: string) =>
+        admin.store.addFailure(name, [source, strangers], startMs, forgetFailureMs)
+      for (let at = 0; at < 9; at++) await fail('alice', '192.0.2.1')
+      await fail('alice@studio.example', '192.0.2.1')
+      expect(await showUser(admin, 'alice')).to.include({ login: 'open', failed_logins: 10 })
+      await fail('alice', '192.0.2.1')
+      expect(await showUser(admin, 'alice')).to.include({ login: 'waiting', failed_logins: 11 })
+      expect(await unlockUser(admin, 'alice')).to.include({ failed_logins: 11 })
       expect(await showUser(admin, 'alice')).to.include({ login: 'open', failed_logins: 0 })
     }))
 

@@ -10,6 +10,8 @@ const store = await openSqliteStore({ file, clock, busyMs: 60_000 })
 process.stdout.write('open\n')
 await once(process.stdin, 'data')
 
+/** Long: nothing is forgotten while this runs. */
+const forgetMs = 1e9
 const outcomes: Record<string, number> = {}
 for (let at = 0; at < Number(count); at++) {
   const name = Number(worker) % 2 === 0 ? `name${at}` : `NAME${at}`
@@ -19,7 +21,7 @@ for (let at = 0; at < Number(count); at++) {
   outcomes[outcome] = (outcomes[outcome] ?? 0) + 1
   const rotated = await store.rotateSession('shared', at, Date.parse('2030-01-02T00:00:00Z'))
   if (rotated) outcomes['rotated'] = (outcomes['rotated'] ?? 0) + 1
-  await store.addFailure('shared', at, 1e9)
+  await store.addFailure('shared', ['here'], at, forgetMs)
 }
 await store.close()
 process.stdout.write(`${JSON.stringify({ id: store.registryId, outcomes })}\n`)
