@@ -64,10 +64,15 @@ def share_written(link, name, write, on_done, metadata=None):
         raise
 
 
-def share_render_result(link, on_done):
+def has_render_result():
     image = bpy.data.images.get("Render Result")
-    if image is None or image.type != "RENDER_RESULT":
+    return image is not None and image.type == "RENDER_RESULT"
+
+
+def share_render_result(link, on_done):
+    if not has_render_result():
         raise CannotShare("nothing was rendered yet")
+    image = bpy.data.images["Render Result"]
     scene = bpy.context.scene
     settings = scene.render
     extension = ".png" if settings.is_movie_format else settings.file_extension
@@ -105,10 +110,8 @@ def _save_copy(image, path):
 
 
 def share_document(link, on_done):
-    path = bpy.data.filepath
-    if path and not bpy.data.is_dirty:
-        return share_file(link, path, on_done)
-    name = os.path.basename(path) or "untitled.blend"
+    # Always a copy: changes made by scripts do not set `is_dirty`, so the saved file may be older.
+    name = os.path.basename(bpy.data.filepath) or "untitled.blend"
 
     def write(target):
         bpy.ops.wm.save_as_mainfile(filepath=target, copy=True, check_existing=False)

@@ -20,7 +20,7 @@ FOLDER = os.path.dirname(service_cli_link.__file__)
 ALLOWED = set(
     "atexit base64 binascii bpy collections contextlib datetime errno functools hashlib hmac itertools json"
     " math mathutils mimetypes os queue random re select shutil socket ssl stat string struct sys"
-    " tempfile threading time traceback urllib uuid logging heapq zlib gpu imbuf".split()
+    " tempfile textwrap threading time traceback urllib uuid logging heapq zlib gpu imbuf".split()
 )
 
 
