@@ -217,11 +217,13 @@ def press_tab(height):
 
 
 def widen_sidebar(width):
+    """Drags its edge, which in an overlapping region is some pixels inside of its bounds."""
     region = sidebar()
-    height = region["y"] + region["height"] - 30
-    to = region["x"] + region["width"] - int(width)
-    mouse("mousemove %d %d" % (region["x"], height), "mousedown 1",
-          "mousemove %d %d" % ((region["x"] + to) // 2, height),
+    edge = region["x"] + 5
+    height = region["y"] + 60  # below the panels the region lets events through
+    to = edge + region["width"] - int(width)
+    mouse("mousemove %d %d" % (edge, height), "mousedown 1",
+          "mousemove %d %d" % ((edge + to) // 2, height),
           "mousemove %d %d" % (to, height), "mouseup 1", "mousemove 5 300")
 
 

@@ -9,10 +9,7 @@ const texts: Readonly<Record<HostReason, readonly [message: string, hint: string
     'the application is busy',
     'try again when it is done with what keeps it (a render, a dialog, a save)',
   ],
-  host_disconnected: [
-    'the application is not connected',
-    'open it and press Connect',
-  ],
+  host_disconnected: ['the application is not connected', 'open it and press Connect'],
   host_timeout: [
     'the application did not answer in time',
     'try again; see in its window whether it hangs',
