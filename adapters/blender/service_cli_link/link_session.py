@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import bpy
 
-from . import object_detail, pictures, scene_facts, snapshot
+from . import object_detail, pictures, scene_facts, share, snapshot
 from .actions import OperatorWatch
 from .cadence import Cadence
 from .changes import Changes
@@ -27,6 +27,7 @@ class LinkSession:
         self.settings = settings
         self.rendering = False
         self.failure = None
+        self.has_render = None  # None: not looked yet
         self.on_render_began = _nothing
         self.on_rendered = _nothing
         self._clock = clock
@@ -96,6 +97,9 @@ class LinkSession:
             self.render_ended("render.end")  # one that never said how it ended
         if bpy.app.background:
             bpy.context.view_layer.update()  # until then Blender itself does not know
+        # For the sidebar alone; in background mode Blender prints the refused attempt.
+        if self.has_render is None and not bpy.app.background:
+            self.has_render = share.has_render_result()
         if self.settings.actions:
             self._operators.look()
         self._look()
@@ -143,6 +147,7 @@ class LinkSession:
         if action == "file.load":
             self._operators.start_over()
             self._missing.forget()
+            self.has_render = None
         elif action == "file.save":
             self._missing.forget()
         self._act(action, _path_of(action))
@@ -163,6 +168,7 @@ class LinkSession:
         self.link.set_busy(None)
         self._act(action, {})
         self._marked = True
+        self.has_render = None
         if action == "render.complete":
             self.on_rendered()
 

@@ -2,7 +2,7 @@
 
 import bpy
 
-from . import preferences, share
+from . import preferences
 
 
 class SERVICE_CLI_PT_sidebar(bpy.types.Panel):
@@ -18,7 +18,8 @@ class SERVICE_CLI_PT_sidebar(bpy.types.Panel):
         column = self.layout.column(align=True)
         column.enabled = _is_connected()
         row = column.row(align=True)
-        row.enabled = share.has_render_result()
+        session = preferences.RUNNING.session
+        row.enabled = session is not None and bool(session.has_render)
         row.operator("service_cli.share_render", icon="RENDER_STILL")
         column.operator("service_cli.share_document", icon="FILE_BLEND")
         preferences.draw_lines(self.layout, view, context)

@@ -2,6 +2,7 @@
 
 import mimetypes
 import os
+import re
 import shutil
 import tempfile
 
@@ -64,15 +65,30 @@ def share_written(link, name, write, on_done, metadata=None):
         raise
 
 
-def has_render_result():
+def render_result():
+    """The image that holds it; Blender keeps an empty one before the first render."""
     image = bpy.data.images.get("Render Result")
-    return image is not None and image.type == "RENDER_RESULT"
+    return image if image is not None and image.type == "RENDER_RESULT" else None
+
+
+def has_render_result():
+    """Blender does not tell, but refuses to save what is not there before it looks at the path."""
+    image = render_result()
+    if image is None:
+        return False
+    try:
+        # A file is no folder: nothing is ever written.
+        image.save_render(os.path.join(__file__, "never.png"), scene=bpy.context.scene)
+    except RuntimeError as error:
+        # "does not have any image data", before 3.0 "Could not acquire buffer from image"
+        return not re.search("image data|acquire", str(error))
+    return True
 
 
 def share_render_result(link, on_done):
-    if not has_render_result():
+    image = render_result()
+    if image is None:
         raise CannotShare("nothing was rendered yet")
-    image = bpy.data.images["Render Result"]
     scene = bpy.context.scene
     settings = scene.render
     extension = ".png" if settings.is_movie_format else settings.file_extension

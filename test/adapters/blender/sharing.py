@@ -91,6 +91,14 @@ class Sharing(unittest.TestCase):
             self.assertEqual(call(), {"CANCELLED"}, words)
         self.assertEqual(self.sent(), [])
 
+    def test_there_is_a_render_to_share_only_after_one(self):
+        bpy.ops.wm.read_factory_settings()  # with an image for the result, which is empty
+        harness.enable()
+        self.assertIsNotNone(share.render_result())
+        self.assertFalse(share.has_render_result())
+        render()
+        self.assertTrue(share.has_render_result())
+
     def test_the_render_when_asked(self):
         render()
         self.assertEqual(self.sent(), [])
