@@ -76,6 +76,20 @@ describe('the sidebar of Blender', function () {
     throw new Error('the tab of the add-on was not found')
   }
 
+  /** By the mouse, again when a busy Blender missed the press on the edge. */
+  async function widen(width: number): Promise<void> {
+    const isWide = async () => Math.abs((await sidebar()).width - width) <= 3
+    for (let tries = 0; tries < 5; tries++) {
+      await blender.tell(`widen_sidebar ${width}`)
+      const came = until(isWide, 'the width', 6000).then(
+        () => true,
+        () => false,
+      )
+      if (await came) return
+    }
+    throw new Error(`the sidebar did not become ${width} pixels wide`)
+  }
+
   async function picture(name: string): Promise<string> {
     // Two drawings later the state that was told is on the screen.
     const { draws } = await sidebar()
@@ -90,9 +104,7 @@ describe('the sidebar of Blender', function () {
 
   for (const width of widths) {
     it(`is drawn ${width} pixels wide: not connected, and connected`, async () => {
-      await blender.tell(`widen_sidebar ${width}`)
-      const isWide = async () => Math.abs((await sidebar()).width - width) <= 3
-      await until(isWide, `a sidebar of ${width} pixels`, 20_000)
+      await widen(width)
       const off = await picture(`${width}-off`)
       await blender.tell('connect')
       await until(() => blender.ask('is_connected'), 'the link', 20_000)
