@@ -219,9 +219,8 @@ class LinkSession:
     def _tell_scene(self):
         if not self.settings.scene:
             return
-        warnings = self._missing.warnings(bpy)
-        document = self._document_now()
-        scene = snapshot.collect(self.settings.detail, self.link.limits, warnings, document)
+        facts = (self._missing.warnings(bpy), self._document_now())
+        scene = snapshot.collect(self.settings.detail, self.link.limits, *facts)
         # A server that asks has no scene, although the link once handed one over.
         if scene == self._told_scene and not self.link.need_scene:
             return
