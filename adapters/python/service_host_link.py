@@ -501,7 +501,8 @@ class Candidate(object):
 def find_server(dcc_type, registry_dir=None, env=os.environ, reasons=None):
     """(url, token) of the server to link to, or None.
 
-    Into the list `reasons` go sentences on why each one that was seen is not it."""
+    Into the list `reasons` go sentences on why each one that was seen is not it; when there is
+    none at all, the last one says so and what to do."""
     found = find_candidates(dcc_type, registry_dir, env, [] if reasons is None else reasons)
     return (found[0].address.url, found[0].reveal()) if found else None
 
@@ -515,10 +516,10 @@ def find_candidates(dcc_type, registry_dir, env, reasons, own_server=None):
             address = parse_url(url)
             check_token(token)
         except ValueError as error:
-            reasons.append("in the environment, %s" % error)
+            reasons.append("no usable server: in the environment, %s" % error)
             return []
         if not address.loopback:
-            reasons.append("SERVICE_HOST_URL does not lead to this machine")
+            reasons.append("no usable server: SERVICE_HOST_URL does not lead to this machine")
             return []
         return [Candidate(address, token, "environment")]
     return _from_records(dcc_type, registry_dir or registry_folder(env), token, reasons, own_server)
@@ -542,27 +543,39 @@ def registry_folder(env=os.environ):
 
 
 def _from_records(dcc_type, registry_dir, env_token, reasons, own_server):
+    none_running = "no server running; start one: service-cli serve --dcc-type %s" % dcc_type
     folder = os.path.join(registry_dir, "instances")
     for path in (registry_dir, folder):
+        if not os.path.lexists(path):
+            reasons.append(none_running)
+            return []
         problem = _unsafe_folder(path)
         if problem is not None:
-            reasons.append(problem)
+            reasons.append("no usable server: %s" % problem)
             return []
     try:
         names = sorted(name for name in os.listdir(folder) if name.endswith(".json"))
     except OSError as error:
-        reasons.append("%s cannot be listed (%s)" % (folder, _os_reason(error)))
+        reasons.append("no usable server: %s cannot be listed (%s)" % (folder, _os_reason(error)))
         return []
-    ranked = []
+    ranked, troubles, taken_by = [], [], []
     for name in names[:MAX_RECORDS]:
         try:
             beat, candidate, own_type = _from_record(
                 os.path.join(folder, name), dcc_type, env_token, own_server)
             ranked.append(((own_type, beat), candidate))
-        except _Passed as passed:
+        except _Taken as taken:
+            taken_by.append("taken: %s; start another server: service-cli serve --port 0" % taken)
+        except _Unrelated as passed:
             reasons.append("%s: %s" % (name, passed))
-    if not names:
-        reasons.append("there is no instance record in %s" % folder)
+        except _Passed as passed:
+            troubles.append("%s: %s" % (name, passed))
+    # The last one is shown: what the user can do something about.
+    if not ranked and troubles and not taken_by:
+        troubles[-1] = "no usable server: " + troubles[-1]
+    reasons.extend(troubles + taken_by)
+    if not ranked and not troubles and not taken_by:
+        reasons.append(none_running)
     ranked.sort(key=lambda each: each[0], reverse=True)
     return [candidate for _, candidate in ranked]
 
@@ -571,11 +584,19 @@ class _Passed(Exception):
     """Why a record is passed over."""
 
 
+class _Unrelated(_Passed):
+    """It is for another kind of application, or of a server that is gone."""
+
+
+class _Taken(_Passed):
+    """It would fit, but another application is linked to its server."""
+
+
 def _from_record(path, dcc_type, env_token, own_server):
     data, beat = _read_own_file(path, MAX_RECORD_BYTES)
     age = time.time() - beat
     if age > RECORD_SECONDS:
-        raise _Passed("its server has not been heard of for %d s" % age)
+        raise _Unrelated("its server has not been heard of for %d s" % age)
     try:
         record = json.loads(data.decode("utf-8"))
     except (ValueError, RecursionError):
@@ -583,8 +604,10 @@ def _from_record(path, dcc_type, env_token, own_server):
     if not isinstance(record, dict):
         raise _Passed("it is not a record")
     kind, token_file = record.get("dcc_type"), record.get("host_token_file")
+    if not isinstance(kind, str):
+        raise _Passed("it is not a record")
     if kind not in (dcc_type, "unknown"):
-        raise _Passed("it is for another kind of application")
+        raise _Unrelated("it is for another kind of application")
     try:
         address = parse_url(record.get("host_url"))
     except ValueError as error:
@@ -595,7 +618,7 @@ def _from_record(path, dcc_type, env_token, own_server):
     instance_id = record.get("instance_id")
     if isinstance(host, dict) and host.get("connected") is True:
         if own_server is None or instance_id != own_server:
-            raise _Passed("another application is linked there")
+            raise _Taken("another application is linked to %s" % address.url)
     if token_file is None:
         if not env_token:
             raise _Passed("its token is in the environment of the server: set SERVICE_HOST_TOKEN")
@@ -961,6 +984,7 @@ class HostLink(object):
         self._mode = mode
         self._document = None
         self._pictures = {"targets": []}
+        self._pictured_at = None
         self._app_news = False
         self._busy = None
         self._scene_new = []  # the newest one, not serialised yet
@@ -1002,14 +1026,19 @@ class HostLink(object):
                 return
         atexit.register(self._at_exit)
 
-    def stop(self, reason="quit", timeout=1.0):
-        """Sends what is waiting, says bye and ends the thread, all within the timeout."""
+    def stop(self, reason="quit", timeout=1.0, clear=False):
+        """Sends what is waiting, says bye and ends the thread, all within the timeout.
+
+        clear: for a user who disconnects. The server removes the scene, the schemes and the event
+        buffers of this application; without it they stay as they are when an application quits."""
         with self._lock:
             worker = self._worker
             self._worker = None
+            if clear:
+                self._scene_new, self._scene_text = [], None
         atexit.unregister(self._at_exit)
         if worker is not None and worker.owner == os.getpid():
-            worker.stop(_name(reason) or "quit", timeout)
+            worker.stop(_name(reason) or "quit", timeout, clear)
             if worker is not threading.current_thread():
                 worker.join(max(0.0, timeout))
         with self._lock:
@@ -1241,6 +1270,12 @@ class HostLink(object):
             self._on_capture = None
         self._offer_pictures({"targets": [], "denied": True})
 
+    @property
+    def pictured_at(self):
+        """time.time() of the last picture that a client was given, by whichever way it was taken;
+        None before the first."""
+        return self._pictured_at
+
     def _offer_pictures(self, offer):
         with self._lock:
             if offer == self._pictures:
@@ -1448,7 +1483,7 @@ class _Worker(threading.Thread):
         self.link = link
         self.turns = link._turns
         self.owner = os.getpid()  # a forked child has the object, but not the thread
-        self.stopping = None  # (reason, deadline)
+        self.stopping = None  # (bye message, deadline)
         self.ended = False
         self._own_server = None
         self.waker, self._wakes = socket.socketpair()
@@ -1463,8 +1498,9 @@ class _Worker(threading.Thread):
         if self.turns is not None:
             self.turns.grant()
 
-    def stop(self, reason, timeout):
-        self.stopping = (reason, time.monotonic() + timeout)
+    def stop(self, reason, timeout, clear):
+        bye = _present(type="bye", reason=reason, clear=clear or None)
+        self.stopping = (bye, time.monotonic() + timeout)
         self.wake()
         if self.turns is not None:
             self.turns.close()  # whoever stops it waits for its end
@@ -1522,8 +1558,7 @@ class _Worker(threading.Thread):
                 self.link._fail("link", reasons[0])
                 return self.say("refused", "Not linked: %s." % reasons[0])
             if not candidates:
-                reason = reasons[-1] if reasons else "none is running"
-                self.say("searching", "Looking for a running service-cli serve: %s." % reason)
+                self.say("searching", reasons[-1][0].upper() + reasons[-1][1:])
                 self.pause(min(SEARCH_SECONDS, backoff_seconds(searches, random.random())))
                 searches += 1
                 continue
@@ -1714,7 +1749,7 @@ _CLOSES = {
     4406: ("the server speaks no common version of the protocol", True, True),
     4408: ("the server missed the greeting", False, True),
     4409: ("a newer link of this application took its place", True, True),
-    4423: ("another application is linked there", False, True),
+    4423: ("taken: another application is linked there", False, True),
 }
 
 
@@ -1930,7 +1965,7 @@ class _Session(object):
 
     def _stop(self, now):
         """Gives what waits half of the time, then says bye and waits for the close."""
-        reason, deadline = self.worker.stopping
+        bye, deadline = self.worker.stopping
         if not self.welcomed or now >= deadline:
             self.pipe.close(1000, "")
             raise _Stopped()
@@ -1940,7 +1975,7 @@ class _Session(object):
             settled = self.link._settled()
         if settled or deadline - now <= 0.3:
             self.bye = True
-            self._send_message({"type": "bye", "reason": reason})
+            self._send_message(bye)
 
     # Frames
 
@@ -1990,6 +2025,10 @@ class _Session(object):
             question = self.questions.get(id) if isinstance(id, str) else None
             if question is not None:
                 self._forget(question)
+        elif kind == "captured":
+            with self.link._lock:
+                self.link._pictured_at = time.time()
+                self.link._status_news = True
         elif kind == "throttle":
             self.scene_interval = _number(message, "scene_min_interval_ms", 0, 60000, 0) / 1000.0
             with self.link._lock:

@@ -1,7 +1,7 @@
 import type { Logger } from '../lib/logger.ts'
 import { isOwnProcess } from '../lib/own-process.ts'
 import { fail } from '../lib/result.ts'
-import type { AppCapture } from './capture/app-capture.ts'
+import type { AppCapture, LinkedPictures } from './capture/app-capture.ts'
 import { resolveCaptureLimits } from './capture/limits.ts'
 import { openBackends } from './capture/open-backends.ts'
 import { type AppPresence, captureTarget, deniedPictures, noApplication } from './capture/target.ts'
@@ -14,7 +14,7 @@ export interface ServeCapture {
   /** The application came, went or changed. */
   follow(presence: AppPresence): void
   /** What asks the application for pictures: it is there later than this. */
-  link(app: AppCapture): void
+  link(app: LinkedPictures): void
 }
 
 const nobody: AppPresence = { connected: false, app: null }
@@ -25,7 +25,7 @@ export async function openServeCapture(
   log: Logger,
 ): Promise<ServeCapture | null> {
   if (mode === 'off') return null
-  let linked: AppCapture | null = null
+  let linked: LinkedPictures | null = null
   const app: AppCapture = {
     offered: view => linked?.offered(view) ?? fail(noApplication),
     ask: form => linked?.ask(form) ?? Promise.resolve(fail(notLinked)),
@@ -36,6 +36,7 @@ export async function openServeCapture(
       backends: backends ?? (await openBackends(mode, app)),
       limits: resolveCaptureLimits(limits),
       log,
+      onTaken: view => linked?.captured(view),
     },
     noApplication,
   )

@@ -255,6 +255,22 @@ describe('the Python link: what goes wrong', () => {
     await server.peer(2)
   })
 
+  it('asks the server to remove what was shared, and does not share it again', async () => {
+    await begin()
+    const peer = await server.peer()
+    await app.untilState('connected')
+    await app.call('set_scene', { frame: 1 })
+    await peer.nth('scene.set')
+    await app.tell({ call: 'stop', args: ['disconnected'], kwargs: { clear: true } })
+    expect(await peer.nth('bye')).to.include({ reason: 'disconnected', clear: true })
+    await app.call('start')
+    const next = await server.peer(2)
+    await next.nth('heartbeat')
+    await app.call('log', 'after', 'console', 'test')
+    await next.nth('events.append')
+    expect(next.messages.map(({ type }) => type)).not.to.include('scene.set')
+  })
+
   it('says bye when the interpreter ends without stop', async () => {
     await begin()
     const peer = await server.peer()

@@ -45,6 +45,13 @@ describe('the Python link: pictures of the application', () => {
     expect(await app.get('asked')).to.deep.equal([['window', 1600, 5000, true]])
   })
 
+  it('are remembered when the server says that a client was given one', async () => {
+    await begin()
+    expect(await app.get('pictured_at')).to.equal(null)
+    peer.send({ type: 'captured', target: 'window' })
+    await until(async () => Number(await app.get('pictured_at')) > 0, 'the time of the picture')
+  })
+
   it('may be bytes alone', async () => {
     await begin()
     await picture('bytes')

@@ -224,11 +224,26 @@ for (const { mode, needs, args, command } of blenderModes) {
       expect(found.truncated).to.deep.equal({ objects: true, total: 10_000, limit: 2000 })
     })
 
-    it('still reads the last scene when the add-on was disconnected', async () => {
+    const shared = async () =>
+      (await client.listResources()).resources
+        .map(({ uri }) => uri.split('://')[0])
+        .filter(scheme => scheme === 'blender-object' || scheme === 'events')
+
+    it('finds nothing that was shared when the add-on was disconnected', async () => {
+      const seen = updates.count('scene://current')
       await blender.tell('disconnect')
+      await updates.until('scene://current', seen + 1)
+      expect(await scene()).to.include({ status: 'no_snapshot' })
+      expect(await shared()).to.deep.equal([])
+      expect((await record())['scene']).to.equal(null)
+    })
+
+    it('still reads the last scene when Blender has quit', async () => {
+      await blender.tell('connect')
+      await comes(scene, found => found.counts?.objects === 10_000)
+      expect(await blender.quit()).to.equal(0)
       expect((await scene()).counts.objects).to.equal(10_000)
-      const failed = await refusal(client, 'blender-object://Hero')
-      expect(failed?.code).to.be.oneOf([-32002, -32603])
+      expect(await shared()).to.deep.equal(['events'])
     })
   })
 }

@@ -5,7 +5,7 @@ bl_info = {
     "author": "service-cli",
     "version": (0, 1, 0),
     "blender": (2, 93, 0),
-    "location": "Preferences > Add-ons; 3D View > Sidebar > service-cli",
+    "location": "3D View > Sidebar > AI Link; Preferences > Add-ons",
     "description": "Shows AI clients the open scene, through a running service-cli serve",
     "category": "System",
 }
@@ -51,10 +51,23 @@ def register():
 def unregister():
     running, preferences.RUNNING = preferences.RUNNING, None
     if running is not None:
-        running.disconnect("the add-on was switched off")
+        if _blender_quits():
+            running.disconnect("quit", clear=False)
+        else:
+            running.disconnect("the add-on was switched off")
     bpy.types.IMAGE_MT_image.remove(panels.draw_image_menu)
     for each in reversed(CLASSES):
         bpy.utils.unregister_class(each)
+
+
+def _blender_quits():
+    """Blender has no handler for quitting: it disables all add-ons by this function, and only then."""
+    frame = sys._getframe()
+    while frame is not None:
+        if frame.f_code.co_name == "disable_all":
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _asked_for():

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import bpy
 
-from . import object_detail, pictures, scene_facts, snapshot
+from . import object_detail, pictures, scene_facts, share, snapshot
 from .actions import OperatorWatch
 from .cadence import Cadence
 from .changes import Changes
@@ -27,7 +27,7 @@ class LinkSession:
         self.settings = settings
         self.rendering = False
         self.failure = None
-        self.pictured_at = None
+        self.has_render = None  # None: not looked yet
         self.on_render_began = _nothing
         self.on_rendered = _nothing
         self._clock = clock
@@ -36,7 +36,8 @@ class LinkSession:
         self._objects = OfferedObjects()
         self._document = None
         self._key = None
-        self._revision = 0
+        self._change_count = 0
+        self._told_scene = None  # the newest snapshot that was handed to the link
         self._collecting = False
         self._unheard = False
         self._loading = False
@@ -66,11 +67,12 @@ class LinkSession:
         self._offer()
         self.link.start()
 
-    def stop(self, reason):
+    def stop(self, reason, clear=True):
+        """`clear`: nothing that was shared stays on the server, except artefacts and the audit."""
         self._turns.remove()
         self._changes.remove()
         self._close_console()
-        self.link.stop(reason)
+        self.link.stop(reason, clear=clear)
         self.link.pump()  # what was cut off ends, so that files made for it go
 
     def apply(self, settings):
@@ -80,6 +82,7 @@ class LinkSession:
             self._objects.withdraw(self.link)
         if before.scene and not settings.scene:
             self.link.set_scene(None)
+            self._told_scene = None
             self.link.set_document(None)
             self._document = None
         self._offer()
@@ -94,6 +97,9 @@ class LinkSession:
             self.render_ended("render.end")  # one that never said how it ended
         if bpy.app.background:
             bpy.context.view_layer.update()  # until then Blender itself does not know
+        # For the sidebar alone; in background mode Blender prints the refused attempt.
+        if self.has_render is None and not bpy.app.background:
+            self.has_render = share.has_render_result()
         if self.settings.actions:
             self._operators.look()
         self._look()
@@ -141,6 +147,7 @@ class LinkSession:
         if action == "file.load":
             self._operators.start_over()
             self._missing.forget()
+            self.has_render = None
         elif action == "file.save":
             self._missing.forget()
         self._act(action, _path_of(action))
@@ -161,12 +168,14 @@ class LinkSession:
         self.link.set_busy(None)
         self._act(action, {})
         self._marked = True
+        self.has_render = None
         if action == "render.complete":
             self.on_rendered()
 
     def _look(self):
         """The few things that change without any notice of Blender's."""
         self._cadence.server_interval = self.link.limits.get("scene_min_interval_ms", 0) / 1000.0
+        self._marked = self._marked or (self.settings.scene and self.link.need_scene)
         self._tell_document()
         key = _cheap_key()
         if key != self._key or self._marked:
@@ -208,14 +217,16 @@ class LinkSession:
             traceback.print_exc()
 
     def _tell_scene(self):
-        if self.settings.scene:
-            self._revision += 1
-            warnings = self._missing.warnings(bpy)
-            document = self._document_now()
-            detail, limits = self.settings.detail, self.link.limits
-            self.link.set_scene(
-                snapshot.collect(detail, limits, self._revision, warnings, document)
-            )
+        if not self.settings.scene:
+            return
+        facts = (self._missing.warnings(bpy), self._document_now())
+        scene = snapshot.collect(self.settings.detail, self.link.limits, *facts)
+        # A server that asks has no scene, although the link once handed one over.
+        if scene == self._told_scene and not self.link.need_scene:
+            return
+        self._told_scene = scene
+        self._change_count += 1
+        self.link.set_scene(snapshot.stamped(scene, self._change_count))
 
     def _read(self, uri):
         if self.busy:
@@ -231,9 +242,7 @@ class LinkSession:
         if self.busy:
             raise Busy("Blender is rendering")
         with self.unheard():
-            picture = pictures.take(target, max_width, max_bytes)
-        self.pictured_at = time.time()
-        return picture
+            return pictures.take(target, max_width, max_bytes)
 
     def _offer(self):
         if self.settings.objects:

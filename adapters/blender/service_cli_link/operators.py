@@ -57,7 +57,7 @@ class SERVICE_CLI_OT_share_render(_Share, bpy.types.Operator):
     """Send the last render result to the server as an artefact"""
 
     bl_idname = "service_cli.share_render"
-    bl_label = "Share Render Result"
+    bl_label = "Share Render"
 
     def send(self, _context, link, on_done):
         share.share_render_result(link, on_done)

@@ -1,10 +1,9 @@
 """The add-on's page in Edit > Preferences > Add-ons."""
 
-import time
-
 import bpy
 from bpy.props import BoolProperty, EnumProperty, StringProperty
 
+from . import status_view
 from .settings import Settings
 
 PACKAGE = __package__
@@ -98,8 +97,8 @@ class ServiceCliPreferences(bpy.types.AddonPreferences):
         update=_changed,
     )
 
-    def draw(self, _context):
-        draw_status(self.layout)
+    def draw(self, context):
+        draw_lines(self.layout, draw_state(self.layout), context)
         column = self.layout.column()
         column.prop(self, "connect_on_startup")
         column.prop(self, "url")
@@ -112,26 +111,35 @@ class ServiceCliPreferences(bpy.types.AddonPreferences):
             box.prop(self, "share_" + name)
 
 
-def draw_status(layout):
-    """Buttons and what the link is doing; the sidebar shows the same."""
+def draw_state(layout):
+    """The state and the one main button, always in the same places; returns the StatusView."""
     session = RUNNING.session if RUNNING is not None else None
-    row = layout.row()
     if session is None:
-        row.operator("service_cli.connect", icon="LINKED")
-        row.label(text="Not connected: nothing is shared")
+        view = status_view.status_view(None, note=RUNNING.note if RUNNING is not None else "")
     else:
-        status = session.link.status()
-        row.operator("service_cli.disconnect", icon="UNLINKED")
-        row.label(text=status.text)
-        if status.last_error:
-            layout.label(text="Last error: " + str(status.last_error), icon="ERROR")
-        if session.failure:
-            layout.label(text=session.failure, icon="ERROR")
-        if session.pictured_at is not None:
-            at = time.strftime("%H:%M:%S", time.localtime(session.pictured_at))
-            layout.label(text="Last picture taken for a reader at " + at)
-    if RUNNING is not None and RUNNING.note:
-        layout.label(text=RUNNING.note)
+        link = session.link
+        view = status_view.status_view(
+            link.status(), session.failure, link.pictured_at, RUNNING.note
+        )
+    row = layout.row()
+    row.alert = view.failed
+    row.label(text=view.title, icon=view.icon)
+    button = layout.row()
+    button.scale_y = 1.4
+    if session is None:
+        button.operator("service_cli.connect", icon="LINKED")
+    else:
+        button.operator("service_cli.disconnect", icon="UNLINKED")
+    return view
+
+
+def draw_lines(layout, view, context):
+    column = layout.column(align=True)
+    column.scale_y = 0.8
+    for line in view.lines:
+        scale = context.preferences.system.ui_scale
+        for part in status_view.wrapped(line, context.region.width, scale):
+            column.label(text=part)
 
 
 def settings_of(preferences):

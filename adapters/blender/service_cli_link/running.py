@@ -42,12 +42,12 @@ class Running:
         if not bpy.app.background:
             bpy.app.timers.register(self._tick, first_interval=START_SECONDS, persistent=True)
 
-    def disconnect(self, reason="disconnected"):
+    def disconnect(self, reason="disconnected", clear=True):
         session, self.session = self.session, None
         if bpy.app.timers.is_registered(self._tick):
             bpy.app.timers.unregister(self._tick)
         if session is not None:
-            session.stop(reason)
+            session.stop(reason, clear)
 
     def pump(self):
         """For scripts with a loop of their own: in background mode Blender has no timers."""
@@ -90,7 +90,8 @@ class Running:
         return TICK_SECONDS if self.session.link.connected else IDLE_SECONDS
 
     def _redraw_when_told(self):
-        shown = (self.session.link.status(), self.note)
+        link = self.session.link
+        shown = (link.status(), link.pictured_at, self.session.has_render, self.note)
         if shown == self._shown:
             return
         self._shown = shown

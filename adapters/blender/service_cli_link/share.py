@@ -2,6 +2,7 @@
 
 import mimetypes
 import os
+import re
 import shutil
 import tempfile
 
@@ -64,9 +65,29 @@ def share_written(link, name, write, on_done, metadata=None):
         raise
 
 
-def share_render_result(link, on_done):
+def render_result():
+    """The image that holds it; Blender keeps an empty one before the first render."""
     image = bpy.data.images.get("Render Result")
-    if image is None or image.type != "RENDER_RESULT":
+    return image if image is not None and image.type == "RENDER_RESULT" else None
+
+
+def has_render_result():
+    """Blender does not tell, but refuses to save what is not there before it looks at the path."""
+    image = render_result()
+    if image is None:
+        return False
+    try:
+        # A file is no folder: nothing is ever written.
+        image.save_render(os.path.join(__file__, "never.png"), scene=bpy.context.scene)
+    except RuntimeError as error:
+        # "does not have any image data", before 3.0 "Could not acquire buffer from image"
+        return not re.search("image data|acquire", str(error))
+    return True
+
+
+def share_render_result(link, on_done):
+    image = render_result()
+    if image is None:
         raise CannotShare("nothing was rendered yet")
     scene = bpy.context.scene
     settings = scene.render
@@ -105,10 +126,8 @@ def _save_copy(image, path):
 
 
 def share_document(link, on_done):
-    path = bpy.data.filepath
-    if path and not bpy.data.is_dirty:
-        return share_file(link, path, on_done)
-    name = os.path.basename(path) or "untitled.blend"
+    # Always a copy: changes made by scripts do not set `is_dirty`, so the saved file may be older.
+    name = os.path.basename(bpy.data.filepath) or "untitled.blend"
 
     def write(target):
         bpy.ops.wm.save_as_mainfile(filepath=target, copy=True, check_existing=False)

@@ -8,10 +8,15 @@ from . import finite, fitting, object_facts, scene_facts
 
 DEFAULT_MAX_BYTES = 8 * 1024 * 1024
 DEFAULT_MAX_OBJECTS = 2000
+# The names of 10,000 objects are about 200 KB of JSON; `truncated` has the number of all.
+MAX_OMITTED = 10000
 
 
-def collect(detail, limits=None, revision=None, warnings=(), document=None):
-    """Reads Blender's state; main thread only. `limits` are those of the server's welcome."""
+def collect(detail, limits=None, warnings=(), document=None):
+    """Reads Blender's state; main thread only. `limits` are those of the server's welcome.
+
+    Two snapshots of the same state are equal: `stamped` adds what is new in each.
+    """
     document = document or scene_facts.document(bpy)
     limits = limits or {}
     cleaner = finite.Cleaner()
@@ -24,8 +29,6 @@ def collect(detail, limits=None, revision=None, warnings=(), document=None):
     everything = scene.objects[:]
     result = {
         "schema": "dcc-scene/1",
-        "revision": revision,
-        "captured_at": now_text(),
         "detail": detail,
         "dcc": scene_facts.application(bpy),
         "document": finite.without_nothing(document),
@@ -60,21 +63,53 @@ def collect(detail, limits=None, revision=None, warnings=(), document=None):
     return finite.without_nothing(result)
 
 
+def stamped(scene, change_count):
+    """The snapshot with its number in this link and its time, which do not count as changes."""
+    return dict(scene, change_count=change_count, captured_at=now_text())
+
+
 def _add_objects(result, everything, detail, limits, cleaner, selected, members):
     limit = limits.get("max_scene_objects") or DEFAULT_MAX_OBJECTS
+    # Half of a message; the rest is for the omitted names, the other members and a wrong estimate.
+    most_bytes = (limits.get("max_message_bytes") or DEFAULT_MAX_BYTES) // 2
+    names = [item.name_full for item in everything]
+    wanted = None
+    if len(names) > limit:
+        wanted = _most_wanted_first(everything, names, selected, result)
+        everything = [everything[index] for index in wanted[:limit]]
     objects = [
         object_facts.object_facts(item, detail, cleaner, selected, members)
         for item in everything[:limit]
     ]
-    # The other half is room for an estimate that was wrong, and for the rest of the message.
-    most_bytes = (limits.get("max_message_bytes") or DEFAULT_MAX_BYTES) // 2
     kept = fitting.fitting(objects, most_bytes)
+    if wanted is None and kept < len(names):
+        wanted = _most_wanted_first(everything, names, selected, result)
+        objects = [objects[index] for index in wanted]
     result["objects"] = objects[:kept]
     result["truncated"] = {
-        "objects": kept < len(everything),
-        "total": len(everything),
+        "objects": kept < len(names),
+        "total": len(names),
         "limit": limit if kept == len(objects) else kept,
     }
+    if wanted is not None:
+        omitted = [names[index] for index in sorted(wanted[kept:])][:MAX_OMITTED]
+        result["omitted"] = omitted[: fitting.fitting(omitted, most_bytes // 2)]
+
+
+def _most_wanted_first(everything, names, selected, result):
+    """Indices: the camera, cameras and lights, the active and the selected objects, then the rest."""
+    active = result["selection"]["active"]
+
+    def rank(index):
+        if names[index] == result["camera"]:
+            return 0
+        if everything[index].type in ("CAMERA", "LIGHT"):
+            return 1
+        if names[index] == active:
+            return 2
+        return 3 if names[index] in selected else 4
+
+    return sorted(range(len(names)), key=rank)  # stable: scene order within a rank
 
 
 def now_text():

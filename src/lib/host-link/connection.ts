@@ -76,11 +76,11 @@ export class Connection {
   }
 
   /** Resolves when nothing of the connection is left. */
-  async stop(reason: string): Promise<void> {
+  async stop(reason: string, clear: boolean): Promise<void> {
     const link = this.#link
     this.#stop?.abort()
     this.#stop = null
-    if (link?.open) link.bye(reason)
+    if (link?.open) link.bye(reason, clear)
     else link?.cut('the client stopped')
     await link?.ended
     // Unless it was started again meanwhile.

@@ -126,11 +126,12 @@ export class HostClient {
 
   /**
    * Delivers what is queued, if the server takes it within a second, and says goodbye. Promises
-   * that still wait are rejected with `stopped`. Never rejects.
+   * that still wait are rejected with `stopped`. With `clear` the server removes the scene, the
+   * schemes and the event buffers of this client: for a user who disconnects. Never rejects.
    */
-  async stop(reason = 'quit'): Promise<void> {
+  async stop(reason = 'quit', { clear = false }: { clear?: boolean } = {}): Promise<void> {
     await this.#flushed()
-    await this.#connection.stop(reason.slice(0, 255))
+    await this.#connection.stop(reason.slice(0, 255), clear)
     this.#scene.giveUp(new HostLinkError('stopped', 'the client was stopped'))
   }
 

@@ -157,8 +157,9 @@ export class Link {
   }
 
   /** Says that the application leaves; the server closes, else the connection is cut. */
-  bye(reason: string): void {
-    this.send(messageText('bye', { reason: JSON.stringify(reason) }))
+  bye(reason: string, clear: boolean): void {
+    const members = { reason: JSON.stringify(reason), clear: clear ? 'true' : undefined }
+    this.send(messageText('bye', members))
     this.#cutLater('the client stopped')
   }
 

@@ -98,6 +98,7 @@ const shapes: Readonly<Record<string, Shape>> = {
       deadline_ms: whole(0, maxMs),
     },
   },
+  captured: { required: { target } },
   cancel: { required: { id: idText } },
   throttle: { required: { scene_min_interval_ms: whole(0, maxMs) } },
   shutdown: { required: { reason: text }, optional: { reconnect_after_ms: whole(0, maxMs) } },

@@ -230,7 +230,12 @@ export type AppMessage =
     }
   | { readonly type: 'artefact.abort'; readonly upload: string }
   | Heartbeat
-  | { readonly type: 'bye'; readonly reason?: string }
+  | {
+      readonly type: 'bye'
+      readonly reason?: string
+      /** The user disconnected: scene, schemes and event buffers of the application are removed. */
+      readonly clear?: boolean
+    }
 
 export interface Heartbeat {
   readonly type: 'heartbeat'
@@ -264,6 +269,8 @@ export type ServerMessage =
       readonly max_bytes: number
       readonly deadline_ms: number
     }
+  /** A picture of the application was taken for a client, by the application or from outside. */
+  | { readonly type: 'captured'; readonly target: PictureTarget }
   | { readonly type: 'cancel'; readonly id: string }
   | { readonly type: 'throttle'; readonly scene_min_interval_ms: number }
   | { readonly type: 'shutdown'; readonly reason: string; readonly reconnect_after_ms?: number }

@@ -28,3 +28,9 @@ export interface AppCapture {
    */
   ask(form: AppCaptureForm): Promise<Result<AppPicture, CaptureFailure>>
 }
+
+/** The same application, which is also told of its pictures. */
+export interface LinkedPictures extends AppCapture {
+  /** A picture of it was taken, by itself or from outside. */
+  captured(view: CaptureView): void
+}

@@ -32,6 +32,8 @@ export interface WindowCaptureParts {
   /** For durations: never set back. */
   readonly ticks?: Clock
   readonly timer?: Timer
+  /** Told of every picture that was taken. */
+  readonly onTaken?: (view: CaptureView) => void
 }
 
 /** The backends that can be tried, best first; or why there are none. */
@@ -165,6 +167,7 @@ export class WindowCapture implements CaptureSource {
       if (!signal.aborted && isDoubtful(taken.failure.reason)) this.#probes.doubt()
       throw readFailure(taken.failure)
     }
+    this.#parts.onTaken?.(view)
     return { base64: encodeBase64(taken.value.png) }
   }
 

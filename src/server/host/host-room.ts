@@ -33,7 +33,8 @@ export interface HostRoomDeps {
 /** Everything below `/host`: the live link and the plain posts, which share the event buffers. */
 export function createHostRoom(deps: HostRoomDeps) {
   const { sink, token, limits, onRefused, clock = systemClock, timer = systemTimer } = deps
-  const buffers = new EventBuffers(sink, limits.maxEventBuffers)
+  const { maxEventBuffers: max, linkGraceMs: graceMs } = limits
+  const buffers = new EventBuffers(sink, { max, graceMs, timer })
   const handle = createHostRoutes({ ...deps, buffers, clock })
   const link = new AppLink({ ...deps, buffers, clock, timer, ticks: deps.clock ?? monotonicClock })
   const upgrade = createLinkUpgrade({

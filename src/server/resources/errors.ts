@@ -1,12 +1,26 @@
 import { type ErrorDetails, ServiceError } from '../../lib/errors.ts'
 
-/** Thrown by a producer (built-in or custom) for a URI it does not have; `data.uri` is it. */
+/**
+ * Thrown by a producer (built-in or custom) for a URI it does not have; `data.uri` is it.
+ * `applicationMessage`: what the linked application said, marked as its words.
+ */
 export class ResourceNotFound extends ServiceError {
   override readonly name = 'ResourceNotFound'
 
-  constructor(uri: string) {
-    super('resource_not_found', `no resource at ${uri}`, { data: { uri } })
+  constructor(uri: string, applicationMessage = '') {
+    const { text, data } = applicationWords(applicationMessage)
+    super('resource_not_found', `no resource at ${uri}${text}`, { data: { uri, ...data } })
   }
+}
+
+/** Text of the application for a message, quoted so that it cannot pass for the server's own. */
+export function applicationWords(message: string): {
+  readonly text: string
+  readonly data: { readonly application_message?: string }
+} {
+  if (message === '') return { text: '', data: {} }
+  const text = `; the application says: ${JSON.stringify(message)}`
+  return { text, data: { application_message: message } }
 }
 
 /** The scheme is known, its backend is switched off; `data.uri` is what was asked for. */

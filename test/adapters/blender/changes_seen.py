@@ -38,6 +38,28 @@ class Seen(unittest.TestCase):
             self.tick()
         self.assertEqual(len(self.link.scenes()), 1)
 
+    def test_a_notice_without_a_change_is_no_scene(self):
+        item = harness.add("Still")
+        self.tick()
+        before = len(self.link.scenes())
+        item.location.x = item.location.x  # Blender reports it all the same
+        self.tick()
+        self.session.mark()
+        self.tick()
+        self.assertEqual(len(self.link.scenes()), before)
+        item.location.x = 4
+        self.tick()
+        self.assertEqual(len(self.link.scenes()), before + 1)
+        counts = [each["change_count"] for each in self.link.scenes()]
+        self.assertEqual(counts, list(range(1, before + 2)))
+
+    def test_a_server_that_has_no_scene_gets_an_unchanged_one(self):
+        self.link.need_scene = True
+        self.tick()
+        self.link.need_scene = False
+        self.tick()
+        self.assertEqual(len(self.link.scenes()), 2)
+
     def test_an_operator_in_its_own_handler(self):
         before = len(self.link.scenes())
         self.clock.now += 1.0
@@ -50,13 +72,13 @@ class Seen(unittest.TestCase):
         self.tick()
         before = len(self.link.scenes())
         self.clock.now += 1.0
-        for step in range(50):
+        for step in range(1, 51):
             item.location.x = step
             bpy.context.view_layer.update()
         self.tick()
         self.tick()
         self.assertEqual(len(self.link.scenes()) - before, 2)
-        self.assertEqual(self.link.scenes()[-1]["objects"][0]["translate"], [49, 0, 0])
+        self.assertEqual(self.link.scenes()[-1]["objects"][0]["translate"], [50, 0, 0])
 
     def test_silent_changes_are_found_by_the_pump(self):
         item = harness.add("Old")
@@ -202,8 +224,9 @@ class Seen(unittest.TestCase):
         thread.start()
         thread.join()
         self.assertEqual(len(self.link.said), before)
+        self.assertFalse(self.session.settled)
         self.tick()
-        self.assertEqual(len(self.link.scenes()), 2)
+        self.assertTrue(self.session.settled)
 
     def test_a_render_is_recorded_and_shows_as_busy(self):
         scene = bpy.context.scene

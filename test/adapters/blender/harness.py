@@ -29,6 +29,8 @@ class RecordingLink:
         self.limits = {"max_scene_objects": 2000, "max_message_bytes": 8 << 20}
         self.connected = True
         self.scene_settled = True
+        self.need_scene = False
+        self.pictured_at = None
 
     def of(self, kind):
         return [args for name, args in self.said if name == kind]
@@ -44,6 +46,9 @@ class RecordingLink:
 
     def open_events(self, session_id, **bounds):
         self.said.append(("open_events", (session_id, bounds)))
+
+    def stop(self, reason, clear=False):
+        self.said.append(("stop", (reason, clear)))
 
     def put_artefact(self, **members):
         self.said.append(("put_artefact", (members,)))

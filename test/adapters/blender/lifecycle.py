@@ -70,6 +70,18 @@ class Lifecycle(unittest.TestCase):
         for name in ("handlers", "stdout", "stderr", "threads"):
             self.assertEqual(traces()[name], self.clean[name], name)
 
+    def test_quitting_keeps_what_was_shared_and_switching_off_removes_it(self):
+        for end, said in (
+            (addon_utils.disable_all, ("quit", False)),
+            (lambda: addon_utils.disable(harness.ADDON), ("the add-on was switched off", True)),
+            (lambda: bpy.ops.service_cli.disconnect(), ("disconnected", True)),
+        ):
+            harness.enable()
+            running().session = session = harness.session()
+            end()
+            self.assertEqual(session.link.of("stop"), [said])
+            addon_utils.disable(harness.ADDON)
+
     def test_connected_twice_it_is_connected_once(self):
         harness.enable()
         bpy.ops.service_cli.connect()

@@ -14,14 +14,46 @@ harness.enable()
 import service_cli_link
 from service_cli_link import cadence, finite, fitting, missing_files, object_uri, operator_log
 from service_cli_link.console_tee import ConsoleTee, Tee
+from service_cli_link import status_view
+from service_cli_link.service_host_link import LinkStatus
 from service_cli_link.sensitive import is_sensitive_name
 
 FOLDER = os.path.dirname(service_cli_link.__file__)
 ALLOWED = set(
     "atexit base64 binascii bpy collections contextlib datetime errno functools hashlib hmac itertools json"
     " math mathutils mimetypes os queue random re select shutil socket ssl stat string struct sys"
-    " tempfile threading time traceback urllib uuid logging heapq zlib gpu imbuf".split()
+    " tempfile textwrap threading time traceback urllib uuid logging heapq zlib gpu imbuf".split()
 )
+
+
+class StatusLines(unittest.TestCase):
+    def status(self, state, text="", error=None):
+        return LinkStatus(state, text, "http://127.0.0.1:8765/host", error, 0)
+
+    def test_begin_with_a_title_that_fits_the_narrowest_sidebar(self):
+        for state in ("searching", "connecting", "connected", "waiting", "refused"):
+            view = status_view.status_view(self.status(state, "Why."))
+            self.assertLessEqual(len(view.title), 20, state)
+            self.assertTrue(view.lines[0], state)
+        off = status_view.status_view(None)
+        self.assertEqual((off.title, off.lines), ("Not connected", ["Nothing is shared."]))
+
+    def test_look_different_without_a_server_and_connected(self):
+        views = [status_view.status_view(self.status(state)) for state in ("searching", "connected")]
+        self.assertNotEqual(views[0].icon, views[1].icon)
+        self.assertEqual(views[1].lines, ["Server: 127.0.0.1:8765"])
+
+    def test_say_that_the_server_is_taken(self):
+        text = "Taken: another application is linked to http://127.0.0.1:8765/host"
+        view = status_view.status_view(self.status("searching", text))
+        self.assertEqual(view.title, "Server taken")
+
+    def test_are_broken_between_words_and_hashes_are_cut(self):
+        text = "No server running; start one: service-cli serve --dcc-type blender"
+        lines = status_view.wrapped(text, 229)
+        self.assertEqual(" ".join(lines), text)
+        self.assertLessEqual(max(len(line) for line in lines), 26)
+        self.assertEqual(status_view.wrapped("shared as " + "12345678" * 8, 229), ["shared as 12345678…"])
 
 
 class Sources(unittest.TestCase):

@@ -178,6 +178,60 @@ def outside():
     subprocess.run(["import", "-window", window_id(), path], check=True)
 
 
+_panel_draws = []
+
+
+def watch_panel():
+    """Opens the sidebar and notes each drawing of the add-on's panel."""
+    module = sys.modules[harness.ADDON + ".preferences"]
+    draw = module.draw_state
+    module.draw_state = lambda layout: _panel_draws.append(time.time()) or draw(layout)
+    view_area().spaces.active.show_region_ui = True
+
+
+def view_area():
+    screen = bpy.context.window_manager.windows[0].screen
+    return next(each for each in screen.areas if each.type == "VIEW_3D")
+
+
+def sidebar():
+    """Where it is, in pixels from the top left of the window, and how often the panel was drawn."""
+    window = bpy.context.window_manager.windows[0]
+    region = next(each for each in view_area().regions if each.type == "UI")
+    view_area().tag_redraw()
+    top = window.height - region.y - region.height
+    return {"x": region.x, "y": top, "width": region.width, "height": region.height,
+            "draws": len(_panel_draws)}
+
+
+def mouse(*steps):
+    """By real events, and without waiting: Blender takes them when it is back in its loop."""
+    words = " sleep 0.3 ".join(steps).replace("mousemove", "mousemove --window " + window_id())
+    subprocess.Popen(["xdotool"] + words.split())
+
+
+def press_tab(height):
+    region = sidebar()
+    at = "mousemove %d %d" % (region["x"] + region["width"] - 10, region["y"] + int(height))
+    mouse(at, "click 1")
+
+
+def widen_sidebar(width):
+    """Drags its edge, which in an overlapping region is some pixels inside of its bounds."""
+    region = sidebar()
+    edge = region["x"] + 5
+    height = region["y"] + 60  # below the panels the region lets events through
+    to = edge + region["width"] - int(width)
+    mouse("mousemove %d %d" % (edge, height), "mousedown 1",
+          "mousemove %d %d" % ((edge + to) // 2, height),
+          "mousemove %d %d" % (to, height), "mouseup 1", "mousemove 5 300")
+
+
+def is_connected():
+    session = sys.modules[harness.ADDON + ".preferences"].RUNNING.session
+    return session is not None and session.link.connected
+
+
 _covers = []
 
 
@@ -247,7 +301,8 @@ def obey():
         if word == "quit":
             return False
         began = time.time()
-        found = globals()[word]()
+        name, *arguments = word.split()
+        found = globals()[name](*arguments)
         say(did=word, at=began * 1000, found=found)
 
 

@@ -50,13 +50,19 @@ class Sharing(unittest.TestCase):
         self.assertEqual(len(self.link.of("record")), records)
         self.assert_sent_and_gone("application/x-blender", b"BLENDER")
 
-    def test_the_saved_document_as_the_file_that_it_is(self):
-        path = os.path.join(FOLDER, "as-it-is.blend")
+    def test_a_saved_document_with_what_a_script_changed_since(self):
+        path = os.path.join(FOLDER, "saved.blend")
         bpy.ops.wm.save_as_mainfile(filepath=path)
+        bpy.data.objects.new("Later", None).use_fake_user = True
+        self.assertFalse(bpy.data.is_dirty)  # Blender does not count changes made by scripts
         bpy.ops.service_cli.share_document()
         [members] = self.sent()
-        self.assertEqual(members["path"], path)
+        self.assertEqual(os.path.basename(members["path"]), "saved.blend")
+        with bpy.data.libraries.load(members["path"]) as (held, _):
+            self.assertEqual(held.objects, ["Later"])
+        self.assertEqual(bpy.data.filepath, path)
         members["on_done"](Upload)
+        self.assertFalse(os.path.exists(members["path"]))
         self.assertTrue(os.path.exists(path))
 
     def test_a_painted_image_as_png_in_whatever_format_renders_are(self):
@@ -84,6 +90,14 @@ class Sharing(unittest.TestCase):
             # A warning of an operator is printed by Blender and ends in CANCELLED.
             self.assertEqual(call(), {"CANCELLED"}, words)
         self.assertEqual(self.sent(), [])
+
+    def test_there_is_a_render_to_share_only_after_one(self):
+        bpy.ops.wm.read_factory_settings()  # with an image for the result, which is empty
+        harness.enable()
+        self.assertIsNotNone(share.render_result())
+        self.assertFalse(share.has_render_result())
+        render()
+        self.assertTrue(share.has_render_result())
 
     def test_the_render_when_asked(self):
         render()

@@ -164,6 +164,35 @@ class Scene(unittest.TestCase):
         self.assertEqual(said["counts"]["objects"], 30)
         self.assertEqual(said["counts"]["by_type"], {"empty": 30})
 
+    def test_shows_camera_lights_active_and_selected_first_and_names_what_it_omits(self):
+        for index in range(30):
+            harness.add("E%02d" % index)
+        harness.add("Lamp", bpy.data.lights.new("L", "POINT"))
+        harness.add("Spare", bpy.data.cameras.new("S"))
+        bpy.context.scene.camera = harness.add("Cam", bpy.data.cameras.new("C"))
+        bpy.context.view_layer.objects.active = bpy.data.objects["E20"]
+        bpy.data.objects["E25"].select_set(True)
+        said = collect("standard", max_scene_objects=7)
+        shown = [each["id"] for each in said["objects"]]
+        order = [each.name for each in bpy.context.scene.objects]
+        rest = [name for name in order if name not in ("Cam", "Lamp", "Spare", "E20", "E25")]
+        between = sorted(["Lamp", "Spare"], key=order.index)
+        self.assertEqual(shown, ["Cam"] + between + ["E20", "E25"] + rest[:2])
+        self.assertEqual(said["omitted"], rest[2:])
+        self.assertEqual(len(shown) + len(said["omitted"]), said["truncated"]["total"])
+
+    def test_omits_nothing_when_all_objects_fit(self):
+        harness.add("One")
+        self.assertNotIn("omitted", collect("standard"))
+
+    def test_is_equal_for_an_equal_state(self):
+        harness.add("One")
+        scene = collect("full")
+        self.assertEqual(scene, collect("full"))
+        stamped = snapshot.stamped(scene, 3)
+        self.assertEqual(stamped["change_count"], 3)
+        self.assertEqual(set(stamped) - set(scene), {"change_count", "captured_at"})
+
     def test_stays_within_the_largest_message(self):
         for index in range(500):
             harness.add("E%03d" % index)
@@ -172,6 +201,7 @@ class Scene(unittest.TestCase):
         self.assertTrue(said["truncated"]["objects"])
         self.assertEqual(said["truncated"]["total"], 500)
         self.assertEqual(said["truncated"]["limit"], len(said["objects"]))
+        self.assertEqual(len(said["omitted"]), 500 - len(said["objects"]))
 
     def test_names_what_is_an_instance_of_a_collection(self):
         item = harness.add("I")

@@ -150,9 +150,28 @@ class FindServer(unittest.TestCase):
         self.assertIn("pipe.json: is not a regular file", self.reasons)
 
     def test_says_that_nothing_is_there(self):
-        self.refused("no instance record")
+        words = "no server running; start one: service-cli serve --dcc-type blender"
+        self.refused(words)
+        self.record("other", dcc_type="maya")
+        self.record("gone", age=31)
+        self.refused(words)
+        self.assertEqual(self.reasons[-1], words)
         self.registry = os.path.join(self._folder.name, "none")
-        self.refused("there is no folder")
+        self.refused(words)
+
+    def test_says_last_that_its_server_is_taken(self):
+        self.record("a", host={"connected": True}, host_url="http://127.0.0.1:1/host")
+        self.record("b", dcc_type="maya")
+        self.record("c", host_token_file="relative.token")
+        self.refused("b.json: it is for another kind of application")
+        self.assertEqual(self.reasons[-1], "taken: another application is linked to "
+                         "http://127.0.0.1:1/host; start another server: service-cli serve --port 0")
+
+    def test_says_last_what_is_wrong_with_the_server_that_it_could_take(self):
+        self.record("a", host_token_file="relative.token")
+        self.record("b", dcc_type="maya")
+        self.refused("no token file")
+        self.assertEqual(self.reasons[-1], "no usable server: a.json: it names no token file")
 
     def test_looks_where_the_server_writes(self):
         self.assertEqual(link.registry_folder({"SERVICE_REGISTRY_DIR": "/a/b"}), "/a/b")

@@ -140,8 +140,14 @@ describe('HostClient', () => {
         'audit.record',
         'bye',
       ])
-      expect(peer.messages.at(-1)).to.include({ reason: 'the file was closed' })
+      expect(peer.messages.at(-1)).to.deep.equal({ type: 'bye', reason: 'the file was closed' })
       expect(await peer.closed).to.equal(1000)
+    })
+
+    it('asks the server to remove what was shared when the user disconnects', async () => {
+      const { host, peer } = await bench.linked({ hello: welcomeAndClose })
+      await host.stop('disconnected', { clear: true })
+      expect(peer.messages.at(-1)).to.include({ type: 'bye', clear: true })
     })
 
     it('does not wait for a server that does not close', async () => {

@@ -31,12 +31,17 @@ describe('WindowCapture', () => {
   let time: ManualTime
   let backend: MemoryBackend
   let changes: number
+  let taken: string[]
   let capture: WindowCapture
 
   function open(mode: CaptureMode = 'auto', limits = {}): WindowCapture {
     time = new ManualTime()
     changes = 0
-    const parts = { mode, backends: [backend], log: silentLogger, ticks: time, timer: time }
+    taken = []
+    const parts = {
+      ...{ mode, backends: [backend], log: silentLogger, ticks: time, timer: time },
+      onTaken: (view: string) => void taken.push(view),
+    }
     capture = new WindowCapture({ ...parts, limits: resolveCaptureLimits(limits) }, noApplication)
     capture.onChange(() => changes++)
     return capture
@@ -186,6 +191,16 @@ describe('WindowCapture', () => {
       const { form, outcome } = backend.takings[at] ?? expect.fail('not taken')
       outcome.resolve(ok(backend.picture(form.maxWidth)))
     }
+
+    it('tells of each picture that was taken, and of no failure', async () => {
+      await ready({ captureReuseMs: 0 })
+      backend.failure = 'minimised'
+      await reasonOf(capture.read(100))
+      expect(taken).to.deep.equal([])
+      backend.failure = null
+      await capture.read(100)
+      expect(taken).to.deep.equal(['window'])
+    })
 
     it('takes one picture for all who wait for it, and for those within 250 ms after', async () => {
       await ready()

@@ -1,14 +1,17 @@
 import { expect } from 'chai'
 import { ServiceError } from '../../../src/lib/errors.ts'
 import { EventBuffers } from '../../../src/server/host/event-buffers.ts'
+import { ManualTime } from '../resources/manual-time.ts'
 import { MemorySink } from './memory-sink.ts'
 
 describe('EventBuffers', () => {
   let sink: MemorySink
   let buffers: EventBuffers
+  let timer: ManualTime
   beforeEach(() => {
     sink = new MemorySink()
-    buffers = new EventBuffers(sink, 3)
+    timer = new ManualTime()
+    buffers = new EventBuffers(sink, { max: 3, graceMs: 60_000, timer })
   })
 
   const readable = () => [...sink.buffers.keys()]
@@ -68,6 +71,26 @@ describe('EventBuffers', () => {
     expect(buffers.end('a')).to.equal(false)
     buffers.end('b')
     expect(buffers.open('a')).not.to.equal(old)
+  })
+
+  it('removes those of a lost application after the grace, unless they are opened again', () => {
+    open('a', 'b', 'c')
+    buffers.end('a')
+    for (const id of ['a', 'b', 'c', 'unknown']) buffers.abandon(id)
+    timer.advance(59_999)
+    buffers.open('c')
+    expect(readable()).to.deep.equal(['a', 'b', 'c'])
+    timer.advance(1)
+    expect(readable()).to.deep.equal(['c'])
+    expect(timer.waiting).to.equal(0)
+  })
+
+  it('makes room with those of a lost application', () => {
+    open('a', 'b', 'c')
+    buffers.abandon('b')
+    open('d')
+    expect(readable()).to.deep.equal(['a', 'c', 'd'])
+    expect(timer.waiting).to.equal(0)
   })
 
   it('does not know what was never opened', () => {

@@ -8,6 +8,7 @@ import {
 } from 'node:http'
 import { type Socket, connect } from 'node:net'
 import { Secret } from '../../../src/lib/secret.ts'
+import { systemTimer } from '../../../src/lib/timer.ts'
 import { EventBuffers } from '../../../src/server/host/event-buffers.ts'
 import { type HostRefused, createHostRoutes } from '../../../src/server/host/routes.ts'
 import { type Limits, resolveLimits } from '../../../src/server/options.ts'
@@ -52,7 +53,11 @@ export class Harness {
     const harness = new Harness(server)
     const routes = createHostRoutes({
       sink: harness.sink,
-      buffers: new EventBuffers(harness.sink, resolveLimits(limits).maxEventBuffers),
+      buffers: new EventBuffers(harness.sink, {
+        max: resolveLimits(limits).maxEventBuffers,
+        graceMs: resolveLimits(limits).linkGraceMs,
+        timer: systemTimer,
+      }),
       token: new Secret(token),
       limits: resolveLimits(limits),
       log: {

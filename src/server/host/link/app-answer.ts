@@ -2,7 +2,7 @@ import type { ServiceError } from '../../../lib/errors.ts'
 import { isJsonObject } from '../../../lib/json.ts'
 import { type Result, fail, ok } from '../../../lib/result.ts'
 import type { Limits } from '../../options.ts'
-import { ResourceNotFound, ResourceUriInvalid } from '../../resources/errors.ts'
+import { ResourceNotFound, ResourceUriInvalid, applicationWords } from '../../resources/errors.ts'
 import type { Content } from '../../resources/producer.ts'
 import { parseContent } from '../../resources/producer-check.ts'
 import { hostFailure } from './host-failure.ts'
@@ -40,13 +40,16 @@ export function readOutcome(
   const message = shortMessage(reply, limits)
   switch (reply.code) {
     case 'not_found':
-      return fail({ error: new ResourceNotFound(uri), trouble: null })
+      return fail({ error: new ResourceNotFound(uri, message), trouble: null })
     case 'invalid': {
-      const error = new ResourceUriInvalid(message || 'the application refuses the URI')
+      const { text, data } = applicationWords(message)
+      const error = new ResourceUriInvalid(`the application refuses the URI${text}`, { data })
       return fail({ error, trouble: null })
     }
     case 'busy':
-      return fail({ error: hostFailure('host_busy'), trouble: null })
+      return fail({ error: hostFailure('host_busy', message), trouble: null })
+    case 'unsupported':
+      return fail({ error: hostFailure('host_failed', message), trouble: null })
     default:
       return failed(describeError(reply, limits))
   }

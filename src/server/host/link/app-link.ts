@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import type { WebSocket } from 'ws'
 import { closeCodes, protocolVersion, type Welcome } from '../../../lib/host-link/wire.ts'
 import { fail } from '../../../lib/result.ts'
-import type { AppCapture } from '../../capture/app-capture.ts'
+import type { LinkedPictures } from '../../capture/app-capture.ts'
 import { Application, type ApplicationListener } from './application.ts'
 import { Channel, type ChannelReader } from './channel.ts'
 import { type IncomingFrame, parseFrame } from './incoming.ts'
@@ -39,13 +39,14 @@ export class AppLink {
   }
 
   /** The application as a source of pictures of itself, whichever is connected. */
-  readonly pictures: AppCapture = {
+  readonly pictures: LinkedPictures = {
     offered: (view = 'window') => {
       const application = this.#application
       return offeredPictures(application?.isConnected === true ? application.pictures : null, view)
     },
     ask: async form =>
       this.#application?.capture(form) ?? fail(pictureFailure('host_disconnected')),
+    captured: view => this.#application?.captured(view),
   }
 
   get openLinks(): number {
@@ -121,6 +122,10 @@ export class AppLink {
     },
     sceneTaken: ({ instanceId }) => {
       this.#sceneOf = instanceId
+    },
+    cleared: ({ instanceId }) => {
+      const { sink } = this.#deps
+      if (this.#sceneOf === instanceId && sink.hasScene()) sink.setSceneText('null')
     },
   }
 

@@ -30,8 +30,8 @@ export interface SessionListener {
   answered(reply: AppReply, png: Buffer | null): void
   /** Its scene is the server's now. */
   sceneTaken(): void
-  /** It said good-bye, and its answer is on its way. */
-  left(reason: string | undefined): void
+  /** It said good-bye. `clear`: nothing that it shared may stay, except artefacts and the audit. */
+  left(reason: string | undefined, clear: boolean): void
   /** The channel is closed. */
   ended(code: number): void
 }
@@ -54,7 +54,8 @@ export class AppSession implements ChannelReader {
   readonly #scenes: SceneSlot
   readonly #artefacts: ArtefactIntake
   readonly #picture = new PictureFrame()
-  readonly #openBuffers = new Set<string>()
+  /** Sessions of events that this connection opened, also those it closed. */
+  readonly #sessionIds = new Set<string>()
   #flushing: NodeJS.Immediate | undefined
   #sceneCostMs = 0
   #toldIntervalMs = 0
@@ -109,8 +110,8 @@ export class AppSession implements ChannelReader {
    */
   end(): void {
     this.#artefacts.close()
-    for (const sessionId of this.#openBuffers) this.#deps.buffers.end(sessionId)
-    this.#openBuffers.clear()
+    for (const sessionId of this.#sessionIds) this.#deps.buffers.abandon(sessionId)
+    this.#sessionIds.clear()
   }
 
   #answered(reply: AppReply): void {
@@ -128,8 +129,9 @@ export class AppSession implements ChannelReader {
     // What was said before it holds before it.
     if (message.type !== 'heartbeat') this.#flush()
     if (message.type === 'bye') {
+      if (message.clear) this.#removeBuffers()
       this.#answer(id, {})
-      return this.#listener.left(message.reason)
+      return this.#listener.left(message.reason, message.clear)
     }
     try {
       const done = this.#handle(message)
@@ -154,17 +156,16 @@ export class AppSession implements ChannelReader {
         return { count: message.records.length }
       case 'events.open': {
         const buffer = buffers.open(message.sessionId, message)
-        this.#openBuffers.add(message.sessionId)
+        this.#sessionIds.add(message.sessionId)
         return { next_cursor: buffer.newestCursor }
       }
       case 'events.append': {
         const buffer = buffers.open(message.sessionId)
-        this.#openBuffers.add(message.sessionId)
+        this.#sessionIds.add(message.sessionId)
         for (const event of message.events) buffer.append(event)
         return { next_cursor: buffer.newestCursor, dropped: buffer.droppedCount }
       }
       case 'events.close':
-        this.#openBuffers.delete(message.sessionId)
         if (buffers.end(message.sessionId)) return {}
         throw new LinkRefusal('not_found', 'there is no such session of events')
       case 'artefact.put':
@@ -174,6 +175,11 @@ export class AppSession implements ChannelReader {
       default:
         return this.#listener.told(message)
     }
+  }
+
+  #removeBuffers(): void {
+    for (const sessionId of this.#sessionIds) this.#deps.buffers.remove(sessionId)
+    this.#sessionIds.clear()
   }
 
   #scene(id: string | undefined, text: string): void {

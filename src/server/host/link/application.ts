@@ -1,4 +1,4 @@
-import { closeCodes } from '../../../lib/host-link/wire.ts'
+import { closeCodes, type PictureTarget } from '../../../lib/host-link/wire.ts'
 import { type Result, fail } from '../../../lib/result.ts'
 import type { AppCaptureForm, AppPicture } from '../../capture/app-capture.ts'
 import type { CaptureFailure } from '../../capture/backend.ts'
@@ -18,6 +18,8 @@ import { LinkRefusal } from './refusal.ts'
 export interface ApplicationListener {
   presence(presence: Presence, from: Application): void
   sceneTaken(from: Application): void
+  /** The user disconnected it: its scene must not stay. */
+  cleared(from: Application): void
 }
 
 interface Connection {
@@ -74,6 +76,11 @@ export class Application {
     return fail({ reason: 'failed', message })
   }
 
+  /** A picture of it was taken, by itself or from outside. */
+  captured(target: PictureTarget): void {
+    this.#connection?.channel.send({ type: 'captured', target })
+  }
+
   /** Its hello arrived. A connection that it still has is of no use any more. */
   connect(channel: Channel, hello: HelloFacts): void {
     const { limits, timer, log, ticks } = this.#deps
@@ -95,7 +102,7 @@ export class Application {
         told: message => this.#told(message),
         answered: (reply, png) => requests.settle(reply, png),
         sceneTaken: () => this.#listener.sceneTaken(this),
-        left: reason => this.#left(reason),
+        left: (reason, clear) => this.#left(reason, clear),
         ended: code => this.#ended(channel, code),
       },
     )
@@ -141,8 +148,12 @@ export class Application {
     }
   }
 
-  #left(reason: string | undefined): void {
+  #left(reason: string | undefined, clear: boolean): void {
     this.#deps.log.info({ reason }, 'application said good-bye')
+    if (clear) {
+      this.#document = null
+      this.#listener.cleared(this)
+    }
     this.#release(closeCodes.bye, 'bye')
     this.#producers.forget()
     this.#changed()

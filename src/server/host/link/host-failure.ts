@@ -1,4 +1,5 @@
 import { ServiceError } from '../../../lib/errors.ts'
+import { applicationWords } from '../../resources/errors.ts'
 
 /** Why a read of a resource of the application failed: `data.reason` on the wire. */
 export type HostReason = 'host_busy' | 'host_disconnected' | 'host_timeout' | 'host_failed'
@@ -8,10 +9,7 @@ const texts: Readonly<Record<HostReason, readonly [message: string, hint: string
     'the application is busy',
     'try again when it is done with what keeps it (a render, a dialog, a save)',
   ],
-  host_disconnected: [
-    'the application is not connected',
-    'see that it runs and that its link to this server is switched on',
-  ],
+  host_disconnected: ['the application is not connected', 'open it and press Connect'],
   host_timeout: [
     'the application did not answer in time',
     'try again; see in its window whether it hangs',
@@ -19,8 +17,9 @@ const texts: Readonly<Record<HostReason, readonly [message: string, hint: string
   host_failed: ['the application could not answer', 'its log says why'],
 }
 
-/** What the reader is told. */
-export function hostFailure(reason: HostReason): ServiceError {
+/** What the client is told; `applicationMessage` is passed on as the words of the application. */
+export function hostFailure(reason: HostReason, applicationMessage = ''): ServiceError {
   const [message, hint] = texts[reason]
-  return new ServiceError('resource_failed', message, { hint, data: { reason } })
+  const { text, data } = applicationWords(applicationMessage)
+  return new ServiceError('resource_failed', message + text, { hint, data: { reason, ...data } })
 }

@@ -98,7 +98,7 @@ export type Incoming =
       readonly options: ArtefactOptions
     }
   | { readonly type: 'artefact.abort'; readonly upload: string }
-  | { readonly type: 'bye'; readonly reason: string | undefined }
+  | { readonly type: 'bye'; readonly reason: string | undefined; readonly clear: boolean }
 
 /** A message whose envelope is read: its members are for its own parser. */
 export interface MessageText {
@@ -185,6 +185,7 @@ export const parsers: Readonly<Record<string, (frame: MessageText) => Incoming>>
   bye: ({ reader, limits }) => ({
     type: 'bye',
     reason: reader.name('reason', limits.maxFieldChars),
+    clear: reader.flag('clear') ?? false,
   }),
 }
 

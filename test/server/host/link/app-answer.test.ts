@@ -65,11 +65,32 @@ describe('readOutcome', () => {
     data: object | undefined,
     isTrouble: boolean,
   ][] = [
-    [{ code: 'not_found', message: 'gone' }, 'resource_not_found', { uri }, false],
-    [{ code: 'invalid', message: 'no such frame' }, 'resource_uri_invalid', undefined, false],
-    [{ code: 'busy', message: 'a dialog' }, 'resource_failed', { reason: 'host_busy' }, false],
+    [
+      { code: 'not_found', message: 'gone' },
+      'resource_not_found',
+      { uri, application_message: 'gone' },
+      false,
+    ],
+    [{ code: 'not_found', message: '' }, 'resource_not_found', { uri }, false],
+    [
+      { code: 'invalid', message: 'no such frame' },
+      'resource_uri_invalid',
+      { application_message: 'no such frame' },
+      false,
+    ],
+    [
+      { code: 'busy', message: 'a dialog' },
+      'resource_failed',
+      { reason: 'host_busy', application_message: 'a dialog' },
+      false,
+    ],
     [{ code: 'internal', message: 'x' }, 'resource_failed', { reason: 'host_failed' }, true],
-    [{ code: 'unsupported', message: 'x' }, 'resource_failed', { reason: 'host_failed' }, true],
+    [
+      { code: 'unsupported', message: 'x' },
+      'resource_failed',
+      { reason: 'host_failed', application_message: 'x' },
+      false,
+    ],
     [{ code: 'of tomorrow', message: 'x' }, 'resource_failed', { reason: 'host_failed' }, true],
   ]
   for (const [said, code, data, isTrouble] of errors) {
@@ -82,16 +103,19 @@ describe('readOutcome', () => {
     })
   }
 
-  const messages: [message: string, told: string][] = [
-    ['no such frame', 'no such frame'],
-    ['', 'the application refuses the URI'],
-    ['x'.repeat(300), 'x'.repeat(255)],
-    [`${'x'.repeat(254)}😀`, `${'x'.repeat(254)}\ufffd`],
+  const said = '; the application says: '
+  const messages: [code: string, message: string, told: string][] = [
+    ['invalid', '', 'the application refuses the URI'],
+    ['invalid', 'no such frame', `the application refuses the URI${said}"no such frame"`],
+    ['not_found', 'no saw', `no resource at ${uri}${said}"no saw"`],
+    ['busy', 'a dialog is open', `the application is busy${said}"a dialog is open"`],
+    ['busy', 'one "\n" two', `the application is busy${said}"one \\"\\n\\" two"`],
+    ['busy', 'x'.repeat(300), `the application is busy${said}"${'x'.repeat(255)}"`],
+    ['busy', `${'x'.repeat(254)}😀`, `the application is busy${said}"${'x'.repeat(254)}\ufffd"`],
   ]
-  for (const [message, told] of messages) {
-    it(`passes on the message ${JSON.stringify(message).slice(0, 20)} of "invalid"`, () => {
-      const reply = { type: 'error', id: 's1', code: 'invalid', message } as const
-      const outcome = readOutcome(uri, reply, limits)
+  for (const [code, message, told] of messages) {
+    it(`quotes ${JSON.stringify(message).slice(0, 20)} of "${code}" as the application's`, () => {
+      const outcome = readOutcome(uri, { type: 'error', id: 's1', code, message }, limits)
       expect(!outcome.ok && outcome.failure.error.message).to.equal(told)
     })
   }

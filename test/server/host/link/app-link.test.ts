@@ -164,6 +164,30 @@ describe('the place of the application', () => {
     expect((await server.join('run-1')).welcome.type).to.equal('welcome')
   })
 
+  it('keeps the scene after bye, and removes what was shared after bye with clear', async () => {
+    const shared = async (clear: boolean) => {
+      const peer = await server.join('run-1', { document: { name: 'a.blend' } })
+      await peer.ask({ type: 'scene.set', scene: { a: 1 } })
+      await peer.ask({ type: 'events.open', session_id: 'console' })
+      await peer.ask({ type: 'events.open', session_id: 'closed' })
+      await peer.ask({ type: 'events.close', session_id: 'closed' })
+      expect(await peer.ask({ type: 'bye', clear })).to.deep.equal({ type: 'ok' })
+      await peer.closed
+      const document = server.presence?.document
+      return { scene: server.sink.hasScene(), buffers: [...server.sink.buffers.keys()], document }
+    }
+    const everything = { scene: true, buffers: ['console', 'closed'] }
+    expect(await shared(false)).to.deep.equal({ ...everything, document: { name: 'a.blend' } })
+    expect(await shared(true)).to.deep.equal({ scene: false, buffers: [], document: null })
+  })
+
+  it('leaves the scene of another source alone after bye with clear', async () => {
+    const peer = await server.join()
+    server.sink.setSceneText('{"posted":true}')
+    await peer.ask({ type: 'bye', clear: true })
+    expect(server.sink.hasScene()).to.equal(true)
+  })
+
   it('says who is there as it changes', async () => {
     const peer = await server.join('run-1', { document: { path: '/a.blend' } })
     expect(server.presence).to.deep.equal({

@@ -4,7 +4,7 @@ import { WebSocket, type ClientOptions } from 'ws'
 import { type Clock, systemClock } from '../../../../src/lib/clock.ts'
 import { Secret } from '../../../../src/lib/secret.ts'
 import { createHostRoom } from '../../../../src/server/host/host-room.ts'
-import type { AppCapture } from '../../../../src/server/capture/app-capture.ts'
+import type { LinkedPictures } from '../../../../src/server/capture/app-capture.ts'
 import type { Presence } from '../../../../src/server/host/link/presence.ts'
 import type { RefusedRequest } from '../../../../src/server/http/refusals.ts'
 import { McpHttpServer } from '../../../../src/server/mcp-http-server.ts'
@@ -29,7 +29,7 @@ export class LinkServer {
   readonly refused: RefusedRequest[] = []
   readonly log = recordingLog()
   /** The application as a source of pictures. */
-  pictures!: AppCapture
+  pictures!: LinkedPictures
   readonly #server: McpHttpServer
   readonly #clients: { terminate(): void }[] = []
   port = 0

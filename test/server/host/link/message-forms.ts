@@ -162,7 +162,10 @@ export const strictForms: Readonly<Record<string, MessageForm>> = {
     },
   },
   'artefact.abort': { upload: required(nameForm('upload', 64)) },
-  bye: { reason: nameForm('reason') },
+  bye: {
+    reason: nameForm('reason'),
+    clear: { good: fc.boolean(), bad: [[5], ['true'], [[]], [{}]], taken: 'clear' },
+  },
 }
 
 const app = { dcc_type: 'blender', mode: 'gui' }

@@ -50,6 +50,12 @@ describe('pictures that the application takes of itself', () => {
     expect(await taking).to.deep.equal({ ok: true, value: { png, width: 40, height: 30, window } })
   })
 
+  it('are told to the application, also when they were taken from outside', async () => {
+    await begin()
+    server.pictures.captured('window')
+    expect(await peer.next()).to.deep.equal({ type: 'captured', target: 'window' })
+  })
+
   it('come without a word of the window, too', async () => {
     await begin()
     const taking = capture()
