@@ -4,6 +4,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { stripVTControlCharacters } from 'node:util'
 import { expect } from 'chai'
 import { type Serving, startServe } from '../clients/serve.ts'
 import { runOwn } from '../clients/run-program.ts'
@@ -90,17 +91,28 @@ describe('the settings that mcp-config writes', function () {
     await write('gemini-cli', 'open')
     await write('gemini-cli', 'keyed', '--scope', 'project')
     const said = await ask(this, 'gemini', 'mcp', 'list')
-    expect(said).to.include(`✓ blender: ${open.url} (http) - Connected`)
-    expect(said).to.include(`✓ maya: ${keyed.url} (http) - Connected`)
+    expect(said).to.match(/✓ blender: .* serve --stdio --dcc-type blender .* - Connected/)
+    expect(said).to.match(/✓ maya: .* serve --stdio --dcc-type maya .* - Connected/)
+  })
+
+  it('let Claude Code start the bridge, with the key', async function () {
+    await write('claude-code', 'keyed', '--stdio', '--name', 'bridged')
+    const said = await ask(this, 'claude', 'mcp', 'list')
+    expect(said).to.match(/bridged: .* connect maya .* - ✔ Connected/)
   })
 
   for (const [title, client, program, connected] of [
-    ['Claude Code', 'claude-code', 'claude', /bridged: .* connect maya .* - ✔ Connected/],
-    ['Gemini CLI', 'gemini-cli', 'gemini', /✓ bridged: .* connect maya .* \(stdio\) - Connected/],
+    ['opencode', 'opencode', 'opencode', '(✓ NAME.* connected)'],
+    ['Qwen Code', 'qwen-code', 'qwen', '(✓.* NAME: .* - Connected)'],
   ] as const) {
-    it(`let ${title} start the bridge, with the key`, async function () {
+    it(`connect ${title}, with a key, without, and by the bridge`, async function () {
+      await write(client, 'open')
+      await write(client, 'keyed')
       await write(client, 'keyed', '--stdio', '--name', 'bridged')
-      expect(await ask(this, program, 'mcp', 'list')).to.match(connected)
+      const said = stripVTControlCharacters(await ask(this, program, 'mcp', 'list'))
+      for (const name of ['blender', 'maya', 'bridged']) {
+        expect(said).to.match(new RegExp(connected.replace('NAME', name)))
+      }
     })
   }
 

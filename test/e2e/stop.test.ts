@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { mkdtemp, readdir, rm, utimes } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
@@ -78,7 +78,7 @@ describe('stopping the real program', () => {
   })
 
   it('cuts readers that stopped reading, and uploads that stopped coming', async () => {
-    serve.signal('SIGKILL')
+    serve.signal('SIGTERM')
     await serve.exited
     serve = await startServeProcess({ registryDir, flags: ['--limit=stopGraceMs=500'] })
     const hex = await uploadGenerated(serve, 64 * 1024 * 1024)
@@ -116,7 +116,7 @@ describe('stopping the real program', () => {
     expect((await serve.exited).code).to.equal(0)
   })
 
-  it('by kill -9 leaves what the next start removes, and loses no artefact', async () => {
+  it('by kill -9 leaves what a later start removes, and loses no artefact', async () => {
     const bytes = randomBytes(100_000)
     const hex = await serve.store(bytes)
     await serve.post('scene', { a: 1 })
@@ -125,6 +125,8 @@ describe('stopping the real program', () => {
     const files = [`${serve.instanceId}.json`, `${serve.instanceId}.token`]
     const folder = join(registryDir, 'instances')
     expect((await readdir(folder)).sort()).to.deep.equal(files)
+    // Ten minutes later it is of use to nobody.
+    await utimes(join(folder, `${serve.instanceId}.json`), 1000, 1000)
 
     const next = await startServeProcess({ registryDir })
     try {

@@ -5,9 +5,9 @@ import { bridgeEntry, expansions, headerWords, httpEntry, keyInEnvironment } fro
 
 const { braces, opencode: inBraces, secret } = expansions
 
-/** What is said of a client that would send `${…}` as it stands. */
+/** For a client of which nobody says that it expands `${…}` in a header. */
 function noVariables(title: string): string {
-  return `${title} expands no variables in headers: use --stdio with --api-key-file.`
+  return `${title} is not known to expand variables in headers: use --stdio with --api-key-file.`
 }
 
 const opencode: Client = {
@@ -74,21 +74,25 @@ const copilotCli: Client = {
           variable: 'COPILOT_HOME',
           names: ['mcp-config.json'],
         }),
-  // It expands variables in `env`; of headers its documentation does not say so.
   entry(settings) {
-    const { url, bridge } = settings
     const tools = { tools: ['*'] }
-    if (bridge === null) return { type: 'http', url, ...tools }
-    const started = { type: 'local', ...bridgeEntry(bridge), ...tools }
+    if (settings.bridge === null)
+      return { ...httpEntry(settings, { type: 'http' }, braces), ...tools }
+    const started = { type: 'local', ...bridgeEntry(settings.bridge), ...tools }
     return { ...started, ...keyInEnvironment(settings, braces) }
   },
-  commands({ name, url, bridge, keyed }, scope) {
-    if (scope === 'project' || keyed) return []
+  commands(settings, scope) {
+    const { name, url, bridge, keyed } = settings
     const add = ['copilot', 'mcp', 'add']
-    if (bridge !== null) return [[...add, name, '--', ...bridge]]
-    return [[...add, '--transport', 'http', name, url]]
+    if (scope === 'project') return []
+    if (bridge === null) {
+      return [[...add, '--transport', 'http', ...headerWords(settings, braces), name, url]]
+    }
+    return [
+      [...add, ...(keyed ? ['--env', `${keyVariable}=${braces}`] : []), name, '--', ...bridge],
+    ]
   },
-  notes: ({ keyed, bridge }) => (keyed && bridge === null ? [noVariables('Copilot CLI')] : []),
+  notes: () => [],
 }
 
 const cline: Client = {

@@ -81,7 +81,7 @@ describe('the entry of', () => {
     [
       'copilot-cli',
       { ...web, tools: ['*'] },
-      { ...web, tools: ['*'] },
+      { ...web, ...bearer(braces), tools: ['*'] },
       { type: 'local', ...started, tools: ['*'] },
       { type: 'local', ...started, tools: ['*'], ...env(braces) },
     ],
@@ -242,7 +242,7 @@ describe('the commands of', () => {
     expect(lines('qwen-code', { bridge })).to.deep.equal([])
   })
 
-  it('copilot-cli and amp, which have none that refers to a key', () => {
+  it('copilot-cli and amp, which has none that refers to a key', () => {
     const run = bridge.join(' ')
     expect([...lines('copilot-cli', {}), ...lines('copilot-cli', { bridge })]).to.deep.equal([
       `copilot mcp add --transport http blender ${url}`,
@@ -252,7 +252,13 @@ describe('the commands of', () => {
       `amp mcp add blender --workspace ${url}`,
       `amp mcp add blender -- ${run}`,
     ])
-    for (const id of ['copilot-cli', 'amp']) expect(lines(id, { keyed: true })).to.deep.equal([])
+    expect(lines('copilot-cli', { keyed: true })).to.deep.equal([
+      `copilot mcp add --transport http --header Authorization: Bearer ${braces} blender ${url}`,
+    ])
+    expect(lines('copilot-cli', { bridge, keyed: true })).to.deep.equal([
+      `copilot mcp add --env SERVICE_MCP_API_KEY=${braces} blender -- ${run}`,
+    ])
+    expect(lines('amp', { keyed: true })).to.deep.equal([])
   })
 
   it('codex, which has none for a project or to hand on a variable', () => {
