@@ -2,11 +2,14 @@ import { settings } from '@oclif/core/settings'
 import { run } from '@oclif/core/run'
 import type { Interfaces } from '@oclif/core'
 import { setTimeout } from 'node:timers/promises'
+import { homedir } from 'node:os'
+import { isAbsolute } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { commandNames, loadCommands, selectCommands } from './commands/index.ts'
 import { leadingFlags } from './lib/cli/account-flags.ts'
 import { hoistGlobalFlags } from './lib/cli/argv.ts'
 import { type Failure, describeFailure } from './lib/cli/failure.ts'
+import { usage } from './lib/usage.ts'
 
 export interface ProgramFiles {
   /** The package folder, as a file URL. */
@@ -31,7 +34,10 @@ async function perform(argv: readonly string[], files: ProgramFiles): Promise<nu
     const selected = selectCommands(args)
     await loadCommands(selected ?? commandNames)
     const pjson = selected === null ? files.pjson : withoutPlugins(files.pjson)
-    await run(args, { root: fileURLToPath(files.root), pjson })
+    if (args[0] === 'autocomplete') requireHome()
+    // oclif would run plugins that a folder of data names: without a home, a shared temporary one.
+    const plugins = { userPlugins: false, devPlugins: false }
+    await run(args, { root: fileURLToPath(files.root), pjson, ...plugins })
   } catch (error) {
     failure = describeFailure(error, wantsJson(argv), commandNames)
   }
@@ -44,6 +50,12 @@ async function perform(argv: readonly string[], files: ProgramFiles): Promise<nu
 /** A command of ours needs none of them, and to find them takes a tenth of the time of a short one. */
 function withoutPlugins(pjson: Interfaces.PJSON): Interfaces.PJSON {
   return { ...pjson, oclif: { ...pjson.oclif, plugins: [] } }
+}
+
+/** Without one, oclif writes scripts for the shell to the shared temporary folder. */
+function requireHome(): void {
+  if (isAbsolute(process.env.XDG_CACHE_HOME || homedir())) return
+  throw usage('there is no home folder for the script', 'set HOME to an absolute path')
 }
 
 /** The flags may be what could not be parsed, so the words themselves are asked. */
