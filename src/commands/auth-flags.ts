@@ -14,6 +14,10 @@ export const authFlags = {
     description: 'file with the key clients must present; before SERVICE_MCP_API_KEY',
     helpValue: 'FILE',
   }),
+  'keys-file': Flags.string({
+    description: 'file of the named keys [default: keys.json beside the configuration]',
+    helpValue: 'FILE',
+  }),
   'allow-unauthenticated': Flags.boolean({
     description:
       'let other machines in (--host, --public-url, --trusted-proxy) without authentication',

@@ -8,8 +8,8 @@ export default class KeysCreate extends BaseCommand {
   static override summary = 'make a key for MCP clients'
 
   static override description = `Prints the new key, alone, on stdout. It is shown this once: only a \
-hash of it is kept, in keys.json of the registry folder. Every server of that folder asks for a key \
-from its next start on; those that do already accept the new one at once.
+hash of it is kept, in keys.json beside the configuration. From the first key on, every server of \
+your account asks clients for one; servers that run already do so at once.
 
 Give each client a key of its own: then one can be revoked without the others.`
 
