@@ -9,7 +9,8 @@ import { skipBecause } from '../helpers/skip.ts'
 describe('the cache of compiled code', () => {
   let home: string
   let shared: string
-  const env = (extra: NodeJS.ProcessEnv = {}) => cleanEnv({ HOME: home, TMPDIR: shared, ...extra })
+  const env = (extra: NodeJS.ProcessEnv = {}) =>
+    cleanEnv({ HOME: home, TMPDIR: shared, XDG_CACHE_HOME: undefined, ...extra })
   const run = (extra?: NodeJS.ProcessEnv) => runProgram(['nosuch'], { env: env(extra) })
 
   before(buildIfStale)
@@ -86,7 +87,7 @@ describe('without a home folder', () => {
       join(plugin, 'hook.js'),
       `require('fs').writeFileSync(${JSON.stringify(file)}, ''); module.exports = () => {}`,
     )
-    const env = cleanEnv({ HOME: '', TMPDIR: shared })
+    const env = cleanEnv({ HOME: '', TMPDIR: shared, XDG_CACHE_HOME: undefined })
     await runProgram(['instances'], { env })
     expect(existsSync(file)).to.equal(false)
     const { code, stderr } = await runProgram(['autocomplete', 'bash'], { env })

@@ -1,5 +1,5 @@
 import { createOutput, warningsTo } from '../../lib/cli/output.ts'
-import { describeTerminal } from '../../lib/cli/terminal.ts'
+import { describeTerminal, terminalWidth } from '../../lib/cli/terminal.ts'
 import { writeStdout } from '../../lib/cli/write-stdout.ts'
 import { ApiKeyConfig } from '../../lib/auth/api-key-config.ts'
 import { configPath } from '../../lib/config/paths.ts'
@@ -34,7 +34,9 @@ export async function examine({ registryDir, json, env }: Examination): Promise<
   const folder = selectRegistryDir(registryDir, env)
   const findings = await findAll(folder, env)
   const { colour } = describeTerminal(process.stdout.isTTY, env)
-  const text = json ? JSON.stringify(reportJson(findings)) : reportText(findings, colour)
+  const text = json
+    ? JSON.stringify(reportJson(findings))
+    : reportText(findings, colour, terminalWidth(process.stdout))
   await writeStdout(`${text}\n`)
   return !anyFailed(findings)
 }

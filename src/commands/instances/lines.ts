@@ -18,8 +18,11 @@ const names = ['ID', 'APPLICATION', 'NAME', 'STATUS', 'HEALTH', 'SCENE', 'URL']
 const maxNameChars = 40
 const maxSceneChars = 60
 
-export function instanceTable(rows: readonly ShownRow[]): string {
-  return columns(names, rows.map(cellsOf))
+/** The URL stays longest: it is what a client needs, beside the ID that commands take. */
+export function instanceTable(rows: readonly ShownRow[], width?: number): string {
+  const isWell = rows.every(({ health }) => health === 'live')
+  const drop = [...(isWell ? ['HEALTH'] : []), 'SCENE', 'NAME', 'STATUS', 'URL']
+  return columns(names, rows.map(cellsOf), { drop, ...(width !== undefined && { width }) })
 }
 
 /** Why something is not well is part of how it is; that all is well needs no reason. */

@@ -19,6 +19,7 @@ export function resourceTable(entries: readonly Listed[], nowMs: number): string
       ageText(entry.modified, nowMs),
       uriOf(entry),
     ]),
+    { drop: ['MODIFIED', 'SIZE', 'TYPE', 'NAME'] },
   )
 }
 
@@ -30,6 +31,7 @@ export function templateTable(entries: readonly Listed[]): string {
       cleanText(entry.mimeType ?? '', maxTypeChars),
       uriOf(entry),
     ]),
+    { drop: ['TYPE', 'NAME'] },
   )
 }
 

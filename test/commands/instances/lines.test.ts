@@ -28,6 +28,17 @@ describe('instanceTable', () => {
     expect(second).to.contain('stale: no heartbeat for 45 s')
   })
 
+  it('fits 80 columns and keeps the id and the address', () => {
+    const scene = `/projects/${'a'.repeat(80)}/shot.blend`
+    const stale = { ...row, health: 'stale', status: 'stale', reason: 'no heartbeat for 45 s' }
+    for (const rows of [[{ ...row, scene }], [row, stale]]) {
+      const lines = instanceTable(rows, 80).split('\n')
+      for (const line of lines) expect(line.length).to.be.at.most(80)
+      expect(lines[1]).to.contain('38e471f8').and.contain('http://127.0.0.1:8765/mcp')
+    }
+    expect(instanceTable([stale], 80)).to.contain('stale: no heartbeat for 45 s')
+  })
+
   it('shows the end of a long path', () => {
     const scene = `/${'a'.repeat(200)}/shot.blend`
     const text = instanceTable([{ ...row, scene }])
