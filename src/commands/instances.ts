@@ -8,7 +8,8 @@ export default class Instances extends BaseCommand {
 
   static override description = `Lists every running instance of yours: its application, its state and \
 the reason for it, the open document, and the address for clients. It looks at the records of the \
-instances itself: no gateway need run.
+instances itself: no gateway need run. Columns that do not fit the terminal are left out; --json \
+has them.
 
 With --watch it goes on, and prints what changes until Ctrl-C.`
 
