@@ -55,6 +55,7 @@ MAX_RECEIVED_BYTES = 8 * MiB  # one message of the server
 MAX_HEAD_BYTES = 16 * 1024  # its answer to the handshake
 MAX_RECORD_BYTES = 64 * 1024  # an instance record
 MAX_TOKEN_BYTES = 4096
+NO_RECORD = "there is no instance record"
 MAX_RECORDS = 1000  # instance records looked at
 MAX_BACKLOG = 1000  # audit records, and events, that were not taken yet
 MAX_ITEM_BYTES = 256 * 1024  # one audit record or event
@@ -562,7 +563,7 @@ def _from_records(dcc_type, registry_dir, env_token, reasons, own_server):
         except _Passed as passed:
             reasons.append("%s: %s" % (name, passed))
     if not names:
-        reasons.append("there is no instance record in %s" % folder)
+        reasons.append("%s in %s" % (NO_RECORD, folder))
     ranked.sort(key=lambda each: each[0], reverse=True)
     return [candidate for _, candidate in ranked]
 
@@ -1522,8 +1523,10 @@ class _Worker(threading.Thread):
                 self.link._fail("link", reasons[0])
                 return self.say("refused", "Not linked: %s." % reasons[0])
             if not candidates:
-                reason = reasons[-1] if reasons else "none is running"
-                self.say("searching", "Looking for a running service-cli serve: %s." % reason)
+                reason = reasons[-1] if reasons else NO_RECORD
+                if reason.startswith(NO_RECORD):
+                    reason = "Start: service-cli serve --dcc-type %s" % self.link._app["dcc_type"]
+                self.say("searching", "No server running. %s" % reason)
                 self.pause(min(SEARCH_SECONDS, backoff_seconds(searches, random.random())))
                 searches += 1
                 continue

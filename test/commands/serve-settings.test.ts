@@ -129,7 +129,7 @@ describe('readServeSettings', () => {
     [{ limit: ['pageSize=-1'] }, {}, 'pageSize=NUMBER'],
     [{ limit: ['pageSize=1e3'] }, {}, 'pageSize=NUMBER'],
     [{ 'api-key-file': '' }, {}, '--api-key-file'],
-    [{ 'api-key-file': '/nonexistent/key' }, { SERVICE_MCP_API_KEY: 'abc' }, 'ENOENT'],
+    [{ 'api-key-file': '/nonexistent/key' }, { SERVICE_MCP_API_KEY: 'abc' }, 'no such file'],
     [{}, { SERVICE_MCP_API_KEY: 'two words' }, 'SERVICE_MCP_API_KEY holds'],
     [{}, { SERVICE_HOST_TOKEN: 'two words' }, 'SERVICE_HOST_TOKEN holds'],
   ]

@@ -100,6 +100,7 @@ describe('service-cli', () => {
     const { code, stdout } = await runProgram(['serve', '--help'])
     expect(code).to.equal(0)
     expect(stdout).to.contain('EXAMPLES').and.contain('$ service-cli serve --port 0 --json')
+    expect(stdout.replace(/\s+/g, ' ')).to.contain('also run the gateway, or take over when')
     for (const flag of ['--port', '--host', '--public-url', '--[no-]artefacts', '--limit']) {
       expect(stdout).to.contain(flag)
     }
@@ -114,7 +115,7 @@ describe('service-cli', () => {
     [['serve', '--log-level', 'loud'], 2, '--log-level'],
     [['serve', '--limit', 'maxSesions=1'], 2, 'did you mean maxSessions?'],
     [['serve', '--host', '0.0.0.0'], 2, '--allow-unauthenticated'],
-    [['serve', '--api-key-file', '/nonexistent'], 2, 'ENOENT'],
+    [['serve', '--api-key-file', '/nonexistent'], 2, 'no such file'],
   ]
   for (const [args, code, message] of failures) {
     it(`ends with ${code} for ${args.join(' ')}, as text and as JSON`, async () => {

@@ -62,11 +62,11 @@ export interface Hidden {
 /** What to do where there is nothing to see. */
 export function emptyText({ dead, registryDir, filtered }: Hidden): string {
   const ended = dead === 0 ? [] : [`${counted(dead, 'instance')} ended; --all shows them.`]
-  if (filtered) return ['No instance fits.', ...ended].join(' ')
+  if (filtered) return ['No instance matches.', ...ended].join(' ')
   return [
-    `Nothing runs (looked in ${registryDir}).`,
+    `No server running (looked in ${registryDir}).`,
     ...ended,
-    'Start one beside your application:  service-cli serve --dcc-type blender',
-    'See what is wrong when one should run:  service-cli doctor',
+    'Start:  service-cli serve --dcc-type blender',
+    'Find out why one is missing:  service-cli doctor',
   ].join('\n')
 }

@@ -25,7 +25,7 @@ Environment: SERVICE_MCP_API_KEY (the key that the server asks for), SERVICE_REG
       command: `<%= config.bin %> resources list --json | jq -r '.resources[].uri'`,
     },
     {
-      description: 'what URIs are made of',
+      description: 'URI templates',
       command: '<%= config.bin %> resources list --templates',
     },
     {
@@ -48,7 +48,7 @@ Environment: SERVICE_MCP_API_KEY (the key that the server asks for), SERVICE_REG
       default: false,
     }),
     templates: Flags.boolean({
-      description: 'list templates in place of resources',
+      description: 'list templates instead of resources',
       default: false,
     }),
     ...endpointFlags,

@@ -1,7 +1,7 @@
 import { constants, type Stats } from 'node:fs'
 import { type FileHandle, lstat, open } from 'node:fs/promises'
 import { join } from 'node:path'
-import { errnoOf } from '../errno.ts'
+import { errnoOf, readProblem } from '../errno.ts'
 import { ServiceError } from '../errors.ts'
 import { noFollow, noWait, ownUid } from '../posix.ts'
 import { type NamedKey, maxKeysFileBytes, parseKeys } from './keys-text.ts'
@@ -46,7 +46,7 @@ async function openFile(path: string): Promise<FileHandle | null> {
     if (code === 'ENOENT' || code === 'ENOTDIR') return null
     if (error instanceof ServiceError) throw error
     if (code === 'ELOOP' || code === 'EMLINK') throw isLink(path)
-    throw refused(path, `cannot be read (${code ?? 'unknown error'})`, `chmod 600 ${path}`)
+    throw refused(path, `cannot be read: ${readProblem(error)}`, `chmod 600 ${path}`)
   }
 }
 

@@ -71,7 +71,7 @@ describe('emptyText', () => {
   it('tells of those that ended', () => {
     expect(emptyText({ ...nowhere, dead: 2 })).to.contain('2 instances ended; --all')
     const filtered = emptyText({ ...nowhere, dead: 1, filtered: true })
-    expect(filtered).to.equal('No instance fits. 1 instance ended; --all shows them.')
+    expect(filtered).to.equal('No instance matches. 1 instance ended; --all shows them.')
   })
 })
 

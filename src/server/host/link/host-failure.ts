@@ -6,15 +6,15 @@ export type HostReason = 'host_busy' | 'host_disconnected' | 'host_timeout' | 'h
 const texts: Readonly<Record<HostReason, readonly [message: string, hint: string]>> = {
   host_busy: [
     'the application is busy',
-    'try again when it is done with what keeps it (a render, a dialog, a save)',
+    'try again when its render, dialog or save is done',
   ],
   host_disconnected: [
     'the application is not connected',
-    'see that it runs and that its link to this server is switched on',
+    'open it and press Connect',
   ],
   host_timeout: [
     'the application did not answer in time',
-    'try again; see in its window whether it hangs',
+    'try again; look at its window: it may hang',
   ],
   host_failed: ['the application could not answer', 'its log says why'],
 }
