@@ -185,9 +185,13 @@ function targetOf(value: string | string[] | undefined, { url }: RegistryUrl): s
 
 async function readCa(path: string): Promise<string[]> {
   const text = await readFile(path, 'utf8').catch(error => {
-    throw new ServiceError('config_invalid', `ca_file ${path} cannot be read: ${readProblem(error)}`, {
-      hint: 'name a file of certificates in PEM form',
-    })
+    throw new ServiceError(
+      'config_invalid',
+      `ca_file ${path} cannot be read: ${readProblem(error)}`,
+      {
+        hint: 'name a file of certificates in PEM form',
+      },
+    )
   })
   if (!text.includes('-----BEGIN CERTIFICATE-----')) {
     throw new ServiceError('config_invalid', `ca_file ${path} holds no certificate`, {
