@@ -1,11 +1,11 @@
 #!/usr/bin/env node
-// Read by whatever Node is first in PATH: no syntax that Node 12 lacks, and no import, so that
-// an old Node gets as far as the message. (Imports of built-in modules also cost time.)
+// Read by whatever Node is first in PATH: no syntax that Node 12 lacks, and no static import, so
+// that an old Node gets as far as starting a newer one. (Imports of built-in modules also cost time.)
 const needed = '24.15'
 const args = process.argv.slice(2)
 
 if (isOlder(process.versions.node, needed)) {
-  fail(`service-cli needs Node ${needed} or newer, this is ${process.versions.node}`)
+  continueOnNewer()
 } else {
   const fs = process.getBuiltinModule('node:fs')
   const pjson = JSON.parse(fs.readFileSync(new URL('../package.json', import.meta.url), 'utf8'))
@@ -27,10 +27,78 @@ function start(fs, pjson) {
   process.title = 'service-cli'
   // The command parser would print all arguments, and a token may be among them.
   delete process.env.DEBUG
-  process.getBuiltinModule('node:module').enableCompileCache()
+  const cache = privateCache(fs)
+  if (cache !== null) process.getBuiltinModule('node:module').enableCompileCache(cache)
   const root = new URL('..', import.meta.url).href
   // No top-level await: with a closed pipe Node would end with 13 and a warning.
   void import(entry.href).then(program => program.main(args, { root, pjson }))
+}
+
+/**
+ * Folder for compiled code, which Node runs unchecked: null unless this user alone can write it.
+ * Node's own default is below the shared temporary folder, where another user may be first.
+ */
+function privateCache(fs) {
+  const path = process.getBuiltinModule('node:path')
+  const own = process.geteuid === undefined ? null : process.geteuid()
+  try {
+    const xdg = process.env.XDG_CACHE_HOME
+    const isNamed = xdg !== undefined && path.isAbsolute(xdg)
+    const home = process.getBuiltinModule('node:os').homedir()
+    if (!isNamed && !path.isAbsolute(home)) return null
+    const base = isNamed ? xdg : path.join(home, '.cache')
+    const program = path.join(base, 'service-cli')
+    const folder = path.join(program, 'compile-cache')
+    // One by one: below /proc, Node would try a recursive mkdir again for ever.
+    for (const made of [base, program, folder]) {
+      if (!fs.existsSync(made)) fs.mkdirSync(made, { mode: 0o700 })
+    }
+    if (own === null) return folder
+    // In a sticky folder such as /tmp, nobody else can replace what is ours.
+    const isKept = found => (found.uid === own || found.uid === 0) && !isOpen(found, 0o022)
+    const below = fs.statSync(base)
+    if (!isKept(below) && (below.mode & 0o1000) === 0) return null
+    const isOwn = (found, open) => found.isDirectory() && found.uid === own && !isOpen(found, open)
+    return isOwn(fs.lstatSync(program), 0o022) && isOwn(fs.lstatSync(folder), 0o077) ? folder : null
+  } catch (error) {
+    // Read-only or no home: the cache is only for speed.
+    return null
+  }
+}
+
+function isOpen(found, bits) {
+  return (found.mode & bits) !== 0
+}
+
+/** On the Node that a checkout has in `node_modules`. */
+function continueOnNewer() {
+  const exe = process.platform === 'win32' ? 'node.exe' : 'node'
+  const newer = new URL(`../node_modules/node/bin/${exe}`, import.meta.url)
+  const imports = [import('fs'), import('url'), import('tty'), import('child_process')]
+  Promise.all(imports).then(([fs, url, tty, child]) => {
+    if (!fs.existsSync(newer)) {
+      fail(`service-cli needs Node ${needed} or newer, this is ${process.versions.node}`)
+      return
+    }
+    const entry = url.fileURLToPath(import.meta.url)
+    const words = [...process.execArgv, entry, ...args]
+    const running = child.spawn(url.fileURLToPath(newer), words, { stdio: 'inherit' })
+    // A terminal sends Ctrl-C and its own end to both processes, and a second signal ends at once.
+    const isShared = [0, 1, 2].some(fd => tty.isatty(fd))
+    for (const signal of ['SIGINT', 'SIGHUP', 'SIGTERM']) {
+      process.on(signal, () => {
+        if (signal === 'SIGTERM' || !isShared) running.kill(signal)
+      })
+    }
+    running.on('error', error =>
+      fail(`${url.fileURLToPath(newer)} cannot be run: ${error.message}`),
+    )
+    running.on('exit', (code, signal) => {
+      if (signal === null) process.exit(code)
+      process.removeAllListeners(signal)
+      process.kill(process.pid, signal)
+    })
+  })
 }
 
 function isOlder(version, minimum) {

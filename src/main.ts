@@ -4,12 +4,18 @@ import { settings } from '@oclif/core/settings'
 import { run } from '@oclif/core/run'
 import type { Interfaces } from '@oclif/core'
 import { setImmediate, setTimeout } from 'node:timers/promises'
+import { homedir } from 'node:os'
+import { isAbsolute } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { commandNames, loadCommands, selectCommands } from './commands/index.ts'
 import { leadingFlags } from './lib/cli/account-flags.ts'
 import { hoistGlobalFlags } from './lib/cli/argv.ts'
 import { type Failure, describeFailure } from './lib/cli/failure.ts'
+import { completionShell, completionSteps } from './lib/cli/completion.ts'
+import { renderRootHelp } from './lib/cli/root-help.ts'
+import { terminalWidth } from './lib/cli/terminal.ts'
 import { cannotWriteStdout, isClosedPipe } from './lib/cli/write-stdout.ts'
+import { usage } from './lib/usage.ts'
 
 export interface ProgramFiles {
   /** The package folder, as a file URL. */
@@ -22,36 +28,31 @@ const stderrWaitMs = 1000
 
 /** The whole program: arguments in, exit code out. Never rejects. */
 export async function main(argv: readonly string[], files: ProgramFiles): Promise<void> {
-  // Otherwise the command loader looks for TypeScript runners that are not needed here.
-  settings.enableAutoTranspile = false
   process.exit(await perform(argv, files))
 }
 
-async function perform(argv: readonly string[], files: ProgramFiles): Promise<number> {
+/** Runs the command that the arguments name and returns the exit code. Never rejects. */
+export async function perform(argv: readonly string[], files: ProgramFiles): Promise<number> {
+  // Otherwise the command loader looks for TypeScript runners that are not needed here.
+  settings.enableAutoTranspile = false
   let failure: Failure = { exitCode: 0, stdout: '', stderr: '' }
+  const errors: unknown[] = []
   // Output that does not go through `writeStdout`: help, live lines, the stdio bridge.
-  let stdoutError: unknown
   const watchStdout = (): void => {
     process.stdout.removeAllListeners('error')
     process.stdout.on('error', error => {
-      if (!isClosedPipe(error)) stdoutError ??= error
+      if (!isClosedPipe(error)) errors.push(error)
     })
   }
   watchStdout()
   try {
-    const args = hoistGlobalFlags(argv, leadingFlags)
-    const selected = selectCommands(args)
-    await loadCommands(selected ?? commandNames)
-    // The command parser has added a listener that throws.
-    watchStdout()
-    const pjson = selected === null ? files.pjson : withoutPlugins(files.pjson)
-    await run(args, { root: fileURLToPath(files.root), pjson })
+    failure = { ...failure, stdout: await runCommand(argv, files, watchStdout) }
   } catch (error) {
     failure = describeFailure(error, wantsJson(argv), commandNames)
   }
   await written(process.stdout, failure.stdout)
-  if (stdoutError !== undefined) {
-    const { exitCode, stderr } = describeFailure(cannotWriteStdout(stdoutError), false)
+  if (errors.length > 0) {
+    const { exitCode, stderr } = describeFailure(cannotWriteStdout(errors[0]), false)
     const said = failure.stderr.includes(stderr) ? '' : stderr
     failure = { ...failure, exitCode: failure.exitCode || exitCode, stderr: failure.stderr + said }
   }
@@ -60,9 +61,72 @@ async function perform(argv: readonly string[], files: ProgramFiles): Promise<nu
   return failure.exitCode
 }
 
+/** Returns what is still to be written to stdout. */
+async function runCommand(
+  argv: readonly string[],
+  files: ProgramFiles,
+  onLoaded: () => void,
+): Promise<string> {
+  const args = withoutHelpWord(hoistGlobalFlags(argv, leadingFlags))
+  if (args.length === 0 || (args.length === 1 && helpFlags.has(args[0] ?? ''))) {
+    return rootHelp(files.pjson)
+  }
+  const selected = selectCommands(args)
+  await loadCommands(selected ?? commandNames)
+  // The command parser has added a listener to stdout that throws.
+  onLoaded()
+  const pjson = selected === null ? files.pjson : withoutPlugins(files.pjson)
+  // oclif would run plugins that a folder of data names: without a home, a shared temporary one.
+  const plugins = { userPlugins: false, devPlugins: false }
+  const options = { root: fileURLToPath(files.root), pjson, ...plugins }
+  if (isCompletionSetup(args)) {
+    requireHome()
+    const shell = completionShell(args[1], process.env)
+    await run(['autocomplete', shell, '--refresh-cache'], options)
+    return completionSteps(shell)
+  }
+  await run(args, options)
+  return ''
+}
+
+const helpFlags = new Set(['--help', '-h'])
+
+/** `help keys create` is `keys create --help`. */
+function withoutHelpWord(args: string[]): string[] {
+  return args[0] === 'help' ? [...args.slice(1), '--help'] : args
+}
+
+async function rootHelp(pjson: Interfaces.PJSON): Promise<string> {
+  const loaded = await loadCommands(commandNames)
+  const { topics } = pjson.oclif
+  const commands = new Map<string, string>()
+  for (const name of commandNames) {
+    const [word = ''] = name.split(':')
+    const summary = loaded[word]?.summary ?? topics?.[word]?.description
+    commands.set(word, summary ?? '')
+  }
+  commands.set('help', 'show the flags of a command')
+  commands.set('autocomplete', 'complete commands and flags in your shell')
+  return renderRootHelp({ commands, width: Math.min(terminalWidth(process.stdout), helpWidth) })
+}
+
+/** Longer lines are hard to read; oclif wraps the help of commands at 80 where there is no terminal. */
+const helpWidth = 80
+
+/** All but its own sub-commands and help. */
+function isCompletionSetup([command, word = '', ...more]: readonly string[]): boolean {
+  return command === 'autocomplete' && /^(?:bash|zsh|powershell)?$/.test(word) && more.length === 0
+}
+
 /** A command of ours needs none of them, and to find them takes a tenth of the time of a short one. */
 function withoutPlugins(pjson: Interfaces.PJSON): Interfaces.PJSON {
   return { ...pjson, oclif: { ...pjson.oclif, plugins: [] } }
+}
+
+/** Without one, oclif writes scripts for the shell to the shared temporary folder. */
+function requireHome(): void {
+  if (isAbsolute(process.env.XDG_CACHE_HOME || homedir())) return
+  throw usage('there is no home folder for the script', 'set HOME to an absolute path')
 }
 
 /** The flags may be what could not be parsed, so the words themselves are asked. */

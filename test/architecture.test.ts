@@ -200,6 +200,7 @@ const packages: readonly { matches: RegExp; zones: readonly Zone[] }[] = [
   { matches: /^fflate$/, zones: ['lib/'] },
   { matches: /^node-screenshots$/, zones: ['server/capture/'] },
   { matches: /^got$/, zones: ['lib/registry/'] },
+  { matches: /^string-width$/, zones: ['lib/cli/'] },
   { matches: /^smol-toml$/, zones: ['lib/config/', 'lib/mcp-config/'] },
   { matches: /^zod$/, zones: ['lib/registry/', 'server/', ...parts] },
   { matches: /^(hono|@hono\/.*|jose|hono-openapi)$/, zones: ['server/', ...parts] },

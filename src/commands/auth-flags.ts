@@ -7,16 +7,19 @@ const authModes = ['none', 'api-key', 'oauth'] as const satisfies readonly AuthM
 export const authFlags = {
   auth: Flags.option({ options: authModes })({
     description:
-      'who may connect: none (everyone who reaches it), api-key, oauth [default: api-key once a key is configured, else none]',
+      'authentication of clients: none, api-key or oauth [default: api-key when a key is configured, else none]',
     helpValue: 'MODE',
   }),
   'api-key-file': Flags.string({
     description: 'file with the key clients must present; before SERVICE_MCP_API_KEY',
     helpValue: 'FILE',
   }),
+  'keys-file': Flags.string({
+    description: 'file of the named keys [default: keys.json beside the configuration]',
+    helpValue: 'FILE',
+  }),
   'allow-unauthenticated': Flags.boolean({
-    description:
-      'let other machines in (--host, --public-url, --trusted-proxy) without authentication',
+    description: 'allow other machines to connect without authentication',
     default: false,
   }),
   'oauth-issuer': Flags.string({
@@ -24,25 +27,26 @@ export const authFlags = {
     helpValue: 'URL',
   }),
   'oauth-audience': Flags.string({
-    description: 'what tokens must be issued for [default: the address of /mcp]',
+    description: 'required audience of tokens [default: the address of /mcp]',
     helpValue: 'AUDIENCE',
   }),
   'oauth-other-audience': Flags.string({
-    description: 'an audience that tokens may have beside it (repeatable) [default: none]',
+    description: 'further allowed audience of tokens (repeatable) [default: none]',
     helpValue: 'AUDIENCE',
     multiple: true,
     multipleNonGreedy: true,
   }),
   'oauth-token-type': Flags.option({ options: ['at+jwt', 'jwt'] as const })({
-    description: 'how the provider marks access tokens; jwt: it does not [default: at+jwt]',
+    description:
+      'value of "typ" in access tokens; jwt also accepts tokens without one [default: at+jwt]',
     helpValue: 'TYPE',
   }),
   'oauth-scope': Flags.string({
-    description: 'a scope that every token must have',
+    description: 'required scope of tokens',
     helpValue: 'SCOPE',
   }),
   'oauth-write-scope': Flags.string({
-    description: 'the scope of tokens that may do more than read',
+    description: 'scope of tokens that allows more than reading',
     helpValue: 'SCOPE',
   }),
   'oauth-client-name': Flags.string({
@@ -50,7 +54,7 @@ export const authFlags = {
     helpValue: 'TEXT',
   }),
   'oauth-redirect-uri': Flags.string({
-    description: 'callback of the client; its metadata document is served then',
+    description: 'callback of the client; enables its metadata document',
     helpValue: 'URI',
   }),
 }

@@ -13,7 +13,7 @@ export interface FoundKeys {
   readonly keysFile: string
   /** Null: there is no such file. */
   readonly named: readonly NamedKey[] | null
-  /** There were keys in a folder that may have been emptied: the file that says so. */
+  /** There were keys and they are gone: the file that says so. */
   readonly lostBy?: string | null
 }
 
@@ -31,7 +31,7 @@ export function decideMode(
     if (source !== null) return fail(ignored(asked, `the key of ${source}`, `without ${source}`))
     if (count > 0) {
       const keys = `the keys of ${keysFile}`
-      return fail(ignored(asked, keys, 'with another --registry-dir, or revoke them first'))
+      return fail(ignored(asked, keys, 'with another --keys-file, or revoke them first'))
     }
     return ok(asked)
   }

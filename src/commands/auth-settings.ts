@@ -1,18 +1,19 @@
 import { isLoopback, withoutBrackets } from '../lib/address.ts'
 import { ApiKeyConfig, keyVariable } from '../lib/auth/api-key-config.ts'
-import { keysMarkPath, wereKeysMade } from '../lib/config/keys-mark.ts'
-import { keysFileIn, readKeysFile } from '../lib/keys/keys-file.ts'
-import { selectRegistryDir } from '../lib/registry-path.ts'
+import { findAccountKeys } from '../lib/config/account-keys.ts'
+import { readKeysFile } from '../lib/keys/keys-file.ts'
 import { checkSecretText, readSecretFile } from '../lib/secret-file.ts'
 import { usage } from '../lib/usage.ts'
 import type { AuthSettings } from '../server/auth/settings.ts'
 import { type AuthMode, decideMode } from './auth-mode.ts'
 import { type OAuthFlags, readOAuth, refuseOAuthFlags } from './oauth-settings.ts'
+import { checkPath } from './server-settings.ts'
 
 /** The flags of authentication, as the parser returns them. */
 export interface AuthFlags extends OAuthFlags {
   auth?: AuthMode | undefined
   'api-key-file'?: string | undefined
+  'keys-file'?: string | undefined
   'allow-unauthenticated': boolean
 }
 
@@ -38,16 +39,18 @@ export async function readAuth(
 ): Promise<AuthSettings> {
   const file = flags['api-key-file']
   const key = await findApiKey(file, env)
-  const keysFile = keysFileIn(selectRegistryDir(place.registryDir, env))
-  const named = await readKeysFile(keysFile)
+  const found = await findKeys(place.registryDir, flags['keys-file'], env)
+  const { path: keysFile, movedFrom } = found
   const source = key === null ? null : file === undefined ? keyVariable : '--api-key-file'
-  const isUsual = place.registryDir === undefined && named === null
-  const lostBy = isUsual && (await wereKeysMade(env)) ? keysMarkPath(env) : null
+  const { keys: named, lostBy } = found
   const mode = decideMode(flags.auth, { source, keysFile, named, lostBy }, Date.now())
   if (!mode.ok) throw mode.failure
   if (mode.value === 'oauth') return readOAuth(flags)
   refuseOAuthFlags(flags)
-  if (mode.value === 'api-key') return { mode: 'api-key', keysFile, ...(key !== null && { key }) }
+  if (mode.value === 'api-key') {
+    const moved = movedFrom.length > 0 && { movedFrom }
+    return { mode: 'api-key', keysFile, ...(key !== null && { key }), ...moved }
+  }
   const opening = findOpening(place)
   if (!flags['allow-unauthenticated'] && opening !== null) {
     throw usage(
@@ -55,7 +58,18 @@ export async function readAuth(
       'make a key with service-cli keys create, set SERVICE_MCP_API_KEY or --api-key-file, or pass --allow-unauthenticated if this is meant',
     )
   }
-  return { mode: 'none' }
+  return { mode: 'none', keysFile }
+}
+
+/** A file that was named and does not exist counts as one without keys: clients were meant to need one. */
+async function findKeys(
+  registryDir: string | undefined,
+  named: string | undefined,
+  env: NodeJS.ProcessEnv,
+): ReturnType<typeof findAccountKeys> {
+  const path = checkPath('keys-file', named)
+  if (path === undefined) return findAccountKeys(registryDir, env)
+  return { path, keys: (await readKeysFile(path)) ?? [], lostBy: null, movedFrom: [] }
 }
 
 /**

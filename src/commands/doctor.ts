@@ -4,7 +4,7 @@ import { readRegistryDir } from './server-settings.ts'
 
 /** Looks at everything that has to be right. */
 export default class Doctor extends BaseCommand {
-  static override summary = 'find out what is wrong, and what to do about it'
+  static override summary = 'check this machine and say how to fix what is wrong'
 
   static override description = `Looks at Node, the registry folder, the saved login, the variables, \
 the ports that the servers take, every running instance (does it answer, does a subscription work), \
@@ -15,7 +15,7 @@ It changes nothing and shows no secret. The exit code is 1 when a check failed. 
 is no failure.`
 
   static override examples = [
-    { description: 'is everything in order', command: '<%= config.bin %> doctor' },
+    { description: 'check everything', command: '<%= config.bin %> doctor' },
     { description: 'for a script', command: '<%= config.bin %> doctor --json' },
   ]
 

@@ -1,3 +1,4 @@
+import { thisCommand } from '../lib/cli/own-command.ts'
 import { renderGatewayBanner } from '../lib/cli/gateway-banner.ts'
 import { defaultLimits } from '../server/options.ts'
 import type { GatewaySettings } from './gateway-settings.ts'
@@ -30,6 +31,7 @@ export async function runGateway(settings: GatewaySettings, output: OutputOption
           tokens: settings.auth?.mode === 'oauth',
           loopback: findOpening(settings) === null,
           colour,
+          command: thisCommand(),
         }),
     },
     output,

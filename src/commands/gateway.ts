@@ -8,7 +8,7 @@ import { addressFlags, runFlags } from './server-flags.ts'
 
 /** Runs the gateway until a signal ends it. */
 export default class Gateway extends BaseCommand {
-  static override summary = 'serve what runs on this machine, and where, to AI clients'
+  static override summary = 'list every instance of this machine for AI clients at one address'
 
   static override usage = 'gateway [FLAGS]'
 
@@ -40,15 +40,15 @@ Environment: SERVICE_MCP_API_KEY (the key that clients must present), SERVICE_RE
       publicUrl: 'address clients use when it is not the one listened on (behind a proxy)',
     }),
     'registry-dir': Flags.string({
-      description: 'folder of the instance records that are shown',
+      description: 'folder of the instance records',
       helpValue: 'DIR',
     }),
     catalog: Flags.string({
-      description: 'file with the catalog of adapters and packages, in place of the own one',
+      description: 'file that replaces the built-in catalog of adapters and packages',
       helpValue: 'FILE',
     }),
     standby: Flags.boolean({
-      description: 'wait behind another gateway (on unless --no-standby: then exit code 1)',
+      description: 'stand by while another gateway is active (--no-standby: exit with 1)',
       default: true,
       allowNo: true,
     }),

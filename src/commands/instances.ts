@@ -4,22 +4,23 @@ import { readInstancesSettings } from './instances/settings.ts'
 
 /** Shows the running instances. */
 export default class Instances extends BaseCommand {
-  static override summary = 'show what runs on this machine, and in which state'
+  static override summary = 'list the running servers of this machine and their state'
 
   static override description = `Lists every running instance of yours: its application, its state and \
 the reason for it, the open document, and the address for clients. It looks at the records of the \
-instances itself: no gateway need run.
+instances itself: no gateway need run. Columns that do not fit the terminal are left out; --json \
+has them.
 
 With --watch it goes on, and prints what changes until Ctrl-C.`
 
   static override examples = [
-    { description: 'what runs', command: '<%= config.bin %> instances' },
+    { description: 'list running instances', command: '<%= config.bin %> instances' },
     {
       description: 'the addresses of everything that is Blender',
       command: '<%= config.bin %> instances --dcc-type blender --json',
     },
-    { description: 'look on', command: '<%= config.bin %> instances --watch' },
-    { description: 'also those that died', command: '<%= config.bin %> instances --all' },
+    { description: 'keep watching', command: '<%= config.bin %> instances --watch' },
+    { description: 'include dead ones', command: '<%= config.bin %> instances --all' },
   ]
 
   static override flags = {
@@ -31,8 +32,8 @@ With --watch it goes on, and prints what changes until Ctrl-C.`
       description: 'only those in this state, as in busy, stale or dead',
       helpValue: 'STATUS',
     }),
-    all: Flags.boolean({ description: 'also instances whose process has ended' }),
-    watch: Flags.boolean({ char: 'w', description: 'go on, and print what changes' }),
+    all: Flags.boolean({ description: 'include instances whose process has ended' }),
+    watch: Flags.boolean({ char: 'w', description: 'keep running and print changes' }),
     'registry-dir': Flags.string({
       description: 'folder of the instance records',
       helpValue: 'DIR',

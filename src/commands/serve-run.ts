@@ -1,6 +1,7 @@
 import { renderBanner } from '../lib/cli/banner.ts'
 import type { CaptureFacts } from '../lib/cli/capture-lines.ts'
 import { pause } from '../lib/pause.ts'
+import { thisCommand } from '../lib/cli/own-command.ts'
 import { systemTimer } from '../lib/timer.ts'
 import { defaultLimits } from '../server/options.ts'
 import type { ServeCaptureState } from '../server/serve-options.ts'
@@ -35,6 +36,7 @@ export async function runServe(settings: ServeSettings, output: OutputOptions): 
           loopback: findOpening(settings) === null,
           capture: capture === null ? null : await describeCapture(capture),
           colour,
+          command: thisCommand(),
         }),
     },
     output,

@@ -101,7 +101,7 @@ without it one is made for each run), SERVICE_REGISTRY_DIR.`
       helpValue: 'FILE',
     }),
     gateway: Flags.boolean({
-      description: 'compete for the gateway of this machine, and stand by behind another',
+      description: 'also run the gateway, or take over when the current one stops',
       default: false,
     }),
     'gateway-port': Flags.integer({

@@ -11,6 +11,8 @@ export interface AccessEntry {
   readonly principal: string
   /** Address of the client. */
   readonly peer: string
+  /** It says that it comes from a command of this program. Anybody can say so. */
+  readonly own?: boolean
   /** Also in the answer, where the room gives its requests one. */
   readonly requestId?: string
 }

@@ -3,3 +3,18 @@ export function errnoOf(error: unknown): string | null {
   if (!(error instanceof Error) || !('code' in error) || !('errno' in error)) return null
   return typeof error.code === 'string' ? error.code : null
 }
+
+const reasons: Readonly<Record<string, string>> = {
+  ENOENT: 'no such file',
+  ENOTDIR: 'a part of the path is not a folder',
+  EISDIR: 'it is a folder',
+  EACCES: 'permission denied',
+  EPERM: 'permission denied',
+  ELOOP: 'too many symbolic links',
+}
+
+/** Why a file cannot be read, in words; the code of the error where there are none for it. */
+export function readProblem(error: unknown): string {
+  const code = errnoOf(error)
+  return code === null ? 'unknown error' : (reasons[code] ?? code)
+}

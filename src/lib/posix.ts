@@ -21,6 +21,12 @@ export function ownUid(): number | null {
   return process.geteuid?.() ?? null
 }
 
+/** Belongs to this user; where there are no owners (Windows), always. */
+export function isOwn(found: Stats): boolean {
+  const uid = ownUid()
+  return uid === null || found.uid === uid
+}
+
 /** A folder, of our own, in which nobody else can put or replace anything. */
 export function isOwnFolder(found: Stats): boolean {
   const uid = ownUid()

@@ -2,7 +2,7 @@ import { constants, type Stats } from 'node:fs'
 import { lstat, open, realpath, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { isTokenText } from './auth/bearer-token.ts'
-import { errnoOf } from './errno.ts'
+import { readProblem } from './errno.ts'
 import { ServiceError } from './errors.ts'
 import { noWait, ownUid } from './posix.ts'
 
@@ -32,7 +32,7 @@ export async function readSecretFile(
     new ServiceError('config_invalid', `${flag} ${path} ${what}`, { hint })
   const text = await readPrivateFile(path, refuse, options).catch(error => {
     if (error instanceof ServiceError) throw error
-    throw refuse(`cannot be read (${errnoOf(error) ?? 'unknown error'})`)
+    throw refuse(`cannot be read: ${readProblem(error)}`)
   })
   const secret = text.replace(/\r?\n$/, '')
   if (secret === '') throw refuse('is empty', 'write the secret into it, or leave the flag out')

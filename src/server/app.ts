@@ -1,6 +1,7 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { getRequestListener, RequestError } from '@hono/node-server'
+import { isOwnUserAgent } from '../lib/user-agent.ts'
 import { ServiceError } from '../lib/errors.ts'
 import type { Logger } from '../lib/logger.ts'
 import type { AccessLog } from './http/access-log.ts'
@@ -199,6 +200,7 @@ export function createListener(parts: AppParts): RequestListener {
         durationMs: Math.round((performance.now() - startedMs) * 100) / 100,
         principal: notes.principal,
         peer: notes.peer,
+        ...(isOwnUserAgent(req.headers['user-agent']) && { own: true }),
       })
     })
     try {

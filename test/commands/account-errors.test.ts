@@ -138,7 +138,7 @@ describe('errors of the account commands', () => {
       writeFileSync(other.configPath, text, { mode: 0o600 })
       const failed = await failureOf(['whoami', '--token', secret], other.env())
       const path = join(dirname(other.configPath), 'studio.pem')
-      expect(failed?.text.stderr).to.contain(`ca_file ${path} cannot be read (ENOENT)`)
+      expect(failed?.text.stderr).to.contain(`ca_file ${path} cannot be read: no such file`)
     } finally {
       other.remove()
     }

@@ -1,8 +1,8 @@
 import { expect } from 'chai'
-import { join, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import { type GatewayFlags, readGatewaySettings } from '../../src/commands/gateway-settings.ts'
 import { readServeSettings } from '../../src/commands/serve-settings.ts'
-import { selectRegistryDir } from '../../src/lib/registry-path.ts'
+import { keysPath } from '../../src/lib/config/paths.ts'
 import { defaultGatewayLimits } from '../../src/server/gateway/limits.ts'
 
 const defaults: GatewayFlags = {
@@ -14,7 +14,7 @@ const defaults: GatewayFlags = {
 
 const keyed = (key: string) => ({
   ...{ mode: 'api-key', key },
-  keysFile: join(selectRegistryDir(undefined, {}), 'keys.json'),
+  keysFile: keysPath({}),
 })
 
 describe('readGatewaySettings', () => {
@@ -25,7 +25,7 @@ describe('readGatewaySettings', () => {
       allowedHosts: [],
       allowedOrigins: [],
       standby: true,
-      auth: { mode: 'none' },
+      auth: { mode: 'none', keysFile: keysPath({}) },
       limits: {},
       gatewayLimits: {},
       authLimits: {},

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { type ServeFlags, readServeSettings } from '../../src/commands/serve-settings.ts'
 import { ServiceError } from '../../src/lib/errors.ts'
-import { selectRegistryDir } from '../../src/lib/registry-path.ts'
+import { keysPath } from '../../src/lib/config/paths.ts'
 
 const defaults: ServeFlags = {
   port: 8765,
@@ -17,7 +17,7 @@ const defaults: ServeFlags = {
 
 const keyed = (key: string) => ({
   ...{ mode: 'api-key', key },
-  keysFile: join(selectRegistryDir(undefined, {}), 'keys.json'),
+  keysFile: keysPath({}),
 })
 
 describe('readServeSettings', () => {
@@ -30,7 +30,7 @@ describe('readServeSettings', () => {
       dccType: 'unknown',
       artefacts: true,
       resources: true,
-      auth: { mode: 'none' },
+      auth: { mode: 'none', keysFile: keysPath({}) },
       limits: {},
       authLimits: {},
     })
@@ -129,7 +129,7 @@ describe('readServeSettings', () => {
     [{ limit: ['pageSize=-1'] }, {}, 'pageSize=NUMBER'],
     [{ limit: ['pageSize=1e3'] }, {}, 'pageSize=NUMBER'],
     [{ 'api-key-file': '' }, {}, '--api-key-file'],
-    [{ 'api-key-file': '/nonexistent/key' }, { SERVICE_MCP_API_KEY: 'abc' }, 'ENOENT'],
+    [{ 'api-key-file': '/nonexistent/key' }, { SERVICE_MCP_API_KEY: 'abc' }, 'no such file'],
     [{}, { SERVICE_MCP_API_KEY: 'two words' }, 'SERVICE_MCP_API_KEY holds'],
     [{}, { SERVICE_HOST_TOKEN: 'two words' }, 'SERVICE_HOST_TOKEN holds'],
   ]

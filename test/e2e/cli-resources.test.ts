@@ -42,6 +42,10 @@ describe('service-cli resources', function () {
     expect(list.code).to.equal(0)
     expect(list.stdout).to.match(/^NAME +TYPE +SIZE +MODIFIED +URI\n/)
     expect(list.stdout).to.contain('scene://current').and.contain('audit://recent')
+    const some = await runProgram(['resources', 'list', 'AUDIT', folder()])
+    expect(some.stdout).to.contain('audit://recent').and.not.contain('scene://')
+    const none = await runProgram(['resources', 'list', 'nosuch', folder()])
+    expect(none.stderr).to.match(/none of \d+ resources contains "nosuch"/)
     const json = JSON.parse((await runProgram(['resources', 'list', '--json', folder()])).stdout)
     expect(json).to.deep.include({ list_ok: true, url: serve.url, capped: false })
     const read = await runProgram(['resources', 'read', 'scene://current', folder()])
@@ -88,6 +92,43 @@ describe('service-cli resources', function () {
       await keyed.stop()
     }
   })
+
+  for (const json of [false, true]) {
+    it(`watches events by cursor, over a restart of the server${json ? ', as JSON' : ''}`, async () => {
+      const append = (...messages: string[]) =>
+        serve.post('events/console', {
+          events: messages.map(message => ({ source: 'bpy', stream: 'stdout', message })),
+        })
+      await append(...Array.from({ length: 12 }, (_, at) => `old ${at}`))
+      const uri = 'events://session/console'
+      const watch = follow([
+        'resources',
+        'watch',
+        uri,
+        '--interval=50',
+        folder(),
+        ...(json ? ['--json'] : []),
+      ])
+      const messages = () =>
+        json
+          ? watch
+              .json()
+              .flatMap(({ appended }) => (appended === undefined ? [] : [appended.message]))
+          : watch.lines().flatMap(line => /info {5}bpy\/stdout {2}(.*)/.exec(line)?.[1] ?? [])
+      const old = Array.from({ length: 10 }, (_, at) => `old ${at + 2}`)
+      await until(() => messages().length === 10, 'the last events')
+      expect(messages()).to.deep.equal(old)
+      await append('new')
+      await until(() => messages().length === 11, 'the new event')
+      await serve.stop()
+      serve = await start()
+      await append('after the restart')
+      await until(() => messages().length === 12, 'the event after the restart', 20_000)
+      expect(messages()).to.deep.equal([...old, 'new', 'after the restart'])
+      watch.child.kill('SIGINT')
+      expect(await exitOf(watch.child)).to.equal(0)
+    })
+  }
 
   it('watches a scene that changes a hundred times a second, and loses no change', async () => {
     await serve.post('scene', { frame: 0 })

@@ -1,8 +1,17 @@
 import { expect } from 'chai'
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
+import { copyFile, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { buildIfStale, exitOf, root, runProgram, startProgram } from '../helpers/program.ts'
+import {
+  buildIfStale,
+  exitOf,
+  firstLine,
+  root,
+  runProgram,
+  startProgram,
+} from '../helpers/program.ts'
 import { skipBecause } from '../helpers/skip.ts'
 
 const pjson: { version: string; engines: { node: string } } = JSON.parse(
@@ -44,14 +53,40 @@ describe('service-cli', () => {
     expect(`>=${needed}`).to.equal(pjson.engines.node)
   })
 
-  it('says what it needs on an older Node', async function () {
+  it('says what it needs on an older Node without a newer one beside it', async function () {
     const old = findOldNode()
     if (old === null) skipBecause(this, 'there is no older Node on this machine')
+    const folder = await mkdtemp(join(tmpdir(), 'old-node-'))
+    await mkdir(join(folder, 'bin'))
+    await writeFile(join(folder, 'package.json'), '{"type":"module"}')
+    await copyFile(join(root, 'bin/run.js'), join(folder, 'bin/run.js'))
     for (const args of [[], ['--version'], ['serve']]) {
-      const { code, stdout, stderr } = await runProgram(args, { node: old.path })
-      expect(code).to.equal(1)
-      expect(stdout).to.equal('')
-      expect(stderr).to.equal(`service-cli needs Node 24.15 or newer, this is ${old.version}\n`)
+      const { status, stdout, stderr } = spawnSync(old.path, [join(folder, 'bin/run.js'), ...args])
+      expect(status).to.equal(1)
+      expect(String(stdout)).to.equal('')
+      expect(String(stderr)).to.equal(
+        `service-cli needs Node 24.15 or newer, this is ${old.version}\n`,
+      )
+    }
+    await rm(folder, { recursive: true })
+  })
+
+  it('continues on the Node of the checkout, with its exit code and signals', async function () {
+    const old = findOldNode()
+    if (old === null) skipBecause(this, 'there is no older Node on this machine')
+    const version = await runProgram(['--version'], { node: old.path })
+    expect(version).to.include({ code: 0, stderr: '' })
+    expect(version.stdout).to.contain('node-v24.')
+    expect((await runProgram(['nosuch'], { node: old.path })).code).to.equal(2)
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+      const registryDir = await mkdtemp(join(tmpdir(), 'old-node-'))
+      const words = ['serve', '--port', '0', '--json', '--registry-dir', registryDir]
+      const child = startProgram(words, { node: old.path })
+      const { pid } = JSON.parse(await firstLine(child.stdout))
+      expect(pid).not.to.equal(child.pid)
+      child.kill(signal)
+      expect(await exitOf(child)).to.equal(0)
+      await rm(registryDir, { recursive: true })
     }
   })
 
@@ -65,6 +100,7 @@ describe('service-cli', () => {
     const { code, stdout } = await runProgram(['serve', '--help'])
     expect(code).to.equal(0)
     expect(stdout).to.contain('EXAMPLES').and.contain('$ service-cli serve --port 0 --json')
+    expect(stdout.replace(/\s+/g, ' ')).to.contain('also run the gateway, or take over when')
     for (const flag of ['--port', '--host', '--public-url', '--[no-]artefacts', '--limit']) {
       expect(stdout).to.contain(flag)
     }
@@ -79,7 +115,7 @@ describe('service-cli', () => {
     [['serve', '--log-level', 'loud'], 2, '--log-level'],
     [['serve', '--limit', 'maxSesions=1'], 2, 'did you mean maxSessions?'],
     [['serve', '--host', '0.0.0.0'], 2, '--allow-unauthenticated'],
-    [['serve', '--api-key-file', '/nonexistent'], 2, 'ENOENT'],
+    [['serve', '--api-key-file', '/nonexistent'], 2, 'no such file'],
   ]
   for (const [args, code, message] of failures) {
     it(`ends with ${code} for ${args.join(' ')}, as text and as JSON`, async () => {

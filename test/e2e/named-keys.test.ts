@@ -7,7 +7,7 @@ import type { GatewayHandle } from '../../src/server/gateway-options.ts'
 import { startGateway } from '../../src/server/gateway-server.ts'
 import { bearer, makeKeys, type TestKeys } from '../helpers/keyed-server.ts'
 import { RawSession } from '../helpers/mcp.ts'
-import { buildIfStale, runProgram } from '../helpers/program.ts'
+import { buildIfStale, cleanEnv, runProgram } from '../helpers/program.ts'
 import { type ServeProcess, runServe, startServeProcess } from '../helpers/serve-process.ts'
 import { until } from './until.ts'
 
@@ -32,12 +32,15 @@ describe('keys made and revoked beside a running server', function () {
   })
 
   async function keys(...words: string[]) {
-    return runProgram(['keys', ...words, '--registry-dir', registryDir])
+    return runProgram(['keys', ...words], { env: cleanEnv({ HOME: registryDir }) })
   }
 
   it('are asked for from the first one on, rotated without a restart, and in no output', async () => {
-    const first = (await keys('create', 'first')).stdout.trim()
     serve = await startServeProcess({ registryDir })
+    const anyone = await RawSession.open(serve.url, '2025-11-25')
+    const openStream = await anyone.listen()
+    const first = (await keys('create', 'first')).stdout.trim()
+    await until(() => openStream.ended, 'the stream of a caller without a key is cut')
     expect(await letsIn(serve.url, 'nonsense')).to.equal(false)
     const session = await RawSession.open(serve.url, '2025-11-25', bearer(first))
     const stream = await session.listen()
@@ -51,7 +54,7 @@ describe('keys made and revoked beside a running server', function () {
 
     const { stdout, stderr } = serve.output()
     expect(stderr).to.contain('key:second')
-    const kept = await readFile(join(registryDir, 'keys.json'), 'utf8')
+    const kept = await readFile(join(registryDir, '.config/service-cli/keys.json'), 'utf8')
     for (const text of [stdout, stderr, kept]) {
       expect(text).not.to.contain(first)
       expect(text).not.to.contain(second)

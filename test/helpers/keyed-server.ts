@@ -15,8 +15,9 @@ import { AuditLog } from '../../src/server/resources/audit-log.ts'
 import { SessionEventBuffer } from '../../src/server/resources/session-event-buffer.ts'
 import { startServer } from './mcp.ts'
 
-/** Keys of a folder of their own. */
+/** Keys of an account of their own. */
 export interface TestKeys {
+  /** Its XDG_CONFIG_HOME, and what else a test puts there. */
   readonly folder: string
   readonly store: KeyStore
   /** Returns the key. */
@@ -27,7 +28,7 @@ export interface TestKeys {
 
 export async function makeKeys(): Promise<TestKeys> {
   const folder = await mkdtemp(join(tmpdir(), 'keys-'))
-  const store = createKeyStore(folder)
+  const store = createKeyStore(join(folder, 'service-cli', 'keys.json'))
   return {
     folder,
     store,
@@ -58,17 +59,26 @@ export interface KeyedServer {
   stop(): Promise<void>
 }
 
-/** A server in mode `api-key` on these keys, with everything a client can read or change. */
+/**
+ * A server in mode `api-key` on these keys, or one that is open until there are any, with everything
+ * a client can read or change.
+ */
 export async function startKeyedServer(
   keys: TestKeys,
   {
     key,
+    mode = 'api-key',
     limits = {},
     config = {},
-  }: { key?: string; limits?: Partial<AuthLimits>; config?: McpHttpConfig } = {},
+  }: {
+    key?: string
+    mode?: 'none' | 'api-key'
+    limits?: Partial<AuthLimits>
+    config?: McpHttpConfig
+  } = {},
 ): Promise<KeyedServer> {
   const auth = await createAuth(
-    { mode: 'api-key', keysFile: keys.store.path, ...(key !== undefined && { key }) },
+    { mode, keysFile: keys.store.path, ...(key !== undefined && { key }) },
     {
       mcpUrl: () => '',
       limits: resolveAuthLimits({ keysPollMs: 50, ...limits }),

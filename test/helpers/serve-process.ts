@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type Answer, ask } from './mcp.ts'
+import { cacheHome } from './program.ts'
 
 const program = fileURLToPath(new URL('../../bin/run.js', import.meta.url))
 
@@ -58,6 +59,7 @@ const cleanEnv = (registryDir: string, env: Record<string, string>) => ({
   PATH: process.env.PATH ?? '',
   HOME: registryDir,
   TMPDIR: tmpdir(),
+  XDG_CACHE_HOME: cacheHome,
   ...env,
 })
 

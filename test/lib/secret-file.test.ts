@@ -52,7 +52,7 @@ describe('readSecretFile', () => {
   }
 
   it('refuses a missing file and a folder', async () => {
-    expect((await failure(join(folder, 'none'))).message).to.contain('ENOENT')
+    expect((await failure(join(folder, 'none'))).message).to.contain('no such file')
     const { message, hint } = await failure(folder)
     expect(message).to.contain('is not a regular file')
     expect(hint).to.not.contain('chmod')

@@ -26,7 +26,13 @@ const programs = new Map(
 function childEnv(more: Record<string, string> = {}): NodeJS.ProcessEnv {
   const { SERVICE_MCP_API_KEY: _, NODE_OPTIONS: __, ...env } = process.env
   const path = `${dirname(process.execPath)}${delimiter}${process.env.PATH ?? ''}`
-  return { ...env, PATH: path, ...more }
+  return {
+    ...env,
+    PATH: path,
+    npm_config_prefer_offline: 'true',
+    npm_config_audit: 'false',
+    ...more,
+  }
 }
 
 function run(command: string, args: readonly string[], cwd: string): string {
@@ -123,6 +129,25 @@ describe('the package, installed in an empty folder', function () {
         expect(text, path).not.to.include(root.slice(0, -1))
         expect(text, path).not.to.include('sourceMappingURL')
       }
+    })
+  })
+
+  it('is set up by the lines of docs/library.md, as printed, beside a checkout', async () => {
+    const checkout = join(folder, 'beside', 'service-cli')
+    const app = join(folder, 'beside', 'app')
+    await Promise.all([checkout, app].map(path => mkdir(path, { recursive: true })))
+    const [name = ''] = (await readdir(folder)).filter(file => file.endsWith('.tgz'))
+    await copyFile(join(folder, name), join(checkout, name))
+    const lines = /^```sh setup\n(.*?)^```$/ms.exec(document)?.[1] ?? 'no lines'
+    run('sh', ['-e', '-c', lines], app)
+    const settings = /^```json tsconfig.json\n(.*?)^```$/ms.exec(document)?.[1] ?? 'no settings'
+    await writeFile(join(app, 'tsconfig.json'), settings)
+    for (const [file, text] of programs) await writeFile(join(app, file), text)
+    expect(run('npx', ['--no-install', 'tsc'], app)).to.equal('')
+    await running(join(app, 'minimal.ts'), {}, async line => {
+      expect(await (await RawSession.open(urlIn(line))).readJson('scene://current')).to.deep.equal({
+        objects: ['Cube'],
+      })
     })
   })
 

@@ -27,7 +27,7 @@ Environment: SERVICE_MCP_API_KEY (the key that the server asks for), SERVICE_REG
 
   static override args = {
     artefact: Args.string({
-      description: 'URI, SHA-256 or its beginning, of 4 digits or more',
+      description: 'a URI, or at least 4 leading characters of the SHA-256',
       required: true,
       ignoreStdin: true,
     }),

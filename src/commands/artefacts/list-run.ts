@@ -44,6 +44,7 @@ export function artefactTable(entries: readonly Listed[], nowMs: number): string
       ageText(entry.modified, nowMs),
       expires(entry, nowMs),
     ]),
+    { drop: ['EXPIRES', 'TYPE', 'STORED', 'SIZE'] },
   )
 }
 

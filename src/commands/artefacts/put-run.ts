@@ -9,7 +9,7 @@ import { createProgress, mayShowProgress, type Progress } from '../../lib/cli/pr
 import { sizeText } from '../../lib/cli/size-text.ts'
 import { watchStopRequest } from '../../lib/cli/stop-signals.ts'
 import { monotonicClock } from '../../lib/clock.ts'
-import { errnoOf } from '../../lib/errno.ts'
+import { readProblem } from '../../lib/errno.ts'
 import { ServiceError } from '../../lib/errors.ts'
 import { parseJson } from '../../lib/json.ts'
 import { noWait } from '../../lib/posix.ts'
@@ -94,7 +94,7 @@ async function openSource(file: string): Promise<Source> {
     }
   } catch (error) {
     if (error instanceof ServiceError) throw error
-    throw usage(`${file} cannot be read (${errnoOf(error) ?? 'unknown error'})`)
+    throw usage(`${file} cannot be read: ${readProblem(error)}`)
   }
 }
 

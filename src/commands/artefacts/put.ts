@@ -20,7 +20,7 @@ SERVICE_REGISTRY_DIR.`
       command: 'render | <%= config.bin %> artefacts put - --name shot.exr --mime image/x-exr',
     },
     {
-      description: 'with facts beside it',
+      description: 'with metadata',
       command: `<%= config.bin %> artefacts put shot.usdz --metadata '{"frame":24}'`,
     },
   ]
@@ -30,12 +30,15 @@ SERVICE_REGISTRY_DIR.`
   }
 
   static override flags = {
-    name: Flags.string({ description: 'what it is called [default: the file]', helpValue: 'NAME' }),
+    name: Flags.string({
+      description: 'display name [default: the name of the file]',
+      helpValue: 'NAME',
+    }),
     mime: Flags.string({
-      description: 'what its bytes are [default: by the end of its name]',
+      description: 'MIME type [default: by file extension]',
       helpValue: 'TYPE',
     }),
-    metadata: Flags.string({ description: 'any JSON to keep beside it', helpValue: 'JSON' }),
+    metadata: Flags.string({ description: 'metadata as JSON', helpValue: 'JSON' }),
     ...endpointFlags,
   }
 

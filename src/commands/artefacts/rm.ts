@@ -21,7 +21,7 @@ SERVICE_HOST_URL with SERVICE_HOST_TOKEN (in place of the running instance), SER
 
   static override args = {
     artefact: Args.string({
-      description: 'URI, SHA-256 or its beginning; as many as there are',
+      description: 'URIs, or at least 4 leading characters of each SHA-256',
       required: true,
       ignoreStdin: true,
     }),

@@ -2,6 +2,7 @@ import { messageOf } from '../../lib/message-of.ts'
 import { type ErrorCode, ServiceError } from '../../lib/errors.ts'
 import type { Finding } from './finding.ts'
 import { openPushSession } from './push-session.ts'
+import { userAgent } from '../../lib/user-agent.ts'
 
 const scene = 'scene://current'
 const timeoutMs = 5000
@@ -101,7 +102,8 @@ export async function checkInstance(
 
 async function timeReady(url: string): Promise<number> {
   const startedMs = performance.now()
-  const init = { signal: AbortSignal.timeout(timeoutMs), redirect: 'error' as const }
+  const headers = { 'user-agent': userAgent }
+  const init = { signal: AbortSignal.timeout(timeoutMs), redirect: 'error' as const, headers }
   const answer = await fetch(new URL('/readyz', url), init).catch(error => {
     const late = error instanceof Error && error.name === 'TimeoutError'
     throw late

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { createOutput, warningsTo } from '../../lib/cli/output.ts'
-import { describeTerminal } from '../../lib/cli/terminal.ts'
+import { describeTerminal, terminalWidth } from '../../lib/cli/terminal.ts'
 import { ServiceError } from '../../lib/errors.ts'
 import { writeStdout } from '../../lib/cli/write-stdout.ts'
 import { ApiKeyConfig } from '../../lib/auth/api-key-config.ts'
@@ -37,7 +37,9 @@ export async function examine({ registryDir, json, env }: Examination): Promise<
   const folder = selectRegistryDir(registryDir, env)
   const findings = await findAll(folder, env)
   const { colour } = describeTerminal(process.stdout.isTTY, env)
-  const text = json ? JSON.stringify(reportJson(findings)) : reportText(findings, colour)
+  const text = json
+    ? JSON.stringify(reportJson(findings))
+    : reportText(findings, colour, terminalWidth(process.stdout))
   await writeStdout(`${text}\n`)
   return !anyFailed(findings)
 }

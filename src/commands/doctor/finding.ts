@@ -1,3 +1,5 @@
+import { wrapWords } from '../../lib/cli/columns.ts'
+
 /** What one check found. */
 export interface Finding {
   /** Stable, for programs. */
@@ -31,14 +33,24 @@ export function anyFailed(findings: readonly Finding[]): boolean {
 
 const colours = { ok: '\x1b[32m', warn: '\x1b[33m', fail: '\x1b[31m' } as const
 
-/** The findings as people read them, what to do below each. */
-export function reportText(findings: readonly Finding[], colour: boolean): string {
+const summaryIndent = ' '.repeat(6)
+const detailIndent = ' '.repeat(8)
+
+/** The findings as people read them, what to do below each, in lines of `width` columns. */
+export function reportText(
+  findings: readonly Finding[],
+  colour: boolean,
+  width = Infinity,
+): string {
   const lines = findings.flatMap(({ status, summary, details = [], hint }) => {
-    const label = status.padEnd(6)
+    const label = status.padEnd(summaryIndent.length)
+    const first = colour ? `${colours[status]}${label}\x1b[39m` : label
     return [
-      `${colour ? `${colours[status]}${label}\x1b[39m` : label}${summary}`,
-      ...details.map(detail => `        ${detail}`),
-      ...(hint === undefined || status === 'ok' ? [] : [`      > ${hint}`]),
+      ...wrapWords(summary, width, first, summaryIndent),
+      ...details.flatMap(detail => wrapWords(detail, width, detailIndent, detailIndent)),
+      ...(hint === undefined || status === 'ok'
+        ? []
+        : wrapWords(hint, width, '      > ', detailIndent)),
     ]
   })
   return [...lines, '', conclusion(findings)].join('\n')

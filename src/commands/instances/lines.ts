@@ -18,8 +18,11 @@ const names = ['ID', 'APPLICATION', 'NAME', 'STATUS', 'HEALTH', 'SCENE', 'URL']
 const maxNameChars = 40
 const maxSceneChars = 60
 
-export function instanceTable(rows: readonly ShownRow[]): string {
-  return columns(names, rows.map(cellsOf))
+/** The URL stays longest: it is what a client needs, beside the ID that commands take. */
+export function instanceTable(rows: readonly ShownRow[], width?: number): string {
+  const isWell = rows.every(({ health }) => health === 'live')
+  const drop = [...(isWell ? ['HEALTH'] : []), 'SCENE', 'NAME', 'STATUS', 'URL']
+  return columns(names, rows.map(cellsOf), { drop, ...(width !== undefined && { width }) })
 }
 
 /** Why something is not well is part of how it is; that all is well needs no reason. */
@@ -59,11 +62,11 @@ export interface Hidden {
 /** What to do where there is nothing to see. */
 export function emptyText({ dead, registryDir, filtered }: Hidden): string {
   const ended = dead === 0 ? [] : [`${counted(dead, 'instance')} ended; --all shows them.`]
-  if (filtered) return ['No instance fits.', ...ended].join(' ')
+  if (filtered) return ['No instance matches.', ...ended].join(' ')
   return [
-    `Nothing runs (looked in ${registryDir}).`,
+    `No server running (looked in ${registryDir}).`,
     ...ended,
-    'Start one beside your application:  service-cli serve --dcc-type blender',
-    'See what is wrong when one should run:  service-cli doctor',
+    'Start:  service-cli serve --dcc-type blender',
+    'Find out why one is missing:  service-cli doctor',
   ].join('\n')
 }

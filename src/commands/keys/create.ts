@@ -5,11 +5,11 @@ import { keysFlags, processPlace } from './settings.ts'
 
 /** Makes a key for clients of `serve` and `gateway`. */
 export default class KeysCreate extends BaseCommand {
-  static override summary = 'make a key for MCP clients'
+  static override summary = 'create a key for MCP clients'
 
   static override description = `Prints the new key, alone, on stdout. It is shown this once: only a \
-hash of it is kept, in keys.json of the registry folder. Every server of that folder asks for a key \
-from its next start on; those that do already accept the new one at once.
+hash of it is kept, in keys.json beside the configuration. From the first key on, every server of \
+your account asks clients for one; servers that run already do so at once.
 
 Give each client a key of its own: then one can be revoked without the others.`
 
@@ -24,17 +24,17 @@ Give each client a key of its own: then one can be revoked without the others.`
   static override args = {
     name: Args.string({
       ignoreStdin: true,
-      description: 'what the key is called [default: key-1, key-2, …]',
+      description: 'name of the key [default: key-1, key-2, …]',
     }),
   }
 
   static override flags = {
     'read-only': Flags.boolean({
-      description: 'the key reads and subscribes, and drains no events',
+      description: 'allow reading and subscribing, not draining events',
       default: false,
     }),
     'expires-in': Flags.string({
-      description: 'how long it lasts, as in 12h, 30d, 8w [default: until it is revoked]',
+      description: 'lifetime, as in 12h, 30d or 8w [default: until revoked]',
       helpValue: 'TIME',
     }),
     ...keysFlags,

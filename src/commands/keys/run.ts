@@ -1,16 +1,13 @@
-import { tmpdir } from 'node:os'
-import { dirname, relative } from 'node:path'
 import { columns } from '../../lib/cli/columns.ts'
 import { durationText, expiryText } from '../../lib/cli/duration-text.ts'
 import { type Output, type OutputParts, createOutput } from '../../lib/cli/output.ts'
 import { showOnce } from '../../lib/cli/show-once.ts'
 import { parseRfc3339 } from '../../lib/clock.ts'
+import { findAccountKeys, removeKeysMark } from '../../lib/config/account-keys.ts'
 import { type KeyStore, createKeyStore } from '../../lib/config/key-store.ts'
-import { markKeysMade } from '../../lib/config/keys-mark.ts'
 import { newKey } from '../../lib/keys/key-text.ts'
 import type { NamedKey } from '../../lib/keys/keys-text.ts'
-import { selectRegistryDir } from '../../lib/registry-path.ts'
-import { readRegistryDir } from '../server-settings.ts'
+import { checkPath, readRegistryDir } from '../server-settings.ts'
 import { entryJson, expiryMs, newEntry, without } from './change.ts'
 import { type KeysFlags, readLife } from './settings.ts'
 
@@ -19,7 +16,7 @@ export interface KeyCreateFlags extends KeysFlags {
   readonly 'expires-in'?: string | undefined
 }
 
-/** Where the command speaks, and what it takes its folder from. */
+/** Where the command writes, and its environment. */
 export type Here = Pick<OutputParts, 'stdout' | 'stderr'> & { readonly env: NodeJS.ProcessEnv }
 
 /** Makes a key. It is the only thing on stdout: this is the only time it is shown. */
@@ -28,7 +25,7 @@ export async function createKey(
   flags: KeyCreateFlags,
   here: Here,
 ): Promise<void> {
-  const { store, output, isUsual } = open(flags, here)
+  const { store, output, isAccounts } = await open(flags, here)
   const word = flags['expires-in']
   const lifeMs = word === undefined ? null : readLife(word)
   const key = newKey()
@@ -41,13 +38,7 @@ export async function createKey(
     return [...keys, made]
   })
   if (made === null) return
-  // Servers of another folder are named it, and started with --auth api-key if they must never open.
-  const isMarked =
-    isUsual &&
-    (await markKeysMade(here.env).then(
-      () => true,
-      () => false,
-    ))
+  if (isAccounts) await removeKeysMark(store.path)
   output.note(`${described(made, nowMs)}; this is the only time it is shown`)
   const entry: NamedKey = made
   await showOnce(() => output.secret(key, { ...entryJson(entry), key, file: store.path }), {
@@ -57,22 +48,13 @@ export async function createKey(
   })
   for (const line of usageLines) output.note(line)
   if (isFirst) {
-    output.note(
-      `servers of ${dirname(store.path)} ask for a key from their next start on: restart those that run without`,
-    )
-  }
-  if (isTemporary(store.path)) {
-    const then = isMarked
-      ? 'servers then do not start until there are new ones; for keys that last, name another folder with SERVICE_REGISTRY_DIR, here and for the servers'
-      : 'name a lasting folder with SERVICE_REGISTRY_DIR, here and for the servers, or start them with --auth api-key, which never starts without a key'
-    output.warn(
-      `${dirname(store.path)} is emptied when the machine restarts, and the keys with it: ${then}`,
-    )
+    const which = isAccounts ? 'all servers of your account' : `servers with this --keys-file`
+    output.note(`${which} ask clients for a key from now on, those that already run too`)
   }
 }
 
 export async function listKeys(flags: KeysFlags, here: Here): Promise<void> {
-  const { store, output } = open(flags, here)
+  const { store, output } = await open(flags, here)
   const keys = (await store.read()) ?? []
   const nowMs = Date.now()
   const rows = keys.map(key => [
@@ -90,7 +72,7 @@ export async function listKeys(flags: KeysFlags, here: Here): Promise<void> {
 }
 
 export async function revokeKey(name: string, flags: KeysFlags, here: Here): Promise<void> {
-  const { store, output } = open(flags, here)
+  const { store, output } = await open(flags, here)
   let left = 0
   await store.update(keys => {
     const others = without(keys, name)
@@ -110,14 +92,17 @@ const usageLines = [
   'For service-cli connect, doctor and mcp-config, put it into SERVICE_MCP_API_KEY.',
 ]
 
-function open(
+async function open(
   flags: KeysFlags,
   { env, stdout, stderr }: Here,
-): { store: KeyStore; output: Output; isUsual: boolean } {
-  const chosen = readRegistryDir(flags, env)
-  const registryDir = selectRegistryDir(chosen, env)
+): Promise<{ store: KeyStore; output: Output; isAccounts: boolean }> {
   const output = createOutput({ json: flags.json, quiet: flags.quiet, stdout, stderr })
-  return { store: createKeyStore(registryDir), output, isUsual: chosen === undefined }
+  const registryDir = readRegistryDir(flags, env)
+  const named = checkPath('keys-file', flags['keys-file'])
+  if (named !== undefined) return { store: createKeyStore(named), output, isAccounts: false }
+  const { path, movedFrom } = await findAccountKeys(registryDir, env)
+  for (const older of movedFrom) output.note(`the keys of ${older} were moved to ${path}`)
+  return { store: createKeyStore(path, { ownFolder: true }), output, isAccounts: true }
 }
 
 function described(key: NamedKey, nowMs: number): string {
@@ -128,9 +113,4 @@ function described(key: NamedKey, nowMs: number): string {
 function expiryOf(key: NamedKey, nowMs: number): string {
   const expiresAtMs = expiryMs(key)
   return expiresAtMs === null ? 'lasts until it is revoked' : expiryText(expiresAtMs, nowMs)
-}
-
-function isTemporary(path: string): boolean {
-  const way = relative(tmpdir(), path)
-  return way !== '' && !way.startsWith('..')
 }

@@ -4,13 +4,18 @@ import { usage } from '../../lib/usage.ts'
 
 /** Of all commands about keys. */
 export const keysFlags = {
+  'keys-file': Flags.string({
+    description: 'file of the keys [default: keys.json beside the configuration]',
+    helpValue: 'FILE',
+  }),
   'registry-dir': Flags.string({
-    description: 'folder of the keys, as given to the server',
+    description: 'folder where an older version may have left keys; they are moved',
     helpValue: 'DIR',
   }),
 }
 
 export interface KeysFlags {
+  readonly 'keys-file'?: string | undefined
   readonly 'registry-dir'?: string | undefined
   readonly json: boolean
   readonly quiet: boolean

@@ -1,3 +1,5 @@
+import { userAgent } from '../../lib/user-agent.ts'
+
 /** How long a server on this machine may take to say so. */
 const timeoutMs = 2000
 
@@ -5,7 +7,11 @@ const timeoutMs = 2000
 export async function asksForKey(url: string): Promise<boolean | null> {
   try {
     const signal = AbortSignal.timeout(timeoutMs)
-    const answer = await fetch(url, { redirect: 'manual', signal })
+    const answer = await fetch(url, {
+      redirect: 'manual',
+      signal,
+      headers: { 'user-agent': userAgent },
+    })
     await answer.body?.cancel()
     return answer.status === 401
   } catch {

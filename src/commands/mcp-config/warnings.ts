@@ -17,7 +17,7 @@ export function warningsOf({
   if (bridge?.some(word => /[/\\]_npx[/\\]/.test(word))) {
     warnings.push(
       'the entry starts service-cli from the cache of npx, which may be emptied any time: ' +
-        'install it (npm install --global service-cli), then run this command without npx',
+        'install the packed file with npm install --global, then run this command without npx',
     )
   }
   return warnings

@@ -1,3 +1,4 @@
+import { thisCommand } from '../../lib/cli/own-command.ts'
 import { renderRegistryBanner } from '../../lib/cli/registry-banner.ts'
 import { defaultLimits } from '../../server/options.ts'
 import { type OutputOptions, runServer } from '../run-server.ts'
@@ -24,7 +25,7 @@ export async function runRegistry(
       },
       listening: ({ url, registration }) => ({ url, registration, data_dir: dataDir }),
       banner: ({ url, registration, local }, colour) =>
-        renderRegistryBanner({ url, registration, local, dataDir, colour }),
+        renderRegistryBanner({ url, registration, local, dataDir, colour, command: thisCommand() }),
     },
     output,
   )

@@ -8,6 +8,33 @@ import type { Listed } from '../../lib/mcp-client/answers.ts'
 const maxNameChars = 40
 const maxTypeChars = 40
 
+/** Of a scheme with more than this, so many are shown: a screen holds what else there is, too. */
+const maxOfScheme = 12
+
+export interface FirstOfEach {
+  readonly shown: readonly Listed[]
+  /** How many are not shown. */
+  readonly left: readonly { readonly scheme: string; readonly count: number }[]
+}
+
+/** By scheme, in the order of their first entries; of a large one only the first entries. */
+export function firstOfEach(entries: readonly Listed[]): FirstOfEach {
+  const groups = [...Map.groupBy(entries, ({ uri }) => cleanText(uri.split(':', 1)[0] ?? '', 40))]
+  return {
+    shown: groups.flatMap(([, group]) => group.slice(0, maxOfScheme)),
+    left: groups
+      .filter(([, group]) => group.length > maxOfScheme)
+      .map(([scheme, group]) => ({ scheme, count: group.length - maxOfScheme })),
+  }
+}
+
+/** Is the text part of a name or URI? Upper and lower case are alike. */
+export function fits(filter: string): (entry: Listed) => boolean {
+  const wanted = filter.toLowerCase()
+  return ({ uri, name, title }) =>
+    [uri, name, title].some(text => text?.toLowerCase().includes(wanted) === true)
+}
+
 /** The URI stands last: it may be long, and the rest is to stay in its columns. */
 export function resourceTable(entries: readonly Listed[], nowMs: number): string {
   return columns(
@@ -19,6 +46,7 @@ export function resourceTable(entries: readonly Listed[], nowMs: number): string
       ageText(entry.modified, nowMs),
       uriOf(entry),
     ]),
+    { drop: ['MODIFIED', 'SIZE', 'TYPE', 'NAME'] },
   )
 }
 
@@ -30,6 +58,7 @@ export function templateTable(entries: readonly Listed[]): string {
       cleanText(entry.mimeType ?? '', maxTypeChars),
       uriOf(entry),
     ]),
+    { drop: ['TYPE', 'NAME'] },
   )
 }
 

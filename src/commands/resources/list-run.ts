@@ -2,16 +2,18 @@ import { shownUrl } from '../../lib/stdio-bridge/target.ts'
 import { writeStdout } from '../../lib/cli/write-stdout.ts'
 import { listAll } from '../../lib/mcp-client/resources.ts'
 import { type ClientFlags, withSession } from './client.ts'
-import { resourceTable, templateTable } from './list-lines.ts'
+import { firstOfEach, fits, resourceTable, templateTable } from './list-lines.ts'
 
 /** Prints what a server has, or what its addresses are made of. */
 export async function runList(
-  flags: ClientFlags & { templates: boolean },
+  filter: string | undefined,
+  flags: ClientFlags & { templates: boolean; all: boolean },
   env: NodeJS.ProcessEnv,
 ): Promise<void> {
   await withSession(flags, env, async (session, { limits, output }, signal) => {
     const what = flags.templates ? 'templates' : 'resources'
-    const { entries, cut } = await listAll(session, what, limits, signal)
+    const { entries: listed, cut } = await listAll(session, what, limits, signal)
+    const entries = filter === undefined ? listed : listed.filter(fits(filter))
     if (flags.json) {
       const member = flags.templates ? 'resourceTemplates' : 'resources'
       const list = { [member]: entries.map(({ raw }) => raw), capped: cut }
@@ -20,11 +22,18 @@ export async function runList(
       )
       return
     }
-    if (entries.length === 0) output.note(`${shownUrl(session.url)} has no ${what}`)
+    const url = shownUrl(session.url)
+    if (listed.length === 0) output.note(`${url} has no ${what}`)
+    else if (entries.length === 0)
+      output.note(`none of ${listed.length} ${what} contains "${filter}"`)
     else {
-      const table = flags.templates ? templateTable(entries) : resourceTable(entries, Date.now())
+      const { shown, left } = flags.all ? { shown: entries, left: [] } : firstOfEach(entries)
+      const table = flags.templates ? templateTable(shown) : resourceTable(shown, Date.now())
       await writeStdout(`${table}\n`)
+      for (const { scheme, count } of left) {
+        output.note(`… and ${count} more of ${scheme}://; show them with --all`)
+      }
     }
-    if (cut) output.warn(`only the first ${entries.length} are shown`)
+    if (cut) output.warn(`only the first ${listed.length} were fetched`)
   })
 }

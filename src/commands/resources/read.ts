@@ -24,18 +24,18 @@ Environment: SERVICE_MCP_API_KEY (the key that the server asks for), SERVICE_REG
       command: '<%= config.bin %> resources read scene://current | jq .selection',
     },
     {
-      description: 'with what the protocol says of it',
+      description: 'the whole protocol answer',
       command: '<%= config.bin %> resources read audit://recent --json',
     },
   ]
 
   static override args = {
-    uri: Args.string({ description: 'as listed', required: true, ignoreStdin: true }),
+    uri: Args.string({ description: 'URI as listed', required: true, ignoreStdin: true }),
   }
 
   static override flags = {
     out: Flags.string({
-      description: 'write into this file; - is stdout, also for what is no text',
+      description: 'write into this file; - is stdout, for binary data too',
       helpValue: 'FILE',
     }),
     force: Flags.boolean({ description: 'replace the file of --out', default: false }),

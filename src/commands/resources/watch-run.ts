@@ -1,4 +1,5 @@
 import { openLiveLines } from '../../lib/cli/live-lines.ts'
+import { createEventFollower } from '../../lib/mcp-client/event-follower.ts'
 import { createFollower, type Follower } from '../../lib/mcp-client/follower.ts'
 import { readResource } from '../../lib/mcp-client/resources.ts'
 import { createSceneFollower, isScene } from '../../lib/mcp-client/scene-follower.ts'
@@ -7,6 +8,7 @@ import { watchResource } from '../../lib/mcp-client/watch.ts'
 import { systemTimer } from '../../lib/timer.ts'
 import { type Client, type ClientFlags, withClient } from './client.ts'
 import { checkUri, withNearest } from './uri-argument.ts'
+import { type EventsView, eventsView } from './watch-events.ts'
 import { isNews } from './watch-lines.ts'
 import { jsonView, screenView, type WatchView } from './watch-views.ts'
 
@@ -14,8 +16,10 @@ export interface WatchFlags extends ClientFlags {
   interval: number
 }
 
-/** Schemes of ours whose changes are never announced (docs/protocol.md). */
-const silent = /^(?:events|capture|artefact):|^resources:\/\/gateway\/events/
+/** Never announced (docs/protocol.md), and small enough to be looked at again and again. */
+const polled = /^resources:\/\/gateway\/events/
+/** Never announced, and looked at once. */
+const silent = /^(?:capture|artefact):/
 
 /** Prints what changes until a signal, or until nobody reads any more. */
 export async function runWatch(
@@ -28,6 +32,10 @@ export async function runWatch(
   await withClient(flags, env, async client => {
     const lines = openLiveLines(dropped => (json ? '' : `(${dropped} lines left out)\n`))
     try {
+      if (/^events:/i.test(uri)) {
+        const view = eventsView(uri, json, lines.write)
+        return await watchEvents(uri, flags, { client, view, over: lines.over })
+      }
       const view = json ? jsonView(uri, lines.write) : screenView(uri, lines.write)
       await watch(uri, flags, { client, view, over: lines.over })
     } finally {
@@ -36,16 +44,53 @@ export async function runWatch(
   })
 }
 
-interface Parts {
+interface Parts<View> {
   readonly client: Client
-  readonly view: WatchView
+  readonly view: View
   readonly over: AbortSignal
+}
+
+/** Events are never announced: they are fetched by cursor. */
+function watchEvents(
+  uri: string,
+  { interval }: WatchFlags,
+  { client, view, over }: Parts<EventsView>,
+): Promise<void> {
+  const { locate, open } = client
+  const status = statusLine()
+  const follower = createEventFollower(uri)
+  const reader = (session: McpSession, signal: AbortSignal) => async (wanted: string) =>
+    (await readResource(session, wanted, signal)).contents
+  return watchResource(
+    {
+      ...{ locate, open, uri, minIntervalMs: interval, timer: systemTimer, random: Math.random },
+      polls: true,
+      hooks: {
+        async stands(session, again, signal) {
+          const news = await follower
+            .start(reader(session, signal))
+            .catch(async (error: unknown) => {
+              throw again ? error : await withNearest(error, uri, session, client)
+            })
+          status.clear()
+          view.begins(session.url, again)
+          view.news(news)
+        },
+        async changed(session, _updates, signal) {
+          const news = await follower.look(reader(session, signal))
+          if (news.events.length > 0) view.news(news)
+        },
+        away: reason => status.show(`connection lost (${reason}); waiting for the server …`),
+      },
+    },
+    over,
+  ).finally(() => status.clear())
 }
 
 function watch(
   uri: string,
   { interval }: WatchFlags,
-  { client, view, over }: Parts,
+  { client, view, over }: Parts<WatchView>,
 ): Promise<void> {
   const { locate, open, output } = client
   const status = statusLine()
@@ -56,6 +101,7 @@ function watch(
   return watchResource(
     {
       ...{ locate, open, uri, minIntervalMs: interval, timer: systemTimer, random: Math.random },
+      polls: polled.test(uri),
       hooks: {
         async stands(session, again, signal) {
           follower = isScene(uri) ? createSceneFollower() : createFollower(uri)

@@ -32,12 +32,12 @@ Environment: SERVICE_MCP_API_KEY (the key that the server asks for), SERVICE_REG
   ]
 
   static override args = {
-    uri: Args.string({ description: 'as listed', required: true, ignoreStdin: true }),
+    uri: Args.string({ description: 'URI as listed', required: true, ignoreStdin: true }),
   }
 
   static override flags = {
     interval: Flags.integer({
-      description: 'milliseconds between two looks, at least',
+      description: 'minimum milliseconds between two reads',
       default: 500,
       helpValue: 'MS',
       min: 10,

@@ -12,6 +12,7 @@ const shared = new Set([
   'registry-dir',
   'auth',
   'api-key-file',
+  'keys-file',
   'log-level',
   'quiet',
   'json',

@@ -17,6 +17,8 @@ export interface BannerFacts {
   /** Null: window capture is off. */
   readonly capture: CaptureFacts | null
   readonly colour: boolean
+  /** How to run this program: `service-cli` or `node bin/run.js`. */
+  readonly command: string
 }
 
 /**
@@ -33,16 +35,14 @@ export function renderBanner(facts: BannerFacts): string {
     `${bold('Host token')}    ${facts.hostTokenFile ?? 'from SERVICE_HOST_TOKEN'}`,
     `${bold('Checked')}       Host and Origin, the host token${facts.keyed ? ', the API key' : facts.tokens ? ', access tokens' : ''}`,
     `${bold('Window')}        ${captureLines(facts.capture, 14).join(`\n${' '.repeat(14)}`)}`,
-    ...(facts.keyed || facts.tokens
-      ? []
-      : openNotice(facts.loopback, facts.capture !== null).map(warn)),
+    ...(facts.keyed || facts.tokens ? [] : openNotice(facts).map(warn)),
     '',
     bold('Connect a client'),
     ...clientLines({ ...facts, name: 'service-cli' }),
     '',
     bold('Connect an application'),
-    '  Blender: service-cli adapter blender writes the add-on',
-    '  your own, in Python: service-cli adapter python writes the client',
+    `  Blender:           ${facts.command} adapter blender`,
+    `  your own (Python): ${facts.command} adapter python`,
     '',
     bold('Or post a scene'),
     ...sceneLines(facts),
@@ -53,12 +53,12 @@ export function renderBanner(facts: BannerFacts): string {
   return lines.map(line => `${line}\n`).join('')
 }
 
-function openNotice(loopback: boolean, window: boolean): string[] {
+function openNotice({ loopback, capture, command }: BannerFacts): string[] {
   const who = loopback ? 'every account of this machine' : 'everyone who can reach this address'
   return [
     `  No API key is set: ${who} can read the scene,`,
-    `  the audit log, events and artefacts${window ? ', and can see the window' : ''}.`,
-    '  To ask for one: service-cli keys create, or start with --api-key-file FILE.',
+    `  the audit log, events and artefacts${capture !== null ? ', and can see the window' : ''}.`,
+    `  To ask clients for a key: ${command} keys create`,
   ]
 }
 

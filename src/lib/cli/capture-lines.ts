@@ -1,3 +1,5 @@
+import { wrapWords } from './columns.ts'
+
 /** Can clients see the window of the application, and what stands in the way? */
 export interface CaptureFacts {
   /** The first way to a picture that can be tried now; null: there is none. */
@@ -12,7 +14,7 @@ const columns = 80
 
 /** For the banner: the first line follows a heading of `indent` columns. */
 export function captureLines(facts: CaptureFacts | null, indent: number): string[] {
-  return wrapped(sentence(facts), columns - indent)
+  return wrapWords(sentence(facts), columns - indent)
 }
 
 function sentence(facts: CaptureFacts | null): string {
@@ -22,15 +24,4 @@ function sentence(facts: CaptureFacts | null): string {
   if (trouble === null) return 'waits for an application; then clients can see it'
   const problem = `${trouble.message}; ${trouble.hint}`
   return waits ? `waits for an application, which must draw it itself: ${problem}` : problem
-}
-
-/** Words as they are, in lines of at most `width` where they fit. */
-function wrapped(text: string, width: number): string[] {
-  const lines: string[] = []
-  for (const word of text.split(' ')) {
-    const line = lines.at(-1)
-    if (line === undefined || line.length + 1 + word.length > width) lines.push(word)
-    else lines[lines.length - 1] = `${line} ${word}`
-  }
-  return lines
 }

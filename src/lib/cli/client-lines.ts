@@ -3,18 +3,20 @@ export interface ClientLineFacts {
   readonly name: string
   /** The MCP endpoint, as clients use it. */
   readonly url: string
+  /** How to run this program. */
+  readonly command: string
   /** A key is asked for. */
   readonly keyed: boolean
 }
 
 /** How clients connect: by the command that knows them, and by hand. Refers to a key, never shows it. */
-export function clientLines({ name, url, keyed }: ClientLineFacts): string[] {
+export function clientLines({ name, url, keyed, command }: ClientLineFacts): string[] {
   // Without them the command takes the only `serve` that runs, and names it by its application.
   const choice = name === 'service-cli' ? [] : [`    --name ${name} --url ${url}`]
   const header = `      --header 'Authorization: Bearer \${SERVICE_MCP_API_KEY}'`
   const secret = '     "headers":{"Authorization":"Bearer ${SERVICE_MCP_API_KEY}"}}}}'
   return [
-    ...continued('  service-cli mcp-config claude-code --write', choice),
+    ...continued(`  ${command} mcp-config claude-code --write`, choice),
     '  (so, too: claude-desktop, cursor, vscode, gemini-cli, codex, inspector, …)',
     '  or by hand:',
     ...continued(`    claude mcp add --transport http ${name} ${url}`, keyed ? [header] : []),

@@ -11,6 +11,8 @@ export interface GatewayBannerFacts {
   /** Only this machine can reach it. */
   readonly loopback: boolean
   readonly colour: boolean
+  /** How to run this program. */
+  readonly command: string
 }
 
 /** What a person needs after starting the gateway. Never shows a key. */
@@ -22,13 +24,13 @@ export function renderGatewayBanner(facts: GatewayBannerFacts): string {
     `${bold('Gateway')}       ${facts.url}`,
     `${bold('Instances')}     those of ${facts.registryDir}`,
     `${bold('Checked')}       Host and Origin${facts.keyed ? ', the API key' : facts.tokens ? ', access tokens' : ''}`,
-    ...(facts.keyed || facts.tokens ? [] : openNotice(facts.loopback).map(warn)),
+    ...(facts.keyed || facts.tokens ? [] : openNotice(facts).map(warn)),
     '',
     bold('Connect a client'),
     ...clientLines({ ...facts, name: 'service-gateway' }),
     '',
     bold('See what runs'),
-    '  service-cli instances',
+    `  ${facts.command} instances`,
     '',
     'Ctrl-C stops.',
     '',
@@ -36,11 +38,11 @@ export function renderGatewayBanner(facts: GatewayBannerFacts): string {
   return lines.map(line => `${line}\n`).join('')
 }
 
-function openNotice(loopback: boolean): string[] {
+function openNotice({ loopback, command }: GatewayBannerFacts): string[] {
   const who = loopback ? 'every account of this machine' : 'everyone who can reach this address'
   return [
     `  No API key is set: ${who} can read which`,
-    '  applications run, their documents and addresses. To ask for one:',
-    '  service-cli keys create, or start with --api-key-file FILE.',
+    '  applications run, their documents and addresses.',
+    `  To ask clients for a key: ${command} keys create`,
   ]
 }

@@ -38,7 +38,10 @@ export function createLog({ level, readable, colour, write }: LogOptions): Progr
   )
   // Written by hand: this line runs for every request, and its members hold no secret by type.
   const isoTime = createIsoTime()
-  const writeAccess = (entry: AccessEntry): void => sink.write(format(accessLine(entry, isoTime())))
+  const writeAccess = (entry: AccessEntry): void => {
+    if (readable && level !== 'debug' && isOwnSuccess(entry)) return
+    sink.write(format(accessLine(entry, isoTime())))
+  }
   return {
     debug: (fields, message) => logger.debug(fields, message),
     info: (fields, message) => logger.info(fields, message),
@@ -62,6 +65,11 @@ function createIsoTime(): () => string {
     }
     return text
   }
+}
+
+/** On a terminal, lines for the commands that a user tries would bury the banner. */
+function isOwnSuccess({ own = false, status }: AccessEntry): boolean {
+  return own && status !== null && status < 400
 }
 
 function accessLine(

@@ -7,10 +7,12 @@ export interface RegistryBannerFacts {
   readonly local: boolean
   readonly dataDir: string
   readonly colour: boolean
+  /** How to run this program. */
+  readonly command: string
 }
 
 const admission: Record<RegistrationMode, string> = {
-  open: 'open: whoever reaches this address can make an account',
+  open: 'open: everyone who can reach this address can make an account',
   invite: 'by invitation',
   closed: 'closed: no new accounts',
 }
@@ -29,7 +31,7 @@ export function renderRegistryBanner(facts: RegistryBannerFacts): string {
     '',
     bold('Make an account, here or elsewhere'),
     `  export SERVICE_REGISTRY=${facts.url}`,
-    '  service-cli register',
+    `  ${facts.command} register`,
     '',
     'Ctrl-C stops.',
     '',

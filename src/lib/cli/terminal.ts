@@ -8,3 +8,8 @@ export function describeTerminal(isTTY: boolean, env: NodeJS.ProcessEnv): Termin
   const refused = (env.NO_COLOR ?? '') !== '' || env.TERM === 'dumb'
   return { isTTY, colour: isTTY && !refused }
 }
+
+/** Columns of the terminal; unlimited where the stream is none. */
+export function terminalWidth(stream: { isTTY?: boolean; columns?: number }): number {
+  return stream.isTTY === true && stream.columns ? stream.columns : Infinity
+}

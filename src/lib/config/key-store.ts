@@ -1,31 +1,45 @@
 import { dirname, join } from 'node:path'
 import { errnoOf } from '../errno.ts'
 import { ServiceError } from '../errors.ts'
-import { keysFileIn, readKeysFile } from '../keys/keys-file.ts'
+import { readKeysFile } from '../keys/keys-file.ts'
 import { type NamedKey, formatKeys } from '../keys/keys-text.ts'
 import { ensurePrivateDirectory } from '../posix.ts'
 import { defaultLockWaitMs } from './config-store.ts'
 import { takeFileLock } from './file-lock.ts'
-import { writePrivateFile } from './private-file.ts'
+import { makePrivateFolder, writePrivateFile } from './private-file.ts'
+
+type Keys = readonly NamedKey[]
 
 export interface KeyStore {
   readonly path: string
   /** Null: there is no file. Throws `config_invalid` when it cannot be used. */
-  read(): Promise<readonly NamedKey[] | null>
+  read(): Promise<Keys | null>
   /**
-   * Reads, changes and writes the keys while no other process does; a reader finds the old file or
-   * the new one. Throws as `read`, `config_busy`, `registry_dir_unsafe`, `storage_failed`; then the
-   * file is as before.
+   * Reads, changes and writes the keys under a lock; readers see the old file or the new one.
+   * Throws as `read`, `config_busy`, `registry_dir_unsafe`, `storage_failed`; then the file is as
+   * before.
    */
-  update(change: (keys: readonly NamedKey[]) => readonly NamedKey[]): Promise<void>
+  update(change: (keys: Keys) => Keys | Promise<Keys>): Promise<void>
 }
 
-/** The named keys of the servers of one registry folder. */
-export function createKeyStore(registryDir: string, lockWaitMs = defaultLockWaitMs): KeyStore {
-  const path = keysFileIn(registryDir)
+export interface KeyStoreOptions {
+  /**
+   * The folder is that of the configuration and is closed to others when it is open. Any other one
+   * is refused then: to change its mode is up to its owner.
+   */
+  readonly ownFolder?: boolean
+  readonly lockWaitMs?: number
+}
 
-  async function update(change: (keys: readonly NamedKey[]) => readonly NamedKey[]): Promise<void> {
-    await openFolder(registryDir)
+/** The named keys in the file `path`. */
+export function createKeyStore(
+  path: string,
+  { ownFolder = false, lockWaitMs = defaultLockWaitMs }: KeyStoreOptions = {},
+): KeyStore {
+  const file = { path, onTightened: () => {} }
+
+  async function update(change: (keys: Keys) => Keys | Promise<Keys>): Promise<void> {
+    await (ownFolder ? makePrivateFolder(file) : openFolder(dirname(path)))
     const lock = await takeFileLock(join(dirname(path), 'keys.lock'), { waitMs: lockWaitMs })
     if (!lock.ok) {
       throw new ServiceError('config_busy', `${path} is in use by another service-cli`, {
@@ -33,8 +47,8 @@ export function createKeyStore(registryDir: string, lockWaitMs = defaultLockWait
       })
     }
     try {
-      const keys = change((await readKeysFile(path)) ?? [])
-      await writePrivateFile({ path, onTightened: () => {} }, formatKeys(keys))
+      const keys = await change((await readKeysFile(path)) ?? [])
+      await writePrivateFile(file, formatKeys(keys))
     } finally {
       lock.value()
     }
@@ -51,7 +65,7 @@ async function openFolder(path: string): Promise<void> {
     const reason = errnoOf(error) ?? 'unknown error'
     throw new ServiceError('storage_failed', `the folder ${path} cannot be made (${reason})`, {
       cause: error,
-      hint: 'name another folder with --registry-dir',
+      hint: 'name a file in another folder with --keys-file',
     })
   }
 }

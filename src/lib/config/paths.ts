@@ -1,5 +1,5 @@
 import { homedir } from 'node:os'
-import { isAbsolute, join } from 'node:path'
+import { dirname, isAbsolute, join } from 'node:path'
 import { ServiceError } from '../errors.ts'
 
 type Env = Readonly<Record<string, string | undefined>>
@@ -34,4 +34,9 @@ function noHome(what: string): ServiceError {
   return new ServiceError('config_invalid', what, {
     hint: 'set HOME to the absolute path of your home folder',
   })
+}
+
+/** The named keys of this account, for all its servers. */
+export function keysPath(...where: Parameters<typeof configPath>): string {
+  return join(dirname(configPath(...where)), 'keys.json')
 }

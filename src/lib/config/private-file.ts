@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { type Stats, constants } from 'node:fs'
 import { type FileHandle, lstat, open, readdir, readlink, rename, unlink } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
-import { errnoOf } from '../errno.ts'
+import { errnoOf, readProblem } from '../errno.ts'
 import { ServiceError } from '../errors.ts'
 import { fsyncDirectory, makeFolders, noFollow, noWait, ownUid } from '../posix.ts'
 
@@ -207,10 +207,9 @@ function refused(path: string, what: string, hint: string): ServiceError {
 }
 
 function unreadable(path: string, error: unknown): ServiceError {
-  const code = errnoOf(error) ?? 'unknown error'
   return refused(
     path,
-    `cannot be read (${code})`,
+    `cannot be read: ${readProblem(error)}`,
     'make it readable for you, or name another folder with XDG_CONFIG_HOME',
   )
 }

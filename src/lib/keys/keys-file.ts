@@ -1,12 +1,12 @@
 import { constants, type Stats } from 'node:fs'
 import { type FileHandle, lstat, open } from 'node:fs/promises'
 import { join } from 'node:path'
-import { errnoOf } from '../errno.ts'
+import { errnoOf, readProblem } from '../errno.ts'
 import { ServiceError } from '../errors.ts'
 import { noFollow, noWait, ownUid } from '../posix.ts'
 import { type NamedKey, maxKeysFileBytes, parseKeys } from './keys-text.ts'
 
-/** The file of the named keys of whoever owns a registry folder. */
+/** Where older versions kept the named keys of the servers of one registry folder. */
 export function keysFileIn(registryDir: string): string {
   return join(registryDir, 'keys.json')
 }
@@ -42,11 +42,11 @@ async function openFile(path: string): Promise<FileHandle | null> {
     return await open(path, constants.O_RDONLY | noFollow | noWait)
   } catch (error) {
     const code = errnoOf(error)
-    // ENOTDIR: the registry folder is none. Whoever opens that says so.
+    // ENOTDIR: as with HOME=/dev/null, where no key was ever made.
     if (code === 'ENOENT' || code === 'ENOTDIR') return null
     if (error instanceof ServiceError) throw error
     if (code === 'ELOOP' || code === 'EMLINK') throw isLink(path)
-    throw refused(path, `cannot be read (${code ?? 'unknown error'})`, `chmod 600 ${path}`)
+    throw refused(path, `cannot be read: ${readProblem(error)}`, `chmod 600 ${path}`)
   }
 }
 

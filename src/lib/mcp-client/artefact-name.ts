@@ -21,7 +21,7 @@ export async function resolveArtefact(
   const digits = parseArtefactWord(word)
   if (digits === null) {
     throw new ServiceError('usage_invalid', `${word} names no artefact`, {
-      hint: `its URI, its SHA-256 or ${minChars} and more digits of its beginning, in lower case`,
+      hint: `a URI, or at least ${minChars} leading characters of the SHA-256 in lower case`,
     })
   }
   if (digits.length === 64) return digits

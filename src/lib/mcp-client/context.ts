@@ -3,6 +3,7 @@ import type { Secret } from '../secret.ts'
 import { HeldBytes } from '../stdio-bridge/held-bytes.ts'
 import { HttpLink } from '../stdio-bridge/http-link.ts'
 import type { Timer } from '../timer.ts'
+import { userAgent } from '../user-agent.ts'
 import type { McpClientLimits } from './limits.ts'
 
 export interface ClientParts {
@@ -30,7 +31,7 @@ export interface ClientContext {
 export function createClientContext(parts: ClientParts): ClientContext {
   const { key, env, limits, timer, log } = parts
   return {
-    link: new HttpLink({ limits, key, env, timer }),
+    link: new HttpLink({ limits, key, env, timer, userAgent }),
     held: new HeldBytes(limits.maxHeldBytes),
     limits,
     timer,

@@ -4,6 +4,7 @@ import { ServiceError } from '../errors.ts'
 import { isJsonObject, type JsonObject, parseJson } from '../json.ts'
 import type { Secret } from '../secret.ts'
 import { describeSocketError } from '../stdio-bridge/unreachable.ts'
+import { userAgent } from '../user-agent.ts'
 
 /** The plain form of the host link of a server on this machine (docs/host-link.md). */
 export interface HostTarget {
@@ -31,7 +32,11 @@ export async function hostRequest(target: HostTarget, wanted: HostRequest): Prom
   const url = new URL(`${target.url.href.replace(/\/$/, '')}/${path}`)
   const req = http.request(url, {
     method,
-    headers: { ...headers, Authorization: `Bearer ${target.token.reveal()}` },
+    headers: {
+      'User-Agent': userAgent,
+      ...headers,
+      Authorization: `Bearer ${target.token.reveal()}`,
+    },
     // A kept connection would keep the program from ending.
     agent: false,
     signal,

@@ -13,6 +13,8 @@ export interface WatchParts {
   readonly uri: string
   /** Looks at the resource this often at most. */
   readonly minIntervalMs: number
+  /** Looks as often as that without being told of changes, which some resources never announce. */
+  readonly polls?: boolean
   readonly timer: Timer
   /** 0…1 */
   readonly random: () => number
@@ -66,7 +68,7 @@ async function watchOnce(
   signal: AbortSignal,
   standing: () => void,
 ): Promise<string> {
-  const { uri, hooks, timer, minIntervalMs } = parts
+  const { uri, hooks, timer, minIntervalMs, polls = false } = parts
   const place = await parts.locate()
   if (!place.ok) throw new ServiceError('network_failed', place.failure)
   const session = await parts.open(place.value.url, signal)
@@ -80,6 +82,13 @@ async function watchOnce(
         failed.resolve(asOver(error))
       }),
   })
+  let cancelPoll = (): void => {}
+  const poll = (): void => {
+    cancelPoll = timer.after(minIntervalMs, () => {
+      pacer.poke()
+      poll()
+    })
+  }
   try {
     let early = 0
     const updated = (): void => {
@@ -92,10 +101,12 @@ async function watchOnce(
     ready = true
     // What it showed may be older than these.
     if (early > 0) pacer.poke()
+    if (polls) poll()
     const over = await Promise.race([subscription.over, failed.promise])
     if (over.kind === 'refused') throw over.error
     return over.reason
   } finally {
+    cancelPoll()
     pacer.stop()
     await session.close()
   }

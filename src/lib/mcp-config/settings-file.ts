@@ -11,7 +11,7 @@ import {
 } from 'node:fs/promises'
 import { randomBytes } from 'node:crypto'
 import { basename, dirname, join, relative, sep } from 'node:path'
-import { errnoOf } from '../errno.ts'
+import { errnoOf, readProblem } from '../errno.ts'
 import { ServiceError } from '../errors.ts'
 import { fsyncDirectory, makeFolders, noFollow, noWait, ownUid } from '../posix.ts'
 import type { ClientFile } from './client.ts'
@@ -33,7 +33,7 @@ export async function readSettingsFile(file: ClientFile): Promise<FoundSettings 
     handle = await open(path, constants.O_RDONLY | noFollow | noWait)
   } catch (error) {
     if (errnoOf(error) === 'ENOENT') return null
-    throw refused(path, `cannot be read (${errnoOf(error) ?? 'unknown error'})`)
+    throw refused(path, `cannot be read: ${readProblem(error)}`)
   }
   try {
     const stats = await handle.stat()

@@ -4,7 +4,7 @@ import https from 'node:https'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { getCACertificates } from 'node:tls'
 import { type Clock, systemClock } from '../clock.ts'
-import { errnoOf } from '../errno.ts'
+import { readProblem } from '../errno.ts'
 import { ServiceError } from '../errors.ts'
 import { parseJson } from '../json.ts'
 import { proxyEnv } from '../proxy-env.ts'
@@ -185,10 +185,13 @@ function targetOf(value: string | string[] | undefined, { url }: RegistryUrl): s
 
 async function readCa(path: string): Promise<string[]> {
   const text = await readFile(path, 'utf8').catch(error => {
-    const code = errnoOf(error) ?? 'unknown error'
-    throw new ServiceError('config_invalid', `ca_file ${path} cannot be read (${code})`, {
-      hint: 'name a file of certificates in PEM form',
-    })
+    throw new ServiceError(
+      'config_invalid',
+      `ca_file ${path} cannot be read: ${readProblem(error)}`,
+      {
+        hint: 'name a file of certificates in PEM form',
+      },
+    )
   })
   if (!text.includes('-----BEGIN CERTIFICATE-----')) {
     throw new ServiceError('config_invalid', `ca_file ${path} holds no certificate`, {

@@ -26,6 +26,8 @@ export interface HttpLinkParts {
   readonly key: Secret | null
   readonly env: NodeJS.ProcessEnv
   readonly timer: Timer
+  /** Absent: none is sent. */
+  readonly userAgent?: string
 }
 
 /** So often a quiet connection is checked by the system, so that a dead machine is noticed. */
@@ -61,14 +63,17 @@ export class HttpLink {
   #once(options: HttpAsk, agent: http.Agent | false): Promise<IncomingMessage> {
     const { url, method, headers, body, signal } = options
     signal.throwIfAborted()
-    const { key, limits, timer } = this.#parts
+    const { key, limits, timer, userAgent } = this.#parts
     const secret = key === null ? {} : { Authorization: `Bearer ${key.reveal()}` }
     const length = body === undefined ? {} : { 'Content-Length': String(body.length) }
     const { request } = url.protocol === 'https:' ? https : http
     return new Promise((resolve, reject) => {
       const req = request(url, {
         method,
-        headers: { ...headers, ...length, ...secret },
+        headers: {
+          ...(userAgent !== undefined && { 'User-Agent': userAgent }),
+          ...{ ...headers, ...length, ...secret },
+        },
         agent: agent === false ? this.#single(url) : agent,
         signal,
       })

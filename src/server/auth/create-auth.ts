@@ -3,6 +3,7 @@ import type { Auth, AuthDeps } from './auth.ts'
 import { FailureLimit } from './failure-limit.ts'
 import { createKeyPolicy } from './key-policy.ts'
 import { NamedKeys } from './named-keys.ts'
+import { createOpenUntilKey } from './open-until-key.ts'
 import type { ApiKeySettings, AuthSettings } from './settings.ts'
 
 /** The limit on failures slows nobody down who has many addresses, or time. */
@@ -16,7 +17,10 @@ const guessableChars = 16
 export async function createAuth(settings: AuthSettings, deps: AuthDeps): Promise<Auth> {
   switch (settings.mode) {
     case 'none':
-      return { policy: openPolicy, documents: new Map(), close() {} }
+      if (settings.keysFile === undefined) {
+        return { policy: openPolicy, documents: new Map(), close() {} }
+      }
+      return createKeyAuth({ mode: 'api-key', keysFile: settings.keysFile }, deps, true)
     case 'api-key':
       return createKeyAuth(settings, deps)
     case 'oauth': {
@@ -27,15 +31,22 @@ export async function createAuth(settings: AuthSettings, deps: AuthDeps): Promis
   }
 }
 
-async function createKeyAuth({ key, keysFile }: ApiKeySettings, deps: AuthDeps): Promise<Auth> {
+async function createKeyAuth(
+  { key, keysFile, movedFrom = [] }: ApiKeySettings,
+  deps: AuthDeps,
+  isOpen = false,
+): Promise<Auth> {
   const { clock, log } = deps
+  for (const path of movedFrom) log.info({ path, keysFile }, 'the keys of an older file were moved')
   if (key !== undefined && key.length < guessableChars) {
     log.warn({}, `the API key has fewer than ${guessableChars} characters: it can be guessed`)
   }
   const named = await NamedKeys.open({ ...deps, path: keysFile })
   const failures = new FailureLimit(deps)
+  if (isOpen) named.onAsked(() => log.warn({ keysFile }, 'clients must present a key from now on'))
+  const policy = createKeyPolicy({ key, named, failures, clock })
   return {
-    policy: createKeyPolicy({ key, named, failures, clock }),
+    policy: isOpen ? createOpenUntilKey(named, policy) : policy,
     documents: new Map(),
     close: () => named.close(),
   }

@@ -23,9 +23,9 @@ export interface KnownKey {
   readonly expiresAtMs: number | null
 }
 
-/** Nobody who looks for the reason of a 401 should be led to a restart that opens the server. */
+/** Warns those who look for the reason of a 401: a restart may open the server. */
 const goneText =
-  'the keys are gone: none of them is accepted; the next start asks for one only with --auth api-key, or once there is one again'
+  'the file of keys is gone: no key is accepted; a server that starts now is open unless --auth api-key is given'
 
 type Keys = ReadonlyMap<string, KnownKey>
 
@@ -37,8 +37,13 @@ type Keys = ReadonlyMap<string, KnownKey>
 export class NamedKeys {
   readonly #parts: NamedKeysParts
   readonly #listeners = new Set<(name: string) => void>()
+  readonly #askedListeners = new Set<() => void>()
   #keys: Keys = new Map()
   #mark = ''
+  #failed = false
+  #wasThere = false
+  /** There has been a key, or a file that was not there at the start. */
+  #hadKeys = false
   #lookedMs = -Infinity
   #looking: Promise<void> | null = null
   #cancel = () => {}
@@ -52,7 +57,10 @@ export class NamedKeys {
   static async open(parts: NamedKeysParts): Promise<NamedKeys> {
     const keys = new NamedKeys(parts)
     keys.#mark = await markOf(parts.path)
-    keys.#keys = known((await readKeysFile(parts.path)) ?? [])
+    const found = await readKeysFile(parts.path)
+    keys.#keys = known(found ?? [])
+    keys.#wasThere = found !== null
+    keys.#hadKeys = keys.#keys.size > 0
     keys.#lookedMs = parts.ticks.now()
     keys.#poll()
     return keys
@@ -66,6 +74,17 @@ export class NamedKeys {
   /** By the hash of the key; as of the last look. */
   find(digest: string): KnownKey | undefined {
     return this.#keys.get(digest)
+  }
+
+  /** A server that began without keys must ask for one: there has been one, or nobody can tell. */
+  get isAsked(): boolean {
+    return this.#hadKeys || this.#failed
+  }
+
+  /** Told when `isAsked` becomes true. Returns the unsubscribe. */
+  onAsked(listener: () => void): () => void {
+    this.#askedListeners.add(listener)
+    return () => void this.#askedListeners.delete(listener)
   }
 
   /** Looks at the file, once for all who ask at the same time. Never rejects. */
@@ -84,6 +103,7 @@ export class NamedKeys {
     this.#closed = true
     this.#cancel()
     this.#listeners.clear()
+    this.#askedListeners.clear()
   }
 
   #poll(): void {
@@ -101,6 +121,10 @@ export class NamedKeys {
       try {
         const found = await readKeysFile(path)
         this.#mark = mark
+        this.#becomeAsked(() => {
+          this.#failed = false
+          if (found !== null && (found.length > 0 || !this.#wasThere)) this.#hadKeys = true
+        })
         this.#replace(known(found ?? []))
         if (found !== null) log.info({ path, keys: found.length }, 'the keys were read again')
         else log.warn({ path }, goneText)
@@ -119,7 +143,15 @@ export class NamedKeys {
       log.error({ err: error, path }, 'the keys cannot be read: none of them is accepted')
     }
     this.#mark = failed
+    this.#becomeAsked(() => (this.#failed = true))
     this.#replace(new Map())
+  }
+
+  #becomeAsked(change: () => void): void {
+    const before = this.isAsked
+    change()
+    if (before || !this.isAsked) return
+    for (const listener of this.#askedListeners) listener()
   }
 
   #replace(keys: Keys): void {

@@ -1,5 +1,11 @@
 /** How `serve` and `gateway` decide who may use `/mcp` and `/artefacts`: checked values. */
-export type AuthSettings = { readonly mode: 'none' } | ApiKeySettings | OAuthSettings
+export type AuthSettings = OpenSettings | ApiKeySettings | OAuthSettings
+
+export interface OpenSettings {
+  readonly mode: 'none'
+  /** Clients must present a key as soon as this file has one. Absent: never. */
+  readonly keysFile?: string
+}
 
 export interface ApiKeySettings {
   readonly mode: 'api-key'
@@ -7,6 +13,8 @@ export interface ApiKeySettings {
   readonly key?: string
   /** The file of named keys. It may be missing as long as there is `key`. */
   readonly keysFile: string
+  /** Older files whose keys were just moved there; for the log. */
+  readonly movedFrom?: readonly string[]
 }
 
 export interface OAuthSettings {

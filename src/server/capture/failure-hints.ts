@@ -10,6 +10,6 @@ export const failureHints: Readonly<Record<CaptureFailure['reason'], string>> = 
   blank: 'read again in a moment; a window that is just being drawn is empty',
   covered: 'ask the person to bring the window to the front, or to run a compositor',
   host_busy: 'read again when the application is done with what keeps it',
-  host_disconnected: 'see that the application runs and that its link is switched on',
+  host_disconnected: 'open the application and press Connect',
   failed: 'read again; the server says more with --log-level debug',
 }

@@ -7,6 +7,7 @@ import type { Timer } from '../../lib/timer.ts'
 import { durationText } from './duration-text.ts'
 import type { DirectoryRecord } from './instance-directory.ts'
 import type { GatewayLimits } from './limits.ts'
+import { userAgent } from '../../lib/user-agent.ts'
 
 export type ProbeLimits = Pick<GatewayLimits, 'probeTimeoutMs' | 'maxProbeAnswerBytes'>
 
@@ -49,7 +50,7 @@ export function askReady(
       path: url.pathname,
       // A connection of its own: that one is accepted is part of the answer.
       agent: false,
-      headers: { accept: 'application/json' },
+      headers: { accept: 'application/json', 'user-agent': userAgent },
       lookup: loopbackOnly,
       ...(signal === undefined ? {} : { signal }),
     })

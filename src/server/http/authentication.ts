@@ -52,9 +52,12 @@ export interface AuthPolicy {
   onRevoked?(listener: (principal: string) => void): () => void
 }
 
+/** The principal of every caller of a server without authentication. */
+export const anonymous = 'anonymous'
+
 /** Everyone who reaches the server may do everything: the policy of one without authentication. */
 export const openPolicy: AuthPolicy = {
-  authenticate: () => ({ ok: true, principal: 'anonymous', mayWrite: true }),
+  authenticate: () => ({ ok: true, principal: anonymous, mayWrite: true }),
 }
 
 /** Where a policy says nothing else. */

@@ -1,7 +1,7 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { stat } from 'node:fs/promises'
 import { createSecureContext } from 'node:tls'
-import { errnoOf } from '../../lib/errno.ts'
+import { readProblem } from '../../lib/errno.ts'
 import { readBounded } from '../../lib/file-text.ts'
 import { type Result, fail, ok } from '../../lib/result.ts'
 import type { Limits } from '../options.ts'
@@ -85,9 +85,7 @@ async function readPem(
     const found = await readBounded(path, maxBytes)
     return found.ok ? found : problem(`${flag} ${path} cannot be used: ${found.failure}`, hint)
   } catch (error) {
-    const code = errnoOf(error) ?? 'unknown error'
-    const what = code === 'ENOENT' ? 'does not exist' : `cannot be read (${code})`
-    return problem(`${flag} ${path} ${what}`, hint)
+    return problem(`${flag} ${path} cannot be read: ${readProblem(error)}`, hint)
   }
 }
 

@@ -227,3 +227,18 @@ describe('a report', () => {
     expect(reportJson([fail])).to.include({ ok: false })
   })
 })
+
+describe('reportText on a terminal', () => {
+  it('breaks lines between words, below the label', () => {
+    const summary =
+      'the registry folder /tmp/service-cli-1000/with/a/long/name is open to other users'
+    const finding: Finding = {
+      ...{ check: 'x', status: 'warn', summary, details: [summary], hint: `${summary} and more` },
+    }
+    const lines = reportText([finding], false, 80).split('\n')
+    for (const line of lines) expect(line.length).to.be.at.most(80)
+    expect(lines[1]).to.equal('      other users')
+    const words = lines.flatMap(line => line.split(' ')).filter(word => word !== '')
+    expect(words).to.include.members(summary.split(' '))
+  })
+})

@@ -28,6 +28,17 @@ describe('instanceTable', () => {
     expect(second).to.contain('stale: no heartbeat for 45 s')
   })
 
+  it('fits 80 columns and keeps the id and the address', () => {
+    const scene = `/projects/${'a'.repeat(80)}/shot.blend`
+    const stale = { ...row, health: 'stale', status: 'stale', reason: 'no heartbeat for 45 s' }
+    for (const rows of [[{ ...row, scene }], [row, stale]]) {
+      const lines = instanceTable(rows, 80).split('\n')
+      for (const line of lines) expect(line.length).to.be.at.most(80)
+      expect(lines[1]).to.contain('38e471f8').and.contain('http://127.0.0.1:8765/mcp')
+    }
+    expect(instanceTable([stale], 80)).to.contain('stale: no heartbeat for 45 s')
+  })
+
   it('shows the end of a long path', () => {
     const scene = `/${'a'.repeat(200)}/shot.blend`
     const text = instanceTable([{ ...row, scene }])
@@ -60,7 +71,7 @@ describe('emptyText', () => {
   it('tells of those that ended', () => {
     expect(emptyText({ ...nowhere, dead: 2 })).to.contain('2 instances ended; --all')
     const filtered = emptyText({ ...nowhere, dead: 1, filtered: true })
-    expect(filtered).to.equal('No instance fits. 1 instance ended; --all shows them.')
+    expect(filtered).to.equal('No instance matches. 1 instance ended; --all shows them.')
   })
 })
 

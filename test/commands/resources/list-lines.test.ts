@@ -1,6 +1,11 @@
 import { expect } from 'chai'
 import { artefactTable } from '../../../src/commands/artefacts/list-run.ts'
-import { resourceTable, templateTable } from '../../../src/commands/resources/list-lines.ts'
+import {
+  firstOfEach,
+  fits,
+  resourceTable,
+  templateTable,
+} from '../../../src/commands/resources/list-lines.ts'
 import { parseListed } from '../../../src/lib/mcp-client/answers.ts'
 
 const nowMs = Date.parse('2026-01-02T03:04:05Z')
@@ -47,5 +52,21 @@ describe('tables of resources', () => {
       '3fa1b2c4d5e6  a.png  image/png  9 B   -       in 2 h',
       '3fa1b2c4d5e6  -      -          -     -       -',
     ])
+  })
+
+  it('shows a screen of two thousand objects, by scheme, and says how many are left', () => {
+    const objects = Array.from({ length: 2000 }, (_, at) => ({ uri: `scene://object/${at}`, name: `Lamp ${at}` })) // prettier-ignore
+    const listed = parseListed(
+      [...objects, { uri: 'audit://recent', name: 'audit' }, { uri: 'scene://current', name: 's' }],
+      'uri',
+    )
+    const { shown, left } = firstOfEach(listed)
+    expect(shown.map(({ uri }) => uri).slice(-2)).to.deep.equal([
+      'scene://object/11',
+      'audit://recent',
+    ])
+    expect(left).to.deep.equal([{ scheme: 'scene', count: 1989 }])
+    expect(listed.filter(fits('LAMP 19')).length).to.equal(111)
+    expect(listed.filter(fits('object/7')).length).to.equal(111)
   })
 })

@@ -273,15 +273,18 @@ describe('readServeStdioSettings', () => {
     json: false,
   }
 
-  it('needs a key itself where the servers of the folder ask for one', async () => {
+  it('needs a key itself where the servers of the account ask for one', async () => {
     const keys = await makeKeys()
     try {
       const key = await keys.create('anna')
-      const here = { ...flags, 'registry-dir': keys.folder }
-      const without = await readServeStdioSettings(here, ['stdio'], {}).catch(error => error)
+      const env = { XDG_CONFIG_HOME: keys.folder }
+      const without = await readServeStdioSettings(flags, ['stdio'], env).catch(error => error)
       expect(without).to.include({ code: 'config_invalid' })
       expect(without.hint).to.contain('SERVICE_MCP_API_KEY')
-      const { serve } = await readServeStdioSettings(here, [], { SERVICE_MCP_API_KEY: key })
+      const { serve } = await readServeStdioSettings(flags, [], {
+        ...env,
+        SERVICE_MCP_API_KEY: key,
+      })
       expect(serve.auth).to.deep.equal({ mode: 'api-key', key, keysFile: keys.store.path })
     } finally {
       await keys.remove()

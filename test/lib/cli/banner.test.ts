@@ -10,6 +10,7 @@ const facts: BannerFacts = {
   loopback: true,
   capture: null,
   colour: false,
+  command: 'service-cli',
 }
 
 describe('renderBanner', () => {
@@ -21,10 +22,18 @@ describe('renderBanner', () => {
     })
   }
 
+  it('prints commands as they work where it was started', () => {
+    const text = renderBanner({ ...facts, command: 'node bin/run.js' })
+    for (const words of ['mcp-config', 'adapter blender', 'adapter python', 'keys create']) {
+      expect(text).to.contain(`node bin/run.js ${words}`)
+    }
+    expect(text).not.to.match(/service-cli (?:mcp-config|adapter|keys)/)
+  })
+
   it('says who can read without a key, and how to set one', () => {
     const text = renderBanner(facts)
     expect(text).to.contain('every account of this machine can read')
-    expect(text).to.contain('--api-key-file')
+    expect(text).to.contain('service-cli keys create')
     expect(text).to.contain('audit log, events and artefacts').and.not.contain('see the window')
   })
 

@@ -10,6 +10,7 @@ const facts: GatewayBannerFacts = {
   keyed: false,
   loopback: true,
   colour: false,
+  command: 'service-cli',
 }
 
 describe('renderGatewayBanner', () => {

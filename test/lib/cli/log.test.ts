@@ -38,6 +38,17 @@ describe('createLog', () => {
     }
   })
 
+  it('leaves out what commands of its own ask, on a terminal and when it succeeds', async () => {
+    const access = { method: 'POST', path: '/mcp', rpc: undefined, durationMs: 1 }
+    const entry = { ...access, principal: 'anonymous', peer: '127.0.0.1', own: true }
+    const lines = async (options: Partial<LogOptions>, status: number) =>
+      (await logged(options, log => log.access({ ...entry, status }))).split('\n').length - 1
+    expect(await lines({ readable: true }, 200)).to.equal(0)
+    expect(await lines({ readable: true }, 401)).to.equal(1)
+    expect(await lines({ readable: true, level: 'debug' }, 200)).to.equal(1)
+    expect(await lines({}, 200)).to.equal(1)
+  })
+
   it('leaves out what is less severe than its level', async () => {
     expect(await logged({ level: 'warn' }, log => log.info({}, 'hidden'))).to.equal('')
   })

@@ -10,6 +10,7 @@ const facts: RegistryBannerFacts = {
   local: true,
   dataDir: '/home/a/.local/share/service-cli/registry',
   colour: false,
+  command: 'service-cli',
 }
 
 describe('renderRegistryBanner', () => {

@@ -82,13 +82,13 @@ describe('the file of keys', () => {
     expect(await readKeysFile(path)).to.equal(null)
     await writeFile(join(folder, 'file'), '')
     expect(await readKeysFile(join(folder, 'file', 'keys.json'))).to.equal(null)
-    await createKeyStore(folder).update(keys => keys)
+    await createKeyStore(path).update(keys => keys)
     expect(await readKeysFile(path)).to.deep.equal([])
   })
 
   it('is made for its owner alone, with hashes and no key', async () => {
     const inner = join(folder, 'new', 'registry')
-    const store = createKeyStore(inner)
+    const store = createKeyStore(join(inner, 'keys.json'))
     await store.update(() => [entry('a')])
     expect((await stat(store.path)).mode & 0o777).to.equal(0o600)
     expect((await stat(inner)).mode & 0o777).to.equal(0o700)
@@ -97,7 +97,7 @@ describe('the file of keys', () => {
 
   it('loses no change of many at the same time', async () => {
     const names = Array.from({ length: 12 }, (_, at) => `key-${at}`)
-    const stores = names.map(() => createKeyStore(folder))
+    const stores = names.map(() => createKeyStore(path))
     await Promise.all(
       stores.map((store, at) => store.update(keys => [...keys, entry(names[at] ?? '')])),
     )
@@ -106,7 +106,7 @@ describe('the file of keys', () => {
   })
 
   it('stays as it is when a change fails', async () => {
-    const store = createKeyStore(folder)
+    const store = createKeyStore(path)
     await store.update(() => [entry('a')])
     const failed = await store
       .update(() => {

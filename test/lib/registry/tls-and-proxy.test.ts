@@ -116,7 +116,7 @@ describe('registry client, certificates and proxies', function () {
     const missing = join(folder, 'missing.pem')
     const first = await failureOfMe('https://registry.invalid', { caFile: missing })
     expect(first.code).to.equal('config_invalid')
-    expect(first.message).to.equal(`ca_file ${missing} cannot be read (ENOENT)`)
+    expect(first.message).to.equal(`ca_file ${missing} cannot be read: no such file`)
     const other = join(folder, 'other.pem')
     writeFileSync(other, 'hunter2')
     const second = await failureOfMe('https://registry.invalid', { caFile: other })

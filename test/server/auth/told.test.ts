@@ -54,6 +54,6 @@ describe('what the log says of keys', () => {
     await start()
     await rm(keys.store.path)
     await until(() => warnings.length > 0, 'told')
-    expect(warnings.join()).to.contain('the keys are gone').and.to.contain('--auth api-key')
+    expect(warnings.join()).to.contain('the file of keys is gone').and.to.contain('--auth api-key')
   })
 })

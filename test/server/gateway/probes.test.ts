@@ -63,7 +63,7 @@ describe('Probes', () => {
     })
     const [id = ''] = await at.open({ records: [{ mcp_url: `${url}?secret=1` }] })
     await at.resultOf(id)
-    expect(asked).to.deep.equal(['GET /readyz', 'accept', 'host', 'connection'])
+    expect(asked).to.deep.equal(['GET /readyz', 'accept', 'user-agent', 'host', 'connection'])
   })
 
   it('says why it does not ask', async () => {

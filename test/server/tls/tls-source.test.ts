@@ -43,8 +43,8 @@ describe('a certificate and its key', () => {
   describe('are refused at the start', () => {
     const other = makePair()
     const cases: [why: string, spoil: () => Promise<unknown>, says: RegExp][] = [
-      ['no certificate', () => rm(files.certFile), /^--tls-cert \S+ does not exist$/],
-      ['no key', () => rm(files.keyFile), /^--tls-key \S+ does not exist$/],
+      ['no certificate', () => rm(files.certFile), /^--tls-cert \S+ cannot be read: no such file$/],
+      ['no key', () => rm(files.keyFile), /^--tls-key \S+ cannot be read: no such file$/],
       ['a folder', () => rm(files.keyFile).then(() => mkdir(files.keyFile)), /not a regular file/],
       ['an empty certificate', () => truncate(files.certFile), /holds no certificate in PEM$/],
       ['an empty key', () => truncate(files.keyFile), /makes no server/],

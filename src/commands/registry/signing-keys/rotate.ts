@@ -3,6 +3,8 @@ import { AdminCommand, adminPlace, administer } from '../admin-command.ts'
 
 /** Puts the next keys into use. */
 export default class RegistrySigningKeysRotate extends AdminCommand {
+  static override usage = 'registry signing-keys rotate [FLAGS]'
+
   static override summary = 'put the next keys into use'
 
   static override description = `Tokens of the replaced keys stay valid until they expire. Keys \

@@ -1,5 +1,5 @@
 import { stat } from 'node:fs/promises'
-import { errnoOf } from '../../../lib/errno.ts'
+import { readProblem } from '../../../lib/errno.ts'
 import { ServiceError } from '../../../lib/errors.ts'
 import { decodeText, readBounded } from '../../../lib/file-text.ts'
 import type { Logger } from '../../../lib/logger.ts'
@@ -91,7 +91,7 @@ export class CatalogFile implements Catalog {
       return this.#next(found)
     } catch (error) {
       this.#mark = null
-      return this.#next(fail(`it cannot be read (${errnoOf(error) ?? 'unknown error'})`))
+      return this.#next(fail(`it cannot be read: ${readProblem(error)}`))
     }
   }
 

@@ -5,14 +5,11 @@ import { applicationWords } from '../../resources/errors.ts'
 export type HostReason = 'host_busy' | 'host_disconnected' | 'host_timeout' | 'host_failed'
 
 const texts: Readonly<Record<HostReason, readonly [message: string, hint: string]>> = {
-  host_busy: [
-    'the application is busy',
-    'try again when it is done with what keeps it (a render, a dialog, a save)',
-  ],
+  host_busy: ['the application is busy', 'try again when its render, dialog or save is done'],
   host_disconnected: ['the application is not connected', 'open it and press Connect'],
   host_timeout: [
     'the application did not answer in time',
-    'try again; see in its window whether it hangs',
+    'try again; look at its window: it may hang',
   ],
   host_failed: ['the application could not answer', 'its log says why'],
 }

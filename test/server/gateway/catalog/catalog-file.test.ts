@@ -42,7 +42,7 @@ describe('CatalogFile', () => {
   }
 
   const refusals: [what: string, write: () => Promise<unknown>, reason: string][] = [
-    ['is not there', async () => {}, 'it cannot be read (ENOENT)'],
+    ['is not there', async () => {}, 'it cannot be read: no such file'],
     ['is empty', () => writeFile(path, ''), 'it is empty'],
     ['is no text', () => writeFile(path, Buffer.of(0xff, 0xfe)), 'it is not valid UTF-8'],
     ['is no catalog', () => writeFile(path, '{}'), 'member schema_version: is required'],
@@ -97,7 +97,7 @@ describe('CatalogFile', () => {
     }
     expect(warnings).to.have.length(1)
     await rm(path)
-    expect(await file.refresh()).to.include({ problem: 'it cannot be read (ENOENT)' })
+    expect(await file.refresh()).to.include({ problem: 'it cannot be read: no such file' })
     await replace(catalogOf('a'))
     const good = await file.refresh()
     expect(namesIn(good)).to.deep.equal(['a'])

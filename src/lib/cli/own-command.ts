@@ -1,0 +1,49 @@
+import { realpathSync } from 'node:fs'
+import { delimiter, isAbsolute, join, relative, sep } from 'node:path'
+import { quoteArgument } from './quote-argument.ts'
+
+export interface Started {
+  /** `bin/run.js`, as it was started. */
+  readonly program: string
+  readonly cwd: string
+  readonly path: string | undefined
+  readonly platform: NodeJS.Platform
+}
+
+/**
+ * The words that run this program in the folder where it was started: `service-cli` where PATH leads
+ * to it, else `node bin/run.js`, which works under every Node that `bin/run.js` takes.
+ */
+export function ownCommand({ program, cwd, path = '', platform }: Started): string {
+  const windows = platform === 'win32'
+  const own = realPath(program)
+  const isInstalled = path.split(delimiter).some(folder => {
+    // npm adds these for its scripts and npx; the shell of the user does not have them.
+    if (!isAbsolute(folder) || folder.includes(`node_modules${sep}.bin`)) return false
+    // On Windows it is a script that leads to the program.
+    const file = join(folder, windows ? 'service-cli.cmd' : 'service-cli')
+    const found = realPath(file)
+    return found !== null && (windows || found === own)
+  })
+  if (isInstalled) return 'service-cli'
+  const file = own ?? program
+  const way = relative(cwd, file)
+  const shown = way.startsWith('..') || isAbsolute(way) ? file : way
+  return `node ${quoteArgument(shown, platform)}`
+}
+
+/** Of this process. */
+export function thisCommand(): string {
+  const { argv, env, platform } = process
+  // npm runs its scripts in the folder of the package.
+  const cwd = (env.npm_lifecycle_event !== undefined && env.INIT_CWD) || process.cwd()
+  return ownCommand({ program: argv[1] ?? 'service-cli', cwd, path: env.PATH, platform })
+}
+
+function realPath(path: string): string | null {
+  try {
+    return realpathSync(path)
+  } catch {
+    return null
+  }
+}

@@ -1,0 +1,49 @@
+import stringWidth from 'string-width'
+import { wrapWords } from './columns.ts'
+
+export interface RootHelp {
+  /** First words of commands, and what they are for. */
+  readonly commands: ReadonlyMap<string, string>
+  readonly width: number
+}
+
+/** In the order in which a new user needs them. Commands that stand in neither list follow. */
+const first = [
+  ...['serve', 'mcp-config', 'adapter', 'instances', 'doctor', 'resources', 'artefacts'],
+  ...['gateway', 'connect', 'keys'],
+]
+const last = ['help', 'autocomplete']
+const accounts = ['register', 'login', 'logout', 'whoami', 'password', 'token', 'publish']
+
+/** What `service-cli --help` prints. */
+export function renderRootHelp({ commands, width }: RootHelp): string {
+  const known = new Set([...first, ...accounts, ...last])
+  const others = [...commands.keys()].filter(name => !known.has(name))
+  const names = [...commands.keys(), ...last].map(name => stringWidth(name))
+  const indent = ' '.repeat(Math.max(...names) + 4)
+  const lines = (wanted: readonly string[]): string[] =>
+    wanted.flatMap(name => {
+      const summary = commands.get(name)
+      if (summary === undefined) return []
+      return wrapWords(summary, width, `  ${name}`.padEnd(indent.length), indent)
+    })
+  return [
+    'Show AI clients what is open in Blender, Maya, Houdini and others, live.',
+    '',
+    'USAGE',
+    '  $ service-cli COMMAND [FLAGS]',
+    '',
+    'COMMANDS',
+    ...lines(first),
+    '',
+    'ACCOUNTS',
+    ...lines([...accounts, ...others]),
+    '',
+    'MORE',
+    ...lines(last),
+    '',
+    'Start with:  service-cli serve --dcc-type blender',
+    'Flags of a command:  service-cli COMMAND --help',
+    '',
+  ].join('\n')
+}

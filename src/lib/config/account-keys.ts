@@ -1,0 +1,137 @@
+import { lstat, unlink } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { errnoOf } from '../errno.ts'
+import { ServiceError } from '../errors.ts'
+import { keysFileIn, readKeysFile } from '../keys/keys-file.ts'
+import { type NamedKey, maxKeys } from '../keys/keys-text.ts'
+import { isOwn } from '../posix.ts'
+import { selectRegistryDir } from '../registry-path.ts'
+import { createKeyStore } from './key-store.ts'
+import { keysPath } from './paths.ts'
+
+type Env = Readonly<Record<string, string | undefined>>
+
+export interface AccountKeys {
+  readonly path: string
+  /** Null: there is no such file. */
+  readonly keys: readonly NamedKey[] | null
+  /** There were keys and they are gone: the file that says so, of an older version. */
+  readonly lostBy: string | null
+  /** Files of older versions whose keys are in `path` now. */
+  readonly movedFrom: readonly string[]
+}
+
+/**
+ * Finds the keys of all servers of this account. Keys that an older version left in a registry
+ * folder are moved first. Throws `config_invalid` as long as any trace of keys cannot be read, so
+ * that no server starts open because of it; and as `KeyStore.update`.
+ */
+export async function findAccountKeys(
+  registryDir: string | undefined,
+  env: Env,
+): Promise<AccountKeys> {
+  const path = keysPath(env)
+  const movedFrom = await moveOlderKeys(path, registryDir, env)
+  const keys = await readKeysFile(path)
+  const mark = markPath(path)
+  const lostBy = keys === null && (await mayExist(mark)) ? mark : null
+  return { path, keys, lostBy, movedFrom }
+}
+
+/** Removes what older versions left beside `keys.json`; of no meaning once that file exists. */
+export async function removeKeysMark(path: string): Promise<void> {
+  await unlink(markPath(path)).catch(() => {})
+}
+
+/** Written by older versions, whose keys were in a folder that a restart may empty. */
+function markPath(path: string): string {
+  return join(dirname(path), 'keys-were-made')
+}
+
+/** What cannot be looked at counts as there. */
+async function mayExist(path: string): Promise<boolean> {
+  try {
+    await lstat(path)
+    return true
+  } catch (error) {
+    return !isAbsent(error)
+  }
+}
+
+async function moveOlderKeys(
+  path: string,
+  registryDir: string | undefined,
+  env: Env,
+): Promise<readonly string[]> {
+  const folders = [
+    selectRegistryDir(registryDir, env),
+    selectRegistryDir(undefined, env),
+    selectRegistryDir(undefined, {}),
+  ]
+  const found: string[] = []
+  for (const folder of new Set(folders)) {
+    const older = keysFileIn(folder)
+    if (older === path || !(await isOwnFolder(folder))) continue
+    if ((await readKeysFile(older)) !== null) found.push(older)
+  }
+  if (found.length === 0) return []
+  // Removed only once they are in the new file, and before that file can change again: a key that
+  // is revoked there must not come back.
+  await createKeyStore(path, { ownFolder: true }).update(async keys => {
+    let all = keys
+    for (const older of found) all = merge(all, (await readKeysFile(older)) ?? [], path, older)
+    return all
+  })
+  for (const older of found) await remove(older)
+  await removeKeysMark(path)
+  return found
+}
+
+/** In a folder of another user there is nothing of ours. */
+async function isOwnFolder(path: string): Promise<boolean> {
+  try {
+    return isOwn(await lstat(path))
+  } catch (error) {
+    if (isAbsent(error)) return false
+    throw stuck(`${path} cannot be looked at (${errnoOf(error) ?? 'unknown error'})`, path)
+  }
+}
+
+async function remove(path: string): Promise<void> {
+  try {
+    await unlink(path)
+  } catch (error) {
+    if (isAbsent(error)) return
+    throw stuck(`${path} cannot be removed (${errnoOf(error) ?? 'unknown error'})`, path)
+  }
+}
+
+function merge(
+  keys: readonly NamedKey[],
+  older: readonly NamedKey[],
+  path: string,
+  olderPath: string,
+): readonly NamedKey[] {
+  const added = older.filter(({ sha256 }) => !keys.some(key => key.sha256 === sha256))
+  for (const { name } of added) {
+    if (!keys.some(key => key.name === name)) continue
+    throw new ServiceError('config_invalid', `${path} and ${olderPath} both have a key "${name}"`, {
+      hint: `revoke one: service-cli keys revoke ${name} --keys-file ${olderPath}`,
+    })
+  }
+  if (keys.length + added.length <= maxKeys) return [...keys, ...added]
+  throw new ServiceError('config_invalid', `${olderPath} has more keys than ${path} can take`, {
+    hint: `revoke some: service-cli keys list --keys-file ${olderPath}`,
+  })
+}
+
+function stuck(message: string, path: string): ServiceError {
+  return new ServiceError('config_invalid', message, {
+    hint: `an older service-cli kept keys there: make ${path} accessible to you`,
+  })
+}
+
+function isAbsent(error: unknown): boolean {
+  const code = errnoOf(error)
+  return code === 'ENOENT' || code === 'ENOTDIR'
+}

@@ -1,0 +1,53 @@
+import { expect } from 'chai'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import stringWidth from 'string-width'
+import { commandNames, loadCommands } from '../../src/commands/index.ts'
+import { buildIfStale, cleanEnv, runProgram } from '../helpers/program.ts'
+
+describe('help', () => {
+  before(buildIfStale)
+
+  it('begins with serve, ends with accounts, and names every command', async () => {
+    const { code, stdout } = await runProgram(['--help'])
+    expect(code).to.equal(0)
+    const named = [...stdout.matchAll(/^ {2}([a-z-]+) {2,}\S/gm)].map(found => found[1])
+    const known = new Set(commandNames.map(name => name.split(':')[0]))
+    expect(named).to.have.members([...known, 'help', 'autocomplete'])
+    expect(named[0]).to.equal('serve')
+    expect(named.indexOf('register')).to.be.above(named.indexOf('keys'))
+    for (const line of stdout.split('\n')) expect(stringWidth(line), line).to.be.at.most(80)
+  })
+
+  it('is the same by "help", by "-h" and without any word', async () => {
+    const { stdout } = await runProgram(['--help'])
+    for (const words of [['help'], ['-h'], []]) {
+      expect(await runProgram(words)).to.deep.equal({ code: 0, stdout, stderr: '' })
+    }
+  })
+
+  it('of a command is shown by "help COMMAND"', async () => {
+    const wanted = await runProgram(['keys', 'create', '--help'])
+    expect(await runProgram(['help', 'keys', 'create'])).to.deep.equal(wanted)
+    expect(wanted.stdout).to.contain('--expires-in')
+    expect((await runProgram(['help', 'nosuch'])).code).to.equal(2)
+  })
+
+  it('of a command has summaries that fit beside its name', async () => {
+    const loaded = await loadCommands(commandNames)
+    for (const [name, { summary = '' }] of Object.entries(loaded)) {
+      expect(summary.length, name).to.be.within(1, 66)
+    }
+  })
+
+  it('tells how to switch on completion', async () => {
+    const home = await mkdtemp(join(tmpdir(), 'completion-'))
+    const env = cleanEnv({ HOME: home, XDG_CACHE_HOME: home, SHELL: '/bin/zsh' })
+    const { code, stdout } = await runProgram(['autocomplete'], { env })
+    expect(code).to.equal(0)
+    expect(stdout).to.contain('printf "$(service-cli autocomplete script zsh)" >> ~/.zshrc')
+    expect(stdout).not.to.contain('CLI')
+    await rm(home, { recursive: true })
+  })
+})

@@ -1,0 +1,101 @@
+import { expect } from 'chai'
+import { existsSync } from 'node:fs'
+import { chmod, mkdir, mkdtemp, readdir, rm, stat, symlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { buildIfStale, cleanEnv, runProgram } from '../helpers/program.ts'
+import { skipBecause } from '../helpers/skip.ts'
+
+describe('the cache of compiled code', () => {
+  let home: string
+  let shared: string
+  const env = (extra: NodeJS.ProcessEnv = {}) =>
+    cleanEnv({ HOME: home, TMPDIR: shared, XDG_CACHE_HOME: undefined, ...extra })
+  const run = (extra?: NodeJS.ProcessEnv) => runProgram(['nosuch'], { env: env(extra) })
+
+  before(buildIfStale)
+  beforeEach(async function () {
+    if (process.getuid === undefined) skipBecause(this, 'owners and modes are of POSIX systems')
+    const folder = await mkdtemp(join(tmpdir(), 'compile-cache-'))
+    home = join(folder, 'home')
+    shared = join(folder, 'tmp')
+    await Promise.all([mkdir(home), mkdir(shared)])
+  })
+  afterEach(() => rm(join(home, '..'), { recursive: true, force: true }))
+
+  it('is in a private folder below the home folder, and nothing is in the temporary one', async () => {
+    expect((await run()).code).to.equal(2)
+    const folder = join(home, '.cache/service-cli/compile-cache')
+    expect((await stat(folder)).mode & 0o777).to.equal(0o700)
+    expect(await readdir(folder)).to.have.lengthOf(1)
+    expect(await readdir(shared)).to.deep.equal([])
+  })
+
+  it('is below XDG_CACHE_HOME', async () => {
+    await run({ XDG_CACHE_HOME: join(home, 'caches') })
+    expect(await readdir(join(home, 'caches/service-cli/compile-cache'))).to.have.lengthOf(1)
+    expect(existsSync(join(home, '.cache'))).to.equal(false)
+  })
+
+  it('is not used where others can write, or where there is no home', async () => {
+    const folder = join(home, '.cache/service-cli/compile-cache')
+    await mkdir(folder, { recursive: true, mode: 0o700 })
+    const unsafe: [path: string, mode: number][] = [
+      [folder, 0o777],
+      [folder, 0o755],
+      [join(folder, '..'), 0o777],
+      [join(folder, '../..'), 0o777],
+    ]
+    for (const [path, mode] of unsafe) {
+      const before = (await stat(path)).mode
+      await chmod(path, mode)
+      expect((await run()).code).to.equal(2)
+      expect(await readdir(folder), `${path} ${mode.toString(8)}`).to.deep.equal([])
+      await chmod(path, before)
+    }
+    await rm(folder, { recursive: true })
+    await symlink(shared, folder)
+    for (const extra of [{}, { HOME: '' }, { HOME: 'relative' }]) {
+      expect((await run(extra)).code).to.equal(2)
+      expect(await readdir(shared)).to.deep.equal([])
+    }
+  })
+})
+
+describe('without a home folder', () => {
+  before(buildIfStale)
+
+  it('no plugin is run from the shared temporary folder, and no script written there', async () => {
+    const shared = await mkdtemp(join(tmpdir(), 'plugins-'))
+    const data = join(shared, '.local/share/service-cli')
+    const plugin = join(data, 'node_modules/evil')
+    await mkdir(plugin, { recursive: true })
+    const file = join(shared, 'ran')
+    await writeFile(
+      join(data, 'package.json'),
+      JSON.stringify({
+        name: 'plugins',
+        oclif: { schema: 1, plugins: [{ name: 'evil', type: 'user' }] },
+        dependencies: { evil: '1' },
+      }),
+    )
+    await writeFile(
+      join(plugin, 'package.json'),
+      JSON.stringify({ name: 'evil', version: '1.0.0', oclif: { hooks: { init: './hook.js' } } }),
+    )
+    await writeFile(
+      join(plugin, 'hook.js'),
+      `require('fs').writeFileSync(${JSON.stringify(file)}, ''); module.exports = () => {}`,
+    )
+    const env = cleanEnv({ HOME: '', TMPDIR: shared, XDG_CACHE_HOME: undefined })
+    await runProgram(['instances'], { env })
+    expect(existsSync(file)).to.equal(false)
+    const { code, stderr } = await runProgram(['autocomplete', 'bash'], { env })
+    expect({ code, stderr }).to.deep.equal({
+      code: 2,
+      stderr: 'error: there is no home folder for the script\nhint: set HOME to an absolute path\n',
+    })
+    expect(existsSync(join(shared, '.cache'))).to.equal(false)
+    await rm(shared, { recursive: true })
+  })
+})

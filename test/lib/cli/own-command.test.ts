@@ -1,0 +1,39 @@
+import { mkdir, mkdtemp, realpath, rm, symlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { delimiter, join } from 'node:path'
+import { expect } from 'chai'
+import { ownCommand } from '../../../src/lib/cli/own-command.ts'
+
+describe('ownCommand', () => {
+  let folder: string
+  let program: string
+  const bin = () => join(folder, 'usr/bin')
+  const command = (cwd: string, ...path: string[]) =>
+    ownCommand({ program, cwd, path: path.join(delimiter), platform: 'linux' })
+
+  before(async () => {
+    folder = await realpath(await mkdtemp(join(tmpdir(), 'own command-')))
+    program = join(folder, 'checkout/bin/run.js')
+    const scripts = join(folder, 'checkout/node_modules/.bin')
+    for (const made of [join(program, '..'), scripts, bin(), join(folder, 'other')]) {
+      await mkdir(made, { recursive: true })
+    }
+    await writeFile(program, '')
+    await symlink(program, join(bin(), 'service-cli'))
+    await symlink(program, join(scripts, 'service-cli'))
+    await writeFile(join(folder, 'other/service-cli'), '')
+  })
+  after(() => rm(folder, { recursive: true }))
+
+  it('is service-cli where PATH leads to this program', () => {
+    expect(command(folder, '/nowhere', bin())).to.equal('service-cli')
+  })
+
+  it('is node and the file where it does not, as seen from the folder', () => {
+    const checkout = join(folder, 'checkout')
+    expect(command(checkout)).to.equal('node bin/run.js')
+    expect(command(checkout, join(folder, 'other'))).to.equal('node bin/run.js')
+    expect(command(checkout, join(checkout, 'node_modules/.bin'))).to.equal('node bin/run.js')
+    expect(command(join(folder, 'usr'))).to.equal(`node '${program}'`)
+  })
+})
