@@ -275,7 +275,9 @@ export class McpHttpServer {
   #createRegistry(store: ArtefactStore | null): ResourceRegistry {
     const limits = this.#limits
     const capture = this.#parts.captureSource ?? this.#ownWindow ?? undefined
-    const parts = { limits, clock: this.#clock, log: this.#log, capture }
+    // No number of another run: each has fewer scenes than the milliseconds it lasts.
+    const firstRevision = this.#clock.now()
+    const parts = { limits, clock: this.#clock, log: this.#log, capture, firstRevision }
     if (store === null) return new ResourceRegistry({ ...parts, enableArtefactResources: false })
     const downloadUrl = (hex: string) =>
       this.#baseUrl === null ? null : `${this.#baseUrl}/artefacts/sha256/${hex}`

@@ -125,8 +125,10 @@ export async function startServe(
   const { sceneFile } = options
   if (sceneFile !== undefined) {
     const setSceneText = (json: string) => registry.setSceneText(json)
-    const watcher = watchSceneFile({ path: sceneFile, setSceneText, limits, log })
+    const isPaused = () => registry.scene.isLive
+    const watcher = watchSceneFile({ path: sceneFile, setSceneText, isPaused, limits, log })
     opened.defer(() => watcher.stop())
+    registry.listen({ resourceUpdated: () => watcher.checkPause(), listChanged() {} })
   }
 
   const companion = await startCompanion(options, registryDir.path)
@@ -189,8 +191,8 @@ function createSink(
   limits: Limits,
 ): HostSink {
   return {
-    setSceneText: json => registry.setSceneText(json),
-    hasScene: () => registry.hasScene,
+    setSceneText: (json, setBy) => registry.setSceneText(json, setBy),
+    scene: registry.scene,
     audit,
     artefacts: store,
     openSessionEventBuffer: (sessionId, { maxlen = 1000, maxMessageBytes = 4096 }) => {

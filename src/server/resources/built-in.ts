@@ -29,12 +29,22 @@ export interface BuiltIn {
 }
 
 /** One text, frozen: returned again it says "unchanged". */
-export function textContents(uri: string, mimeType: string, text: string): readonly Content[] {
-  return Object.freeze([Object.freeze({ uri, mimeType, text })])
+export function textContents(
+  uri: string,
+  mimeType: string,
+  text: string,
+  meta?: Content['_meta'],
+): readonly Content[] {
+  const content = { uri, mimeType, text, ...(meta === undefined ? {} : { _meta: meta }) }
+  return Object.freeze([Object.freeze(content)])
 }
 
-export function jsonContents(uri: string, text: string): readonly Content[] {
-  return textContents(uri, 'application/json', text)
+export function jsonContents(
+  uri: string,
+  text: string,
+  meta?: Content['_meta'],
+): readonly Content[] {
+  return textContents(uri, 'application/json', text, meta)
 }
 
 /** The annotation of what changed then; null: it never did. */

@@ -18,6 +18,10 @@ export interface AppSessionDeps extends Pick<
   'sink' | 'buffers' | 'limits' | 'log' | 'clock' | 'ticks'
 > {
   readonly channel: Channel
+  /** Of the application. */
+  readonly instanceId: string
+  /** Event sessions that the application opened over any of its links; added to here. */
+  readonly eventSessions: Set<string>
 }
 
 /** Messages about the application itself and what it offers. */
@@ -28,8 +32,6 @@ export interface SessionListener {
   told(message: SideMessage): object
   /** The bytes of the picture, when the answer announced one. */
   answered(reply: AppReply, png: Buffer | null): void
-  /** Its scene is the server's now. */
-  sceneTaken(): void
   /** It said good-bye, and its answer is on its way. */
   left(reason: string | undefined): void
   /** The channel is closed. */
@@ -58,6 +60,8 @@ export class AppSession implements ChannelReader {
   #flushing: NodeJS.Immediate | undefined
   #sceneCostMs = 0
   #toldIntervalMs = 0
+  /** The newest scene of this link is null. */
+  #sceneCleared = false
 
   constructor(deps: AppSessionDeps, listener: SessionListener) {
     this.#deps = deps
@@ -113,6 +117,22 @@ export class AppSession implements ChannelReader {
     this.#openBuffers.clear()
   }
 
+  #opened(sessionId: string): void {
+    this.#openBuffers.add(sessionId)
+    this.#deps.eventSessions.add(sessionId)
+  }
+
+  /**
+   * Someone who clears the scene and says good-bye shares nothing any more; an application that
+   * only quits leaves what it said.
+   */
+  #removeEvents(): void {
+    const { eventSessions, buffers } = this.#deps
+    for (const sessionId of eventSessions) buffers.remove(sessionId)
+    eventSessions.clear()
+    this.#openBuffers.clear()
+  }
+
   #answered(reply: AppReply): void {
     const announced = this.#picture.announce(reply)
     if (typeof announced === 'string') this.#break(announced)
@@ -129,6 +149,7 @@ export class AppSession implements ChannelReader {
     if (message.type !== 'heartbeat') this.#flush()
     if (message.type === 'bye') {
       this.#answer(id, {})
+      if (this.#sceneCleared) this.#removeEvents()
       return this.#listener.left(message.reason)
     }
     try {
@@ -154,12 +175,12 @@ export class AppSession implements ChannelReader {
         return { count: message.records.length }
       case 'events.open': {
         const buffer = buffers.open(message.sessionId, message)
-        this.#openBuffers.add(message.sessionId)
+        this.#opened(message.sessionId)
         return { next_cursor: buffer.newestCursor }
       }
       case 'events.append': {
         const buffer = buffers.open(message.sessionId)
-        this.#openBuffers.add(message.sessionId)
+        this.#opened(message.sessionId)
         for (const event of message.events) buffer.append(event)
         return { next_cursor: buffer.newestCursor, dropped: buffer.droppedCount }
       }
@@ -194,11 +215,11 @@ export class AppSession implements ChannelReader {
   }
 
   #takeScene(text: string): Result<number, LinkRefusal> {
-    const { sink, ticks, log } = this.#deps
+    const { sink, instanceId, ticks, log } = this.#deps
     const startedMs = ticks.now()
     try {
-      const revision = sink.setSceneText(text)
-      this.#listener.sceneTaken()
+      const revision = sink.setSceneText(text, instanceId)
+      this.#sceneCleared = sink.scene.setBy === null
       return ok(revision)
     } catch (error) {
       if (error instanceof TypeError) return fail(new LinkRefusal('invalid', `/${error.message}`))

@@ -14,10 +14,9 @@ import { type PictureOfferFacts, noPictures } from './picture-offer.ts'
 import type { Presence } from './presence.ts'
 import { LinkRefusal } from './refusal.ts'
 
-/** Told of every change of what is known of an application, and of every scene it set. */
+/** Told of every change of what is known of an application. */
 export interface ApplicationListener {
   presence(presence: Presence, from: Application): void
-  sceneTaken(from: Application): void
 }
 
 interface Connection {
@@ -35,6 +34,7 @@ export class Application {
   readonly #deps: LinkDeps
   readonly #listener: ApplicationListener
   readonly #producers: LinkedProducers
+  readonly #eventSessions = new Set<string>()
   #connection: Connection | null = null
   #app: AppFacts | null = null
   #document: DocumentFacts | null = null
@@ -90,11 +90,13 @@ export class Application {
       log,
     })
     const session = new AppSession(
-      { ...this.#deps, channel },
+      {
+        ...this.#deps,
+        ...{ channel, instanceId: this.instanceId, eventSessions: this.#eventSessions },
+      },
       {
         told: message => this.#told(message),
         answered: (reply, png) => requests.settle(reply, png),
-        sceneTaken: () => this.#listener.sceneTaken(this),
         left: reason => this.#left(reason),
         ended: code => this.#ended(channel, code),
       },
