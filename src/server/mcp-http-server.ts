@@ -276,7 +276,7 @@ export class McpHttpServer {
     const limits = this.#limits
     const capture = this.#parts.captureSource ?? this.#ownWindow ?? undefined
     // No number of another run: each has fewer scenes than the milliseconds it lasts.
-    const firstRevision = this.#clock.now()
+    const firstRevision = Math.floor(this.#clock.now())
     const parts = { limits, clock: this.#clock, log: this.#log, capture, firstRevision }
     if (store === null) return new ResourceRegistry({ ...parts, enableArtefactResources: false })
     const downloadUrl = (hex: string) =>

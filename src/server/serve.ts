@@ -118,9 +118,9 @@ export async function startServe(
     record: await createInstanceRecord(facts, systemClock),
   })
   opened.defer(() => record.remove())
-  presences.follow(presence => {
+  presences.follow((presence, sinceMs) => {
     const given = { dccType, named: name !== undefined, hostname: hostname() }
-    void record.update(presencePatch(presence, given))
+    void record.update(presencePatch(presence, given, sinceMs))
   })
   const { sceneFile } = options
   if (sceneFile !== undefined) {

@@ -42,23 +42,17 @@ export class EventBuffers {
     return true
   }
 
-  /** The buffer is listed and read no more. */
-  remove(sessionId: string): void {
-    const buffer = this.#bySession.get(sessionId)
-    if (buffer === undefined) return
-    this.#ended.delete(sessionId)
-    this.#bySession.delete(sessionId)
-    this.#sink.closeSessionEventBuffer(buffer)
-  }
-
   #makeRoom(): void {
     if (this.#bySession.size < this.#max) return
     const [oldest] = this.#ended
-    if (oldest === undefined) {
+    const buffer = oldest === undefined ? undefined : this.#bySession.get(oldest)
+    if (oldest === undefined || buffer === undefined) {
       throw new ServiceError('limit_reached', `the server keeps ${this.#max} sessions of events`, {
         hint: 'append to a session that exists, or restart the server',
       })
     }
-    this.remove(oldest)
+    this.#ended.delete(oldest)
+    this.#bySession.delete(oldest)
+    this.#sink.closeSessionEventBuffer(buffer)
   }
 }

@@ -20,8 +20,6 @@ export interface AppSessionDeps extends Pick<
   readonly channel: Channel
   /** Of the application. */
   readonly instanceId: string
-  /** Event sessions that the application opened over any of its links; added to here. */
-  readonly eventSessions: Set<string>
 }
 
 /** Messages about the application itself and what it offers. */
@@ -60,8 +58,6 @@ export class AppSession implements ChannelReader {
   #flushing: NodeJS.Immediate | undefined
   #sceneCostMs = 0
   #toldIntervalMs = 0
-  /** The newest scene of this link is null. */
-  #sceneCleared = false
 
   constructor(deps: AppSessionDeps, listener: SessionListener) {
     this.#deps = deps
@@ -117,22 +113,6 @@ export class AppSession implements ChannelReader {
     this.#openBuffers.clear()
   }
 
-  #opened(sessionId: string): void {
-    this.#openBuffers.add(sessionId)
-    this.#deps.eventSessions.add(sessionId)
-  }
-
-  /**
-   * Someone who clears the scene and says good-bye shares nothing any more; an application that
-   * only quits leaves what it said.
-   */
-  #removeEvents(): void {
-    const { eventSessions, buffers } = this.#deps
-    for (const sessionId of eventSessions) buffers.remove(sessionId)
-    eventSessions.clear()
-    this.#openBuffers.clear()
-  }
-
   #answered(reply: AppReply): void {
     const announced = this.#picture.announce(reply)
     if (typeof announced === 'string') this.#break(announced)
@@ -149,7 +129,6 @@ export class AppSession implements ChannelReader {
     if (message.type !== 'heartbeat') this.#flush()
     if (message.type === 'bye') {
       this.#answer(id, {})
-      if (this.#sceneCleared) this.#removeEvents()
       return this.#listener.left(message.reason)
     }
     try {
@@ -175,12 +154,12 @@ export class AppSession implements ChannelReader {
         return { count: message.records.length }
       case 'events.open': {
         const buffer = buffers.open(message.sessionId, message)
-        this.#opened(message.sessionId)
+        this.#openBuffers.add(message.sessionId)
         return { next_cursor: buffer.newestCursor }
       }
       case 'events.append': {
         const buffer = buffers.open(message.sessionId)
-        this.#opened(message.sessionId)
+        this.#openBuffers.add(message.sessionId)
         for (const event of message.events) buffer.append(event)
         return { next_cursor: buffer.newestCursor, dropped: buffer.droppedCount }
       }
@@ -218,9 +197,7 @@ export class AppSession implements ChannelReader {
     const { sink, instanceId, ticks, log } = this.#deps
     const startedMs = ticks.now()
     try {
-      const revision = sink.setSceneText(text, instanceId)
-      this.#sceneCleared = sink.scene.setBy === null
-      return ok(revision)
+      return ok(sink.setSceneText(text, instanceId))
     } catch (error) {
       if (error instanceof TypeError) return fail(new LinkRefusal('invalid', `/${error.message}`))
       log.error({ err: error }, 'a scene could not be taken')

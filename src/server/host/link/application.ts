@@ -34,7 +34,6 @@ export class Application {
   readonly #deps: LinkDeps
   readonly #listener: ApplicationListener
   readonly #producers: LinkedProducers
-  readonly #eventSessions = new Set<string>()
   #connection: Connection | null = null
   #app: AppFacts | null = null
   #document: DocumentFacts | null = null
@@ -90,10 +89,7 @@ export class Application {
       log,
     })
     const session = new AppSession(
-      {
-        ...this.#deps,
-        ...{ channel, instanceId: this.instanceId, eventSessions: this.#eventSessions },
-      },
+      { ...this.#deps, channel, instanceId: this.instanceId },
       {
         told: message => this.#told(message),
         answered: (reply, png) => requests.settle(reply, png),

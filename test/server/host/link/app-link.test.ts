@@ -31,7 +31,7 @@ describe('the first message of a link', () => {
   })
 
   it('is told when a scene is there, and no artefacts are taken', async () => {
-    server.sink.setSceneText('{}')
+    server.sink.setSceneText('{}', 'run-1')
     server.sink.artefacts = null
     const { welcome } = await server.join()
     expect(welcome.need_scene).to.equal(false)
@@ -104,6 +104,15 @@ describe('the welcome of a link', () => {
       await peer.closed
     }
     expect(needs).to.deep.equal([true, false, true, false, true])
+  })
+
+  it('asks for the scene where another source has replaced it meanwhile', async () => {
+    const peer = await server.join('a')
+    await peer.ask({ type: 'scene.set', scene: { of: 'a' } })
+    peer.ws.terminate()
+    await until(() => server.presence?.connected === false)
+    server.sink.setSceneText('{"of":"a post"}')
+    expect((await server.join('a')).welcome['need_scene']).to.equal(true)
   })
 })
 
