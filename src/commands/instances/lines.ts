@@ -12,7 +12,7 @@ export interface ShownRow {
   readonly reason: string
   readonly scene: string | null
   readonly mcp_url: string
-  readonly application: { readonly connected: boolean; readonly since: string | null }
+  readonly application?: { readonly connected: boolean; readonly since: string | null }
 }
 
 const names = ['ID', 'APPLICATION', 'NAME', 'STATUS', 'HEALTH', 'SCENE', 'URL']
@@ -38,7 +38,8 @@ function cellsOf(row: ShownRow): string[] {
 }
 
 /** A server whose application went shows what that said last. */
-function liveHealth({ health, application: { connected, since } }: ShownRow): string {
+function liveHealth({ health, application }: ShownRow): string {
+  const { connected, since } = application ?? { connected: true, since: null }
   return connected || since === null ? health : `${health}: application gone since ${since}`
 }
 

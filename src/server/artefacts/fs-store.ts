@@ -43,6 +43,8 @@ const fullLookMs = 1000
 /** A scan lets other tasks run after this. */
 const sliceMs = 8
 const maxTimerMs = 2 ** 31 - 1
+/** The list is announced no more often than that, so expired artefacts are looked for no sooner. */
+const minExpiryMs = 1000
 
 /** Artefacts as files under `root` (docs/artefacts.md). Ready when the folder has been read. */
 export async function createFsStore(options: FsStoreOptions): Promise<FsStore> {
@@ -71,8 +73,26 @@ export async function createFsStore(options: FsStoreOptions): Promise<FsStore> {
   let turnMark: string | null = null
   let sweeping: Promise<void> | undefined
   let pollTimer: NodeJS.Timeout | undefined
+  let expiryTimer: NodeJS.Timeout | undefined
+  let expiryAtMs = Infinity
+  let closed = false
+
+  /** Sweeps when the next artefact expires, so that the list is right without the slow rhythm. */
+  function awaitExpiry(): void {
+    const nextMs = index.earliestExpiryMs
+    if (closed || limits.artefactSweepMs === 0 || nextMs === expiryAtMs) return
+    clearTimeout(expiryTimer)
+    expiryAtMs = nextMs
+    if (nextMs === Infinity) return
+    const delayMs = Math.min(Math.max(nextMs - clock.now(), minExpiryMs), maxTimerMs)
+    expiryTimer = setTimeout(() => {
+      expiryAtMs = Infinity
+      inBackground(sweep)
+    }, delayMs).unref()
+  }
 
   function announce(): void {
+    awaitExpiry()
     if (announced === index.version) return
     announced = index.version
     for (const listener of listeners) {
@@ -146,6 +166,7 @@ export async function createFsStore(options: FsStoreOptions): Promise<FsStore> {
     await removeExpired(store)
     await evict(store)
     await removeLeftovers(store)
+    index.findEarliestExpiry()
     announce()
   }
 
@@ -277,8 +298,10 @@ export async function createFsStore(options: FsStoreOptions): Promise<FsStore> {
     },
 
     async close() {
+      closed = true
       clearInterval(sweepTimer)
       clearInterval(pollTimer)
+      clearTimeout(expiryTimer)
       pollTimer = undefined
       listeners.clear()
       await sweeping

@@ -73,6 +73,10 @@ export class SceneProducer implements BuiltIn {
       .reverse()
   }
 
+  checkParameters(uri: ResourceUri): void {
+    if (uri.path === 'delta') countParameter(uri, 'since')
+  }
+
   read(uri: ResourceUri): readonly Content[] {
     switch (uri.path) {
       case 'current':

@@ -81,13 +81,20 @@ export class SessionEventsProducer implements BuiltIn {
     const id = uri.path.startsWith('session/') ? uri.path.slice('session/'.length) : ''
     const buffer = this.#buffers.get(id)
     if (buffer === undefined) throw new ResourceNotFound(uri.text)
+    return jsonContents(uri.text, JSON.stringify(buffer.page(this.#pageOf(uri))))
+  }
+
+  checkParameters(uri: ResourceUri): void {
+    this.#pageOf(uri)
+  }
+
+  #pageOf(uri: ResourceUri) {
     const { defaultEventLimit, maxEventLimit } = this.#limits
-    const page = buffer.page({
+    return {
       cursor: countParameter(uri, 'cursor') ?? 0,
       limit: limitParameter(uri, defaultEventLimit, maxEventLimit),
       drain: flagParameter(uri, 'drain'),
-    })
-    return jsonContents(uri.text, JSON.stringify(page))
+    }
   }
 
   /** Whatever is no clear "no" to draining: the reader of it is told what is wrong with it. */

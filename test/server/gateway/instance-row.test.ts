@@ -20,6 +20,7 @@ describe('instanceRow', () => {
       host: '127.0.0.1',
       port: 8765,
       host_pid: 4712,
+      application: { connected: true, since: null },
       mcp_url: 'http://127.0.0.1:8765/mcp',
       source: 'file',
       status: 'available',

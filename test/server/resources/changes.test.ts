@@ -116,7 +116,8 @@ describe('resource updates', () => {
     resources.artefactsChanged()
     time.advance(10_000)
     expect(updates).to.deep.equal([])
-    for (const uri of ['events://session/s', 'capture://current_window', 'artefact://sha256/00']) {
+    const artefact = `artefact://sha256/${'0'.repeat(64)}`
+    for (const uri of ['events://session/s', 'capture://current_window', artefact]) {
       expect(resources.assertSubscribable(uri)).to.equal(uri)
       expect(resources.pushes(uri)).to.equal(false)
     }
