@@ -23,7 +23,8 @@ import { resolveCaptureLimits } from './capture/limits.ts'
 import { noApplication } from './capture/target.ts'
 import { WindowCapture } from './capture/window-capture.ts'
 import type { McpEndpoint } from './mcp/endpoint.ts'
-import { applicationInstructions } from './mcp/identity.ts'
+import { applicationInstructions } from './instructions.ts'
+import type { Presence } from './host/link/presence.ts'
 import { assembleApp, createServerEndpoint } from './mcp-assembly.ts'
 import type { McpHttpConfig } from './mcp-http-config.ts'
 import { type Limits, resolveLimits } from './options.ts'
@@ -59,6 +60,8 @@ export interface ServerParts extends McpServices {
   captureSource?: CaptureSource
   /** Well-known documents; `baseUrl` is where clients reach the server, once it listens. */
   documents?: (baseUrl: () => string | null) => PublicDocuments
+  /** What is known of the application on the host link; null: nothing yet. */
+  presence?: () => Presence | null
   /** Makes what answers `/host` and `/host/…`. */
   host?: (context: {
     registry: ResourceRegistry
@@ -194,7 +197,8 @@ export class McpHttpServer {
     this.#endpoint ??= createServerEndpoint({
       registry,
       resourcesEnabled: config.enableResources ?? true,
-      instructions: applicationInstructions,
+      instructions: () =>
+        applicationInstructions(registry.scene, this.#parts.presence?.() ?? null),
       limits: this.#limits,
       clock: this.#ticks,
       log: this.#log,

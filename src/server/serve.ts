@@ -80,6 +80,7 @@ export async function startServe(
     accessLog: options.accessLog,
     auth: auth.policy,
     documents: () => auth.documents,
+    presence: () => presences.current,
     ...(store === null ? {} : { store }),
     ...(capture === null ? {} : { captureSource: capture.source }),
     host: ({ registry, peerOf, onRefused }) => {

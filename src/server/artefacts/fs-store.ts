@@ -7,6 +7,7 @@ import { type Entry, completeRef } from './entry.ts'
 import { EntryIndex, parseCursor } from './entry-index.ts'
 import { createChangeMark } from './change-mark.ts'
 import { createEntryLocks, telling } from './entry-lock.ts'
+import { ExpiryTimer } from './expiry-timer.ts'
 import { evict, removeExpired, removeLeftovers } from './fs-clean.ts'
 import { type FsContext, createLayout } from './fs-context.ts'
 import { compileFilter, readPage } from './fs-page.ts'
@@ -43,8 +44,6 @@ const fullLookMs = 1000
 /** A scan lets other tasks run after this. */
 const sliceMs = 8
 const maxTimerMs = 2 ** 31 - 1
-/** The list is announced no more often than that, so expired artefacts are looked for no sooner. */
-const minExpiryMs = 1000
 
 /** Artefacts as files under `root` (docs/artefacts.md). Ready when the folder has been read. */
 export async function createFsStore(options: FsStoreOptions): Promise<FsStore> {
@@ -73,26 +72,11 @@ export async function createFsStore(options: FsStoreOptions): Promise<FsStore> {
   let turnMark: string | null = null
   let sweeping: Promise<void> | undefined
   let pollTimer: NodeJS.Timeout | undefined
-  let expiryTimer: NodeJS.Timeout | undefined
-  let expiryAtMs = Infinity
-  let closed = false
-
-  /** Sweeps when the next artefact expires, so that the list is right without the slow rhythm. */
-  function awaitExpiry(): void {
-    const nextMs = index.earliestExpiryMs
-    if (closed || limits.artefactSweepMs === 0 || nextMs === expiryAtMs) return
-    clearTimeout(expiryTimer)
-    expiryAtMs = nextMs
-    if (nextMs === Infinity) return
-    const delayMs = Math.min(Math.max(nextMs - clock.now(), minExpiryMs), maxTimerMs)
-    expiryTimer = setTimeout(() => {
-      expiryAtMs = Infinity
-      inBackground(sweep)
-    }, delayMs).unref()
-  }
+  // Expired artefacts leave the list at once, not in the slow rhythm of the sweep.
+  const expiry = new ExpiryTimer(clock, () => inBackground(sweep))
 
   function announce(): void {
-    awaitExpiry()
+    if (limits.artefactSweepMs > 0) expiry.set(index.earliestExpiryMs)
     if (announced === index.version) return
     announced = index.version
     for (const listener of listeners) {
@@ -298,10 +282,9 @@ export async function createFsStore(options: FsStoreOptions): Promise<FsStore> {
     },
 
     async close() {
-      closed = true
+      expiry.close()
       clearInterval(sweepTimer)
       clearInterval(pollTimer)
-      clearTimeout(expiryTimer)
       pollTimer = undefined
       listeners.clear()
       await sweeping

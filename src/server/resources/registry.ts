@@ -77,6 +77,7 @@ export class ResourceRegistry implements ServedResources {
       },
       artefacts: options.enableArtefactResources ? options.artefacts : undefined,
       disabled: { artefact: 'the server runs with artefacts switched off' },
+      whereToLook,
       limits,
       clock,
       log,
@@ -266,4 +267,18 @@ export class ResourceRegistry implements ServedResources {
 
 function misuse(message: string): ServiceError {
   return new ServiceError('usage_invalid', message)
+}
+
+function whereToLook(scheme: string): string {
+  switch (scheme) {
+    case 'gateway':
+    case 'resources':
+      return 'this is the server of one application: gateway:// is served by service-cli gateway'
+    case 'scene':
+      return 'read scene://current or scene://delta'
+    case 'audit':
+      return 'read audit://recent'
+    default:
+      return 'resources/list names what there is, resources/templates/list the forms of URIs'
+  }
 }

@@ -33,6 +33,8 @@ export interface SceneListener {
 
 /** What the host link needs to know and tell of the scene. */
 export interface SceneOwnership {
+  readonly current: SceneRevision
+  readonly application: ShownApplication | null
   /** Instance id of the application that set the current scene; null: another source, or none. */
   readonly setBy: string | null
   /** Does the connected application hold the scene? Then other sources must not replace it. */

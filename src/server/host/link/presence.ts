@@ -37,6 +37,11 @@ export class PresenceNews {
     this.#clock = clock
   }
 
+  /** Null before the first application. */
+  get current(): Presence | null {
+    return this.#presence === nobody ? null : this.#presence
+  }
+
   next(presence: Presence): void {
     const document = documentOf(presence)
     if (document !== null && document !== documentOf(this.#presence)) {

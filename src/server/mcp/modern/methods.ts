@@ -5,7 +5,7 @@ import type { RequestMessage } from '../json-rpc.ts'
 import { JsonText, type ResultOpening } from '../json-text.ts'
 import type { ResourceMethods } from '../resource-methods.ts'
 import type { Reader } from '../../resources/reader.ts'
-import { discoverResult } from './discover.ts'
+import { createDiscover } from './discover.ts'
 import type { ExtraMethods } from './extra-methods.ts'
 import type { ListenStreams } from './listen.ts'
 import type { ResultOpenings } from './result.ts'
@@ -44,10 +44,10 @@ export interface MethodParts {
 /** The requests of the stateless era. Without resources only discovery remains. */
 export function createStatelessMethods(parts: MethodParts): MethodTable {
   const { identity, openings, resources, extraMethods } = parts
-  const found = discoverResult(identity, resources !== null, extraMethods?.capabilities)
+  const discovered = createDiscover(identity, resources !== null, extraMethods?.capabilities)
   const { plain, live, discover, read } = openings
   const discovery: [string, Method][] = [
-    ['server/discover', { kind: 'answer', run: () => found, opening: () => discover }],
+    ['server/discover', { kind: 'answer', run: discovered, opening: () => discover }],
   ]
   for (const [name, { run, ...rest }] of extraMethods?.methods ?? []) {
     const members: AnsweredMethod['run'] = params => JsonText.membersOf(run(params))
