@@ -197,8 +197,7 @@ export class McpHttpServer {
     this.#endpoint ??= createServerEndpoint({
       registry,
       resourcesEnabled: config.enableResources ?? true,
-      instructions: () =>
-        applicationInstructions(registry.scene, this.#parts.presence?.() ?? null),
+      instructions: () => applicationInstructions(registry.scene, this.#parts.presence?.() ?? null),
       limits: this.#limits,
       clock: this.#ticks,
       log: this.#log,

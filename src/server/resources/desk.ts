@@ -1,5 +1,4 @@
 import { type Clock, systemClock } from '../../lib/clock.ts'
-import { ServiceError } from '../../lib/errors.ts'
 import { type Logger, silentLogger } from '../../lib/logger.ts'
 import type { Limits } from '../options.ts'
 import type { Completion } from './completion.ts'
@@ -130,11 +129,12 @@ export class ResourceDesk implements ServedResources {
     return this.#listeners.add(listener)
   }
 
-  /** Whoever finds nothing is told where to look. */
+  /** Says in the message, which clients show to a model, where to look for what is not there. */
   #guiding(error: unknown, { scheme }: ResourceUri): unknown {
-    if (!(error instanceof ResourceNotFound) || error.hint !== undefined) return error
-    const { message, data } = error
-    const hint = this.#whereToLook(scheme)
-    return new ServiceError('resource_not_found', message, { hint, ...(data && { data }) })
+    if (!(error instanceof ResourceNotFound)) return error
+    const guide = `; ${this.#whereToLook(scheme)}`
+    // The producer may throw the same error again.
+    if (!error.message.endsWith(guide)) error.message += guide
+    return error
   }
 }

@@ -73,6 +73,7 @@ facts('decision: result of subscribe and unsubscribe', [
       serving(async ({ session }) => {
         const error = await failure(session, 'resources/subscribe', { uri: 'nowhere://x' })
         expect(error).to.deep.include({ code: -32002, data: { uri: 'nowhere://x' } })
+        expect(error.message).to.contain('resources/list names what there is')
       }),
   ],
   [
@@ -264,17 +265,22 @@ facts('decision: subscriptions by URI', [
   [
     'several spellings are one subscription, in the last one; unsubscribing any of them ends it',
     () =>
-      serving(({ session, server }) =>
-        listening(session, ['scene://current', 'SCENE://%63urrent', 'audit://recent'], async events => {
-          server.resources().setScene({})
-          await events.until(() => events.updates.length === 1)
-          expect(events.updates).to.deep.equal(['SCENE://%63urrent'])
-          await session.call('resources/unsubscribe', { uri: 'Scene://current' })
-          server.resources().setScene({})
-          server.resources().auditLog?.record({ action: 'after' })
-          await events.until(() => events.updates.length === 2)
-          expect(events.updates[1]).to.equal('audit://recent')
-        }),
+      serving(
+        ({ session, server }) =>
+          listening(
+            session,
+            ['scene://current', 'SCENE://%63urrent', 'audit://recent'],
+            async events => {
+              server.resources().setScene({})
+              await events.until(() => events.updates.length === 1)
+              expect(events.updates).to.deep.equal(['SCENE://%63urrent'])
+              await session.call('resources/unsubscribe', { uri: 'Scene://current' })
+              server.resources().setScene({})
+              server.resources().auditLog?.record({ action: 'after' })
+              await events.until(() => events.updates.length === 2)
+              expect(events.updates[1]).to.equal('audit://recent')
+            },
+          ),
         {},
         server => server.resources().wireAuditLog(new AuditLog()),
       ),
