@@ -65,6 +65,21 @@ describe('instanceRow', () => {
     })
   })
 
+  it('says whether an application is connected, since when it is gone, and what to do', () => {
+    const never = { connected: false, appPid: null, version: null, mode: null }
+    const row = compact(entry({ instanceId, host: never }))
+    expect(row.application).to.deep.equal({ connected: false, since: null })
+    expect(row.instance_status.recommended_next_action).to.equal(
+      'open an MCP session at mcp_url; no application has connected yet: open the application and press Connect',
+    )
+    const gone = compact(entry({ instanceId, host: { ...never, sinceMs: 0 } }))
+    const since = '1970-01-01T00:00:00.000Z'
+    expect(gone.application).to.deep.equal({ connected: false, since })
+    expect(gone.instance_status.recommended_next_action).to.contain(
+      `application gone since ${since}`,
+    )
+  })
+
   const addresses: [mcpUrl: string, host: string | null, port: number | null][] = [
     ['http://127.0.0.1:8765/mcp', '127.0.0.1', 8765],
     ['http://[::1]:9000/mcp', '::1', 9000],
