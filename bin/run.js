@@ -60,7 +60,7 @@ function privateCache(fs) {
     if (!isKept(below) && (below.mode & 0o1000) === 0) return null
     const isOwn = (found, open) => found.isDirectory() && found.uid === own && !isOpen(found, open)
     return isOwn(fs.lstatSync(program), 0o022) && isOwn(fs.lstatSync(folder), 0o077) ? folder : null
-  } catch (error) {
+  } catch {
     // Read-only or no home: the cache is only for speed.
     return null
   }
@@ -75,7 +75,7 @@ function continueOnNewer() {
   const exe = process.platform === 'win32' ? 'node.exe' : 'node'
   const newer = new URL(`../node_modules/node/bin/${exe}`, import.meta.url)
   const imports = [import('fs'), import('url'), import('tty'), import('child_process')]
-  Promise.all(imports).then(([fs, url, tty, child]) => {
+  void Promise.all(imports).then(([fs, url, tty, child]) => {
     if (!fs.existsSync(newer)) {
       fail(`service-cli needs Node ${needed} or newer, this is ${process.versions.node}`)
       return

@@ -1,9 +1,11 @@
-/** One served request. No header, no query, no body: nothing in it can be a secret. */
+/** One served request. No header, no query of its address, no body: nothing in it is a secret. */
 export interface AccessEntry {
   readonly method: string
   readonly path: string
   /** The JSON-RPC method, where there was one. */
   readonly rpc: string | undefined
+  /** The resource that the call was about, secrets of its query hidden. */
+  readonly uri?: string | undefined
   /** Null: the connection was cut before any answer. */
   readonly status: number | null
   /** From the header block to the last byte handed over, or to the client's leaving. */

@@ -31,6 +31,7 @@ export type ErrorCode =
   | 'resource_uri_invalid'
   | 'resource_failed'
   | 'session_ended'
+  | 'scene_live'
   | 'artefact_too_large'
   | 'artefact_corrupt'
   | 'network_failed'

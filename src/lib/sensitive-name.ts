@@ -18,10 +18,23 @@ export function isSensitiveName(name: string): boolean {
   return last === 'key' || last === 'token' || last === 'tokens'
 }
 
-/** A replacer for `JSON.stringify` that hides members by their name. */
-export function redactMember(name: string, value: unknown): unknown {
-  return value !== undefined && isSensitiveName(name) ? '[redacted]' : value
+/**
+ * Is the member likely to be a secret? Under names of amounts (`max_tokens`, `tokens`) a number or
+ * a boolean is none; under `password`, `token`, `api_key` everything is one.
+ */
+export function isSecretMember(name: string, value: unknown): boolean {
+  if (value === undefined || !isSensitiveName(name)) return false
+  const isAmount = typeof value === 'number' || typeof value === 'boolean'
+  return !(isAmount && amountName.test(name))
 }
+
+/** A replacer for `JSON.stringify` that hides members by their name and type. */
+export function redactMember(name: string, value: unknown): unknown {
+  return isSecretMember(name, value) ? '[redacted]' : value
+}
+
+/** Tokens and keys are counted in the plural, or with a word for a bound before them. */
+const amountName = /(?:token|key)s$|^(?:max|min|num|total|count)(?:[^a-z]|(?-i:(?=[A-Z])))/i
 
 const mayBeSensitive = /pass|pwd|token|secret|key|auth|cookie|credential/i
 const camelHumps = /(?<=[a-z\d])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])/

@@ -4,6 +4,7 @@ import { getRequestListener, RequestError } from '@hono/node-server'
 import { isOwnUserAgent } from '../lib/user-agent.ts'
 import { ServiceError } from '../lib/errors.ts'
 import type { Logger } from '../lib/logger.ts'
+import { withoutSecrets } from '../lib/uri-secrets.ts'
 import type { AccessLog } from './http/access-log.ts'
 import {
   type AuthPolicy,
@@ -195,6 +196,7 @@ export function createListener(parts: AppParts): RequestListener {
         method: req.method ?? '',
         path: shortened(notes.path),
         rpc: notes.rpc === undefined ? undefined : shortened(notes.rpc),
+        uri: typeof notes.uri === 'string' ? shortened(withoutSecrets(notes.uri)) : undefined,
         // Cut before any answer: the status that Node has ready was never sent.
         status: res.headersSent ? res.statusCode : null,
         durationMs: Math.round((performance.now() - startedMs) * 100) / 100,
@@ -241,6 +243,7 @@ class Notes implements RequestNotes {
   /** To be called when nothing is answered any more. */
   over: (() => void) | undefined = undefined
   rpc: string | undefined = undefined
+  uri: unknown = undefined
   readonly peer: string
 
   constructor(peer: string) {

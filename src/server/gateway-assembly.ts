@@ -61,7 +61,7 @@ export async function assembleGateway(parts: GatewayAssemblyParts): Promise<Asse
   const endpoint = createServerEndpoint({
     registry: resources,
     resourcesEnabled: true,
-    instructions: gatewayInstructions,
+    instructions: () => gatewayInstructions,
     limits,
     clock: monotonicClock,
     log,

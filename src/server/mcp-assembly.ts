@@ -32,13 +32,18 @@ export function createServerEndpoint(parts: {
   readonly registry: ServedResources
   readonly resourcesEnabled: boolean
   /** How a model finds its way about what is served. */
-  readonly instructions: string
+  readonly instructions: () => string
   readonly limits: Limits
   readonly clock: Clock
   readonly log: Logger
 }): McpEndpoint {
   const { instructions } = parts
-  const identity = { name: 'service-cli', title: 'service-cli', version, instructions }
+  const identity = {
+    ...{ name: 'service-cli', title: 'service-cli', version },
+    get instructions() {
+      return instructions()
+    },
+  }
   return createMcpEndpoint({ ...parts, identity })
 }
 

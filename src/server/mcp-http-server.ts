@@ -22,7 +22,8 @@ import { resolveCaptureLimits } from './capture/limits.ts'
 import { noApplication } from './capture/target.ts'
 import { WindowCapture } from './capture/window-capture.ts'
 import type { McpEndpoint } from './mcp/endpoint.ts'
-import { applicationInstructions } from './mcp/identity.ts'
+import { applicationInstructions } from './instructions.ts'
+import type { Presence } from './host/link/presence.ts'
 import { assembleApp, createServerEndpoint } from './mcp-assembly.ts'
 import { checkConfig, type McpHttpConfig } from './mcp-http-config.ts'
 import { type Limits, resolveLimits } from './options.ts'
@@ -58,6 +59,8 @@ export interface ServerParts extends McpServices {
   captureSource?: CaptureSource
   /** Well-known documents; `baseUrl` is where clients reach the server, once it listens. */
   documents?: (baseUrl: () => string | null) => PublicDocuments
+  /** What is known of the application on the host link; null: nothing yet. */
+  presence?: () => Presence | null
   /** Makes what answers `/host` and `/host/…`. */
   host?: (context: {
     registry: ResourceRegistry
@@ -207,7 +210,7 @@ export class McpHttpServer {
     this.#endpoint ??= createServerEndpoint({
       registry,
       resourcesEnabled: config.enableResources ?? true,
-      instructions: applicationInstructions,
+      instructions: () => applicationInstructions(registry.scene, this.#parts.presence?.() ?? null),
       limits: this.#limits,
       clock: this.#ticks,
       log: this.#log,
@@ -287,7 +290,9 @@ export class McpHttpServer {
   #createRegistry(store: ArtefactStore | null): ResourceRegistry {
     const limits = this.#limits
     const capture = this.#parts.captureSource ?? this.#ownWindow ?? undefined
-    const parts = { limits, clock: this.#clock, log: this.#log, capture }
+    // No number of another run: each has fewer scenes than the milliseconds it lasts.
+    const firstRevision = Math.floor(this.#clock.now())
+    const parts = { limits, clock: this.#clock, log: this.#log, capture, firstRevision }
     if (store === null) return new ResourceRegistry({ ...parts, enableArtefactResources: false })
     const downloadUrl = (hex: string) =>
       this.#baseUrl === null ? null : `${this.#baseUrl}/artefacts/sha256/${hex}`

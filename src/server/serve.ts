@@ -82,6 +82,7 @@ export async function startServe(
     accessLog: options.accessLog,
     auth: auth.policy,
     documents: () => auth.documents,
+    presence: () => presences.current,
     ...(store === null ? {} : { store }),
     ...(capture === null ? {} : { captureSource: capture.source }),
     host: ({ registry, peerOf, onRefused }) => {
@@ -122,15 +123,17 @@ export async function startServe(
     openFolder: () => openRegistryDir(registryDir.path),
   })
   opened.defer(() => record.remove())
-  presences.follow(presence => {
+  presences.follow((presence, sinceMs) => {
     const given = { dccType, named: name !== undefined, hostname: hostname() }
-    void record.update(presencePatch(presence, given))
+    void record.update(presencePatch(presence, given, sinceMs))
   })
   const { sceneFile } = options
   if (sceneFile !== undefined) {
     const setSceneText = (json: string) => registry.setSceneText(json)
-    const watcher = watchSceneFile({ path: sceneFile, setSceneText, limits, log })
+    const isPaused = () => registry.scene.isLive
+    const watcher = watchSceneFile({ path: sceneFile, setSceneText, isPaused, limits, log })
     opened.defer(() => watcher.stop())
+    registry.listen({ resourceUpdated: () => watcher.checkPause(), listChanged() {} })
   }
 
   const companion = await startCompanion(options, registryDir.path)
@@ -193,8 +196,8 @@ function createSink(
   limits: Limits,
 ): HostSink {
   return {
-    setSceneText: json => registry.setSceneText(json),
-    hasScene: () => registry.hasScene,
+    setSceneText: (json, setBy) => registry.setSceneText(json, setBy),
+    scene: registry.scene,
     audit,
     artefacts: store,
     openSessionEventBuffer: (sessionId, { maxlen = 1000, maxMessageBytes = 4096 }) => {

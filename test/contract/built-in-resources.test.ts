@@ -35,7 +35,7 @@ facts('specification: Resource descriptor and content item', [
       serving(async ({ session, server }) => {
         server.resources().setScene({ frame: 24 })
         const content = await contentOf(session, 'scene://current')
-        expect(content).to.have.all.keys('uri', 'mimeType', 'text')
+        expect(content).to.include.all.keys('uri', 'mimeType', 'text')
         expect(content).to.include({ uri: 'scene://current', mimeType: 'application/json' })
         expect(JSON.parse(content.text)).to.deep.equal({ frame: 24 })
       }),

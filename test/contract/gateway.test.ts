@@ -73,6 +73,7 @@ facts('specification: Gateway-native resources, instances', [
         const unknown = 'gateway://instances/0123abcd'
         const none = await failure(session, 'resources/read', { uri: unknown })
         expect(none).to.deep.include({ code: -32002, data: { uri: unknown } })
+        expect(none.message).to.contain('gateway://instances')
       }),
   ],
 ])
@@ -154,6 +155,7 @@ facts('specification: Gateway-native resources, catalog', [
         const uri = 'gateway://catalog/Service-CLI-Blender'
         const other = await failure(session, 'resources/read', { uri })
         expect(other).to.deep.include({ code: -32002, data: { uri } })
+        expect(other.message).to.contain('gateway://instances')
       }),
   ],
 ])

@@ -110,6 +110,7 @@ describe('bad HTTP to the real program', () => {
     ],
     ['TRACE', () => requestText(['TRACE /mcp HTTP/1.1', 'Host: localhost']), 405],
     ['headers of 20,000 bytes', () => post([`X-A: ${'x'.repeat(20_000)}`, length]), 431],
+    ['1,001 headers of 7 bytes', () => post([...Array(1000).fill('X-A: 1'), length]), 431],
     ['3,000 headers', () => post([...Array(3000).fill('X-A: 1'), length]), 431],
     [
       'a target of 20,000 bytes',

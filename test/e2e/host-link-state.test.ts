@@ -97,7 +97,9 @@ describe('what an application tells over the live link', () => {
       until(async () => holds(await recordOf(serve)), what)
     await expectRecord(({ host }) => host.connected, 'connected')
     const { host, status, scene, dcc_type: dccType } = await recordOf(serve)
-    expect(host).to.deep.equal({ connected: true, app_pid: 4711, version: '3.4.1', mode: 'gui' })
+    const { since } = host
+    const facts = { connected: true, app_pid: 4711, version: '3.4.1', mode: 'gui', since }
+    expect(host).to.deep.equal(facts)
     expect([status, scene, dccType]).to.deep.equal(['available', null, 'blender'])
 
     const path = '/shots/010.blend'
@@ -116,7 +118,9 @@ describe('what an application tells over the live link', () => {
     app.cut()
     await expectRecord(record => !record.host.connected, 'nobody is connected')
     const after = await recordOf(serve)
-    expect(after.host).to.deep.equal({ connected: false, app_pid: null, version: null, mode: null })
+    const nobody = { connected: false, app_pid: null, version: null, mode: null }
+    expect(after.host).to.deep.equal({ ...nobody, since: after.host.since })
+    expect(after.host.since > since).to.equal(true)
     expect(after.status).to.equal('available')
   })
 })

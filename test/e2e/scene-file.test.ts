@@ -2,6 +2,7 @@ import { mkdtemp, open, rename, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
+import { LinkClient } from '../helpers/link.ts'
 import { type Events, RawSession } from '../helpers/mcp.ts'
 import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
 import { until } from './until.ts'
@@ -46,6 +47,25 @@ describe('serve --scene-file', () => {
     await writeFile(`${file}.new`, text)
     await rename(`${file}.new`, file)
   }
+
+  it('pauses while a connected application sends the scene, says so once, and counts again', async () => {
+    await writeFile(file, '{"frame":1}')
+    await expectPushed(0, { frame: 1 })
+    const app = await LinkClient.connect(serve)
+    await app.done({ type: 'scene.set', scene: { live: 1 } })
+    for (const live of [2, 3]) {
+      await replace(`{"frame":${live}}`)
+      await app.done({ type: 'scene.set', scene: { live } })
+      expect(await scene()).to.deep.equal({ live })
+    }
+    const said = () => warnings().filter(line => line.includes('scene file is paused'))
+    await until(async () => said().length > 0, 'the log says so')
+    const before = told()
+    await app.bye()
+    await events.until(() => told() > before)
+    await until(async () => (await scene()).frame === 3, 'the scene of the file')
+    expect(said()).to.have.length(1)
+  })
 
   it('serves the placeholder until the file is there', async () => {
     expect(await scene()).to.include({ status: 'no_snapshot' })

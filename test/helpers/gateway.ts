@@ -64,7 +64,7 @@ export async function startGatewayServer(options: GatewayTestOptions = {}): Prom
   const endpoint = createServerEndpoint({
     registry: resources,
     resourcesEnabled: true,
-    instructions: 'Read gateway://instances first.',
+    instructions: () => 'Read gateway://instances first.',
     limits,
     clock: monotonicClock,
     log,

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { isSensitiveName } from '../../src/lib/sensitive-name.ts'
+import { isSensitiveName, redactMember } from '../../src/lib/sensitive-name.ts'
 
 const secrets = [
   ...['password', 'Password', 'PASSWORD', 'user_password', 'password2', 'passwd', 'passphrase'],
@@ -35,4 +35,29 @@ describe('isSensitiveName', () => {
   for (const name of harmless) {
     it(`says no to "${name}"`, () => expect(isSensitiveName(name)).to.equal(false))
   }
+})
+
+describe('redactMember', () => {
+  const amounts = ['max_tokens', 'maxTokens', 'tokens', 'token_count', 'key_frames', 'num_keys']
+  for (const name of amounts) {
+    it(`keeps numbers and booleans under ${name}`, () => {
+      for (const value of [5, 0, true, false]) expect(redactMember(name, value)).to.equal(value)
+    })
+  }
+
+  for (const name of ['password', 'secret', 'token', 'api_key', 'apiKey', 'passwords', 'secrets']) {
+    it(`hides everything under ${name}`, () => {
+      for (const value of ['x', 5, true, null, { a: 1 }, [1]]) {
+        expect(redactMember(name, value)).to.equal('[redacted]')
+      }
+    })
+  }
+
+  it('hides texts and lists under max_tokens and tokens', () => {
+    for (const value of ['eyJhbGci', ['eyJhbGci'], { a: 'eyJhbGci' }]) {
+      for (const name of ['max_tokens', 'tokens']) {
+        expect(redactMember(name, value)).to.equal('[redacted]')
+      }
+    }
+  })
 })

@@ -62,6 +62,16 @@ describe('requests', () => {
     expect(entries.map(({ path }) => path)).to.deep.equal(['/healthz', '/healthz', ''])
   })
 
+  it('are logged with the resource that they are about, without secrets of its query', async () => {
+    const session = await RawSession.open(server.url)
+    await session.call('resources/read', { uri: 'scene://delta?since=1&api_key=hunter2' })
+    await session.call('resources/read', { uri: `app://${'y'.repeat(2000)}` })
+    const uris = () => entries.flatMap(({ uri }) => uri ?? [])
+    await until(() => uris().length === 2, 'two entries')
+    expect(uris()[0]).to.equal('scene://delta?since=1&api_key=[redacted]')
+    expect(uris()[1]).to.have.length(201)
+  })
+
   it('cannot fill the log with their method', async () => {
     const session = await RawSession.open(server.url)
     await session.call('x'.repeat(100_000))

@@ -8,6 +8,8 @@ export interface InstanceFacts {
   readonly health: 'live' | 'stale' | 'unhealthy' | 'dead'
   readonly reason: string
   readonly pid: number
+  /** `application gone since …`; null: it is connected, or none has been. */
+  readonly absence?: string | null
 }
 
 /** What runs, and what does not run as it should. */
@@ -22,18 +24,29 @@ export function judgeInstances(instances: readonly InstanceFacts[]): Finding {
   if (wrong.length === 0) {
     const what = there === 0 ? 'no instance runs' : `${counted(there, 'instance')}, all well`
     const hint = 'start one beside your application: service-cli serve'
-    return { check, status: 'ok', summary: `${what}${ended}`, hint }
+    return { check, status: 'ok', summary: `${what}${ended}`, ...absences(live), hint }
   }
   return {
     check,
     status: 'warn',
     summary: `${counted(there, 'instance')}, ${wrong.length} of them not well${ended}`,
-    details: wrong.map(
-      ({ name, shortId, health, reason, pid }) =>
-        `${name} (${shortId}, process ${pid}) is ${health}: ${reason}`,
-    ),
+    details: [
+      ...wrong.map(
+        ({ name, shortId, health, reason, pid }) =>
+          `${name} (${shortId}, process ${pid}) is ${health}: ${reason}`,
+      ),
+      ...(absences(live).details ?? []),
+    ],
     hint: 'a process that hangs can be ended by its id; its record goes by itself',
   }
+}
+
+/** Not wrong, and not what someone expects who looks at the scene of such an instance. */
+function absences(live: readonly InstanceFacts[]): Pick<Finding, 'details'> {
+  const details = live.flatMap(({ name, shortId, absence }) =>
+    typeof absence === 'string' ? [`${name} (${shortId}): ${absence}`] : [],
+  )
+  return details.length === 0 ? {} : { details }
 }
 
 export function judgeFaults(faults: readonly { source: string; reason: string }[]): Finding {

@@ -85,8 +85,11 @@ async function findAll(registryDir: string, env: NodeJS.ProcessEnv): Promise<Fin
 }
 
 function factsOf(instances: LocalInstances, entry: InstanceEntry) {
-  const { instance_short: shortId, display_name: name, health, reason } = instances.row(entry)
-  return { shortId, name, health, reason, pid: entry.record.pid }
+  const { instance_short: shortId, display_name: name, ...row } = instances.row(entry)
+  const { health, reason, application } = row
+  const gone = !application.connected && application.since !== null
+  const absence = gone ? `application gone since ${application.since}` : null
+  return { shortId, name, health, reason, pid: entry.record.pid, absence }
 }
 
 function runningOf(instances: LocalInstances) {

@@ -12,6 +12,7 @@ export interface ShownRow {
   readonly reason: string
   readonly scene: string | null
   readonly mcp_url: string
+  readonly application?: { readonly connected: boolean; readonly since: string | null }
 }
 
 const names = ['ID', 'APPLICATION', 'NAME', 'STATUS', 'HEALTH', 'SCENE', 'URL']
@@ -33,10 +34,16 @@ function cellsOf(row: ShownRow): string[] {
     version === null ? dcc_type : `${dcc_type} ${version}`,
     cleanText(row.display_name, maxNameChars),
     row.status,
-    health === 'live' ? health : `${health}: ${reason}`,
+    health === 'live' ? liveHealth(row) : `${health}: ${reason}`,
     scene === null ? '' : shortenedPath(scene),
     row.mcp_url,
   ]
+}
+
+/** A server whose application went shows what that said last. */
+function liveHealth({ health, application }: ShownRow): string {
+  const { connected, since } = application ?? { connected: true, since: null }
+  return connected || since === null ? health : `${health}: application gone since ${since}`
 }
 
 /** The end of a path tells more than its beginning. */

@@ -42,6 +42,7 @@ export const exitCodeOf: Readonly<Record<ErrorCode, number>> = {
   storage_full: exitCodes.failed,
   resource_failed: exitCodes.failed,
   session_ended: exitCodes.failed,
+  scene_live: exitCodes.failed,
   artefact_corrupt: exitCodes.failed,
   network_failed: exitCodes.network,
   net_timeout: exitCodes.network,

@@ -73,14 +73,15 @@ function isOwnSuccess({ own = false, status }: AccessEntry): boolean {
 }
 
 function accessLine(
-  { method, path, rpc, status, durationMs, principal, peer, requestId }: AccessEntry,
+  { method, path, rpc, uri, status, durationMs, principal, peer, requestId }: AccessEntry,
   time: string,
 ): string {
   const what = rpc === undefined ? '' : `,"rpc":${JSON.stringify(rpc)}`
+  const resource = uri === undefined ? '' : `,"uri":${JSON.stringify(uri)}`
   const id = requestId === undefined ? '' : `,"request_id":"${requestId}"`
   return (
     `{"level":"info","time":"${time}","method":"${method}"` +
-    `,"path":${JSON.stringify(path)}${what},"status":${status},"duration_ms":${durationMs}` +
+    `,"path":${JSON.stringify(path)}${what}${resource},"status":${status},"duration_ms":${durationMs}` +
     `,"principal":${JSON.stringify(principal)},"peer":${JSON.stringify(peer)}${id},"msg":"request"}\n`
   )
 }

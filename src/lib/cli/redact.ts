@@ -1,4 +1,4 @@
-import { isSensitiveName } from '../sensitive-name.ts'
+import { isSecretMember } from '../sensitive-name.ts'
 
 const maxDepth = 6
 
@@ -13,7 +13,7 @@ export function redactSecrets(fields: object): Record<string, unknown> {
 function redactMembers(fields: object, depth: number): Record<string, unknown> {
   const clean: Record<string, unknown> = {}
   for (const [name, value] of Object.entries(fields)) {
-    clean[name] = isSensitiveName(name) ? '[redacted]' : redactValue(value, depth + 1)
+    clean[name] = isSecretMember(name, value) ? '[redacted]' : redactValue(value, depth + 1)
   }
   return clean
 }

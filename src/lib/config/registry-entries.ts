@@ -16,7 +16,7 @@ const maxOtherAccounts = 20
 export function savedLogin(
   config: Config,
   url: string,
-  account?: string | undefined,
+  account?: string,
 ): SavedLogin | undefined {
   const entry = config.registries.get(url)
   if (entry === undefined || account === undefined || isOf(entry, account)) return entry
@@ -54,7 +54,7 @@ export function withTokens(
   config: Config,
   url: string,
   tokens: SavedTokens,
-  account?: string | undefined,
+  account?: string,
 ): Config {
   const { refreshToken, refreshExpiresAtMs, ...access } = pick(tokens)
   const refresh = refreshToken === undefined ? {} : { refreshToken, refreshExpiresAtMs }
@@ -62,7 +62,7 @@ export function withTokens(
 }
 
 /** The login has ended; what was set by hand and who it was stay. */
-export function withoutTokens(config: Config, url: string, account?: string | undefined): Config {
+export function withoutTokens(config: Config, url: string, account?: string): Config {
   if (savedLogin(config, url, account) === undefined) return config
   return changeLogin(config, url, account, login => {
     const { accessToken, accessExpiresAtMs, refreshToken, refreshExpiresAtMs, ...rest } = login
@@ -74,7 +74,7 @@ export function withoutTokens(config: Config, url: string, account?: string | un
  * Logged out: nothing of the login stays, and the next newest of the registry takes its place. An
  * entry with nothing else in it goes, and is not the default any more.
  */
-export function withoutLogin(config: Config, url: string, account?: string | undefined): Config {
+export function withoutLogin(config: Config, url: string, account?: string): Config {
   const entry = config.registries.get(url)
   if (entry === undefined) return config
   const { accounts = [] } = entry

@@ -97,7 +97,15 @@ function revisionOf({ revision }: JsonObject): number | null {
 function changesOf(delta: JsonObject, since: number): readonly JsonChange[] | null {
   const { base_revision: base, changes, truncated } = delta
   if (base !== since || truncated !== false || !Array.isArray(changes)) return null
-  return changes.every(isChange) ? changes : null
+  const plain = changes.map(plainChange)
+  return plain.every(isChange) ? plain : null
+}
+
+/** An object that left or joined the list of objects is shown so, though it stays in the scene. */
+function plainChange(change: unknown): unknown {
+  if (!isJsonObject(change)) return change
+  if (change.kind === 'omitted') return { ...change, kind: 'removed' }
+  return change.kind === 'listed' ? { ...change, kind: 'added' } : change
 }
 
 function isChange(value: unknown): value is JsonChange {

@@ -11,6 +11,8 @@ const maxSingleInserts = 32
 export class EntryIndex {
   version = 0
   totalBytes = 0
+  /** No entry expires before; the time of one that went already, at times. */
+  earliestExpiryMs = Infinity
   #ordered: Entry[] = []
   #shards = new Map<string, Map<string, Entry>>()
   readonly #onRemove = new Set<(hex: string) => void>()
@@ -52,6 +54,7 @@ export class EntryIndex {
       if (shard === undefined) this.#shards.set(name, new Map([[entry.hex, entry]]))
       else shard.set(entry.hex, entry)
       this.totalBytes += entry.bytes
+      this.earliestExpiryMs = Math.min(this.earliestExpiryMs, entry.expiresMs)
       if (entries.length <= maxSingleInserts) {
         this.#ordered.splice(firstAfter(this.#ordered, entry), 0, entry)
       }
@@ -60,6 +63,14 @@ export class EntryIndex {
       this.#ordered = this.#ordered.concat(entries).sort(compare)
     }
     if (entries.length > 0) this.version++
+  }
+
+  /** Looks at every entry. */
+  findEarliestExpiry(): void {
+    this.earliestExpiryMs = Infinity
+    for (const { expiresMs } of this.#ordered) {
+      if (expiresMs < this.earliestExpiryMs) this.earliestExpiryMs = expiresMs
+    }
   }
 
   remove(hashes: readonly string[]): void {

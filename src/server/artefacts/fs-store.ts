@@ -8,6 +8,7 @@ import { type Entry, completeRef } from './entry.ts'
 import { EntryIndex, parseCursor } from './entry-index.ts'
 import { createChangeMark } from './change-mark.ts'
 import { createEntryLocks, telling } from './entry-lock.ts'
+import { ExpiryTimer } from './expiry-timer.ts'
 import { evict, removeExpired, removeLeftovers } from './fs-clean.ts'
 import { type FsContext, createLayout } from './fs-context.ts'
 import { compileFilter, readPage } from './fs-page.ts'
@@ -71,8 +72,11 @@ export async function createFsStore(options: FsStoreOptions): Promise<FsStore> {
   let turnMark: string | null = null
   let sweeping: Promise<void> | undefined
   let pollTimer: NodeJS.Timeout | undefined
+  // Expired artefacts leave the list at once, not in the slow rhythm of the sweep.
+  const expiry = new ExpiryTimer(clock, () => inBackground(sweep))
 
   function announce(): void {
+    if (limits.artefactSweepMs > 0) expiry.set(index.earliestExpiryMs)
     if (announced === index.version) return
     announced = index.version
     for (const listener of listeners) {
@@ -146,6 +150,7 @@ export async function createFsStore(options: FsStoreOptions): Promise<FsStore> {
     await removeExpired(store)
     await evict(store)
     await removeLeftovers(store)
+    index.findEarliestExpiry()
     announce()
   }
 
@@ -286,6 +291,7 @@ export async function createFsStore(options: FsStoreOptions): Promise<FsStore> {
     onRemove: listener => index.onRemove(listener),
 
     async close() {
+      expiry.close()
       for (const timer of [sweepTimer, pollTimer]) clearInterval(timer)
       pollTimer = undefined
       listeners.clear()

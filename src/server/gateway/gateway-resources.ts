@@ -68,6 +68,7 @@ export function createGatewayResources(parts: GatewayParts): ServedResources & {
     clock,
     timer,
     log,
+    whereToLook,
   })
   desk.onClose(announceInstances(directory, desk, ring))
   desk.onClose(catalog.follow((before, now) => announceCatalog(before, now, desk)))
@@ -84,4 +85,11 @@ function timeoutsOf(limits: Limits & GatewayLimits): Readonly<Record<string, num
     session_idle_ms: limits.sessionIdleMs,
     list_changed_interval_ms: limits.listChangedIntervalMs,
   }
+}
+
+function whereToLook(scheme: string): string {
+  if (scheme === 'gateway' || scheme === 'resources') {
+    return 'gateway://instances has the ids of instances, resources/list the other resources'
+  }
+  return 'this is the gateway: read gateway://instances, then ask the instance at its mcp_url'
 }

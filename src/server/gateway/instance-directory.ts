@@ -51,6 +51,8 @@ export interface DirectoryRecord {
     readonly appPid: number | null
     readonly version: string | null
     readonly mode: string | null
+    /** When the application connected, or went; absent before the first one. */
+    readonly sinceMs?: number
   }
   readonly scene: string | null
   readonly status: InstanceStatus

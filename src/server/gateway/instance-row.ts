@@ -32,6 +32,12 @@ export interface InstanceRow {
   readonly port: number | null
   /** The application's process; null as long as none is connected. */
   readonly host_pid: number | null
+  /** The application behind the server. */
+  readonly application: {
+    readonly connected: boolean
+    /** RFC 3339: when it connected, or went; null before the first one. */
+    readonly since: string | null
+  }
   /** Where a client opens a session with this very instance. */
   readonly mcp_url: string
   readonly source: string
@@ -100,6 +106,7 @@ export function instanceRow(
     version,
     ...addressOf(record.mcpUrl),
     host_pid: record.host.appPid,
+    application: { connected: record.host.connected, since: sinceOf(entry) },
     mcp_url: shownUrl(record.mcpUrl, limits),
     source,
     status,
@@ -108,8 +115,36 @@ export function instanceRow(
     stale: verdict.health === 'stale',
     scene: orNull(record.scene, text => shownPath(text, limits)),
     metadata: safeMetadata(record.metadata, limits),
-    instance_status: { status, ...advice[status] },
+    instance_status: { status, ...advice[status], ...adviceWithout(entry, status) },
   }
+}
+
+/** For people and agents: is an application behind the server? Null: it is connected. */
+export function absenceOf({ record }: InstanceEntry): string | null {
+  if (record.host.connected) return null
+  const since = record.host.sinceMs
+  return since === undefined
+    ? 'no application has connected yet'
+    : `application gone since ${toRfc3339(since)}`
+}
+
+function sinceOf({ record }: InstanceEntry): string | null {
+  const since = record.host.sinceMs
+  return since === undefined ? null : toRfc3339(since)
+}
+
+/** A server that lost its application keeps what that said last. */
+function adviceWithout(
+  entry: InstanceEntry,
+  status: RowStatus,
+): { readonly recommended_next_action?: string } {
+  const absence = status === 'available' ? absenceOf(entry) : null
+  if (absence === null) return {}
+  const what =
+    entry.record.host.sinceMs === undefined
+      ? 'open the application and press Connect'
+      : 'its last scene can still be read; open it again and press Connect for new ones'
+  return { recommended_next_action: `${connect}; ${absence}: ${what}` }
 }
 
 export function verboseRow(entry: InstanceEntry, source: string, limits: ShownLimits): VerboseRow {

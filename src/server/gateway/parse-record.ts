@@ -99,11 +99,13 @@ function readMembers(
 
 function readHost(record: MemberReader, limits: RecordLimits): DirectoryRecord['host'] {
   const reader = new MemberReader(record.any('host') ?? {}, '/host', 'pass')
+  const since = reader.time('since')
   const host = {
     connected: reader.flag('connected') ?? false,
     appPid: reader.integer('app_pid', 1, maxPid) ?? null,
     version: readText(reader, 'version', limits.maxRecordTextChars),
     mode: readText(reader, 'mode', limits.maxRecordTextChars),
+    ...(since === undefined ? {} : { sinceMs: Date.parse(since) }),
   }
   record.inherit(reader.failure)
   return host

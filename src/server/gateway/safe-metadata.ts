@@ -1,6 +1,6 @@
 import { cleanText } from '../../lib/clean-text.ts'
 import { type JsonObject, isJsonObject } from '../../lib/json.ts'
-import { isSensitiveName } from '../../lib/sensitive-name.ts'
+import { isSecretMember } from '../../lib/sensitive-name.ts'
 import { boundedJson } from '../resources/bounded-json.ts'
 import type { GatewayLimits } from './limits.ts'
 
@@ -24,7 +24,7 @@ function cleanValue(value: unknown, mostChars: number): unknown {
   if (Array.isArray(value)) return value.map(item => cleanValue(item, mostChars))
   if (!isJsonObject(value)) return value
   const members = Object.entries(value).map(([name, member]) => {
-    const shown = isSensitiveName(name) ? '[redacted]' : cleanValue(member, mostChars)
+    const shown = isSecretMember(name, member) ? '[redacted]' : cleanValue(member, mostChars)
     return [cleanText(name, mostChars), shown] as const
   })
   // Defines, does not assign: "__proto__" stays a name.

@@ -40,6 +40,8 @@ export interface HostPresence {
   readonly app_pid: number | null
   readonly version: string | null
   readonly mode: string | null
+  /** RFC 3339: when the application connected, or went. Absent before the first one. */
+  readonly since?: string
 }
 
 /** What the start of a server found out about it. */

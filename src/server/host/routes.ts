@@ -67,6 +67,7 @@ export function createHostRoutes(deps: HostRoutesDeps): HostRoutes {
 
   const sceneRoute = jsonRoute(async (req, res) => {
     const text = await readText(req, limits)
+    if (sink.scene.isLive) throw sceneIsLive()
     answerJson(res, 200, { ok: true, revision: setScene(sink, text) })
   })
   const auditRoute = jsonRoute(async (req, res) => {
@@ -150,6 +151,12 @@ function jsonRoute(handle: Route['handle']): Route {
 
 function refuse(res: ServerResponse, refusal: Refusal, limits: Limits): void {
   writeProblem(res, refusal.error, refusal.headers, limits.refusedBodyDrainMs)
+}
+
+function sceneIsLive(): ServiceError {
+  return new ServiceError('scene_live', 'a connected application sends the scene', {
+    hint: 'disconnect the application, or post to a server of its own: service-cli serve --port 0',
+  })
 }
 
 /** What the registry finds wrong with a scene is the application's to know. */

@@ -11,6 +11,8 @@ export interface SceneFileOptions {
   readonly path: string
   /** Throws `TypeError` for what is no scene. */
   setSceneText(json: string): unknown
+  /** Does a connected application hold the scene? Then the file does not replace it. */
+  isPaused?(): boolean
   readonly limits: Pick<Limits, 'maxMessageBytes' | 'sceneFileDebounceMs' | 'sceneFilePollMs'>
   readonly log: Logger
 }
@@ -20,9 +22,14 @@ export interface SceneFileOptions {
  * is missing, half-written or wrong, the old scene stays; each kind of trouble is logged once
  * until the file is right again. `stop` resolves when the scene will not be touched any more.
  */
-export function watchSceneFile(options: SceneFileOptions): { stop(): Promise<void> } {
-  const watcher = new SceneFile(options)
-  return { stop: () => watcher.stop() }
+export function watchSceneFile(options: SceneFileOptions): SceneFileWatch {
+  return new SceneFile(options)
+}
+
+export interface SceneFileWatch {
+  stop(): Promise<void>
+  /** To be called when `isPaused` may answer differently. The file counts again after a pause. */
+  checkPause(): void
 }
 
 /** A change event (or the start), the regular look, the second look at wrong content. */
@@ -31,7 +38,7 @@ type Reason = 'event' | 'poll' | { readonly stamp: string; readonly looks: numbe
 /** A file that is only ever seen wrong is reported even though it keeps changing. */
 const maxLooks = 5
 
-class SceneFile {
+class SceneFile implements SceneFileWatch {
   readonly #options: SceneFileOptions
   readonly #path: string
   readonly #poll: NodeJS.Timeout
@@ -43,6 +50,7 @@ class SceneFile {
   #settling: NodeJS.Timeout | undefined
   #checking: Promise<void> = Promise.resolve()
   #stopped = false
+  #paused = false
   /** What was seen last, to tell a change from a mere look. */
   #stamp: string | null = null
   #digest = ''
@@ -66,6 +74,22 @@ class SceneFile {
     clearTimeout(this.#settling)
     this.#folder?.close()
     return this.#checking
+  }
+
+  checkPause(): void {
+    const { isPaused = () => false, log } = this.#options
+    const paused = isPaused()
+    if (this.#stopped || paused === this.#paused) return
+    this.#paused = paused
+    if (paused) {
+      const message = 'scene file is paused while the connected application sends the scene'
+      log.warn({ path: this.#path }, message)
+      return
+    }
+    log.info({ path: this.#path }, 'scene file is used again')
+    this.#digest = ''
+    this.#applied = ''
+    this.#enqueue('event')
   }
 
   #enqueue(reason: Reason): void {
@@ -148,6 +172,9 @@ class SceneFile {
 
   #apply(json: string, digest: string): string | null {
     if (this.#stopped || digest === this.#applied) return null
+    // The application may have come while the file was read.
+    this.checkPause()
+    if (this.#paused) return null
     try {
       this.#options.setSceneText(json)
       this.#applied = digest

@@ -6,6 +6,9 @@ export type AccessLog = (entry: AccessEntry) => void
 
 /** The access log of a host that has only an ordinary log. */
 export function accessLogOn(log: Logger): AccessLog {
-  return ({ method, path, rpc, status, durationMs, principal, peer }) =>
-    log.info({ method, path, rpc, status, duration_ms: durationMs, principal, peer }, 'request')
+  return ({ method, path, rpc, uri, status, durationMs, principal, peer }) =>
+    log.info(
+      { method, path, rpc, uri, status, duration_ms: durationMs, principal, peer },
+      'request',
+    )
 }

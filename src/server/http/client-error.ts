@@ -12,7 +12,11 @@ export function answerClientError(error: NodeJS.ErrnoException, socket: Socket):
 function problemOf(code: string | undefined): Problem {
   switch (code) {
     case 'HPE_HEADER_OVERFLOW':
-      return makeProblem(431, 'headers-too-large', 'the header block is too large')
+      return makeProblem(
+        431,
+        'headers-too-large',
+        'the header block is too large, or has over 1000 headers',
+      )
     case 'HPE_CHUNK_EXTENSIONS_OVERFLOW':
       return makeProblem(413, 'body-too-large', 'the chunk extensions of the body are too large')
     case 'ERR_HTTP_REQUEST_TIMEOUT':

@@ -4,4 +4,6 @@ export interface RequestNotes {
   /** False: the caller may only read. */
   readonly mayWrite: boolean
   rpc: string | undefined
+  /** The resource that the call is about, as the client wrote it. */
+  uri: unknown
 }

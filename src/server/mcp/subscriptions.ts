@@ -39,7 +39,8 @@ export class SubscriptionHub {
   readonly #limits: Pick<Limits, 'maxSubscriptions' | 'maxSubscriptionsPerSession'>
   /** URI without query → the URIs subscribed under it, as written. */
   readonly #topics = new Map<string, Map<string, Topic>>()
-  readonly #bySubscriber = new Map<Subscriber, Set<Topic>>()
+  /** Of each subscriber: canonical URI, query included → the topic in the spelling it chose last. */
+  readonly #bySubscriber = new Map<Subscriber, Map<string, Topic>>()
   #count = 0
 
   constructor(limits: Pick<Limits, 'maxSubscriptions' | 'maxSubscriptionsPerSession'>) {
@@ -55,20 +56,23 @@ export class SubscriptionHub {
 
   /** From now on the subscriber hears of list changes. */
   add(subscriber: Subscriber): void {
-    if (!this.#bySubscriber.has(subscriber)) this.#bySubscriber.set(subscriber, new Set())
+    if (!this.#bySubscriber.has(subscriber)) this.#bySubscriber.set(subscriber, new Map())
   }
 
   /**
    * For a subscriber that was added: one that was removed meanwhile must not come back.
-   * `uri` is announced as the client wrote it; `canonical`, without its query, is matched.
+   * `uri` is announced as the client wrote it; `canonical`, without its query, is matched. The
+   * same resource in another spelling replaces the earlier subscription.
    */
   subscribe(subscriber: Subscriber, uri: string, canonical: string = uri): void {
     const own = this.#bySubscriber.get(subscriber)
     if (own === undefined) throw new ServiceError('session_ended', 'the session has ended')
-    const base = withoutQuery(canonical)
-    let family = this.#topics.get(base)
-    let topic = family?.get(uri)
-    if (topic !== undefined && own.has(topic)) return
+    const before = own.get(canonical)
+    if (before?.uri === uri) return
+    if (before !== undefined) {
+      own.delete(canonical)
+      this.#release(before, subscriber)
+    }
     if (own.size >= this.#limits.maxSubscriptionsPerSession) {
       throw limitReached(
         `one client may subscribe to ${this.#limits.maxSubscriptionsPerSession} URIs at a time`,
@@ -77,25 +81,30 @@ export class SubscriptionHub {
     if (this.#count >= this.#limits.maxSubscriptions) {
       throw limitReached('the server holds as many subscriptions as it may')
     }
+    const base = withoutQuery(canonical)
+    let family = this.#topics.get(base)
+    let topic = family?.get(uri)
     if (family === undefined) this.#topics.set(base, (family = new Map()))
     if (topic === undefined) family.set(uri, (topic = new Topic(uri, base)))
     topic.subscribers.add(subscriber)
-    own.add(topic)
+    own.set(canonical, topic)
     this.#count++
   }
 
-  /** False when there was no such subscription. */
-  unsubscribe(subscriber: Subscriber, uri: string, canonical: string = uri): boolean {
-    const topic = this.#topics.get(withoutQuery(canonical))?.get(uri)
+  /** In any spelling. Returns the one that was subscribed; null: there was no such subscription. */
+  unsubscribe(subscriber: Subscriber, canonical: string): string | null {
     const own = this.#bySubscriber.get(subscriber)
-    if (topic === undefined || !own?.delete(topic)) return false
+    const topic = own?.get(canonical)
+    if (own === undefined || topic === undefined) return null
+    own.delete(canonical)
     this.#release(topic, subscriber)
-    return true
+    return topic.uri
   }
 
   /** Forgets the subscriber and all it subscribed to. */
   remove(subscriber: Subscriber): void {
-    for (const topic of this.#bySubscriber.get(subscriber) ?? []) this.#release(topic, subscriber)
+    const topics = this.#bySubscriber.get(subscriber)?.values() ?? []
+    for (const topic of topics) this.#release(topic, subscriber)
     this.#bySubscriber.delete(subscriber)
   }
 

@@ -70,13 +70,21 @@ export class AuditProducer implements BuiltIn {
     return values.filter(text => text.startsWith(prefix))
   }
 
+  checkParameters(uri: ResourceUri): void {
+    this.#limitOf(uri)
+  }
+
   read(uri: ResourceUri): readonly Content[] {
     if (uri.path !== 'recent') throw new ResourceNotFound(uri.text)
-    const limit = limitParameter(uri, this.#limits.defaultAuditLimit, this.#limits.maxAuditLimit)
+    const limit = this.#limitOf(uri)
     return this.#kept.get(this.#log?.lastId ?? 0, uri.text, () => {
       const entries = this.#log?.recent(limit) ?? []
       return JSON.stringify({ limit, count: entries.length, entries })
     })
+  }
+
+  #limitOf(uri: ResourceUri): number {
+    return limitParameter(uri, this.#limits.defaultAuditLimit, this.#limits.maxAuditLimit)
   }
 
   #describe(recordedMs: number | null): readonly Descriptor[] {

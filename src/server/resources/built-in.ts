@@ -22,6 +22,8 @@ export interface BuiltIn {
   ): MaybePromise<CompletionValues>
   /** The spelling under which updates of the URI are announced; undefined: the URI normalised. */
   canonical?(uri: ResourceUri): string | undefined
+  /** Throws `ResourceUriInvalid` for parameters that `read` would refuse. Absent: there are none. */
+  checkParameters?(uri: ResourceUri): void
   /** Would reading the URI change what others find? Absent: it would not. */
   changes?(uri: ResourceUri): boolean
   /** Do updates of the URI ever come? Absent: they do, unless the scheme is one that is polled. */
@@ -29,12 +31,30 @@ export interface BuiltIn {
 }
 
 /** One text, frozen: returned again it says "unchanged". */
-export function textContents(uri: string, mimeType: string, text: string): readonly Content[] {
-  return Object.freeze([Object.freeze({ uri, mimeType, text })])
+export function textContents(
+  uri: string,
+  mimeType: string,
+  text: string,
+  meta?: Content['_meta'],
+): readonly Content[] {
+  const content = { uri, mimeType, text, ...(meta === undefined ? {} : { _meta: meta }) }
+  return Object.freeze([Object.freeze(content)])
 }
 
-export function jsonContents(uri: string, text: string): readonly Content[] {
-  return textContents(uri, 'application/json', text)
+export function jsonContents(
+  uri: string,
+  text: string,
+  meta?: Content['_meta'],
+): readonly Content[] {
+  return textContents(uri, 'application/json', text, meta)
+}
+
+/** The contents, the first of them under the URI that was asked for. Frozen as they were. */
+export function echoed(contents: readonly Content[], uri: string): readonly Content[] {
+  const [first, ...rest] = contents
+  if (first === undefined || first.uri === uri) return contents
+  const renamed = [Object.freeze({ ...first, uri }), ...rest]
+  return Object.isFrozen(contents) ? Object.freeze(renamed) : renamed
 }
 
 /** The annotation of what changed then; null: it never did. */

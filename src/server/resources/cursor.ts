@@ -5,6 +5,8 @@ export type ListPosition =
   | { readonly part: 'fixed'; readonly offset: number }
   | { readonly part: 'artefacts'; readonly after: string | undefined }
 
+export const unknownCursor = 'cursor is not one this server gave; start again without a cursor'
+
 export function encodeCursor(position: ListPosition): string {
   const text = position.part === 'fixed' ? `f${position.offset}` : `a${position.after ?? ''}`
   return Buffer.from(text).toString('base64url')
@@ -13,7 +15,7 @@ export function encodeCursor(position: ListPosition): string {
 /** The failure is a short text for the reader. */
 export function parseCursor(cursor: unknown, maxChars: number): Result<ListPosition, string> {
   if (cursor === undefined) return ok({ part: 'fixed', offset: 0 })
-  const bad = fail('cursor is not one this server gave; start again without a cursor')
+  const bad = fail(unknownCursor)
   if (typeof cursor !== 'string' || cursor.length > maxChars) return bad
   const text = Buffer.from(cursor, 'base64url').toString()
   // Node decodes leniently; only what it encodes itself is a cursor.

@@ -2,10 +2,10 @@ import { type Clock, systemClock } from '../../lib/clock.ts'
 import { type Logger, silentLogger } from '../../lib/logger.ts'
 import type { Limits } from '../options.ts'
 import type { Completion } from './completion.ts'
-import { ResourceUriInvalid } from './errors.ts'
+import { ResourceNotFound, ResourceUriInvalid } from './errors.ts'
 import { Listeners, type ResourceListener } from './listeners.ts'
 import { type ListPage, Listing } from './listing.ts'
-import type { MaybePromise } from './maybe-promise.ts'
+import { type MaybePromise, recovered } from './maybe-promise.ts'
 import type { Content, Template } from './producer.ts'
 import type { Reader } from './reader.ts'
 import { type ResourceUri, createUriParser } from './resource-uri.ts'
@@ -19,6 +19,8 @@ export interface ResourceDeskOptions extends Omit<ResourceRoutesOptions, 'log'> 
   clock?: Clock | undefined
   log?: Logger | undefined
   timer?: Timer | undefined
+  /** Where to look instead of a resource of this scheme that is not there. */
+  whereToLook: (scheme: string) => string
 }
 
 /**
@@ -27,6 +29,7 @@ export interface ResourceDeskOptions extends Omit<ResourceRoutesOptions, 'log'> 
  */
 export class ResourceDesk implements ServedResources {
   readonly routes: ResourceRoutes
+  readonly #whereToLook: (scheme: string) => string
   readonly #parseUri: ReturnType<typeof createUriParser>
   readonly #listing: Listing
   readonly #listeners: Listeners
@@ -35,6 +38,7 @@ export class ResourceDesk implements ServedResources {
 
   constructor(options: ResourceDeskOptions) {
     const { limits, clock = systemClock, log = silentLogger, timer = systemTimer } = options
+    this.#whereToLook = options.whereToLook
     this.#parseUri = createUriParser(limits.maxUriChars, limits.maxParsedUris)
     this.routes = new ResourceRoutes({ ...options, log })
     this.#listing = new Listing(this.routes, limits)
@@ -84,12 +88,22 @@ export class ResourceDesk implements ServedResources {
   }
 
   read(uri: unknown, reader?: Reader): MaybePromise<readonly Content[]> {
-    return this.routes.read(this.parsed(uri), reader)
+    const parsed = this.parsed(uri)
+    return recovered(
+      () => this.routes.read(parsed, reader),
+      error => {
+        throw this.#guiding(error, parsed)
+      },
+    )
   }
 
   assertSubscribable(uri: unknown): string {
     const parsed = this.parsed(uri)
-    this.routes.assertServed(parsed)
+    try {
+      this.routes.assertServed(parsed)
+    } catch (error) {
+      throw this.#guiding(error, parsed)
+    }
     return this.routes.canonical(parsed)
   }
 
@@ -113,5 +127,14 @@ export class ResourceDesk implements ServedResources {
 
   listen(listener: ResourceListener): () => void {
     return this.#listeners.add(listener)
+  }
+
+  /** Says in the message, which clients show to a model, where to look for what is not there. */
+  #guiding(error: unknown, { scheme }: ResourceUri): unknown {
+    if (!(error instanceof ResourceNotFound)) return error
+    const guide = `; ${this.#whereToLook(scheme)}`
+    // The producer may throw the same error again.
+    if (!error.message.endsWith(guide)) error.message += guide
+    return error
   }
 }

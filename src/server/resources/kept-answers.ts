@@ -21,7 +21,13 @@ export class KeptAnswers {
     this.#mimeType = mimeType
   }
 
-  get(version: number, uri: string, build: () => string): readonly Content[] {
+  /** `meta` belongs to the version, as the text does. */
+  get(
+    version: number,
+    uri: string,
+    build: () => string,
+    meta?: Content['_meta'],
+  ): readonly Content[] {
     if (version !== this.#version) {
       this.#answers.clear()
       this.#bytes = 0
@@ -30,7 +36,7 @@ export class KeptAnswers {
     const kept = this.#answers.get(uri)
     if (kept !== undefined) return kept
     const text = build()
-    const contents = textContents(uri, this.#mimeType, text)
+    const contents = textContents(uri, this.#mimeType, text, meta)
     const bytes = Buffer.byteLength(text)
     if (
       this.#answers.size < this.#limits.maxKeptAnswers &&

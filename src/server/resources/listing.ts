@@ -1,4 +1,4 @@
-import { encodeCursor, parseCursor } from './cursor.ts'
+import { encodeCursor, parseCursor, unknownCursor } from './cursor.ts'
 import { ResourceUriInvalid } from './errors.ts'
 import { type MaybePromise, all, chain } from './maybe-promise.ts'
 import type { Limits } from '../options.ts'
@@ -56,6 +56,10 @@ export class Listing {
     if (!parsed.ok) throw new ResourceUriInvalid(parsed.failure)
     const key = typeof cursor === 'string' ? cursor : ''
     const position = parsed.value
+    // A server without artefacts never gave out such a cursor.
+    if (position.part === 'artefacts' && this.#sources.artefacts === undefined) {
+      throw new ResourceUriInvalid(unknownCursor)
+    }
     if (position.part === 'artefacts') return this.#lastPages(key, noHead, position.after)
     return chain(all(this.#sources.fixed()), lists => {
       const fixed = this.#joined(lists)

@@ -32,6 +32,7 @@ export interface TextContent {
   /** When absent: what the listing says, else `text/plain`. */
   readonly mimeType?: string
   readonly text: string
+  readonly _meta?: Readonly<Record<string, unknown>>
 }
 
 /** A body already encoded: `base64` holds the ASCII bytes of the padded encoding. */
@@ -56,6 +57,7 @@ export interface BlobContent {
   readonly mimeType?: string
   /** Raw bytes, or base64 text with padding, or one of the forms above. */
   readonly blob: Uint8Array | string | EncodedBlob | StreamedBlob
+  readonly _meta?: Readonly<Record<string, unknown>>
 }
 
 /** What `read` returns an array of: exactly one of `text` and `blob`. */

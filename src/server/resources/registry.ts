@@ -16,7 +16,7 @@ import type { Content, PagedProducer, ResourceProducer, Template } from './produ
 import type { Reader } from './reader.ts'
 import { isScheme, normaliseUri } from './resource-uri.ts'
 import { SceneProducer, sceneCurrentUri, sceneDeltaUri } from './scene.ts'
-import { SceneState } from './scene-state.ts'
+import { type SceneOwnership, SceneState } from './scene-state.ts'
 import type { Attachment, SchemeSource, SchemeState } from './scheme-source.ts'
 import type { ServedResources } from './served-resources.ts'
 import { isReservedScheme } from './schemes.ts'
@@ -33,6 +33,8 @@ export interface ResourceRegistryOptions {
   enableArtefactResources: boolean
   /** Default: there is no window. */
   capture?: CaptureSource | undefined
+  /** The revision before the first scene. Default 0. */
+  firstRevision?: number | undefined
 }
 
 /**
@@ -54,11 +56,16 @@ export class ResourceRegistry implements ServedResources {
     this.#limits = limits
     this.#log = log
     this.#timer = timer
-    const sceneChanged = () => {
-      this.#desk.updated(sceneCurrentUri)
-      this.#desk.updated(sceneDeltaUri)
+    const sceneChanges = {
+      sceneSet: () => {
+        this.#desk.updated(sceneCurrentUri)
+        this.#desk.updated(sceneDeltaUri)
+      },
+      applicationChanged: () => this.#desk.updated(sceneCurrentUri),
     }
-    this.#scene = new SceneState(limits, sceneChanged, clock)
+    this.#scene = new SceneState(limits, {
+      ...{ listener: sceneChanges, clock, firstRevision: options.firstRevision },
+    })
     this.#audit = new AuditProducer(limits)
     this.#events = new SessionEventsProducer(limits)
     this.#desk = new ResourceDesk({
@@ -70,6 +77,7 @@ export class ResourceRegistry implements ServedResources {
       },
       artefacts: options.enableArtefactResources ? options.artefacts : undefined,
       disabled: { artefact: 'the server runs with artefacts switched off' },
+      whereToLook,
       limits,
       clock,
       log,
@@ -91,13 +99,17 @@ export class ResourceRegistry implements ServedResources {
     return this.#scene.set(scene)
   }
 
-  /** The same for JSON text, which is checked and kept as it is; `null` as text clears. */
-  setSceneText(json: string): number {
-    return this.#scene.setText(json)
+  /**
+   * The same for JSON text, which is checked and kept as it is; `null` as text clears. `setBy`:
+   * instance id of the application on the host link that sent it.
+   */
+  setSceneText(json: string, setBy: string | null = null): number {
+    return this.#scene.setText(json, setBy)
   }
 
-  get hasScene(): boolean {
-    return this.#scene.current.text !== null
+  /** The scene as the host link asks for it: whose it is, and who is connected. */
+  get scene(): SceneOwnership {
+    return this.#scene
   }
 
   /**
@@ -255,4 +267,18 @@ export class ResourceRegistry implements ServedResources {
 
 function misuse(message: string): ServiceError {
   return new ServiceError('usage_invalid', message)
+}
+
+function whereToLook(scheme: string): string {
+  switch (scheme) {
+    case 'gateway':
+    case 'resources':
+      return 'this is the server of one application: gateway:// is served by service-cli gateway'
+    case 'scene':
+      return 'read scene://current or scene://delta'
+    case 'audit':
+      return 'read audit://recent'
+    default:
+      return 'resources/list names what there is, resources/templates/list the forms of URIs'
+  }
 }

@@ -1,11 +1,12 @@
+import { parseArtefactUri } from '../../lib/artefact-uri.ts'
 import type { Logger } from '../../lib/logger.ts'
 import { ArtefactSource } from './artefact-source.ts'
-import type { BuiltIn } from './built-in.ts'
+import { type BuiltIn, echoed } from './built-in.ts'
 import { type Completion, type OwnedTemplate, completion, templateVariables } from './completion.ts'
 import type { CustomProducer } from './custom-producer.ts'
 import { ResourceNotEnabled, ResourceNotFound, ResourceUriInvalid } from './errors.ts'
 import type { ListSources } from './listing.ts'
-import { type MaybePromise, recovered } from './maybe-promise.ts'
+import { type MaybePromise, chain, recovered } from './maybe-promise.ts'
 import type { Content, Descriptor, PagedProducer, Template } from './producer.ts'
 import { ownReadError } from './producer-failure.ts'
 import type { Reader } from './reader.ts'
@@ -78,12 +79,20 @@ export class ResourceRoutes implements ListSources {
     if (custom !== undefined) return custom.read(uri.text)
     const attached = this.#attached.get(uri.scheme)
     if (attached !== undefined) return this.#readOwn(uri, () => attached.read(uri.text, reader))
-    return this.#artefactsFor(uri).read(uri.text)
+    return this.#readArtefact(uri)
   }
 
-  /** Any URI of a served scheme: the resource may come later. */
+  /**
+   * Any well-formed URI of a served scheme: the resource may come later. Throws
+   * `ResourceUriInvalid` for one that can never be read.
+   */
   assertServed(uri: ResourceUri): void {
-    if (!this.serves(uri.scheme)) this.#artefactsFor(uri)
+    this.#builtIns.get(uri.scheme)?.checkParameters?.(uri)
+    if (this.serves(uri.scheme)) return
+    this.#artefactsFor(uri)
+    if (parseArtefactUri(normaliseUri(uri.text)) === null) {
+      throw new ResourceUriInvalid('an artefact URI has the form artefact://sha256/<64 digits>')
+    }
   }
 
   /** The one spelling under which updates of the URI are announced. */
@@ -151,6 +160,19 @@ export class ResourceRoutes implements ListSources {
     return recovered(read, error => {
       throw ownReadError(error, scheme, text, this.#log)
     })
+  }
+
+  /** The store knows one spelling of each URI. */
+  #readArtefact(uri: ResourceUri): MaybePromise<readonly Content[]> {
+    const source = this.#artefactsFor(uri)
+    const plain = normaliseUri(uri.text)
+    if (plain === uri.text) return source.read(plain)
+    return recovered(
+      () => chain(source.read(plain), contents => echoed(contents, uri.text)),
+      error => {
+        throw error instanceof ResourceNotFound ? new ResourceNotFound(uri.text) : error
+      },
+    )
   }
 
   #artefactsFor(uri: ResourceUri): ArtefactSource {

@@ -11,26 +11,95 @@ export interface SceneRevision {
   readonly setAtMs: number | null
 }
 
+/** The application on the host link, as far as readers of its scene are told. */
+export interface SceneApplication {
+  /** The same for all links of one run of the application. */
+  readonly instanceId: string
+  readonly connected: boolean
+  readonly dccType: string
+}
+
+/** The application that a scene is from. */
+export interface ShownApplication extends SceneApplication {
+  /** When it connected, or went. */
+  readonly sinceMs: number
+}
+
+/** Told of a scene that was set, and of an application that went or came back. */
+export interface SceneListener {
+  sceneSet(): void
+  applicationChanged(): void
+}
+
+/** What the host link needs to know and tell of the scene. */
+export interface SceneOwnership {
+  readonly current: SceneRevision
+  readonly application: ShownApplication | null
+  /** Instance id of the application that set the current scene; null: another source, or none. */
+  readonly setBy: string | null
+  /** Does the connected application hold the scene? Then other sources must not replace it. */
+  readonly isLive: boolean
+  /** The application on the link came, went, or says something else of itself. */
+  tell(application: SceneApplication): void
+}
+
+export interface SceneStateOptions {
+  readonly listener?: SceneListener | undefined
+  readonly clock?: Clock | undefined
+  /**
+   * The revision before the first scene. Runs that begin at different numbers never compare a
+   * scene with one of another run.
+   */
+  readonly firstRevision?: number | undefined
+}
+
 type StateLimits = SceneLimits & Pick<Limits, 'maxSceneRevisions' | 'maxSceneRevisionBytes'>
 
 /** The scene the application sent last, as JSON text, and the revisions before it. */
-export class SceneState {
+export class SceneState implements SceneOwnership {
   readonly #limits: StateLimits
-  readonly #onChange: () => void
+  readonly #listener: SceneListener | undefined
   readonly #clock: Clock
-  #current: SceneRevision = { revision: 0, text: null, bytes: 0, setAtMs: null }
+  #current: SceneRevision
   /** Oldest first, the current one last. */
-  #kept: SceneRevision[] = [this.#current]
+  #kept: SceneRevision[]
   #keptBytes = 0
+  /** Instance id of the application that set the scene; null: another source. */
+  #setBy: string | null = null
+  /** The one that is connected, or was last. */
+  #latest: ShownApplication | null = null
+  #shown: ShownApplication | null = null
+  #version = 0
 
-  constructor(limits: StateLimits, onChange = () => {}, clock: Clock = systemClock) {
+  constructor(limits: StateLimits, options: SceneStateOptions = {}) {
+    const { listener, clock = systemClock, firstRevision = 0 } = options
     this.#limits = limits
-    this.#onChange = onChange
+    this.#listener = listener
     this.#clock = clock
+    this.#current = { revision: firstRevision, text: null, bytes: 0, setAtMs: null }
+    this.#kept = [this.#current]
   }
 
   get current(): SceneRevision {
     return this.#current
+  }
+
+  /** Another number: another scene, or other facts about its application. */
+  get version(): number {
+    return this.#version
+  }
+
+  /** The application that the scene is from; without a scene the one on the link, or last on it. */
+  get application(): ShownApplication | null {
+    return this.#shown
+  }
+
+  get setBy(): string | null {
+    return this.#current.text === null ? null : this.#setBy
+  }
+
+  get isLive(): boolean {
+    return this.setBy !== null && this.#shown?.connected === true
   }
 
   /** The revision before the current one, as far as it is still kept. */
@@ -53,25 +122,55 @@ export class SceneState {
    * is no JSON object, refers to itself, is too deep or too large.
    */
   set(scene: object | null): number {
-    return this.#replace(scene === null ? null : serialiseScene(scene, this.#limits))
+    return this.#replace(scene === null ? null : serialiseScene(scene, this.#limits), null)
   }
 
-  /** The same for a scene that is JSON text already. */
-  setText(json: string): number {
-    return this.#replace(checkSceneText(json, this.#limits))
+  /** The same for a scene that is JSON text already, of the application with this instance id. */
+  setText(json: string, setBy: string | null = null): number {
+    return this.#replace(checkSceneText(json, this.#limits), setBy)
   }
 
-  #replace(text: string | null): number {
+  tell(application: SceneApplication): void {
+    const { instanceId, connected } = application
+    const before = this.#latest
+    const isSame = before?.instanceId === instanceId && before.connected === connected
+    if (isSame && before.dccType === application.dccType) return
+    this.#latest = { ...application, sinceMs: isSame ? before.sinceMs : this.#clock.now() }
+    if (!this.#showLatest()) return
+    this.#version++
+    this.#listener?.applicationChanged()
+  }
+
+  #replace(text: string | null, setBy: string | null): number {
     const bytes = text === null ? 0 : Buffer.byteLength(text)
     const revision = this.#current.revision + 1
+    const isFirst = this.#current.setAtMs === null
     this.#current = { revision, text, bytes, setAtMs: this.#clock.now() }
+    // What another source set is another scene: how the one became the other tells nobody anything.
+    if (setBy !== this.#setBy && !isFirst) this.#forgetHistory()
+    this.#setBy = setBy
     this.#kept.push(this.#current)
     this.#keptBytes += bytes
     while (this.#kept.length > 1 && this.#overLimits()) {
       this.#keptBytes -= this.#kept.shift()?.bytes ?? 0
     }
-    this.#onChange()
+    this.#shown = null
+    this.#showLatest()
+    this.#version++
+    this.#listener?.sceneSet()
     return this.#current.revision
+  }
+
+  /** False when the scene is not of that application. */
+  #showLatest(): boolean {
+    const isOfLatest = this.#current.text === null || this.#latest?.instanceId === this.#setBy
+    if (isOfLatest) this.#shown = this.#latest
+    return isOfLatest
+  }
+
+  #forgetHistory(): void {
+    this.#kept = []
+    this.#keptBytes = 0
   }
 
   #overLimits(): boolean {

@@ -1,3 +1,4 @@
+import { toRfc3339 } from '../../lib/clock.ts'
 import type { Limits } from '../options.ts'
 import { type BuiltIn, changedAt, freezeAll, jsonContents } from './built-in.ts'
 import { ResourceNotFound } from './errors.ts'
@@ -6,7 +7,7 @@ import type { Content, Descriptor, Template } from './producer.ts'
 import { countParameter } from './query-parameters.ts'
 import type { ResourceUri } from './resource-uri.ts'
 import { sceneDelta, sceneReset } from './scene-delta.ts'
-import type { SceneRevision, SceneState } from './scene-state.ts'
+import type { SceneRevision, SceneState, ShownApplication } from './scene-state.ts'
 
 export const sceneCurrentUri = 'scene://current'
 export const sceneDeltaUri = 'scene://delta'
@@ -27,13 +28,16 @@ const placeholder = JSON.stringify({
   hint: 'the application has sent no scene; subscribe to scene://current to hear when it does',
 })
 
+type Meta = Readonly<Record<string, unknown>>
+
 /** `scene://current` and `scene://delta`. */
 export class SceneProducer implements BuiltIn {
   readonly #state: SceneState
   readonly #maxChanges: number
   readonly #deltas: KeptAnswers
-  #revision = -1
+  #version = -1
   #contents: readonly Content[] = []
+  #meta: Meta = {}
   #listedRevision = -1
   #descriptors: readonly Descriptor[] = []
 
@@ -69,6 +73,10 @@ export class SceneProducer implements BuiltIn {
       .reverse()
   }
 
+  checkParameters(uri: ResourceUri): void {
+    if (uri.path === 'delta') countParameter(uri, 'since')
+  }
+
   read(uri: ResourceUri): readonly Content[] {
     switch (uri.path) {
       case 'current':
@@ -81,24 +89,49 @@ export class SceneProducer implements BuiltIn {
   }
 
   #current(uri: ResourceUri): readonly Content[] {
-    const { revision, text } = this.#state.current
-    if (uri.text !== sceneCurrentUri) return jsonContents(uri.text, text ?? placeholder)
-    if (revision !== this.#revision) {
-      this.#contents = jsonContents(sceneCurrentUri, text ?? placeholder)
-      this.#revision = revision
-    }
+    const text = this.#state.current.text ?? placeholder
+    const meta = this.#freshMeta()
+    if (uri.text !== sceneCurrentUri) return jsonContents(uri.text, text, meta)
     return this.#contents
   }
 
   #delta(uri: ResourceUri): readonly Content[] {
     const since = countParameter(uri, 'since')
     const current = this.#state.current
-    if (current.text === null) return jsonContents(uri.text, placeholder)
+    const meta = this.#freshMeta()
+    if (current.text === null) return jsonContents(uri.text, placeholder, meta)
     const base = since === undefined ? this.#state.previous : this.#state.find(since)
-    if (base === undefined) return jsonContents(uri.text, sceneReset(current))
-    return this.#deltas.get(current.revision, uri.text, () =>
-      sceneDelta(base, current, this.#maxChanges),
-    )
+    if (base === undefined) return jsonContents(uri.text, sceneReset(current), meta)
+    const build = () => sceneDelta(base, current, this.#maxChanges)
+    return this.#deltas.get(this.#state.version, uri.text, build, meta)
+  }
+
+  /** Made once for each version of the state, together with the answer that most readers get. */
+  #freshMeta(): Meta {
+    const { version, current, application } = this.#state
+    if (version !== this.#version) {
+      this.#version = version
+      this.#meta = Object.freeze({ 'service-cli/scene': sceneFacts(current, application) })
+      this.#contents = jsonContents(sceneCurrentUri, current.text ?? placeholder, this.#meta)
+    }
+    return this.#meta
+  }
+}
+
+/** What the text of a scene does not say of itself. Member names are those on the wire. */
+function sceneFacts(
+  { revision, setAtMs, bytes }: SceneRevision,
+  application: ShownApplication | null,
+): object {
+  return {
+    revision,
+    set_at: setAtMs === null ? null : toRfc3339(setAtMs),
+    size: bytes,
+    application: application && {
+      connected: application.connected,
+      dcc_type: application.dccType,
+      since: toRfc3339(application.sinceMs),
+    },
   }
 }
 

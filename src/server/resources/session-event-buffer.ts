@@ -47,6 +47,9 @@ export interface SessionEventPage {
   readonly events: readonly SessionEvent[]
 }
 
+/** Streams that a listing names; a session with more is known by the first ones. */
+const maxShownStreams = 4
+
 /** The diagnostics of one session, in memory, read by cursor as `events://session/<id>`. */
 export class SessionEventBuffer {
   readonly sessionId: string
@@ -63,6 +66,8 @@ export class SessionEventBuffer {
   #bytes = 0
   #newest = 0
   #newestAt: string | null = null
+  #source: string | null = null
+  readonly #streams = new Set<string>()
   #oldest = 1
   #dropped = 0
   #lostThrough = 0
@@ -84,6 +89,11 @@ export class SessionEventBuffer {
     this.#maxBytes = maxBytes === undefined ? undefined : positive('maxBytes', maxBytes)
     this.#clock = clock
     this.#limits = resolveLimits(limits)
+  }
+
+  /** Who spoke last and in which streams events came; null before the first event. */
+  get voices(): { readonly source: string; readonly streams: readonly string[] } | null {
+    return this.#source === null ? null : { source: this.#source, streams: [...this.#streams] }
   }
 
   /** Id of the newest event ever appended, 0 before the first. */
@@ -121,6 +131,8 @@ export class SessionEventBuffer {
     if (this.retainedCount === this.#maxlen) this.#dropOldest()
     this.#newest = event.id
     this.#newestAt = event.timestamp
+    this.#source = event.source
+    if (this.#streams.size < maxShownStreams) this.#streams.add(event.stream)
     this.#ring[this.#slot(event.id)] = event
     this.#bytes += this.#weight(event)
     while (this.#bytes > (this.#maxBytes ?? Infinity) && this.retainedCount > 1) this.#dropOldest()

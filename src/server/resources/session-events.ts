@@ -1,3 +1,4 @@
+import { cleanText } from '../../lib/clean-text.ts'
 import { ServiceError } from '../../lib/errors.ts'
 import type { Limits } from '../options.ts'
 import { type BuiltIn, freezeAll, jsonContents } from './built-in.ts'
@@ -7,6 +8,9 @@ import type { CompletionContext, Content, Descriptor, Template } from './produce
 import { countParameter, flagParameter, limitParameter } from './query-parameters.ts'
 import type { ResourceUri } from './resource-uri.ts'
 import type { SessionEventBuffer } from './session-event-buffer.ts'
+
+/** Of a source or stream in a listing: they are the application's texts. */
+const maxShownChars = 40
 
 const annotations = { audience: ['user', 'assistant'], priority: 0.3 } as const
 
@@ -81,13 +85,20 @@ export class SessionEventsProducer implements BuiltIn {
     const id = uri.path.startsWith('session/') ? uri.path.slice('session/'.length) : ''
     const buffer = this.#buffers.get(id)
     if (buffer === undefined) throw new ResourceNotFound(uri.text)
+    return jsonContents(uri.text, JSON.stringify(buffer.page(this.#pageOf(uri))))
+  }
+
+  checkParameters(uri: ResourceUri): void {
+    this.#pageOf(uri)
+  }
+
+  #pageOf(uri: ResourceUri) {
     const { defaultEventLimit, maxEventLimit } = this.#limits
-    const page = buffer.page({
+    return {
       cursor: countParameter(uri, 'cursor') ?? 0,
       limit: limitParameter(uri, defaultEventLimit, maxEventLimit),
       drain: flagParameter(uri, 'drain'),
-    })
-    return jsonContents(uri.text, JSON.stringify(page))
+    }
   }
 
   /** Whatever is no clear "no" to draining: the reader of it is told what is wrong with it. */
@@ -131,16 +142,38 @@ export class SessionEventsProducer implements BuiltIn {
   }
 }
 
-function describe({ uri, sessionId, lastAppendedAt }: SessionEventBuffer): Descriptor {
+function describe({ uri, sessionId, lastAppendedAt, voices }: SessionEventBuffer): Descriptor {
+  const name = nameOf(voices, sessionId)
   return Object.freeze({
     uri,
-    name: `Events of session ${sessionId}`,
-    title: `Events of session ${sessionId}`,
-    description: 'Diagnostics of the session, read by ?cursor=N; never pushed',
+    name,
+    title: name,
+    description: `${contentsOf(voices)} (session ${sessionId}), read by ?cursor=N; never pushed`,
     mimeType: 'application/json',
     annotations: {
       ...annotations,
       ...(lastAppendedAt === null ? {} : { lastModified: lastAppendedAt }),
     },
   })
+}
+
+type Voices = SessionEventBuffer['voices']
+
+/** `Console of Blender` for what a program prints, `render of Farm` for any other stream. */
+function nameOf(voices: Voices, sessionId: string): string {
+  if (voices === null) return `Events of session ${sessionId}`
+  const { source, streams } = voices
+  const speaker = cleanText(source.charAt(0).toUpperCase() + source.slice(1), maxShownChars)
+  const isConsole = streams.every(stream => stream === 'stdout' || stream === 'stderr')
+  return `${isConsole ? 'Console' : shownStreams(streams)} of ${speaker}`
+}
+
+function contentsOf(voices: Voices): string {
+  if (voices === null) return 'Diagnostics of a session that has said nothing yet'
+  const { source, streams } = voices
+  return `What ${cleanText(source, maxShownChars)} reported as ${shownStreams(streams)}`
+}
+
+function shownStreams(streams: readonly string[]): string {
+  return streams.map(stream => cleanText(stream, maxShownChars)).join(', ')
 }

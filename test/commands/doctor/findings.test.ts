@@ -3,6 +3,7 @@ import { judgeBlender } from '../../../src/commands/doctor/check-adapters.ts'
 import { judgeCapture } from '../../../src/commands/doctor/check-capture.ts'
 import { checkEnvironment } from '../../../src/commands/doctor/check-environment.ts'
 import { judgeGateway } from '../../../src/commands/doctor/check-gateway.ts'
+import { judgeInstances } from '../../../src/commands/doctor/check-instances.ts'
 import { checkNode } from '../../../src/commands/doctor/check-node.ts'
 import { judgePort, type PortState } from '../../../src/commands/doctor/check-ports.ts'
 import { judgePath, type PathFacts } from '../../../src/commands/doctor/check-private-path.ts'
@@ -240,5 +241,23 @@ describe('reportText on a terminal', () => {
     expect(lines[1]).to.equal('      other users')
     const words = lines.flatMap(line => line.split(' ')).filter(word => word !== '')
     expect(words).to.include.members(summary.split(' '))
+  })
+})
+
+describe('judgeInstances', () => {
+  const live = {
+    shortId: 'a1b2c3d4',
+    name: 'Blender',
+    health: 'live',
+    reason: 'fine',
+    pid: 7,
+  } as const
+
+  it('says since when the application of an instance is gone, and is content all the same', () => {
+    const absence = 'application gone since 2026-03-04T05:06:07.250Z'
+    const finding = judgeInstances([{ ...live, absence }])
+    expect(finding.status).to.equal('ok')
+    expect(finding.details).to.deep.equal([`Blender (a1b2c3d4): ${absence}`])
+    expect(judgeInstances([live])).not.to.have.property('details')
   })
 })

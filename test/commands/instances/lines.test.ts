@@ -39,6 +39,15 @@ describe('instanceTable', () => {
     expect(instanceTable([stale], 80)).to.contain('stale: no heartbeat for 45 s')
   })
 
+  it('says since when the application is gone', () => {
+    const since = '2026-03-04T05:06:07.250Z'
+    const gone = instanceTable([{ ...row, application: { connected: false, since } }])
+    expect(gone).to.contain(`live: application gone since ${since}`)
+    expect(instanceTable([{ ...row, application: { connected: true, since } }])).not.to.contain(
+      'gone',
+    )
+  })
+
   it('shows the end of a long path', () => {
     const scene = `/${'a'.repeat(200)}/shot.blend`
     const text = instanceTable([{ ...row, scene }])

@@ -140,12 +140,13 @@ facts('decision: templates and completion', [
             const root = `${folder}/dcc-mcp-artefacts`
             const { digest } = await artefactPutBytes(Buffer.from('c'), { root })
             const hex = digest.slice('sha256:'.length)
-            server.resources().setScene({})
+            const revision = server.resources().setScene({})
+            const revisions = [revision, revision - 1].map(String)
             server
               .resources()
               .registerSessionEventBuffer(new SessionEventBuffer({ sessionId: 'render-12' }))
             const table: [string, string, string, string[]][] = [
-              ['scene://delta{?since}', 'since', '', ['1', '0']],
+              ['scene://delta{?since}', 'since', '', revisions],
               ['audit://recent{?limit}', 'limit', '5', ['50', '500']],
               [
                 'events://session/{session_id}{?cursor,limit,drain}',

@@ -10,12 +10,14 @@ function nested(levels: number): object {
   return value
 }
 
-/** Sets the scenes and reads the delta. */
-async function deltaAfter(scenes: readonly (object | null)[], query = ''): Promise<any> {
-  let read: unknown
+/** Sets the scenes and reads the delta. Revisions count from 1 here, whatever the run began with. */
+async function deltaAfter(scenes: readonly (object | null)[], since?: number): Promise<any> {
+  let read: any
   await serving(async ({ session, server }) => {
-    for (const scene of scenes) server.resources().setScene(scene)
+    const [first = 1] = scenes.map(scene => server.resources().setScene(scene))
+    const query = since === undefined ? '' : `?since=${first - 1 + since}`
     read = await session.readJson(`${delta}${query}`)
+    for (const name of ['base_revision', 'revision']) if (name in read) read[name] -= first - 1
   })
   return read
 }
@@ -84,7 +86,7 @@ facts('decision: scene://delta', [
   [
     '?since=N tells all changes since that revision',
     async () => {
-      const read = await deltaAfter([{ n: 1 }, { n: 2 }, { n: 3 }], '?since=1')
+      const read = await deltaAfter([{ n: 1 }, { n: 2 }, { n: 3 }], 1)
       expect(read).to.deep.include({ base_revision: 1, revision: 3 })
       expect(read.changes).to.deep.equal([{ path: '/n', kind: 'changed', before: 1, after: 3 }])
     },
@@ -93,9 +95,9 @@ facts('decision: scene://delta', [
     '16 revisions are kept; an unknown N is answered with reset and the revision',
     async () => {
       const scenes = Array.from({ length: 20 }, (_, n) => ({ n: n + 1 }))
-      expect(await deltaAfter(scenes, '?since=5')).to.include({ base_revision: 5 })
+      expect(await deltaAfter(scenes, 5)).to.include({ base_revision: 5 })
       for (const since of [4, 21]) {
-        const read = await deltaAfter(scenes, `?since=${since}`)
+        const read = await deltaAfter(scenes, since)
         expect(read).to.deep.equal({ reset: true, revision: 20 })
       }
     },
@@ -104,8 +106,23 @@ facts('decision: scene://delta', [
     '32 MiB of revisions are kept, the older ones go before the sixteenth',
     async () => {
       const scenes = Array.from({ length: 6 }, (_, n) => ({ n, text: 'x'.repeat(7 << 20) }))
-      expect(await deltaAfter(scenes, '?since=3')).to.include({ base_revision: 3 })
-      expect(await deltaAfter(scenes, '?since=2')).to.deep.equal({ reset: true, revision: 6 })
+      expect(await deltaAfter(scenes, 3)).to.include({ base_revision: 3 })
+      expect(await deltaAfter(scenes, 2)).to.deep.equal({ reset: true, revision: 6 })
+    },
+  ],
+  [
+    'a revision of another run of the server is a reset',
+    async () => {
+      let earlier = 0
+      await serving(async ({ server }) => {
+        earlier = server.resources().setScene({ n: 1 })
+      })
+      await serving(async ({ session, server }) => {
+        const revision = [{ n: 2 }, { n: 3 }].map(each => server.resources().setScene(each))[1]
+        const read = await session.readJson(`${delta}?since=${earlier}`)
+        expect(read).to.deep.equal({ reset: true, revision })
+        expect(await session.readJson(`${delta}?since=1`)).to.deep.equal({ reset: true, revision })
+      })
     },
   ],
   [
@@ -119,9 +136,17 @@ facts('decision: scene://delta', [
     'over 1000 changes the first ones come, and truncated is true',
     async () => {
       const many = Object.fromEntries(Array.from({ length: 1001 }, (_, n) => [`m${n}`, n]))
-      const read = await deltaAfter([{}, many])
+      const filler = 'x'.repeat(100_000)
+      const read = await deltaAfter([{ filler }, { filler, ...many }])
       expect(read.truncated).to.equal(true)
       expect(read.changes).to.have.length(1000)
+    },
+  ],
+  [
+    'a delta larger than the scene is a reset',
+    async () => {
+      const many = Object.fromEntries(Array.from({ length: 100 }, (_, n) => [`m${n}`, n]))
+      expect(await deltaAfter([many, {}])).to.deep.equal({ reset: true, revision: 2 })
     },
   ],
   [

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
-import type { ResourceProducer } from '../../../src/index.ts'
+import { AuditLog, type ResourceProducer, artefactPutBytes } from '../../../src/index.ts'
 import { rpc } from '../../helpers/mcp.ts'
-import { facts, failure, listening, readCode, serving } from '../facts.ts'
+import { facts, failure, inFolder, listening, readCode, serving } from '../facts.ts'
 
 const scene = 'scene://current'
 
@@ -73,6 +73,7 @@ facts('decision: result of subscribe and unsubscribe', [
       serving(async ({ session }) => {
         const error = await failure(session, 'resources/subscribe', { uri: 'nowhere://x' })
         expect(error).to.deep.include({ code: -32002, data: { uri: 'nowhere://x' } })
+        expect(error.message).to.contain('resources/list names what there is')
       }),
   ],
   [
@@ -227,6 +228,90 @@ facts('decision: subscription to a URI with a query', [
           await events.until(() => events.updates.length === 2)
           expect(events.updates).to.have.members(uris)
         })
+      }),
+  ],
+])
+
+const malformedSubscriptions = [
+  'scene://current with spaces',
+  'scene://delta?since=x',
+  'audit://recent?limit=x',
+  'audit://recent?limit=1&limit=2',
+  'events://session/s?cursor=-1',
+  'artefact://sha256/xyz',
+  'no uri',
+]
+
+facts('decision: subscriptions by URI', [
+  [
+    'malformed URIs are −32602; what does not exist yet can be subscribed to',
+    () =>
+      inFolder(registryDir =>
+        serving(
+          async ({ session }) => {
+            for (const uri of malformedSubscriptions) {
+              const { code } = await failure(session, 'resources/subscribe', { uri })
+              expect(code, uri).to.equal(-32602)
+            }
+            for (const uri of ['events://session/later', `artefact://sha256/${'0'.repeat(64)}`]) {
+              const { result } = await session.call('resources/subscribe', { uri })
+              expect(result, uri).to.deep.equal({})
+            }
+          },
+          { registryDir, enableArtefactResources: true },
+        ),
+      ),
+  ],
+  [
+    'several spellings are one subscription, in the last one; unsubscribing any of them ends it',
+    () =>
+      serving(
+        ({ session, server }) =>
+          listening(
+            session,
+            ['scene://current', 'SCENE://%63urrent', 'audit://recent'],
+            async events => {
+              server.resources().setScene({})
+              await events.until(() => events.updates.length === 1)
+              expect(events.updates).to.deep.equal(['SCENE://%63urrent'])
+              await session.call('resources/unsubscribe', { uri: 'Scene://current' })
+              server.resources().setScene({})
+              server.resources().auditLog?.record({ action: 'after' })
+              await events.until(() => events.updates.length === 2)
+              expect(events.updates[1]).to.equal('audit://recent')
+            },
+          ),
+        {},
+        server => server.resources().wireAuditLog(new AuditLog()),
+      ),
+  ],
+  [
+    'ARTEFACT:// is read like artefact://, under the URI that was asked for',
+    () =>
+      inFolder(registryDir =>
+        serving(
+          async ({ session }) => {
+            const root = `${registryDir}/dcc-mcp-artefacts`
+            const { uri } = await artefactPutBytes(Buffer.from('still'), { root })
+            const upper = uri.replace('artefact:', 'ARTEFACT:').replace('sha', '%73ha')
+            const { result } = await session.call('resources/read', { uri: upper })
+            const blob = Buffer.from('still').toString('base64')
+            expect(result.contents[0]).to.include({ uri: upper, blob })
+            const missing = `ARTEFACT://sha256/${'0'.repeat(64)}`
+            const { code, data } = await failure(session, 'resources/read', { uri: missing })
+            expect([code, data?.['uri']]).to.deep.equal([-32002, missing])
+          },
+          { registryDir, enableArtefactResources: true },
+        ),
+      ),
+  ],
+  [
+    'a cursor into the artefacts is −32602 where there are none',
+    () =>
+      serving(async ({ session }) => {
+        const cursor = Buffer.from('a').toString('base64url')
+        const { code } = await failure(session, 'resources/list', { cursor })
+        expect(code).to.equal(-32602)
       }),
   ],
 ])

@@ -9,7 +9,7 @@ function say(json: boolean, quiet: boolean): { stdout: string; stderr: string } 
   output.note('done')
   output.warn('careful')
   output.warn('careful')
-  output.result('text', { a: 1 })
+  void output.result('text', { a: 1 })
   return said
 }
 
@@ -36,7 +36,7 @@ describe('createOutput', () => {
     let stdout = ''
     const write = (text: string) => void (stdout += text)
     const parts = { json: false, quiet: false, stdout: { write }, stderr: { write } }
-    createOutput(parts).result('', {})
+    void createOutput(parts).result('', {})
     expect(stdout).to.equal('')
   })
 })

@@ -76,12 +76,14 @@ for (const [era, open] of eras) {
     })
 
     it('reads, completes, and knows what is not there', async () => {
-      server.resources().setScene({ frame: 7 })
+      const revision = server.resources().setScene({ frame: 7 })
       const session = await open(context, url, signal)
       const { contents } = await readResource(session, 'scene://current', signal)
       expect(contents[0]).to.deep.include({ kind: 'text', text: '{"frame":7}' })
       const wish = { uri: 'scene://delta{?since}', name: 'since', value: '' }
-      expect((await completeTemplate(session, wish, signal)).values).to.deep.equal(['1', '0'])
+      expect((await completeTemplate(session, wish, signal)).values).to.deep.equal([
+        ...[revision, revision - 1].map(String),
+      ])
       const missing = await failure(readResource(session, 'scene://nothing', signal))
       expect(missing.code).to.equal('resource_not_found')
       await session.close()

@@ -45,6 +45,20 @@ function open(root: string, options: Partial<FsStoreOptions> = {}) {
 }
 
 describe('filesystem artefact store', () => {
+  it('tells that an artefact expired when it does, not at the next sweep', () =>
+    withFolder(async root => {
+      const limits = resolveLimits({ artefactPollMs: 0, artefactSweepMs: 3_600_000 })
+      const store = await createFsStore({ root, limits })
+      try {
+        const expiresAt = new Date(Date.now() + 200)
+        await store.put(Buffer.from('short-lived'), { expiresAt })
+        await new Promise<void>(resolve => store.onChange(resolve))
+        expect((await store.page(undefined, 10)).refs).to.deep.equal([])
+      } finally {
+        await store.close()
+      }
+    }))
+
   artefactStoreSuite(async ({ limits: given, clock }) => {
     const root = fs.mkdtempSync(join(tmpdir(), 'artefacts-'))
     const store = await createFsStore({ root, limits: given, clock })

@@ -20,6 +20,7 @@ describe('instanceRow', () => {
       host: '127.0.0.1',
       port: 8765,
       host_pid: 4712,
+      application: { connected: true, since: null },
       mcp_url: 'http://127.0.0.1:8765/mcp',
       source: 'file',
       status: 'available',
@@ -62,6 +63,21 @@ describe('instanceRow', () => {
       host_pid: null,
       scene: null,
     })
+  })
+
+  it('says whether an application is connected, since when it is gone, and what to do', () => {
+    const never = { connected: false, appPid: null, version: null, mode: null }
+    const row = compact(entry({ instanceId, host: never }))
+    expect(row.application).to.deep.equal({ connected: false, since: null })
+    expect(row.instance_status.recommended_next_action).to.equal(
+      'open an MCP session at mcp_url; no application has connected yet: open the application and press Connect',
+    )
+    const gone = compact(entry({ instanceId, host: { ...never, sinceMs: 0 } }))
+    const since = '1970-01-01T00:00:00.000Z'
+    expect(gone.application).to.deep.equal({ connected: false, since })
+    expect(gone.instance_status.recommended_next_action).to.contain(
+      `application gone since ${since}`,
+    )
   })
 
   const addresses: [mcpUrl: string, host: string | null, port: number | null][] = [

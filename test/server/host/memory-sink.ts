@@ -14,7 +14,7 @@ export class MemorySink implements HostSink {
   buffers = new Map<string, SessionEventBuffer>()
   readonly memory = new MemoryArtefacts()
   artefacts: HostSink['artefacts'] = this.memory
-  readonly #scene = new SceneState(defaultLimits)
+  readonly scene = new SceneState(defaultLimits)
   readonly #log = new AuditLog()
   readonly audit = {
     record: (record: AuditRecord) => {
@@ -23,15 +23,11 @@ export class MemorySink implements HostSink {
     },
   }
 
-  setSceneText(json: string): number {
+  setSceneText(json: string, setBy: string | null = null): number {
     if (json.includes('explode')) throw new Error('secret path /etc/shadow')
-    const revision = this.#scene.setText(json)
+    const revision = this.scene.setText(json, setBy)
     this.scenes.push(JSON.parse(json))
     return revision
-  }
-
-  hasScene(): boolean {
-    return this.#scene.current.text !== null
   }
 
   closeSessionEventBuffer(buffer: SessionEventBuffer): void {

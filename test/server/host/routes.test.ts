@@ -161,6 +161,26 @@ describe('host routes', () => {
       expect(host.sink.scenes).to.deep.equal([{ scene_name: 'Küche' }, null])
     })
 
+    it('answers 409 while a connected application holds the scene, and takes it before and after', async () => {
+      const { scene } = host.sink
+      const tell = (connected: boolean) =>
+        scene.tell({ instanceId: 'run-1', dccType: 'blender', connected })
+      const post = (text: string) => host.post('/host/v1/scene', text)
+      tell(true)
+      expect((await post('{"before":true}')).status).to.equal(200)
+      host.sink.setSceneText('{"live":true}', 'run-1')
+      for (const body of ['{"post":true}', 'null']) {
+        const refused = await post(body)
+        expect(refused.status).to.equal(409)
+        expect(refused.body.code).to.equal('scene-live')
+        expect(scene.current.text).to.equal('{"live":true}')
+      }
+      tell(false)
+      expect((await post('{"after":true}')).status).to.equal(200)
+      tell(true)
+      expect((await post('{"not":"sent yet"}')).status).to.equal(200)
+    })
+
     it('lets a byte order mark pass', async () => {
       expect((await host.post('/host/v1/scene', '\ufeff{}')).status).to.equal(200)
     })

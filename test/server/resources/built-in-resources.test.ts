@@ -48,9 +48,9 @@ describe('scene://current', () => {
   it('passes JSON text through as it is', () => {
     const resources = registry()
     resources.setSceneText('{ "frame": 1 }')
-    expect(contents(resources, 'scene://current')).to.deep.equal([
-      { uri: 'scene://current', mimeType: 'application/json', text: '{ "frame": 1 }' },
-    ])
+    expect(contents(resources, 'scene://current')[0]).to.include({
+      ...{ uri: 'scene://current', mimeType: 'application/json', text: '{ "frame": 1 }' },
+    })
   })
 
   it('answers the identical frozen array until the next scene', () => {
@@ -72,7 +72,110 @@ describe('scene://current', () => {
   })
 })
 
+describe('facts about the scene', () => {
+  const meta = (resources: ResourceRegistry, uri = 'scene://current') =>
+    contents(resources, uri)[0]?._meta?.['service-cli/scene']
+
+  it('stand beside every scene content: revision, time, size, application', () => {
+    const clock = { now: () => 5000 }
+    const limits = resolveLimits()
+    const parts = { limits, clock, firstRevision: 70, enableArtefactResources: false }
+    const resources = new ResourceRegistry(parts)
+    const none = { revision: 70, set_at: null, size: 0, application: null }
+    expect(meta(resources)).to.deep.equal(none)
+    resources.setScene({ frame: 1 })
+    const facts = { revision: 71, set_at: '1970-01-01T00:00:05.000Z', size: 11, application: null }
+    for (const uri of ['scene://current', 'SCENE://current', 'scene://delta?since=70']) {
+      expect(meta(resources, uri), uri).to.deep.equal(facts)
+    }
+  })
+
+  it('say that the application is gone, since when, and that it is back; each is announced', () => {
+    let nowMs = 1000
+    const clock = { now: () => nowMs }
+    const parts = { limits: resolveLimits(), clock, enableArtefactResources: false }
+    const resources = new ResourceRegistry(parts)
+    const updates: string[] = []
+    resources.listen({ resourceUpdated: uri => void updates.push(uri), listChanged() {} })
+    const blender = { instanceId: 'run-1', dccType: 'blender' }
+    resources.scene.tell({ ...blender, connected: true })
+    resources.setSceneText('{"frame":1}', 'run-1')
+    updates.splice(0)
+    const states = [false, false, true].map(connected => {
+      nowMs += 1000
+      resources.scene.tell({ ...blender, connected })
+      return meta(resources)
+    })
+    const gone = { connected: false, dcc_type: 'blender', since: '1970-01-01T00:00:02.000Z' }
+    const back = { connected: true, dcc_type: 'blender', since: '1970-01-01T00:00:04.000Z' }
+    const scene = { revision: 1, set_at: '1970-01-01T00:00:01.000Z', size: 11 }
+    expect(states).to.deep.equal([gone, gone, back].map(application => ({ ...scene, application })))
+    expect(updates).to.deep.equal(['scene://current', 'scene://current'])
+    expect(payload(resources, 'scene://current')).to.deep.equal({ frame: 1 })
+  })
+
+  it('speak of the application that set the scene until the next one sets its own', () => {
+    const resources = registry()
+    const connected = { connected: true, dcc_type: 'blender' }
+    resources.scene.tell({ instanceId: 'run-1', dccType: 'blender', connected: true })
+    expect(meta(resources)).to.have.deep.nested.include({ 'application.connected': true })
+    resources.setSceneText('{"a":1}', 'run-1')
+    resources.scene.tell({ instanceId: 'run-1', dccType: 'blender', connected: false })
+    resources.scene.tell({ instanceId: 'run-2', dccType: 'blender', connected: true })
+    expect(meta(resources)).to.have.nested.include({ 'application.connected': false })
+    resources.setSceneText('{"a":2}', 'run-2')
+    expect((meta(resources) as { application: object }).application).to.include(connected)
+    resources.setScene({ a: 3 })
+    expect(meta(resources)).to.include({ application: null })
+  })
+})
+
 describe('scene://delta', () => {
+  it('is a reset where the base is of an earlier application', () => {
+    const resources = registry()
+    for (const frame of [1, 2]) resources.setSceneText(`{"frame":${frame}}`, 'run-1')
+    resources.setSceneText('{"frame":3}', 'run-2')
+    for (const query of ['', '?since=1', '?since=2']) {
+      const read = payload(resources, `scene://delta${query}`)
+      expect(read, query).to.deep.equal({ reset: true, revision: 3 })
+    }
+    expect(payload(resources, 'scene://delta?since=3')).to.include({ base_revision: 3 })
+  })
+
+  it('is a reset where it would be larger than the scene', () => {
+    const resources = registry()
+    const objects = Array.from({ length: 100 }, (_, at) => ({ id: `Cube.${at}`, at }))
+    resources.setScene({ objects })
+    resources.setScene({ objects: objects.slice(0, 1) })
+    expect(payload(resources, 'scene://delta')).to.deep.equal({ reset: true, revision: 2 })
+    resources.setScene({ objects })
+    expect(payload(resources, 'scene://delta?since=1')).to.include({ truncated: false })
+  })
+
+  it('calls objects beyond the limit omitted and listed, never removed or added', () => {
+    const resources = registry()
+    const [cube, lamp] = [{ id: 'Cube' }, { id: 'Lamp' }]
+    const scenes = [{ objects: [cube, lamp] }, { objects: [cube], omitted: ['Lamp'] }]
+    for (const scene of [...scenes, scenes[0]!, { objects: [cube] }]) resources.setScene(scene)
+    const kinds = [1, 2, 3].map(since => {
+      const { changes } = payload(resources, `scene://delta?since=${since}`)
+      return (changes as { path: string; kind: string }[])
+        .filter(({ path }) => path === '/objects/1')
+        .map(({ kind }) => kind)
+    })
+    expect(kinds).to.deep.equal([['removed'], [], ['removed']])
+    resources.setScene(scenes[1]!)
+    expect(payload(resources, 'scene://delta?since=3')['changes']).to.deep.equal([
+      { path: '/objects/1', kind: 'omitted', before: lamp },
+      { path: '/omitted', kind: 'added', after: ['Lamp'] },
+    ])
+    resources.setScene(scenes[0]!)
+    expect(payload(resources, 'scene://delta')['changes']).to.deep.equal([
+      { path: '/omitted', kind: 'removed', before: ['Lamp'] },
+      { path: '/objects/1', kind: 'listed', after: lamp },
+    ])
+  })
+
   it('answers the placeholder without a scene', () => {
     const resources = registry()
     expect(payload(resources, 'scene://delta')).to.include({ status: 'no_snapshot' })

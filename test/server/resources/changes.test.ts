@@ -56,9 +56,8 @@ describe('resource updates', () => {
     resources.setScene(null)
     resources.setSceneText('{"frame":2}')
     expect(updates).to.deep.equal(Array(4).fill(['scene://current', 'scene://delta']).flat())
-    expect(read[0]).to.deep.equal([
-      { uri: 'scene://current', mimeType: 'application/json', text: '{"frame":1}' },
-    ])
+    const [first] = read[0] as readonly object[]
+    expect(first).to.include({ uri: 'scene://current', text: '{"frame":1}' })
   })
 
   it('do not come for a scene that was refused', () => {
@@ -117,7 +116,8 @@ describe('resource updates', () => {
     resources.artefactsChanged()
     time.advance(10_000)
     expect(updates).to.deep.equal([])
-    for (const uri of ['events://session/s', 'capture://current_window', 'artefact://sha256/00']) {
+    const artefact = `artefact://sha256/${'0'.repeat(64)}`
+    for (const uri of ['events://session/s', 'capture://current_window', artefact]) {
       expect(resources.assertSubscribable(uri)).to.equal(uri)
       expect(resources.pushes(uri)).to.equal(false)
     }

@@ -11,6 +11,10 @@ function nested(depth: number): object {
 const cycle: Record<string, unknown> = {}
 cycle['self'] = cycle
 
+function counting(sceneSet: () => void) {
+  return { sceneSet, applicationChanged: () => {} }
+}
+
 const refusedScenes: [why: string, scene: unknown, message: RegExp][] = [
   ['undefined', undefined, /must be a JSON object/],
   ['an array', [], /must be a JSON object/],
@@ -48,7 +52,7 @@ describe('SceneState', () => {
   for (const [why, scene, message] of refusedScenes) {
     it(`refuses ${why} and keeps the old scene`, () => {
       let changes = 0
-      const state = new SceneState(defaultLimits, () => changes++)
+      const state = new SceneState(defaultLimits, { listener: counting(() => changes++) })
       state.set({ old: true })
       expect(() => state.set(scene as object)).to.throw(TypeError, message)
       expect(state.current).to.include({ revision: 1, text: '{"old":true}' })
@@ -96,7 +100,7 @@ describe('SceneState', () => {
 
   it('counts every set as a revision and a change, equal or null too', () => {
     let changes = 0
-    const state = new SceneState(defaultLimits, () => changes++)
+    const state = new SceneState(defaultLimits, { listener: counting(() => changes++) })
     expect([{}, {}, null, null, {}].map(scene => state.set(scene))).to.deep.equal([1, 2, 3, 4, 5])
     expect(changes).to.equal(5)
   })

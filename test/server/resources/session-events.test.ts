@@ -5,6 +5,23 @@ import { parseResourceUri } from '../../../src/server/resources/resource-uri.ts'
 import { SessionEventBuffer } from '../../../src/server/resources/session-event-buffer.ts'
 import { SessionEventsProducer } from '../../../src/server/resources/session-events.ts'
 
+describe('a listed session event buffer', () => {
+  it('says what it is, by the source and the streams of its events', () => {
+    const events = new SessionEventsProducer(defaultLimits)
+    const buffer = new SessionEventBuffer({ sessionId: 'blender-console-7' })
+    events.register(buffer)
+    const names = () => events.list().map(({ name, description }) => [name, description])
+    expect(names()[0]?.[0]).to.equal('Events of session blender-console-7')
+    buffer.append({ source: 'blender', stream: 'stdout', message: 'saved' })
+    buffer.append({ source: 'blender', stream: 'stderr', message: 'oh' })
+    const what = 'What blender reported as stdout, stderr (session blender-console-7)'
+    const console = [['Console of Blender', `${what}, read by ?cursor=N; never pushed`]]
+    expect(names()).to.deep.equal(console)
+    buffer.append({ source: 'farm', stream: 'render\u202e', message: 'frame 1' })
+    expect(names()[0]?.[0]).to.equal('stdout, stderr, render of Farm')
+  })
+})
+
 describe('a session event buffer that is removed', () => {
   const uri = parseResourceUri('events://session/s1', 1000)
   const listed = (events: SessionEventsProducer) => events.list().map(one => one.uri)

@@ -30,8 +30,6 @@ export class AppLink {
   readonly #channels = new Set<Channel>()
   /** The one that is connected, or whose connection was lost a moment ago. */
   #application: Application | null = null
-  /** Who set the newest scene over the link. */
-  #sceneOf: string | null = null
   #closed = false
 
   constructor(deps: AppLinkDeps) {
@@ -118,14 +116,15 @@ export class AppLink {
   readonly #listener: ApplicationListener = {
     presence: (presence, from) => {
       // What is left of an earlier application says nothing of the one that has its place.
-      if (from === this.#application) this.#deps.onPresence(presence)
-    },
-    sceneTaken: ({ instanceId }) => {
-      this.#sceneOf = instanceId
+      if (from !== this.#application) return
+      const { connected, app } = presence
+      const { instanceId } = from
+      this.#deps.sink.scene.tell({ instanceId, connected, dccType: app?.dccType ?? 'unknown' })
+      this.#deps.onPresence(presence)
     },
     cleared: ({ instanceId }) => {
       const { sink } = this.#deps
-      if (this.#sceneOf === instanceId && sink.hasScene()) sink.setSceneText('null')
+      if (sink.scene.setBy === instanceId) sink.setSceneText('null')
     },
   }
 
@@ -145,7 +144,7 @@ export class AppLink {
         scene_min_interval_ms: 0,
       },
       heartbeat_ms: limits.linkHeartbeatMs,
-      need_scene: !sink.hasScene() || (this.#sceneOf ?? instanceId) !== instanceId,
+      need_scene: sink.scene.setBy !== instanceId,
     }
   }
 }

@@ -18,6 +18,8 @@ export interface AppSessionDeps extends Pick<
   'sink' | 'buffers' | 'limits' | 'log' | 'clock' | 'ticks'
 > {
   readonly channel: Channel
+  /** Of the application. */
+  readonly instanceId: string
 }
 
 /** Messages about the application itself and what it offers. */
@@ -28,8 +30,6 @@ export interface SessionListener {
   told(message: SideMessage): object
   /** The bytes of the picture, when the answer announced one. */
   answered(reply: AppReply, png: Buffer | null): void
-  /** Its scene is the server's now. */
-  sceneTaken(): void
   /** It said good-bye. `clear`: nothing that it shared may stay, except artefacts and the audit. */
   left(reason: string | undefined, clear: boolean): void
   /** The channel is closed. */
@@ -200,12 +200,10 @@ export class AppSession implements ChannelReader {
   }
 
   #takeScene(text: string): Result<number, LinkRefusal> {
-    const { sink, ticks, log } = this.#deps
+    const { sink, instanceId, ticks, log } = this.#deps
     const startedMs = ticks.now()
     try {
-      const revision = sink.setSceneText(text)
-      this.#listener.sceneTaken()
-      return ok(revision)
+      return ok(sink.setSceneText(text, instanceId))
     } catch (error) {
       if (error instanceof TypeError) return fail(new LinkRefusal('invalid', `/${error.message}`))
       log.error({ err: error }, 'a scene could not be taken')

@@ -14,10 +14,9 @@ import { type PictureOfferFacts, noPictures } from './picture-offer.ts'
 import type { Presence } from './presence.ts'
 import { LinkRefusal } from './refusal.ts'
 
-/** Told of every change of what is known of an application, and of every scene it set. */
+/** Told of every change of what is known of an application. */
 export interface ApplicationListener {
   presence(presence: Presence, from: Application): void
-  sceneTaken(from: Application): void
   /** The user disconnected it: its scene must not stay. */
   cleared(from: Application): void
 }
@@ -97,11 +96,10 @@ export class Application {
       log,
     })
     const session = new AppSession(
-      { ...this.#deps, channel },
+      { ...this.#deps, channel, instanceId: this.instanceId },
       {
         told: message => this.#told(message),
         answered: (reply, png) => requests.settle(reply, png),
-        sceneTaken: () => this.#listener.sceneTaken(this),
         left: (reason, clear) => this.#left(reason, clear),
         ended: code => this.#ended(channel, code),
       },

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
+import { echoed } from '../../resources/built-in.ts'
 import type { CompletionContext, Content, Descriptor, Template } from '../../resources/producer.ts'
 import type { Reader } from '../../resources/reader.ts'
 import type { SchemeSource } from '../../resources/scheme-source.ts'
@@ -20,6 +21,7 @@ export interface Offer {
 export class LinkedScheme implements SchemeSource {
   readonly scheme: string
   readonly #typed = new TypedContents()
+  readonly #answers = new WeakMap<readonly Content[], readonly Content[]>()
   #offer: Offer
   /** Null when the application that offered it is not connected. */
   #questions: AppQuestions | null
@@ -47,8 +49,14 @@ export class LinkedScheme implements SchemeSource {
   async read(uri: string, reader?: Reader): Promise<readonly Content[]> {
     if (this.#questions === null) throw hostFailure('host_disconnected')
     const contents = await this.#questions.read(uri, reader)
+    const known = this.#answers.get(contents)
+    if (known !== undefined) return known
     const { resources } = this.#offer
-    return this.#typed.fill(contents, of => resources.find(each => each.uri === of)?.mimeType)
+    const typeOf = (of: string) => resources.find(each => each.uri === of)?.mimeType
+    const answer = echoed(this.#typed.fill(contents, typeOf), uri)
+    // Readers that share an answer asked for the same URI.
+    this.#answers.set(contents, answer)
+    return answer
   }
 
   /** From what it lists: nobody waits for the application. */

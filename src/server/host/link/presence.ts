@@ -1,3 +1,4 @@
+import { type Clock, systemClock, toRfc3339 } from '../../../lib/clock.ts'
 import type { Logger } from '../../../lib/logger.ts'
 import type { InstancePatch } from '../instance-record.ts'
 import type { AppFacts, DocumentFacts } from './message-parsers.ts'
@@ -26,11 +27,19 @@ const nobody: Presence = {
  */
 export class PresenceNews {
   readonly #log: Logger
+  readonly #clock: Clock
   #presence = nobody
-  #follower: (presence: Presence) => void = () => {}
+  #sinceMs: number | null = null
+  #follower: (presence: Presence, sinceMs: number | null) => void = () => {}
 
-  constructor(log: Logger) {
+  constructor(log: Logger, clock: Clock = systemClock) {
     this.#log = log
+    this.#clock = clock
+  }
+
+  /** Null before the first application. */
+  get current(): Presence | null {
+    return this.#presence === nobody ? null : this.#presence
   }
 
   next(presence: Presence): void {
@@ -43,13 +52,15 @@ export class PresenceNews {
     if (wasLinked && mode !== this.#presence.app?.mode) {
       this.#log.info({ mode }, 'application runs in another mode')
     }
+    if (presence.connected !== this.#presence.connected) this.#sinceMs = this.#clock.now()
     this.#presence = presence
-    this.#follower(presence)
+    this.#follower(presence, this.#sinceMs)
   }
 
-  follow(follower: (presence: Presence) => void): void {
+  /** `sinceMs`: when the application connected, or went; null before the first one. */
+  follow(follower: (presence: Presence, sinceMs: number | null) => void): void {
     this.#follower = follower
-    if (this.#presence !== nobody) follower(this.#presence)
+    if (this.#presence !== nobody) follower(this.#presence, this.#sinceMs)
   }
 }
 
@@ -64,6 +75,7 @@ function documentOf({ document }: Pick<Presence, 'document'>): string | null {
 export function presencePatch(
   { connected, app, document, busy }: Presence,
   given: { readonly dccType: string; readonly named: boolean; readonly hostname: string },
+  sinceMs: number | null = null,
 ): InstancePatch {
   const dccType = given.dccType === 'unknown' ? (app?.dccType ?? 'unknown') : given.dccType
   const name = app?.displayName ?? dccType
@@ -75,6 +87,7 @@ export function presencePatch(
       app_pid: connected ? (app?.pid ?? null) : null,
       version: connected ? (app?.version ?? null) : null,
       mode: connected ? (app?.mode ?? null) : null,
+      ...(sinceMs === null ? {} : { since: toRfc3339(sinceMs) }),
     },
     scene: documentOf({ document }),
     status: connected && busy ? 'busy' : 'available',

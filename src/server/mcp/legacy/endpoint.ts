@@ -127,6 +127,7 @@ export class SessionEndpoint {
       return
     }
     notes.rpc = message.method
+    notes.uri = message.params.uri
     assertAllowed(message, notes, this.#parts.rules)
     const answer = this.#dispatch(message, session, notes)
     const { held } = this.#parts

@@ -53,10 +53,9 @@ export function createSessionMethods(parts: MethodParts | null): MethodTable {
       (params, session) => {
         const canonical = registry.canonical(params.uri)
         // A subscription can be given up also after its scheme went.
-        if (!hub.unsubscribe(session, String(params.uri), canonical)) {
-          registry.assertSubscribable(params.uri)
-        }
-        session.stream?.forget(String(params.uri))
+        const subscribed = hub.unsubscribe(session, canonical)
+        if (subscribed === null) registry.assertSubscribable(params.uri)
+        else session.stream?.forget(subscribed)
         return empty
       },
     ],

@@ -2,9 +2,24 @@ import type { ServerIdentity } from '../identity.ts'
 import { JsonText } from '../json-text.ts'
 import { statelessRevisions } from './revisions.ts'
 
+/** The answer to `server/discover`, made again when the instructions have changed. */
+export function createDiscover(
+  identity: ServerIdentity,
+  ...rest: [resourcesEnabled: boolean, extraCapabilities?: Readonly<Record<string, object>>]
+): () => JsonText {
+  let known: { readonly instructions: string; readonly text: JsonText } | null = null
+  return () => {
+    const { instructions } = identity
+    if (known?.instructions !== instructions) {
+      known = { instructions, text: discoverResult(instructions, ...rest) }
+    }
+    return known.text
+  }
+}
+
 /** DiscoverResult, without what every result has. Only versions that need no handshake are named. */
-export function discoverResult(
-  { instructions }: ServerIdentity,
+function discoverResult(
+  instructions: string,
   resourcesEnabled: boolean,
   extraCapabilities: Readonly<Record<string, object>> = {},
 ): JsonText {

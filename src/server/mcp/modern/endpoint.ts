@@ -40,6 +40,7 @@ export class StatelessEndpoint {
     notes: RequestNotes,
   ): void | Promise<void> {
     notes.rpc = message.method
+    notes.uri = message.params.uri
     if (message.kind === 'notification') {
       const check = checkNotification(req.headers, message)
       if (!check.ok) return sendJson(res, 400, errorMessage(undefined, check.failure))

@@ -98,10 +98,10 @@ export class ListenStreams {
       const message = `a stream may be about ${limits.maxSubscriptionsPerSession} URIs`
       throw refused('subscription_limit', message)
     }
-    const wanted = uris
-      .map(uri => ({ uri, canonical: registry.assertSubscribable(uri) }))
-      .filter(({ canonical }) => registry.pushes(canonical))
-    return { filter, wanted }
+    // Of several spellings of one resource the last one counts.
+    const spellings = new Map(uris.map(uri => [registry.assertSubscribable(uri), uri]))
+    const wanted = Array.from(spellings, ([canonical, uri]) => ({ uri, canonical }))
+    return { filter, wanted: wanted.filter(({ canonical }) => registry.pushes(canonical)) }
   }
 }
 

@@ -5,7 +5,7 @@ import type { RequestMessage } from '../json-rpc.ts'
 import { JsonText, type ResultOpening } from '../json-text.ts'
 import type { ResourceMethods } from '../resource-methods.ts'
 import type { Reader } from '../../resources/reader.ts'
-import { discoverResult } from './discover.ts'
+import { createDiscover } from './discover.ts'
 import type { ExtraMethods } from './extra-methods.ts'
 import type { ListenStreams } from './listen.ts'
 import type { ResultOpenings } from './result.ts'
@@ -46,10 +46,10 @@ const noTools = JsonText.membersOf({ tools: [] })
 /** The requests of the stateless era. Without resources only discovery and no tools remain. */
 export function createStatelessMethods(parts: MethodParts): MethodTable {
   const { identity, openings, resources, extraMethods } = parts
-  const found = discoverResult(identity, resources !== null, extraMethods?.capabilities)
+  const discovered = createDiscover(identity, resources !== null, extraMethods?.capabilities)
   const { plain, live, discover, read } = openings
   const discovery: [string, Method][] = [
-    ['server/discover', { kind: 'answer', run: () => found, opening: () => discover }],
+    ['server/discover', { kind: 'answer', run: discovered, opening: () => discover }],
     // Not offered, yet Copilot CLI drops a server that rejects it. Sessions answer the same.
     ['tools/list', { kind: 'answer', run: () => noTools, opening: () => live }],
   ]

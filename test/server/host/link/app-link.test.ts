@@ -31,7 +31,7 @@ describe('the first message of a link', () => {
   })
 
   it('is told when a scene is there, and no artefacts are taken', async () => {
-    server.sink.setSceneText('{}')
+    server.sink.setSceneText('{}', 'run-1')
     server.sink.artefacts = null
     const { welcome } = await server.join()
     expect(welcome.need_scene).to.equal(false)
@@ -105,6 +105,15 @@ describe('the welcome of a link', () => {
     }
     expect(needs).to.deep.equal([true, false, true, false, true])
   })
+
+  it('asks for the scene where another source has replaced it meanwhile', async () => {
+    const peer = await server.join('a')
+    await peer.ask({ type: 'scene.set', scene: { of: 'a' } })
+    peer.ws.terminate()
+    await until(() => server.presence?.connected === false)
+    server.sink.setSceneText('{"of":"a post"}')
+    expect((await server.join('a')).welcome['need_scene']).to.equal(true)
+  })
 })
 
 describe('a link without a hello', () => {
@@ -174,7 +183,11 @@ describe('the place of the application', () => {
       expect(await peer.ask({ type: 'bye', clear })).to.deep.equal({ type: 'ok' })
       await peer.closed
       const document = server.presence?.document
-      return { scene: server.sink.hasScene(), buffers: [...server.sink.buffers.keys()], document }
+      return {
+        scene: server.sink.scene.current.text !== null,
+        buffers: [...server.sink.buffers.keys()],
+        document,
+      }
     }
     const everything = { scene: true, buffers: ['console', 'closed'] }
     expect(await shared(false)).to.deep.equal({ ...everything, document: { name: 'a.blend' } })
@@ -185,7 +198,7 @@ describe('the place of the application', () => {
     const peer = await server.join()
     server.sink.setSceneText('{"posted":true}')
     await peer.ask({ type: 'bye', clear: true })
-    expect(server.sink.hasScene()).to.equal(true)
+    expect(server.sink.scene.current.text !== null).to.equal(true)
   })
 
   it('says who is there as it changes', async () => {

@@ -49,10 +49,13 @@ describe('the instance record of a running server', () => {
     expect((await record(() => true)).host.connected).to.equal(false)
     const peer = await connect()
     peer.send(hello('run-1', { document: { path: '/a.blend' } }))
-    expect(await record(({ host }) => host.connected)).to.deep.include({
+    const there = await record(({ host }) => host.connected)
+    const { since } = there.host
+    expect(since).to.be.a('string')
+    expect(there).to.deep.include({
       dcc_type: 'blender',
       display_name: `blender on ${hostname()}`,
-      host: { connected: true, app_pid: 4711, version: '3.4.1', mode: 'gui' },
+      host: { connected: true, app_pid: 4711, version: '3.4.1', mode: 'gui', since },
       scene: '/a.blend',
       status: 'available',
     })
@@ -60,9 +63,12 @@ describe('the instance record of a running server', () => {
     peer.send({ type: 'heartbeat', main_idle_ms: 0, busy: 'rendering' })
     expect(await record(({ status }) => status === 'busy')).to.include({ scene: '/b.blend' })
     peer.send({ type: 'bye' })
-    expect(await record(({ host }) => !host.connected)).to.deep.include({
+    const gone = await record(({ host }) => !host.connected)
+    expect(gone.host.since).to.be.a('string').and.not.equal(since)
+    const nobody = { connected: false, app_pid: null, version: null, mode: null }
+    expect(gone).to.deep.include({
       dcc_type: 'blender',
-      host: { connected: false, app_pid: null, version: null, mode: null },
+      host: { ...nobody, since: gone.host.since },
       status: 'available',
     })
   })

@@ -93,6 +93,16 @@ describe('an application behind the MCP endpoint', () => {
 
     beforeEach(() => producers.register('app', [{ uri, name: 'Cube' }], null))
 
+    it('is answered under the URI that was asked for, whatever the application wrote', async () => {
+      const asking = `${uri}?part=1`
+      const answer = read(asking)
+      const contents = [{ uri: 'scene://current', text: 'now' }]
+      requests.settle({ type: 'ok', id: await untilAsked(1), contents })
+      expect((await answer).result.contents).to.deep.equal([
+        { uri: asking, mimeType: 'text/plain', text: 'now' },
+      ])
+    })
+
     it('is asked no longer at 2026-07-28', async () => {
       const leave = stateless()
       const id = await untilAsked(1)
