@@ -61,7 +61,7 @@ export async function perform(argv: readonly string[], files: ProgramFiles): Pro
   return failure.exitCode
 }
 
-/** Returns what is still to be written to stdout. */
+/** Returns what is still to be written to stdout. Loading the parser adds a listener to stdout that throws. */
 async function runCommand(
   argv: readonly string[],
   files: ProgramFiles,
@@ -69,11 +69,12 @@ async function runCommand(
 ): Promise<string> {
   const args = withoutHelpWord(hoistGlobalFlags(argv, leadingFlags))
   if (args.length === 0 || (args.length === 1 && helpFlags.has(args[0] ?? ''))) {
-    return rootHelp(files.pjson)
+    const help = await rootHelp(files.pjson)
+    onLoaded()
+    return help
   }
   const selected = selectCommands(args)
   await loadCommands(selected ?? commandNames)
-  // The command parser has added a listener to stdout that throws.
   onLoaded()
   const pjson = selected === null ? files.pjson : withoutPlugins(files.pjson)
   // oclif would run plugins that a folder of data names: without a home, a shared temporary one.

@@ -11,12 +11,17 @@ export class IsolatedListener {
   readonly #id: string | number
   /** A URI that is the stream's own: when it is told of that one, nothing is under way any more. */
   readonly #last: string
-  /** URIs as asked for, with a mark of the stream's own; those that never change left out. */
-  readonly #wanted: readonly string[]
+  /** Of each resource that changes, the spelling asked for last, with a mark of the stream's own. */
+  readonly #wanted: ReadonlyMap<Changing, string>
   readonly #wantsList: boolean
   readonly #expected: string[] = []
 
-  private constructor(events: Events, number: number, wanted: readonly string[], list: boolean) {
+  private constructor(
+    events: Events,
+    number: number,
+    wanted: ReadonlyMap<Changing, string>,
+    list: boolean,
+  ) {
     this.#events = events
     this.#id = idOf(number)
     this.#last = lastOf(number)
@@ -36,16 +41,19 @@ export class IsolatedListener {
     const headers = { ...statelessHeaders(method), Authorization: 'Bearer bob' }
     const body = JSON.stringify(statelessRequest(method, { notifications }, idOf(number)))
     const events = await Events.open(url, headers, body)
-    const wanted = [...new Set(asked.uris.filter(uri => resourceOf(uri) !== undefined).map(own))]
+    const wanted = new Map<Changing, string>()
+    for (const uri of asked.uris) {
+      const resource = resourceOf(uri)
+      if (resource !== undefined) wanted.set(resource, own(uri))
+    }
     const listener = new IsolatedListener(events, number, wanted, asked.list)
     await events.until(() => events.messages.length > 0, 'the acknowledgement')
     return listener
   }
 
   changed(what: Changing): void {
-    for (const own of this.#wanted) {
-      if (resourceOf(own.replace(/\?of=.*/, '')) === what) this.#expected.push(own)
-    }
+    const own = this.#wanted.get(what)
+    if (own !== undefined) this.#expected.push(own)
   }
 
   close(): void {
@@ -61,7 +69,7 @@ export class IsolatedListener {
     expect(acknowledgement.method).to.equal('notifications/subscriptions/acknowledged')
     expect(acknowledgement.params.notifications).to.deep.equal({
       ...(this.#wantsList && { resourcesListChanged: true }),
-      resourceSubscriptions: [...this.#wanted, last],
+      resourceSubscriptions: [...this.#wanted.values(), last],
     })
     for (const { params } of this.#events.messages) {
       expect(params._meta).to.deep.equal({ [subscriptionId]: this.#id })

@@ -7,8 +7,8 @@ export class IsolatedSession {
   readonly raw: RawSession
   readonly #mark: string
   readonly #streams: Events[] = []
-  /** URIs as subscribed. */
-  readonly #subscribed = new Set<string>()
+  /** Of each resource, the spelling subscribed last. */
+  readonly #subscribed = new Map<Changing, string>()
   readonly #expected: string[] = []
   #ended = false
 
@@ -42,20 +42,21 @@ export class IsolatedSession {
   async subscribe(uri: string): Promise<void> {
     const own = this.own(uri)
     expect((await this.raw.call('resources/subscribe', { uri: own })).result).to.deep.equal({})
-    if (resourceOf(uri) !== undefined) this.#subscribed.add(own)
+    const resource = resourceOf(uri)
+    if (resource !== undefined) this.#subscribed.set(resource, own)
   }
 
   async unsubscribe(uri: string): Promise<void> {
     const own = this.own(uri)
     expect((await this.raw.call('resources/unsubscribe', { uri: own })).result).to.deep.equal({})
-    this.#subscribed.delete(own)
+    const resource = resourceOf(uri)
+    if (resource !== undefined) this.#subscribed.delete(resource)
   }
 
   changed(what: Changing): void {
     if (this.#ended) return
-    for (const own of this.#subscribed) {
-      if (resourceOf(own.slice(0, -this.#mark.length)) === what) this.#expected.push(own)
-    }
+    const own = this.#subscribed.get(what)
+    if (own !== undefined) this.#expected.push(own)
   }
 
   async end(): Promise<void> {

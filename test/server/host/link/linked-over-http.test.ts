@@ -188,8 +188,17 @@ describe('an application behind the MCP endpoint', () => {
   })
 
   const answers: [code: string, expected: object][] = [
-    ['not_found', { code: -32002, data: { uri: 'app://Cube' } }],
-    ['invalid', { code: -32602, message: 'what it says' }],
+    [
+      'not_found',
+      { code: -32002, data: { uri: 'app://Cube', application_message: 'what it says' } },
+    ],
+    [
+      'invalid',
+      {
+        code: -32602,
+        message: 'the application refuses the URI; the application says: "what it says"',
+      },
+    ],
     ['busy', { code: -32603, reason: 'host_busy' }],
     ['internal', { code: -32603, reason: 'host_failed' }],
   ]
