@@ -61,6 +61,7 @@ const masks: readonly (readonly [RegExp, string])[] = [
   ],
   [/\b(pid|process|port) \d+/g, '$1 <number>'],
   [/\bgateway-\d+\.json/g, 'gateway-<port>.json'],
+  [/\b1[78]\d{11}\b/g, '<revision>'],
   [/<uuid>:\d+/g, '<uuid>:<number>'],
   [/"registry":"\w{16}"/g, '"registry":"<hash>"'],
   [/\b(?=[0-9a-f]*\d)(?=\d*[a-f])[0-9a-f]{8}\b/g, '<short id>'],
