@@ -204,3 +204,33 @@ function once(run: () => Promise<void>): () => Promise<void> {
   let running: Promise<void> | null = null
   return () => (running ??= run())
 }
+
+export type JoinOptions = Omit<GatewayOptions, 'standby' | 'patient' | 'onElection'>
+
+/**
+ * Runs the gateway beside another server of this process, active or standby. A failure of the
+ * gateway is logged and never ends that server.
+ */
+export function joinGateway(options: JoinOptions): { stop(): Promise<void> } {
+  const { log } = options
+  const cancel = new AbortController()
+  const rules = { standby: true, patient: true }
+  const starting = startGateway({ ...options, ...rules }, cancel.signal).then(
+    handle => {
+      const { url, instanceId } = handle
+      log.info({ url, instance_id: instanceId }, 'the gateway listens')
+      return handle
+    },
+    (error: unknown) => {
+      if (!cancel.signal.aborted) log.warn({ err: error }, 'the gateway cannot run here')
+      return null
+    },
+  )
+  return {
+    async stop() {
+      cancel.abort()
+      const handle = await starting
+      await handle?.stop()
+    },
+  }
+}

@@ -168,7 +168,7 @@ async function startCompanion(
   const { auth, authLimits, limits } = options
   const { log, accessLog } = options
   if (gateway === undefined) return null
-  const { joinGateway } = await import('./join-gateway.ts')
+  const { joinGateway } = await import('./gateway-server.ts')
   return joinGateway({
     ...{ port: gateway.port, host, allowedHosts, allowedOrigins, registryDir, log, accessLog },
     ...(trustedProxies === undefined ? {} : { trustedProxies }),
