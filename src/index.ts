@@ -65,5 +65,5 @@ export {
   type HeaderSource,
   validateBearerToken,
 } from './lib/auth/validate-bearer-token.ts'
-export { type ErrorCode, type ErrorDetails, ServiceError } from './lib/errors.ts'
-export type { Logger } from './lib/logger.ts'
+export { type ErrorCode, type ErrorDetails, ServiceError } from './lib/util/errors.ts'
+export type { Logger } from './lib/util/logger.ts'

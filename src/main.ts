@@ -15,7 +15,7 @@ import { completionShell, completionSteps } from './lib/cli/completion.ts'
 import { renderRootHelp } from './lib/cli/root-help.ts'
 import { terminalWidth } from './lib/cli/terminal.ts'
 import { cannotWriteStdout, isClosedPipe } from './lib/cli/write-stdout.ts'
-import { usage } from './lib/usage.ts'
+import { usage } from './lib/util/usage.ts'
 
 export interface ProgramFiles {
   /** The package folder, as a file URL. */

@@ -1,8 +1,8 @@
 import { isIP } from 'node:net'
-import { withoutBrackets } from '../lib/address.ts'
-import { parseNetwork } from '../lib/network.ts'
-import { usage } from '../lib/usage.ts'
-import { parseOrigin } from '../lib/web-origin.ts'
+import { withoutBrackets } from '../lib/util/address.ts'
+import { parseNetwork } from '../lib/util/network.ts'
+import { usage } from '../lib/util/usage.ts'
+import { parseOrigin } from '../lib/util/web-origin.ts'
 
 /** The flags of every server that say where it listens and who may ask. */
 export function checkHost(value: string): string {

@@ -1,7 +1,7 @@
-import { parseRfc3339 } from '../lib/clock.ts'
-import { ServiceError } from '../lib/errors.ts'
-import type { NamedKey } from '../lib/keys/keys-text.ts'
-import { type Result, fail, ok } from '../lib/result.ts'
+import { parseRfc3339 } from '../lib/util/clock.ts'
+import { ServiceError } from '../lib/util/errors.ts'
+import type { NamedKey } from '../lib/auth/keys-text.ts'
+import { type Result, fail, ok } from '../lib/util/result.ts'
 import type { AuthSettings } from '../server/auth/settings.ts'
 
 export type AuthMode = AuthSettings['mode']

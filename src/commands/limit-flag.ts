@@ -1,6 +1,6 @@
-import { nearest } from '../lib/nearest.ts'
-import { messageOf } from '../lib/message-of.ts'
-import { usage } from '../lib/usage.ts'
+import { nearest } from '../lib/util/nearest.ts'
+import { messageOf } from '../lib/util/message-of.ts'
+import { usage } from '../lib/util/usage.ts'
 
 /** One set of named bounds, and what refuses a value of one. */
 export interface LimitSet {

@@ -3,8 +3,8 @@ import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../lib/cli/base-command.ts'
 import { processStdout } from '../lib/cli/output.ts'
 import { homeFolder } from '../lib/config/paths.ts'
-import { clients } from '../lib/mcp-config/clients.ts'
-import { scopes } from '../lib/mcp-config/client.ts'
+import { clients } from '../lib/mcp/settings/clients.ts'
+import { scopes } from '../lib/mcp/settings/client.ts'
 
 /** Prints the settings with which an AI client finds a running server, or writes them. */
 export default class McpConfig extends BaseCommand {

@@ -1,7 +1,7 @@
 import { parseIssuerUrl } from '../lib/auth/issuer-url.ts'
 import { OAuthConfig } from '../lib/auth/oauth-config.ts'
-import { messageOf } from '../lib/message-of.ts'
-import { usage } from '../lib/usage.ts'
+import { messageOf } from '../lib/util/message-of.ts'
+import { usage } from '../lib/util/usage.ts'
 import type { OAuthSettings } from '../server/auth/settings.ts'
 
 export interface OAuthFlags {

@@ -1,11 +1,11 @@
 import { type ProgramLog, createLog } from '../lib/cli/log.ts'
 import type { LogLevel } from '../lib/cli/log-level.ts'
-import { findPortHolder } from '../lib/port-holder.ts'
+import { findPortHolder } from '../lib/util/port-holder.ts'
 import { stderrWriter } from '../lib/cli/stderr-writer.ts'
 import { watchStopSignals } from '../lib/cli/stop-signals.ts'
 import { describeTerminal } from '../lib/cli/terminal.ts'
 import { writeStdout } from '../lib/cli/write-stdout.ts'
-import { ServiceError } from '../lib/errors.ts'
+import { ServiceError } from '../lib/util/errors.ts'
 import type { OpenWarning } from './open-warning.ts'
 
 export interface OutputOptions {

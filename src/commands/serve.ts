@@ -1,5 +1,5 @@
 import * as Flags from '@oclif/core/flags'
-import { captureModes } from '../lib/capture-mode.ts'
+import { captureModes } from '../lib/util/capture-mode.ts'
 import { BaseCommand } from '../lib/cli/base-command.ts'
 import type { LogLevel } from '../lib/cli/log-level.ts'
 import { authFlags } from './auth-flags.ts'

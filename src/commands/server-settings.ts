@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import { usage } from '../lib/usage.ts'
+import { usage } from '../lib/util/usage.ts'
 import {
   checkAllowedHost,
   checkAllowedOrigin,

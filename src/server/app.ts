@@ -1,10 +1,10 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { getRequestListener, RequestError } from '@hono/node-server'
-import { isOwnUserAgent } from '../lib/user-agent.ts'
-import { ServiceError } from '../lib/errors.ts'
-import type { Logger } from '../lib/logger.ts'
-import { withoutSecrets } from '../lib/uri-secrets.ts'
+import { isOwnUserAgent } from '../lib/util/user-agent.ts'
+import { ServiceError } from '../lib/util/errors.ts'
+import type { Logger } from '../lib/util/logger.ts'
+import { withoutSecrets } from '../lib/util/uri-secrets.ts'
 import type { AccessLog } from './http/access-log.ts'
 import {
   type AuthPolicy,

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { ServiceError } from '../lib/errors.ts'
+import { ServiceError } from '../lib/util/errors.ts'
 import type { McpEndpoint } from './mcp/endpoint.ts'
 import type { RequestNotes } from './mcp/request-notes.ts'
 

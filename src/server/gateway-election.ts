@@ -1,5 +1,5 @@
-import { localBase } from '../lib/address.ts'
-import { ServiceError } from '../lib/errors.ts'
+import { localBase } from '../lib/util/address.ts'
+import { ServiceError } from '../lib/util/errors.ts'
 import type { ElectionLine, GatewayOptions } from './gateway-options.ts'
 import { type Elected, elect, ElectionLost } from './gateway/election.ts'
 import { type Reporter, reportOf } from './gateway/election-report.ts'

@@ -1,4 +1,4 @@
-import type { Logger } from '../lib/logger.ts'
+import type { Logger } from '../lib/util/logger.ts'
 import type { AuthLimits } from './auth/limits.ts'
 import type { AuthSettings } from './auth/settings.ts'
 import type { GatewayLimits } from './gateway/limits.ts'

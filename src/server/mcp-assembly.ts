@@ -1,6 +1,6 @@
-import type { Clock } from '../lib/clock.ts'
-import { isWildcard } from '../lib/address.ts'
-import type { Logger } from '../lib/logger.ts'
+import type { Clock } from '../lib/util/clock.ts'
+import { isWildcard } from '../lib/util/address.ts'
+import type { Logger } from '../lib/util/logger.ts'
 import type { AppParts } from './app.ts'
 import type { AccessLog } from './http/access-log.ts'
 import { type AuthPolicy, openPolicy } from './http/authentication.ts'
@@ -11,7 +11,7 @@ import { createPeerOf } from './http/trusted-proxies.ts'
 import { createMcpEndpoint, type McpEndpoint } from './mcp/endpoint.ts'
 import type { Limits } from './options.ts'
 import type { ServedResources } from './resources/served-resources.ts'
-import { version } from '../lib/version.ts'
+import { version } from '../lib/util/version.ts'
 
 /** Where a server is reached, and by which names. */
 export interface Reachable {

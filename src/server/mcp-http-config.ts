@@ -1,4 +1,4 @@
-import { findUnknownMember, membersOf } from '../lib/known-members.ts'
+import { findUnknownMember, membersOf } from '../lib/util/known-members.ts'
 import type { Limits } from './options.ts'
 import type { TlsFiles } from './tls/tls-files.ts'
 

@@ -1,4 +1,4 @@
-import { localBase } from '../lib/address.ts'
+import { localBase } from '../lib/util/address.ts'
 import type { TlsFiles } from './tls/tls-files.ts'
 
 /** Where a server is bound, and what clients call it. */

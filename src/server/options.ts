@@ -1,4 +1,4 @@
-import { maxTimerMs, resolveBounds } from '../lib/bounds.ts'
+import { maxTimerMs, resolveBounds } from '../lib/util/bounds.ts'
 import { type ArtefactLimits, defaultArtefactLimits } from './artefact-limits.ts'
 import { defaultLiveLinkLimits, type LiveLinkLimits } from './live-link-limits.ts'
 

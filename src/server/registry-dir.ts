@@ -1,11 +1,11 @@
 import { constants } from 'node:fs'
 import { access } from 'node:fs/promises'
 import { join } from 'node:path'
-import { errnoOf } from '../lib/errno.ts'
-import { ServiceError } from '../lib/errors.ts'
-import { ensurePrivateDirectory } from '../lib/posix.ts'
+import { errnoOf } from '../lib/util/errno.ts'
+import { ServiceError } from '../lib/util/errors.ts'
+import { ensurePrivateDirectory } from '../lib/util/posix.ts'
 
-export { selectRegistryDir } from '../lib/registry-path.ts'
+export { selectRegistryDir } from '../lib/util/registry-path.ts'
 
 export interface RegistryDir {
   readonly path: string

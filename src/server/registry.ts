@@ -1,7 +1,7 @@
-import { isLoopback, isWildcard } from '../lib/address.ts'
-import { type Clock, systemClock } from '../lib/clock.ts'
-import type { Logger } from '../lib/logger.ts'
-import { systemTimer } from '../lib/timer.ts'
+import { isLoopback, isWildcard } from '../lib/util/address.ts'
+import { type Clock, systemClock } from '../lib/util/clock.ts'
+import type { Logger } from '../lib/util/logger.ts'
+import { systemTimer } from '../lib/util/timer.ts'
 import { corsMethods, createRegistryListener } from './accounts/app.ts'
 import { openRegistryStore, registryFiles } from './accounts/data-folder.ts'
 import { followKeys } from './accounts/keys/follow-keys.ts'
@@ -19,7 +19,7 @@ import { baseUrlOf } from './mcp-url.ts'
 import { type Limits, resolveLimits } from './options.ts'
 import type { RegistryHandle, RegistryOptions } from './registry-options.ts'
 import { TlsSource } from './tls/tls-source.ts'
-import { version } from '../lib/version.ts'
+import { version } from '../lib/util/version.ts'
 
 /**
  * The account registry: opens the database and the keys, made where there are none, and binds.

@@ -1,6 +1,6 @@
 import type { RequestListener } from 'node:http'
-import { isLocalPeer } from '../lib/address.ts'
-import { ServiceError } from '../lib/errors.ts'
+import { isLocalPeer } from '../lib/util/address.ts'
+import { ServiceError } from '../lib/util/errors.ts'
 import { findForwardingHeader } from './http/trusted-proxies.ts'
 import { type Resident, residentJson } from './gateway/resident.ts'
 

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import { rm } from 'node:fs/promises'
 import { hostname } from 'node:os'
-import { monotonicClock, systemClock } from '../lib/clock.ts'
+import { monotonicClock, systemClock } from '../lib/util/clock.ts'
 import { tokenFile } from '../lib/instances/files.ts'
-import type { Logger } from '../lib/logger.ts'
-import { systemTimer } from '../lib/timer.ts'
+import type { Logger } from '../lib/util/logger.ts'
+import { systemTimer } from '../lib/util/timer.ts'
 import { createAuth } from './auth/create-auth.ts'
 import { resolveAuthLimits } from './auth/limits.ts'
 import { createFsStore } from './artefacts/fs-store.ts'
@@ -28,7 +28,7 @@ import type { ResourceRegistry } from './resources/registry.ts'
 import { SessionEventBuffer } from './resources/session-event-buffer.ts'
 import { openServeCapture, type ServeCapture } from './serve-capture.ts'
 import type { ServeHandle, ServeOptions } from './serve-options.ts'
-import { version } from '../lib/version.ts'
+import { version } from '../lib/util/version.ts'
 
 /**
  * The main job: one server beside one application. Opens the registry folder, the artefact store

@@ -7,7 +7,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { systemTimer } from '../../src/lib/timer.ts'
+import { systemTimer } from '../../src/lib/util/timer.ts'
 import type { Capture } from '../../src/server/capture/backend.ts'
 import {
   createWindowBackends,

@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { type ServeFlags, readServeSettings } from '../../src/commands/serve-settings.ts'
-import { ServiceError } from '../../src/lib/errors.ts'
+import { ServiceError } from '../../src/lib/util/errors.ts'
 import { keysPath } from '../../src/lib/config/paths.ts'
 
 const defaults: ServeFlags = {

@@ -1,5 +1,5 @@
-import { monotonicClock, systemClock } from '../../src/lib/clock.ts'
-import { silentLogger } from '../../src/lib/logger.ts'
+import { monotonicClock, systemClock } from '../../src/lib/util/clock.ts'
+import { silentLogger } from '../../src/lib/util/logger.ts'
 import { createListener } from '../../src/server/app.ts'
 import { accessLogOn } from '../../src/server/http/access-log.ts'
 import { listen } from '../../src/server/listen.ts'

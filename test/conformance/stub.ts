@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../src/lib/json.ts'
+import type { JsonObject } from '../../src/lib/util/json.ts'
 import type { ExtraMethod, ExtraMethods } from '../../src/server/mcp/modern/extra-methods.ts'
 import { ResourceUriInvalid } from '../../src/server/resources/errors.ts'
 

@@ -6,7 +6,7 @@ import {
   OAuthConfig,
 } from '../../src/index.ts'
 import { ask } from '../helpers/mcp.ts'
-import { silentLogger } from '../../src/lib/logger.ts'
+import { silentLogger } from '../../src/lib/util/logger.ts'
 import { startGateway } from '../../src/server/gateway-server.ts'
 import { startServe } from '../../src/server/serve.ts'
 import { facts, inFolder } from './facts.ts'

@@ -7,7 +7,7 @@ import {
   type PictureQuestion,
   PictureUnavailable,
 } from '../../src/lib/host-link/host-client.ts'
-import { silentLogger } from '../../src/lib/logger.ts'
+import { silentLogger } from '../../src/lib/util/logger.ts'
 import { startServe } from '../../src/server/serve.ts'
 import type { ServeHandle } from '../../src/server/serve-options.ts'
 import { type Events, RawSession } from '../helpers/mcp.ts'

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import * as v2 from '@modelcontextprotocol/client'
 import { expect } from 'chai'
-import { silentLogger } from '../../src/lib/logger.ts'
+import { silentLogger } from '../../src/lib/util/logger.ts'
 import type { ServeHandle } from '../../src/server/serve-options.ts'
 import { startServe } from '../../src/server/serve.ts'
 import {

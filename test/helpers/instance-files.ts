@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { systemClock } from '../../src/lib/clock.ts'
-import { silentLogger } from '../../src/lib/logger.ts'
+import { systemClock } from '../../src/lib/util/clock.ts'
+import { silentLogger } from '../../src/lib/util/logger.ts'
 import { createInstanceRecord, InstanceFile } from '../../src/server/host/instance-record.ts'
 
 export interface InstanceSettings {

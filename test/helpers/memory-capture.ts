@@ -1,5 +1,5 @@
 import { deflateSync } from 'node:zlib'
-import { type Result, fail, ok } from '../../src/lib/result.ts'
+import { type Result, fail, ok } from '../../src/lib/util/result.ts'
 import type {
   BackendName,
   Capture,

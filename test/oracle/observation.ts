@@ -1,4 +1,4 @@
-import { isJsonObject } from '../../src/lib/json.ts'
+import { isJsonObject } from '../../src/lib/util/json.ts'
 import type { Answer, RawRequest } from './exchange.ts'
 
 /** What of an answer two servers must have in common. Texts of messages are each one's own. */

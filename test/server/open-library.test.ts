@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { apiKeyPolicy, McpHttpServer } from '../../src/index.ts'
-import { type Logger, silentLogger } from '../../src/lib/logger.ts'
+import { type Logger, silentLogger } from '../../src/lib/util/logger.ts'
 
 describe('McpHttpServer on an address that is not of this machine alone', () => {
   /** What it warns of on the way to binding an address that no machine has. */

@@ -2,7 +2,7 @@ import { chmod, chown, mkdir, mkdtemp, rm, stat, symlink, writeFile } from 'node
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { ServiceError } from '../../src/lib/errors.ts'
+import { ServiceError } from '../../src/lib/util/errors.ts'
 import { openRegistryDir, selectRegistryDir } from '../../src/server/registry-dir.ts'
 import { skipBecause } from '../helpers/skip.ts'
 

@@ -2,7 +2,7 @@ import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { silentLogger } from '../../src/lib/logger.ts'
+import { silentLogger } from '../../src/lib/util/logger.ts'
 import { startServe } from '../../src/server/serve.ts'
 import { until } from '../e2e/until.ts'
 

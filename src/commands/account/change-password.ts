@@ -1,6 +1,6 @@
 import { counted } from '../../lib/cli/columns.ts'
-import { ServiceError } from '../../lib/errors.ts'
-import type { EndedAccess } from '../../lib/registry/answers.ts'
+import { ServiceError } from '../../lib/util/errors.ts'
+import type { EndedAccess } from '../../lib/accounts/answers.ts'
 import { connect, notLoggedIn } from './connect.ts'
 import type { AccountFlags } from './context.ts'
 import { openHere, promptPlace } from './here.ts'

@@ -1,10 +1,10 @@
-import { ServiceError } from '../../lib/errors.ts'
-import type { RegistryClient } from '../../lib/registry/client.ts'
-import { defaultClientLimits } from '../../lib/registry/client-limits.ts'
-import { connectRegistry } from '../../lib/registry/connect.ts'
-import { withGivenToken, withSavedToken } from '../../lib/registry/session.ts'
-import { readChosenToken } from '../../lib/registry/token-source.ts'
-import type { Secret } from '../../lib/secret.ts'
+import { ServiceError } from '../../lib/util/errors.ts'
+import type { RegistryClient } from '../../lib/accounts/client.ts'
+import { defaultClientLimits } from '../../lib/accounts/client-limits.ts'
+import { connectRegistry } from '../../lib/accounts/connect.ts'
+import { withGivenToken, withSavedToken } from '../../lib/accounts/session.ts'
+import { readChosenToken } from '../../lib/accounts/token-source.ts'
+import type { Secret } from '../../lib/util/secret.ts'
 import type { AccountContext } from './context.ts'
 
 /** The registry of the context, ready to be asked. */

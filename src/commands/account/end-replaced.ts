@@ -1,6 +1,6 @@
 import type { SavedLogin } from '../../lib/config/config-file.ts'
-import { ServiceError } from '../../lib/errors.ts'
-import type { RegistryClient } from '../../lib/registry/client.ts'
+import { ServiceError } from '../../lib/util/errors.ts'
+import type { RegistryClient } from '../../lib/accounts/client.ts'
 
 /**
  * Ends the session that a new login took the place of, at the registry that both are of: nobody

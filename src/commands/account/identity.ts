@@ -1,6 +1,6 @@
 import { expiryText } from '../../lib/cli/duration-text.ts'
-import { parseRfc3339, toRfc3339 } from '../../lib/clock.ts'
-import type { TokenSource } from '../../lib/registry/token-source.ts'
+import { parseRfc3339, toRfc3339 } from '../../lib/util/clock.ts'
+import type { TokenSource } from '../../lib/accounts/token-source.ts'
 
 /** Who a token belongs to, as far as it is known, and where it came from. */
 export interface Identity {

@@ -1,6 +1,6 @@
 import type { Config } from '../../lib/config/config-file.ts'
 import { onlyLogin, withoutLogin } from '../../lib/config/registry-entries.ts'
-import { ServiceError } from '../../lib/errors.ts'
+import { ServiceError } from '../../lib/util/errors.ts'
 import { connect } from './connect.ts'
 import type { AccountContext, AccountFlags } from './context.ts'
 import { openHere } from './here.ts'

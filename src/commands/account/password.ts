@@ -1,9 +1,9 @@
 import type { Output } from '../../lib/cli/output.ts'
 import { type PromptPlace, type Questioner, requireQuestioner } from '../../lib/cli/prompt.ts'
 import { readSecretFromStdin, readTwoSecretsFromStdin } from '../../lib/cli/secret-input.ts'
-import { ServiceError } from '../../lib/errors.ts'
-import { passwordChars } from '../../lib/registry/wire.ts'
-import { Secret } from '../../lib/secret.ts'
+import { ServiceError } from '../../lib/util/errors.ts'
+import { passwordChars } from '../../lib/accounts/wire.ts'
+import { Secret } from '../../lib/util/secret.ts'
 
 export interface PasswordFlags {
   readonly password?: string | undefined

@@ -1,4 +1,4 @@
-import { ServiceError } from '../../lib/errors.ts'
+import { ServiceError } from '../../lib/util/errors.ts'
 import { connect } from './connect.ts'
 import type { AccountFlags } from './context.ts'
 import { openHere } from './here.ts'

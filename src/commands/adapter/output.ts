@@ -3,7 +3,7 @@ import { resolve } from 'node:path'
 import * as Flags from '@oclif/core/flags'
 import { writeOutputFile } from '../../lib/cli/output-file.ts'
 import { writeStdout } from '../../lib/cli/write-stdout.ts'
-import { usage } from '../../lib/usage.ts'
+import { usage } from '../../lib/util/usage.ts'
 
 /** Flags of the commands that write one file. */
 export const outputFlags = {

@@ -7,12 +7,12 @@ import { createProgress, mayShowProgress, type Progress } from '../../lib/cli/pr
 import { sizeText } from '../../lib/cli/size-text.ts'
 import { watchStopRequest } from '../../lib/cli/stop-signals.ts'
 import { writeStdout } from '../../lib/cli/write-stdout.ts'
-import { monotonicClock } from '../../lib/clock.ts'
-import { ServiceError } from '../../lib/errors.ts'
-import { type Download, openDownload } from '../../lib/mcp-client/artefact-download.ts'
-import { parseArtefactWord, resolveArtefact } from '../../lib/mcp-client/artefact-name.ts'
-import type { McpSession } from '../../lib/mcp-client/session.ts'
-import { usage } from '../../lib/usage.ts'
+import { monotonicClock } from '../../lib/util/clock.ts'
+import { ServiceError } from '../../lib/util/errors.ts'
+import { type Download, openDownload } from '../../lib/mcp/client/artefact-download.ts'
+import { parseArtefactWord, resolveArtefact } from '../../lib/mcp/client/artefact-name.ts'
+import type { McpSession } from '../../lib/mcp/client/session.ts'
+import { usage } from '../../lib/util/usage.ts'
 import { type Client, type ClientFlags, withClient } from '../resources/client.ts'
 
 export interface GetFlags extends ClientFlags {

@@ -1,5 +1,5 @@
-import { isLoopback } from '../../lib/address.ts'
-import { processStart } from '../../lib/process-start.ts'
+import { isLoopback } from '../../lib/util/address.ts'
+import { processStart } from '../../lib/util/process-start.ts'
 import { defaultPorts } from '../default-ports.ts'
 import type { Finding } from './finding.ts'
 

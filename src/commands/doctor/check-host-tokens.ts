@@ -1,8 +1,8 @@
 import { lstat, readFile } from 'node:fs/promises'
 import { counted } from '../../lib/cli/columns.ts'
-import { errnoOf } from '../../lib/errno.ts'
+import { errnoOf } from '../../lib/util/errno.ts'
 import { recordFile } from '../../lib/instances/files.ts'
-import { isJsonObject, parseJson } from '../../lib/json.ts'
+import { isJsonObject, parseJson } from '../../lib/util/json.ts'
 import type { Finding } from './finding.ts'
 
 export interface RunningInstance {

@@ -1,5 +1,5 @@
 import { connect } from 'node:net'
-import { findPortHolder } from '../../lib/port-holder.ts'
+import { findPortHolder } from '../../lib/util/port-holder.ts'
 import { defaultPorts } from '../default-ports.ts'
 import type { Finding } from './finding.ts'
 

@@ -1,7 +1,7 @@
 import type { Stats } from 'node:fs'
 import { lstat } from 'node:fs/promises'
-import { errnoOf } from '../../lib/errno.ts'
-import { ownUid } from '../../lib/posix.ts'
+import { errnoOf } from '../../lib/util/errno.ts'
+import { ownUid } from '../../lib/util/posix.ts'
 import type { Finding } from './finding.ts'
 
 /** What of a file system entry decides whether it is private. */

@@ -1,8 +1,8 @@
-import { messageOf } from '../../lib/message-of.ts'
-import { type ErrorCode, ServiceError } from '../../lib/errors.ts'
+import { messageOf } from '../../lib/util/message-of.ts'
+import { type ErrorCode, ServiceError } from '../../lib/util/errors.ts'
 import type { Finding } from './finding.ts'
 import { openPushSession } from './push-session.ts'
-import { userAgent } from '../../lib/user-agent.ts'
+import { userAgent } from '../../lib/util/user-agent.ts'
 
 const scene = 'scene://current'
 const timeoutMs = 5000

@@ -1,11 +1,11 @@
-import { ServiceError } from '../../lib/errors.ts'
-import { silentLogger } from '../../lib/logger.ts'
-import { createClientContext } from '../../lib/mcp-client/context.ts'
-import { defaultMcpClientLimits } from '../../lib/mcp-client/limits.ts'
-import { openMcp } from '../../lib/mcp-client/open.ts'
-import type { McpSession } from '../../lib/mcp-client/session.ts'
-import { Secret } from '../../lib/secret.ts'
-import { systemTimer } from '../../lib/timer.ts'
+import { ServiceError } from '../../lib/util/errors.ts'
+import { silentLogger } from '../../lib/util/logger.ts'
+import { createClientContext } from '../../lib/mcp/client/context.ts'
+import { defaultMcpClientLimits } from '../../lib/mcp/client/limits.ts'
+import { openMcp } from '../../lib/mcp/client/open.ts'
+import type { McpSession } from '../../lib/mcp/client/session.ts'
+import { Secret } from '../../lib/util/secret.ts'
+import { systemTimer } from '../../lib/util/timer.ts'
 
 /** A client that is told of changes of one resource, as an AI client is. */
 export interface PushSession {

@@ -1,5 +1,5 @@
 import { columns, counted } from '../../lib/cli/columns.ts'
-import { cleanText } from '../../lib/clean-text.ts'
+import { cleanText } from '../../lib/util/clean-text.ts'
 
 /** What of a row is shown to people. */
 export interface ShownRow {

@@ -1,8 +1,8 @@
 import { aborted, openLiveLines } from '../../lib/cli/live-lines.ts'
 import { processOutput, type Output, warningsTo } from '../../lib/cli/output.ts'
 import { writeStdout } from '../../lib/cli/write-stdout.ts'
-import { selectRegistryDir } from '../../lib/registry-path.ts'
-import { usage } from '../../lib/usage.ts'
+import { selectRegistryDir } from '../../lib/util/registry-path.ts'
+import { usage } from '../../lib/util/usage.ts'
 import { changeLine, emptyText, instanceTable } from './lines.ts'
 import type { InstancesSettings } from './settings.ts'
 

@@ -1,8 +1,8 @@
-import { parseRfc3339, toRfc3339 } from '../../lib/clock.ts'
-import { ServiceError } from '../../lib/errors.ts'
-import { keyDigest, keyPrefix } from '../../lib/keys/key-text.ts'
-import { type NamedKey, isKeyName, maxKeyNameChars, maxKeys } from '../../lib/keys/keys-text.ts'
-import { usage } from '../../lib/usage.ts'
+import { parseRfc3339, toRfc3339 } from '../../lib/util/clock.ts'
+import { ServiceError } from '../../lib/util/errors.ts'
+import { keyDigest, keyPrefix } from '../../lib/auth/key-text.ts'
+import { type NamedKey, isKeyName, maxKeyNameChars, maxKeys } from '../../lib/auth/keys-text.ts'
+import { usage } from '../../lib/util/usage.ts'
 
 export interface WantedKey {
   /** Undefined: the first free `key-N`. */

@@ -1,4 +1,4 @@
-import { userAgent } from '../../lib/user-agent.ts'
+import { userAgent } from '../../lib/util/user-agent.ts'
 
 /** How long a server on this machine may take to say so. */
 const timeoutMs = 2000

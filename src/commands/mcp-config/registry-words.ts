@@ -1,5 +1,5 @@
-import type { Place } from '../../lib/mcp-config/client.ts'
-import { selectRegistryDir } from '../../lib/registry-path.ts'
+import type { Place } from '../../lib/mcp/settings/client.ts'
+import { selectRegistryDir } from '../../lib/util/registry-path.ts'
 
 /** What the folder for temporary files, and so the default one, goes by. */
 const variables = ['TMPDIR', 'TMP', 'TEMP']

@@ -1,11 +1,11 @@
-import { systemClock } from '../../lib/clock.ts'
+import { systemClock } from '../../lib/util/clock.ts'
 import { type Output, type OutputParts, createOutput } from '../../lib/cli/output.ts'
 import { quoteArgument } from '../../lib/cli/quote-argument.ts'
-import { ServiceError } from '../../lib/errors.ts'
-import type { Client, ClientFile, Place, Scope, Settings } from '../../lib/mcp-config/client.ts'
-import { clients } from '../../lib/mcp-config/clients.ts'
-import { type WantedEntry, newSettings } from '../../lib/mcp-config/merge-settings.ts'
-import { type WrittenEntry, writeEntry } from '../../lib/mcp-config/write-entry.ts'
+import { ServiceError } from '../../lib/util/errors.ts'
+import type { Client, ClientFile, Place, Scope, Settings } from '../../lib/mcp/settings/client.ts'
+import { clients } from '../../lib/mcp/settings/clients.ts'
+import { type WantedEntry, newSettings } from '../../lib/mcp/settings/merge-settings.ts'
+import { type WrittenEntry, writeEntry } from '../../lib/mcp/settings/write-entry.ts'
 import { type McpConfigFlags, readSettings } from './settings.ts'
 
 /** Everything that is said about one entry. */

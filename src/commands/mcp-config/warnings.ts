@@ -1,5 +1,5 @@
-import { isLoopback } from '../../lib/address.ts'
-import type { Settings } from '../../lib/mcp-config/client.ts'
+import { isLoopback } from '../../lib/util/address.ts'
+import type { Settings } from '../../lib/mcp/settings/client.ts'
 
 /** What will not last or is not safe about an entry that is otherwise right. */
 export function warningsOf({

@@ -3,7 +3,7 @@ import { accountFlags } from '../../lib/cli/account-flags.ts'
 import { BaseCommand } from '../../lib/cli/base-command.ts'
 import { globalFlags } from '../../lib/cli/global-flags.ts'
 import { type Output, processOutput, warningsTo } from '../../lib/cli/output.ts'
-import type { Logger } from '../../lib/logger.ts'
+import type { Logger } from '../../lib/util/logger.ts'
 import { type Range, adminLimits } from '../../server/accounts/admin-limits.ts'
 import { selectDataDir } from './data-dir.ts'
 

@@ -1,7 +1,7 @@
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../../lib/cli/base-command.ts'
 import type { LogLevel } from '../../lib/cli/log-level.ts'
-import { registrationModes } from '../../lib/registry/registration-mode.ts'
+import { registrationModes } from '../../lib/accounts/registration-mode.ts'
 import { defaultPorts } from '../default-ports.ts'
 import { addressFlags, runFlags } from '../server-flags.ts'
 import { readRegistrySettings } from './settings.ts'

@@ -1,4 +1,4 @@
-import type { RegistrationMode } from '../../lib/registry/registration-mode.ts'
+import type { RegistrationMode } from '../../lib/accounts/registration-mode.ts'
 import {
   type AccountLimits,
   defaultAccountLimits,

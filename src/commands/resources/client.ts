@@ -1,16 +1,16 @@
 import { processOutput, type Output, warningsTo } from '../../lib/cli/output.ts'
-import { ServiceError } from '../../lib/errors.ts'
-import { type ClientContext, createClientContext } from '../../lib/mcp-client/context.ts'
+import { ServiceError } from '../../lib/util/errors.ts'
+import { type ClientContext, createClientContext } from '../../lib/mcp/client/context.ts'
 import {
   defaultMcpClientLimits,
   type McpClientLimits,
   resolveMcpClientLimits,
-} from '../../lib/mcp-client/limits.ts'
-import { openMcp } from '../../lib/mcp-client/open.ts'
-import type { McpSession } from '../../lib/mcp-client/session.ts'
-import type { Locate } from '../../lib/stdio-bridge/target.ts'
-import { systemTimer } from '../../lib/timer.ts'
-import { usage } from '../../lib/usage.ts'
+} from '../../lib/mcp/client/limits.ts'
+import { openMcp } from '../../lib/mcp/client/open.ts'
+import type { McpSession } from '../../lib/mcp/client/session.ts'
+import type { Locate } from '../../lib/mcp/bridge/target.ts'
+import { systemTimer } from '../../lib/util/timer.ts'
+import { usage } from '../../lib/util/usage.ts'
 import { type EndpointFlags, findEndpoint } from '../find-endpoint.ts'
 import { readLimitFlags } from '../limit-flag.ts'
 

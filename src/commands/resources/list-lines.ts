@@ -1,9 +1,9 @@
-import { cleanText } from '../../lib/clean-text.ts'
+import { cleanText } from '../../lib/util/clean-text.ts'
 import { columns } from '../../lib/cli/columns.ts'
 import { durationText } from '../../lib/cli/duration-text.ts'
 import { sizeText } from '../../lib/cli/size-text.ts'
-import { parseRfc3339 } from '../../lib/clock.ts'
-import type { Listed } from '../../lib/mcp-client/answers.ts'
+import { parseRfc3339 } from '../../lib/util/clock.ts'
+import type { Listed } from '../../lib/mcp/client/answers.ts'
 
 const maxNameChars = 40
 const maxTypeChars = 40

@@ -1,6 +1,6 @@
-import { shownUrl } from '../../lib/stdio-bridge/target.ts'
+import { shownUrl } from '../../lib/mcp/bridge/target.ts'
 import { writeStdout } from '../../lib/cli/write-stdout.ts'
-import { listAll } from '../../lib/mcp-client/resources.ts'
+import { listAll } from '../../lib/mcp/client/resources.ts'
 import { type ClientFlags, withSession } from './client.ts'
 import { firstOfEach, fits, resourceTable, templateTable } from './list-lines.ts'
 

@@ -1,7 +1,7 @@
-import { cleanText } from '../../lib/clean-text.ts'
-import type { JsonObject } from '../../lib/json.ts'
-import type { EventNews } from '../../lib/mcp-client/event-follower.ts'
-import { shownUrl } from '../../lib/stdio-bridge/target.ts'
+import { cleanText } from '../../lib/util/clean-text.ts'
+import type { JsonObject } from '../../lib/util/json.ts'
+import type { EventNews } from '../../lib/mcp/client/event-follower.ts'
+import { shownUrl } from '../../lib/mcp/bridge/target.ts'
 import { clockText } from './watch-lines.ts'
 
 type Write = (line: string) => void

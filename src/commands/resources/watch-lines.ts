@@ -1,10 +1,10 @@
-import { cleanText } from '../../lib/clean-text.ts'
+import { cleanText } from '../../lib/util/clean-text.ts'
 import { counted } from '../../lib/cli/columns.ts'
 import { sizeText } from '../../lib/cli/size-text.ts'
 import { valueText } from '../../lib/cli/value-text.ts'
-import type { JsonChange } from '../../lib/json-diff.ts'
-import { isJsonObject } from '../../lib/json.ts'
-import type { Difference, Look, State } from '../../lib/mcp-client/follower.ts'
+import type { JsonChange } from '../../lib/util/json-diff.ts'
+import { isJsonObject } from '../../lib/util/json.ts'
+import type { Difference, Look, State } from '../../lib/mcp/client/follower.ts'
 
 /** Changes of one moment that are shown; the rest is counted. */
 const maxShown = 12

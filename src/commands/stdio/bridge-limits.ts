@@ -2,7 +2,7 @@ import {
   type BridgeLimits,
   defaultBridgeLimits,
   resolveBridgeLimits,
-} from '../../lib/stdio-bridge/limits.ts'
+} from '../../lib/mcp/bridge/limits.ts'
 import { readLimitFlags } from '../limit-flag.ts'
 
 /** So the bounds of the bridge are told from those of a server in the same command line. */

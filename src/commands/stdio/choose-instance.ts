@@ -1,8 +1,8 @@
 import { columns } from '../../lib/cli/columns.ts'
-import { ServiceError } from '../../lib/errors.ts'
+import { ServiceError } from '../../lib/util/errors.ts'
 import type { Instance } from '../../lib/instances/instance.ts'
 import { selectInstance, shortIds } from '../../lib/instances/select-instance.ts'
-import { usage } from '../../lib/usage.ts'
+import { usage } from '../../lib/util/usage.ts'
 
 const startHint = 'start one with: service-cli serve'
 

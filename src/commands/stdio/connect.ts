@@ -1,6 +1,6 @@
 import type { LogLevel } from '../../lib/cli/log-level.ts'
-import { type Logger, silentLogger } from '../../lib/logger.ts'
-import type { BridgeLimits } from '../../lib/stdio-bridge/limits.ts'
+import { type Logger, silentLogger } from '../../lib/util/logger.ts'
+import type { BridgeLimits } from '../../lib/mcp/bridge/limits.ts'
 import { type Endpoint, type EndpointFlags, findEndpoint } from '../find-endpoint.ts'
 import { readBridgeLimits } from './bridge-limits.ts'
 import { openStdio } from './open-stdio.ts'

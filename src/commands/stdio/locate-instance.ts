@@ -1,8 +1,8 @@
 import type { Instance } from '../../lib/instances/instance.ts'
 import { findNextRun } from '../../lib/instances/next-run.ts'
 import { selectInstance } from '../../lib/instances/select-instance.ts'
-import { fail, ok } from '../../lib/result.ts'
-import type { Locate, Target } from '../../lib/stdio-bridge/target.ts'
+import { fail, ok } from '../../lib/util/result.ts'
+import type { Locate, Target } from '../../lib/mcp/bridge/target.ts'
 
 export interface LocateInstanceParts {
   readonly first: Instance

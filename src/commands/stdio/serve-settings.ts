@@ -1,5 +1,5 @@
-import { ServiceError } from '../../lib/errors.ts'
-import { usage } from '../../lib/usage.ts'
+import { ServiceError } from '../../lib/util/errors.ts'
+import { usage } from '../../lib/util/usage.ts'
 import { type ServeFlags, type ServeSettings, readServeSettings } from '../serve-settings.ts'
 import { isBridgeLimit, readBridgeLimits } from './bridge-limits.ts'
 import { refuseJson } from './refuse-json.ts'

@@ -1,4 +1,4 @@
-import { isLoopback } from '../address.ts'
+import { isLoopback } from '../util/address.ts'
 import { requireBaseUrl, requireUri, withoutTrailingSlashes } from './checked-members.ts'
 
 /** Where the metadata document of an OAuth client is served, below the address of its host. */

@@ -1,5 +1,5 @@
-import { isLoopback } from '../address.ts'
-import { type Result, fail, ok } from '../result.ts'
+import { isLoopback } from '../util/address.ts'
+import { type Result, fail, ok } from '../util/result.ts'
 
 /**
  * The issuer identifier of an OAuth provider (RFC 8414, section 2), as it was given: tokens and the

@@ -1,5 +1,5 @@
-import type { Logger } from '../logger.ts'
-import { Secret } from '../secret.ts'
+import type { Logger } from '../util/logger.ts'
+import { Secret } from '../util/secret.ts'
 
 type HeaderValue = string | readonly string[] | undefined
 

@@ -1,5 +1,5 @@
 import type { Interfaces } from '@oclif/core'
-import { ServiceError } from '../errors.ts'
+import { ServiceError } from '../util/errors.ts'
 import { accountFlags } from './account-flags.ts'
 import { BaseCommand } from './base-command.ts'
 import { globalFlags } from './global-flags.ts'

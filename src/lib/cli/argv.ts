@@ -1,4 +1,4 @@
-import { ServiceError } from '../errors.ts'
+import { ServiceError } from '../util/errors.ts'
 
 /** What the reordering must know of a flag; the flag definitions of the commands satisfy it. */
 export interface GlobalFlag {

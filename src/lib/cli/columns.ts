@@ -1,5 +1,5 @@
 import stringWidth from 'string-width'
-import { cleanText } from '../clean-text.ts'
+import { cleanText } from '../util/clean-text.ts'
 import { terminalWidth } from './terminal.ts'
 
 export interface ColumnsOptions {

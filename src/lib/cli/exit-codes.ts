@@ -1,4 +1,4 @@
-import type { ErrorCode } from '../errors.ts'
+import type { ErrorCode } from '../util/errors.ts'
 
 /** What a failed command ends with; the table in the README has the rest. */
 export const exitCodes = {

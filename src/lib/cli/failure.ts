@@ -1,8 +1,8 @@
-import { type ErrorCode, ServiceError } from '../errors.ts'
-import { hideTokens } from '../hide-tokens.ts'
-import { isJsonObject } from '../json.ts'
+import { type ErrorCode, ServiceError } from '../util/errors.ts'
+import { hideTokens } from '../util/hide-tokens.ts'
+import { isJsonObject } from '../util/json.ts'
 import { exitCodeOf, exitCodes } from './exit-codes.ts'
-import { nearest } from '../nearest.ts'
+import { nearest } from '../util/nearest.ts'
 
 /** How a failed command ends: its exit code and what it says. Empty texts are not written. */
 export interface Failure {

@@ -1,4 +1,4 @@
-import { isJsonObject } from '../json.ts'
+import { isJsonObject } from '../util/json.ts'
 
 const colours: Readonly<Record<string, string>> = {
   debug: '\x1b[2m',

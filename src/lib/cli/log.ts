@@ -1,6 +1,6 @@
 import { pino } from 'pino'
-import type { AccessEntry } from '../access-entry.ts'
-import type { Logger } from '../logger.ts'
+import type { AccessEntry } from '../util/access-entry.ts'
+import type { Logger } from '../util/logger.ts'
 import { type WriteChunk, createLineSink } from './line-sink.ts'
 import type { LogLevel } from './log-level.ts'
 import { formatLogLine } from './log-format.ts'

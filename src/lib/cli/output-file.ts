@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { link, open, realpath, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { errnoOf } from '../errno.ts'
-import { ServiceError } from '../errors.ts'
-import { messageOf } from '../message-of.ts'
+import { errnoOf } from '../util/errno.ts'
+import { ServiceError } from '../util/errors.ts'
+import { messageOf } from '../util/message-of.ts'
 
 /**
  * Writes a file whole or not at all: a reader never sees half of it, and a failure leaves what

@@ -1,4 +1,4 @@
-import type { Logger } from '../logger.ts'
+import type { Logger } from '../util/logger.ts'
 import { writeStdout, writeStdoutOrFail } from './write-stdout.ts'
 
 /** What a command says: results on stdout, everything else on stderr. */

@@ -1,10 +1,10 @@
 import { createHash, type Hash } from 'node:crypto'
 import { constants } from 'node:fs'
 import { type FileHandle, link, open, rename, rm } from 'node:fs/promises'
-import { errnoOf } from '../errno.ts'
-import { ServiceError } from '../errors.ts'
-import { messageOf } from '../message-of.ts'
-import { noFollow, noWait } from '../posix.ts'
+import { errnoOf } from '../util/errno.ts'
+import { ServiceError } from '../util/errors.ts'
+import { messageOf } from '../util/message-of.ts'
+import { noFollow, noWait } from '../util/posix.ts'
 
 /** A file that is not whole yet. */
 export interface PartFile {

@@ -1,5 +1,5 @@
-import { ServiceError } from '../errors.ts'
-import { Secret } from '../secret.ts'
+import { ServiceError } from '../util/errors.ts'
+import { Secret } from '../util/secret.ts'
 
 /** The terminal that questions are asked on. */
 export interface Questioner {

@@ -1,4 +1,4 @@
-import { isSecretMember } from '../sensitive-name.ts'
+import { isSecretMember } from '../util/sensitive-name.ts'
 
 const maxDepth = 6
 

@@ -1,4 +1,4 @@
-import type { RegistrationMode } from '../registry/registration-mode.ts'
+import type { RegistrationMode } from '../accounts/registration-mode.ts'
 
 export interface RegistryBannerFacts {
   readonly url: string

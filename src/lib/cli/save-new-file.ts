@@ -1,4 +1,4 @@
-import { ServiceError } from '../errors.ts'
+import { ServiceError } from '../util/errors.ts'
 import { numberedName } from './file-name.ts'
 import { writeOutputFile } from './output-file.ts'
 

@@ -1,5 +1,5 @@
-import { ServiceError } from '../errors.ts'
-import { Secret } from '../secret.ts'
+import { ServiceError } from '../util/errors.ts'
+import { Secret } from '../util/secret.ts'
 
 /** What is read of stdin; `process.stdin` satisfies it. */
 export interface SecretStream extends AsyncIterable<unknown> {

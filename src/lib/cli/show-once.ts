@@ -1,4 +1,4 @@
-import { ServiceError } from '../errors.ts'
+import { ServiceError } from '../util/errors.ts'
 
 /**
  * Shows a secret that cannot be shown again. When stdout cannot be written, `undo` ends what was

@@ -1,5 +1,5 @@
-import { cleanText } from '../clean-text.ts'
-import { isJsonObject } from '../json.ts'
+import { cleanText } from '../util/clean-text.ts'
+import { isJsonObject } from '../util/json.ts'
 
 /**
  * A JSON value in at most `most` characters of one line, safe on a terminal. Only as much of it is

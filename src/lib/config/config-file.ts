@@ -1,9 +1,9 @@
 import { type TomlTable, type TomlValue, TomlDate, TomlError, parse, stringify } from 'smol-toml'
 import { isTokenText } from '../auth/bearer-token.ts'
-import { parseRfc3339, toRfc3339 } from '../clock.ts'
-import { parseRegistryUrl } from '../registry-url.ts'
-import { type Result, fail, ok } from '../result.ts'
-import { Secret } from '../secret.ts'
+import { parseRfc3339, toRfc3339 } from '../util/clock.ts'
+import { parseRegistryUrl } from '../util/registry-url.ts'
+import { type Result, fail, ok } from '../util/result.ts'
+import { Secret } from '../util/secret.ts'
 
 /** One saved login. Times are milliseconds of the epoch. */
 export interface SavedLogin {

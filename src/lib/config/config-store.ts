@@ -1,7 +1,7 @@
 import { dirname, join, resolve } from 'node:path'
-import { ServiceError } from '../errors.ts'
-import type { Logger } from '../logger.ts'
-import { type Result, fail, ok } from '../result.ts'
+import { ServiceError } from '../util/errors.ts'
+import type { Logger } from '../util/logger.ts'
+import { type Result, fail, ok } from '../util/result.ts'
 import {
   type Config,
   type ConfigFault,

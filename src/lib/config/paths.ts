@@ -1,6 +1,6 @@
 import { homedir } from 'node:os'
 import { dirname, isAbsolute, join } from 'node:path'
-import { ServiceError } from '../errors.ts'
+import { ServiceError } from '../util/errors.ts'
 
 type Env = Readonly<Record<string, string | undefined>>
 

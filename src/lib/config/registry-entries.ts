@@ -1,4 +1,4 @@
-import type { Secret } from '../secret.ts'
+import type { Secret } from '../util/secret.ts'
 import type { Config, RegistryEntry, SavedLogin } from './config-file.ts'
 
 /** Tokens as a registry gave them; absent ones were not given. */
@@ -13,11 +13,7 @@ export interface SavedTokens {
 const maxOtherAccounts = 20
 
 /** The login of an account, named by user name or email address; without one the newest. */
-export function savedLogin(
-  config: Config,
-  url: string,
-  account?: string,
-): SavedLogin | undefined {
+export function savedLogin(config: Config, url: string, account?: string): SavedLogin | undefined {
   const entry = config.registries.get(url)
   if (entry === undefined || account === undefined || isOf(entry, account)) return entry
   return entry.accounts?.find(login => isOf(login, account))

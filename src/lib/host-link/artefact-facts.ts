@@ -1,5 +1,5 @@
-import { isArtefactHex } from '../artefact-uri.ts'
-import { parseRfc3339 } from '../clock.ts'
+import { isArtefactHex } from '../mcp/artefact-uri.ts'
+import { parseRfc3339 } from '../util/clock.ts'
 import { type RawMembers, jsonObjectText } from './json-text.ts'
 
 /** What is known beside the bytes. Ids and names: 1 to 255 characters. */

@@ -1,6 +1,6 @@
 import { constants } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
-import { noWait } from '../posix.ts'
+import { noWait } from '../util/posix.ts'
 
 /** What `putArtefact` takes: bytes, the path of a file, or a stream whose length is known. */
 export type ArtefactInput =

@@ -1,5 +1,5 @@
-import { pause } from '../pause.ts'
-import type { Timer } from '../timer.ts'
+import { pause } from '../util/pause.ts'
+import type { Timer } from '../util/timer.ts'
 import { BoundedQueue, type QueueItem } from './bounded-queue.ts'
 import type { ClientLimits } from './client-limits.ts'
 import { jsonObjectText } from './json-text.ts'

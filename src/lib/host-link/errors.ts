@@ -1,4 +1,4 @@
-import { ServiceError } from '../errors.ts'
+import { ServiceError } from '../util/errors.ts'
 import type { LinkErrorCode } from './wire.ts'
 
 /** The codes of the protocol, and what happens on this side of it. */

@@ -1,4 +1,4 @@
-import { isSessionId, sessionIdForm } from '../session-id.ts'
+import { isSessionId, sessionIdForm } from '../util/session-id.ts'
 import { BatchSender, type BatchParts } from './batch-sender.ts'
 import { HostLinkError } from './errors.ts'
 import { type Feed, Pump } from './feed.ts'

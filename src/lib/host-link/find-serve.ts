@@ -1,8 +1,8 @@
 import { type RecordFile, maxRecordAgeMs, readRecordFiles } from '../instances/record-files.ts'
-import { isJsonObject } from '../json.ts'
-import { type Logger, silentLogger } from '../logger.ts'
-import { selectRegistryDir } from '../registry-path.ts'
-import { readSecretFile } from '../secret-file.ts'
+import { isJsonObject } from '../util/json.ts'
+import { type Logger, silentLogger } from '../util/logger.ts'
+import { selectRegistryDir } from '../util/registry-path.ts'
+import { readSecretFile } from '../auth/secret-file.ts'
 import { type HostAddress, explicitAddress, webSocketUrl } from './host-address.ts'
 
 export interface FindServeOptions {

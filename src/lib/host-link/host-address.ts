@@ -1,6 +1,6 @@
-import { isLoopback, withoutBrackets } from '../address.ts'
-import { Secret } from '../secret.ts'
-import { checkSecretText } from '../secret-file.ts'
+import { isLoopback, withoutBrackets } from '../util/address.ts'
+import { Secret } from '../util/secret.ts'
+import { checkSecretText } from '../auth/secret-file.ts'
 
 /** Where a server listens for the application, and what opens it. */
 export interface HostAddress {

@@ -34,5 +34,5 @@ export type {
   Mode,
   PictureTarget,
 } from './wire.ts'
-export type { Logger } from '../logger.ts'
-export { Secret } from '../secret.ts'
+export type { Logger } from '../util/logger.ts'
+export { Secret } from '../util/secret.ts'

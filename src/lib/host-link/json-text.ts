@@ -1,4 +1,4 @@
-import { exceedsDepth } from '../json.ts'
+import { exceedsDepth } from '../util/json.ts'
 
 /** Levels of a value inside a message of 64 levels. */
 const maxDepth = 62

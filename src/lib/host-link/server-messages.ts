@@ -1,6 +1,6 @@
-import { escapePointer } from '../json-pointer.ts'
-import { type JsonObject, isJsonObject, parseJson } from '../json.ts'
-import { type Result, fail, ok } from '../result.ts'
+import { escapePointer } from '../util/json-pointer.ts'
+import { type JsonObject, isJsonObject, parseJson } from '../util/json.ts'
+import { type Result, fail, ok } from '../util/result.ts'
 import { type LinkErrorCode, linkErrorCodes, pictureTargets, type ServerMessage } from './wire.ts'
 
 /** An answer of the server; the further members of an `ok` depend on what was asked. */

@@ -1,5 +1,5 @@
-import type { Clock } from '../clock.ts'
-import type { Timer } from '../timer.ts'
+import type { Clock } from '../util/clock.ts'
+import type { Timer } from '../util/timer.ts'
 
 export interface SilenceParts {
   readonly timer: Timer

@@ -1,5 +1,5 @@
-import type { Logger } from '../logger.ts'
-import type { Timer } from '../timer.ts'
+import type { Logger } from '../util/logger.ts'
+import type { Timer } from '../util/timer.ts'
 import type { HostStatus } from './connection.ts'
 import { HostLinkError } from './errors.ts'
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
-import type { JsonObject } from '../json.ts'
-import type { Result } from '../result.ts'
+import type { JsonObject } from '../util/json.ts'
+import type { Result } from '../util/result.ts'
 import { type ArtefactFacts, artefactMembers } from './artefact-facts.ts'
 import type { ArtefactSource } from './artefact-source.ts'
 import type { ClientLimits } from './client-limits.ts'

@@ -1,7 +1,7 @@
-import { isLoopback } from '../address.ts'
-import { parseRfc3339 } from '../clock.ts'
-import type { JsonObject } from '../json.ts'
-import { isPid } from '../process-start.ts'
+import { isLoopback } from '../util/address.ts'
+import { parseRfc3339 } from '../util/clock.ts'
+import type { JsonObject } from '../util/json.ts'
+import { isPid } from '../util/process-start.ts'
 import type { RecordFile } from './record-files.ts'
 
 /** A `serve` as its record describes it to a client of this machine. */

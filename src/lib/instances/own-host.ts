@@ -1,7 +1,7 @@
 import { lookup } from 'node:dns/promises'
 import { isIP } from 'node:net'
 import { networkInterfaces } from 'node:os'
-import { isLoopback } from '../address.ts'
+import { isLoopback } from '../util/address.ts'
 
 /** Is it this machine that `host`, an address or a name, leads to? Never rejects. */
 export async function isOwnHost(host: string): Promise<boolean> {

@@ -1,5 +1,5 @@
-import { isJsonObject, parseJson } from '../json.ts'
-import { isPid } from '../process-start.ts'
+import { isJsonObject, parseJson } from '../util/json.ts'
+import { isPid } from '../util/process-start.ts'
 
 /** What a record says about the process that wrote it. */
 export interface Owner {

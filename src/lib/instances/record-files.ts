@@ -1,9 +1,9 @@
 import { constants } from 'node:fs'
 import { lstat, open, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type JsonObject, isJsonObject, parseJson } from '../json.ts'
-import type { Logger } from '../logger.ts'
-import { isOwnFolder, noFollow, noWait } from '../posix.ts'
+import { type JsonObject, isJsonObject, parseJson } from '../util/json.ts'
+import type { Logger } from '../util/logger.ts'
+import { isOwnFolder, noFollow, noWait } from '../util/posix.ts'
 
 /** What an instance record holds, not checked yet, and when its server last touched it. */
 export interface RecordFile {

@@ -1,7 +1,7 @@
 import { type Stats, constants } from 'node:fs'
 import { lstat, open, rm } from 'node:fs/promises'
-import { noFollow, noWait, ownUid } from '../posix.ts'
-import { isRunning, processStart } from '../process-start.ts'
+import { noFollow, noWait, ownUid } from '../util/posix.ts'
+import { isRunning, processStart } from '../util/process-start.ts'
 import { recordFile, tokenFile } from './files.ts'
 import { isDead, parseOwner } from './owner.ts'
 

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../json.ts'
+import type { JsonObject } from '../util/json.ts'
 
 /** JSON-RPC 2.0 as MCP uses it, for whoever serves it and whoever asks. */
 export type RequestId = string | number

@@ -1,4 +1,4 @@
-import { type JsonObject, isJsonObject } from '../json.ts'
+import { type JsonObject, isJsonObject } from '../util/json.ts'
 
 /**
  * What a request of 2026-07-28 says of itself in its `_meta`, and again in its headers ("basic",

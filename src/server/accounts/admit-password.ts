@@ -1,4 +1,4 @@
-import type { Logger } from '../../lib/logger.ts'
+import type { Logger } from '../../lib/util/logger.ts'
 import { describeFlaw, findPasswordFlaw } from './password-policy.ts'
 import { RegistryProblem } from './problems.ts'
 

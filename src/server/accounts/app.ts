@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { getRequestListener, RequestError } from '@hono/node-server'
-import type { Logger } from '../../lib/logger.ts'
+import type { Logger } from '../../lib/util/logger.ts'
 import type { AccessLog } from '../http/access-log.ts'
 import type { Cors } from '../http/cors.ts'
 import { checkRequest, type Guard, type Refusal } from '../http/guards.ts'

@@ -1,5 +1,5 @@
-import type { Clock } from '../../lib/clock.ts'
-import type { Logger } from '../../lib/logger.ts'
+import type { Clock } from '../../lib/util/clock.ts'
+import type { Logger } from '../../lib/util/logger.ts'
 import type { AccountStore, AuditRow } from './account-store.ts'
 import { keepAuditUntil } from './audit-retention.ts'
 import type { Call } from './call.ts'

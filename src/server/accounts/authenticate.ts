@@ -1,6 +1,6 @@
 import { bearerToken } from '../../lib/auth/bearer-token.ts'
-import type { Clock } from '../../lib/clock.ts'
-import { type Scope, scopes } from '../../lib/registry/wire.ts'
+import type { Clock } from '../../lib/util/clock.ts'
+import { type Scope, scopes } from '../../lib/accounts/wire.ts'
 import type { AccessClaims, AccessFailure, AccessTokens } from './access-tokens.ts'
 import type { AccountRow, AccountStore, ServiceTokenRow, SessionRow } from './account-store.ts'
 import type { Call } from './call.ts'

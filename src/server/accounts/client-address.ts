@@ -1,5 +1,5 @@
 import { isIPv6 } from 'node:net'
-import { isLoopback, plainAddress } from '../../lib/address.ts'
+import { isLoopback, plainAddress } from '../../lib/util/address.ts'
 
 /**
  * The address that limits count by: an IPv4 address, the /64 of an IPv6 one, which is what one

@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto'
-import type { Clock } from '../../lib/clock.ts'
+import type { Clock } from '../../lib/util/clock.ts'
 import type { AccountRow, AccountStore, SessionRow } from './account-store.ts'
 import type { Call } from './call.ts'
 import { addressKey } from './client-address.ts'

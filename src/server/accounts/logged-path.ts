@@ -1,4 +1,4 @@
-import { hideTokens } from '../../lib/hide-tokens.ts'
+import { hideTokens } from '../../lib/util/hide-tokens.ts'
 
 const maxChars = 200
 

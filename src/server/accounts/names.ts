@@ -12,7 +12,7 @@ const reserved: ReadonlySet<string> = new Set([
   'undefined',
 ])
 
-/** What is unique of a user name, which is ASCII (lib/registry/wire.ts). */
+/** What is unique of a user name, which is ASCII (lib/accounts/wire.ts). */
 export function foldUsername(username: string): string {
   return username.toLowerCase()
 }

@@ -1,6 +1,6 @@
 import type { MiddlewareHandler } from 'hono'
 import { describeRoute, resolver } from 'hono-openapi'
-import { problem } from '../../lib/registry/wire.ts'
+import { problem } from '../../lib/accounts/wire.ts'
 import { type ProblemSlug, problemStatus } from './problems.ts'
 import type { NamedSchema, Route } from './route.ts'
 

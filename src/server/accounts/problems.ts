@@ -1,5 +1,5 @@
 import { STATUS_CODES } from 'node:http'
-import { type ErrorCode, ServiceError } from '../../lib/errors.ts'
+import { type ErrorCode, ServiceError } from '../../lib/util/errors.ts'
 import type { Problem } from '../http/problem.ts'
 
 /** Every refusal of the registry: the word for programs, and its status (docs/registry.md). */

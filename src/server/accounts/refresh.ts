@@ -1,6 +1,6 @@
 import { bearerToken } from '../../lib/auth/bearer-token.ts'
-import type { Clock } from '../../lib/clock.ts'
-import type { TokenResponse } from '../../lib/registry/wire.ts'
+import type { Clock } from '../../lib/util/clock.ts'
+import type { TokenResponse } from '../../lib/accounts/wire.ts'
 import type { AccessTokens } from './access-tokens.ts'
 import type { AccountStore } from './account-store.ts'
 import type { AuditTrail } from './audit-trail.ts'

@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import type { Scope } from '../../lib/registry/wire.ts'
+import type { Scope } from '../../lib/accounts/wire.ts'
 import type { Principal } from './authenticate.ts'
 import type { Call } from './call.ts'
 import type { ProblemSlug } from './problems.ts'

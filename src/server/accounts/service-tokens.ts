@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { serviceTokenPrefix } from '../../lib/registry/service-token-prefix.ts'
+import { serviceTokenPrefix } from '../../lib/accounts/service-token-prefix.ts'
 import { withCheckSum, withoutCheckSum } from './checked-text.ts'
 
 export { serviceTokenPrefix }

@@ -1,7 +1,7 @@
-import type { Clock } from '../../lib/clock.ts'
-import type { Logger } from '../../lib/logger.ts'
-import { repeat } from '../../lib/repeat.ts'
-import type { Timer } from '../../lib/timer.ts'
+import type { Clock } from '../../lib/util/clock.ts'
+import type { Logger } from '../../lib/util/logger.ts'
+import { repeat } from '../../lib/util/repeat.ts'
+import type { Timer } from '../../lib/util/timer.ts'
 import type { AccountStore } from './account-store.ts'
 import type { AccountLimits } from './limits.ts'
 

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { uuidForm } from '../../lib/uuid-form.ts'
+import { uuidForm } from '../../lib/util/uuid-form.ts'
 
 const form = new RegExp(`^${uuidForm}$`)
 

@@ -1,11 +1,11 @@
 import type { z } from 'zod'
-import { toRfc3339 } from '../../lib/clock.ts'
+import { toRfc3339 } from '../../lib/util/clock.ts'
 import {
   type account as accountShape,
   serviceScopes,
   type ServiceTokenView,
   type session as sessionShape,
-} from '../../lib/registry/wire.ts'
+} from '../../lib/accounts/wire.ts'
 import type { NewAccount, ServiceTokenRow, SessionRow } from './account-store.ts'
 
 /** Rows as the wire shows them: nothing of a hash, a key or a counter. */

@@ -1,5 +1,5 @@
 import * as fs from 'node:fs'
-import { noFollow } from '../../lib/posix.ts'
+import { noFollow } from '../../lib/util/posix.ts'
 
 /** One file that every process appends a byte to when it changed the store. */
 export interface ChangeMark {

@@ -1,4 +1,4 @@
-import { ServiceError } from '../../lib/errors.ts'
+import { ServiceError } from '../../lib/util/errors.ts'
 import type { Entry } from './entry.ts'
 
 /** Place of an entry in the order: newest first, equal times by hash. */

@@ -1,5 +1,5 @@
-import { ServiceError } from '../../lib/errors.ts'
-import { findUnknownMember, membersOf } from '../../lib/known-members.ts'
+import { ServiceError } from '../../lib/util/errors.ts'
+import { findUnknownMember, membersOf } from '../../lib/util/known-members.ts'
 import { type Entry, completeRef } from './entry.ts'
 import { type Position, encodeCursor, firstAfter } from './entry-index.ts'
 import type { FsContext } from './fs-context.ts'

@@ -1,7 +1,7 @@
 import * as fs from 'node:fs'
 import { rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { fsyncDirectory } from '../../lib/posix.ts'
+import { fsyncDirectory } from '../../lib/util/posix.ts'
 import { type Entry, fileKey, sidecarPath } from './entry.ts'
 import type { FsContext } from './fs-context.ts'
 

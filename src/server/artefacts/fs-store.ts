@@ -1,8 +1,8 @@
 import { join, resolve } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { maxTimerMs } from '../../lib/bounds.ts'
-import { type Clock, systemClock } from '../../lib/clock.ts'
-import { type Logger, silentLogger } from '../../lib/logger.ts'
+import { maxTimerMs } from '../../lib/util/bounds.ts'
+import { type Clock, systemClock } from '../../lib/util/clock.ts'
+import { type Logger, silentLogger } from '../../lib/util/logger.ts'
 import { type Limits, defaultLimits } from '../options.ts'
 import { type Entry, completeRef } from './entry.ts'
 import { EntryIndex, parseCursor } from './entry-index.ts'
@@ -21,7 +21,7 @@ import { parsePutOptions } from './put-options.ts'
 import { type FsWork, ShardTable } from './shard-table.ts'
 import { guard, toStorageError } from './storage-error.ts'
 import type { ArtefactStore, OpenArtefact } from './store.ts'
-import { isArtefactHex } from '../../lib/artefact-uri.ts'
+import { isArtefactHex } from '../../lib/mcp/artefact-uri.ts'
 
 export interface FsStoreOptions {
   /** Folder of the store; created when absent, refused when it is not ours alone. */

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import { constants } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
-import { errnoOf } from '../../lib/errno.ts'
-import { ServiceError } from '../../lib/errors.ts'
-import { noFollow, noWait } from '../../lib/posix.ts'
+import { errnoOf } from '../../lib/util/errno.ts'
+import { ServiceError } from '../../lib/util/errors.ts'
+import { noFollow, noWait } from '../../lib/util/posix.ts'
 import { Slots } from './concurrency.ts'
 import type { ArtefactRef, ArtefactStore, OpenArtefact } from './store.ts'
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { readlinkSync } from 'node:fs'
 import { hostname } from 'node:os'
-import { isRunning, processStat } from '../../lib/process-start.ts'
+import { isRunning, processStat } from '../../lib/util/process-start.ts'
 
 /**
  * A name for a running process, `<place>-<pid>-<start>`, put on its temporary files and locks so

@@ -1,6 +1,6 @@
 import type { ArtefactPage, ArtefactRef, ArtefactStore } from './store.ts'
 import { BlobLoader } from './blob-loader.ts'
-import { isArtefactHex, parseArtefactUri } from '../../lib/artefact-uri.ts'
+import { isArtefactHex, parseArtefactUri } from '../../lib/mcp/artefact-uri.ts'
 import type { Limits } from '../options.ts'
 import { maxCompletions } from '../resources/completion.ts'
 import { ResourceNotFound, ResourceUriInvalid } from '../resources/errors.ts'

@@ -1,9 +1,9 @@
-import { parseRfc3339 } from '../../lib/clock.ts'
-import { isJsonObject, parseJson } from '../../lib/json.ts'
-import { type Result, fail, ok } from '../../lib/result.ts'
+import { parseRfc3339 } from '../../lib/util/clock.ts'
+import { isJsonObject, parseJson } from '../../lib/util/json.ts'
+import { type Result, fail, ok } from '../../lib/util/result.ts'
 import { isMediaType, isName } from './put-options.ts'
 import type { ArtefactRef } from './store.ts'
-import { artefactUri } from '../../lib/artefact-uri.ts'
+import { artefactUri } from '../../lib/mcp/artefact-uri.ts'
 
 /** Levels that the sidecar adds around `metadata`. */
 const ownLevels = 2

@@ -1,5 +1,5 @@
-import { errnoOf } from '../../lib/errno.ts'
-import { ServiceError } from '../../lib/errors.ts'
+import { errnoOf } from '../../lib/util/errno.ts'
+import { ServiceError } from '../../lib/util/errors.ts'
 import { SourceFailed } from './write-body.ts'
 
 /**

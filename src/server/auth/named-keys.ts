@@ -1,11 +1,11 @@
 import type { BigIntStats } from 'node:fs'
 import { lstat } from 'node:fs/promises'
-import { type Clock, parseRfc3339 } from '../../lib/clock.ts'
-import { errnoOf } from '../../lib/errno.ts'
-import { readKeysFile } from '../../lib/keys/keys-file.ts'
-import type { KeyScope, NamedKey } from '../../lib/keys/keys-text.ts'
-import type { Logger } from '../../lib/logger.ts'
-import type { Timer } from '../../lib/timer.ts'
+import { type Clock, parseRfc3339 } from '../../lib/util/clock.ts'
+import { errnoOf } from '../../lib/util/errno.ts'
+import { readKeysFile } from '../../lib/auth/keys-file.ts'
+import type { KeyScope, NamedKey } from '../../lib/auth/keys-text.ts'
+import type { Logger } from '../../lib/util/logger.ts'
+import type { Timer } from '../../lib/util/timer.ts'
 import type { AuthLimits } from './limits.ts'
 
 export interface NamedKeysParts {

@@ -1,4 +1,4 @@
-import type { Result } from '../../lib/result.ts'
+import type { Result } from '../../lib/util/result.ts'
 import type { CaptureView } from '../resources/capture-source.ts'
 import type { CaptureFailure, CaptureForm, Unavailable } from './backend.ts'
 

@@ -1,4 +1,4 @@
-import type { Result } from '../../lib/result.ts'
+import type { Result } from '../../lib/util/result.ts'
 
 /** Ways to a picture of the application's window. */
 export type BackendName = 'host' | 'native' | 'x11'

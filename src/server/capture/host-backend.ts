@@ -1,4 +1,4 @@
-import { type Result, fail, ok } from '../../lib/result.ts'
+import { type Result, fail, ok } from '../../lib/util/result.ts'
 import type { AppCapture, AppCaptureForm, AppPicture } from './app-capture.ts'
 import type { Capture, CaptureBackend, CaptureFailure } from './backend.ts'
 import { checkPng } from './png-check.ts'

@@ -1,4 +1,4 @@
-import { maxTimerMs, resolveBounds } from '../../lib/bounds.ts'
+import { maxTimerMs, resolveBounds } from '../../lib/util/bounds.ts'
 
 /**
  * Every bound of window capture, with its default. `docs/limits.md` has one row for each; a test

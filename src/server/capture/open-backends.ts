@@ -1,5 +1,5 @@
-import type { CaptureMode } from '../../lib/capture-mode.ts'
-import { systemTimer } from '../../lib/timer.ts'
+import type { CaptureMode } from '../../lib/util/capture-mode.ts'
+import { systemTimer } from '../../lib/util/timer.ts'
 import type { AppCapture } from './app-capture.ts'
 import type { BackendName, CaptureBackend } from './backend.ts'
 import { backendOrder } from './plan.ts'

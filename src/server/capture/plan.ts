@@ -1,5 +1,5 @@
-import type { CaptureMode } from '../../lib/capture-mode.ts'
-import { type Result, fail, ok } from '../../lib/result.ts'
+import type { CaptureMode } from '../../lib/util/capture-mode.ts'
+import { type Result, fail, ok } from '../../lib/util/result.ts'
 import type { BackendName, CaptureFailure, CaptureTarget, Unavailable } from './backend.ts'
 
 export type Probed = Result<null, Unavailable>

@@ -1,5 +1,5 @@
 import { crc32 } from 'node:zlib'
-import { type Result, fail, ok } from '../../lib/result.ts'
+import { type Result, fail, ok } from '../../lib/util/result.ts'
 import { pngSignature, startsAsPng } from './png/signature.ts'
 
 export interface PngBounds {

@@ -1,6 +1,6 @@
-import type { Clock } from '../../lib/clock.ts'
-import { ServiceError } from '../../lib/errors.ts'
-import type { Timer } from '../../lib/timer.ts'
+import type { Clock } from '../../lib/util/clock.ts'
+import { ServiceError } from '../../lib/util/errors.ts'
+import type { Timer } from '../../lib/util/timer.ts'
 import type { Reader } from '../resources/reader.ts'
 import type { CaptureLimits } from './limits.ts'
 

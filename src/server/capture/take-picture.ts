@@ -1,6 +1,6 @@
-import type { Logger } from '../../lib/logger.ts'
-import { type Result, fail } from '../../lib/result.ts'
-import type { Timer } from '../../lib/timer.ts'
+import type { Logger } from '../../lib/util/logger.ts'
+import { type Result, fail } from '../../lib/util/result.ts'
+import type { Timer } from '../../lib/util/timer.ts'
 import { within } from '../resources/maybe-promise.ts'
 import type {
   Capture,

@@ -1,4 +1,4 @@
-import { type Result, fail, ok } from '../../lib/result.ts'
+import { type Result, fail, ok } from '../../lib/util/result.ts'
 import type { CaptureTarget, Unavailable } from './backend.ts'
 
 /** What is known of the application, or of the one that was connected last. */

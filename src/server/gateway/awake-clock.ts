@@ -1,4 +1,4 @@
-import type { Clock } from '../../lib/clock.ts'
+import type { Clock } from '../../lib/util/clock.ts'
 
 /**
  * Time during which this process was there to look. A longer pause between two questions, as when

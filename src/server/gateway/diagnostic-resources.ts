@@ -1,4 +1,4 @@
-import type { Clock } from '../../lib/clock.ts'
+import type { Clock } from '../../lib/util/clock.ts'
 import type { Limits } from '../options.ts'
 import { jsonContents } from '../resources/built-in.ts'
 import { KeptAnswers } from '../resources/kept-answers.ts'

@@ -1,5 +1,5 @@
-import { toRfc3339 } from '../../lib/clock.ts'
-import { version } from '../../lib/version.ts'
+import { toRfc3339 } from '../../lib/util/clock.ts'
+import { version } from '../../lib/util/version.ts'
 import type { InstanceEntry, RecordFault } from './instance-directory.ts'
 import type { InstanceAnswer, InstanceQuery } from './instance-query.ts'
 import type { InstanceRow } from './instance-row.ts'

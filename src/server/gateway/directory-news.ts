@@ -1,4 +1,4 @@
-import type { Logger } from '../../lib/logger.ts'
+import type { Logger } from '../../lib/util/logger.ts'
 import type { InstanceChange } from './instance-directory.ts'
 
 type Listener = (changes: readonly InstanceChange[]) => void

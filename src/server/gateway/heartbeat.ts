@@ -1,4 +1,4 @@
-import type { Clock } from '../../lib/clock.ts'
+import type { Clock } from '../../lib/util/clock.ts'
 
 export interface HeartbeatParts {
   /** Time in which this process was able to see a heartbeat. */

@@ -1,5 +1,5 @@
 import { minPrefixChars, plainId } from '../../lib/instances/select-instance.ts'
-import { type Result, fail, ok } from '../../lib/result.ts'
+import { type Result, fail, ok } from '../../lib/util/result.ts'
 import type { InstanceEntry } from './instance-directory.ts'
 
 export type LookupFailure =

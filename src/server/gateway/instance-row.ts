@@ -1,5 +1,5 @@
-import { withoutBrackets } from '../../lib/address.ts'
-import { toRfc3339 } from '../../lib/clock.ts'
+import { withoutBrackets } from '../../lib/util/address.ts'
+import { toRfc3339 } from '../../lib/util/clock.ts'
 import { plainId } from '../../lib/instances/select-instance.ts'
 import type { InstanceEntry } from './instance-directory.ts'
 import { safeMetadata } from './safe-metadata.ts'

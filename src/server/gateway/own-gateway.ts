@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises'
-import { findPortHolder } from '../../lib/port-holder.ts'
-import { ownUid } from '../../lib/posix.ts'
+import { findPortHolder } from '../../lib/util/port-holder.ts'
+import { ownUid } from '../../lib/util/posix.ts'
 
 /** What `bin/run.js` calls its process, which hides the arguments. */
 const processTitle = 'service-cli'

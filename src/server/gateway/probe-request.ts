@@ -1,13 +1,13 @@
 import { request } from 'node:http'
 import type { LookupFunction } from 'node:net'
-import { withoutBrackets } from '../../lib/address.ts'
-import { errnoOf } from '../../lib/errno.ts'
-import { type Result, fail, ok } from '../../lib/result.ts'
-import type { Timer } from '../../lib/timer.ts'
+import { withoutBrackets } from '../../lib/util/address.ts'
+import { errnoOf } from '../../lib/util/errno.ts'
+import { type Result, fail, ok } from '../../lib/util/result.ts'
+import type { Timer } from '../../lib/util/timer.ts'
 import { durationText } from './duration-text.ts'
 import type { DirectoryRecord } from './instance-directory.ts'
 import type { GatewayLimits } from './limits.ts'
-import { userAgent } from '../../lib/user-agent.ts'
+import { userAgent } from '../../lib/util/user-agent.ts'
 
 export type ProbeLimits = Pick<GatewayLimits, 'probeTimeoutMs' | 'maxProbeAnswerBytes'>
 

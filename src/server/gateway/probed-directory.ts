@@ -1,4 +1,4 @@
-import type { Logger } from '../../lib/logger.ts'
+import type { Logger } from '../../lib/util/logger.ts'
 import { DirectoryNews } from './directory-news.ts'
 import { DirectoryView, nothing } from './directory-view.ts'
 import type { InstanceChange, InstanceDirectory, InstanceEntry } from './instance-directory.ts'

@@ -1,6 +1,6 @@
 import { closeSync, constants, fstatSync, lstatSync, openSync, readSync, type Stats } from 'node:fs'
-import { errnoOf } from '../../lib/errno.ts'
-import { noFollow, noWait, ownUid } from '../../lib/posix.ts'
+import { errnoOf } from '../../lib/util/errno.ts'
+import { noFollow, noWait, ownUid } from '../../lib/util/posix.ts'
 
 /** Differs when a file was touched, rewritten or replaced. */
 export interface FileStamp {

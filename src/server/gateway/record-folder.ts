@@ -1,8 +1,8 @@
 import { type Stats, lstatSync, opendirSync, watch, type FSWatcher } from 'node:fs'
-import { errnoOf } from '../../lib/errno.ts'
-import type { Logger } from '../../lib/logger.ts'
-import { isOwnFolder } from '../../lib/posix.ts'
-import { type Result, fail, ok } from '../../lib/result.ts'
+import { errnoOf } from '../../lib/util/errno.ts'
+import type { Logger } from '../../lib/util/logger.ts'
+import { isOwnFolder } from '../../lib/util/posix.ts'
+import { type Result, fail, ok } from '../../lib/util/result.ts'
 
 /** Names of files besides records: tokens, records half-written. */
 const othersPerRecord = 4

@@ -1,8 +1,8 @@
 import { constants } from 'node:fs'
 import { open, readdir, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { errnoOf } from '../../lib/errno.ts'
-import { noFollow, noWait, ownUid } from '../../lib/posix.ts'
+import { errnoOf } from '../../lib/util/errno.ts'
+import { noFollow, noWait, ownUid } from '../../lib/util/posix.ts'
 import { maxResidentBytes, parseResident, type Resident, residentJson } from './resident.ts'
 
 /** Files that are read: many were killed before that many are there. */

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
-import { cleanText } from '../../lib/clean-text.ts'
-import { parseRfc3339 } from '../../lib/clock.ts'
-import { isJsonObject, type JsonObject, parseJson } from '../../lib/json.ts'
-import { isPid } from '../../lib/process-start.ts'
+import { cleanText } from '../../lib/util/clean-text.ts'
+import { parseRfc3339 } from '../../lib/util/clock.ts'
+import { isJsonObject, type JsonObject, parseJson } from '../../lib/util/json.ts'
+import { isPid } from '../../lib/util/process-start.ts'
 
 /** A gateway, as it tells the programs of its machine who it is. */
 export interface Resident {

@@ -1,6 +1,6 @@
-import { cleanText } from '../../lib/clean-text.ts'
-import { type JsonObject, isJsonObject } from '../../lib/json.ts'
-import { isSecretMember } from '../../lib/sensitive-name.ts'
+import { cleanText } from '../../lib/util/clean-text.ts'
+import { type JsonObject, isJsonObject } from '../../lib/util/json.ts'
+import { isSecretMember } from '../../lib/util/sensitive-name.ts'
 import { boundedJson } from '../resources/bounded-json.ts'
 import type { GatewayLimits } from './limits.ts'
 

@@ -1,4 +1,4 @@
-import { cleanText } from '../../lib/clean-text.ts'
+import { cleanText } from '../../lib/util/clean-text.ts'
 import type { GatewayLimits } from './limits.ts'
 
 export type ShownLimits = Pick<

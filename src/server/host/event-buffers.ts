@@ -1,4 +1,4 @@
-import { ServiceError } from '../../lib/errors.ts'
+import { ServiceError } from '../../lib/util/errors.ts'
 import type { SessionEventBuffer } from '../resources/session-event-buffer.ts'
 import type { Timer } from '../resources/timer.ts'
 import type { BufferForm, HostSink } from './host-sink.ts'

@@ -1,8 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { isLocalPeer } from '../../lib/address.ts'
+import { isLocalPeer } from '../../lib/util/address.ts'
 import { bearerToken } from '../../lib/auth/bearer-token.ts'
-import { type ErrorCode, ServiceError } from '../../lib/errors.ts'
-import type { Secret } from '../../lib/secret.ts'
+import { type ErrorCode, ServiceError } from '../../lib/util/errors.ts'
+import type { Secret } from '../../lib/util/secret.ts'
 import { findForwardingHeader } from '../http/trusted-proxies.ts'
 
 /** Why a request is not let in: the answer, and a short word for log and audit. */

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import { rm, writeFile } from 'node:fs/promises'
-import { errnoOf } from '../../lib/errno.ts'
-import { ServiceError } from '../../lib/errors.ts'
+import { errnoOf } from '../../lib/util/errno.ts'
+import { ServiceError } from '../../lib/util/errors.ts'
 import { tokenFile } from '../../lib/instances/files.ts'
-import { checkSecretText, readSecretFile } from '../../lib/secret-file.ts'
-import { Secret } from '../../lib/secret.ts'
+import { checkSecretText, readSecretFile } from '../../lib/auth/secret-file.ts'
+import { Secret } from '../../lib/util/secret.ts'
 
 export interface HostToken {
   readonly secret: Secret

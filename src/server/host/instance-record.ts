@@ -1,11 +1,11 @@
 import { rm, rename, utimes, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
-import { type Clock, toRfc3339 } from '../../lib/clock.ts'
-import { errnoOf } from '../../lib/errno.ts'
+import { type Clock, toRfc3339 } from '../../lib/util/clock.ts'
+import { errnoOf } from '../../lib/util/errno.ts'
 import { recordFile, tokenFile } from '../../lib/instances/files.ts'
-import type { Logger } from '../../lib/logger.ts'
-import { processStart } from '../../lib/process-start.ts'
-import type { Secret } from '../../lib/secret.ts'
+import type { Logger } from '../../lib/util/logger.ts'
+import { processStart } from '../../lib/util/process-start.ts'
+import type { Secret } from '../../lib/util/secret.ts'
 import { writeHostToken } from './host-token.ts'
 
 /** Version 1 of `<registry_dir>/instances/<instance_id>.json`. Member names are those on disk. */

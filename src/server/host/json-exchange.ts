@@ -1,10 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { ServiceError } from '../../lib/errors.ts'
-import { parseJson } from '../../lib/json.ts'
-import type { Result } from '../../lib/result.ts'
+import { ServiceError } from '../../lib/util/errors.ts'
+import { parseJson } from '../../lib/util/json.ts'
+import type { Result } from '../../lib/util/result.ts'
 import { bodyText, readBody } from '../http/body.ts'
 import type { Limits } from '../options.ts'
-import type { MemberFailure } from '../../lib/member-reader.ts'
+import type { MemberFailure } from '../../lib/util/member-reader.ts'
 
 type BodyLimits = Pick<Limits, 'maxMessageBytes' | 'bodyTimeoutMs' | 'maxBodyMs'>
 

@@ -1,10 +1,10 @@
 import { opendir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Clock } from '../../lib/clock.ts'
-import { errnoOf } from '../../lib/errno.ts'
+import type { Clock } from '../../lib/util/clock.ts'
+import { errnoOf } from '../../lib/util/errno.ts'
 import { idOfRecord, idOfStray, recordFile } from '../../lib/instances/files.ts'
 import { ownFile, removeDeadRecord } from '../../lib/instances/remove-dead.ts'
-import type { Logger } from '../../lib/logger.ts'
+import type { Logger } from '../../lib/util/logger.ts'
 
 /** A token is written moments before its record, a temporary file lives for moments. */
 const strayAgeMs = 60 * 60 * 1000

@@ -1,8 +1,8 @@
-import { type Result, fail, ok } from '../../lib/result.ts'
+import { type Result, fail, ok } from '../../lib/util/result.ts'
 import type { Limits } from '../options.ts'
 import type { AuditOutcome, AuditRecord } from '../resources/audit-entry.ts'
 import type { SessionEventInput, SessionEventLevel } from '../resources/session-event.ts'
-import { type MemberFailure, MemberReader, pointerTo } from '../../lib/member-reader.ts'
+import { type MemberFailure, MemberReader, pointerTo } from '../../lib/util/member-reader.ts'
 
 type FieldLimits = Pick<Limits, 'maxHostBatch' | 'maxFieldChars' | 'maxEventMetadataBytes'>
 

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
-import { ServiceError } from '../../lib/errors.ts'
-import { artefactUri, isArtefactHex } from '../../lib/artefact-uri.ts'
+import { ServiceError } from '../../lib/util/errors.ts'
+import { artefactUri, isArtefactHex } from '../../lib/mcp/artefact-uri.ts'
 import type { HostSink } from './host-sink.ts'
 import { answerJson } from './json-exchange.ts'
 import { artefactsOff } from './upload.ts'

@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto'
 import { type FSWatcher, watch } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { basename, dirname, resolve } from 'node:path'
-import { errnoOf } from '../../lib/errno.ts'
-import { decodeText, readBounded } from '../../lib/file-text.ts'
-import type { Logger } from '../../lib/logger.ts'
+import { errnoOf } from '../../lib/util/errno.ts'
+import { decodeText, readBounded } from '../../lib/util/file-text.ts'
+import type { Logger } from '../../lib/util/logger.ts'
 import type { Limits } from '../options.ts'
 
 export interface SceneFileOptions {

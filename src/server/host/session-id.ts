@@ -1,5 +1,5 @@
-import { type Result, fail, ok } from '../../lib/result.ts'
-import { isSessionId, sessionIdForm } from '../../lib/session-id.ts'
+import { type Result, fail, ok } from '../../lib/util/result.ts'
+import { isSessionId, sessionIdForm } from '../../lib/util/session-id.ts'
 
 /**
  * A session id as it stands in a path, percent-decoded once: encoders that escape `:`, `@` and `+`

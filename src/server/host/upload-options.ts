@@ -1,10 +1,10 @@
-import { parseJson } from '../../lib/json.ts'
-import { type Result, fail, ok } from '../../lib/result.ts'
+import { parseJson } from '../../lib/util/json.ts'
+import { type Result, fail, ok } from '../../lib/util/result.ts'
 import type { PutOptionInvalid } from '../artefacts/put-options.ts'
 import type { ArtefactOptions } from '../artefacts/store.ts'
 import type { Limits } from '../options.ts'
 import { jsonBytes, present } from './messages.ts'
-import { type MemberFailure, MemberReader } from '../../lib/member-reader.ts'
+import { type MemberFailure, MemberReader } from '../../lib/util/member-reader.ts'
 
 /**
  * The sidecar members of an upload, from the query of its address. A failure's pointer names the

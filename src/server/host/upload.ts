@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Clock } from '../../lib/clock.ts'
-import { ServiceError } from '../../lib/errors.ts'
+import type { Clock } from '../../lib/util/clock.ts'
+import { ServiceError } from '../../lib/util/errors.ts'
 import { PutOptionInvalid } from '../artefacts/put-options.ts'
 import { bodyStream } from '../http/body.ts'
 import type { Limits } from '../options.ts'

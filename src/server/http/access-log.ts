@@ -1,5 +1,5 @@
-import type { AccessEntry } from '../../lib/access-entry.ts'
-import type { Logger } from '../../lib/logger.ts'
+import type { AccessEntry } from '../../lib/util/access-entry.ts'
+import type { Logger } from '../../lib/util/logger.ts'
 
 /** Runs once per request: a log of its own, because it is on the path of every answer. */
 export type AccessLog = (entry: AccessEntry) => void

@@ -1,5 +1,5 @@
 import { bearerToken, isTokenText } from '../../lib/auth/bearer-token.ts'
-import { Secret } from '../../lib/secret.ts'
+import { Secret } from '../../lib/util/secret.ts'
 import type { AuthAccepted, AuthPolicy, AuthRefused } from './authentication.ts'
 
 /** Whoever has the key of the configuration: all of them are one caller. */

@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { ServiceError } from '../../lib/errors.ts'
-import type { Logger } from '../../lib/logger.ts'
+import { ServiceError } from '../../lib/util/errors.ts'
+import type { Logger } from '../../lib/util/logger.ts'
 import type { ArtefactStore, OpenArtefact } from '../artefacts/store.ts'
-import { isArtefactHex } from '../../lib/artefact-uri.ts'
+import { isArtefactHex } from '../../lib/mcp/artefact-uri.ts'
 import type { Limits } from '../options.ts'
 import {
   allowsRange,

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
-import { ServiceError } from '../../lib/errors.ts'
+import { ServiceError } from '../../lib/util/errors.ts'
 import { defaultLimits } from '../options.ts'
 
 export interface BodyLimits {

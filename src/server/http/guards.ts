@@ -1,9 +1,9 @@
 import type { IncomingMessage } from 'node:http'
 import { isIP } from 'node:net'
-import { plainAddress } from '../../lib/address.ts'
-import { ServiceError } from '../../lib/errors.ts'
-import { type Result, fail, ok } from '../../lib/result.ts'
-import { parseOrigin } from '../../lib/web-origin.ts'
+import { plainAddress } from '../../lib/util/address.ts'
+import { ServiceError } from '../../lib/util/errors.ts'
+import { type Result, fail, ok } from '../../lib/util/result.ts'
+import { parseOrigin } from '../../lib/util/web-origin.ts'
 import type { RequestTarget } from './request-target.ts'
 
 /** A request that is not served, and why: the value it sent and the flag that would allow it. */

@@ -1,5 +1,5 @@
-import { type Clock, systemClock } from '../../lib/clock.ts'
-import { systemTimer, type Timer } from '../../lib/timer.ts'
+import { type Clock, systemClock } from '../../lib/util/clock.ts'
+import { systemTimer, type Timer } from '../../lib/util/timer.ts'
 
 /** An answer that is on its way; cutting it closes its connection. */
 export interface OpenAnswer {

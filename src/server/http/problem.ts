@@ -1,5 +1,5 @@
 import { STATUS_CODES, type ServerResponse } from 'node:http'
-import { type ErrorCode, ServiceError } from '../../lib/errors.ts'
+import { type ErrorCode, ServiceError } from '../../lib/util/errors.ts'
 import { defaultLimits } from '../options.ts'
 import { endAfterBody, isBodyPending } from './refused-body.ts'
 

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { BlockList, isIP } from 'node:net'
-import { plainAddress } from '../../lib/address.ts'
-import { parseNetwork } from '../../lib/network.ts'
+import { plainAddress } from '../../lib/util/address.ts'
+import { parseNetwork } from '../../lib/util/network.ts'
 
 /** Tells who sent a request, from the address of the connection and the headers. */
 export type PeerOf = (req: {

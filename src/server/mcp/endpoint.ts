@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Clock } from '../../lib/clock.ts'
-import type { Logger } from '../../lib/logger.ts'
+import type { Clock } from '../../lib/util/clock.ts'
+import type { Logger } from '../../lib/util/logger.ts'
 import { readBody } from '../http/body.ts'
 import { isJsonType, isUncoded } from '../http/media.ts'
 import type { Limits } from '../options.ts'

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { isJsonObject } from '../../lib/json.ts'
+import { isJsonObject } from '../../lib/util/json.ts'
 import type { RequestId, RpcError } from '../../lib/mcp/json-rpc.ts'
 import { claimOf, metaKeys } from '../../lib/mcp/request-metadata.ts'
 import { rpcCodes } from './errors.ts'

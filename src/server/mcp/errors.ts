@@ -1,4 +1,4 @@
-import { type ErrorCode, ServiceError } from '../../lib/errors.ts'
+import { type ErrorCode, ServiceError } from '../../lib/util/errors.ts'
 import { jsonRpcCodes, type RpcError } from '../../lib/mcp/json-rpc.ts'
 
 export const rpcCodes = {

@@ -1,5 +1,5 @@
-import { ServiceError } from '../../lib/errors.ts'
-import type { Logger } from '../../lib/logger.ts'
+import { ServiceError } from '../../lib/util/errors.ts'
+import type { Logger } from '../../lib/util/logger.ts'
 import { type RpcCodeTable, toRpcError } from './errors.ts'
 import type { RequestMessage } from './json-rpc.ts'
 import { errorMessage, type JsonText } from './json-text.ts'

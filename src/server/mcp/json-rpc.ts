@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import { type JsonObject, isJsonObject, parseJson } from '../../lib/json.ts'
+import { type JsonObject, isJsonObject, parseJson } from '../../lib/util/json.ts'
 import { type RequestId, isRequestId } from '../../lib/mcp/json-rpc.ts'
 import { rpcCodes } from './errors.ts'
 

@@ -1,5 +1,5 @@
-import { asBuffer } from '../../lib/base64.ts'
-import { isJsonObject, type JsonObject } from '../../lib/json.ts'
+import { asBuffer } from '../../lib/util/base64.ts'
+import { isJsonObject, type JsonObject } from '../../lib/util/json.ts'
 import { ResourceUriInvalid } from '../resources/errors.ts'
 import type { BlobContent, Content } from '../resources/producer.ts'
 import type { ListPage } from '../resources/listing.ts'

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
-import { asBuffer, encodeBytes } from '../../lib/base64.ts'
+import { asBuffer, encodeBytes } from '../../lib/util/base64.ts'
 import type { RequestId } from '../../lib/mcp/json-rpc.ts'
 import { awaitTurn } from '../http/answer-turn.ts'
 import { endAfterBody, isBodyPending } from '../http/refused-body.ts'

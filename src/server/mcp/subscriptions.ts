@@ -1,4 +1,4 @@
-import { ServiceError } from '../../lib/errors.ts'
+import { ServiceError } from '../../lib/util/errors.ts'
 import type { Limits } from '../options.ts'
 
 /** One URI as subscribed, with its encodings kept so that an update is serialised once. */

@@ -1,4 +1,4 @@
-import { ServiceError } from '../../lib/errors.ts'
+import { ServiceError } from '../../lib/util/errors.ts'
 import type { ServedResources } from '../resources/served-resources.ts'
 import type { RequestMessage } from './json-rpc.ts'
 import type { RequestNotes } from './request-notes.ts'

@@ -1,5 +1,5 @@
-import type { Logger } from '../../lib/logger.ts'
-import { ServiceError } from '../../lib/errors.ts'
+import type { Logger } from '../../lib/util/logger.ts'
+import { ServiceError } from '../../lib/util/errors.ts'
 import { type MaybePromise, recovered } from './maybe-promise.ts'
 import type {
   CompletionContext,

@@ -1,4 +1,4 @@
-import { type Clock, systemClock } from '../../lib/clock.ts'
+import { type Clock, systemClock } from '../../lib/util/clock.ts'
 import { resolveLimits } from '../options.ts'
 import {
   type AuditEntry,

@@ -1,4 +1,4 @@
-import { exceedsDepth } from '../../lib/json.ts'
+import { exceedsDepth } from '../../lib/util/json.ts'
 
 /**
  * A copy of the value as JSON sees it, or `{"truncated":true,"size_bytes":n}` when its text is

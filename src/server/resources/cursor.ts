@@ -1,4 +1,4 @@
-import { type Result, fail, ok } from '../../lib/result.ts'
+import { type Result, fail, ok } from '../../lib/util/result.ts'
 
 /** Where a page of the listing starts: in the fixed part, or in the artefacts behind it. */
 export type ListPosition =

@@ -1,4 +1,4 @@
-import type { Logger } from '../../lib/logger.ts'
+import type { Logger } from '../../lib/util/logger.ts'
 import type { Limits } from '../options.ts'
 import { type MaybePromise, isThenable, within } from './maybe-promise.ts'
 import type {

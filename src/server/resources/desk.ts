@@ -1,5 +1,5 @@
-import { type Clock, systemClock } from '../../lib/clock.ts'
-import { type Logger, silentLogger } from '../../lib/logger.ts'
+import { type Clock, systemClock } from '../../lib/util/clock.ts'
+import { type Logger, silentLogger } from '../../lib/util/logger.ts'
 import type { Limits } from '../options.ts'
 import type { Completion } from './completion.ts'
 import { ResourceNotFound, ResourceUriInvalid } from './errors.ts'

@@ -1,4 +1,4 @@
-import { type ErrorDetails, ServiceError } from '../../lib/errors.ts'
+import { type ErrorDetails, ServiceError } from '../../lib/util/errors.ts'
 
 /**
  * Thrown by a producer (built-in or custom) for a URI it does not have; `data.uri` is it.

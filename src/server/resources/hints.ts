@@ -1,4 +1,4 @@
-import { parseRfc3339 } from '../../lib/clock.ts'
+import { parseRfc3339 } from '../../lib/util/clock.ts'
 
 /** For whom an entry of a listing is and how much it matters. Members as in the MCP schema. */
 export interface Annotations {

@@ -1,4 +1,4 @@
-import type { Logger } from '../../lib/logger.ts'
+import type { Logger } from '../../lib/util/logger.ts'
 
 /** Whoever passes changes of resources on to clients. */
 export interface ResourceListener {

@@ -1,4 +1,4 @@
-import { type JsonObject, isJsonObject } from '../../lib/json.ts'
+import { type JsonObject, isJsonObject } from '../../lib/util/json.ts'
 import type { Limits } from '../options.ts'
 import {
   type Annotations,

@@ -1,5 +1,5 @@
-import { parseArtefactUri } from '../../lib/artefact-uri.ts'
-import type { Logger } from '../../lib/logger.ts'
+import { parseArtefactUri } from '../../lib/mcp/artefact-uri.ts'
+import type { Logger } from '../../lib/util/logger.ts'
 import { ArtefactSource } from './artefact-source.ts'
 import { type BuiltIn, echoed } from './built-in.ts'
 import { type Completion, type OwnedTemplate, completion, templateVariables } from './completion.ts'

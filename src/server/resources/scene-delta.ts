@@ -1,5 +1,5 @@
-import { type JsonChange, diffJson } from '../../lib/json-diff.ts'
-import { isJsonObject } from '../../lib/json.ts'
+import { type JsonChange, diffJson } from '../../lib/util/json-diff.ts'
+import { isJsonObject } from '../../lib/util/json.ts'
 import type { SceneRevision } from './scene-state.ts'
 
 /** Up to this size a delta is worth reading even where the whole scene is smaller. */

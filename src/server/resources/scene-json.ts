@@ -1,4 +1,4 @@
-import { exceedsDepth, isJsonObject, parseJson } from '../../lib/json.ts'
+import { exceedsDepth, isJsonObject, parseJson } from '../../lib/util/json.ts'
 import type { Limits } from '../options.ts'
 
 export type SceneLimits = Pick<Limits, 'maxMessageBytes' | 'maxJsonDepth'>

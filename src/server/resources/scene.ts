@@ -1,4 +1,4 @@
-import { toRfc3339 } from '../../lib/clock.ts'
+import { toRfc3339 } from '../../lib/util/clock.ts'
 import type { Limits } from '../options.ts'
 import { type BuiltIn, changedAt, freezeAll, jsonContents } from './built-in.ts'
 import { ResourceNotFound } from './errors.ts'

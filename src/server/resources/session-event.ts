@@ -1,5 +1,5 @@
-import { toRfc3339 } from '../../lib/clock.ts'
-import { isJsonObject } from '../../lib/json.ts'
+import { toRfc3339 } from '../../lib/util/clock.ts'
+import { isJsonObject } from '../../lib/util/json.ts'
 import type { Limits } from '../options.ts'
 import { boundedJson } from './bounded-json.ts'
 import { cutUtf8 } from './cut-utf8.ts'

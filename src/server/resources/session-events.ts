@@ -1,5 +1,5 @@
-import { cleanText } from '../../lib/clean-text.ts'
-import { ServiceError } from '../../lib/errors.ts'
+import { cleanText } from '../../lib/util/clean-text.ts'
+import { ServiceError } from '../../lib/util/errors.ts'
 import type { Limits } from '../options.ts'
 import { type BuiltIn, freezeAll, jsonContents } from './built-in.ts'
 import { rankedMatches, suggestedLimits } from './completion.ts'

@@ -1,4 +1,4 @@
-import type { Clock } from '../../lib/clock.ts'
+import type { Clock } from '../../lib/util/clock.ts'
 import type { Timer } from './timer.ts'
 
 /** At most one call in `intervalMs`; the last request of a burst is never lost, until it is closed. */

@@ -1,9 +1,9 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { stat } from 'node:fs/promises'
 import { createSecureContext } from 'node:tls'
-import { readProblem } from '../../lib/errno.ts'
-import { readBounded } from '../../lib/file-text.ts'
-import { type Result, fail, ok } from '../../lib/result.ts'
+import { readProblem } from '../../lib/util/errno.ts'
+import { readBounded } from '../../lib/util/file-text.ts'
+import { type Result, fail, ok } from '../../lib/util/result.ts'
 import type { Limits } from '../options.ts'
 import type { TlsFiles } from './tls-files.ts'
 

@@ -1,5 +1,5 @@
 import type { X509Certificate } from 'node:crypto'
-import { type Clock, toRfc3339 } from '../../lib/clock.ts'
+import { type Clock, toRfc3339 } from '../../lib/util/clock.ts'
 
 /** From when to when clients take a certificate, in RFC 3339; null where it does not say. */
 export function validityOf({

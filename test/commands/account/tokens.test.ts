@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { findToken } from '../../../src/commands/account/tokens.ts'
-import type { TokenView } from '../../../src/lib/registry/answers.ts'
+import type { TokenView } from '../../../src/lib/accounts/answers.ts'
 
 const times = { created_at: undefined, expires_at: undefined, last_used_at: undefined }
 const token = (id: string, name: string): TokenView => ({ id, name, scopes: [], ...times })

@@ -16,9 +16,9 @@ import { readAuth } from '../../../src/commands/auth-settings.ts'
 import { createKey, listKeys, revokeKey } from '../../../src/commands/keys/run.ts'
 import { findAccountKeys } from '../../../src/lib/config/account-keys.ts'
 import { createKeyStore } from '../../../src/lib/config/key-store.ts'
-import { keyDigest } from '../../../src/lib/keys/key-text.ts'
-import { readKeysFile } from '../../../src/lib/keys/keys-file.ts'
-import { type NamedKey, formatKeys } from '../../../src/lib/keys/keys-text.ts'
+import { keyDigest } from '../../../src/lib/auth/key-text.ts'
+import { readKeysFile } from '../../../src/lib/auth/keys-file.ts'
+import { type NamedKey, formatKeys } from '../../../src/lib/auth/keys-text.ts'
 import { skipBecause } from '../../helpers/skip.ts'
 
 function entry(name: string, key = name): NamedKey {

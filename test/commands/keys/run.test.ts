@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { createKey, listKeys, revokeKey } from '../../../src/commands/keys/run.ts'
 import { readLife } from '../../../src/commands/keys/settings.ts'
-import { keyDigest, newKey } from '../../../src/lib/keys/key-text.ts'
-import { readKeysFile } from '../../../src/lib/keys/keys-file.ts'
+import { keyDigest, newKey } from '../../../src/lib/auth/key-text.ts'
+import { readKeysFile } from '../../../src/lib/auth/keys-file.ts'
 
 describe('the commands about keys', () => {
   let folder: string

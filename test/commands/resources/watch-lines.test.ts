@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { isNews, lookLines, stateText } from '../../../src/commands/resources/watch-lines.ts'
-import { compare, type Look, type State } from '../../../src/lib/mcp-client/follower.ts'
+import { compare, type Look, type State } from '../../../src/lib/mcp/client/follower.ts'
 
 const time = new Date(2026, 0, 2, 3, 4, 5)
 const json = (value: unknown, revision: number | null = null): State => ({

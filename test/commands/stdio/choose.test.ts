@@ -4,8 +4,8 @@ import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type ConnectFlags, readConnectSettings } from '../../../src/commands/stdio/connect.ts'
 import { exitCodeOf } from '../../../src/lib/cli/exit-codes.ts'
-import type { ServiceError } from '../../../src/lib/errors.ts'
-import { defaultBridgeLimits } from '../../../src/lib/stdio-bridge/limits.ts'
+import type { ServiceError } from '../../../src/lib/util/errors.ts'
+import { defaultBridgeLimits } from '../../../src/lib/mcp/bridge/limits.ts'
 import { failureOf } from '../../helpers/in-process.ts'
 
 describe('service-cli connect', () => {

@@ -3,8 +3,8 @@ import { JoinOrServe, joinable } from '../../../src/commands/stdio/join-or-serve
 import { locateInstance } from '../../../src/commands/stdio/locate-instance.ts'
 import { readServeStdioSettings } from '../../../src/commands/stdio/serve-settings.ts'
 import type { Instance } from '../../../src/lib/instances/instance.ts'
-import type { Result } from '../../../src/lib/result.ts'
-import type { Target } from '../../../src/lib/stdio-bridge/target.ts'
+import type { Result } from '../../../src/lib/util/result.ts'
+import type { Target } from '../../../src/lib/mcp/bridge/target.ts'
 import type { ServeHandle } from '../../../src/server/serve-options.ts'
 import { makeKeys } from '../../helpers/keyed-server.ts'
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { silentLogger } from '../../../src/lib/logger.ts'
-import { fail, ok } from '../../../src/lib/result.ts'
+import { silentLogger } from '../../../src/lib/util/logger.ts'
+import { fail, ok } from '../../../src/lib/util/result.ts'
 import { resolveCaptureLimits } from '../../../src/server/capture/limits.ts'
 import { noApplication } from '../../../src/server/capture/target.ts'
 import { WindowCapture } from '../../../src/server/capture/window-capture.ts'

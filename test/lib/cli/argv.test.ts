@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { hoistGlobalFlags } from '../../../src/lib/cli/argv.ts'
-import { ServiceError } from '../../../src/lib/errors.ts'
+import { ServiceError } from '../../../src/lib/util/errors.ts'
 
 const flags = {
   json: { type: 'boolean' },

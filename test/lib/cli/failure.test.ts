@@ -2,7 +2,7 @@ import { Errors } from '@oclif/core'
 import { expect } from 'chai'
 import { exitCodeOf } from '../../../src/lib/cli/exit-codes.ts'
 import { describeFailure } from '../../../src/lib/cli/failure.ts'
-import { type ErrorCode, ServiceError } from '../../../src/lib/errors.ts'
+import { type ErrorCode, ServiceError } from '../../../src/lib/util/errors.ts'
 
 /** As the parser throws it. */
 function nonexistent(flag: string): object {

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { cleanLines } from '../../../src/lib/clean-text.ts'
+import { cleanLines } from '../../../src/lib/util/clean-text.ts'
 import { prettyJson } from '../../../src/lib/cli/pretty-json.ts'
 import { sizeText } from '../../../src/lib/cli/size-text.ts'
 import { valueText } from '../../../src/lib/cli/value-text.ts'

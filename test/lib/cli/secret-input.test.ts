@@ -5,7 +5,7 @@ import {
   readSecretFromStdin,
   readTwoSecretsFromStdin,
 } from '../../../src/lib/cli/secret-input.ts'
-import { ServiceError } from '../../../src/lib/errors.ts'
+import { ServiceError } from '../../../src/lib/util/errors.ts'
 
 async function read(chunks: readonly (string | Uint8Array)[]): Promise<string> {
   const secret = await readSecretFromStdin(

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import fc from 'fast-check'
 import { inspect } from 'node:util'
 import { formatConfig, parseConfig } from '../../../src/lib/config/config-file.ts'
-import { Secret } from '../../../src/lib/secret.ts'
+import { Secret } from '../../../src/lib/util/secret.ts'
 
 const studio = 'https://registry.studio.example'
 

@@ -5,7 +5,7 @@ import { createConfigStore } from '../../../src/lib/config/config-store.ts'
 import { takeFileLock } from '../../../src/lib/config/file-lock.ts'
 import { writePrivateFile } from '../../../src/lib/config/private-file.ts'
 import { withLogin } from '../../../src/lib/config/registry-entries.ts'
-import { Secret } from '../../../src/lib/secret.ts'
+import { Secret } from '../../../src/lib/util/secret.ts'
 import { skipBecause } from '../../helpers/skip.ts'
 import { failureOf, listLog, withFolder } from './support.ts'
 

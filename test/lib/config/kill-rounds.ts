@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { readdirSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { createConfigStore } from '../../../src/lib/config/config-store.ts'
-import { silentLogger } from '../../../src/lib/logger.ts'
+import { silentLogger } from '../../../src/lib/util/logger.ts'
 import { killAfterLines, startScript } from './support.ts'
 
 const script = join(import.meta.dirname, 'scripts', 'save-loop.ts')

@@ -3,7 +3,7 @@ import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { createConfigStore } from '../../../src/lib/config/config-store.ts'
 import { takeFileLock } from '../../../src/lib/config/file-lock.ts'
-import { silentLogger } from '../../../src/lib/logger.ts'
+import { silentLogger } from '../../../src/lib/util/logger.ts'
 import { killRounds } from './kill-rounds.ts'
 import { exitOf, startScript, withFolder } from './support.ts'
 

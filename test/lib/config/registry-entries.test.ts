@@ -8,7 +8,7 @@ import {
   withoutLogin,
   withoutTokens,
 } from '../../../src/lib/config/registry-entries.ts'
-import { Secret } from '../../../src/lib/secret.ts'
+import { Secret } from '../../../src/lib/util/secret.ts'
 
 const url = 'https://registry.example'
 const other = 'https://other.example'

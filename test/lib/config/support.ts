@@ -3,8 +3,8 @@ import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { ServiceError } from '../../../src/lib/errors.ts'
-import type { Logger } from '../../../src/lib/logger.ts'
+import { ServiceError } from '../../../src/lib/util/errors.ts'
+import type { Logger } from '../../../src/lib/util/logger.ts'
 
 /** A folder of its own for each run, gone afterwards. */
 export async function withFolder<T>(run: (folder: string) => Promise<T> | T): Promise<T> {

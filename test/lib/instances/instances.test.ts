@@ -6,8 +6,8 @@ import { type Instance, parseInstance } from '../../../src/lib/instances/instanc
 import { liveInstances } from '../../../src/lib/instances/live-instances.ts'
 import { findNextRun } from '../../../src/lib/instances/next-run.ts'
 import { selectInstance, shortIds } from '../../../src/lib/instances/select-instance.ts'
-import { silentLogger } from '../../../src/lib/logger.ts'
-import { processStart } from '../../../src/lib/process-start.ts'
+import { silentLogger } from '../../../src/lib/util/logger.ts'
+import { processStart } from '../../../src/lib/util/process-start.ts'
 
 /** TEST-NET-1 (RFC 5737) is no address of any machine. */
 const at = (url: string) => ({ mcp_url: `${url}/mcp`, host_url: `${url}/host` })

@@ -4,7 +4,7 @@ import { execFile } from 'node:child_process'
 import * as fs from 'node:fs'
 import { join } from 'node:path'
 import { inspect, promisify } from 'node:util'
-import { silentLogger } from '../../../src/lib/logger.ts'
+import { silentLogger } from '../../../src/lib/util/logger.ts'
 import { followKeys } from '../../../src/server/accounts/keys/follow-keys.ts'
 import {
   type KeyRing,

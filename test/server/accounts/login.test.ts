@@ -385,7 +385,7 @@ const failing = {
         const member: unknown = Reflect.get(target, name)
         if (typeof member !== 'function') return member
         return async (...args: unknown[]) => {
-          const { ServiceError } = await import('../../../src/lib/errors.ts')
+          const { ServiceError } = await import('../../../src/lib/util/errors.ts')
           if (failing.now) throw new ServiceError('storage_full', '/secret/path is full')
           return member.apply(target, args)
         }

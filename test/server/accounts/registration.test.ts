@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { usernamePattern } from '../../../src/lib/registry/wire.ts'
+import { usernamePattern } from '../../../src/lib/accounts/wire.ts'
 import { hashOfSecret } from '../../../src/server/accounts/service-tokens.ts'
 import { password, type Registry, withRegistry } from './harness.ts'
 

@@ -6,7 +6,7 @@ import type {
   NewServiceToken,
   NewSession,
 } from '../../../src/server/accounts/account-store.ts'
-import { ServiceError } from '../../../src/lib/errors.ts'
+import { ServiceError } from '../../../src/lib/util/errors.ts'
 
 export const day = 24 * 60 * 60 * 1000
 export const startMs = Date.parse('2030-01-01T00:00:00Z')

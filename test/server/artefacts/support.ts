@@ -2,8 +2,8 @@ import { createHash, randomBytes } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Logger } from '../../../src/lib/logger.ts'
-import { ServiceError } from '../../../src/lib/errors.ts'
+import type { Logger } from '../../../src/lib/util/logger.ts'
+import { ServiceError } from '../../../src/lib/util/errors.ts'
 
 /** Runs `use` with a folder of its own and removes it afterwards. */
 export async function withFolder<Value>(use: (path: string) => Promise<Value>): Promise<Value> {

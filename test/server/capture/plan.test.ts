@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import type { CaptureMode } from '../../../src/lib/capture-mode.ts'
-import { fail, ok } from '../../../src/lib/result.ts'
+import type { CaptureMode } from '../../../src/lib/util/capture-mode.ts'
+import { fail, ok } from '../../../src/lib/util/result.ts'
 import type { BackendName, CaptureFailure } from '../../../src/server/capture/backend.ts'
 import {
   isDoubtful,

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { silentLogger } from '../../../src/lib/logger.ts'
-import { ok } from '../../../src/lib/result.ts'
+import { silentLogger } from '../../../src/lib/util/logger.ts'
+import { ok } from '../../../src/lib/util/result.ts'
 import type { CaptureBackend } from '../../../src/server/capture/backend.ts'
 import { takePicture } from '../../../src/server/capture/take-picture.ts'
 import { MemoryBackend } from '../../helpers/memory-capture.ts'

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { ServiceError } from '../../../src/lib/errors.ts'
+import { ServiceError } from '../../../src/lib/util/errors.ts'
 import type { Content } from '../../../src/server/resources/producer.ts'
 import { entry } from '../../helpers/memory-directory.ts'
 import { gateway, gatewayOver, id, other } from './gateway-harness.ts'

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { ServiceError } from '../../../src/lib/errors.ts'
+import { ServiceError } from '../../../src/lib/util/errors.ts'
 import {
   type InstanceQuery,
   parseInstanceQuery,

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { silentLogger } from '../../../src/lib/logger.ts'
+import { silentLogger } from '../../../src/lib/util/logger.ts'
 import {
   type LocalInstances,
   openLocalInstances,

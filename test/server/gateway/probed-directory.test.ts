@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { silentLogger } from '../../../src/lib/logger.ts'
+import { silentLogger } from '../../../src/lib/util/logger.ts'
 import type { InstanceChange } from '../../../src/server/gateway/instance-directory.ts'
 import { createProbedDirectory } from '../../../src/server/gateway/probed-directory.ts'
 import { ProbeScenario } from './probe-scenario.ts'

@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { silentLogger } from '../../../src/lib/logger.ts'
+import { silentLogger } from '../../../src/lib/util/logger.ts'
 import { FolderWatch, listRecords } from '../../../src/server/gateway/record-folder.ts'
 import { until } from '../../e2e/until.ts'
 

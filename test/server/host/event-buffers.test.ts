@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { ServiceError } from '../../../src/lib/errors.ts'
+import { ServiceError } from '../../../src/lib/util/errors.ts'
 import { EventBuffers } from '../../../src/server/host/event-buffers.ts'
 import { ManualTime } from '../resources/manual-time.ts'
 import { MemorySink } from './memory-sink.ts'

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { Secret } from '../../../src/lib/secret.ts'
+import { Secret } from '../../../src/lib/util/secret.ts'
 import {
   checkArtefactMediaType,
   checkJsonMediaType,

@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, rename, rm, symlink, truncate, writeFile } from 'node:f
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import type { Logger } from '../../../src/lib/logger.ts'
+import type { Logger } from '../../../src/lib/util/logger.ts'
 import { watchSceneFile } from '../../../src/server/host/scene-file.ts'
 import { defaultLimits } from '../../../src/server/options.ts'
 import { SceneState } from '../../../src/server/resources/scene-state.ts'

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { type ErrorCode, ServiceError } from '../../../src/lib/errors.ts'
+import { type ErrorCode, ServiceError } from '../../../src/lib/util/errors.ts'
 import { toProblem } from '../../../src/server/http/problem.ts'
 
 describe('toProblem', () => {

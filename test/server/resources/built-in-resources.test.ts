@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { ServiceError } from '../../../src/lib/errors.ts'
+import { ServiceError } from '../../../src/lib/util/errors.ts'
 import { type Limits, resolveLimits } from '../../../src/server/options.ts'
 import { AuditLog } from '../../../src/server/resources/audit-log.ts'
 import type { Content } from '../../../src/server/resources/producer.ts'

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { ServiceError } from '../../../src/lib/errors.ts'
+import { ServiceError } from '../../../src/lib/util/errors.ts'
 import { defaultLimits } from '../../../src/server/options.ts'
 import { AuditLog } from '../../../src/server/resources/audit-log.ts'
 import type { PagedProducer, ResourceProducer } from '../../../src/server/resources/producer.ts'

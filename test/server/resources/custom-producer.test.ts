@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { ServiceError } from '../../../src/lib/errors.ts'
+import { ServiceError } from '../../../src/lib/util/errors.ts'
 import { type Limits, resolveLimits } from '../../../src/server/options.ts'
 import { ResourceNotFound, ResourceUriInvalid } from '../../../src/server/resources/errors.ts'
 import type { PagedProducer, ResourceProducer } from '../../../src/server/resources/producer.ts'

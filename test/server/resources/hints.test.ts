@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { toRfc3339 } from '../../../src/lib/clock.ts'
+import { toRfc3339 } from '../../../src/lib/util/clock.ts'
 import { defaultLimits } from '../../../src/server/options.ts'
 import { AuditLog } from '../../../src/server/resources/audit-log.ts'
 import { isIconSizes, isIconSource, isPriority } from '../../../src/server/resources/hints.ts'

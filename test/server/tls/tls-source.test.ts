@@ -3,7 +3,7 @@ import { chmod, mkdir, mkdtemp, rename, rm, symlink, truncate, writeFile } from 
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { ServiceError } from '../../../src/lib/errors.ts'
+import { ServiceError } from '../../../src/lib/util/errors.ts'
 import { resolveLimits } from '../../../src/server/options.ts'
 import type { TlsPair } from '../../../src/server/tls/read-pair.ts'
 import { TlsSource } from '../../../src/server/tls/tls-source.ts'

@@ -1,4 +1,4 @@
-import { toRfc3339 } from '../../../lib/clock.ts'
+import { toRfc3339 } from '../../../lib/util/clock.ts'
 import type { AuditRow } from '../account-store.ts'
 import { isUuid } from '../uuid.ts'
 import { findAccount } from './find-account.ts'

@@ -3,10 +3,10 @@ import { constants } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
-import { errnoOf } from '../../../lib/errno.ts'
-import { ServiceError } from '../../../lib/errors.ts'
-import { parseJson } from '../../../lib/json.ts'
-import { noFollow, noWait } from '../../../lib/posix.ts'
+import { errnoOf } from '../../../lib/util/errno.ts'
+import { ServiceError } from '../../../lib/util/errors.ts'
+import { parseJson } from '../../../lib/util/json.ts'
+import { noFollow, noWait } from '../../../lib/util/posix.ts'
 
 export const backupFiles = { database: 'registry.db', keys: 'keys.json', manifest: 'backup.json' }
 

@@ -1,5 +1,5 @@
-import { cleanText } from '../../../lib/clean-text.ts'
-import { ServiceError } from '../../../lib/errors.ts'
+import { cleanText } from '../../../lib/util/clean-text.ts'
+import { ServiceError } from '../../../lib/util/errors.ts'
 import type { AccountRow } from '../account-store.ts'
 import { foldLogin } from '../names.ts'
 import type { Admin } from './open-admin.ts'

@@ -1,5 +1,5 @@
-import { type Clock, systemClock } from '../../../lib/clock.ts'
-import type { Logger } from '../../../lib/logger.ts'
+import { type Clock, systemClock } from '../../../lib/util/clock.ts'
+import type { Logger } from '../../../lib/util/logger.ts'
 import { defaultLimits } from '../../options.ts'
 import type { AccountStore, AuditRow } from '../account-store.ts'
 import { keepAuditUntil } from '../audit-retention.ts'

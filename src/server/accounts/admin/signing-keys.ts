@@ -1,5 +1,5 @@
-import { toRfc3339 } from '../../../lib/clock.ts'
-import { ServiceError } from '../../../lib/errors.ts'
+import { toRfc3339 } from '../../../lib/util/clock.ts'
+import { ServiceError } from '../../../lib/util/errors.ts'
 import { defaultLimits } from '../../options.ts'
 import { openKeyStore } from '../keys/open-key-store.ts'
 import type { KeyFacts, KeyStore } from '../keys/key-store.ts'

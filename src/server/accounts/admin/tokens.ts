@@ -1,5 +1,5 @@
-import { cleanText } from '../../../lib/clean-text.ts'
-import { ServiceError } from '../../../lib/errors.ts'
+import { cleanText } from '../../../lib/util/clean-text.ts'
+import { ServiceError } from '../../../lib/util/errors.ts'
 import { isServiceToken, serviceTokenPrefix } from '../service-tokens.ts'
 import { serviceTokenView } from '../views.ts'
 import { everyAccount, findAccount } from './find-account.ts'

@@ -1,4 +1,4 @@
-import { toRfc3339 } from '../../../lib/clock.ts'
+import { toRfc3339 } from '../../../lib/util/clock.ts'
 import type { AccountRow, LoginFailures } from '../account-store.ts'
 import { defaultAccountLimits } from '../limits.ts'
 import { countFailures, loginDelayMs, strangers, strangersFactor } from '../login-limits.ts'

@@ -1,5 +1,5 @@
-import { ServiceError } from '../../../lib/errors.ts'
-import type { Logger } from '../../../lib/logger.ts'
+import { ServiceError } from '../../../lib/util/errors.ts'
+import type { Logger } from '../../../lib/util/logger.ts'
 import { readKeyFile, writeKeyFile } from './key-file.ts'
 import { parseKeyRing } from './parse-key-ring.ts'
 

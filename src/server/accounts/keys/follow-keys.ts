@@ -1,7 +1,7 @@
-import type { Logger } from '../../../lib/logger.ts'
-import { messageOf } from '../../../lib/message-of.ts'
-import { repeat } from '../../../lib/repeat.ts'
-import type { Timer } from '../../../lib/timer.ts'
+import type { Logger } from '../../../lib/util/logger.ts'
+import { messageOf } from '../../../lib/util/message-of.ts'
+import { repeat } from '../../../lib/util/repeat.ts'
+import type { Timer } from '../../../lib/util/timer.ts'
 import type { KeyStore } from './key-store.ts'
 
 export interface FollowOptions {

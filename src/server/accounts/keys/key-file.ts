@@ -2,10 +2,10 @@ import { randomBytes } from 'node:crypto'
 import { constants, type BigIntStats } from 'node:fs'
 import { type FileHandle, open, rename, rm, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { errnoOf } from '../../../lib/errno.ts'
-import { ServiceError } from '../../../lib/errors.ts'
-import type { Logger } from '../../../lib/logger.ts'
-import { fsyncDirectory, noFollow, noWait, ownUid } from '../../../lib/posix.ts'
+import { errnoOf } from '../../../lib/util/errno.ts'
+import { ServiceError } from '../../../lib/util/errors.ts'
+import type { Logger } from '../../../lib/util/logger.ts'
+import { fsyncDirectory, noFollow, noWait, ownUid } from '../../../lib/util/posix.ts'
 
 const maxBytes = 4 * 1024 * 1024
 

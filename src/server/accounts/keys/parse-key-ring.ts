@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import { parseRfc3339, toRfc3339 } from '../../../lib/clock.ts'
-import { parseJson } from '../../../lib/json.ts'
-import { type Result, fail, ok } from '../../../lib/result.ts'
+import { parseRfc3339, toRfc3339 } from '../../../lib/util/clock.ts'
+import { parseJson } from '../../../lib/util/json.ts'
+import { type Result, fail, ok } from '../../../lib/util/result.ts'
 import { keyId } from './key-material.ts'
 import type { KeyAge, KeyRing } from './key-ring.ts'
 

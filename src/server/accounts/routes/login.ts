@@ -3,8 +3,8 @@ import {
   loginRequest,
   refreshRequest,
   tokenResponse,
-} from '../../../lib/registry/wire.ts'
-import type { LoginRequest, TokenResponse } from '../../../lib/registry/wire.ts'
+} from '../../../lib/accounts/wire.ts'
+import type { LoginRequest, TokenResponse } from '../../../lib/accounts/wire.ts'
 import type { Call } from '../call.ts'
 import { foldLogin } from '../names.ts'
 import { RegistryProblem } from '../problems.ts'

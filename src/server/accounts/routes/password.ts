@@ -3,8 +3,8 @@ import {
   passwordRequest,
   resetRequest,
   resetResponse,
-} from '../../../lib/registry/wire.ts'
-import type { PasswordRequest, ResetRequest, ResetResponse } from '../../../lib/registry/wire.ts'
+} from '../../../lib/accounts/wire.ts'
+import type { PasswordRequest, ResetRequest, ResetResponse } from '../../../lib/accounts/wire.ts'
 import { admitPassword } from '../admit-password.ts'
 import type { Principal } from '../authenticate.ts'
 import type { Call } from '../call.ts'

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { ServiceError } from '../../../lib/errors.ts'
+import { ServiceError } from '../../../lib/util/errors.ts'
 import { RegistryProblem, toRegistryProblem } from '../problems.ts'
 import { openRoute, type Route } from '../route.ts'
 import type { AccountServices } from '../services.ts'

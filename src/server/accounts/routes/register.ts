@@ -3,8 +3,8 @@ import {
   registerCheckRequest,
   registerRequest,
   registerResponse,
-} from '../../../lib/registry/wire.ts'
-import type { RegisterCheckRequest, RegisterRequest } from '../../../lib/registry/wire.ts'
+} from '../../../lib/accounts/wire.ts'
+import type { RegisterCheckRequest, RegisterRequest } from '../../../lib/accounts/wire.ts'
 import { tooMany } from '../credentials.ts'
 import { foldEmail, foldUsername, isMailable, isReservedName } from '../names.ts'
 import { RegistryProblem } from '../problems.ts'

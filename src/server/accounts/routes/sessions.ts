@@ -1,11 +1,11 @@
-import { toRfc3339 } from '../../../lib/clock.ts'
+import { toRfc3339 } from '../../../lib/util/clock.ts'
 import {
   apiPrefix,
   logoutRequest,
   meResponse,
   type MeResponse,
   sessionsResponse,
-} from '../../../lib/registry/wire.ts'
+} from '../../../lib/accounts/wire.ts'
 import type { Principal } from '../authenticate.ts'
 import { RegistryProblem } from '../problems.ts'
 import { type Route, tokenRoute } from '../route.ts'

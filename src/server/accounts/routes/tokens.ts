@@ -6,7 +6,7 @@ import {
   tokenRequest,
   type TokenRequest,
   tokensResponse,
-} from '../../../lib/registry/wire.ts'
+} from '../../../lib/accounts/wire.ts'
 import { type Principal, revoked } from '../authenticate.ts'
 import type { Call } from '../call.ts'
 import { RegistryProblem } from '../problems.ts'

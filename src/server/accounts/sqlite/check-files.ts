@@ -1,10 +1,10 @@
 import { constants, type Stats } from 'node:fs'
 import { access, chmod, lstat } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { errnoOf } from '../../../lib/errno.ts'
-import { ServiceError } from '../../../lib/errors.ts'
-import type { Logger } from '../../../lib/logger.ts'
-import { ensurePrivateDirectory, ownUid } from '../../../lib/posix.ts'
+import { errnoOf } from '../../../lib/util/errno.ts'
+import { ServiceError } from '../../../lib/util/errors.ts'
+import type { Logger } from '../../../lib/util/logger.ts'
+import { ensurePrivateDirectory, ownUid } from '../../../lib/util/posix.ts'
 
 /** What SQLite puts beside a database. */
 const companions = ['-wal', '-shm', '-journal'] as const

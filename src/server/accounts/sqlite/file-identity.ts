@@ -1,6 +1,6 @@
 import { lstatSync } from 'node:fs'
-import { ServiceError } from '../../../lib/errors.ts'
-import type { Logger } from '../../../lib/logger.ts'
+import { ServiceError } from '../../../lib/util/errors.ts'
+import type { Logger } from '../../../lib/util/logger.ts'
 
 /** The database, its write-ahead log and the index of that: a change is lost without any of them. */
 const suffixes = ['', '-wal', '-shm'] as const

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { DatabaseSync } from 'node:sqlite'
-import type { Clock } from '../../../lib/clock.ts'
-import { type Result, fail, ok } from '../../../lib/result.ts'
+import type { Clock } from '../../../lib/util/clock.ts'
+import { type Result, fail, ok } from '../../../lib/util/result.ts'
 import { applicationId, type Migration } from './schema.ts'
 
 /** Why the schema of a file cannot be worked with: what is wrong, and what to do. */

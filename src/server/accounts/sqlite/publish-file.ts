@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { link, lstat, open, readdir, rename, rm } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import { errnoOf } from '../../../lib/errno.ts'
-import { fsyncDirectory } from '../../../lib/posix.ts'
+import { errnoOf } from '../../../lib/util/errno.ts'
+import { fsyncDirectory } from '../../../lib/util/posix.ts'
 
 const noLinks = new Set(['EPERM', 'ENOSYS', 'ENOTSUP', 'EOPNOTSUPP'])
 const temporaryEnd = /^[0-9a-f]{16}\.new(-wal|-shm|-journal)?$/

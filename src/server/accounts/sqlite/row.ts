@@ -1,6 +1,6 @@
 import type { AccountRow } from '../account-store.ts'
 import type { SQLOutputValue } from 'node:sqlite'
-import { ServiceError } from '../../../lib/errors.ts'
+import { ServiceError } from '../../../lib/util/errors.ts'
 
 /** A row as SQLite gives it. */
 export type Row = Readonly<Record<string, SQLOutputValue>>

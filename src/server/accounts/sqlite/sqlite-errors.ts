@@ -1,6 +1,6 @@
-import { errnoOf } from '../../../lib/errno.ts'
-import { ServiceError } from '../../../lib/errors.ts'
-import { messageOf } from '../../../lib/message-of.ts'
+import { errnoOf } from '../../../lib/util/errno.ts'
+import { ServiceError } from '../../../lib/util/errors.ts'
+import { messageOf } from '../../../lib/util/message-of.ts'
 
 /** Primary result codes of SQLite (sqlite3.h); the extended ones have them in their low byte. */
 const codes = { busy: 5, locked: 6, readonly: 8, corrupt: 11, full: 13, notADatabase: 26 } as const

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
-import type { Clock } from '../../../lib/clock.ts'
-import { type Logger, silentLogger } from '../../../lib/logger.ts'
+import type { Clock } from '../../../lib/util/clock.ts'
+import { type Logger, silentLogger } from '../../../lib/util/logger.ts'
 import { defaultLimits } from '../../options.ts'
 import type { AccountStore } from '../account-store.ts'
 import { accountsTable } from './accounts-table.ts'

@@ -1,8 +1,8 @@
 import { open, readlink, readdir, stat } from 'node:fs/promises'
 import { endianness } from 'node:os'
 import { setTimeout as delay } from 'node:timers/promises'
-import { errnoOf } from '../../../lib/errno.ts'
-import { ServiceError } from '../../../lib/errors.ts'
+import { errnoOf } from '../../../lib/util/errno.ts'
+import { ServiceError } from '../../../lib/util/errors.ts'
 
 /** sqlite.org/walformat.html: of the file, of each frame before its page. */
 const walHeaderBytes = 32

@@ -1,5 +1,5 @@
-import type { JsonObject } from '../../../lib/json.ts'
-import { type Result, fail, ok } from '../../../lib/result.ts'
+import type { JsonObject } from '../../../lib/util/json.ts'
+import { type Result, fail, ok } from '../../../lib/util/result.ts'
 
 /** What a token says, once its signature has been found to be the provider's. */
 export interface TokenClaims {

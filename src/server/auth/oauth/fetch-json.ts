@@ -1,5 +1,5 @@
-import { parseJson } from '../../../lib/json.ts'
-import { type Result, fail, ok } from '../../../lib/result.ts'
+import { parseJson } from '../../../lib/util/json.ts'
+import { type Result, fail, ok } from '../../../lib/util/result.ts'
 import type { AuthLimits } from '../limits.ts'
 
 export interface FetchFailure {

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { createLocalJWKSet, type CryptoKey, errors, type JWK } from 'jose'
-import { isJsonObject, type JsonObject } from '../../../lib/json.ts'
-import { type Result, fail, ok } from '../../../lib/result.ts'
+import { isJsonObject, type JsonObject } from '../../../lib/util/json.ts'
+import { type Result, fail, ok } from '../../../lib/util/result.ts'
 import type { AuthLimits } from '../limits.ts'
 
 /** The public keys of the provider at one moment. */

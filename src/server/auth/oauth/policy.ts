@@ -1,7 +1,7 @@
 import { parseIssuerUrl } from '../../../lib/auth/issuer-url.ts'
 import { bearerToken } from '../../../lib/auth/bearer-token.ts'
 import { OAuthConfig } from '../../../lib/auth/oauth-config.ts'
-import { ServiceError } from '../../../lib/errors.ts'
+import { ServiceError } from '../../../lib/util/errors.ts'
 import type { AuthOutcome } from '../../http/authentication.ts'
 import { clientMetadata } from '../../http/client-metadata.ts'
 import type { PublicDocuments } from '../../http/public-routes.ts'

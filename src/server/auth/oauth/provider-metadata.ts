@@ -1,6 +1,6 @@
 import { isSafeFetchUrl } from '../../../lib/auth/issuer-url.ts'
-import { isJsonObject } from '../../../lib/json.ts'
-import { type Result, fail, ok } from '../../../lib/result.ts'
+import { isJsonObject } from '../../../lib/util/json.ts'
+import { type Result, fail, ok } from '../../../lib/util/result.ts'
 
 /** What this server needs to know of its provider. */
 export interface ProviderMetadata {

@@ -1,5 +1,5 @@
-import type { Clock } from '../../../lib/clock.ts'
-import { type Result, fail, ok } from '../../../lib/result.ts'
+import type { Clock } from '../../../lib/util/clock.ts'
+import { type Result, fail, ok } from '../../../lib/util/result.ts'
 import type { AuthLimits } from '../limits.ts'
 import { type FetchLimits, fetchJson } from './fetch-json.ts'
 import { type KeySet, parseKeySet } from './key-set.ts'

@@ -1,5 +1,5 @@
-import { isJsonObject, type JsonObject, parseJson } from '../../../lib/json.ts'
-import { type Result, fail, ok } from '../../../lib/result.ts'
+import { isJsonObject, type JsonObject, parseJson } from '../../../lib/util/json.ts'
+import { type Result, fail, ok } from '../../../lib/util/result.ts'
 
 /** A token that is well formed; nothing in it is proven yet. */
 export interface TokenForm {

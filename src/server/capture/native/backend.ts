@@ -1,6 +1,6 @@
-import { messageOf } from '../../../lib/message-of.ts'
-import { fail, ok, type Result } from '../../../lib/result.ts'
-import type { Timer } from '../../../lib/timer.ts'
+import { messageOf } from '../../../lib/util/message-of.ts'
+import { fail, ok, type Result } from '../../../lib/util/result.ts'
+import type { Timer } from '../../../lib/util/timer.ts'
 import type {
   Capture,
   CaptureBackend,

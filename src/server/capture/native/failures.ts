@@ -1,4 +1,4 @@
-import { messageOf } from '../../../lib/message-of.ts'
+import { messageOf } from '../../../lib/util/message-of.ts'
 import type { CaptureFailure, Unavailable } from '../backend.ts'
 
 export const permission: CaptureFailure = {

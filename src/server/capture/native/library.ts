@@ -1,4 +1,4 @@
-import { fail, ok, type Result } from '../../../lib/result.ts'
+import { fail, ok, type Result } from '../../../lib/util/result.ts'
 import type { Unavailable } from '../backend.ts'
 
 /** What is used of the package node-screenshots. Every call may throw, for any window. */

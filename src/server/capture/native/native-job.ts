@@ -1,4 +1,4 @@
-import type { Result } from '../../../lib/result.ts'
+import type { Result } from '../../../lib/util/result.ts'
 import type { CaptureFailure, Unavailable } from '../backend.ts'
 import type { PackedPicture } from '../png/packed-picture.ts'
 import type { NativePicture, PictureRequest } from './take-picture.ts'

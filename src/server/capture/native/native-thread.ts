@@ -1,4 +1,4 @@
-import { fail, ok, type Result } from '../../../lib/result.ts'
+import { fail, ok, type Result } from '../../../lib/util/result.ts'
 import type { Unavailable } from '../backend.ts'
 import { packPicture } from '../png/packed-picture.ts'
 import { type JobAnswer, serveJobs } from '../thread/serve-jobs.ts'

@@ -1,4 +1,4 @@
-import { fail, ok, type Result } from '../../../lib/result.ts'
+import { fail, ok, type Result } from '../../../lib/util/result.ts'
 import type { CaptureFailure, CaptureTarget } from '../backend.ts'
 import { makePicture, type Picture, type PictureForm } from '../png/make-picture.ts'
 import { rgbaLayout } from '../png/pixels.ts'

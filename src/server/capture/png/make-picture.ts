@@ -1,4 +1,4 @@
-import { fail, ok, type Result } from '../../../lib/result.ts'
+import { fail, ok, type Result } from '../../../lib/util/result.ts'
 import type { CaptureFailure } from '../backend.ts'
 import { chooseFilter, encodePng } from './encode-png.ts'
 import { isBlank, type RawPicture, type RgbPicture, toRgb } from './pixels.ts'

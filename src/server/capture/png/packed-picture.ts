@@ -1,4 +1,4 @@
-import { ok, type Result } from '../../../lib/result.ts'
+import { ok, type Result } from '../../../lib/util/result.ts'
 import type { CaptureFailure } from '../backend.ts'
 import type { JobAnswer } from '../thread/serve-jobs.ts'
 import type { Picture } from './make-picture.ts'

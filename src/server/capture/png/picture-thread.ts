@@ -1,4 +1,4 @@
-import type { Result } from '../../../lib/result.ts'
+import type { Result } from '../../../lib/util/result.ts'
 import type { CaptureFailure } from '../backend.ts'
 import { serveJobs } from '../thread/serve-jobs.ts'
 import { makePicture, type PictureForm } from './make-picture.ts'

@@ -1,4 +1,4 @@
-import { fail, ok, type Result } from '../../../lib/result.ts'
+import { fail, ok, type Result } from '../../../lib/util/result.ts'
 
 /** How the pixels of a picture lie in memory. */
 export interface PixelLayout {

@@ -1,4 +1,4 @@
-import { fail, ok, type Result } from '../../../lib/result.ts'
+import { fail, ok, type Result } from '../../../lib/util/result.ts'
 import type { CaptureFailure, CaptureTarget } from '../backend.ts'
 
 /** What a display tells of one window of an application. */

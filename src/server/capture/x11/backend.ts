@@ -1,4 +1,4 @@
-import { fail, ok, type Result } from '../../../lib/result.ts'
+import { fail, ok, type Result } from '../../../lib/util/result.ts'
 import type { CaptureBackend, CaptureFailure } from '../backend.ts'
 import type { PictureMaker } from '../png/picture-maker.ts'
 import type { RawPicture } from '../png/pixels.ts'

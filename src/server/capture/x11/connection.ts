@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { connect, type NetConnectOpts, type Socket } from 'node:net'
-import { fail, ok, type Result } from '../../../lib/result.ts'
+import { fail, ok, type Result } from '../../../lib/util/result.ts'
 import { type Answer, AnswerReader } from './answers.ts'
 import type { DisplayName } from './display-name.ts'
 import { type DisplaySetup, parseSetup } from './setup.ts'

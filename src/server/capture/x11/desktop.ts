@@ -1,4 +1,4 @@
-import { fail, ok, type Result } from '../../../lib/result.ts'
+import { fail, ok, type Result } from '../../../lib/util/result.ts'
 import type { WindowCaptureLimits } from '../window-limits.ts'
 import type { X11Connection } from './connection.ts'
 import { askAbout, atomOf, type Questions } from './properties.ts'

@@ -1,4 +1,4 @@
-import { fail, ok, type Result } from '../../../lib/result.ts'
+import { fail, ok, type Result } from '../../../lib/util/result.ts'
 
 /** Where an X server listens, from `DISPLAY`. */
 export interface DisplayName {

@@ -1,4 +1,4 @@
-import { fail, ok, type Result } from '../../../lib/result.ts'
+import { fail, ok, type Result } from '../../../lib/util/result.ts'
 import type { CaptureFailure } from '../backend.ts'
 import type { InFamily } from '../window/choose-window.ts'
 import type { WindowCaptureLimits } from '../window-limits.ts'

@@ -1,5 +1,5 @@
-import { messageOf } from '../../../lib/message-of.ts'
-import { fail, ok, type Result } from '../../../lib/result.ts'
+import { messageOf } from '../../../lib/util/message-of.ts'
+import { fail, ok, type Result } from '../../../lib/util/result.ts'
 import type { Unavailable } from '../backend.ts'
 import type { WindowCaptureLimits } from '../window-limits.ts'
 import { readDesktop } from './desktop.ts'

@@ -1,4 +1,4 @@
-import { fail, ok, type Result } from '../../../lib/result.ts'
+import { fail, ok, type Result } from '../../../lib/util/result.ts'
 
 /** What an X server tells of itself when it accepts a connection. */
 export interface DisplaySetup {

@@ -1,5 +1,5 @@
-import { messageOf } from '../../../lib/message-of.ts'
-import { fail, ok, type Result } from '../../../lib/result.ts'
+import { messageOf } from '../../../lib/util/message-of.ts'
+import { fail, ok, type Result } from '../../../lib/util/result.ts'
 import type { CaptureFailure, CaptureTarget } from '../backend.ts'
 import { chooseWindow, type InFamily, ownersWith } from '../window/choose-window.ts'
 import { familyOf, type ParentOf } from '../window/process-family.ts'

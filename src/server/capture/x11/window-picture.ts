@@ -1,4 +1,4 @@
-import { fail, ok, type Result } from '../../../lib/result.ts'
+import { fail, ok, type Result } from '../../../lib/util/result.ts'
 import type { PixelLayout, RawPicture } from '../png/pixels.ts'
 import type { DisplaySetup } from './setup.ts'
 

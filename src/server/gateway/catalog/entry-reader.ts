@@ -1,4 +1,4 @@
-import { MemberReader, pointerTo } from '../../../lib/member-reader.ts'
+import { MemberReader, pointerTo } from '../../../lib/util/member-reader.ts'
 import type { GatewayLimits } from '../limits.ts'
 
 export type EntryLimits = Pick<GatewayLimits, 'maxCatalogTextChars' | 'maxCatalogItems'>

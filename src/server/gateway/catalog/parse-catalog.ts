@@ -1,7 +1,7 @@
-import { cleanText } from '../../../lib/clean-text.ts'
-import { isJsonObject, parseJson } from '../../../lib/json.ts'
-import { MemberReader } from '../../../lib/member-reader.ts'
-import { type Result, fail, ok } from '../../../lib/result.ts'
+import { cleanText } from '../../../lib/util/clean-text.ts'
+import { isJsonObject, parseJson } from '../../../lib/util/json.ts'
+import { MemberReader } from '../../../lib/util/member-reader.ts'
+import { type Result, fail, ok } from '../../../lib/util/result.ts'
 import type { GatewayLimits } from '../limits.ts'
 import {
   type CatalogEntry,

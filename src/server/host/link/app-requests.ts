@@ -1,6 +1,6 @@
 import type { ServerMessage } from '../../../lib/host-link/wire.ts'
-import type { Logger } from '../../../lib/logger.ts'
-import { type Result, fail, ok } from '../../../lib/result.ts'
+import type { Logger } from '../../../lib/util/logger.ts'
+import { type Result, fail, ok } from '../../../lib/util/result.ts'
 import type { Limits } from '../../options.ts'
 import type { AppCaptureForm, AppPicture } from '../../capture/app-capture.ts'
 import type { CaptureFailure } from '../../capture/backend.ts'

@@ -1,5 +1,5 @@
 import { closeCodes, type PictureTarget } from '../../../lib/host-link/wire.ts'
-import { type Result, fail } from '../../../lib/result.ts'
+import { type Result, fail } from '../../../lib/util/result.ts'
 import type { AppCaptureForm, AppPicture } from '../../capture/app-capture.ts'
 import type { CaptureFailure } from '../../capture/backend.ts'
 import { AppRequests } from './app-requests.ts'

@@ -1,4 +1,4 @@
-import { ServiceError } from '../../../lib/errors.ts'
+import { ServiceError } from '../../../lib/util/errors.ts'
 import { PutOptionInvalid } from '../../artefacts/put-options.ts'
 import type { Limits } from '../../options.ts'
 import type { ArtefactStore } from '../../artefacts/store.ts'

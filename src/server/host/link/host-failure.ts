@@ -1,4 +1,4 @@
-import { ServiceError } from '../../../lib/errors.ts'
+import { ServiceError } from '../../../lib/util/errors.ts'
 import { applicationWords } from '../../resources/errors.ts'
 
 /** Why a read of a resource of the application failed: `data.reason` on the wire. */

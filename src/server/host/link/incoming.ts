@@ -1,7 +1,7 @@
-import { type JsonObject, isJsonObject, parseJson } from '../../../lib/json.ts'
+import { type JsonObject, isJsonObject, parseJson } from '../../../lib/util/json.ts'
 import type { LinkErrorCode } from '../../../lib/host-link/wire.ts'
 import type { AppReply } from './app-answer.ts'
-import { MemberReader } from '../../../lib/member-reader.ts'
+import { MemberReader } from '../../../lib/util/member-reader.ts'
 import {
   type Incoming,
   type LinkParseLimits,

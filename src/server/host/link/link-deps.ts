@@ -1,5 +1,5 @@
-import type { Clock } from '../../../lib/clock.ts'
-import type { Logger } from '../../../lib/logger.ts'
+import type { Clock } from '../../../lib/util/clock.ts'
+import type { Logger } from '../../../lib/util/logger.ts'
 import type { Limits } from '../../options.ts'
 import type { ResourceRegistry } from '../../resources/registry.ts'
 import type { Timer } from '../../resources/timer.ts'

@@ -1,5 +1,5 @@
-import type { Logger } from '../../../lib/logger.ts'
-import { type Result, fail, ok } from '../../../lib/result.ts'
+import type { Logger } from '../../../lib/util/logger.ts'
+import { type Result, fail, ok } from '../../../lib/util/result.ts'
 import type { Limits } from '../../options.ts'
 import type { ResourceRegistry } from '../../resources/registry.ts'
 import { parseResourceUri } from '../../resources/resource-uri.ts'

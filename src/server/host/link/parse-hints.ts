@@ -1,4 +1,4 @@
-import { type Result, fail, ok } from '../../../lib/result.ts'
+import { type Result, fail, ok } from '../../../lib/util/result.ts'
 import {
   type Annotations,
   type Icon,
@@ -8,7 +8,7 @@ import {
   isIconSource,
   isPriority,
 } from '../../resources/hints.ts'
-import { type MemberFailure, MemberReader, pointerTo } from '../../../lib/member-reader.ts'
+import { type MemberFailure, MemberReader, pointerTo } from '../../../lib/util/member-reader.ts'
 import { present } from '../messages.ts'
 import type { OfferLimits } from './parse-offer.ts'
 

@@ -1,6 +1,6 @@
 import { type PictureTarget, pictureTargets } from '../../../lib/host-link/wire.ts'
-import { MemberReader } from '../../../lib/member-reader.ts'
-import { type Result, fail, ok } from '../../../lib/result.ts'
+import { MemberReader } from '../../../lib/util/member-reader.ts'
+import { type Result, fail, ok } from '../../../lib/util/result.ts'
 import type { Unavailable } from '../../capture/backend.ts'
 import { deniedPictures, noApplication } from '../../capture/target.ts'
 

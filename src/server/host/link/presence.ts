@@ -1,5 +1,5 @@
-import { type Clock, systemClock, toRfc3339 } from '../../../lib/clock.ts'
-import type { Logger } from '../../../lib/logger.ts'
+import { type Clock, systemClock, toRfc3339 } from '../../../lib/util/clock.ts'
+import type { Logger } from '../../../lib/util/logger.ts'
 import type { InstancePatch } from '../instance-record.ts'
 import type { AppFacts, DocumentFacts } from './message-parsers.ts'
 import { type PictureOfferFacts, noPictures } from './picture-offer.ts'

@@ -1,4 +1,4 @@
-import { ok, type Result } from '../../../lib/result.ts'
+import { ok, type Result } from '../../../lib/util/result.ts'
 import type { LinkRefusal } from './refusal.ts'
 
 /** What became of a scene: the revision that it is, or that stands in its place. */

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { type Result, fail, ok } from '../../../lib/result.ts'
+import { type Result, fail, ok } from '../../../lib/util/result.ts'
 import { rpcCodes } from '../errors.ts'
 import { isSessionRevision, sessionRevisions } from './revisions.ts'
 import type { Session, Sessions } from './sessions.ts'

@@ -1,5 +1,5 @@
-import { isJsonObject, type JsonObject } from '../../../lib/json.ts'
-import { type Result, fail, ok } from '../../../lib/result.ts'
+import { isJsonObject, type JsonObject } from '../../../lib/util/json.ts'
+import { type Result, fail, ok } from '../../../lib/util/result.ts'
 import type { ServerIdentity } from '../identity.ts'
 import { type SessionRevision, negotiate } from './revisions.ts'
 

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../../lib/json.ts'
+import type { JsonObject } from '../../../lib/util/json.ts'
 import type { Reader } from '../../resources/reader.ts'
 import type { ServedResources } from '../../resources/served-resources.ts'
 import { JsonText } from '../json-text.ts'

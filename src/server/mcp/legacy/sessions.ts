@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { Clock } from '../../../lib/clock.ts'
+import type { Clock } from '../../../lib/util/clock.ts'
 import type { Limits } from '../../options.ts'
 import type { EventStream } from '../event-stream.ts'
 import type { Subscriber, SubscriptionHub, Topic } from '../subscriptions.ts'

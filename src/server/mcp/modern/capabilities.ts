@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from '../../../lib/json.ts'
+import { isJsonObject, type JsonObject } from '../../../lib/util/json.ts'
 import { metaKeys } from '../../../lib/mcp/request-metadata.ts'
 import type { RpcError } from '../../../lib/mcp/json-rpc.ts'
 import { statelessRpcCodes } from './codes.ts'

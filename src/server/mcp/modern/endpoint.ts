@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Logger } from '../../../lib/logger.ts'
+import type { Logger } from '../../../lib/util/logger.ts'
 import type { Reader } from '../../resources/reader.ts'
 import type { RpcError } from '../../../lib/mcp/json-rpc.ts'
 import { rpcCodes } from '../errors.ts'

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../../lib/json.ts'
+import type { JsonObject } from '../../../lib/util/json.ts'
 
 /**
  * Requests beside those of resources. No server of the package has any: what of the transport can

@@ -1,5 +1,5 @@
-import { isJsonObject, type JsonObject } from '../../../lib/json.ts'
-import { type Result, fail, ok } from '../../../lib/result.ts'
+import { isJsonObject, type JsonObject } from '../../../lib/util/json.ts'
+import { type Result, fail, ok } from '../../../lib/util/result.ts'
 
 /** What a client wants to be told, as far as this server has it. */
 export interface Filter {

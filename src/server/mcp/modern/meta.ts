@@ -1,4 +1,4 @@
-import { type JsonObject, isJsonObject } from '../../../lib/json.ts'
+import { type JsonObject, isJsonObject } from '../../../lib/util/json.ts'
 import { metaKeys } from '../../../lib/mcp/request-metadata.ts'
 import type { RpcError } from '../../../lib/mcp/json-rpc.ts'
 import { rpcCodes } from '../errors.ts'

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import type { JsonObject } from '../../../lib/json.ts'
+import type { JsonObject } from '../../../lib/util/json.ts'
 import type { ServerIdentity } from '../identity.ts'
 import type { RequestMessage } from '../json-rpc.ts'
 import { JsonText, type ResultOpening } from '../json-text.ts'

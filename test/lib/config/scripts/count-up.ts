@@ -1,6 +1,6 @@
 // Adds one to a number in the configuration file, again and again, beside other processes.
 import { createConfigStore } from '../../../../src/lib/config/config-store.ts'
-import { silentLogger } from '../../../../src/lib/logger.ts'
+import { silentLogger } from '../../../../src/lib/util/logger.ts'
 
 const [path = '', times = '1'] = process.argv.slice(2)
 const store = createConfigStore({ path, log: silentLogger, lockWaitMs: 60_000 })

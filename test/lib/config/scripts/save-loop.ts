@@ -1,8 +1,8 @@
 // Saves one login after the other until it is killed, and says which ones were saved.
 import { createConfigStore } from '../../../../src/lib/config/config-store.ts'
 import { withLogin } from '../../../../src/lib/config/registry-entries.ts'
-import { silentLogger } from '../../../../src/lib/logger.ts'
-import { Secret } from '../../../../src/lib/secret.ts'
+import { silentLogger } from '../../../../src/lib/util/logger.ts'
+import { Secret } from '../../../../src/lib/util/secret.ts'
 
 const [path = '', first = '0'] = process.argv.slice(2)
 const store = createConfigStore({ path, log: silentLogger })

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { silentLogger } from '../../../../src/lib/logger.ts'
+import { silentLogger } from '../../../../src/lib/util/logger.ts'
 import { openAdmin } from '../../../../src/server/accounts/admin/open-admin.ts'
 import type { Admin } from '../../../../src/server/accounts/admin/open-admin.ts'
 import { openRegistryStore, registryFiles } from '../../../../src/server/accounts/data-folder.ts'

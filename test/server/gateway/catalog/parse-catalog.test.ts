@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { expect } from 'chai'
-import { bundledCatalog } from '../../../../src/lib/adapters/adapter-files.ts'
+import { bundledCatalog } from '../../../../src/lib/util/adapter-files.ts'
 import { parseCatalog } from '../../../../src/server/gateway/catalog/parse-catalog.ts'
 import { defaultGatewayLimits } from '../../../../src/server/gateway/limits.ts'
 

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { ServiceError } from '../../../../src/lib/errors.ts'
+import { ServiceError } from '../../../../src/lib/util/errors.ts'
 import { PutOptionInvalid } from '../../../../src/server/artefacts/put-options.ts'
 import type { ArtefactStore } from '../../../../src/server/artefacts/store.ts'
 import { ArtefactIntake } from '../../../../src/server/host/link/artefact-intake.ts'

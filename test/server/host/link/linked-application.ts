@@ -1,4 +1,4 @@
-import type { Result } from '../../../../src/lib/result.ts'
+import type { Result } from '../../../../src/lib/util/result.ts'
 import type { AppQuestions } from '../../../../src/server/host/link/app-requests.ts'
 import { LinkedProducers, type Told } from '../../../../src/server/host/link/linked-producers.ts'
 import { type Limits, resolveLimits } from '../../../../src/server/options.ts'

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { type Result, fail, ok } from '../../../../src/lib/result.ts'
+import { type Result, fail, ok } from '../../../../src/lib/util/result.ts'
 import { Application, codeOf, linkedApplication, named } from './linked-application.ts'
 
 describe('the schemes of an application', () => {

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { fail, ok } from '../../../../src/lib/result.ts'
+import { fail, ok } from '../../../../src/lib/util/result.ts'
 import { LinkRefusal } from '../../../../src/server/host/link/refusal.ts'
 import { SceneSlot } from '../../../../src/server/host/link/scene-slot.ts'
 

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { silentLogger } from '../../../../src/lib/logger.ts'
+import { silentLogger } from '../../../../src/lib/util/logger.ts'
 import { AppRequests } from '../../../../src/server/host/link/app-requests.ts'
 import { LinkedProducers } from '../../../../src/server/host/link/linked-producers.ts'
 import { resolveLimits } from '../../../../src/server/options.ts'

@@ -1,0 +1,43 @@
+import { hostname } from 'node:os'
+import { dirname, resolve } from 'node:path'
+import type { Clock } from '../util/clock.ts'
+import type { RegistryEntry } from '../config/config-file.ts'
+import { type RegistryClient, createRegistryClient } from './client.ts'
+import { clientLimits } from './client-limits.ts'
+import type { RegistryUrl } from '../util/registry-url.ts'
+import { createTransport } from './transport.ts'
+
+/**
+ * The client of one registry as the environment and the configuration have it: `SERVICE_TIMEOUT`,
+ * the proxy variables, `ca_file` (relative to the configuration file). Nothing is sent yet. Throws
+ * `usage_invalid`.
+ */
+export function connectRegistry(options: {
+  readonly registry: RegistryUrl
+  /** What is kept of this registry, if anything. */
+  readonly entry: RegistryEntry | undefined
+  readonly configPath: string
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly userAgent?: string
+  readonly clock?: Clock
+}): RegistryClient {
+  const { registry, entry, configPath, env, userAgent = machineAgent(), clock } = options
+  const caFile =
+    entry?.caFile === undefined ? undefined : resolve(dirname(configPath), entry.caFile)
+  const timing = clock === undefined ? {} : { clock }
+  const transport = createTransport({
+    registry,
+    limits: clientLimits(env['SERVICE_TIMEOUT']),
+    env,
+    caFile,
+    userAgent,
+    ...timing,
+  })
+  return createRegistryClient({ transport, ...timing })
+}
+
+/** Names the machine: the list of sessions shows it. */
+function machineAgent(): string {
+  const machine = hostname().replace(/[^\x21-\x7e]|[()]/g, '')
+  return machine === '' ? 'service-cli' : `service-cli (${machine})`
+}

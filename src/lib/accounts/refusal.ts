@@ -1,0 +1,93 @@
+import { type ErrorCode, ServiceError } from '../util/errors.ts'
+import { parseJson } from '../util/json.ts'
+import type { Secret } from '../util/secret.ts'
+import { type ProblemFacts, readProblem } from './answers.ts'
+import type { RegistryUrl } from '../util/registry-url.ts'
+import type { RegistryAnswer } from './transport.ts'
+
+export interface RefusedCall {
+  readonly registry: RegistryUrl
+  /** In words, as in "refused the login". */
+  readonly action: string
+  /** What was sent and must not come back in a message. */
+  readonly secrets: readonly Secret[]
+}
+
+/** An answer that is no success, as an error for people and programs. */
+export function describeRefusal(answer: RegistryAnswer, call: RefusedCall): ServiceError {
+  const { status } = answer
+  const { origin } = call.registry
+  const found = readProblem(withoutSecrets(answer.json, call.secrets))
+  const retryAfterMs = answer.retryAfterMs ?? found.retryAfterMs ?? null
+  const data = {
+    registry: call.registry.url,
+    status,
+    ...(found.code === undefined ? {} : { reason: found.code }),
+    ...(found.errors.length === 0 ? {} : { errors: found.errors }),
+    ...(found.requestId === undefined ? {} : { request_id: found.requestId }),
+    ...(retryAfterMs === null ? {} : { retry_after: Math.ceil(retryAfterMs / 1000) }),
+  }
+  const code = codeOf(status)
+  if (status >= 300 && status < 400) {
+    const to = answer.redirectsTo
+    return new ServiceError(code, `${origin} sends elsewhere, where no token is sent to`, {
+      hint: to === null ? 'name the address of the registry itself' : `if it moved, use ${to}`,
+      data,
+    })
+  }
+  if (isNotOffered(status, found)) {
+    return new ServiceError(code, `${origin} does not offer the ${call.action}`, {
+      hint: 'check the address of the registry',
+      data,
+    })
+  }
+  const words = reasonOf(found) ?? `status ${status}`
+  if (code === 'registry_failed') {
+    const id = found.requestId === undefined ? '' : ` (request ${found.requestId})`
+    return new ServiceError(code, `${origin} failed at the ${call.action}: ${words}${id}`, {
+      hint: 'try again later',
+      data,
+    })
+  }
+  if (code === 'rate_limited') {
+    const wait = retryAfterMs === null ? 'a while' : `${Math.ceil(retryAfterMs / 1000)} s`
+    const hint = `wait ${wait}, then try again`
+    return new ServiceError(code, `${origin} refused the ${call.action}: ${words}`, { hint, data })
+  }
+  return new ServiceError(code, `${origin} refused the ${call.action}: ${words}`, { data })
+}
+
+function codeOf(status: number): ErrorCode {
+  if (status === 401) return 'auth_refused'
+  if (status === 429) return 'rate_limited'
+  if (status === 501) return 'request_refused'
+  if (status === 408 || status >= 500) return 'registry_failed'
+  return status >= 400 ? 'request_refused' : 'registry_answer_invalid'
+}
+
+/** A server that does not know the path; one that does says what it did not find. */
+function isNotOffered(status: number, { code }: ProblemFacts): boolean {
+  return status === 501 || status === 405 || (status === 404 && code === undefined)
+}
+
+function reasonOf({ detail, errors }: ProblemFacts): string | undefined {
+  if (errors.length === 0) return detail
+  const members = errors.map(({ pointer, detail: what }) => `${pointer.replace(/^\//, '')} ${what}`)
+  return members.slice(0, 5).join('; ')
+}
+
+/**
+ * A registry that repeats what it was sent must not bring a password onto the screen. Done before
+ * anything is cut, so that no half of a secret is left over.
+ */
+function withoutSecrets(json: unknown, secrets: readonly Secret[]): unknown {
+  if (json === undefined || secrets.length === 0) return json
+  const inJson = (text: string) => JSON.stringify(text).slice(1, -1)
+  let text = JSON.stringify(json)
+  // The longest first: one may be part of another.
+  const hidden = secrets.map(secret => secret.reveal()).toSorted((a, b) => b.length - a.length)
+  for (const secret of hidden) text = text.replaceAll(inJson(secret), '[secret]')
+  const parsed = parseJson(text, Infinity)
+  // A secret of one quote or brace takes the form with it.
+  return parsed.ok ? parsed.value : undefined
+}

@@ -1,0 +1,249 @@
+import { type Clock, systemClock } from '../util/clock.ts'
+import type { SavedLogin } from '../config/config-file.ts'
+import type { ConfigStore, HeldConfig } from '../config/config-store.ts'
+import { isSameToken, savedLogin, withTokens, withoutTokens } from '../config/registry-entries.ts'
+import { ServiceError } from '../util/errors.ts'
+import type { Logger } from '../util/logger.ts'
+import type { Secret } from '../util/secret.ts'
+import type { Tokens } from './answers.ts'
+import type { RegistryClient } from './client.ts'
+import { canRefresh, isExpired, needsRefresh } from './refresh-need.ts'
+import type { TokenChoice } from './token-source.ts'
+
+export interface SessionParts {
+  readonly client: RegistryClient
+  readonly store: ConfigStore
+  /** Whose saved login; without it the newest of the registry. */
+  readonly account?: string | undefined
+  readonly log: Logger
+  readonly refreshMarginMs: number
+  readonly clock?: Clock
+}
+
+/**
+ * Calls with a token that was given by an option, a variable or a file of its own: it is used as it
+ * is, never refreshed, never written. A 401 becomes `auth_refused`, naming the place.
+ */
+export async function withGivenToken<T>(
+  token: Secret,
+  choice: TokenChoice,
+  call: (token: Secret) => Promise<T>,
+): Promise<T> {
+  try {
+    return await call(token)
+  } catch (error) {
+    if (!isTokenRefused(error)) throw error
+    throw new ServiceError('auth_refused', `${error.message} (the token of ${choice.name})`, {
+      hint: `give another token, or take ${choice.name} away to use the saved login`,
+      data: error.data,
+    })
+  }
+}
+
+/**
+ * Calls with the saved token of the registry. It is refreshed before when it is about to end, and
+ * once after a 401; of several processes one does it and the others take what it saved. Throws
+ * `auth_required` when nobody is logged in or the login has ended, `storage_failed` or
+ * `storage_full` when new tokens could not be saved.
+ */
+export async function withSavedToken<T>(
+  parts: SessionParts,
+  call: (token: Secret) => Promise<T>,
+): Promise<T> {
+  const { client, store, account, refreshMarginMs, clock = systemClock } = parts
+  const entry = savedLogin(await store.read(), client.registry.url, account)
+  if (entry?.accessToken === undefined) throw notLoggedIn(parts)
+  const stale = needsRefresh(entry, clock.now(), refreshMarginMs)
+  const token = stale ? await refreshEarly(parts, entry.accessToken) : entry.accessToken
+  try {
+    return await call(token)
+  } catch (error) {
+    if (!isTokenRefused(error)) throw error
+    const other = await refreshRefused(parts, token, error)
+    return await call(other)
+  }
+}
+
+/** Before the end: whatever fails, the old token is still worth a try. */
+async function refreshEarly(parts: SessionParts, used: Secret): Promise<Secret> {
+  const { client, log, clock = systemClock } = parts
+  const done = await underLock(parts, used, async (held, entry, current) => {
+    const problem = await whyNotSaved(held)
+    if (problem !== null) {
+      log.debug({ code: problem.code }, `the token stays as it is: ${problem.message}`)
+      return current
+    }
+    try {
+      return await exchange(parts, held, entry, current)
+    } catch (error) {
+      if (isUnauthorised(error) && isExpired(entry, clock.now())) {
+        await clear(parts, held, current)
+        throw ended(parts, error)
+      }
+      if (!(error instanceof ServiceError) || isLocal(error)) throw error
+      log.debug({ code: error.code }, `the token of ${client.registry.url} was not refreshed`)
+      return current
+    }
+  })
+  return done ?? used
+}
+
+/** After a 401, which `refusal` says: a new token, or an error. */
+async function refreshRefused(
+  parts: SessionParts,
+  used: Secret,
+  refusal: ServiceError,
+): Promise<Secret> {
+  const done = await underLock(parts, used, async (held, entry, current) => {
+    if (!canRefresh(entry)) {
+      await clear(parts, held, current)
+      throw ended(parts, refusal)
+    }
+    const problem = await whyNotSaved(held)
+    if (problem !== null) throw problem
+    try {
+      return await exchange(parts, held, entry, current)
+    } catch (error) {
+      if (!isUnauthorised(error)) throw error
+      await clear(parts, held, current)
+      throw ended(parts, error)
+    }
+  })
+  if (done === null) throw refusal
+  return done
+}
+
+/**
+ * Runs the exchange unless someone else made it meanwhile: then the saved token is taken. Null
+ * when the lock was not to be had and nobody saved another token either.
+ */
+async function underLock(
+  parts: SessionParts,
+  used: Secret,
+  run: (held: HeldConfig, entry: SavedLogin, current: Secret) => Promise<Secret>,
+): Promise<Secret | null> {
+  const { client, store, account, log } = parts
+  const { url } = client.registry
+  const done = await store.locked(async held => {
+    const entry = savedLogin(await held.read(), url, account)
+    if (entry?.accessToken === undefined) throw notLoggedIn(parts)
+    const current = entry.accessToken
+    return isSameToken(current, used) ? run(held, entry, current) : current
+  })
+  if (done.ok) return done.value
+  log.debug({ registry: url, reason: done.failure.message }, 'the token stays as it is')
+  const saved = savedLogin(await store.read(), url, account)?.accessToken
+  return saved === undefined || isSameToken(saved, used) ? null : saved
+}
+
+/**
+ * Asked before every exchange: the registry takes the old refresh token for stolen soon after it
+ * gave a new one, so new tokens that cannot be saved would end the login.
+ */
+async function whyNotSaved(held: HeldConfig): Promise<ServiceError | null> {
+  try {
+    await held.tryWrite()
+    return null
+  } catch (error) {
+    if (error instanceof ServiceError) return error
+    throw error
+  }
+}
+
+/** Asks for new tokens and saves them before anybody uses them. */
+async function exchange(
+  parts: SessionParts,
+  held: HeldConfig,
+  entry: SavedLogin,
+  current: Secret,
+): Promise<Secret> {
+  const tokens = await askForTokens(parts, entry, current)
+  const { url } = parts.client.registry
+  try {
+    await held.write(withTokens(await held.read(), url, tokens, parts.account))
+  } catch (error) {
+    throw notSaved(parts, error)
+  }
+  return tokens.accessToken
+}
+
+/** The refresh token first; without one, or where that is not known, as the specification has it. */
+async function askForTokens(
+  { client, clock = systemClock }: SessionParts,
+  entry: SavedLogin,
+  current: Secret,
+): Promise<Tokens> {
+  const { refreshToken } = entry
+  if (refreshToken === undefined) return client.refresh({ accessToken: current })
+  try {
+    return await client.refresh({ refreshToken })
+  } catch (error) {
+    const refused = error instanceof ServiceError && refusals.has(error.code)
+    if (!refused || isExpired(entry, clock.now())) throw error
+    return client.refresh({ accessToken: current })
+  }
+}
+
+const refusals = new Set(['auth_refused', 'request_refused'])
+
+/** Only what was refused goes: someone may have logged in again meanwhile. */
+async function clear(parts: SessionParts, held: HeldConfig, refused: Secret): Promise<void> {
+  const { url } = parts.client.registry
+  const config = await held.read()
+  if (!isSameToken(savedLogin(config, url, parts.account)?.accessToken, refused)) return
+  await held.write(withoutTokens(config, url, parts.account))
+}
+
+function isUnauthorised(error: unknown): error is ServiceError {
+  return error instanceof ServiceError && error.code === 'auth_refused'
+}
+
+/**
+ * A wrong password beside the token is a 401 too: no other token helps, and the same again would
+ * count as one more failure.
+ */
+function isTokenRefused(error: unknown): error is ServiceError {
+  return isUnauthorised(error) && error.data?.reason !== 'invalid-credentials'
+}
+
+/** Of this machine, not of the registry: nothing that another token would help against. */
+function isLocal({ code }: ServiceError): boolean {
+  return ['storage_failed', 'storage_full', 'config_invalid', 'auth_required'].includes(code)
+}
+
+function loginHint({ client }: SessionParts): string {
+  return `log in with service-cli login --registry ${client.registry.url}`
+}
+
+function notLoggedIn(parts: SessionParts): ServiceError {
+  const { url } = parts.client.registry
+  return new ServiceError('auth_required', `nobody is logged in to ${url}`, {
+    hint: `${loginHint(parts)}, or give a token with SERVICE_TOKEN`,
+    data: { registry: url },
+  })
+}
+
+function ended(parts: SessionParts, refusal: ServiceError): ServiceError {
+  const { store, client } = parts
+  const { url } = client.registry
+  return new ServiceError(
+    'auth_required',
+    `the login saved in ${store.path} has ended (${refusal.message})`,
+    { hint: loginHint(parts), data: { ...refusal.data, registry: url } },
+  )
+}
+
+/** The old tokens stop working: hiding this would end the login without a word. */
+function notSaved(parts: SessionParts, error: unknown): ServiceError {
+  const { store, client } = parts
+  const code = error instanceof ServiceError ? error.code : 'storage_failed'
+  const why = error instanceof ServiceError ? error.message : 'unknown error'
+  return new ServiceError(
+    code,
+    `${client.registry.url} gave new tokens, but they could not be saved (${why}): the saved ones soon stop working`,
+    {
+      hint: `make room and write access for ${store.path}, then run the command again within a minute, or log in again`,
+      data: { registry: client.registry.url },
+    },
+  )
+}

@@ -1,0 +1,126 @@
+import { errnoOf } from '../util/errno.ts'
+import { type ErrorCode, ServiceError } from '../util/errors.ts'
+import type { RegistryUrl } from '../util/registry-url.ts'
+import type { ProxyInUse } from './proxy.ts'
+
+/**
+ * What is kept of an error of the HTTP client: words of its code, nothing of its objects, which
+ * hold the request with its token.
+ */
+export interface FailureFacts {
+  readonly code: string
+  /** The host or address that could not be reached, when the error names one. */
+  readonly host: string | null
+  readonly port: string | null
+  /** The phase whose time was up. */
+  readonly phase: string | null
+}
+
+/** Reads only plain texts and numbers, from the error and what it wraps. */
+export function readFailure(error: unknown): FailureFacts {
+  const layers = layersOf(error)
+  const text = (name: string) => {
+    for (const layer of layers) {
+      const value = name in layer ? (layer as Record<string, unknown>)[name] : undefined
+      if (typeof value === 'string' || typeof value === 'number') return String(value)
+    }
+    return null
+  }
+  const wrapped = layers.findLast(layer => errnoOf(layer) !== null)
+  const code = (wrapped === undefined ? null : errnoOf(wrapped)) ?? text('code') ?? 'unknown'
+  return {
+    code: /^[\w-]{1,64}$/.test(code) ? code : 'unknown',
+    host: text('hostname') ?? text('address'),
+    port: text('port'),
+    phase: text('event'),
+  }
+}
+
+/** The error and its causes, at most a few; the errors of several addresses count as one. */
+function layersOf(error: unknown): object[] {
+  const layers: object[] = []
+  let layer: unknown = error
+  while (typeof layer === 'object' && layer !== null && layers.length < 5) {
+    layers.push(layer)
+    const several = 'errors' in layer && Array.isArray(layer.errors) ? layer.errors[0] : undefined
+    layer = several ?? ('cause' in layer ? layer.cause : undefined)
+  }
+  return layers
+}
+
+const certificate =
+  /^(CERT_|ERR_TLS_|ERR_SSL_|ERR_OSSL|SELF_SIGNED_|DEPTH_ZERO_|UNABLE_TO_|HOSTNAME_MISMATCH|INVALID_CA|EPROTO$)/
+
+/** The kind of failure; the code of the one table that gives the exit code. */
+export function classifyFailure(facts: FailureFacts, proxy: ProxyInUse | null): ErrorCode {
+  if (facts.code.startsWith('ERR_PROXY')) return 'proxy_failed'
+  if (facts.code === 'ETIMEDOUT' || facts.phase !== null) return 'net_timeout'
+  if (certificate.test(facts.code)) return 'tls_failed'
+  if (proxy !== null && proxy.hostname !== '' && facts.host === proxy.hostname) {
+    return facts.port === null || proxy.port === '' || facts.port === proxy.port
+      ? 'proxy_failed'
+      : 'network_failed'
+  }
+  return 'network_failed'
+}
+
+/** The error of the HTTP client as ours: made from facts, with nothing of the original in it. */
+export function describeTransportFailure(
+  facts: FailureFacts,
+  { url, origin }: RegistryUrl,
+  proxy: ProxyInUse | null,
+): ServiceError {
+  const kind = classifyFailure(facts, proxy)
+  const reason = reasons[facts.code] ?? facts.code
+  const through = proxy === null ? '' : `; ${describeProxy(proxy)}`
+  const data = { registry: url, reason: facts.code }
+  switch (kind) {
+    case 'proxy_failed':
+      return new ServiceError(kind, `the proxy on the way to ${origin} failed: ${reason}`, {
+        hint: `check ${proxy === null ? 'the proxy variables' : `${proxy.variable} (${proxy.address})`}, or name the registry in NO_PROXY`,
+        data,
+      })
+    case 'net_timeout':
+      return new ServiceError(kind, `${origin} did not answer in time`, {
+        hint: `try again, or give it more time with SERVICE_TIMEOUT (seconds)${through}`,
+        data,
+      })
+    case 'tls_failed':
+      return new ServiceError(kind, `no safe connection to ${origin}: ${reason}`, {
+        hint:
+          facts.code === 'EPROTO' || facts.code.startsWith('ERR_SSL')
+            ? `check that ${origin} speaks https`
+            : 'if the registry has a certificate of your own, name it as ca_file in the configuration, or with NODE_EXTRA_CA_CERTS',
+        data,
+      })
+    default:
+      return new ServiceError('network_failed', `${origin} cannot be reached: ${reason}`, {
+        hint: `check the address and your network${through}`,
+        data,
+      })
+  }
+}
+
+function describeProxy({ used, variable, address }: ProxyInUse): string {
+  return used
+    ? `${variable} (${address}) is in use`
+    : `${variable} is no address that begins with http:// or https://, so no proxy was used`
+}
+
+const reasons: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'nothing listens there (ECONNREFUSED)',
+  ENOTFOUND: 'there is no such host (ENOTFOUND)',
+  EAI_AGAIN: 'the name cannot be looked up now (EAI_AGAIN)',
+  ECONNRESET: 'the connection was cut (ECONNRESET)',
+  EHOSTUNREACH: 'there is no way to the host (EHOSTUNREACH)',
+  ENETUNREACH: 'there is no network (ENETUNREACH)',
+  DEPTH_ZERO_SELF_SIGNED_CERT: 'its certificate is signed by itself (DEPTH_ZERO_SELF_SIGNED_CERT)',
+  SELF_SIGNED_CERT_IN_CHAIN:
+    'its certificate comes from an unknown authority (SELF_SIGNED_CERT_IN_CHAIN)',
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE:
+    'its certificate comes from an unknown authority (UNABLE_TO_VERIFY_LEAF_SIGNATURE)',
+  CERT_HAS_EXPIRED: 'its certificate has expired (CERT_HAS_EXPIRED)',
+  ERR_TLS_CERT_ALTNAME_INVALID:
+    'its certificate is for another name (ERR_TLS_CERT_ALTNAME_INVALID)',
+  ERR_PROXY_TUNNEL: 'it refused the connection (ERR_PROXY_TUNNEL)',
+}

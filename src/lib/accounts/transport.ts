@@ -1,0 +1,202 @@
+import type { OptionsInit } from 'got'
+import { readFile } from 'node:fs/promises'
+import https from 'node:https'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { getCACertificates } from 'node:tls'
+import { type Clock, systemClock } from '../util/clock.ts'
+import { readProblem } from '../util/errno.ts'
+import { ServiceError } from '../util/errors.ts'
+import { parseJson } from '../util/json.ts'
+import { proxyEnv } from '../util/proxy-env.ts'
+import type { Secret } from '../util/secret.ts'
+import type { ClientLimits } from './client-limits.ts'
+import { type RegistryUrl, refuseExposed } from '../util/registry-url.ts'
+import { type ProxyInUse, proxyOf } from './proxy.ts'
+import { http } from './node-http.ts'
+import { type Attempt, parseRetryAfter, retryDelayMs } from './retry.ts'
+import { classifyFailure, describeTransportFailure, readFailure } from './transport-failure.ts'
+
+/** One request to the registry that the transport was made for; `path` is below its address. */
+export interface RegistryRequest {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
+  readonly path: `/${string}`
+  readonly bearer?: Secret | undefined
+  /** Opened only when it is sent: texts of it may be secret. */
+  readonly body?: (() => object) | undefined
+}
+
+/** Any answer, whatever its status. */
+export interface RegistryAnswer {
+  readonly status: number
+  /** Parsed JSON, or undefined when the body is empty or none. */
+  readonly json: unknown
+  readonly retryAfterMs: number | null
+  /** The origin that a redirect leads to, or null. */
+  readonly redirectsTo: string | null
+}
+
+/** Sends to one registry alone: a token given to it cannot reach another address. */
+export interface Transport {
+  readonly registry: RegistryUrl
+  /** Throws a `ServiceError` of the network; it holds nothing of the request. */
+  send(request: RegistryRequest): Promise<RegistryAnswer>
+}
+
+export interface TransportOptions {
+  readonly registry: RegistryUrl
+  readonly limits: ClientLimits
+  /** For the proxy variables. */
+  readonly env: Readonly<Record<string, string | undefined>>
+  /** A file of certificates (PEM) to trust beside the usual ones. */
+  readonly caFile?: string | undefined
+  readonly userAgent?: string
+  readonly clock?: Clock
+  readonly pause?: (ms: number) => Promise<unknown>
+}
+
+/** Throws `usage_invalid` for plain http to another machine. The HTTP client loads at first use. */
+export function createTransport(options: TransportOptions): Transport {
+  const { registry, limits, env, caFile, clock = systemClock, pause = sleep } = options
+  refuseExposed(registry)
+  const proxy = proxyOf(registry, env)
+  const agentOptions = proxy === null ? {} : { proxyEnv: proxyEnv(env) }
+  const base: OptionsInit = {
+    agent: { http: new http.Agent(agentOptions), https: new https.Agent(agentOptions) },
+    // Every status is an answer, and nothing is done twice unless `retryDelayMs` says so.
+    throwHttpErrors: false,
+    retry: { limit: 0 },
+    followRedirect: false,
+    decompress: false,
+    timeout: { connect: limits.connectTimeoutMs, request: limits.requestTimeoutMs },
+  }
+
+  async function send(request: RegistryRequest): Promise<RegistryAnswer> {
+    const ca = caFile === undefined ? undefined : await readCa(caFile)
+    for (let retries = 0; ; retries++) {
+      const outcome = await attempt(request, ca)
+      const delayMs = retryDelayMs(request.method, retries, outcome.attempt, limits)
+      if (delayMs === null) return outcome.finish()
+      await pause(delayMs)
+    }
+  }
+
+  async function attempt(request: RegistryRequest, ca: string[] | undefined): Promise<Outcome> {
+    try {
+      const answer = await exchange(request, ca)
+      return { attempt: answer, finish: () => answer }
+    } catch (error) {
+      if (error instanceof ServiceError) throw error
+      return failedOutcome(error, registry, proxy)
+    }
+  }
+
+  async function exchange(
+    { method, path, bearer, body }: RegistryRequest,
+    ca: string[] | undefined,
+  ): Promise<RegistryAnswer> {
+    const { default: got } = await import('got')
+    const json = body?.()
+    const stream = got.stream(registry.url + path, {
+      ...base,
+      method,
+      headers: {
+        accept: 'application/json, application/problem+json',
+        'user-agent': options.userAgent ?? 'service-cli',
+        ...(bearer === undefined ? {} : { authorization: `Bearer ${bearer.reveal()}` }),
+      },
+      ...(json === undefined ? {} : { json }),
+      ...(ca === undefined ? {} : { https: { certificateAuthority: ca } }),
+    })
+    // Errors after the one that was read would otherwise end the process.
+    stream.on('error', () => {})
+    const head = new Promise<{
+      statusCode: number
+      headers: Record<string, string | string[] | undefined>
+    }>((resolve, reject) => stream.once('response', resolve).once('error', reject))
+    if (json === undefined && method !== 'GET') stream.end()
+    const { statusCode: status, headers } = await head
+    try {
+      const text = await readText(stream, registry, limits)
+      return {
+        status,
+        json: readJson(text, limits),
+        retryAfterMs: parseRetryAfter(oneOf(headers['retry-after']), clock.now()),
+        redirectsTo: status >= 300 && status < 400 ? targetOf(headers['location'], registry) : null,
+      }
+    } finally {
+      stream.destroy()
+    }
+  }
+
+  return { registry, send }
+}
+
+interface Outcome {
+  readonly attempt: Attempt
+  finish(): RegistryAnswer
+}
+
+function failedOutcome(error: unknown, registry: RegistryUrl, proxy: ProxyInUse | null): Outcome {
+  const facts = readFailure(error)
+  return {
+    attempt: { code: classifyFailure(facts, proxy) },
+    finish() {
+      throw describeTransportFailure(facts, registry, proxy)
+    },
+  }
+}
+
+async function readText(
+  stream: AsyncIterable<Uint8Array>,
+  { origin }: RegistryUrl,
+  { maxAnswerBytes }: ClientLimits,
+): Promise<string> {
+  const chunks: Uint8Array[] = []
+  let bytes = 0
+  for await (const chunk of stream) {
+    bytes += chunk.length
+    if (bytes > maxAnswerBytes) {
+      throw new ServiceError(
+        'registry_answer_invalid',
+        `the answer of ${origin} is larger than ${maxAnswerBytes} bytes`,
+        { hint: 'check that the address is that of a registry' },
+      )
+    }
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks).toString('utf8')
+}
+
+function readJson(text: string, { maxAnswerDepth }: ClientLimits): unknown {
+  const parsed = parseJson(text, maxAnswerDepth)
+  return parsed.ok ? parsed.value : undefined
+}
+
+function oneOf(value: string | string[] | undefined): string | undefined {
+  return Array.isArray(value) ? value[0] : value
+}
+
+function targetOf(value: string | string[] | undefined, { url }: RegistryUrl): string | null {
+  const location = oneOf(value)
+  return location !== undefined && URL.canParse(location, url)
+    ? new URL(location, url).origin
+    : null
+}
+
+async function readCa(path: string): Promise<string[]> {
+  const text = await readFile(path, 'utf8').catch(error => {
+    throw new ServiceError(
+      'config_invalid',
+      `ca_file ${path} cannot be read: ${readProblem(error)}`,
+      {
+        hint: 'name a file of certificates in PEM form',
+      },
+    )
+  })
+  if (!text.includes('-----BEGIN CERTIFICATE-----')) {
+    throw new ServiceError('config_invalid', `ca_file ${path} holds no certificate`, {
+      hint: 'name a file of certificates in PEM form',
+    })
+  }
+  return [...getCACertificates('default'), text]
+}

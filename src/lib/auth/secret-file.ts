@@ -1,0 +1,111 @@
+import { constants, type Stats } from 'node:fs'
+import { lstat, open, realpath, stat } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { isTokenText } from './bearer-token.ts'
+import { readProblem } from '../util/errno.ts'
+import { ServiceError } from '../util/errors.ts'
+import { noWait, ownUid } from '../util/posix.ts'
+
+const maxSecretBytes = 4096
+
+type Refuse = (what: string, hint?: string) => ServiceError
+
+export interface SecretFileOptions {
+  /**
+   * Also takes a pipe, and a file of root that others may read: container platforms mount secrets
+   * with modes such as 0440, 0444 and 0644.
+   */
+  readonly mounted?: boolean
+}
+
+/**
+ * The secret in a file, without its final newline. Throws `config_invalid`, naming the flag, when
+ * the file cannot be read, belongs to or is open to another user, can be swapped behind a symlink,
+ * is empty or holds what no header can carry.
+ */
+export async function readSecretFile(
+  path: string,
+  flag: string,
+  options: SecretFileOptions = {},
+): Promise<string> {
+  const refuse: Refuse = (what, hint) =>
+    new ServiceError('config_invalid', `${flag} ${path} ${what}`, { hint })
+  const text = await readPrivateFile(path, refuse, options).catch(error => {
+    if (error instanceof ServiceError) throw error
+    throw refuse(`cannot be read: ${readProblem(error)}`)
+  })
+  const secret = text.replace(/\r?\n$/, '')
+  if (secret === '') throw refuse('is empty', 'write the secret into it, or leave the flag out')
+  return checkSecretText(secret, `${flag} ${path}`)
+}
+
+/** Returns the secret; throws `config_invalid`, naming only where it came from. */
+export function checkSecretText(
+  secret: string,
+  source: string,
+  hint = 'use printable ASCII without spaces, 32 or more random characters',
+): string {
+  if (isTokenText(secret)) return secret
+  throw new ServiceError(
+    'config_invalid',
+    `${source} holds spaces, line breaks or characters that a header cannot carry`,
+    { hint },
+  )
+}
+
+async function readPrivateFile(
+  path: string,
+  refuse: Refuse,
+  { mounted = false }: SecretFileOptions,
+): Promise<string> {
+  const isPipe = mounted && (await stat(path)).isFIFO()
+  // A pipe such as /dev/fd/63 is a link to no path.
+  if (!isPipe) await checkLink(path, refuse)
+  const file = await open(path, isPipe ? constants.O_RDONLY : constants.O_RDONLY | noWait)
+  try {
+    const found = await file.stat()
+    const problem = describeUnsafeFile(found, ownUid(), mounted)
+    if (problem !== null) {
+      // Whoever follows this for a folder locks others, and maybe the system, out of it.
+      const mode = found.isFile() ? `, with chmod 600 ${path}` : ''
+      throw refuse(problem, `name a file of your own${mode}`)
+    }
+    const bytes = Buffer.alloc(maxSecretBytes + 1)
+    let length = 0
+    for (;;) {
+      const { bytesRead } = await file.read(bytes, length, bytes.length - length, null)
+      if (bytesRead === 0) return bytes.toString('utf8', 0, length)
+      length += bytesRead
+      if (length > maxSecretBytes) throw refuse(`is larger than ${maxSecretBytes} bytes`)
+    }
+  } finally {
+    await file.close()
+  }
+}
+
+/** Why a file must not be trusted with a secret, or null. Without a uid (Windows) only its kind counts. */
+function describeUnsafeFile(found: Stats, uid: number | null, mounted: boolean): string | null {
+  if (!found.isFile() && !(mounted && found.isFIFO())) return 'is not a regular file'
+  if (uid === null) return null
+  if (found.uid !== uid && found.uid !== 0) return `belongs to another user (uid ${found.uid})`
+  const mayOthersRead = mounted && (found.uid === 0 || found.isFIFO())
+  if ((found.mode & (mayOthersRead ? 0o022 : 0o077)) !== 0) {
+    return 'can be read or changed by other users'
+  }
+  return null
+}
+
+/** A symlink is only as safe as the folder it leads to: whoever can write there can swap the file. */
+async function checkLink(path: string, refuse: Refuse): Promise<void> {
+  const uid = ownUid()
+  const link = await lstat(path)
+  if (uid === null || !link.isSymbolicLink()) return
+  const target = await realpath(path)
+  const folder = await stat(dirname(target))
+  const foreign = [link.uid, folder.uid].some(owner => owner !== uid && owner !== 0)
+  if (!foreign && (folder.mode & 0o022) === 0) return
+  throw refuse(
+    `is a symbolic link to ${target}, which others can replace`,
+    'name the file itself, in a folder that only you can write',
+  )
+}

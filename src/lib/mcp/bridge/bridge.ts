@@ -1,0 +1,98 @@
+import type { Readable, Writable } from 'node:stream'
+import type { Logger } from '../../util/logger.ts'
+import type { Secret } from '../../util/secret.ts'
+import type { Timer } from '../../util/timer.ts'
+import type { BridgeContext } from './context.ts'
+import { Conversation } from './conversation.ts'
+import { HeldBytes } from './held-bytes.ts'
+import { HttpLink } from './http-link.ts'
+import type { BridgeLimits } from './limits.ts'
+import { type Line, LineSplitter } from './line-splitter.ts'
+import { Output } from './output.ts'
+import type { Locate } from './target.ts'
+
+export interface BridgeParts {
+  readonly input: Readable
+  readonly output: Writable
+  /** Where the endpoint is. */
+  readonly locate: Locate
+  /** Called with what is to be called when `locate` leads elsewhere although nothing was lost. */
+  readonly onMoved?: (moved: () => void) => void
+  /** Sent as Bearer to that endpoint. */
+  readonly key: Secret | null
+  /** For the proxy variables. */
+  readonly env: NodeJS.ProcessEnv
+  readonly limits: BridgeLimits
+  readonly timer: Timer
+  /** 0…1 */
+  readonly random: () => number
+  readonly log: Logger
+}
+
+/**
+ * Passes the messages of a client on stdio to an MCP endpoint on HTTP, and what comes back. Resolves
+ * when the client has closed its end or is gone, or some time after `stop` is aborted.
+ */
+export async function runBridge(parts: BridgeParts, stop: AbortSignal): Promise<void> {
+  const { limits, timer, random, log, key, env, input } = parts
+  const context: BridgeContext = {
+    link: new HttpLink({ limits, key, env, timer }),
+    output: new Output(parts.output),
+    held: new HeldBytes(limits.maxHeldBytes),
+    limits,
+    timer,
+    random,
+    log,
+    keyed: key !== null,
+  }
+  const conversation = new Conversation(context, parts.locate)
+  parts.onMoved?.(() => conversation.moved())
+  const stopped = new AbortController()
+  const stopReading = (): void => {
+    stopped.abort()
+    input.destroy()
+  }
+  if (stop.aborted) stopReading()
+  stop.addEventListener('abort', stopReading)
+  void context.output.closed.then(stopReading)
+  try {
+    await readLines(input, limits.maxLineBytes, line => {
+      const taken = conversation.take(line)
+      // Whoever waits for a client that does not read must not wait for ever.
+      return taken === null ? null : untilAborted(taken, stopped.signal)
+    })
+    await conversation.end(stop)
+  } finally {
+    stop.removeEventListener('abort', stopReading)
+    context.link.close()
+  }
+}
+
+async function readLines(
+  input: Readable,
+  maxBytes: number,
+  take: (line: Line) => Promise<void> | null,
+): Promise<void> {
+  const splitter = new LineSplitter(maxBytes)
+  try {
+    for await (const chunk of input) {
+      for (const line of splitter.push(chunk as Buffer)) await take(line)
+    }
+    for (const line of splitter.end()) await take(line)
+  } catch {
+    // Destroyed by ourselves, or broken: either way there is nothing more to read.
+  }
+}
+
+/** Resolves when the work is done, or not waited for any more. */
+function untilAborted(work: Promise<void>, signal: AbortSignal): Promise<void> {
+  return new Promise(resolve => {
+    const done = (): void => {
+      signal.removeEventListener('abort', done)
+      resolve()
+    }
+    if (signal.aborted) done()
+    signal.addEventListener('abort', done)
+    void work.then(done)
+  })
+}

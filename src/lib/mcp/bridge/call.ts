@@ -1,0 +1,116 @@
+import type { RequestId, RpcError } from '../json-rpc.ts'
+import type { BridgeContext } from './context.ts'
+import { type Exchanged, exchange, type ServerText } from './exchange.ts'
+import type { HttpAsk } from './http-link.ts'
+import type { OpenRequest } from './open-requests.ts'
+import { errorMessage } from './rpc.ts'
+import { isBatch } from './server-message.ts'
+import type { Target } from './target.ts'
+import { answerCut, answerMissing, answerTooLarge, refusalError, serverGone } from './trouble.ts'
+
+export interface CallParts {
+  readonly body: Buffer
+  /** What waits for an answer: of a batch there may be several, of a notification there is none. */
+  readonly requests: readonly OpenRequest[]
+  /** `tools/call` may do something: it is never sent twice. */
+  readonly repeatable: boolean
+  readonly signal: AbortSignal
+}
+
+/** One message of the client on its way to the server, and what comes back for it. */
+export class Call {
+  readonly #context: BridgeContext
+  readonly #parts: CallParts
+  readonly #unanswered: Map<RequestId, OpenRequest>
+
+  constructor(context: BridgeContext, parts: CallParts) {
+    this.#context = context
+    this.#parts = parts
+    this.#unanswered = new Map(parts.requests.map(request => [request.id, request]))
+  }
+
+  get signal(): AbortSignal {
+    return this.#parts.signal
+  }
+
+  /** POSTs it. `look` sees each text before the client does. */
+  run(
+    target: Target,
+    headers: Readonly<Record<string, string>>,
+    look: (text: ServerText) => void = () => {},
+  ): Promise<Exchanged> {
+    const { limits } = this.#context
+    const { body, repeatable, signal } = this.#parts
+    const ask: HttpAsk = {
+      url: target.url,
+      method: 'POST',
+      headers,
+      body,
+      repeatable,
+      answerMs: limits.answerMs,
+      signal,
+    }
+    return exchange({ ...this.#context, silenceMs: limits.answerMs }, ask, {
+      deliver: async text => {
+        look(text)
+        await this.pass(text)
+        return true
+      },
+    })
+  }
+
+  /** Gives the client a text of the server, if it belongs here. */
+  async pass({ line, messages }: ServerText): Promise<void> {
+    const answered: OpenRequest[] = []
+    for (const message of messages) {
+      if (message.kind !== 'response') continue
+      if (message.id === null && message.error !== null) {
+        // Of a batch it is the answer to one bad element, beside those to the good ones.
+        if (isBatch(line)) continue
+        // A server that could not read the id says what is wrong without it.
+        return this.refuse(message.error)
+      }
+      const request = message.id === null ? undefined : this.#unanswered.get(message.id)
+      if (request === undefined) {
+        this.#context.log.warn(
+          { id: message.id },
+          'an answer to nothing that was asked is left out',
+        )
+        return
+      }
+      answered.push(request)
+    }
+    for (const { id } of answered) this.#unanswered.delete(id)
+    const waiting = this.#parts.requests
+    const wanted = () => waiting.length === 0 || waiting.some(request => request.wanted)
+    await this.#context.output.send(line, wanted)
+  }
+
+  /** Answers what has no answer yet. */
+  async refuse(error: RpcError): Promise<void> {
+    const left = [...this.#unanswered.values()]
+    this.#unanswered.clear()
+    const { output } = this.#context
+    await Promise.all(
+      left.map(request => output.send(errorMessage(request.id, error), () => request.wanted)),
+    )
+  }
+
+  /** Says what went wrong to whoever still waits. */
+  async settle(end: Exchanged, target: Target): Promise<void> {
+    if (end.kind !== 'aborted') await this.refuse(this.#errorOf(end, target))
+  }
+
+  #errorOf(end: Exclude<Exchanged, { kind: 'aborted' }>, target: Target): RpcError {
+    switch (end.kind) {
+      case 'ended':
+        return answerMissing()
+      case 'oversize':
+        return answerTooLarge(this.#context.limits.maxAnswerBytes)
+      case 'refused':
+        return refusalError(end, target, this.#context.keyed)
+      case 'broken':
+        return end.begun ? answerCut() : serverGone(end.reason)
+    }
+  }
+}

@@ -1,0 +1,95 @@
+import { isUtf8 } from 'node:buffer'
+import { type JsonObject, isJsonObject } from '../../util/json.ts'
+import { type RequestId, isRequestId, jsonRpcCodes, type RpcError } from '../json-rpc.ts'
+import { type Result, fail, ok } from '../../util/result.ts'
+
+export interface ClientRequest {
+  readonly kind: 'request'
+  readonly id: RequestId
+  readonly method: string
+  /** Empty also when they are no object: the server says what is wrong with them. */
+  readonly params: JsonObject
+  /** What the client wrote: it is passed on as it is. */
+  readonly bytes: Buffer
+}
+
+export interface ClientNotification {
+  readonly kind: 'notification'
+  readonly method: string
+  readonly params: JsonObject
+  readonly bytes: Buffer
+}
+
+/** The answer to a request of the server. */
+export interface ClientResponse {
+  readonly kind: 'response'
+  readonly bytes: Buffer
+}
+
+/** Revision 2025-03-26 alone knows them. */
+export interface ClientBatch {
+  readonly kind: 'batch'
+  readonly requests: readonly ClientRequest[]
+  readonly notifications: readonly ClientNotification[]
+  readonly bytes: Buffer
+}
+
+export type ClientMessage = ClientRequest | ClientNotification | ClientResponse | ClientBatch
+
+export interface BadLine {
+  readonly id: RequestId | null
+  readonly error: RpcError
+}
+
+const noParams: JsonObject = Object.freeze({})
+
+/** One line of the client. Only what the bridge itself needs is checked, the server does the rest. */
+export function parseClientLine(bytes: Buffer): Result<ClientMessage, BadLine> {
+  const value = isUtf8(bytes) ? parse(bytes) : undefined
+  if (value === undefined) {
+    const message = 'the line is not valid JSON: one message a line, in UTF-8'
+    return fail({ id: null, error: { code: jsonRpcCodes.parseError, message } })
+  }
+  if (!Array.isArray(value)) return parseOne(value, bytes)
+  if (value.length === 0) return invalid(null, 'a batch must hold at least one message')
+  const messages = value.map(element => parseOne(element, bytes))
+  const known = messages.flatMap(message => (message.ok ? [message.value] : []))
+  return ok({
+    kind: 'batch',
+    requests: known.filter(message => message.kind === 'request'),
+    notifications: known.filter(message => message.kind === 'notification'),
+    bytes,
+  })
+}
+
+function parseOne(
+  value: unknown,
+  bytes: Buffer,
+): Result<Exclude<ClientMessage, ClientBatch>, BadLine> {
+  if (!isJsonObject(value)) return invalid(null, 'a message must be a JSON object')
+  const { id, method } = value
+  const known = isRequestId(id) ? id : null
+  if (value.jsonrpc !== '2.0') return invalid(known, 'member "jsonrpc" must be "2.0"')
+  if (method === undefined && ('result' in value || 'error' in value)) {
+    return ok({ kind: 'response', bytes })
+  }
+  if (typeof method !== 'string') return invalid(known, 'member "method" must be a string')
+  const params = isJsonObject(value.params) ? value.params : noParams
+  if (!('id' in value)) return ok({ kind: 'notification', method, params, bytes })
+  if (known === null) {
+    return invalid(null, 'member "id" must be a string or an integer of at most 2^53 - 1')
+  }
+  return ok({ kind: 'request', id: known, method, params, bytes })
+}
+
+function parse(bytes: Buffer): unknown {
+  try {
+    return JSON.parse(bytes.toString('utf8'))
+  } catch {
+    return undefined
+  }
+}
+
+function invalid(id: RequestId | null, message: string): Result<never, BadLine> {
+  return fail({ id, error: { code: jsonRpcCodes.invalidRequest, message } })
+}

@@ -1,0 +1,187 @@
+import { type RequestId, isRequestId, jsonRpcCodes, type RpcError } from '../json-rpc.ts'
+import {
+  type ClientBatch,
+  type ClientMessage,
+  type ClientNotification,
+  type ClientRequest,
+  parseClientLine,
+} from './client-message.ts'
+import type { BridgeContext } from './context.ts'
+import type { Line } from './line-splitter.ts'
+import { type OpenRequest, OpenRequests } from './open-requests.ts'
+import { Recovery } from './recovery.ts'
+import { isStateless } from './request-headers.ts'
+import { errorMessage } from './rpc.ts'
+import { SessionEra } from './session-era.ts'
+import { StatelessEra } from './stateless-era.ts'
+import type { Locate } from './target.ts'
+import { stopping, tooManyRequests } from './trouble.ts'
+
+/** What one client says, each message led to the era it speaks. */
+export class Conversation {
+  readonly #context: BridgeContext
+  readonly #recovery: Recovery
+  readonly #sessions: SessionEra
+  readonly #stateless: StatelessEra
+  readonly #open = new OpenRequests()
+  /** Those among the open ones that belong to a session: the server is told of their end. */
+  readonly #inSession = new WeakSet<OpenRequest>()
+  readonly #listens = new Set<OpenRequest>()
+  /** Everything that is on its way, notifications too. */
+  readonly #works = new Set<Promise<void>>()
+  /** Those among it that nobody waits for an answer to. */
+  readonly #quiet = new Set<Promise<void>>()
+  /** Was the last request one of 2026-07-28? */
+  #isStateless = false
+
+  constructor(context: BridgeContext, locate: Locate) {
+    const { timer, random, log } = context
+    this.#context = context
+    this.#recovery = new Recovery({ locate, timer, random, log })
+    this.#sessions = new SessionEra(context, this.#recovery)
+    this.#stateless = new StatelessEra(context, this.#recovery)
+    this.#recovery.restores([this.#sessions, this.#stateless])
+  }
+
+  /** What to wait for before the next line is read, or null: not the answer to this one. */
+  take(line: Line): Promise<void> | null {
+    const { output, limits } = this.#context
+    if (line.kind === 'oversize') {
+      const message = `the line is longer than ${limits.maxLineBytes} bytes`
+      void this.#refuse(null, { code: jsonRpcCodes.invalidRequest, message })
+    } else if (!isBlank(line.bytes)) {
+      const parsed = parseClientLine(line.bytes)
+      if (parsed.ok) this.#lead(parsed.value)
+      else void this.#refuse(parsed.failure.id, parsed.failure.error)
+    }
+    if (output.waiting > limits.maxWaitingMessages) return output.settled()
+    return this.#quiet.size >= limits.maxRequests ? Promise.race(this.#quiet) : null
+  }
+
+  /** The server is elsewhere now: sessions and streams are restored there. */
+  moved(): void {
+    this.#recovery.lost('another server takes its place', this.#recovery.generation)
+  }
+
+  /** Waits a while for the answers that are missing, then says farewell to client and server. */
+  async end(stop: AbortSignal): Promise<void> {
+    const { timer, limits, output } = this.#context
+    // They would never end by themselves.
+    for (const listen of this.#listens) this.#open.cancel(listen.id)
+    await new Promise<void>(resolve => {
+      const cancels = [timer.after(limits.finishMs, resolve)]
+      const stopped = (): void => void cancels.push(timer.after(limits.stopMs, resolve))
+      if (stop.aborted) stopped()
+      stop.addEventListener('abort', stopped)
+      void Promise.race([Promise.all(this.#works), output.closed]).then(() => {
+        for (const cancel of cancels) cancel()
+        stop.removeEventListener('abort', stopped)
+        resolve()
+      })
+    })
+    this.#recovery.stop()
+    for (const { id } of this.#open.all()) {
+      void this.#refuse(id, stopping())
+      this.#open.cancel(id)
+    }
+    await Promise.all([this.#sessions.end(), output.end(timer, limits.farewellMs)])
+  }
+
+  #lead(message: ClientMessage): void {
+    switch (message.kind) {
+      case 'request':
+        return this.#request(message)
+      case 'notification':
+        return this.#notification(message)
+      case 'response':
+        return this.#watch(this.#sessions.respond(message))
+      case 'batch':
+        return this.#batch(message)
+    }
+  }
+
+  #request(request: ClientRequest): void {
+    const stateless = isStateless(request.params)
+    this.#isStateless = stateless
+    const open = this.#admit(request.id)
+    if (open === null) return
+    if (!stateless) this.#inSession.add(open)
+    else if (request.method === 'subscriptions/listen') this.#listens.add(open)
+    const done = (stateless ? this.#stateless : this.#sessions).request(request, open)
+    this.#watch(done, [open])
+  }
+
+  #batch(batch: ClientBatch): void {
+    const ids = batch.requests.map(({ id }) => id)
+    const { maxRequests } = this.#context.limits
+    if (this.#open.size + ids.length > maxRequests) {
+      for (const id of ids) void this.#refuse(id, tooManyRequests(maxRequests))
+      return
+    }
+    const open = ids.map(id => this.#open.open(id)).filter(request => request !== null)
+    if (open.length === ids.length) return this.#watch(this.#sessions.batch(batch, open), open)
+    for (const request of open) this.#close(request)
+    void this.#refuse(null, sameId('of the batch'))
+  }
+
+  #notification(notification: ClientNotification): void {
+    const { method, params } = notification
+    const { requestId } = params
+    if (method !== 'notifications/cancelled' || !isRequestId(requestId)) {
+      return this.#watch(this.#sessions.notify(notification))
+    }
+    const open = this.#open.find(requestId)
+    if (open === null) return
+    this.#open.cancel(requestId)
+    // At 2026-07-28 the end of its HTTP request is what the server goes by.
+    if (this.#inSession.has(open)) this.#watch(this.#sessions.notify(notification))
+  }
+
+  /** Null after the request was refused. */
+  #admit(id: RequestId): OpenRequest | null {
+    const { maxRequests } = this.#context.limits
+    if (this.#open.size >= maxRequests) {
+      void this.#refuse(id, tooManyRequests(maxRequests))
+      return null
+    }
+    const open = this.#open.open(id)
+    // With its own id it would be taken for the answer to the other one.
+    if (open === null) void this.#refuse(null, sameId(JSON.stringify(id)))
+    return open
+  }
+
+  #watch(work: Promise<unknown>, open: readonly OpenRequest[] = []): void {
+    const done = work
+      .catch((error: unknown) => {
+        this.#context.log.error({ err: error }, 'a message could not be passed on')
+        const failed = { code: jsonRpcCodes.internalError, message: 'the bridge failed' }
+        return Promise.all(open.map(({ id }) => this.#refuse(id, failed)))
+      })
+      .then(() => {
+        for (const request of open) this.#close(request)
+        this.#works.delete(done)
+        this.#quiet.delete(done)
+      })
+    this.#works.add(done)
+    if (open.length === 0) this.#quiet.add(done)
+  }
+
+  #close(request: OpenRequest): void {
+    this.#open.close(request)
+    this.#listens.delete(request)
+  }
+
+  #refuse(id: RequestId | null, error: RpcError): Promise<void> {
+    const known = id === null && this.#isStateless ? undefined : id
+    return this.#context.output.send(errorMessage(known, error))
+  }
+}
+
+function sameId(which: string): RpcError {
+  const message = `a request with the id ${which} is open already`
+  return { code: jsonRpcCodes.invalidRequest, message }
+}
+
+function isBlank(bytes: Buffer): boolean {
+  return bytes.every(byte => byte === 0x20 || byte === 0x09 || byte === 0x0d)
+}

@@ -1,0 +1,81 @@
+import type { JsonObject } from '../../util/json.ts'
+import type { ClientRequest } from './client-message.ts'
+import { type BridgeContext, postHeaders } from './context.ts'
+import { type Exchanged, exchange, type ServerText } from './exchange.ts'
+import { statelessHeaders } from './request-headers.ts'
+import type { RpcError } from '../json-rpc.ts'
+import { errorMessage } from './rpc.ts'
+import type { ServerMessage } from './server-message.ts'
+import type { Target } from './target.ts'
+
+export interface ListenHooks {
+  /** First of all, with the part of the filter that the server honours. */
+  readonly acknowledged: (params: JsonObject, line: Buffer) => Promise<void>
+  readonly notified: (line: Buffer) => Promise<void>
+}
+
+/** How one stream of a subscription ended; `stood`: it had been acknowledged. */
+export type ListenEnd =
+  /** The server answered the request: a result at its own end, or an error. */
+  | {
+      readonly kind: 'answer'
+      readonly line: Buffer
+      readonly error: RpcError | null
+      readonly stood: boolean
+    }
+  | { readonly kind: 'no_answer'; readonly ended: Exchanged; readonly stood: boolean }
+
+/** Opens one `subscriptions/listen` stream and passes on what it says, to its end. Never rejects. */
+export async function listenOnce(
+  context: BridgeContext,
+  { request, target, signal }: { request: ClientRequest; target: Target; signal: AbortSignal },
+  hooks: ListenHooks,
+): Promise<ListenEnd> {
+  let stood = false
+  const answers: { line: Buffer; error: RpcError | null }[] = []
+
+  async function deliver({ line, messages }: ServerText): Promise<boolean> {
+    const [message, further] = messages
+    if (message === undefined || further !== undefined) return true
+    if (message.kind !== 'response') {
+      if (isAcknowledgement(message)) {
+        stood = true
+        await hooks.acknowledged(message.params, line)
+      } else await hooks.notified(line)
+      return true
+    }
+    const { id, error } = message
+    if (id === request.id) answers.push({ line, error })
+    else if (id === null && error !== null) {
+      answers.push({ line: errorMessage(request.id, error), error })
+    }
+    return answers.length === 0
+  }
+
+  const ended = await exchange(
+    // A quiet stream is none that is broken.
+    { ...context, silenceMs: null },
+    {
+      url: target.url,
+      method: 'POST',
+      headers: { ...postHeaders, ...statelessHeaders(request.method, request.params) },
+      body: request.bytes,
+      repeatable: true,
+      answerMs: context.limits.answerMs,
+      signal,
+    },
+    { deliver },
+  )
+  const [answer] = answers
+  return answer === undefined
+    ? { kind: 'no_answer', ended, stood }
+    : { kind: 'answer', ...answer, stood }
+}
+
+function isAcknowledgement(
+  message: ServerMessage,
+): message is ServerMessage & { kind: 'notification' } {
+  return (
+    message.kind === 'notification' && message.method === 'notifications/subscriptions/acknowledged'
+  )
+}

@@ -1,0 +1,170 @@
+import type { Logger } from '../../util/logger.ts'
+import { type Result, fail, ok } from '../../util/result.ts'
+import { retryDelay } from '../../util/retry-delay.ts'
+import type { Timer } from '../../util/timer.ts'
+import { type Locate, shownUrl, type Target } from './target.ts'
+
+/** Something that a server knew and its next run does not: a session, a listen stream. */
+export interface Restorable {
+  /** Is there anything to restore? */
+  needed(): boolean
+  /** The server is lost: streams that are open end. */
+  interrupt(): void
+  /** Again and again until it resolves with ok; then it must not be done twice. Must not reject. */
+  restore(target: Target): Promise<Result<void, string>>
+}
+
+export interface RecoveryParts {
+  readonly locate: Locate
+  readonly timer: Timer
+  /** 0…1 */
+  readonly random: () => number
+  readonly log: Logger
+}
+
+/** While there is no server. */
+interface Outage {
+  reason: string
+  attempts: number
+  pauses: number
+  running: Promise<Result<Target, string>> | null
+  /** Lost again while an attempt was under way. */
+  again: boolean
+  cancelRetry: () => void
+}
+
+/** Where the server is, and the way back to it when it went away. */
+export class Recovery {
+  readonly #parts: RecoveryParts
+  #restorables: readonly Restorable[] = []
+  #target: Target | null = null
+  #locating: Promise<Result<Target, string>> | null = null
+  #outage: Outage | null = null
+  #generation = 0
+  #missed = false
+  #stopped = false
+
+  constructor(parts: RecoveryParts) {
+    this.#parts = parts
+  }
+
+  /** Told once, before anything can be lost. */
+  restores(restorables: readonly Restorable[]): void {
+    this.#restorables = restorables
+  }
+
+  /** Counts the losses: whoever reports one says which run of the server it means. */
+  get generation(): number {
+    return this.#generation
+  }
+
+  /**
+   * Where to send a request. While the server is away the next attempt to come back is made at
+   * once; why there is still none is said in one clause.
+   */
+  ready(): Promise<Result<Target, string>> {
+    if (this.#outage !== null) return this.#attempt(this.#outage)
+    if (this.#target !== null) return Promise.resolve(ok(this.#target))
+    this.#locating ??= this.#locate().finally(() => (this.#locating = null))
+    return this.#locating
+  }
+
+  /** A request was answered. */
+  reached(target: Target): void {
+    if (!this.#missed) return
+    this.#missed = false
+    this.#parts.log.info({ url: shownUrl(target.url) }, 'the server answers')
+  }
+
+  /** The server of that `generation` is gone, or does not know us any more. */
+  lost(reason: string, generation: number): void {
+    if (generation !== this.#generation || this.#stopped) return
+    const { log } = this.#parts
+    const restorables = this.#restorables
+    const url = this.#target === null ? undefined : shownUrl(this.#target.url)
+    const needed = restorables.some(restorable => restorable.needed())
+    if (this.#outage !== null) {
+      // What the attempt under way has restored is gone again.
+      for (const restorable of restorables) restorable.interrupt()
+      this.#outage.again = true
+      this.#outage.reason = reason
+      return
+    }
+    this.#generation++
+    this.#target = null
+    if (!needed) {
+      if (!this.#missed) log.warn({ url, reason }, 'the server cannot be reached')
+      this.#missed = true
+      return
+    }
+    log.warn({ url, reason }, 'the server is lost')
+    for (const restorable of restorables) restorable.interrupt()
+    this.#outage = {
+      reason,
+      attempts: 0,
+      pauses: 0,
+      running: null,
+      again: false,
+      cancelRetry: () => {},
+    }
+    this.#retryLater(this.#outage)
+  }
+
+  stop(): void {
+    this.#stopped = true
+    this.#outage?.cancelRetry()
+  }
+
+  async #locate(): Promise<Result<Target, string>> {
+    const place = await this.#parts.locate()
+    if (place.ok && this.#outage === null) this.#target = place.value
+    return place
+  }
+
+  #retryLater(outage: Outage): void {
+    if (this.#stopped) return
+    const delayMs = retryDelay(outage.pauses, this.#parts.random)
+    outage.cancelRetry = this.#parts.timer.after(delayMs, () => {
+      // Not those that a request asked for: a busy client would wait the longest.
+      outage.pauses++
+      void this.#attempt(outage)
+    })
+  }
+
+  /** One at a time; everybody who asks meanwhile gets its outcome. */
+  #attempt(outage: Outage): Promise<Result<Target, string>> {
+    if (this.#stopped) return Promise.resolve(fail(outage.reason))
+    outage.running ??= this.#try(outage).finally(() => (outage.running = null))
+    return outage.running
+  }
+
+  async #try(outage: Outage): Promise<Result<Target, string>> {
+    outage.cancelRetry()
+    outage.again = false
+    const target = await this.#restoreAll()
+    outage.attempts++
+    if (target.ok && !outage.again) {
+      this.#outage = null
+      this.#target = target.value
+      this.#missed = false
+      const { url, name } = target.value
+      const fields = { url: shownUrl(url), name, attempts: outage.attempts }
+      this.#parts.log.info(fields, 'connected to the server again')
+      return target
+    }
+    if (!target.ok) outage.reason = target.failure
+    this.#retryLater(outage)
+    return fail(outage.reason)
+  }
+
+  async #restoreAll(): Promise<Result<Target, string>> {
+    const place = await this.#parts.locate()
+    if (!place.ok) return place
+    for (const restorable of this.#restorables) {
+      if (this.#stopped || !restorable.needed()) continue
+      const restored = await restorable.restore(place.value)
+      if (!restored.ok) return restored
+    }
+    return place
+  }
+}

@@ -1,0 +1,20 @@
+import type { JsonObject } from '../../util/json.ts'
+import type { RequestId, RpcError } from '../json-rpc.ts'
+
+/** Null: of no request (JSON-RPC 2.0). Undefined: the same at 2026-07-28, which leaves it out. */
+export function errorMessage(
+  id: RequestId | null | undefined,
+  { code, message, data }: RpcError,
+): Buffer {
+  const error = data === undefined ? { code, message } : { code, message, data }
+  return Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, error }))
+}
+
+export function notificationMessage(method: string, params?: JsonObject): Buffer {
+  const members = params === undefined ? {} : { params }
+  return Buffer.from(JSON.stringify({ jsonrpc: '2.0', method, ...members }))
+}
+
+export function requestMessage(id: RequestId, method: string, params: JsonObject): Buffer {
+  return Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, method, params }))
+}

@@ -1,0 +1,69 @@
+import { isUtf8 } from 'node:buffer'
+import { type JsonObject, isJsonObject } from '../../util/json.ts'
+import { type RequestId, isRequestId, type RpcError } from '../json-rpc.ts'
+
+/** What a server sent, as far as the bridge looks at it. */
+export type ServerMessage =
+  | {
+      readonly kind: 'response'
+      /** Null for an error that belongs to no request. */
+      readonly id: RequestId | null
+      readonly result: JsonObject | null
+      readonly error: RpcError | null
+    }
+  | {
+      readonly kind: 'request' | 'notification'
+      readonly method: string
+      readonly params: JsonObject
+    }
+
+const noParams: JsonObject = Object.freeze({})
+
+/** The messages of one text: one, or those of a batch. Null when any of it is none. */
+export function parseServerText(bytes: Buffer): ServerMessage[] | null {
+  if (!isUtf8(bytes)) return null
+  let value: unknown
+  try {
+    value = JSON.parse(bytes.toString('utf8'))
+  } catch {
+    return null
+  }
+  const elements: readonly unknown[] = Array.isArray(value) ? value : [value]
+  const messages = elements.map(parseOne)
+  return messages.length > 0 && messages.every(message => message !== null) ? messages : null
+}
+
+function parseOne(value: unknown): ServerMessage | null {
+  if (!isJsonObject(value) || value.jsonrpc !== '2.0') return null
+  const { id = null, method, result, error } = value
+  if (typeof method === 'string') {
+    const params = isJsonObject(value.params) ? value.params : noParams
+    return { kind: 'id' in value ? 'request' : 'notification', method, params }
+  }
+  if (id !== null && !isRequestId(id)) return null
+  if (isJsonObject(error)) {
+    const rpcError = parseError(error)
+    return rpcError === null ? null : { kind: 'response', id, result: null, error: rpcError }
+  }
+  if (id === null || !isJsonObject(result)) return null
+  return { kind: 'response', id, result, error: null }
+}
+
+function parseError({ code, message, data }: JsonObject): RpcError | null {
+  if (typeof code !== 'number' || typeof message !== 'string') return null
+  return { code, message, ...(isJsonObject(data) ? { data } : {}) }
+}
+
+/** Is a text that holds messages a batch of them? */
+export function isBatch(bytes: Buffer): boolean {
+  return bytes.find(byte => byte > 0x20) === 0x5b
+}
+
+/**
+ * The text on one line: between the tokens of JSON a line end is as good as a space, and inside
+ * of them there is none.
+ */
+export function onOneLine(bytes: Buffer): Buffer {
+  if (!bytes.includes(0x0a) && !bytes.includes(0x0d)) return bytes
+  return Buffer.from(bytes.map(byte => (byte === 0x0a || byte === 0x0d ? 0x20 : byte)))
+}

@@ -1,0 +1,113 @@
+import type { JsonObject } from '../../util/json.ts'
+import { type Result, fail, ok } from '../../util/result.ts'
+import type { BridgeContext } from './context.ts'
+import { exchange } from './exchange.ts'
+import { askServer, type OwnAnswer } from './own-request.ts'
+import { notificationMessage } from './rpc.ts'
+import { type Session, openedSession, sessionHeaders } from './session.ts'
+import type { Target } from './target.ts'
+import { refusalError } from './trouble.ts'
+
+export interface RestoreParts {
+  readonly context: BridgeContext
+  readonly target: Target
+  readonly signal: AbortSignal
+}
+
+/** Subscriptions renewed at the same time. */
+const together = 8
+
+/** Does the server still know the session? */
+export async function isSessionAlive(parts: RestoreParts, session: Session): Promise<boolean> {
+  const answer = await ask(parts, session, 'ping', {})
+  return answer.kind === 'result'
+}
+
+/**
+ * Opens a session for the client that had one: with its own words, but in the revision that it
+ * speaks by now.
+ */
+export async function openSessionAgain(
+  parts: RestoreParts,
+  lost: Session,
+): Promise<Result<Session, string>> {
+  const params = { ...lost.params, protocolVersion: lost.revision }
+  const answer = await ask(parts, null, 'initialize', params)
+  if (answer.kind !== 'result') return fail(clauseOf(parts, answer))
+  const session = openedSession(lost.params, answer.result, answer.headers)
+  if (session === null) return fail('its answer to initialize is none')
+  if (session.revision !== lost.revision) {
+    const what = `${session.revision} instead of ${lost.revision}`
+    return fail(`it speaks revision ${what} by now; restart the client`)
+  }
+  if (lost.initialized) {
+    const told = await tellInitialized(parts, session)
+    if (!told.ok) return told
+    session.initialized = true
+  }
+  return ok(session)
+}
+
+/** Resolves with those that the server refused. */
+export async function subscribeAgain(
+  parts: RestoreParts,
+  session: Session,
+  uris: readonly string[],
+): Promise<Result<string[], string>> {
+  const refused: string[] = []
+  for (let at = 0; at < uris.length; at += together) {
+    const some = uris.slice(at, at + together)
+    const answers = await Promise.all(
+      some.map(uri => ask(parts, session, 'resources/subscribe', { uri })),
+    )
+    const broken = answers.find(answer => answer.kind === 'broken' || answer.kind === 'refused')
+    if (broken !== undefined) return fail(clauseOf(parts, broken))
+    refused.push(...some.filter((_, index) => answers[index]?.kind === 'error'))
+  }
+  return ok(refused)
+}
+
+async function tellInitialized(
+  { context, target, signal }: RestoreParts,
+  session: Session,
+): Promise<Result<void, string>> {
+  const { restoreMs } = context.limits
+  const ended = await exchange(
+    { ...context, silenceMs: restoreMs },
+    {
+      url: target.url,
+      method: 'POST',
+      headers: sessionHeaders(session),
+      body: notificationMessage('notifications/initialized'),
+      repeatable: true,
+      answerMs: restoreMs,
+      signal,
+    },
+    { deliver: async () => true },
+  )
+  return ended.kind === 'broken' ? fail(ended.reason) : ok(undefined)
+}
+
+function ask(
+  { context, target, signal }: RestoreParts,
+  session: Session | null,
+  method: string,
+  params: JsonObject,
+): Promise<OwnAnswer> {
+  const headers = sessionHeaders(session)
+  return askServer(context, { target, headers, method, params, signal })
+}
+
+function clauseOf(
+  { context, target }: RestoreParts,
+  answer: Exclude<OwnAnswer, { kind: 'result' }>,
+): string {
+  switch (answer.kind) {
+    case 'broken':
+      return answer.reason
+    case 'refused':
+      return refusalError(answer, target, context.keyed).message
+    case 'error':
+      return `it refuses the session: ${answer.error.message}`
+  }
+}

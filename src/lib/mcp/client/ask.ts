@@ -1,0 +1,79 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import type { JsonObject } from '../../util/json.ts'
+import type { RequestId, RpcError } from '../json-rpc.ts'
+import { exchange, type Exchanged, type Refused } from '../bridge/exchange.ts'
+import { requestMessage } from '../bridge/rpc.ts'
+import { parseServerText } from '../bridge/server-message.ts'
+import type { ClientContext } from './context.ts'
+
+export interface Ask {
+  readonly url: URL
+  readonly headers: Readonly<Record<string, string>>
+  readonly id: RequestId
+  readonly method: string
+  readonly params: JsonObject
+  readonly signal: AbortSignal
+}
+
+/** What became of one request. */
+export type Answer =
+  | { readonly kind: 'result'; readonly result: JsonObject; readonly headers: IncomingHttpHeaders }
+  | { readonly kind: 'error'; readonly error: RpcError }
+  | Refused
+  | { readonly kind: 'oversize' | 'aborted' | 'missing' }
+  | { readonly kind: 'broken'; readonly reason: string }
+
+/** Sends one request and waits for its answer, as JSON or as a stream. Never rejects. */
+export async function ask(context: ClientContext, wanted: Ask): Promise<Answer> {
+  const { url, headers, id, method, params, signal } = wanted
+  const { answerMs } = context.limits
+  const answers: Answer[] = []
+  const ended = await exchange(
+    { ...context, silenceMs: answerMs },
+    {
+      url,
+      method: 'POST',
+      headers,
+      body: requestMessage(id, method, params),
+      repeatable: true,
+      answerMs,
+      signal,
+    },
+    {
+      async deliver({ messages, headers }) {
+        for (const message of messages) {
+          if (message.kind !== 'response' || (message.id !== null && message.id !== id)) continue
+          if (message.error !== null) answers.push({ kind: 'error', error: message.error })
+          else if (message.result !== null) {
+            answers.push({ kind: 'result', result: message.result, headers })
+          }
+        }
+        return answers.length === 0
+      },
+    },
+  )
+  return answers[0] ?? asAnswer(ended)
+}
+
+/** The end of an exchange that brought no answer. */
+export function asAnswer(ended: Exchanged): Answer {
+  switch (ended.kind) {
+    case 'ended':
+      return { kind: 'missing' }
+    case 'broken':
+      return { kind: 'broken', reason: ended.reason }
+    case 'refused':
+      return rpcAnswerOf(ended) ?? ended
+    case 'oversize':
+    case 'aborted':
+      return ended
+  }
+}
+
+/** Some servers put the error of the protocol into an HTTP status: it says more than that. */
+function rpcAnswerOf({ status, body }: Refused): Answer | null {
+  if (status === 401) return null
+  const [message, ...others] = parseServerText(body) ?? []
+  if (message?.kind !== 'response' || message.error === null || others.length > 0) return null
+  return { kind: 'error', error: message.error }
+}

@@ -1,0 +1,81 @@
+import { ServiceError } from '../../util/errors.ts'
+import { isJsonObject, type JsonObject, parseJson } from '../../util/json.ts'
+import type { Read } from './follower.ts'
+
+/** Events of `events://session/<id>` in their order, each once, over restarts of the server. */
+export interface EventFollower {
+  /** The last events that are there, or after a restart those that were not seen. */
+  start(read: Read): Promise<EventNews>
+  /** The events since the last call. */
+  look(read: Read): Promise<EventNews>
+}
+
+export interface EventNews {
+  readonly events: readonly JsonObject[]
+  /** Events between were dropped by the server before they were read. */
+  readonly gap: boolean
+}
+
+/** So many of the past are shown first, as `tail -f` does. */
+const shownAtStart = 10
+/** The most that a server gives at once. */
+const pageEvents = 1000
+const maxDepth = 200
+
+/** A `cursor` of the URI is where it starts. */
+export function createEventFollower(uri: string): EventFollower {
+  const query = uri.indexOf('?')
+  const base = query === -1 ? uri : uri.slice(0, query)
+  const given = new URLSearchParams(query === -1 ? '' : uri.slice(query + 1))
+  let cursor: number | null = given.has('cursor') ? Number(given.get('cursor')) : null
+  let last: JsonObject | undefined
+
+  async function page(read: Read, from: number, limit: number): Promise<JsonObject> {
+    const wanted = new URLSearchParams(given)
+    wanted.set('cursor', String(from))
+    wanted.set('limit', String(limit))
+    const [contents] = await read(`${base}?${wanted}`)
+    const parsed = contents?.kind === 'text' ? parseJson(contents.text, maxDepth) : null
+    if (parsed?.ok && isJsonObject(parsed.value)) return parsed.value
+    throw new ServiceError('resource_failed', `${base} has no events`)
+  }
+
+  async function look(read: Read): Promise<EventNews> {
+    const events: JsonObject[] = []
+    let gap = false
+    for (;;) {
+      const found = await page(read, cursor ?? 0, pageEvents)
+      const { events: more, next_cursor: next } = found
+      const fresh = Array.isArray(more) ? more.filter(isJsonObject) : []
+      gap ||= found.gap === true
+      events.push(...fresh)
+      last = fresh.at(-1) ?? last
+      if (typeof next !== 'number' || next <= (cursor ?? 0)) break
+      cursor = next
+      if (fresh.length < pageEvents) break
+    }
+    return { events, gap }
+  }
+
+  return {
+    look,
+    async start(read) {
+      // Above every id: what is there is told, and nothing drained.
+      const { newest_cursor: newest } = await page(read, Number.MAX_SAFE_INTEGER, 1)
+      const end = typeof newest === 'number' ? newest : 0
+      if (cursor === null) cursor = Math.max(0, end - shownAtStart)
+      else if (last !== undefined) {
+        // A buffer of the next run counts from 1 again.
+        const [same] = eventsOf(await page(read, cursor - 1, 1))
+        const isOther =
+          same !== undefined && same.id === last.id && same.timestamp !== last.timestamp
+        if (end < cursor || isOther) cursor = 0
+      }
+      return look(read)
+    },
+  }
+}
+
+function eventsOf(page: JsonObject): readonly JsonObject[] {
+  return Array.isArray(page.events) ? page.events.filter(isJsonObject) : []
+}

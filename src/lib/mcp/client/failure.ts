@@ -1,0 +1,96 @@
+import { cleanText } from '../../util/clean-text.ts'
+import { ServiceError } from '../../util/errors.ts'
+import { jsonRpcCodes, type RpcError } from '../json-rpc.ts'
+import type { Refused } from '../bridge/exchange.ts'
+import { shownUrl } from '../bridge/target.ts'
+import { refusalError } from '../bridge/trouble.ts'
+import type { Answer } from './ask.ts'
+
+export interface FailureFacts {
+  readonly url: URL
+  readonly method: string
+  /** Of the request, when it names one. */
+  readonly uri?: string | undefined
+  readonly keyed: boolean
+  readonly maxAnswerBytes: number
+}
+
+/** The sessions of 2024-11-05 … 2025-11-25 have a code of their own for it. */
+const notFoundCode = -32002
+const keyHint = 'set SERVICE_MCP_API_KEY, or name a file that holds the key with --api-key-file'
+
+/** Anything but a result, as the error that ends what was asked for. */
+export function failureOf(
+  answer: Exclude<Answer, { kind: 'result' }>,
+  facts: FailureFacts,
+): ServiceError {
+  const where = shownUrl(facts.url)
+  switch (answer.kind) {
+    case 'error':
+      return rpcFailure(answer.error, facts)
+    case 'refused':
+      return httpFailure(answer, facts)
+    case 'broken':
+      return new ServiceError('network_failed', `${where} cannot be reached: ${answer.reason}`, {
+        hint: 'service-cli instances shows what runs here',
+      })
+    case 'oversize':
+      return new ServiceError(
+        'artefact_too_large',
+        `the answer of ${where} is larger than ${facts.maxAnswerBytes} bytes`,
+        { hint: 'an artefact of any size: service-cli artefacts get URI' },
+      )
+    case 'missing':
+      return new ServiceError(
+        'resource_failed',
+        `${where} ended its answer to ${facts.method} without a message`,
+      )
+    case 'aborted':
+      return new ServiceError('cancelled', 'cancelled')
+  }
+}
+
+function rpcFailure({ code, message, data }: RpcError, facts: FailureFacts): ServiceError {
+  const { method, uri } = facts
+  const said = cleanText(message, 300)
+  // Our servers say what to do; others seldom do.
+  const hint = typeof data?.hint === 'string' ? cleanText(data.hint, 300) : undefined
+  const named = uri !== undefined && typeof data?.uri === 'string'
+  if (
+    uri !== undefined &&
+    (code === notFoundCode || (code === jsonRpcCodes.invalidParams && named))
+  )
+    return new ServiceError('resource_not_found', `there is no resource ${cleanText(uri, 300)}`, {
+      data: { said },
+      hint,
+    })
+  if (code === jsonRpcCodes.methodNotFound) {
+    return new ServiceError('request_refused', `the server does not know ${method}`, {
+      hint: 'it may serve tools alone, or was started with --no-resources',
+    })
+  }
+  if (code === jsonRpcCodes.internalError) {
+    const reason = typeof data?.reason === 'string' ? ` (${cleanText(data.reason, 80)})` : ''
+    return new ServiceError('resource_failed', `the server failed: ${said}${reason}`, { hint })
+  }
+  return new ServiceError('request_refused', `the server refuses ${method}: ${said}`, { hint })
+}
+
+function httpFailure(refused: Refused, { url, keyed }: FailureFacts): ServiceError {
+  const { status, headers } = refused
+  if (status === 401 && !keyed) {
+    const message = `${shownUrl(url)} asks for an API key (HTTP 401)`
+    return new ServiceError('auth_required', message, { hint: keyHint })
+  }
+  if (status === 401) {
+    const message = `${shownUrl(url)} does not accept the API key (HTTP 401)`
+    return new ServiceError('auth_refused', message, { hint: keyHint })
+  }
+  if (status === 429) {
+    const after = headers['retry-after']
+    const hint = after === undefined ? undefined : `try again in ${cleanText(after, 20)} s`
+    return new ServiceError('rate_limited', `${shownUrl(url)} is busy (HTTP 429)`, { hint })
+  }
+  const { message } = refusalError(refused, { url, name: null }, keyed)
+  return new ServiceError(status >= 500 ? 'network_failed' : 'request_refused', message)
+}

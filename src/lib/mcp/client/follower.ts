@@ -1,0 +1,130 @@
+import { createHash } from 'node:crypto'
+import { ServiceError } from '../../util/errors.ts'
+import { applyChanges } from '../../util/json-apply.ts'
+import { diffJson, type JsonChange } from '../../util/json-diff.ts'
+import { parseJson } from '../../util/json.ts'
+import type { Contents } from './answers.ts'
+
+/** What a resource was when it was looked at last. */
+export type State =
+  | { readonly kind: 'none' }
+  | { readonly kind: 'json'; readonly value: unknown; readonly revision: number | null }
+  | { readonly kind: 'text'; readonly text: string }
+  | {
+      readonly kind: 'binary'
+      readonly bytes: number
+      readonly mimeType: string | null
+      readonly digest: string
+    }
+
+/** How it differs from what it was before. */
+export type Difference =
+  | {
+      readonly kind: 'json'
+      readonly changes: readonly JsonChange[]
+      /** For each change, its path in words. */
+      readonly labels: readonly string[]
+      /** There are more than those listed. */
+      readonly truncated: boolean
+    }
+  | { readonly kind: 'text'; readonly before: string; readonly after: string }
+  /** Nothing that can be compared: it came, went, or is of another form by now. */
+  | { readonly kind: 'replaced' }
+  | { readonly kind: 'same' }
+
+export interface Look {
+  readonly before: State
+  readonly after: State
+  readonly difference: Difference
+}
+
+export type Read = (uri: string) => Promise<readonly Contents[]>
+
+/** Knows what a resource was, and so what of it changed. */
+export interface Follower {
+  /** The state of now, from which the next look counts. */
+  start(read: Read): Promise<State>
+  look(read: Read): Promise<Look>
+}
+
+const maxChanges = 1000
+const maxDepth = 200
+
+/** Of any resource: reads it whole each time and compares. */
+export function createFollower(uri: string): Follower {
+  let state: State = { kind: 'none' }
+  return {
+    async start(read) {
+      return (state = await readState(read, uri))
+    },
+    async look(read) {
+      const before = state
+      state = await readState(read, uri)
+      return { before, after: state, difference: compare(before, state) }
+    },
+  }
+}
+
+export async function readState(read: Read, uri: string): Promise<State> {
+  try {
+    return stateOf(await read(uri))
+  } catch (error) {
+    if (error instanceof ServiceError && error.code === 'resource_not_found')
+      return { kind: 'none' }
+    throw error
+  }
+}
+
+export function compare(before: State, after: State): Difference {
+  if (before.kind === 'none' && after.kind === 'none') return { kind: 'same' }
+  if (before.kind === 'json' && after.kind === 'json') {
+    const { changes, truncated } = diffJson(before.value, after.value, maxChanges)
+    if (changes.length === 0) return { kind: 'same' }
+    return jsonDifference(changes, applyChanges(before.value, changes)?.labels, truncated)
+  }
+  if (before.kind === 'text' && after.kind === 'text') {
+    if (before.text === after.text) return { kind: 'same' }
+    return { kind: 'text', before: before.text, after: after.text }
+  }
+  const untouched =
+    before.kind === 'binary' && after.kind === 'binary' && before.digest === after.digest
+  return untouched ? { kind: 'same' } : { kind: 'replaced' }
+}
+
+export function jsonDifference(
+  changes: readonly JsonChange[],
+  labels: readonly string[] | undefined,
+  truncated: boolean,
+): Difference {
+  const shown = labels ?? changes.map(({ path }) => path.slice(1))
+  return { kind: 'json', changes, labels: shown, truncated }
+}
+
+/** Several contents of one resource are compared by what they hold. */
+function stateOf(contents: readonly Contents[]): State {
+  const [only, ...others] = contents
+  if (only === undefined) return { kind: 'none' }
+  if (others.length > 0) {
+    const value = contents.map(one =>
+      one.kind === 'text'
+        ? { id: one.uri, text: one.text }
+        : { id: one.uri, bytes: one.bytes.length, sha256: digestOf(one.bytes) },
+    )
+    return { kind: 'json', value, revision: null }
+  }
+  if (only.kind === 'binary') {
+    const { bytes, mimeType } = only
+    return { kind: 'binary', bytes: bytes.length, mimeType, digest: digestOf(bytes) }
+  }
+  const parsed = isJsonType(only.mimeType) ? parseJson(only.text, maxDepth) : null
+  if (parsed?.ok) return { kind: 'json', value: parsed.value, revision: null }
+  return { kind: 'text', text: only.text }
+}
+
+export function isJsonType(mimeType: string | null): boolean {
+  return /^[\w.+-]+\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i.test(mimeType ?? '')
+}
+
+function digestOf(bytes: Buffer): string {
+  return createHash('sha256').update(bytes).digest('hex')
+}

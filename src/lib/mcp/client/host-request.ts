@@ -1,0 +1,117 @@
+import http, { type IncomingMessage } from 'node:http'
+import { cleanText } from '../../util/clean-text.ts'
+import { ServiceError } from '../../util/errors.ts'
+import { isJsonObject, type JsonObject, parseJson } from '../../util/json.ts'
+import type { Secret } from '../../util/secret.ts'
+import { describeSocketError } from '../bridge/unreachable.ts'
+import { userAgent } from '../../util/user-agent.ts'
+
+/** The plain form of the host link of a server on this machine (docs/host-link.md). */
+export interface HostTarget {
+  /** Ends in `/host`. */
+  readonly url: URL
+  readonly token: Secret
+}
+
+export interface HostRequest {
+  readonly method: 'POST' | 'DELETE'
+  /** Below the address of the target, as in `v1/artefacts`. */
+  readonly path: string
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: AsyncIterable<Buffer>
+  /** Nothing moves for so long: given up. */
+  readonly silenceMs: number
+  readonly signal: AbortSignal
+}
+
+const maxAnswerBytes = 64 * 1024
+
+/** The answer to a request that was taken. Rejects with `ServiceError`. */
+export async function hostRequest(target: HostTarget, wanted: HostRequest): Promise<JsonObject> {
+  const { method, path, headers = {}, body, silenceMs, signal } = wanted
+  const url = new URL(`${target.url.href.replace(/\/$/, '')}/${path}`)
+  const req = http.request(url, {
+    method,
+    headers: {
+      'User-Agent': userAgent,
+      ...headers,
+      Authorization: `Bearer ${target.token.reveal()}`,
+    },
+    // A kept connection would keep the program from ending.
+    agent: false,
+    signal,
+  })
+  req.setTimeout(silenceMs, () => req.destroy(new Error('it does not answer')))
+  const answered = new Promise<IncomingMessage>((resolve, reject) => {
+    req.once('response', resolve)
+    req.on('error', reject)
+  })
+  // Whoever waits for it below hears of it.
+  answered.catch(() => {})
+  try {
+    await send(req, body, answered)
+    const answer = await answered
+    return await readAnswer(answer)
+  } catch (error) {
+    if (error instanceof ServiceError) throw error
+    if (signal.aborted) throw new ServiceError('cancelled', 'cancelled')
+    const clause = describeSocketError(error as NodeJS.ErrnoException, url)
+    throw new ServiceError('network_failed', `${url.host} cannot be reached: ${clause}`, {
+      cause: error,
+      hint: 'service-cli instances shows what runs here',
+    })
+  } finally {
+    req.destroy()
+  }
+}
+
+/** A server that refuses answers before all is sent: the rest is of no use then. */
+async function send(
+  req: http.ClientRequest,
+  body: AsyncIterable<Buffer> | undefined,
+  answered: Promise<IncomingMessage>,
+): Promise<void> {
+  let over = false
+  const end = answered.then(
+    () => void (over = true),
+    () => void (over = true),
+  )
+  for await (const chunk of body ?? []) {
+    if (over) return
+    if (req.write(chunk)) continue
+    const drained = Promise.withResolvers<void>()
+    req.once('drain', drained.resolve)
+    await Promise.race([drained.promise, end])
+    req.off('drain', drained.resolve)
+  }
+  if (!over) req.end()
+}
+
+async function readAnswer(answer: IncomingMessage): Promise<JsonObject> {
+  const chunks: Buffer[] = []
+  let bytes = 0
+  for await (const chunk of answer) {
+    bytes += (chunk as Buffer).length
+    if (bytes > maxAnswerBytes) break
+    chunks.push(chunk as Buffer)
+  }
+  const parsed = parseJson(Buffer.concat(chunks).toString('utf8'), 64)
+  const value = parsed.ok && isJsonObject(parsed.value) ? parsed.value : {}
+  const { statusCode: status = 0 } = answer
+  if (status >= 200 && status < 300) return value
+  throw refusalOf(status, value)
+}
+
+function refusalOf(status: number, { code, detail, hint }: JsonObject): ServiceError {
+  const said = typeof detail === 'string' ? cleanText(detail, 300) : `HTTP ${status}`
+  const hints = typeof hint === 'string' ? { hint: cleanText(hint, 300) } : {}
+  if (status === 401) {
+    return new ServiceError('auth_refused', `the server does not accept the host token: ${said}`, {
+      hint: 'it may have been started anew; SERVICE_HOST_TOKEN may be of another one',
+    })
+  }
+  if (code === 'resource-not-found') return new ServiceError('resource_not_found', said, hints)
+  if (status === 429) return new ServiceError('rate_limited', said, hints)
+  if (status >= 500) return new ServiceError('storage_failed', `the server failed: ${said}`, hints)
+  return new ServiceError('request_refused', `the server refuses it: ${said}`, hints)
+}

@@ -1,0 +1,84 @@
+import { ServiceError } from '../../util/errors.ts'
+import { isJsonObject, type JsonObject } from '../../util/json.ts'
+import { type Contents, type Listed, parseContents, parseListed } from './answers.ts'
+import type { McpClientLimits } from './limits.ts'
+import type { McpSession } from './session.ts'
+
+export interface Listing {
+  readonly entries: readonly Listed[]
+  /** There are more than may be listed. */
+  readonly cut: boolean
+}
+
+type ListLimits = Pick<McpClientLimits, 'maxPages' | 'maxListed'>
+
+const lists = {
+  resources: { method: 'resources/list', member: 'resources', key: 'uri' },
+  templates: {
+    method: 'resources/templates/list',
+    member: 'resourceTemplates',
+    key: 'uriTemplate',
+  },
+} as const
+
+/** All pages of a listing. Rejects with `ServiceError`. */
+export async function listAll(
+  session: McpSession,
+  what: keyof typeof lists,
+  limits: ListLimits,
+  signal: AbortSignal,
+): Promise<Listing> {
+  const { method, member, key } = lists[what]
+  const entries: Listed[] = []
+  const seen = new Set<string>()
+  let cursor: string | undefined
+  for (let page = 0; page < limits.maxPages; page++) {
+    const result = await session.request(method, cursor === undefined ? {} : { cursor }, signal)
+    entries.push(...parseListed(result[member], key))
+    const { nextCursor: next } = result
+    if (entries.length > limits.maxListed) {
+      return { entries: entries.slice(0, limits.maxListed), cut: true }
+    }
+    // A server that goes round in circles has said everything.
+    if (typeof next !== 'string' || seen.has(next)) return { entries, cut: false }
+    seen.add(next)
+    cursor = next
+  }
+  return { entries, cut: true }
+}
+
+export interface ReadResult {
+  readonly contents: readonly Contents[]
+  /** The answer as it came. */
+  readonly raw: JsonObject
+}
+
+/** Rejects with `ServiceError`, `resource_not_found` among them. */
+export async function readResource(
+  session: McpSession,
+  uri: string,
+  signal: AbortSignal,
+): Promise<ReadResult> {
+  const raw = await session.request('resources/read', { uri }, signal)
+  const contents = parseContents(raw)
+  if (contents !== null) return { contents, raw }
+  throw new ServiceError('resource_failed', 'the server answered with contents that are none')
+}
+
+export interface Completed {
+  readonly values: readonly string[]
+  readonly more: boolean
+}
+
+/** Values for a variable of a template that begin with what is there. */
+export async function completeTemplate(
+  session: McpSession,
+  { uri, name, value }: { uri: string; name: string; value: string },
+  signal: AbortSignal,
+): Promise<Completed> {
+  const params = { ref: { type: 'ref/resource', uri }, argument: { name, value } }
+  const { completion } = await session.request('completion/complete', params, signal)
+  const { values, hasMore } = isJsonObject(completion) ? completion : {}
+  const texts = Array.isArray(values) ? values.filter(each => typeof each === 'string') : []
+  return { values: texts, more: hasMore === true }
+}

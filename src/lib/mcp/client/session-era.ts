@@ -1,0 +1,150 @@
+import { ServiceError } from '../../util/errors.ts'
+import { type JsonObject, isJsonObject } from '../../util/json.ts'
+import { type Result, fail, ok } from '../../util/result.ts'
+import { exchange } from '../bridge/exchange.ts'
+import { notificationMessage } from '../bridge/rpc.ts'
+import { type Session, openedSession, sessionHeaders } from '../bridge/session.ts'
+import { version } from '../../util/version.ts'
+import { type Answer, ask } from './ask.ts'
+import type { ClientContext } from './context.ts'
+import { failureOf } from './failure.ts'
+import { openPushes } from './session-pushes.ts'
+import type { McpSession, Subscription } from './session.ts'
+
+/** The newest revision with sessions; a server that has only older ones answers with one of them. */
+const newest = '2025-11-25'
+
+export type OpenAnswer = Exclude<Answer, { kind: 'result' }>
+
+/** `initialize` and all that follows; the failure is what the server answered instead. */
+export async function openSession(
+  context: ClientContext,
+  url: URL,
+  signal: AbortSignal,
+): Promise<Result<McpSession, OpenAnswer>> {
+  const params: JsonObject = {
+    protocolVersion: newest,
+    capabilities: {},
+    clientInfo: { name: 'service-cli', version },
+  }
+  const method = 'initialize'
+  const headers = sessionHeaders(null)
+  const answer = await ask(context, { url, headers, id: 0, method, params, signal })
+  if (answer.kind !== 'result') return fail(answer)
+  const opened = openedSession(params, answer.result, answer.headers)
+  if (opened === null) return fail({ kind: 'missing' })
+  const session = new SessionEra(context, { url, opened, resources: resourcesOf(answer.result) })
+  await session.initialized(signal)
+  return ok(session)
+}
+
+function resourcesOf({ capabilities }: JsonObject): boolean {
+  return isJsonObject(capabilities) && isJsonObject(capabilities.resources)
+}
+
+interface Opened {
+  readonly url: URL
+  readonly opened: Session
+  readonly resources: boolean
+}
+
+class SessionEra implements McpSession {
+  readonly url: URL
+  readonly revision: string
+  readonly #context: ClientContext
+  readonly #session: Session
+  readonly #resources: boolean
+  readonly #stop = new AbortController()
+  #lastId = 0
+
+  constructor(context: ClientContext, { url, opened, resources }: Opened) {
+    this.url = url
+    this.revision = opened.revision
+    this.#context = context
+    this.#session = opened
+    this.#resources = resources
+  }
+
+  /** A server that does not take it says so in the answer to what follows. */
+  async initialized(signal: AbortSignal): Promise<void> {
+    await this.tell(notificationMessage('notifications/initialized'), signal)
+  }
+
+  async tell(body: Buffer, signal: AbortSignal): Promise<void> {
+    const { answerMs } = this.#context.limits
+    await exchange(
+      { ...this.#context, silenceMs: answerMs },
+      {
+        url: this.url,
+        method: 'POST',
+        headers: this.#headers(),
+        body,
+        repeatable: true,
+        answerMs,
+        signal,
+      },
+      { deliver: async () => true },
+    )
+  }
+
+  async request(method: string, params: JsonObject, signal: AbortSignal): Promise<JsonObject> {
+    const id = ++this.#lastId
+    const { url } = this
+    const headers = this.#headers()
+    const answer = await ask(this.#context, { url, headers, id, method, params, signal })
+    if (answer.kind === 'result') return answer.result
+    throw this.#failure(answer, method, typeof params.uri === 'string' ? params.uri : undefined)
+  }
+
+  async subscribe(uri: string, updated: () => void, signal: AbortSignal): Promise<Subscription> {
+    if (!this.#session.pushes.updates) throw noPushes(this.#resources)
+    const pushes = await openPushes({
+      context: this.#context,
+      url: this.url,
+      headers: this.#headers(),
+      signal: AbortSignal.any([signal, this.#stop.signal]),
+      updated,
+      reply: body => this.tell(body, signal),
+    })
+    await this.request('resources/subscribe', { uri }, signal)
+    return pushes
+  }
+
+  async close(): Promise<void> {
+    this.#stop.abort()
+    if (this.#session.id === null) return
+    const { farewellMs } = this.#context.limits
+    await exchange(
+      { ...this.#context, silenceMs: farewellMs },
+      {
+        url: this.url,
+        method: 'DELETE',
+        headers: this.#headers(),
+        repeatable: false,
+        answerMs: farewellMs,
+        signal: AbortSignal.timeout(farewellMs),
+      },
+      { deliver: async () => false },
+    ).catch(() => {})
+  }
+
+  #headers(): Record<string, string> {
+    return sessionHeaders(this.#session)
+  }
+
+  #failure(answer: OpenAnswer, method: string, uri: string | undefined): ServiceError {
+    if (answer.kind === 'refused' && answer.status === 404 && this.#session.id !== null) {
+      return new ServiceError('session_ended', 'the server has ended the session')
+    }
+    const { limits, keyed } = this.#context
+    const { maxAnswerBytes } = limits
+    return failureOf(answer, { url: this.url, method, uri, keyed, maxAnswerBytes })
+  }
+}
+
+function noPushes(resources: boolean): ServiceError {
+  const what = resources ? 'does not tell of changes of its resources' : 'has no resources'
+  return new ServiceError('request_refused', `the server ${what}`, {
+    hint: 'service-cli resources read URI shows the state of now',
+  })
+}

@@ -1,0 +1,134 @@
+import { ServiceError } from '../../util/errors.ts'
+import { isJsonObject } from '../../util/json.ts'
+import { type RequestId, isRequestId, jsonRpcCodes } from '../json-rpc.ts'
+import { pause } from '../../util/pause.ts'
+import { retryDelay } from '../../util/retry-delay.ts'
+import { exchange, type Exchanged } from '../bridge/exchange.ts'
+import { errorMessage } from '../bridge/rpc.ts'
+import { asAnswer } from './ask.ts'
+import type { ClientContext } from './context.ts'
+import { failureOf } from './failure.ts'
+import type { Over, Subscription } from './session.ts'
+
+export interface PushesParts {
+  readonly context: ClientContext
+  readonly url: URL
+  /** Those of the session. */
+  readonly headers: Readonly<Record<string, string>>
+  readonly signal: AbortSignal
+  readonly updated: () => void
+  /** Sends the answer to what the server asks. */
+  readonly reply: (body: Buffer) => Promise<void>
+}
+
+const updatedMethod = 'notifications/resources/updated'
+/** A server that ends the stream again and again at once is as good as none. */
+const maxShortStreams = 5
+const shortMs = 1000
+
+/**
+ * The stream on which the server of a session tells of changes, opened again when the server ends
+ * it. Resolves once it stands; rejects when there is none.
+ */
+export async function openPushes(parts: PushesParts): Promise<Subscription> {
+  const stands = Promise.withResolvers<void>()
+  const over = follow(parts, stands.resolve)
+  const cancel = parts.context.timer.after(parts.context.limits.standMs, () => stands.resolve())
+  try {
+    const first = await Promise.race([stands.promise, over])
+    if (first === undefined) return { over }
+    if (first.kind === 'refused') throw first.error
+    throw new ServiceError('network_failed', `${parts.url.host} is lost: ${first.reason}`)
+  } finally {
+    cancel()
+  }
+}
+
+async function follow(parts: PushesParts, stands: () => void): Promise<Over> {
+  const { context, signal, updated } = parts
+  let short = 0
+  for (let gap = false; ; gap = true) {
+    let begunMs: number | null = null
+    const ended = await stream(parts, () => {
+      begunMs = performance.now()
+      stands()
+      // Nobody knows what changed meanwhile.
+      if (gap) updated()
+    })
+    const lived = begunMs !== null && performance.now() - begunMs > shortMs
+    short = lived ? 0 : short + 1
+    if (ended.kind !== 'ended' || short > maxShortStreams) return overOf(parts, ended)
+    const delayMs = Math.max(retryDelay(short, Math.random), ended.retryMs ?? 0)
+    await pause(context.timer, delayMs, signal)
+    if (signal.aborted) return { kind: 'lost', reason: 'it was stopped' }
+  }
+}
+
+function overOf({ url, context }: PushesParts, ended: Exchanged): Over {
+  const { kind } = ended
+  if (kind === 'broken') return { kind: 'lost', reason: ended.reason }
+  if (kind === 'aborted') return { kind: 'lost', reason: 'it was stopped' }
+  if (kind === 'ended')
+    return { kind: 'lost', reason: 'it ends its stream of changes again and again' }
+  if (kind === 'refused' && ended.status === 404) {
+    return { kind: 'lost', reason: 'it has ended the session' }
+  }
+  if (kind === 'refused' && ended.status >= 500) {
+    return { kind: 'lost', reason: `it answers with HTTP ${ended.status}` }
+  }
+  if (kind === 'refused' && ended.status === 405) {
+    const message = 'the server has no stream on which it could tell of changes (HTTP 405)'
+    return { kind: 'refused', error: new ServiceError('request_refused', message) }
+  }
+  const answer = asAnswer(ended)
+  if (answer.kind === 'result') return { kind: 'lost', reason: 'its stream is none' }
+  const { keyed, limits } = context
+  const { maxAnswerBytes } = limits
+  return {
+    kind: 'refused',
+    error: failureOf(answer, { url, method: 'GET', keyed, maxAnswerBytes }),
+  }
+}
+
+function stream(
+  { context, url, headers, signal, updated, reply }: PushesParts,
+  begun: () => void,
+): Promise<Exchanged> {
+  return exchange(
+    // A quiet stream is none that is broken.
+    { ...context, silenceMs: null },
+    {
+      url,
+      method: 'GET',
+      headers: { ...headers, Accept: 'text/event-stream' },
+      repeatable: true,
+      answerMs: context.limits.answerMs,
+      signal,
+    },
+    {
+      begun,
+      async deliver({ messages, line }) {
+        for (const message of messages) {
+          if (message.kind === 'notification' && message.method === updatedMethod) updated()
+          if (message.kind === 'request') void reply(answerTo(line, message.method)).catch(() => {})
+        }
+        return true
+      },
+    },
+  )
+}
+
+/** A server that gets no answer to its `ping` takes the client for gone. */
+function answerTo(line: Buffer, method: string): Buffer {
+  const id = idOf(line)
+  if (method === 'ping') return Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, result: {} }))
+  return errorMessage(id, {
+    code: jsonRpcCodes.methodNotFound,
+    message: 'this client only looks at resources',
+  })
+}
+
+function idOf(line: Buffer): RequestId | null {
+  const value: unknown = JSON.parse(line.toString('utf8'))
+  return isJsonObject(value) && isRequestId(value.id) ? value.id : null
+}

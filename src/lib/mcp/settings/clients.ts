@@ -1,0 +1,238 @@
+import { keyVariable } from '../../auth/api-key-config.ts'
+import { agentClients } from './agent-clients.ts'
+import type { Client, ClientFile } from './client.ts'
+import { homeFile, namedFile, projectFile, settingsFile } from './client-files.ts'
+import { bridgeEntry, expansions, headerWords, httpEntry, keyInEnvironment } from './entries.ts'
+
+const { braces, prefix } = expansions
+
+const claudeCode: Client = {
+  id: 'claude-code',
+  title: 'Claude Code',
+  format: 'json',
+  section: 'mcpServers',
+  file: (scope, place) =>
+    scope === 'project'
+      ? projectFile(place, '.mcp.json')
+      : homeFile(place, ['.claude.json'], {
+          variable: 'CLAUDE_CONFIG_DIR',
+          names: ['.claude.json'],
+        }),
+  // What it starts has its own environment, and the key is there.
+  entry: settings =>
+    settings.bridge === null
+      ? httpEntry(settings, { type: 'http' }, braces)
+      : { type: 'stdio', ...bridgeEntry(settings.bridge) },
+  commands(settings, scope) {
+    const { name, url, bridge } = settings
+    const add = ['claude', 'mcp', 'add', '--scope', scope]
+    if (bridge !== null) return [[...add, name, '--', ...bridge]]
+    return [[...add, '--transport', 'http', name, url, ...headerWords(settings, braces)]]
+  },
+  notes: (_settings, scope) =>
+    scope === 'project' ? ['Claude Code asks once before it uses a server of .mcp.json.'] : [],
+}
+
+const claudeDesktop: Client = {
+  id: 'claude-desktop',
+  title: 'Claude Desktop',
+  format: 'jsonc',
+  section: 'mcpServers',
+  stdioOnly: true,
+  file: (scope, place) =>
+    scope === 'user' && ['darwin', 'win32'].includes(place.platform)
+      ? settingsFile(place, 'Claude', 'claude_desktop_config.json')
+      : null,
+  entry: ({ bridge }) => bridgeEntry(bridge ?? []),
+  commands: () => [],
+  notes: ({ keyed }) => [
+    'Claude Desktop reads the file when it starts: quit it, then start it again.',
+    ...(keyed ? ['It hands on no variable: name a file with the key by --api-key-file.'] : []),
+  ],
+}
+
+const cursor: Client = {
+  id: 'cursor',
+  title: 'Cursor',
+  format: 'jsonc',
+  section: 'mcpServers',
+  file: (scope, place) =>
+    scope === 'project'
+      ? projectFile(place, '.cursor', 'mcp.json')
+      : homeFile(place, ['.cursor', 'mcp.json']),
+  entry: settings =>
+    settings.bridge === null
+      ? httpEntry(settings, {}, prefix)
+      : { ...bridgeEntry(settings.bridge), ...keyInEnvironment(settings, prefix) },
+  commands: () => [],
+  notes: () => [],
+}
+
+const vscode: Client = {
+  id: 'vscode',
+  title: 'VS Code',
+  format: 'jsonc',
+  section: 'servers',
+  file: (scope, place) =>
+    scope === 'project'
+      ? projectFile(place, '.vscode', 'mcp.json')
+      : settingsFile(place, 'Code', 'User', 'mcp.json'),
+  entry(settings) {
+    const answer = `\${input:${inputId(settings)}}`
+    if (settings.bridge === null) return httpEntry(settings, { type: 'http' }, answer)
+    const started = { type: 'stdio', ...bridgeEntry(settings.bridge) }
+    return { ...started, ...keyInEnvironment(settings, answer) }
+  },
+  input: settings =>
+    settings.keyed
+      ? {
+          type: 'promptString',
+          id: inputId(settings),
+          description: `API key of ${settings.name}`,
+          password: true,
+        }
+      : null,
+  commands: () => [],
+  notes: ({ keyed }) => (keyed ? ['VS Code asks for the key once, and keeps it.'] : []),
+}
+
+const geminiCli: Client = {
+  id: 'gemini-cli',
+  title: 'Gemini CLI',
+  format: 'jsonc',
+  section: 'mcpServers',
+  file: (scope, place) =>
+    scope === 'project'
+      ? projectFile(place, '.gemini', 'settings.json')
+      : homeFile(place, ['.gemini', 'settings.json'], {
+          variable: 'GEMINI_CLI_HOME',
+          names: ['.gemini', 'settings.json'],
+        }),
+  // An HTTP server that restarts is lost to it for good. What it starts gets no variable that is
+  // named like a secret, unless the entry lists it.
+  stdioOnly: true,
+  entry: settings => ({
+    ...bridgeEntry(settings.bridge ?? []),
+    ...keyInEnvironment(settings, braces),
+  }),
+  commands: () => [],
+  notes: (_settings, scope) =>
+    scope === 'project'
+      ? ['Gemini CLI reads .gemini/settings.json in folders that you told it to trust.']
+      : [],
+}
+
+const codex: Client = {
+  id: 'codex',
+  title: 'Codex',
+  format: 'toml',
+  section: 'mcp_servers',
+  file: (scope, place) =>
+    scope === 'project'
+      ? projectFile(place, '.codex', 'config.toml')
+      : homeFile(place, ['.codex', 'config.toml'], {
+          variable: 'CODEX_HOME',
+          names: ['config.toml'],
+        }),
+  // What it starts gets few variables, and those that are listed.
+  entry: ({ url, bridge, keyed }) =>
+    bridge === null
+      ? { url, ...(keyed && { bearer_token_env_var: keyVariable }) }
+      : { ...bridgeEntry(bridge), ...(keyed && { env_vars: [keyVariable] }) },
+  commands({ name, url, bridge, keyed }, scope) {
+    const add = ['codex', 'mcp', 'add', name]
+    if (scope === 'project' || (bridge !== null && keyed)) return []
+    if (bridge !== null) return [[...add, '--', ...bridge]]
+    return [[...add, '--url', url, ...(keyed ? ['--bearer-token-env-var', keyVariable] : [])]]
+  },
+  notes: (_settings, scope) =>
+    scope === 'project' ? ['Codex reads .codex/config.toml of projects that it trusts.'] : [],
+}
+
+const inspector: Client = {
+  id: 'inspector',
+  title: 'MCP Inspector',
+  format: 'json',
+  section: 'mcpServers',
+  file: (scope, place) =>
+    scope === 'user'
+      ? (namedFile(place, 'MCP_CATALOG_PATH') ?? homeFile(place, ['.mcp-inspector', 'mcp.json']))
+      : null,
+  entry: ({ url, bridge }) =>
+    bridge === null ? { type: 'http', url } : { type: 'stdio', ...bridgeEntry(bridge) },
+  commands(settings) {
+    if (settings.bridge !== null) return []
+    const call = ['npx', '@modelcontextprotocol/inspector', '--cli', settings.url]
+    const list = ['--transport', 'http', '--method', 'resources/list']
+    return [[...call, ...list, ...headerWords(settings, 'YOUR_KEY')]]
+  },
+  notes({ keyed, bridge }) {
+    if (!keyed) return []
+    return bridge === null
+      ? ['The Inspector expands no variables: give it the key with --header.']
+      : ['The Inspector hands on no variable: name a file with the key by --api-key-file.']
+  },
+}
+
+const mcporter: Client = {
+  id: 'mcporter',
+  title: 'mcporter',
+  format: 'jsonc',
+  section: 'mcpServers',
+  file(scope, place) {
+    if (scope === 'project') return projectFile(place, 'config', 'mcporter.json')
+    const named = namedFile(place, 'MCPORTER_CONFIG')
+    if (named !== null) return named
+    const legacy = (name: string): ClientFile => homeFile(place, ['.mcporter', name])
+    const first = (name: string): ClientFile =>
+      homeFile(place, ['.mcporter', name], {
+        variable: 'XDG_CONFIG_HOME',
+        names: ['mcporter', name],
+      })
+    const instead = [first('mcporter.jsonc'), legacy('mcporter.json'), legacy('mcporter.jsonc')]
+    return { ...first('mcporter.json'), instead }
+  },
+  entry: settings =>
+    settings.bridge === null ? httpEntry(settings, {}, braces) : bridgeEntry(settings.bridge),
+  commands: ({ name }) => [['npx', 'mcporter', 'resource', name]],
+  notes: () => [],
+}
+
+const generic: Client = {
+  id: 'generic',
+  title: 'other clients',
+  format: 'json',
+  section: 'mcpServers',
+  file: () => null,
+  entry: settings =>
+    settings.bridge === null
+      ? httpEntry(settings, { type: 'http' }, braces)
+      : {
+          type: 'stdio',
+          ...bridgeEntry(settings.bridge),
+          ...keyInEnvironment(settings, braces),
+        },
+  commands: () => [],
+  notes: ({ keyed }) => [
+    'This is the form that most clients read; their documentation says where.',
+    ...(keyed ? [`Not every client puts the value of ${keyVariable} in its place.`] : []),
+  ],
+}
+
+/** The question of VS Code that the entry refers to. */
+function inputId({ name }: { name: string }): string {
+  return `${name}-key`
+}
+
+export const clients: readonly Client[] = [
+  claudeCode,
+  claudeDesktop,
+  cursor,
+  vscode,
+  geminiCli,
+  codex,
+  inspector,
+  mcporter,
+  ...agentClients,
+  generic,
+]

@@ -1,0 +1,187 @@
+import { isDeepStrictEqual } from 'node:util'
+import { type JsonObject, isJsonObject } from '../../util/json.ts'
+import { type Result, fail, ok } from '../../util/result.ts'
+import type { Client } from './client.ts'
+import { type Change, type EntryEdit, type EntryRefusal, decideEntry } from './decide-entry.ts'
+import { appendItem, setMember } from './json-edit.ts'
+import {
+  type JsonDialect,
+  type JsonFault,
+  type JsonNode,
+  parseJsonText,
+  plainValue,
+} from './json-text.ts'
+import { addToTable, parseToml, renderTable, setTable } from './toml-edit.ts'
+
+/** What a client's settings shall hold. */
+export interface WantedEntry {
+  readonly format: Client['format']
+  readonly section: string
+  readonly name: string
+  readonly entry: JsonObject
+  /** One of the list `inputs`, by its `id`. */
+  readonly input: JsonObject | null
+}
+
+export interface MergedSettings {
+  readonly change: Change
+  readonly text: string
+}
+
+export type MergeRefusal =
+  | EntryRefusal
+  | { readonly kind: 'malformed'; readonly fault: JsonFault }
+  /** That member, or the whole, is something else than the client's documentation says. */
+  | { readonly kind: 'shape'; readonly member: string | null }
+  /** The text is right, and no way was found to change this one thing in it alone. */
+  | { readonly kind: 'unfaithful' }
+
+type Merge = Result<MergedSettings, MergeRefusal>
+
+const byteOrderMark = '\uFEFF'
+
+/**
+ * The settings with the entry in them. Everything else is kept as it stands, comments and line
+ * ends included; before the text is given out it is read again, and must differ by that alone.
+ */
+export function mergeSettings(before: string, wanted: WantedEntry, force: boolean): Merge {
+  const mark = before.startsWith(byteOrderMark) ? byteOrderMark : ''
+  const text = before.slice(mark.length)
+  const merge = wanted.format === 'toml' ? mergeToml : mergeJson
+  const merged = merge(text, wanted, force)
+  if (!merged.ok || merged.value.change === 'unchanged') {
+    return merged.ok ? ok({ change: 'unchanged', text: before }) : merged
+  }
+  return ok({ ...merged.value, text: mark + merged.value.text })
+}
+
+/** The settings of a client that has none yet: what is shown to be pasted, too. */
+export function newSettings({ format, section, name, entry, input }: WantedEntry): string {
+  if (format === 'toml') return renderTable(section, name, entry)
+  if (format === 'yaml')
+    return `${section}:\n  ${JSON.stringify(name)}:\n${yamlLines(entry, '    ')}`
+  if (format === 'yaml-list') return `${section}:\n  - ${yamlLines(entry, '    ').trimStart()}`
+  const all = { ...(input !== null && { inputs: [input] }), [section]: { [name]: entry } }
+  return `${JSON.stringify(all, null, 2)}\n`
+}
+
+/** Members of an entry in block style; JSON scalars and lists are YAML as they are. */
+function yamlLines(entry: JsonObject, indent: string): string {
+  const lines = Object.entries(entry).map(([name, value]) =>
+    isJsonObject(value)
+      ? `${indent}${name}:\n${yamlLines(value, `${indent}  `)}`
+      : `${indent}${name}: ${JSON.stringify(value)}\n`,
+  )
+  return lines.join('')
+}
+
+function mergeJson(text: string, wanted: WantedEntry, force: boolean): Merge {
+  const { section, name, entry, input } = wanted
+  const dialect: JsonDialect = wanted.format === 'jsonc' ? 'jsonc' : 'json'
+  if (text.trim() === '') return ok({ change: 'added', text: newSettings(wanted) })
+  const parsed = parseJsonText(text, dialect)
+  if (!parsed.ok) return fail({ kind: 'malformed', fault: parsed.failure })
+  const root = plainValue(parsed.value)
+  if (!isJsonObject(root)) return fail({ kind: 'shape', member: null })
+  const entries = root[section]
+  if (entries !== undefined && !isJsonObject(entries))
+    return fail({ kind: 'shape', member: section })
+  const inputs: unknown = input === null ? [] : (root.inputs ?? [])
+  if (!Array.isArray(inputs)) return fail({ kind: 'shape', member: 'inputs' })
+  const decided = decideEntry(own(entries, name), plain(entry), force)
+  if (!decided.ok) return decided
+  const isAsked =
+    input === null || inputs.some(known => isJsonObject(known) && known.id === input.id)
+  const { change, edits } = decided.value
+  if (edits.length === 0 && isAsked) return ok({ change: 'unchanged', text })
+
+  const expected = structuredClone(root) as Record<string, unknown>
+  let edited: string | null = text
+  for (const { path, value } of edits) {
+    edited = edit(edited, dialect, (from, node) =>
+      setMember(from, node, [section, name, ...path], value, dialect),
+    )
+    put(expected, [section, name, ...path], value)
+  }
+  if (!isAsked) {
+    edited = edit(edited, dialect, (from, node) =>
+      appendItem(from, node, ['inputs'], input, dialect),
+    )
+    expected.inputs = [...inputs, input]
+  }
+  if (edited === null || !means(edited, dialect, expected)) return fail({ kind: 'unfaithful' })
+  return ok({ change: change === 'unchanged' ? 'updated' : change, text: edited })
+}
+
+function edit(
+  text: string | null,
+  dialect: JsonDialect,
+  change: (text: string, root: JsonNode) => string | null,
+): string | null {
+  if (text === null) return null
+  const parsed = parseJsonText(text, dialect)
+  return parsed.ok ? change(text, parsed.value) : null
+}
+
+function means(text: string, dialect: JsonDialect, expected: unknown): boolean {
+  const parsed = parseJsonText(text, dialect)
+  return parsed.ok && isDeepStrictEqual(plain(plainValue(parsed.value)), plain(expected))
+}
+
+function mergeToml(text: string, { section, name, entry }: WantedEntry, force: boolean): Merge {
+  const parsed = parseToml(text)
+  if (!parsed.ok) return fail({ kind: 'malformed', fault: parsed.failure })
+  const entries = parsed.value[section]
+  if (entries !== undefined && !isJsonObject(entries))
+    return fail({ kind: 'shape', member: section })
+  const decided = decideEntry(own(entries, name), entry, force)
+  if (!decided.ok) return decided
+  const { change, edits } = decided.value
+  if (change === 'unchanged') return ok({ change, text })
+
+  // Read once more, not cloned: a clone would lose the kind of its dates.
+  const expected = (parseToml(text) as { value: Record<string, unknown> }).value
+  for (const { path, value } of edits) put(expected, [section, name, ...path], value)
+  const after = (isJsonObject(expected[section]) && expected[section][name]) as JsonObject
+  const edited =
+    change === 'updated' && isAddition(own(entries, name), edits)
+      ? addToTable(text, section, name, Object.fromEntries(edits.map(flat)))
+      : setTable(text, section, name, after)
+  const read = parseToml(edited)
+  if (!read.ok || !isDeepStrictEqual(plain(read.value), plain(expected)))
+    return fail({ kind: 'unfaithful' })
+  return ok({ change, text: edited })
+}
+
+/** Not what every object inherits: an entry may be called `constructor`. */
+function own(entries: JsonObject | undefined, name: string): unknown {
+  return entries !== undefined && Object.hasOwn(entries, name) ? entries[name] : undefined
+}
+
+/** Only new members of the table itself: then every line that is there can stay. */
+function isAddition(found: unknown, edits: readonly EntryEdit[]): boolean {
+  return edits.every(
+    ({ path: [key, ...below] }) =>
+      key !== undefined && below.length === 0 && isJsonObject(found) && found[key] === undefined,
+  )
+}
+
+function flat({ path, value }: EntryEdit): [string, unknown] {
+  return [path[0] ?? '', value]
+}
+
+function put(into: Record<string, unknown>, path: readonly string[], value: unknown): void {
+  let at = into
+  for (const key of path.slice(0, -1)) {
+    at[key] ??= {}
+    at = at[key] as Record<string, unknown>
+  }
+  at[path.at(-1) ?? ''] = value
+}
+
+/** Objects of the same prototype, so that they compare by what is in them. */
+function plain<T>(value: T): T {
+  return JSON.parse(
+    JSON.stringify(value, (_, inner) => (typeof inner === 'bigint' ? `${inner}n` : inner)),
+  )
+}

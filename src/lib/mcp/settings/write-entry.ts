@@ -1,0 +1,115 @@
+import { type Clock, toRfc3339 } from '../../util/clock.ts'
+import { ServiceError } from '../../util/errors.ts'
+import type { Result } from '../../util/result.ts'
+import type { ClientFile } from './client.ts'
+import type { Change } from './decide-entry.ts'
+import {
+  type MergeRefusal,
+  type MergedSettings,
+  type WantedEntry,
+  mergeSettings,
+  newSettings,
+} from './merge-settings.ts'
+import { readSettingsFile, replaceSettingsFile } from './settings-file.ts'
+
+export interface WrittenEntry {
+  readonly change: Change
+  /** The one that was read, of those that the client would read. */
+  readonly path: string
+  /** The copy of what was there; null when nothing was, or nothing changed. */
+  readonly backup: string | null
+}
+
+export interface WriteEntryParts {
+  readonly file: ClientFile
+  readonly wanted: WantedEntry
+  readonly force: boolean
+  readonly isPrivate: boolean
+  readonly clock: Clock
+}
+
+/** The client itself may write at any time: then it is looked at again, so often. */
+const maxAttempts = 5
+
+/**
+ * Merges the entry into the client's own file. Throws `config_invalid` for a file that cannot be
+ * changed faithfully, `entry_exists` for a name that leads elsewhere, `config_busy` when somebody
+ * else keeps writing, and what `replaceSettingsFile` throws; then the file is as it was.
+ */
+export async function writeEntry(parts: WriteEntryParts): Promise<WrittenEntry> {
+  const { wanted, force, isPrivate, clock } = parts
+  const file = await firstExisting(parts.file)
+  const { path } = file
+  for (let attempt = 0; attempt < maxAttempts; attempt++) {
+    const found = await readSettingsFile(file)
+    const merged: Result<MergedSettings, MergeRefusal> =
+      found === null
+        ? { ok: true, value: { change: 'added', text: newSettings(wanted) } }
+        : mergeSettings(decode(path, found.bytes), wanted, force)
+    if (!merged.ok) throw explain(path, wanted, merged.failure)
+    const { change, text } = merged.value
+    if (change === 'unchanged') return { change, path, backup: null }
+    const backup = `${path}.${stamp(clock)}${attempt === 0 ? '' : `-${attempt}`}.bak`
+    if (await replaceSettingsFile(file, { text, found, backup, isPrivate })) {
+      return { change, path, backup: found === null ? null : backup }
+    }
+  }
+  throw new ServiceError('config_busy', `${path} is being written by another program`, {
+    hint: 'close the client, then run the command again',
+  })
+}
+
+async function firstExisting(file: ClientFile): Promise<ClientFile> {
+  for (const candidate of [file, ...(file.instead ?? [])]) {
+    if ((await readSettingsFile(candidate)) !== null) return candidate
+  }
+  return file
+}
+
+/** `20261121T165442.123Z`: sorts by time, and no system minds it in a name. */
+function stamp(clock: Clock): string {
+  return toRfc3339(clock.now()).replaceAll(/[-:]/g, '')
+}
+
+function decode(path: string, bytes: Uint8Array): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+  } catch {
+    throw invalid(path, 'is not UTF-8', 'paste the entry yourself')
+  }
+}
+
+function explain(path: string, { name }: WantedEntry, refusal: MergeRefusal): ServiceError {
+  const place = `${path} has an entry ${JSON.stringify(name)}`
+  switch (refusal.kind) {
+    case 'malformed': {
+      const { what, line, column } = refusal.fault
+      return invalid(`${path}:${line}:${column}`, what, 'correct it, or paste the entry yourself')
+    }
+    case 'shape':
+      return invalid(
+        path,
+        refusal.member === null
+          ? 'holds something else than an object'
+          : `holds something else under "${refusal.member}" than the client reads there`,
+      )
+    case 'unfaithful':
+      return invalid(path, 'is written in a way that cannot be changed without risk')
+    case 'other_address':
+      return new ServiceError(
+        'entry_exists',
+        `${place} that leads to ${refusal.address ?? 'something else'}`,
+        { hint: 'choose another --name, or add --force to replace it' },
+      )
+    case 'differs':
+      return new ServiceError(
+        'entry_exists',
+        `${place} for this server with another ${refusal.members.join(', ')}`,
+        { hint: 'choose another --name, or add --force to change it' },
+      )
+  }
+}
+
+function invalid(path: string, what: string, hint = 'paste the entry yourself'): ServiceError {
+  return new ServiceError('config_invalid', `${path} ${what}`, { hint })
+}

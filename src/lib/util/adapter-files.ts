@@ -1,0 +1,63 @@
+import { readFile, readdir } from 'node:fs/promises'
+import { join, relative, sep } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { errnoOf } from './errno.ts'
+import { ServiceError } from './errors.ts'
+import type { NamedFile } from './zip-folder.ts'
+
+/** The add-on's folder in Blender: also the name of its Python module. */
+export const blenderModule = 'service_cli_link'
+/** The client that every Python program can use, the add-on included. */
+export const pythonClient = 'service_host_link.py'
+
+/** The package's own files; `src` and `dist` lie equally deep. */
+const packaged = fileURLToPath(new URL('../../../adapters', import.meta.url))
+
+/** The list of the adapters, in the format of a catalog (docs/catalog.md). */
+export const bundledCatalog: string = join(packaged, 'catalog.json')
+
+/** Every file of the add-on, with the Python client beside its modules. */
+export async function readBlenderAddon(adapters: string = packaged): Promise<NamedFile[]> {
+  const own = await filesBelow(join(adapters, 'blender', blenderModule))
+  const client = { path: pythonClient, bytes: await readPythonClient(adapters) }
+  return [...own.filter(({ path }) => path !== pythonClient), client]
+}
+
+export async function readPythonClient(adapters: string = packaged): Promise<Uint8Array> {
+  const file = join(adapters, 'python', pythonClient)
+  return readFile(file).catch(error => {
+    throw incomplete(file, error)
+  })
+}
+
+/** Regular files; what Python or an editor left behind stays out, links too. */
+async function filesBelow(folder: string): Promise<NamedFile[]> {
+  try {
+    const entries = await readdir(folder, { recursive: true, withFileTypes: true })
+    const paths = entries
+      .filter(entry => entry.isFile())
+      .map(entry => relative(folder, join(entry.parentPath, entry.name)))
+      .filter(path => path.split(sep).every(isShipped))
+    if (paths.length === 0) throw incomplete(folder)
+    return await Promise.all(
+      paths.map(async path => ({
+        path: path.replaceAll(sep, '/'),
+        bytes: await readFile(join(folder, path)),
+      })),
+    )
+  } catch (error) {
+    throw error instanceof ServiceError ? error : incomplete(folder, error)
+  }
+}
+
+function isShipped(name: string): boolean {
+  return !name.startsWith('.') && name !== '__pycache__' && !/\.py[co]$/.test(name)
+}
+
+function incomplete(path: string, cause?: unknown): ServiceError {
+  const why = errnoOf(cause) ?? 'nothing is there'
+  return new ServiceError('internal', `this copy of service-cli lacks ${path} (${why})`, {
+    cause,
+    hint: 'install service-cli anew',
+  })
+}

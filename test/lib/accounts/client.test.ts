@@ -1,0 +1,219 @@
+import { expect } from 'chai'
+import { inspect } from 'node:util'
+import type { Me } from '../../../src/lib/accounts/answers.ts'
+import type {
+  MeResponse,
+  ServiceTokenView,
+  TokenCreatedResponse,
+} from '../../../src/lib/accounts/wire.ts'
+import * as wire from '../../../src/lib/accounts/wire.ts'
+import { Secret } from '../../../src/lib/util/secret.ts'
+import { clientOf, expectNoLeak, jwt, sendJson, thrownBy, withServer } from './support.ts'
+
+const password = new Secret('The Password Of This Test')
+const endMs = 1_900_000_000_000
+
+describe('registry client', () => {
+  it('takes the lifetime before the time in the token, and the refresh token', () => {
+    const answer = {
+      access_token: jwt(endMs),
+      token_type: 'Bearer',
+      expires_in: 60,
+      refresh_token: 'srt_1',
+      refresh_expires_in: 120,
+      scope: 'account read',
+      later: { members: true },
+    }
+    expect(wire.tokenResponse.safeParse(answer).success).to.equal(true)
+    return withServer(
+      (_, res) => sendJson(res, 201, answer),
+      async ({ url, requests }) => {
+        const before = Date.now()
+        const invite = new Secret('inv_1')
+        const account = { username: 'alice', email: 'a@x.example', password, invite }
+        const tokens = await clientOf(url).register(account)
+        expect(requests).to.have.length(1)
+        expect(wire.registerRequest.safeParse(requests[0]?.body).success).to.equal(true)
+        expect(tokens.accessExpiresAtMs).to.be.within(before + 60_000, Date.now() + 60_000)
+        expect(tokens.refreshExpiresAtMs).to.be.within(before + 120_000, Date.now() + 120_000)
+        expect(tokens.refreshToken?.reveal()).to.equal('srt_1')
+        expect(tokens.scope).to.equal('account read')
+        expect(inspect(tokens)).to.not.include('srt_1')
+      },
+    )
+  })
+
+  const useless: [what: string, status: number, body: unknown][] = [
+    ['no token', 200, { token: 'x' }],
+    ['an empty token', 200, { access_token: '' }],
+    ['a token with a line break', 200, { access_token: 'a\r\nX-Evil: 1' }],
+    ['a token of 10 KB', 200, { access_token: 'a'.repeat(10_000) }],
+    ['a number', 200, { access_token: 5 }],
+    ['an array', 200, [{ access_token: 'x' }]],
+    ['null', 200, null],
+  ]
+  for (const [what, status, body] of useless) {
+    it(`says registry_answer_invalid for ${what} as the answer to a login`, () =>
+      withServer(
+        (_, res) => sendJson(res, status, body),
+        async ({ url }) => {
+          const run = () => clientOf(url).login({ username: 'a', password })
+          const failure = expectNoLeak(await thrownBy(run), [password.reveal(), 'Evil'])
+          expect(failure.code).to.equal('registry_answer_invalid')
+          expect(failure.message).to.include('no usable access_token')
+        },
+      ))
+  }
+
+  for (const text of ['<html>It works!</html>', '{"access_token":', '']) {
+    it(`says registry_answer_invalid for ${JSON.stringify(text)}`, () =>
+      withServer(
+        (_, res) => void res.writeHead(200).end(text),
+        async ({ url }) => {
+          const failure = expectNoLeak(await thrownBy(() => clientOf(url).me(password)), [])
+          expect(failure.code).to.equal('registry_answer_invalid')
+        },
+      ))
+  }
+
+  it('cleans what the registry says of control characters', () =>
+    withServer(
+      ({ path }, res) => {
+        const evil = '\u001b[2J\u001b]0;owned\u0007al\u202eice\r\n'
+        if (path.endsWith('/me')) sendJson(res, 200, { username: evil, email: `${evil}@x` })
+        else sendJson(res, 409, { detail: `${evil} is taken`, code: '\u001b[31m' })
+      },
+      async ({ url }) => {
+        const me = await clientOf(url).me(password)
+        expect(me.username).to.equal('al ice')
+        const error = await thrownBy(() => clientOf(url).login({ username: 'a', password }))
+        const failure = expectNoLeak(error, ['\u001b', '\u202e', '\u0007'])
+        expect(failure.message).to.equal(`${url} refused the login: al ice is taken`)
+        expect(failure.data).to.not.have.property('reason')
+      },
+    ))
+
+  it('names the members that were refused', () =>
+    withServer(
+      (_, res) =>
+        sendJson(res, 422, {
+          code: 'validation-failed',
+          detail: 'the request is not valid',
+          errors: [
+            { pointer: '/username', detail: 'is 3 to 64 letters' },
+            { pointer: '/password', detail: 'has at least 8 characters' },
+          ],
+        }),
+      async ({ url }) => {
+        const failure = expectNoLeak(await thrownBy(() => clientOf(url).me(password)), [])
+        expect(failure.message).to.equal(
+          `${url} refused the look-up of the account: username is 3 to 64 letters; password has at least 8 characters`,
+        )
+      },
+    ))
+
+  it('reads everything that our registry says of a token', () => {
+    const at = '2026-11-22T10:00:00.000Z'
+    const me: MeResponse = {
+      id: '1',
+      username: 'alice',
+      email: 'a@x.example',
+      created_at: at,
+      scopes: ['account', 'read'],
+      session: { id: 's1', created_at: at, expires_at: at },
+      token: null,
+    }
+    const token: ServiceTokenView = {
+      id: 't1',
+      name: 'ci',
+      scopes: ['publish'],
+      created_at: at,
+      expires_at: at,
+      last_used_at: null,
+    }
+    const created: TokenCreatedResponse = { ...token, token: 'svc_ONCE' }
+    const session = {
+      id: 's1',
+      created_at: at,
+      expires_at: at,
+      last_used_at: null,
+      user_agent: 'x',
+      address: null,
+      current: true,
+    }
+    return withServer(
+      ({ method, path }, res) => {
+        if (method === 'DELETE' || method === 'PUT') return void res.writeHead(204).end()
+        if (path.endsWith('/me')) return sendJson(res, 200, me)
+        if (path.endsWith('/sessions')) return sendJson(res, 200, { sessions: [session] })
+        if (method === 'POST' && path.endsWith('/tokens')) return sendJson(res, 201, created)
+        if (path.endsWith('/tokens')) return sendJson(res, 200, { tokens: [token, { no: 'id' }] })
+        return void res.writeHead(204).end()
+      },
+      async ({ url, requests }) => {
+        const client = clientOf(url)
+        const bearer = new Secret('eyJ.token')
+        const found: Me = await client.me(bearer)
+        expect(found).to.deep.equal({
+          ...me,
+          session: { id: 's1', expires_at: at },
+          token: undefined,
+        })
+        expect(await client.listSessions(bearer)).to.deep.equal([
+          { ...session, last_used_at: undefined, address: undefined },
+        ])
+        expect(await client.listTokens(bearer)).to.deep.equal([
+          { ...token, last_used_at: undefined },
+        ])
+        const wanted = { name: 'ci', scopes: ['publish'], expiresInDays: 30 }
+        const made = await client.createToken(bearer, wanted)
+        expect(made.token.reveal()).to.equal('svc_ONCE')
+        expect(inspect(made) + JSON.stringify(made)).to.not.include('svc_ONCE')
+        await client.revokeToken(bearer, 't1')
+        await client.endSession(bearer, 's1')
+        await client.logout(bearer)
+        await client.logout(bearer, { all: true })
+        await client.changePassword(bearer, { current: password, next: new Secret('new-password') })
+        const code = new Secret('rst_1')
+        const ended = await client.resetPassword({ username: 'alice', code, password })
+        expect(ended.tokens).to.deep.equal([])
+        const said = requests.map(({ method, path }) => `${method} ${path.slice(12)}`)
+        expect(said).to.deep.equal([
+          'GET /me',
+          'GET /sessions',
+          'GET /tokens',
+          'POST /tokens',
+          'DELETE /tokens/t1',
+          'DELETE /sessions/s1',
+          'POST /logout',
+          'POST /logout',
+          'PUT /password',
+          'POST /reset',
+        ])
+        const bodies = requests.map(({ body }) => body)
+        expect(wire.tokenRequest.safeParse(bodies[3]).success).to.equal(true)
+        expect(bodies[6]).to.deep.equal({})
+        expect(bodies[7]).to.deep.equal({ all: true })
+        expect(wire.passwordRequest.safeParse(bodies[8]).success).to.equal(true)
+        expect(wire.resetRequest.safeParse(bodies[9]).success).to.equal(true)
+        const authorised = requests.map(({ authorization }) => authorization !== undefined)
+        expect(authorised).to.deep.equal([...Array(9).fill(true), false])
+      },
+    )
+  })
+
+  for (const id of ['..', '.', '', 'a/b', 'a%2fb', '?x', 'x'.repeat(200)]) {
+    it(`refuses ${JSON.stringify(id.slice(0, 20))} as the id of a token`, () =>
+      withServer(
+        (_, res) => void res.writeHead(204).end(),
+        async ({ url, requests }) => {
+          const failure = expectNoLeak(
+            await thrownBy(() => clientOf(url).revokeToken(password, id)),
+            [],
+          )
+          expect(failure.code).to.equal('usage_invalid')
+          expect(requests).to.deep.equal([])
+        },
+      ))
+  }
+})

@@ -1,0 +1,56 @@
+import { join } from 'node:path'
+import type { RegistryEntry } from '../../../src/lib/config/config-file.ts'
+import { createConfigStore } from '../../../src/lib/config/config-store.ts'
+import { withSavedToken } from '../../../src/lib/accounts/session.ts'
+import { Secret } from '../../../src/lib/util/secret.ts'
+import { listLog, withFolder } from '../config/support.ts'
+import { type RotatingRegistry, withRotatingRegistry } from './rotating-registry.ts'
+import { clientOf } from './support.ts'
+
+export const minuteMs = 60_000
+
+export interface Case {
+  readonly registry: RotatingRegistry
+  readonly path: string
+  readonly store: ReturnType<typeof createConfigStore>
+  readonly lines: ReturnType<typeof listLog>['lines']
+  save(entry: RegistryEntry): Promise<unknown>
+  saved(): Promise<RegistryEntry | undefined>
+  /** Who is logged in, by the saved token. */
+  whoami(): Promise<string>
+}
+
+export function withCase(run: (parts: Case) => Promise<void>): Promise<void> {
+  return withFolder(folder =>
+    withRotatingRegistry(async registry => {
+      const path = join(folder, 'service-cli', 'config.toml')
+      const { log, lines } = listLog()
+      const store = createConfigStore({ path, log, lockWaitMs: 100 })
+      const client = clientOf(registry.url)
+      const parts = { client, store, log, refreshMarginMs: 5 * minuteMs }
+      await run({
+        registry,
+        path,
+        store,
+        lines,
+        save: entry =>
+          store.update(config => ({
+            ...config,
+            registries: new Map(config.registries).set(registry.url, entry),
+          })),
+        saved: async () => (await store.read()).registries.get(registry.url),
+        whoami: async () => (await withSavedToken(parts, token => client.me(token))).username,
+      })
+    }),
+  )
+}
+
+/** What a login an hour ago left: valid for so long. */
+export function login({ access, refresh }: RotatingRegistry, leftMs: number): RegistryEntry {
+  return {
+    username: 'alice',
+    accessToken: new Secret(access),
+    accessExpiresAtMs: Date.now() + leftMs,
+    refreshToken: new Secret(refresh),
+  }
+}

@@ -1,0 +1,124 @@
+import { expect } from 'chai'
+import { once } from 'node:events'
+import { type IncomingMessage, type ServerResponse, createServer } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import { inspect } from 'node:util'
+import { ServiceError } from '../../../src/lib/util/errors.ts'
+import { type ClientLimits, defaultClientLimits } from '../../../src/lib/accounts/client-limits.ts'
+import { createRegistryClient } from '../../../src/lib/accounts/client.ts'
+import { type RegistryUrl, parseRegistryUrl } from '../../../src/lib/util/registry-url.ts'
+import { type TransportOptions, createTransport } from '../../../src/lib/accounts/transport.ts'
+
+export interface Seen {
+  readonly method: string
+  readonly path: string
+  readonly authorization: string | undefined
+  readonly body: any
+}
+
+type Handler = (seen: Seen, res: ServerResponse, req: IncomingMessage) => void
+
+export interface TestRegistry {
+  readonly url: string
+  readonly requests: Seen[]
+}
+
+/** A real server on a free port that answers as `handle` does. */
+export async function withServer<T>(
+  handle: Handler,
+  run: (registry: TestRegistry) => Promise<T>,
+  tls?: { readonly key: Buffer; readonly cert: Buffer },
+): Promise<T> {
+  const requests: Seen[] = []
+  const listener = async (req: IncomingMessage, res: ServerResponse) => {
+    let text = ''
+    for await (const chunk of req) text += chunk
+    const { method = '', url = '', headers } = req
+    const body = text === '' ? undefined : JSON.parse(text)
+    const seen = { method, path: url, authorization: headers.authorization, body }
+    requests.push(seen)
+    handle(seen, res, req)
+  }
+  const server = tls === undefined ? createServer(listener) : createTlsServer(tls, listener)
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  try {
+    return await run({
+      url: `${tls === undefined ? 'http' : 'https'}://127.0.0.1:${port}`,
+      requests,
+    })
+  } finally {
+    server.close()
+    server.closeAllConnections()
+  }
+}
+
+export function sendJson(
+  res: ServerResponse,
+  status: number,
+  body: unknown,
+  headers: Record<string, string> = {},
+): void {
+  res.writeHead(status, { 'Content-Type': 'application/json', ...headers })
+  res.end(JSON.stringify(body))
+}
+
+export function registryOf(url: string): RegistryUrl {
+  const parsed = parseRegistryUrl(url)
+  if (!parsed.ok) throw new Error(parsed.failure)
+  return parsed.value
+}
+
+/** A client that waits for nothing between its attempts; the pauses it asked for are kept. */
+export function clientOf(
+  url: string,
+  options: Partial<Omit<TransportOptions, 'limits'>> & {
+    limits?: Partial<ClientLimits>
+    pauses?: number[]
+  } = {},
+) {
+  const { limits, pauses = [], ...rest } = options
+  const transport = createTransport({
+    registry: registryOf(url),
+    env: {},
+    limits: { ...defaultClientLimits, ...limits },
+    pause: async ms => void pauses.push(ms),
+    ...rest,
+  })
+  return createRegistryClient({ transport })
+}
+
+/** A token as the specification has it: a JWT that says when it ends. */
+export function jwt(expiresAtMs: number, id = 'x'): string {
+  const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
+  const claims = { sub: '1', jti: id, exp: Math.floor(expiresAtMs / 1000) }
+  return `${part({ alg: 'ES256' })}.${part(claims)}.c2lnbmF0dXJl`
+}
+
+/** Nothing that can be printed of the error has any of the texts. */
+export function expectNoLeak(error: unknown, secrets: readonly string[]): ServiceError {
+  expect(error).to.be.instanceOf(ServiceError)
+  const failure = error as ServiceError
+  expect(failure.cause).to.equal(undefined)
+  const printed = [
+    inspect(failure, { depth: 20, showHidden: true }),
+    JSON.stringify(failure),
+    JSON.stringify({ ...failure }),
+    failure.message,
+    failure.hint,
+    failure.stack,
+  ].join('\n')
+  for (const secret of secrets) expect(printed).to.not.include(secret)
+  return failure
+}
+
+export async function thrownBy(run: () => Promise<unknown>): Promise<unknown> {
+  try {
+    await run()
+  } catch (error) {
+    return error
+  }
+  throw new Error('it did not fail')
+}

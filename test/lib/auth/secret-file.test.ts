@@ -1,0 +1,97 @@
+import { expect } from 'chai'
+import { chmod, chown, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { readSecretFile } from '../../../src/lib/auth/secret-file.ts'
+import { ServiceError } from '../../../src/lib/util/errors.ts'
+import { skipBecause } from '../../helpers/skip.ts'
+
+const posix = process.getuid !== undefined
+
+describe('readSecretFile', () => {
+  let folder = ''
+  before(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'service-cli-test-'))
+  })
+  after(() => rm(folder, { recursive: true }))
+
+  const accepted: [name: string, text: string, secret: string][] = [
+    ['without newline', 'abc', 'abc'],
+    ['with one newline', 'abc\n', 'abc'],
+    ['with a Windows newline', 'abc\r\n', 'abc'],
+  ]
+  for (const [name, text, secret] of accepted) {
+    it(`reads a key ${name}`, async () => {
+      expect(await readSecretFile(await fileWith(text, 0o600), '--f')).to.equal(secret)
+    })
+  }
+
+  const refused: [name: string, text: string, mode: number, message: string][] = [
+    ['empty', '', 0o600, 'is empty'],
+    ['only a newline', '\n', 0o600, 'is empty'],
+    ['with two newlines', 'abc\n\n', 0o600, 'cannot carry'],
+    ['with a space', 'a bc', 0o600, 'cannot carry'],
+    ['beyond ASCII', 'schlüssel', 0o600, 'cannot carry'],
+    ['too large', 'a'.repeat(5000), 0o600, 'larger than'],
+    ['beginning with a space', ' abc', 0o600, 'cannot carry'],
+    ['holding a null', 'abc\u0000', 0o600, 'cannot carry'],
+    ['readable by the group', 'abc', 0o640, 'other users'],
+    ['executable by the group', 'abc', 0o610, 'other users'],
+    ['writable by the group', 'abc', 0o620, 'other users'],
+    ['readable by everyone', 'abc', 0o604, 'other users'],
+    ['writable by everyone', 'abc', 0o602, 'other users'],
+  ]
+  for (const [name, text, mode, message] of refused) {
+    it(`refuses a file that is ${name}, without showing it`, async function () {
+      if (!posix && mode !== 0o600) skipBecause(this, 'modes need a POSIX system')
+      const error = await failure(await fileWith(text, mode))
+      expect(error.code).to.equal('config_invalid')
+      expect(error.message).to.contain(message).and.contain('--f')
+      if (text.length > 1) expect(error.message).not.to.contain(text)
+    })
+  }
+
+  it('refuses a missing file and a folder', async () => {
+    expect((await failure(join(folder, 'none'))).message).to.contain('no such file')
+    const { message, hint } = await failure(folder)
+    expect(message).to.contain('is not a regular file')
+    expect(hint).to.not.contain('chmod')
+  })
+
+  it("refuses another user's file", async function () {
+    if (process.getuid?.() !== 0) skipBecause(this, 'only root can give a file to somebody else')
+    const file = await fileWith('abc', 0o600)
+    await chown(file, 65534, 65534)
+    expect((await failure(file)).message).to.contain('another user')
+  })
+
+  it('follows a symlink to a private file in a private folder', async () => {
+    await symlink(await fileWith('abc', 0o600), join(folder, 'link'))
+    expect(await readSecretFile(join(folder, 'link'), '--f')).to.equal('abc')
+  })
+
+  it('refuses a symlink to a wider file, or into a folder that others can write', async function () {
+    if (!posix) skipBecause(this, 'owners, modes and links need a POSIX system')
+    await symlink(await fileWith('abc', 0o644), join(folder, 'wider'))
+    expect((await failure(join(folder, 'wider'))).message).to.contain('other users')
+    const shared = join(folder, 'shared')
+    await mkdir(shared)
+    await chmod(shared, 0o777)
+    await symlink(await fileWith('abc', 0o600, 'shared/key'), join(folder, 'swappable'))
+    expect((await failure(join(folder, 'swappable'))).message).to.contain('others can replace')
+  })
+
+  async function fileWith(text: string, mode: number, name = 'key'): Promise<string> {
+    const path = join(folder, name)
+    await rm(path, { force: true })
+    await writeFile(path, text)
+    await chmod(path, mode)
+    return path
+  }
+})
+
+async function failure(path: string): Promise<ServiceError> {
+  const error: unknown = await readSecretFile(path, '--f').catch((thrown: unknown) => thrown)
+  if (error instanceof ServiceError) return error
+  throw new Error(`expected a failure, got ${String(error)}`)
+}

@@ -1,0 +1,205 @@
+import { expect } from 'chai'
+import type { ServerResponse } from 'node:http'
+import { until } from '../../../e2e/until.ts'
+import {
+  BridgeClient,
+  type BridgeOptions,
+  type Endpoint,
+  events,
+  handshake,
+  json,
+  result,
+  startEndpoint,
+} from './bench.ts'
+
+describe('the bounds of the bridge', () => {
+  const ends: (() => Promise<unknown>)[] = []
+  afterEach(async () => {
+    for (const end of ends.splice(0).toReversed()) await end()
+  })
+
+  function connect(url: string, options: BridgeOptions = {}): BridgeClient {
+    const client = new BridgeClient(url, options)
+    ends.push(() => client.end())
+    return client
+  }
+
+  async function scripted(...args: Parameters<typeof startEndpoint>): Promise<Endpoint> {
+    const endpoint = await startEndpoint(...args)
+    ends.push(() => endpoint.close())
+    return endpoint
+  }
+
+  const echo = () => scripted(({ body }, res) => json(res, result(body.id, {})))
+
+  const malformed: [line: string | Buffer, code: number, id: unknown][] = [
+    ['{', -32700, null],
+    ['not json', -32700, null],
+    [Buffer.from([0x22, 0xff, 0x22]), -32700, null],
+    ['7', -32600, null],
+    ['{}', -32600, null],
+    ['{"jsonrpc":"1.0","id":5,"method":"ping"}', -32600, 5],
+    ['{"jsonrpc":"2.0","id":5,"method":7}', -32600, 5],
+    ['{"jsonrpc":"2.0","id":null,"method":"ping"}', -32600, null],
+    ['{"jsonrpc":"2.0","id":1.5,"method":"ping"}', -32600, null],
+  ]
+  for (const [line, code, id] of malformed) {
+    it(`answers ${String(line)} with ${code}, and goes on`, async () => {
+      const endpoint = await echo()
+      const client = connect(endpoint.url)
+      client.write(Buffer.concat([Buffer.from(line), Buffer.from('\n\n \r\n')]))
+      expect((await client.call('ping', {}, 'after')).result).to.deep.equal({})
+      const refused = client.messages.filter(message => message.id !== 'after')
+      expect(refused).to.have.length(1)
+      expect(refused[0].id).to.equal(id)
+      expect(refused[0].error.code).to.equal(code)
+      expect(endpoint.seen).to.have.length(1)
+    })
+  }
+
+  it('skips a line that is too long, and goes on behind it', async () => {
+    const endpoint = await echo()
+    const client = connect(endpoint.url, { limits: { maxLineBytes: 200 } })
+    client.write('x'.repeat(150))
+    client.write('x'.repeat(150))
+    const refused = await client.answer(null)
+    expect(refused.error.message).to.contain('200 bytes')
+    client.write(`${'x'.repeat(500)}\n`)
+    expect((await client.call('ping')).result).to.deep.equal({})
+    expect(client.messages).to.have.length(2)
+  })
+
+  it('refuses more requests than may be open, and an id that is', async () => {
+    const waiting: ServerResponse[] = []
+    const endpoint = await scripted(({ body }, res) => {
+      if (body.method === 'wait') waiting.push(res)
+      else json(res, result(body.id, {}))
+    })
+    const client = connect(endpoint.url, { limits: { maxRequests: 2 } })
+    for (const id of [1, 1, 2, 3]) client.send({ jsonrpc: '2.0', id, method: 'wait' })
+    const many = await client.answer(3)
+    expect(many.error.data.reason).to.equal('too_many_requests')
+    expect((await client.answer(null)).error.message).to.contain('id 1 is open already')
+    await until(() => waiting.length === 2, 'both requests')
+    for (const res of waiting) json(res, result(1 + waiting.indexOf(res), {}))
+    await client.answer(1)
+    await client.answer(2)
+    expect((await client.call('ping', {}, 4)).result).to.deep.equal({})
+  })
+
+  const shapes: [what: string, answer: (res: ServerResponse, message: object) => void][] = [
+    ['as JSON', json],
+    [
+      'on a stream',
+      (res, message) => {
+        events(res)(message)
+        res.end()
+      },
+    ],
+  ]
+  for (const [what, answer] of shapes) {
+    it(`says that an answer ${what} is too large, in its place`, async () => {
+      const endpoint = await scripted(({ body }, res) => {
+        answer(res, result(body.id, { text: 'x'.repeat(body.params.size) }))
+      })
+      const client = connect(endpoint.url, { limits: { maxAnswerBytes: 10_000 } })
+      const large = await client.call('read', { size: 20_000 })
+      expect(large.error.data).to.deep.equal({ reason: 'answer_too_large', max_bytes: 10_000 })
+      expect((await client.call('read', { size: 9000 })).result.text).to.have.length(9000)
+    })
+  }
+
+  it('holds no more of all answers together than it may', async () => {
+    const parts: ServerResponse[] = []
+    const endpoint = await scripted(({ body }, res) => {
+      if (body.method === 'ping') return json(res, result(body.id, {}))
+      res.writeHead(200, { 'Content-Type': 'application/json' })
+      res.write(`{"jsonrpc":"2.0","id":${body.id},"result":{"text":"${'x'.repeat(6000)}`)
+      parts.push(res)
+    })
+    const client = connect(endpoint.url, { limits: { maxHeldBytes: 10_000 } })
+    client.send({ jsonrpc: '2.0', id: 1, method: 'read' })
+    await until(() => parts.length === 1, 'the first')
+    client.send({ jsonrpc: '2.0', id: 2, method: 'read' })
+    await client.until(() => client.messages.length === 1, 'a refusal')
+    expect(client.messages[0].error.data.reason).to.equal('answer_too_large')
+    const left = client.messages[0].id === 1 ? 2 : 1
+    await client.call('ping', {}, 3)
+    parts[left - 1]?.end('"}}')
+    expect((await client.answer(left)).result.text).to.have.length(6000)
+  })
+
+  it('slows the stream of a client that reads slowly, and no other', async () => {
+    const count = 200
+    const message = {
+      jsonrpc: '2.0',
+      method: 'notifications/message',
+      params: { text: 'x'.repeat(100_000) },
+    }
+    const written = { first: 0, second: 0 }
+    let lastMs = performance.now()
+    const endpoint = await scripted((seen, res) => {
+      const session = Object.keys(written).includes(seen.body?.params?.clientInfo?.name)
+      if (seen.method !== 'GET') {
+        const name = session ? seen.body.params.clientInfo.name : ''
+        if (!handshake(seen, res, name)) json(res, result(seen.body.id, {}))
+        return
+      }
+      const name = seen.headers['mcp-session-id'] as 'first' | 'second'
+      const send = events(res)
+      const more = (): void => {
+        while (written[name] < count && !res.destroyed) {
+          written[name]++
+          lastMs = performance.now()
+          send({ ...message, number: written[name] })
+          if (res.writableNeedDrain) return void res.once('drain', more)
+        }
+      }
+      more()
+    })
+    const begin = (client: BridgeClient, name: string) => {
+      const params = { protocolVersion: '2025-11-25', clientInfo: { name } }
+      client.send({ jsonrpc: '2.0', id: 'init', method: 'initialize', params })
+      client.send({ jsonrpc: '2.0', method: 'notifications/initialized' })
+    }
+    const slow = connect(endpoint.url)
+    begin(slow, 'first')
+    await slow.answer('init')
+    slow.output.pause()
+    // Whatever fits the buffers between the two has been written when nothing moves any more.
+    const still = () => written.first > 0 && performance.now() - lastMs > 500
+    await until(() => written.first === count || still(), 'the end of the writing')
+    expect(written.first).to.be.below(count)
+
+    const quick = connect(endpoint.url)
+    begin(quick, 'second')
+    await quick.until(() => quick.notified('notifications/message').length === count, 'all')
+    expect(written.first).to.be.below(count)
+    slow.output.resume()
+    await slow.until(() => slow.notified('notifications/message').length === count, 'all of them')
+    expect(slow.notified('notifications/message').map(({ number }) => number)).to.deep.equal(
+      Array.from({ length: count }, (_, at) => at + 1),
+    )
+  }).timeout(30_000)
+
+  it('reads no further from a client that does not read', async () => {
+    const endpoint = await echo()
+    const client = connect(endpoint.url, { limits: { maxWaitingMessages: 10 }, room: 100 })
+    client.output.pause()
+    const lines = 1000
+    for (let at = 0; at < lines; at++) client.write(`${'x'.repeat(1000)}\n`)
+    const left = () => client.input.readableLength + client.input.writableLength
+    let seen = left()
+    let lastMs = performance.now()
+    const still = () => {
+      if (left() !== seen) lastMs = performance.now()
+      seen = left()
+      return performance.now() - lastMs > 500
+    }
+    await until(() => seen === 0 || still(), 'the end of the reading')
+    expect(seen).to.be.greaterThan(0)
+    client.output.resume()
+    await client.until(() => client.messages.length === lines, 'all refusals')
+    expect(endpoint.seen).to.deep.equal([])
+  })
+})

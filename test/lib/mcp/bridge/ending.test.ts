@@ -1,0 +1,146 @@
+import { expect } from 'chai'
+import type { ServerResponse } from 'node:http'
+import { until } from '../../../e2e/until.ts'
+import { startServer } from '../../../helpers/mcp.ts'
+import {
+  BridgeClient,
+  type Endpoint,
+  events,
+  handshake,
+  json,
+  result,
+  startEndpoint,
+} from './bench.ts'
+
+describe('the end of the bridge', () => {
+  const ends: (() => Promise<unknown>)[] = []
+  afterEach(async () => {
+    for (const end of ends.splice(0).toReversed()) await end()
+  })
+
+  /** Answers `wait` when the test says so. */
+  async function scripted(): Promise<{ endpoint: Endpoint; waiting: ServerResponse[] }> {
+    const waiting: ServerResponse[] = []
+    const endpoint = await startEndpoint((seen, res) => {
+      if (seen.method === 'GET') return void events(res)
+      if (handshake(seen, res)) return
+      if (seen.body.method === 'wait') waiting.push(res)
+      else json(res, result(seen.body.id, {}))
+    })
+    ends.push(() => endpoint.close())
+    return { endpoint, waiting }
+  }
+
+  const deletes = ({ seen }: Endpoint) => seen.filter(({ method }) => method === 'DELETE').length
+
+  it('comes with the end of stdin, after the answers that are missing', async () => {
+    const { endpoint, waiting } = await scripted()
+    const client = new BridgeClient(endpoint.url)
+    await client.initialize()
+    client.send({ jsonrpc: '2.0', id: 'late', method: 'wait' })
+    client.input.end()
+    await until(() => waiting.length === 1, 'the request')
+    expect(deletes(endpoint)).to.equal(0)
+    for (const res of waiting) json(res, result('late', {}))
+    await client.ended
+    expect((await client.answer('late')).result).to.deep.equal({})
+    expect(deletes(endpoint)).to.equal(1)
+  })
+
+  it('comes although an answer does not, and the client is told', async () => {
+    const { endpoint, waiting } = await scripted()
+    const client = new BridgeClient(endpoint.url, { limits: { finishMs: 100 } })
+    await client.initialize()
+    client.send({ jsonrpc: '2.0', id: 'late', method: 'wait' })
+    await until(() => waiting.length === 1, 'the request')
+    await client.end()
+    expect((await client.answer('late')).error.data.reason).to.equal('stopping')
+    expect(deletes(endpoint)).to.equal(1)
+  })
+
+  it('comes soon when it is told to stop', async () => {
+    const { endpoint, waiting } = await scripted()
+    const client = new BridgeClient(endpoint.url, { limits: { finishMs: 3_600_000, stopMs: 50 } })
+    await client.initialize()
+    client.send({ jsonrpc: '2.0', id: 'late', method: 'wait' })
+    await until(() => waiting.length === 1, 'the request')
+    client.stop.abort()
+    await client.ended
+    expect((await client.answer('late')).error.data.reason).to.equal('stopping')
+    expect(deletes(endpoint)).to.equal(1)
+  })
+
+  it('is hastened when it is told to stop while it waits', async () => {
+    const { endpoint, waiting } = await scripted()
+    const client = new BridgeClient(endpoint.url, { limits: { finishMs: 3_600_000, stopMs: 50 } })
+    client.send({ jsonrpc: '2.0', id: 'late', method: 'wait' })
+    client.input.end()
+    await until(() => waiting.length === 1, 'the request')
+    client.stop.abort()
+    await client.ended
+  })
+
+  it('comes when the client reads no more', async () => {
+    const { endpoint } = await scripted()
+    const client = new BridgeClient(endpoint.url)
+    await client.initialize()
+    client.output.destroy()
+    await client.ended
+    expect(deletes(endpoint)).to.equal(1)
+  })
+
+  it('does not wait for a client that does not read', async () => {
+    const { endpoint } = await scripted()
+    const client = new BridgeClient(endpoint.url, {
+      room: 10,
+      limits: { finishMs: 200, farewellMs: 50 },
+    })
+    await client.initialize()
+    client.output.pause()
+    for (let id = 0; id < 5; id++) client.send({ jsonrpc: '2.0', id, method: 'ping' })
+    client.input.end()
+    await client.ended
+    expect(client.output.destroyed).to.equal(true)
+  })
+
+  it('ends no subscription with an answer', async () => {
+    const endpoint = await startEndpoint(({ body }, res) => {
+      events(res)({
+        jsonrpc: '2.0',
+        method: 'notifications/subscriptions/acknowledged',
+        params: { notifications: {}, _meta: { 'io.modelcontextprotocol/subscriptionId': body.id } },
+      })
+      res.once('close', () => (closed = true))
+    })
+    let closed = false
+    ends.push(() => endpoint.close())
+    const client = new BridgeClient(endpoint.url)
+    const params = client.modern({ notifications: {} })
+    client.send({ jsonrpc: '2.0', id: 1, method: 'subscriptions/listen', params })
+    await client.until(() => client.messages.length === 1, 'the acknowledgement')
+    await client.end()
+    await until(() => closed, 'the end of the stream')
+    expect(client.messages).to.have.length(1)
+  })
+
+  it('takes a last line that has no end', async () => {
+    const server = await startServer()
+    ends.push(() => server.stop())
+    const client = new BridgeClient(server.url)
+    await client.initialize()
+    client.input.end('{"jsonrpc":"2.0","id":"last","method":"ping"}')
+    await client.ended
+    expect((await client.answer('last')).result).to.deep.equal({})
+  })
+
+  it('comes while the server is away', async () => {
+    const server = await startServer()
+    const client = new BridgeClient(server.url)
+    await client.initialize()
+    await server.stop()
+    await client.until(() => client.log.includes('warn the server is lost'), 'the loss')
+    client.send({ jsonrpc: '2.0', id: 'last', method: 'ping' })
+    await client.end()
+    expect((await client.answer('last')).error.data.reason).to.equal('server_unreachable')
+  })
+})

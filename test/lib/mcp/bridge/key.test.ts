@@ -1,0 +1,128 @@
+import { expect } from 'chai'
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
+import { startServer } from '../../../helpers/mcp.ts'
+import { apiKeyPolicy } from '../../../../src/server/http/api-key-policy.ts'
+import { BridgeClient, type BridgeOptions, json, result, startEndpoint } from './bench.ts'
+
+describe('the API key of the bridge', () => {
+  const ends: (() => Promise<unknown>)[] = []
+  afterEach(async () => {
+    for (const end of ends.splice(0).toReversed()) await end()
+  })
+
+  function connect(url: string, options: BridgeOptions = {}): BridgeClient {
+    const client = new BridgeClient(url, options)
+    ends.push(() => client.end())
+    return client
+  }
+
+  const key = 'k'.repeat(40)
+
+  async function keyed() {
+    const server = await startServer({}, { auth: apiKeyPolicy(key) })
+    ends.push(() => server.stop())
+    return server
+  }
+
+  it('opens a server that asks for it, its stream and its end included', async () => {
+    const server = await keyed()
+    const client = connect(server.url, { key })
+    await client.initialize()
+    await client.call('resources/subscribe', { uri: 'scene://current' })
+    server.server.resources().setScene({ a: 1 })
+    await client.until(() => client.updates.length === 1, 'the update')
+    const modern = await client.call('resources/list', client.modern())
+    expect(modern.result.resultType).to.equal('complete')
+  })
+
+  const refusals: [what: string, options: BridgeOptions, reason: string, text: RegExp][] = [
+    ['none', {}, 'auth_required', /asks for an API key.*SERVICE_MCP_API_KEY.*--api-key-file/],
+    ['a wrong one', { key: 'x'.repeat(40) }, 'auth_refused', /does not accept the API key/],
+  ]
+  for (const [what, options, reason, text] of refusals) {
+    it(`is missed in words when there is ${what}`, async () => {
+      const server = await keyed()
+      const client = connect(server.url, options)
+      for (const params of [{ protocolVersion: '2025-11-25' }, client.modern()]) {
+        const method = '_meta' in params ? 'server/discover' : 'initialize'
+        const { error } = await client.call(method, params)
+        expect(error.code).to.equal(-32603)
+        expect(error.data.reason).to.equal(reason)
+        expect(error.message).to.match(text)
+        expect(error.message).to.not.contain('xxxx')
+      }
+    })
+  }
+
+  it('is sent as Bearer, and not where a redirect leads', async () => {
+    const other = await startEndpoint((_, res) => void res.writeHead(500).end())
+    const endpoint = await startEndpoint(({ body }, res) => {
+      if (body.method === 'ping') return json(res, result(body.id, {}))
+      res.writeHead(307, { Location: other.url }).end()
+    })
+    ends.push(
+      () => endpoint.close(),
+      () => other.close(),
+    )
+    const client = connect(endpoint.url, { key })
+    await client.call('ping')
+    expect(endpoint.seen[0]?.headers.authorization).to.equal(`Bearer ${key}`)
+    const { error } = await client.call('moved')
+    expect(error.data).to.deep.equal({ reason: 'redirected', status: 307 })
+    expect(error.message).to.contain(`redirects to ${other.url}`)
+    expect(other.seen).to.deep.equal([])
+  })
+
+  it('in the query of an address is not told, nor one in the query of a redirect', async () => {
+    const endpoint = await startEndpoint((_, res) => {
+      res.writeHead(307, { Location: '/x?token=hidden' }).end()
+    })
+    ends.push(() => endpoint.close())
+    const moved = connect(`${endpoint.url}?token=hidden`)
+    const { error } = await moved.call('ping')
+    expect(error.message).to.contain(`${endpoint.url}?… redirects to http://`)
+    // Nobody listens on port 1.
+    const lost = connect('http://127.0.0.1:1/mcp?token=hidden')
+    await lost.call('ping')
+    expect(JSON.stringify(lost.fields)).to.contain('http://127.0.0.1:1/mcp?…')
+    for (const { lines, fields } of [moved, lost]) {
+      expect(lines.join() + JSON.stringify(fields)).to.not.contain('hidden')
+    }
+  })
+
+  it('is in no words about an answer that is no HTTP', async () => {
+    const broken = createServer(socket => socket.end('HTTP/1.1 200 OK\r\nno header\r\n\r\n'))
+    await once(broken.listen(0, '127.0.0.1'), 'listening')
+    ends.push(async () => void broken.close())
+    const { port } = broken.address() as AddressInfo
+    const { error } = await connect(`http://127.0.0.1:${port}/mcp`, { key }).call('ping')
+    expect(error.message).to.contain('its answer is no valid HTTP (HPE_')
+    expect(error.message).to.not.contain(key)
+  })
+
+  const answers: [status: number, type: string, body: string, text: RegExp][] = [
+    [404, 'text/html', '<html>', /\/mcp has no MCP endpoint \(HTTP 404\)$/],
+    [502, 'text/plain', 'bad', /answered with HTTP 502$/],
+    [
+      403,
+      'application/problem+json',
+      '{"detail":"the Host is foreign"}',
+      /403: the Host is foreign$/,
+    ],
+    [200, 'text/html', '<html>', /\/mcp is no MCP endpoint: it answers with text\/html$/],
+    [200, 'application/json', '{"a":1}', /without a message/],
+    [202, 'application/json', '', /without a message/],
+  ]
+  for (const [status, type, body, text] of answers) {
+    it(`${status} of ${type} becomes an error that says so`, async () => {
+      const endpoint = await startEndpoint((_, res) => {
+        res.writeHead(status, { 'Content-Type': type }).end(body)
+      })
+      ends.push(() => endpoint.close())
+      const { error } = await connect(endpoint.url).call('ping')
+      expect(error.code).to.equal(-32603)
+      expect(error.message).to.match(text)
+    })
+  }
+})

@@ -1,0 +1,243 @@
+import { expect } from 'chai'
+import { fail, ok } from '../../../../src/lib/util/result.ts'
+import type { Locate } from '../../../../src/lib/mcp/bridge/target.ts'
+import { startServer, type TestServer } from '../../../helpers/mcp.ts'
+import { BridgeClient, events, handshake, json, result, startEndpoint } from './bench.ts'
+
+const listChanged = 'notifications/resources/list_changed'
+
+describe('the bridge when its server goes away', () => {
+  const ends: (() => Promise<unknown>)[] = []
+  afterEach(async () => {
+    for (const end of ends.splice(0).toReversed()) await end()
+  })
+
+  function connect(url: string, locate?: Locate): BridgeClient {
+    const client = new BridgeClient(url, locate === undefined ? {} : { locate })
+    ends.push(() => client.end())
+    return client
+  }
+
+  async function start(port = 0): Promise<TestServer> {
+    const server = await startServer({ port })
+    ends.push(() => server.stop())
+    return server
+  }
+
+  const portOf = ({ url }: TestServer) => Number(new URL(url).port)
+
+  it('answers meanwhile, comes back by itself, and the client reads the truth', async () => {
+    const first = await start()
+    const client = connect(first.url)
+    await client.initialize('2025-06-18')
+    await client.call('resources/subscribe', { uri: 'scene://current' })
+    await client.call('resources/subscribe', { uri: 'audit://recent' })
+    await client.call('resources/unsubscribe', { uri: 'audit://recent' })
+    await first.stop()
+    await client.until(() => client.log.includes('warn the server is lost'), 'the loss')
+    const refused = await client.call('resources/list')
+    expect(refused.error.code).to.equal(-32603)
+    expect(refused.error.message).to.contain('nobody listens there')
+    expect(refused.error.message).to.contain('restored by itself')
+
+    const second = await start(portOf(first))
+    await client.until(() => client.updates.length > 0, 'the update')
+    expect(client.updates).to.deep.equal(['scene://current'])
+    expect(client.notified(listChanged)).to.have.length(1)
+    second.server.resources().setScene({ run: 2 })
+    await client.until(() => client.updates.length === 2, 'the update of the new server')
+    const read = await client.call('resources/read', { uri: 'scene://current' })
+    expect(JSON.parse(read.result.contents[0].text)).to.deep.equal({ run: 2 })
+    expect(client.log).to.deep.equal([
+      'info the client has a session',
+      'warn the server is lost',
+      'info connected to the server again',
+    ])
+  })
+
+  it('follows the server to another port', async () => {
+    const first = await start()
+    let url: string | null = first.url
+    const client = connect('', async () =>
+      url === null ? fail('it is not running') : ok({ url: new URL(url), name: 'shot 7' }),
+    )
+    await client.initialize()
+    await client.call('resources/subscribe', { uri: 'scene://current' })
+    url = null
+    await first.stop()
+    await client.until(() => client.log.includes('warn the server is lost'), 'the loss')
+    const refused = await client.call('ping')
+    expect(refused.error.message).to.contain('it is not running')
+    url = (await start()).url
+    // What the client asks makes the next attempt at once.
+    expect((await client.call('ping')).result).to.deep.equal({})
+    await client.until(() => client.updates.length === 1, 'the update')
+  })
+
+  it('looks up where the server is for a client without a session, too', async () => {
+    const first = await start()
+    let { url } = first
+    const client = connect('', async () => ok({ url: new URL(url), name: null }))
+    await client.call('resources/list', client.modern())
+    await first.stop()
+    url = (await start()).url
+    const refused = await client.call('resources/list', client.modern())
+    expect(refused.error.data.reason).to.equal('server_unreachable')
+    const listed = await client.call('resources/list', client.modern())
+    expect(listed.result.resultType).to.equal('complete')
+  })
+
+  it('opens another session when the server has ended this one, unnoticed', async () => {
+    const server = await start()
+    const revoked = new Set<string>()
+    const proxy = await startEndpoint((seen, res) => {
+      const session = String(seen.headers['mcp-session-id'] ?? '')
+      if (seen.method === 'GET') return void events(res)
+      if (revoked.has(session)) {
+        res.writeHead(404, { 'Content-Type': 'application/json' })
+        return void res.end('{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"gone"}}')
+      }
+      const count = proxy.seen.filter(({ body }) => body?.method === 'initialize').length
+      if (!handshake(seen, res, `s${count}`)) json(res, result(seen.body.id, { session }))
+    })
+    ends.push(
+      () => proxy.close(),
+      () => server.stop(),
+    )
+    const client = connect(proxy.url)
+    await client.initialize('2025-03-26')
+    await client.call('resources/subscribe', { uri: 'a://b' })
+    revoked.add('s1')
+    const [one, two] = await Promise.all([client.call('one'), client.call('two')])
+    expect([one.result, two.result]).to.deep.equal([{ session: 's2' }, { session: 's2' }])
+    await client.until(() => client.updates.length === 1, 'the update')
+    const again = proxy.seen.filter(({ body }) => body?.method === 'initialize')
+    expect(again).to.have.length(2)
+    expect(again[1]?.body.params).to.deep.equal(again[0]?.body.params)
+    const renewed = proxy.seen.filter(({ body }) => body?.method === 'resources/subscribe')
+    expect(
+      renewed.map(({ headers, body }) => [headers['mcp-session-id'], body.params]),
+    ).to.deep.equal([
+      ['s1', { uri: 'a://b' }],
+      ['s2', { uri: 'a://b' }],
+    ])
+  })
+
+  it('keeps the session when only the connections broke', async () => {
+    const streams: (() => void)[] = []
+    const endpoint = await startEndpoint((seen, res) => {
+      if (seen.method === 'GET') {
+        events(res)
+        streams.push(() => res.destroy())
+      } else if (!handshake(seen, res)) json(res, result(seen.body.id, {}))
+    })
+    ends.push(() => endpoint.close())
+    const client = connect(endpoint.url)
+    await client.initialize()
+    await client.call('resources/subscribe', { uri: 'a://b' })
+    streams[0]?.()
+    await client.until(() => client.updates.length === 1, 'the update after the gap')
+    expect(streams).to.have.length(2)
+    await client.call('ping')
+    const begun = endpoint.seen.filter(({ body }) => body?.method === 'initialize')
+    expect(begun).to.have.length(1)
+  })
+
+  it('keeps the session of a server that only dropped a request', async () => {
+    let drop = true
+    const endpoint = await startEndpoint((seen, res) => {
+      if (seen.method === 'GET') events(res)
+      else if (seen.body?.method === 'read' && drop) res.destroy()
+      else if (!handshake(seen, res)) json(res, result(seen.body.id, {}))
+    })
+    ends.push(() => endpoint.close())
+    const client = connect(endpoint.url)
+    await client.initialize()
+    expect((await client.call('read')).error.data.reason).to.equal('server_unreachable')
+    drop = false
+    expect((await client.call('read')).result).to.deep.equal({})
+    const begun = endpoint.seen.filter(({ body }) => body?.method === 'initialize')
+    expect(begun).to.have.length(1)
+    expect(client.notified(listChanged)).to.have.length(1)
+  })
+
+  it('renews a refused subscription when what it names has come', async () => {
+    let send: (message: object) => void = () => {}
+    let there = true
+    const endpoint = await startEndpoint((seen, res) => {
+      if (seen.method === 'GET') return void (send = events(res))
+      if (handshake(seen, res)) return
+      const { id, method } = seen.body
+      if (method === 'resources/subscribe' && !there) {
+        json(res, { jsonrpc: '2.0', id, error: { code: -32002, message: 'not yet' } })
+      } else if (method === 'expire') {
+        res.writeHead(404).end()
+      } else json(res, result(id, {}))
+    })
+    ends.push(() => endpoint.close())
+    const client = connect(endpoint.url)
+    await client.initialize()
+    await client.call('resources/subscribe', { uri: 'blender://x' })
+    there = false
+    // Refused again in the new session: it is passed on.
+    expect((await client.call('expire')).error.code).to.equal(-32603)
+    const asked = () =>
+      endpoint.seen.filter(({ body }) => body?.method === 'resources/subscribe').length
+    expect(asked()).to.equal(2)
+    const before = client.updates.length
+    there = true
+    send({ jsonrpc: '2.0', method: listChanged })
+    await client.until(() => client.updates.length > before, 'the update')
+    expect(asked()).to.equal(3)
+    send({ jsonrpc: '2.0', method: listChanged })
+    await client.call('ping')
+    expect(asked()).to.equal(3)
+  })
+
+  it('does not speak for a server that has only another revision by now', async () => {
+    const first = await start()
+    const client = connect(first.url)
+    await client.initialize('2025-11-25')
+    await first.stop()
+    await client.until(() => client.log.includes('warn the server is lost'), 'the loss')
+    const endpoint = await startEndpoint((seen, res) => {
+      if ('mcp-session-id' in seen.headers) res.writeHead(404).end()
+      else json(res, result(seen.body?.id, { protocolVersion: '2024-11-05', capabilities: {} }))
+    }, portOf(first))
+    ends.push(() => endpoint.close())
+    const refused = await client.call('ping')
+    expect(refused.error.message).to.contain('2024-11-05 instead of 2025-11-25')
+  })
+
+  it('tells an answer that was cut from a server that is gone', async () => {
+    const endpoint = await startEndpoint((seen, res) => {
+      if (handshake(seen, res)) return
+      if (seen.body.method === 'ping') return json(res, result(seen.body.id, {}))
+      res.writeHead(200, { 'Content-Type': 'application/json', 'Content-Length': '1000' })
+      res.write('{"jsonrpc":"2.0"', () => res.destroy())
+    })
+    ends.push(() => endpoint.close())
+    const client = connect(endpoint.url)
+    await client.initialize()
+    const cut = await client.call('resources/read', { uri: 'artefact://damaged' })
+    expect(cut.error.data.reason).to.equal('answer_cut')
+    expect((await client.call('ping')).result).to.deep.equal({})
+    expect(client.log).to.not.include('warn the server is lost')
+  })
+
+  it('begins before its server does', async () => {
+    const probe = await start()
+    await probe.stop()
+    const client = connect(probe.url)
+    const early = await client.call('initialize', {}, 'early')
+    expect(early.error.message).to.contain('nobody listens there')
+    await start(portOf(probe))
+    expect((await client.initialize()).protocolVersion).to.equal('2025-11-25')
+    await client.until(() => client.log.length === 3, 'the lines')
+    expect(client.log).to.deep.equal([
+      'warn the server cannot be reached',
+      'info the client has a session',
+      'info the server answers',
+    ])
+  })
+})

@@ -1,0 +1,285 @@
+import { expect } from 'chai'
+import type { ServerResponse } from 'node:http'
+import { startServer } from '../../../helpers/mcp.ts'
+import { BridgeClient, type Endpoint, events, json, result, startEndpoint } from './bench.ts'
+
+const subscription = 'io.modelcontextprotocol/subscriptionId'
+
+describe('the bridge at 2026-07-28', () => {
+  const ends: (() => Promise<unknown>)[] = []
+  afterEach(async () => {
+    for (const end of ends.splice(0).toReversed()) await end()
+  })
+
+  function connect(url: string): BridgeClient {
+    const client = new BridgeClient(url)
+    ends.push(() => client.end())
+    return client
+  }
+
+  async function scripted(...args: Parameters<typeof startEndpoint>): Promise<Endpoint> {
+    const endpoint = await startEndpoint(...args)
+    ends.push(() => endpoint.close())
+    return endpoint
+  }
+
+  /** An endpoint with listen streams, kept by the id of their request. */
+  async function listening(port = 0) {
+    const streams = new Map<string, { res: ServerResponse; send(message: object): void }>()
+    const endpoint = await scripted(({ body }, res) => {
+      if (body.method !== 'subscriptions/listen') return json(res, result(body.id, {}))
+      const tell = events(res)
+      const _meta = { [subscription]: body.id }
+      const send = (message: any) =>
+        tell({ jsonrpc: '2.0', ...message, params: { ...message.params, _meta } })
+      send({
+        method: 'notifications/subscriptions/acknowledged',
+        params: { notifications: body.params.notifications },
+      })
+      streams.set(body.id, { res, send })
+    }, port)
+    return { endpoint, streams }
+  }
+
+  const filter = { resourcesListChanged: true, resourceSubscriptions: ['scene://current'] }
+  const update = { method: 'notifications/resources/updated', params: { uri: 'scene://current' } }
+  const acknowledged = 'notifications/subscriptions/acknowledged'
+
+  it('discovers, lists and reads from the server of this program', async () => {
+    const server = await startServer()
+    ends.push(() => server.stop())
+    const client = connect(server.url)
+    const discovered = await client.call('server/discover', client.modern())
+    expect(discovered.result.supportedVersions).to.include('2026-07-28')
+    const listed = await client.call('resources/list', client.modern())
+    expect(listed.result.resultType).to.equal('complete')
+    const read = await client.call('resources/read', client.modern({ uri: 'scene://current' }))
+    expect(read.result.contents[0].uri).to.equal('scene://current')
+    const absent = await client.call('resources/read', client.modern({ uri: 'none://é' }))
+    expect(absent.error).to.deep.include({ code: -32602 })
+    const gone = await client.call('resources/subscribe', client.modern({ uri: 'scene://current' }))
+    expect(gone.error.code).to.equal(-32601)
+  })
+
+  it('repeats in headers what the body says, and sends no session', async () => {
+    const endpoint = await scripted(({ body }, res) => json(res, result(body.id, {})))
+    const client = connect(endpoint.url)
+    await client.call('resources/read', client.modern({ uri: 'a://é' }))
+    expect(endpoint.seen[0]?.headers).to.include({
+      'mcp-protocol-version': '2026-07-28',
+      'mcp-method': 'resources/read',
+      'mcp-name': '=?base64?YTovL8Op?=',
+    })
+    await client.end()
+    expect(endpoint.seen).to.have.length(1)
+  })
+
+  it('passes on errors that ride on other statuses, with their data', async () => {
+    const data = { supported: ['2026-07-28'], requested: '2030-01-01' }
+    const error = { code: -32022, message: 'unsupported', data }
+    const endpoint = await scripted(({ body }, res) => {
+      res.writeHead(400, { 'Content-Type': 'application/json' })
+      res.end(JSON.stringify({ jsonrpc: '2.0', id: body.id, error }))
+    })
+    const client = connect(endpoint.url)
+    const answer = await client.call('server/discover', client.modern())
+    expect(answer.error).to.deep.equal(error)
+  })
+
+  it('passes on a subscription while other requests go on', async () => {
+    const { endpoint, streams } = await listening()
+    const client = connect(endpoint.url)
+    for (const id of ['l1', 'l2']) {
+      const params = client.modern({ notifications: filter })
+      client.send({ jsonrpc: '2.0', id, method: 'subscriptions/listen', params })
+    }
+    await client.until(() => client.notified(acknowledged).length === 2, 'acknowledgements')
+    await client.call('ping', client.modern())
+    streams.get('l2')?.send(update)
+    streams.get('l1')?.send(update)
+    await client.until(() => client.updates.length === 2, 'updates')
+    const ids = client.notified(update.method).map(({ params }) => params._meta[subscription])
+    expect(ids).to.have.members(['l1', 'l2'])
+  })
+
+  it('leaves the id out of a refusal that belongs to no request', async () => {
+    const server = await startServer()
+    ends.push(() => server.stop())
+    const client = connect(server.url)
+    client.write('half a line\n')
+    await client.until(() => client.messages.length === 1)
+    await client.call('server/discover', client.modern())
+    client.write('half a line\n')
+    await client.until(() => client.messages.length === 3)
+    expect(client.messages[0]).to.deep.include({ id: null })
+    expect(client.messages[2]).to.have.keys('jsonrpc', 'error')
+  })
+
+  it('ends a subscription that is cancelled, without a further message', async () => {
+    const { endpoint, streams } = await listening()
+    const client = connect(endpoint.url)
+    const params = client.modern({ notifications: filter })
+    client.send({ jsonrpc: '2.0', id: 'l1', method: 'subscriptions/listen', params })
+    await client.until(() => client.notified(acknowledged).length === 1, 'the acknowledgement')
+    const stream = streams.get('l1')
+    const closed = new Promise(resolve => stream?.res.once('close', resolve))
+    client.send({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 'l1' } })
+    await closed
+    stream?.send(update)
+    await client.call('ping', client.modern())
+    expect(client.messages.filter(({ id }) => id === 'l1')).to.deep.equal([])
+    expect(client.updates).to.deep.equal([])
+    const posted = endpoint.seen.map(({ body }) => body.method)
+    expect(posted).to.deep.equal(['subscriptions/listen', 'ping'])
+    // The id is free again.
+    client.send({ jsonrpc: '2.0', id: 'l1', method: 'subscriptions/listen', params })
+    await client.until(() => client.notified(acknowledged).length === 2, 'the second one')
+  })
+
+  it('passes on that the server ends a subscription, and does not open it again', async () => {
+    const { endpoint, streams } = await listening()
+    const client = connect(endpoint.url)
+    const params = client.modern({ notifications: filter })
+    client.send({ jsonrpc: '2.0', id: 'l1', method: 'subscriptions/listen', params })
+    await client.until(() => client.notified(acknowledged).length === 1, 'the acknowledgement')
+    const res = streams.get('l1')?.res
+    const last = result('l1', { resultType: 'complete', _meta: { [subscription]: 'l1' } })
+    res?.end(`data: ${JSON.stringify(last)}\n\n`)
+    expect(await client.answer('l1')).to.deep.equal(last)
+    await client.call('ping', client.modern())
+    const posted = endpoint.seen.map(({ body }) => body.method)
+    expect(posted).to.deep.equal(['subscriptions/listen', 'server/discover', 'ping'])
+  })
+
+  it('passes on that a subscription is refused', async () => {
+    const error = { code: -32602, message: 'no filter' }
+    const endpoint = await scripted(({ body }, res) =>
+      json(res, { jsonrpc: '2.0', id: body.id, error }),
+    )
+    const client = connect(endpoint.url)
+    const answer = await client.call('subscriptions/listen', client.modern())
+    expect(answer.error).to.deep.equal(error)
+  })
+
+  /** A subscription whose server goes away by `leave` and comes back on the same port. */
+  async function overRestart(leave: (res: ServerResponse) => void) {
+    const first = await listening()
+    const client = connect(first.endpoint.url)
+    const params = client.modern({ notifications: filter })
+    client.send({ jsonrpc: '2.0', id: 'l1', method: 'subscriptions/listen', params })
+    await client.until(() => client.notified(acknowledged).length === 1, 'the acknowledgement')
+    const res = first.streams.get('l1')?.res
+    const closed = first.endpoint.close()
+    if (res !== undefined) leave(res)
+    await closed
+    await client.until(() => client.log.includes('warn the server is lost'), 'the loss')
+    const refused = await client.call('ping', client.modern())
+    const second = await listening(first.endpoint.port)
+    await client.until(() => client.updates.length > 0, 'the update')
+    return { client, refused, second }
+  }
+
+  const leaves: [how: string, leave: (res: ServerResponse) => void][] = [
+    ['is killed', res => res.destroy()],
+    [
+      'says farewell',
+      res => {
+        const last = result('l1', { resultType: 'complete', _meta: { [subscription]: 'l1' } })
+        res.end(`data: ${JSON.stringify(last)}\n\n`)
+      },
+    ],
+  ]
+  for (const [how, leave] of leaves) {
+    it(`opens a subscription again after the server ${how}, and tells the client to look`, async () => {
+      const { client, refused, second } = await overRestart(leave)
+      expect(refused.error.code).to.equal(-32603)
+      expect(refused.error.data.reason).to.equal('server_unreachable')
+      const _meta = { [subscription]: 'l1' }
+      const [changed] = client.notified('notifications/resources/list_changed')
+      expect(changed.params).to.deep.equal({ _meta })
+      const [told] = client.notified(update.method)
+      expect(told.params).to.deep.equal({ uri: 'scene://current', _meta })
+      second.streams.get('l1')?.send(update)
+      await client.until(() => client.updates.length === 2, 'the update of the new server')
+      expect(client.notified(acknowledged)).to.have.length(1)
+      expect(client.messages.filter(({ id }) => id === 'l1')).to.deep.equal([])
+    })
+  }
+
+  it('opens a stream that was cut again, and leaves the rest alone', async () => {
+    const { endpoint, streams } = await listening()
+    const client = connect(endpoint.url)
+    const params = client.modern({ notifications: filter })
+    for (const id of ['l1', 'l2']) {
+      client.send({ jsonrpc: '2.0', id, method: 'subscriptions/listen', params })
+    }
+    await client.until(() => client.notified(acknowledged).length === 2, 'acknowledgements')
+    streams.get('l1')?.res.destroy()
+    await client.until(() => client.updates.length === 1, 'the update after the gap')
+    const [told] = client.notified(update.method)
+    expect(told.params._meta[subscription]).to.equal('l1')
+    expect(client.log).to.deep.equal([])
+    expect(endpoint.seen).to.have.length(3)
+  })
+
+  it('waits for what a server that has just started does not have yet', async () => {
+    const first = await listening()
+    const client = connect(first.endpoint.url)
+    const params = client.modern({ notifications: filter })
+    client.send({ jsonrpc: '2.0', id: 'l1', method: 'subscriptions/listen', params })
+    await client.until(() => client.notified(acknowledged).length === 1, 'the acknowledgement')
+    await first.endpoint.close()
+    let refusals = 0
+    const endpoint = await scripted(({ body }, res) => {
+      if (body.method === 'subscriptions/listen' && refusals++ < 2) {
+        const error = { code: -32602, message: 'no such scheme' }
+        return json(res, { jsonrpc: '2.0', id: body.id, error })
+      }
+      const send = events(res)
+      const _meta = { [subscription]: body.id }
+      const { notifications } = body.params
+      send({ jsonrpc: '2.0', method: acknowledged, params: { notifications, _meta } })
+    }, first.endpoint.port)
+    await client.until(() => client.updates.length === 1, 'the update')
+    expect(refusals).to.equal(3)
+    expect(client.messages.filter(({ id }) => id === 'l1')).to.deep.equal([])
+    expect(endpoint.seen).to.have.length(3)
+  })
+
+  it('passes on that a restarted server does not do this any more', async () => {
+    const first = await listening()
+    const client = connect(first.endpoint.url)
+    const params = client.modern({ notifications: filter })
+    client.send({ jsonrpc: '2.0', id: 'l1', method: 'subscriptions/listen', params })
+    await client.until(() => client.notified(acknowledged).length === 1, 'the acknowledgement')
+    await first.endpoint.close()
+    await scripted(({ body }, res) => {
+      res.writeHead(404, { 'Content-Type': 'application/json' })
+      const error = { code: -32601, message: 'method not found' }
+      res.end(JSON.stringify({ jsonrpc: '2.0', id: body.id, error }))
+    }, first.endpoint.port)
+    expect((await client.answer('l1')).error.code).to.equal(-32601)
+  })
+
+  it('carries the subscriptions of the server of this program over its restart', async () => {
+    const first = await startServer()
+    ends.push(() => first.stop())
+    const client = connect(first.url)
+    const params = client.modern({ notifications: filter })
+    client.send({ jsonrpc: '2.0', id: 1, method: 'subscriptions/listen', params })
+    await client.until(() => client.notified(acknowledged).length === 1, 'the acknowledgement')
+    first.server.resources().setScene({ run: 1 })
+    await client.until(() => client.updates.length === 1, 'the update')
+    await first.stop()
+    await client.until(() => client.log.includes('warn the server is lost'), 'the loss')
+    const second = await startServer({ port: Number(new URL(first.url).port) })
+    ends.push(() => second.stop())
+    await client.until(() => client.updates.length === 2, 'the update after the restart')
+    second.server.resources().setScene({ run: 2 })
+    await client.until(() => client.updates.length === 3, 'the update of the new server')
+    expect(client.messages.filter(({ id }) => id === 1)).to.deep.equal([])
+    const ids = client.notified(update.method).map(({ params }) => params._meta[subscription])
+    expect(ids).to.deep.equal([1, 1, 1])
+    client.send({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1 } })
+  })
+})

@@ -1,0 +1,64 @@
+import { expect } from 'chai'
+import fc from 'fast-check'
+import { applyChanges } from '../../../src/lib/util/json-apply.ts'
+import { diffJson, type JsonChange } from '../../../src/lib/util/json-diff.ts'
+
+const jsonText = (value: unknown) => JSON.parse(JSON.stringify(value)) as unknown
+
+const element = fc.record(
+  { id: fc.integer({ min: 0, max: 8 }), name: fc.string(), tags: fc.array(fc.nat(3)) },
+  { requiredKeys: ['id'] },
+)
+const elements = fc.uniqueArray(element, { selector: item => item.id })
+const scene = fc.record({
+  objects: fc.oneof(elements, fc.array(fc.jsonValue())),
+  nested: fc.dictionary(fc.constantFrom('a', 'b', '~', 'a/b', '', '__proto__'), elements),
+  other: fc.jsonValue(),
+})
+
+describe('applyChanges', () => {
+  it('makes of the old value the new one, and leaves the old one as it is', () => {
+    fc.assert(
+      fc.property(scene, scene, (a, b) => {
+        const [before, after] = [jsonText(a), jsonText(b)]
+        const kept = JSON.stringify(before)
+        const { changes } = diffJson(before, after, 1_000_000)
+        const applied = applyChanges(before, changes)
+        expect(applied?.value).to.deep.equal(after)
+        expect(applied?.labels).to.have.length(changes.length)
+        expect(JSON.stringify(before)).to.equal(kept)
+      }),
+    )
+  })
+
+  it('calls the elements of arrays what people call them', () => {
+    const before = { objects: [{ id: 1, name: 'Cube', x: 0 }, { id: 2 }, { x: [1] }] }
+    const changes: JsonChange[] = [
+      { path: '/objects/1', kind: 'removed', before: { id: 2 } },
+      { path: '/objects/0/x', kind: 'changed', before: 0, after: 1 },
+      { path: '/objects/1/x/0', kind: 'changed', before: 1, after: 2 },
+      { path: '/objects/2', kind: 'added', after: { name: 'Lamp' } },
+      { path: '/a~1b', kind: 'added', after: 1 },
+    ]
+    expect(applyChanges(before, changes)?.labels).to.deep.equal([
+      'objects/2',
+      'objects/Cube/x',
+      'objects/1/x/0',
+      'objects/Lamp',
+      'a/b',
+    ])
+  })
+
+  const misfits: JsonChange[] = [
+    { path: '/a/b', kind: 'added', after: 1 },
+    { path: '/gone', kind: 'changed', before: 1, after: 2 },
+    { path: '/list/3', kind: 'removed', before: 1 },
+    { path: '/list/-1', kind: 'added', after: 1 },
+    { path: '/__proto__/x', kind: 'added', after: 1 },
+  ]
+  for (const change of misfits) {
+    it(`refuses ${change.kind} at ${change.path} where it does not fit`, () => {
+      expect(applyChanges({ a: 1, list: [1] }, [change])).to.equal(null)
+    })
+  }
+})

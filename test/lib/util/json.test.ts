@@ -1,0 +1,42 @@
+import { expect } from 'chai'
+import fc from 'fast-check'
+import { exceedsDepth, parseJson } from '../../../src/lib/util/json.ts'
+
+function depthOf(value: unknown): number {
+  if (typeof value !== 'object' || value === null) return 0
+  return 1 + Math.max(0, ...Object.values(value).map(depthOf))
+}
+
+describe('parseJson', () => {
+  it('refuses nesting beyond the limit and takes nesting at it', () => {
+    expect(parseJson('['.repeat(64) + ']'.repeat(64), 64).ok).to.equal(true)
+    expect(parseJson('['.repeat(65) + ']'.repeat(65), 64)).to.deep.equal({
+      ok: false,
+      failure: 'depth',
+    })
+    expect(parseJson('{"a":'.repeat(5000) + '1' + '}'.repeat(5000), 64)).to.have.property(
+      'failure',
+      'depth',
+    )
+  })
+
+  it('counts no bracket inside a string', () => {
+    const text = JSON.stringify({ a: '[[[[\\"[[[[', b: '\\' })
+    expect(exceedsDepth(text, 1)).to.equal(false)
+  })
+
+  it('reports broken text as syntax', () => {
+    for (const text of ['', '{', '{"a":NaN}', '[1,]', '"unclosed']) {
+      expect(parseJson(text, 64)).to.deep.equal({ ok: false, failure: 'syntax' })
+    }
+  })
+
+  it('agrees with the real depth of any JSON', () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), fc.integer({ min: 0, max: 6 }), (value, limit) => {
+        expect(exceedsDepth(JSON.stringify(value), limit)).to.equal(depthOf(value) > limit)
+      }),
+      { numRuns: 2000 },
+    )
+  })
+})

@@ -1,0 +1,64 @@
+import { expect } from 'chai'
+import fc from 'fast-check'
+import { unzipSync } from 'fflate'
+import { spawnSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { type NamedFile, zipFolder } from '../../../src/lib/util/zip-folder.ts'
+
+const text = (path: string, content: string): NamedFile => ({ path, bytes: Buffer.from(content) })
+const files = [text('__init__.py', 'bl_info = {}\n'), text('scene/collect.py', 'x = "é"\r\n')]
+
+/** The fields of the first entry in the central directory. */
+function firstEntry(zip: Uint8Array): { madeBy: number; mode: number; time: number; date: number } {
+  const view = Buffer.from(zip)
+  const at = view.readUInt32LE(view.length - 22 + 16)
+  return {
+    madeBy: view.readUInt8(at + 5),
+    mode: view.readUInt32LE(at + 38) >>> 16,
+    time: view.readUInt16LE(at + 12),
+    date: view.readUInt16LE(at + 14),
+  }
+}
+
+describe('zipFolder', () => {
+  it('holds exactly the files, in one folder, byte for byte', () => {
+    const found = unzipSync(zipFolder('addon', files))
+    expect(Object.keys(found)).to.deep.equal(['addon/__init__.py', 'addon/scene/collect.py'])
+    for (const { path, bytes } of files) {
+      expect(Buffer.from(found[`addon/${path}`] ?? [])).to.deep.equal(bytes)
+    }
+  })
+
+  it('gives the same bytes in whatever order the files come', () => {
+    const file = fc.record({ path: fc.stringMatching(/^[a-z_]{1,8}$/), bytes: fc.uint8Array() })
+    const folder = fc.uniqueArray(file, { selector: ({ path }) => path, maxLength: 6 })
+    fc.assert(
+      fc.property(folder, original => {
+        const one = zipFolder('addon', original)
+        expect(zipFolder('addon', original.toReversed())).to.deep.equal(one)
+        expect(Object.keys(unzipSync(one))).to.have.length(original.length)
+      }),
+    )
+  })
+
+  it('gives the same bytes in every time zone', () => {
+    const module = new URL('../../../src/lib/util/zip-folder.ts', import.meta.url)
+    const program = `
+      const { zipFolder } = await import(${JSON.stringify(module)})
+      process.stdout.write(zipFolder('addon', [{ path: 'a', bytes: Buffer.from('a') }]))`
+    const hashes = ['UTC', 'Asia/Kathmandu', 'America/Los_Angeles'].map(TZ => {
+      const args = ['--input-type=module', '--eval', program]
+      const { stdout } = spawnSync(process.execPath, args, { env: { ...process.env, TZ } })
+      expect(stdout.length).to.be.above(100)
+      return createHash('sha256').update(stdout).digest('hex')
+    })
+    expect(new Set(hashes).size).to.equal(1)
+  })
+
+  it('says of each file that everybody may read it, and no time of this machine', () => {
+    const noon = 12 << 11
+    const firstOf1980 = (1 << 5) | 1
+    const entry = { madeBy: 3, mode: 0o100644, time: noon, date: firstOf1980 }
+    expect(firstEntry(zipFolder('addon', files))).to.deep.equal(entry)
+  })
+})
