@@ -4,7 +4,7 @@ import type { AuthSettings } from './auth/settings.ts'
 import type { GatewayLimits } from './gateway/limits.ts'
 import type { AccessLog } from './http/access-log.ts'
 import type { Limits } from './options.ts'
-import type { TlsFiles } from './tls/tls-files.ts'
+import type { TlsFiles } from './http/tls-files.ts'
 
 /** Everything `gateway` decided before it starts: checked values, no flags, no environment. */
 export interface GatewayOptions {

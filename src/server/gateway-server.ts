@@ -33,7 +33,7 @@ import { mcpUrlOf } from './mcp-url.ts'
 import { type Limits, resolveLimits } from './options.ts'
 import { openRegistryDir, selectRegistryDir } from './registry-dir.ts'
 import { createResidentRoom } from './resident-room.ts'
-import { TlsSource } from './tls/tls-source.ts'
+import { TlsSource } from './http/tls-source.ts'
 import { version } from '../lib/util/version.ts'
 
 /**

@@ -15,8 +15,8 @@ import { makeProblem } from './http/problem.ts'
 import { refuseUpgrade } from './http/refused-upgrade.ts'
 import type { Limits } from './options.ts'
 import { rarely } from './rarely.ts'
-import type { TlsPair } from './tls/read-pair.ts'
-import type { TlsSource } from './tls/tls-source.ts'
+import type { TlsPair } from './http/read-pair.ts'
+import type { TlsSource } from './http/tls-source.ts'
 
 const warnEveryMs = 60_000
 

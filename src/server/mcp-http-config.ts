@@ -1,6 +1,6 @@
 import { findUnknownMember, membersOf } from '../lib/util/known-members.ts'
 import type { Limits } from './options.ts'
-import type { TlsFiles } from './tls/tls-files.ts'
+import type { TlsFiles } from './http/tls-files.ts'
 
 /** Settings of a server. Not an authentication boundary: enforcement is a separate argument. */
 export interface McpHttpConfig {

@@ -1,5 +1,5 @@
 import { localBase } from '../lib/util/address.ts'
-import type { TlsFiles } from './tls/tls-files.ts'
+import type { TlsFiles } from './http/tls-files.ts'
 
 /** Where a server is bound, and what clients call it. */
 export interface BoundAt {

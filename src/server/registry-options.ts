@@ -3,7 +3,7 @@ import type { RegistrationMode } from '../lib/accounts/registration-mode.ts'
 import type { AccountLimits } from './accounts/limits.ts'
 import type { AccessLog } from './http/access-log.ts'
 import type { Limits } from './options.ts'
-import type { TlsFiles } from './tls/tls-files.ts'
+import type { TlsFiles } from './http/tls-files.ts'
 
 /** Everything `registry` decided before the server starts: checked values, no flags. */
 export interface RegistryOptions {

@@ -18,7 +18,7 @@ import { listen } from './listen.ts'
 import { baseUrlOf } from './mcp-url.ts'
 import { type Limits, resolveLimits } from './options.ts'
 import type { RegistryHandle, RegistryOptions } from './registry-options.ts'
-import { TlsSource } from './tls/tls-source.ts'
+import { TlsSource } from './http/tls-source.ts'
 import { version } from '../lib/util/version.ts'
 
 /**

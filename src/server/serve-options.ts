@@ -8,7 +8,7 @@ import type { CaptureLimits } from './capture/limits.ts'
 import type { GatewayLimits } from './gateway/limits.ts'
 import type { AccessLog } from './http/access-log.ts'
 import type { Limits } from './options.ts'
-import type { TlsFiles } from './tls/tls-files.ts'
+import type { TlsFiles } from './http/tls-files.ts'
 
 /** Everything `serve` decided before the server starts: checked values, no flags, no environment. */
 export interface ServeOptions {

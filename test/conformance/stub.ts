@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../src/lib/util/json.ts'
-import type { ExtraMethod, ExtraMethods } from '../../src/server/mcp/modern/extra-methods.ts'
+import type { ExtraMethod, ExtraMethods } from '../../src/server/mcp/stateless/extra-methods.ts'
 import { ResourceUriInvalid } from '../../src/server/resources/errors.ts'
 
 const inputSchema = { type: 'object' }

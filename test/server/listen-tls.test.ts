@@ -9,7 +9,7 @@ import { expect } from 'chai'
 import { silentLogger } from '../../src/lib/util/logger.ts'
 import { type Listening, listen } from '../../src/server/listen.ts'
 import { resolveLimits } from '../../src/server/options.ts'
-import { TlsSource } from '../../src/server/tls/tls-source.ts'
+import { TlsSource } from '../../src/server/http/tls-source.ts'
 import { until } from '../e2e/until.ts'
 import { makePair, type Pair, writePair } from '../helpers/certificate.ts'
 

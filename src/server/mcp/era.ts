@@ -4,9 +4,9 @@ import type { RequestId, RpcError } from '../../lib/mcp/json-rpc.ts'
 import { claimOf, metaKeys } from '../../lib/mcp/request-metadata.ts'
 import { rpcCodes } from './errors.ts'
 import { type Inbound, type NotificationMessage, type RequestMessage, isBatch } from './json-rpc.ts'
-import { statelessRpcCodes } from './modern/codes.ts'
-import { metaProblem, missingMeta } from './modern/meta.ts'
-import { isStatelessRevision, namesStatelessEra } from './modern/revisions.ts'
+import { statelessRpcCodes } from './stateless/codes.ts'
+import { metaProblem, missingMeta } from './stateless/meta.ts'
+import { isStatelessRevision, namesStatelessEra } from './stateless/revisions.ts'
 
 /** Which era serves a POST. */
 export type Classified =

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { SubscriptionHub } from '../../../../src/server/mcp/subscriptions.ts'
-import { Sessions } from '../../../../src/server/mcp/legacy/sessions.ts'
+import { Sessions } from '../../../../src/server/mcp/sessions/sessions.ts'
 import type { EventStream } from '../../../../src/server/mcp/event-stream.ts'
 import { apiKeyPolicy } from '../../../../src/server/http/api-key-policy.ts'
 import {

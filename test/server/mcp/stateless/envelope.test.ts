@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { checkNotification, checkRequest } from '../../../../src/server/mcp/modern/envelope.ts'
+import { checkNotification, checkRequest } from '../../../../src/server/mcp/stateless/envelope.ts'
 import { stateless, statelessMeta, statelessRequest } from '../../../helpers/stateless.ts'
 
 type Headers = Record<string, string | undefined>
