@@ -15,9 +15,9 @@ export type {
   CaptureTarget,
   Unavailable,
 } from './server/capture/backend.ts'
-export { McpHttpServer, type McpServices } from './server/mcp-http-server.ts'
-export type { McpHttpConfig } from './server/mcp-http-config.ts'
-export { defaultLimits, type Limits } from './server/options.ts'
+export { McpHttpServer, type McpServices } from './server/mcp/mcp-http-server.ts'
+export type { McpHttpConfig } from './server/mcp/mcp-http-config.ts'
+export { defaultLimits, type Limits } from './lib/config/limits.ts'
 export type { ResourceRegistry } from './server/resources/registry.ts'
 export type {
   BlobContent,

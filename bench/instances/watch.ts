@@ -4,7 +4,7 @@ import { monotonicClock, systemClock } from '../../src/lib/util/clock.ts'
 import { silentLogger } from '../../src/lib/util/logger.ts'
 import { systemTimer } from '../../src/lib/util/timer.ts'
 import { openFsDirectory } from '../../src/server/gateway/fs-directory.ts'
-import { resolveGatewayLimits } from '../../src/server/gateway/limits.ts'
+import { resolveGatewayLimits } from '../../src/lib/config/gateway-limits.ts'
 import { answerQuestions } from '../child-messages.ts'
 
 const [instancesDir] = process.argv.slice(2)

@@ -1,5 +1,5 @@
 /**
- * The registry as `server/registry.ts` composes it, without its access log. With `memory` as its
+ * The registry as `server/accounts-server.ts` composes it, without its access log. With `memory` as its
  * argument a session is looked up once and kept: what is left out is the look-up in the database,
  * and nothing else.
  */
@@ -13,7 +13,7 @@ import { createAccountServices } from '../../src/server/accounts/services.ts'
 import { createCors } from '../../src/server/http/cors.ts'
 import { createGuard } from '../../src/server/http/guards.ts'
 import { peerOfConnection } from '../../src/server/http/trusted-proxies.ts'
-import { defaultLimits } from '../../src/server/options.ts'
+import { defaultLimits } from '../../src/lib/config/limits.ts'
 import { createServer } from 'node:http'
 import { announce } from './announce.ts'
 import type { AddressInfo } from 'node:net'

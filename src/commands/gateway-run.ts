@@ -1,6 +1,6 @@
 import { thisCommand } from '../lib/cli/own-command.ts'
 import { renderGatewayBanner } from '../lib/cli/gateway-banner.ts'
-import { defaultLimits } from '../server/options.ts'
+import { defaultLimits } from '../lib/config/limits.ts'
 import type { GatewaySettings } from './gateway-settings.ts'
 import { findOpening } from './auth-settings.ts'
 import { openWarning } from './open-warning.ts'
@@ -13,7 +13,7 @@ export async function runGateway(settings: GatewaySettings, output: OutputOption
       warning: openWarning(settings, process.env),
       graceMs: settings.limits?.stopGraceMs ?? defaultLimits.stopGraceMs,
       async start(log, cancelled, say) {
-        const { startGateway } = await import('../server/gateway-server.ts')
+        const { startGateway } = await import('../server/gateway.ts')
         const onElection = ({ event, ...facts }: { event: string }) =>
           say({ event, pid: process.pid, ...facts })
         return startGateway({ ...settings, onElection, log, accessLog: log.access }, cancelled)

@@ -1,4 +1,4 @@
-import type { GatewayOptions } from '../server/gateway-options.ts'
+import type { GatewayOptions } from '../server/gateway/options.ts'
 import { type AuthFlags, readAuth } from './auth-settings.ts'
 import { readServerLimits } from './server-limits.ts'
 import { type AddressFlags, checkPath, readAddress, readRegistryDir } from './server-settings.ts'

@@ -3,8 +3,8 @@ import {
   defaultGatewayLimits,
   type GatewayLimits,
   resolveGatewayLimits,
-} from '../server/gateway/limits.ts'
-import { defaultLimits, type Limits, resolveLimits } from '../server/options.ts'
+} from '../lib/config/gateway-limits.ts'
+import { defaultLimits, type Limits, resolveLimits } from '../lib/config/limits.ts'
 import { type LimitSet, readLimitFlags } from './limit-flag.ts'
 
 const serverNames = Object.keys(defaultLimits)

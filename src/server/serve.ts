@@ -13,21 +13,21 @@ import type { ArtefactStore } from './artefacts/store.ts'
 import type { HostSink } from './host/host-sink.ts'
 import { resolveHostToken } from './host/host-token.ts'
 import { createInstanceRecord, InstanceFile } from './host/instance-record.ts'
-import { resolveGatewayLimits } from './gateway/limits.ts'
+import { resolveGatewayLimits } from '../lib/config/gateway-limits.ts'
 import { removeLeftovers } from './host/leftovers.ts'
 import { createHostRoom } from './host/host-room.ts'
 import { presencePatch, PresenceNews } from './host/link/presence.ts'
 import { watchSceneFile } from './host/scene-file.ts'
-import { mcpUrlOf } from './mcp-url.ts'
-import { McpHttpServer } from './mcp-http-server.ts'
-import type { McpHttpConfig } from './mcp-http-config.ts'
-import { type Limits, resolveLimits } from './options.ts'
-import { openRegistryDir, selectRegistryDir } from './registry-dir.ts'
+import { mcpUrlOf } from './http/public-url.ts'
+import { McpHttpServer } from './mcp/mcp-http-server.ts'
+import type { McpHttpConfig } from './mcp/mcp-http-config.ts'
+import { type Limits, resolveLimits } from '../lib/config/limits.ts'
+import { openRegistryDir, selectRegistryDir } from '../lib/instances/state-directory.ts'
 import { AuditLog } from './resources/audit-log.ts'
 import type { ResourceRegistry } from './resources/registry.ts'
 import { SessionEventBuffer } from './resources/session-event-buffer.ts'
-import { openServeCapture, type ServeCapture } from './serve-capture.ts'
-import type { ServeHandle, ServeOptions } from './serve-options.ts'
+import { openServeCapture, type ServeCapture } from './host/serve-capture.ts'
+import type { ServeHandle, ServeOptions } from './host/serve-options.ts'
 import { version } from '../lib/util/version.ts'
 
 /**
@@ -168,7 +168,7 @@ async function startCompanion(
   const { auth, authLimits, limits } = options
   const { log, accessLog } = options
   if (gateway === undefined) return null
-  const { joinGateway } = await import('./gateway-server.ts')
+  const { joinGateway } = await import('./gateway.ts')
   return joinGateway({
     ...{ port: gateway.port, host, allowedHosts, allowedOrigins, registryDir, log, accessLog },
     ...(trustedProxies === undefined ? {} : { trustedProxies }),

@@ -3,7 +3,7 @@ import { resolve } from 'node:path'
 import { type GatewayFlags, readGatewaySettings } from '../../src/commands/gateway-settings.ts'
 import { readServeSettings } from '../../src/commands/serve-settings.ts'
 import { keysPath } from '../../src/lib/config/paths.ts'
-import { defaultGatewayLimits } from '../../src/server/gateway/limits.ts'
+import { defaultGatewayLimits } from '../../src/lib/config/gateway-limits.ts'
 
 const defaults: GatewayFlags = {
   port: 9765,

@@ -10,7 +10,7 @@ import type { ServiceError } from '../../src/lib/util/errors.ts'
 import { silentLogger } from '../../src/lib/util/logger.ts'
 import { selectRegistryDir } from '../../src/lib/util/registry-path.ts'
 import { startServe } from '../../src/server/serve.ts'
-import type { ServeHandle, ServeOptions } from '../../src/server/serve-options.ts'
+import type { ServeHandle, ServeOptions } from '../../src/server/host/serve-options.ts'
 
 interface Said {
   out: string

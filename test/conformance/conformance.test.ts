@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect } from 'chai'
-import type { McpHttpServer } from '../../src/server/mcp-http-server.ts'
+import type { McpHttpServer } from '../../src/server/mcp/mcp-http-server.ts'
 import { createFixture, type StubbedFixture, startStubbedFixture } from './fixture.ts'
 import { readChecks, runSuite } from './suite.ts'
 

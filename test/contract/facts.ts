@@ -2,8 +2,8 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import type { McpHttpServer, ServerParts } from '../../src/server/mcp-http-server.ts'
-import type { McpHttpConfig } from '../../src/server/mcp-http-config.ts'
+import type { McpHttpServer, ServerParts } from '../../src/server/mcp/mcp-http-server.ts'
+import type { McpHttpConfig } from '../../src/server/mcp/mcp-http-config.ts'
 import { type Events, RawSession, startServer } from '../helpers/mcp.ts'
 
 /** One stated fact, in our words, and how it is checked. */

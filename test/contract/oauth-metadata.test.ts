@@ -7,7 +7,7 @@ import {
 } from '../../src/index.ts'
 import { ask } from '../helpers/mcp.ts'
 import { silentLogger } from '../../src/lib/util/logger.ts'
-import { startGateway } from '../../src/server/gateway-server.ts'
+import { startGateway } from '../../src/server/gateway.ts'
 import { startServe } from '../../src/server/serve.ts'
 import { facts, inFolder } from './facts.ts'
 

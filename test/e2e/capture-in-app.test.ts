@@ -9,7 +9,7 @@ import {
 } from '../../src/lib/host-link/host-client.ts'
 import { silentLogger } from '../../src/lib/util/logger.ts'
 import { startServe } from '../../src/server/serve.ts'
-import type { ServeHandle } from '../../src/server/serve-options.ts'
+import type { ServeHandle } from '../../src/server/host/serve-options.ts'
 import { type Events, RawSession } from '../helpers/mcp.ts'
 import { pngOf } from '../helpers/png.ts'
 import { until } from './until.ts'

@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import * as v2 from '@modelcontextprotocol/client'
 import { expect } from 'chai'
 import { silentLogger } from '../../src/lib/util/logger.ts'
-import type { GatewayHandle } from '../../src/server/gateway-options.ts'
-import { startGateway } from '../../src/server/gateway-server.ts'
+import type { GatewayHandle } from '../../src/server/gateway/options.ts'
+import { startGateway } from '../../src/server/gateway.ts'
 import { startServe } from '../../src/server/serve.ts'
 import {
   loadSdk,

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import * as v2 from '@modelcontextprotocol/client'
 import { expect } from 'chai'
 import { silentLogger } from '../../src/lib/util/logger.ts'
-import type { ServeHandle } from '../../src/server/serve-options.ts'
+import type { ServeHandle } from '../../src/server/host/serve-options.ts'
 import { startServe } from '../../src/server/serve.ts'
 import {
   loadSdk,

@@ -1,19 +1,19 @@
 import { monotonicClock, systemClock } from '../../src/lib/util/clock.ts'
 import { bundledCatalog } from '../../src/lib/util/adapter-files.ts'
 import { silentLogger } from '../../src/lib/util/logger.ts'
-import { createListener } from '../../src/server/app.ts'
+import { createListener } from '../../src/server/mcp/app.ts'
 import { CatalogFile } from '../../src/server/gateway/catalog/catalog-file.ts'
 import { EventRing } from '../../src/server/gateway/event-ring.ts'
 import {
   createGatewayResources,
   type GatewayParts,
 } from '../../src/server/gateway/gateway-resources.ts'
-import { type GatewayLimits, resolveGatewayLimits } from '../../src/server/gateway/limits.ts'
+import { type GatewayLimits, resolveGatewayLimits } from '../../src/lib/config/gateway-limits.ts'
 import { accessLogOn } from '../../src/server/http/access-log.ts'
-import { listen } from '../../src/server/listen.ts'
-import { assembleApp, createServerEndpoint } from '../../src/server/mcp-assembly.ts'
+import { listen } from '../../src/server/http/listen.ts'
+import { assembleApp, createServerEndpoint } from '../../src/server/mcp/mcp-assembly.ts'
 import type { McpEndpoint } from '../../src/server/mcp/endpoint.ts'
-import { type Limits, resolveLimits } from '../../src/server/options.ts'
+import { type Limits, resolveLimits } from '../../src/lib/config/limits.ts'
 import type { ServedResources } from '../../src/server/resources/served-resources.ts'
 import { MemoryDirectory } from './memory-directory.ts'
 

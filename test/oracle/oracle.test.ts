@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import type { Agent } from 'node:http'
 import { expect } from 'chai'
-import type { McpHttpServer } from '../../src/server/mcp-http-server.ts'
+import type { McpHttpServer } from '../../src/server/mcp/mcp-http-server.ts'
 import { createFixture } from '../conformance/fixture.ts'
 import type { Case } from './case.ts'
 import { topics } from './cases/index.ts'

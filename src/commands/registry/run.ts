@@ -1,6 +1,6 @@
 import { thisCommand } from '../../lib/cli/own-command.ts'
 import { renderRegistryBanner } from '../../lib/cli/registry-banner.ts'
-import { defaultLimits } from '../../server/options.ts'
+import { defaultLimits } from '../../lib/config/limits.ts'
 import { type OutputOptions, runServer } from '../run-server.ts'
 import type { RegistrySettings } from './settings.ts'
 
@@ -14,7 +14,7 @@ export async function runRegistry(
     {
       graceMs: settings.limits?.stopGraceMs ?? defaultLimits.stopGraceMs,
       async start(log, cancelled) {
-        const { startRegistry } = await import('../../server/registry.ts')
+        const { startRegistry } = await import('../../server/accounts-server.ts')
         const handle = await startRegistry({ ...settings, log, accessLog: log.access }, cancelled)
         if (!handle.local && new URL(handle.url).protocol === 'http:') {
           const advice =

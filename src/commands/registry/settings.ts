@@ -4,8 +4,8 @@ import {
   defaultAccountLimits,
   resolveAccountLimits,
 } from '../../server/accounts/limits.ts'
-import { type Limits, resolveLimits } from '../../server/options.ts'
-import type { RegistryOptions } from '../../server/registry-options.ts'
+import { type Limits, resolveLimits } from '../../lib/config/limits.ts'
+import type { RegistryOptions } from '../../server/accounts/options.ts'
 import { readLimitFlags } from '../limit-flag.ts'
 import { type AddressFlags, readAddress } from '../server-settings.ts'
 import { selectDataDir } from './data-dir.ts'

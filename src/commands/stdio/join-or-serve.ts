@@ -4,7 +4,7 @@ import { type Selection, selectInstance } from '../../lib/instances/select-insta
 import { messageOf } from '../../lib/util/message-of.ts'
 import { type Result, fail, ok } from '../../lib/util/result.ts'
 import type { Target } from '../../lib/mcp/bridge/target.ts'
-import type { ServeHandle } from '../../server/serve-options.ts'
+import type { ServeHandle } from '../../server/host/serve-options.ts'
 import { several } from './choose-instance.ts'
 import { targetOf } from './locate-instance.ts'
 

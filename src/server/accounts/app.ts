@@ -10,7 +10,7 @@ import { sendProblem } from '../http/problem.ts'
 import { createRefusalLog } from '../http/refusals.ts'
 import { parseTarget, type RequestTarget } from '../http/request-target.ts'
 import type { PeerOf } from '../http/trusted-proxies.ts'
-import type { Limits } from '../options.ts'
+import type { Limits } from '../../lib/config/limits.ts'
 import { type Call, describeCall } from './call.ts'
 import { loggedPath } from './logged-path.ts'
 import {

@@ -2,7 +2,7 @@ import { maxTimerMs, resolveBounds } from '../../lib/util/bounds.ts'
 
 /**
  * Every bound of the registry, with its default. `docs/limits.md` has one row for each; a test
- * holds the two against each other. Those of connections are in `../options.ts`.
+ * holds the two against each other. Those of connections are in `../../lib/config/limits.ts`.
  */
 export interface AccountLimits {
   /** Bytes of the body of a request. */

@@ -1,7 +1,7 @@
 import type { ArtefactPage, ArtefactRef, ArtefactStore } from './store.ts'
 import { BlobLoader } from './blob-loader.ts'
 import { isArtefactHex, parseArtefactUri } from '../../lib/mcp/artefact-uri.ts'
-import type { Limits } from '../options.ts'
+import type { Limits } from '../../lib/config/limits.ts'
 import { maxCompletions } from '../resources/completion.ts'
 import { ResourceNotFound, ResourceUriInvalid } from '../resources/errors.ts'
 import type {

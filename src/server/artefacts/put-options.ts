@@ -2,7 +2,7 @@ import { ServiceError } from '../../lib/util/errors.ts'
 import { parseRfc3339, toRfc3339 } from '../../lib/util/clock.ts'
 import { exceedsDepth } from '../../lib/util/json.ts'
 import { findUnknownMember, membersOf } from '../../lib/util/known-members.ts'
-import type { Limits } from '../options.ts'
+import type { Limits } from '../../lib/config/limits.ts'
 import type { ArtefactOptions, ArtefactRef } from './store.ts'
 
 /** The part of a reference that its producer decides. */

@@ -1,5 +1,5 @@
 import type { Clock } from '../../lib/util/clock.ts'
-import type { Limits } from '../options.ts'
+import type { Limits } from '../../lib/config/limits.ts'
 import { jsonContents } from '../resources/built-in.ts'
 import { KeptAnswers } from '../resources/kept-answers.ts'
 import type { Content } from '../resources/producer.ts'
@@ -17,7 +17,7 @@ import {
 import type { InstanceEntry } from './instance-directory.ts'
 import type { InstanceRows } from './instance-rows.ts'
 import { isOfType, queryInstances } from './instance-query.ts'
-import type { GatewayLimits } from './limits.ts'
+import type { GatewayLimits } from '../../lib/config/gateway-limits.ts'
 import type { ProbeOutcome } from './probes.ts'
 
 export interface DiagnosticParts {

@@ -1,4 +1,4 @@
-import type { Limits } from '../options.ts'
+import type { Limits } from '../../lib/config/limits.ts'
 import type { BuiltIn } from '../resources/built-in.ts'
 import { suggestedLimits } from '../resources/completion.ts'
 import { ResourceNotFound } from '../resources/errors.ts'
@@ -8,7 +8,7 @@ import { limitParameter } from '../resources/query-parameters.ts'
 import type { ResourceUri } from '../resources/resource-uri.ts'
 import type { EventRing } from './event-ring.ts'
 import { eventTemplates } from './gateway-uris.ts'
-import type { GatewayLimits } from './limits.ts'
+import type { GatewayLimits } from '../../lib/config/gateway-limits.ts'
 
 type EventLimits = Pick<Limits, 'maxKeptAnswers' | 'maxKeptAnswerBytes'> &
   Pick<GatewayLimits, 'maxGatewayEvents'>

@@ -13,7 +13,7 @@ import type {
   InstanceEntry,
   RecordFault,
 } from './instance-directory.ts'
-import type { GatewayLimits } from './limits.ts'
+import type { GatewayLimits } from '../../lib/config/gateway-limits.ts'
 import { findLongDead } from './long-dead.ts'
 import { FolderWatch, isRecordName, listRecords } from './record-folder.ts'
 import { TrackedRecord, type TrackingParts } from './tracked-record.ts'

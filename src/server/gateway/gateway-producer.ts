@@ -12,7 +12,7 @@ import { catalogUri, gatewayTemplates, instancesUri, rootDescriptors } from './g
 import { idPrefix } from './instance-lookup.ts'
 import type { InstanceResources } from './instance-resources.ts'
 import { rowStatuses } from './instance-row.ts'
-import type { GatewayLimits } from './limits.ts'
+import type { GatewayLimits } from '../../lib/config/gateway-limits.ts'
 
 export interface GatewayProducerParts {
   readonly rows: InstanceRows

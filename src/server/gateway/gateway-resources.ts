@@ -1,7 +1,7 @@
 import { type Clock, systemClock } from '../../lib/util/clock.ts'
 import { type Logger, silentLogger } from '../../lib/util/logger.ts'
 import { type Timer, systemTimer } from '../../lib/util/timer.ts'
-import type { Limits } from '../options.ts'
+import type { Limits } from '../../lib/config/limits.ts'
 import { ResourceDesk } from '../resources/desk.ts'
 import type { ServedResources } from '../resources/served-resources.ts'
 import { announceCatalog, announceInstances } from './announce-changes.ts'
@@ -15,7 +15,7 @@ import type { EventRing } from './event-ring.ts'
 import { GatewayProducer } from './gateway-producer.ts'
 import type { InstanceDirectory, InstanceEntry } from './instance-directory.ts'
 import { InstanceResources } from './instance-resources.ts'
-import type { GatewayLimits } from './limits.ts'
+import type { GatewayLimits } from '../../lib/config/gateway-limits.ts'
 import type { ProbeOutcome } from './probes.ts'
 
 export interface GatewayParts {

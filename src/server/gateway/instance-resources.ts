@@ -1,5 +1,5 @@
 import { minPrefixChars } from '../../lib/instances/select-instance.ts'
-import type { Limits } from '../options.ts'
+import type { Limits } from '../../lib/config/limits.ts'
 import { ResourceNotFound, ResourceUriInvalid } from '../resources/errors.ts'
 import { KeptAnswers } from '../resources/kept-answers.ts'
 import type { Content } from '../resources/producer.ts'
@@ -7,7 +7,7 @@ import type { ResourceUri } from '../resources/resource-uri.ts'
 import type { InstanceRows } from './instance-rows.ts'
 import { type LookupFailure, lookUpInstance } from './instance-lookup.ts'
 import { parseInstanceQuery, queryInstances } from './instance-query.ts'
-import type { GatewayLimits } from './limits.ts'
+import type { GatewayLimits } from '../../lib/config/gateway-limits.ts'
 
 type InstanceLimits = Pick<Limits, 'maxKeptAnswers' | 'maxKeptAnswerBytes'> &
   Pick<GatewayLimits, 'maxInstanceRows' | 'maxLookupCandidates'>

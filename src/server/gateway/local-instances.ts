@@ -7,7 +7,7 @@ import { openFsDirectory } from './fs-directory.ts'
 import type { InstanceChange, InstanceEntry, RecordFault } from './instance-directory.ts'
 import { type InstanceAnswer, queryInstances } from './instance-query.ts'
 import { instanceRow, type InstanceRow, type RowStatus, rowStatuses } from './instance-row.ts'
-import { defaultGatewayLimits } from './limits.ts'
+import { defaultGatewayLimits } from '../../lib/config/gateway-limits.ts'
 
 export interface LocalQuery {
   readonly dccType?: string | undefined

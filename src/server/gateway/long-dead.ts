@@ -1,4 +1,4 @@
-import type { GatewayLimits } from './limits.ts'
+import type { GatewayLimits } from '../../lib/config/gateway-limits.ts'
 
 export type DeadLimits = Pick<GatewayLimits, 'maxDeadInstances' | 'deadInstanceMs'>
 

@@ -5,7 +5,7 @@ import { type JsonObject, isJsonObject, parseJson } from '../../lib/util/json.ts
 import { MemberReader } from '../../lib/util/member-reader.ts'
 import { type Result, fail, ok } from '../../lib/util/result.ts'
 import { type DirectoryRecord, instanceStatuses } from './instance-directory.ts'
-import type { GatewayLimits } from './limits.ts'
+import type { GatewayLimits } from '../../lib/config/gateway-limits.ts'
 import { safeMetadata } from './safe-metadata.ts'
 
 export type RecordLimits = Pick<

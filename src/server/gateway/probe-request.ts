@@ -6,7 +6,7 @@ import { type Result, fail, ok } from '../../lib/util/result.ts'
 import type { Timer } from '../../lib/util/timer.ts'
 import { durationText } from './duration-text.ts'
 import type { DirectoryRecord } from './instance-directory.ts'
-import type { GatewayLimits } from './limits.ts'
+import type { GatewayLimits } from '../../lib/config/gateway-limits.ts'
 import { userAgent } from '../../lib/util/user-agent.ts'
 
 export type ProbeLimits = Pick<GatewayLimits, 'probeTimeoutMs' | 'maxProbeAnswerBytes'>

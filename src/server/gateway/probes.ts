@@ -3,7 +3,7 @@ import { repeat } from '../../lib/util/repeat.ts'
 import { type Result, fail } from '../../lib/util/result.ts'
 import type { Timer } from '../../lib/util/timer.ts'
 import type { InstanceChange, InstanceDirectory, InstanceEntry } from './instance-directory.ts'
-import type { GatewayLimits } from './limits.ts'
+import type { GatewayLimits } from '../../lib/config/gateway-limits.ts'
 import { askReady, probeUrl } from './probe-request.ts'
 import type { ProbeFacts } from './verdict.ts'
 

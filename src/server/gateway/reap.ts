@@ -5,7 +5,7 @@ import type { Logger } from '../../lib/util/logger.ts'
 import { repeat } from '../../lib/util/repeat.ts'
 import type { Timer } from '../../lib/util/timer.ts'
 import type { InstanceDirectory } from './instance-directory.ts'
-import type { GatewayLimits } from './limits.ts'
+import type { GatewayLimits } from '../../lib/config/gateway-limits.ts'
 
 export interface ReaperOptions {
   readonly directory: Pick<InstanceDirectory, 'entries'>

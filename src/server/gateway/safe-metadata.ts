@@ -2,7 +2,7 @@ import { cleanText } from '../../lib/util/clean-text.ts'
 import { type JsonObject, isJsonObject } from '../../lib/util/json.ts'
 import { isSecretMember } from '../../lib/util/sensitive-name.ts'
 import { boundedJson } from '../resources/bounded-json.ts'
-import type { GatewayLimits } from './limits.ts'
+import type { GatewayLimits } from '../../lib/config/gateway-limits.ts'
 
 /**
  * Metadata of a record, safe to show: names and texts are single lines without marks that a

@@ -1,5 +1,5 @@
 import { cleanText } from '../../lib/util/clean-text.ts'
-import type { GatewayLimits } from './limits.ts'
+import type { GatewayLimits } from '../../lib/config/gateway-limits.ts'
 
 export type ShownLimits = Pick<
   GatewayLimits,

@@ -1,6 +1,6 @@
 import { durationText } from './duration-text.ts'
 import type { DirectoryRecord, InstanceStatus, Verdict } from './instance-directory.ts'
-import type { GatewayLimits } from './limits.ts'
+import type { GatewayLimits } from '../../lib/config/gateway-limits.ts'
 
 /** What could be found out about the process that a record names. */
 export type ProcessState =

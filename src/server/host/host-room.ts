@@ -4,7 +4,7 @@ import { type Clock, monotonicClock, systemClock } from '../../lib/util/clock.ts
 import type { Logger } from '../../lib/util/logger.ts'
 import type { Secret } from '../../lib/util/secret.ts'
 import type { PeerOf } from '../http/trusted-proxies.ts'
-import type { Limits } from '../options.ts'
+import type { Limits } from '../../lib/config/limits.ts'
 import { type Timer, systemTimer } from '../resources/timer.ts'
 import { EventBuffers } from './event-buffers.ts'
 import type { HostSink } from './host-sink.ts'

@@ -3,7 +3,7 @@ import { ServiceError } from '../../lib/util/errors.ts'
 import { parseJson } from '../../lib/util/json.ts'
 import type { Result } from '../../lib/util/result.ts'
 import { bodyText, readBody } from '../http/body.ts'
-import type { Limits } from '../options.ts'
+import type { Limits } from '../../lib/config/limits.ts'
 import type { MemberFailure } from '../../lib/util/member-reader.ts'
 
 type BodyLimits = Pick<Limits, 'maxMessageBytes' | 'bodyTimeoutMs' | 'maxBodyMs'>

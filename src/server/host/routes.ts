@@ -5,7 +5,7 @@ import type { Logger } from '../../lib/util/logger.ts'
 import type { Secret } from '../../lib/util/secret.ts'
 import { toProblem, writeProblem } from '../http/problem.ts'
 import { type PeerOf, peerOfConnection } from '../http/trusted-proxies.ts'
-import type { Limits } from '../options.ts'
+import type { Limits } from '../../lib/config/limits.ts'
 import type { EventBuffers } from './event-buffers.ts'
 import {
   type Refusal,

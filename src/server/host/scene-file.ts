@@ -5,7 +5,7 @@ import { basename, dirname, resolve } from 'node:path'
 import { errnoOf } from '../../lib/util/errno.ts'
 import { decodeText, readBounded } from '../../lib/util/file-text.ts'
 import type { Logger } from '../../lib/util/logger.ts'
-import type { Limits } from '../options.ts'
+import type { Limits } from '../../lib/config/limits.ts'
 
 export interface SceneFileOptions {
   readonly path: string

@@ -2,7 +2,7 @@ import { parseJson } from '../../lib/util/json.ts'
 import { type Result, fail, ok } from '../../lib/util/result.ts'
 import type { PutOptionInvalid } from '../artefacts/put-options.ts'
 import type { ArtefactOptions } from '../artefacts/store.ts'
-import type { Limits } from '../options.ts'
+import type { Limits } from '../../lib/config/limits.ts'
 import { jsonBytes, present } from './messages.ts'
 import { type MemberFailure, MemberReader } from '../../lib/util/member-reader.ts'
 

@@ -3,7 +3,7 @@ import { ServiceError } from '../../lib/util/errors.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import type { ArtefactStore, OpenArtefact } from '../artefacts/store.ts'
 import { isArtefactHex } from '../../lib/mcp/artefact-uri.ts'
-import type { Limits } from '../options.ts'
+import type { Limits } from '../../lib/config/limits.ts'
 import {
   allowsRange,
   artefactHeaders,

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
 import { ServiceError } from '../../lib/util/errors.ts'
-import { defaultLimits } from '../options.ts'
+import { defaultLimits } from '../../lib/config/limits.ts'
 
 export interface BodyLimits {
   readonly maxBytes: number

@@ -1,6 +1,6 @@
 import { STATUS_CODES, type ServerResponse } from 'node:http'
 import { type ErrorCode, ServiceError } from '../../lib/util/errors.ts'
-import { defaultLimits } from '../options.ts'
+import { defaultLimits } from '../../lib/config/limits.ts'
 import { endAfterBody, isBodyPending } from './refused-body.ts'
 
 interface Row {

@@ -4,7 +4,7 @@ import { createSecureContext } from 'node:tls'
 import { readProblem } from '../../lib/util/errno.ts'
 import { readBounded } from '../../lib/util/file-text.ts'
 import { type Result, fail, ok } from '../../lib/util/result.ts'
-import type { Limits } from '../options.ts'
+import type { Limits } from '../../lib/config/limits.ts'
 import type { TlsFiles } from './tls-files.ts'
 
 /** A certificate with the key that belongs to it. */

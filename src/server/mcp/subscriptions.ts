@@ -1,5 +1,5 @@
 import { ServiceError } from '../../lib/util/errors.ts'
-import type { Limits } from '../options.ts'
+import type { Limits } from '../../lib/config/limits.ts'
 
 /** One URI as subscribed, with its encodings kept so that an update is serialised once. */
 export class Topic {

@@ -1,5 +1,5 @@
 import { type Clock, systemClock } from '../../lib/util/clock.ts'
-import { resolveLimits } from '../options.ts'
+import { resolveLimits } from '../../lib/config/limits.ts'
 import {
   type AuditEntry,
   type AuditEntryLimits,

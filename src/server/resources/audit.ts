@@ -1,4 +1,4 @@
-import type { Limits } from '../options.ts'
+import type { Limits } from '../../lib/config/limits.ts'
 import type { AuditLog } from './audit-log.ts'
 import { type BuiltIn, changedAt, freezeAll } from './built-in.ts'
 import { suggestedLimits } from './completion.ts'

@@ -1,5 +1,5 @@
 import type { Logger } from '../../lib/util/logger.ts'
-import type { Limits } from '../options.ts'
+import type { Limits } from '../../lib/config/limits.ts'
 import { type MaybePromise, isThenable, within } from './maybe-promise.ts'
 import type {
   CompletionContext,

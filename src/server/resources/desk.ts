@@ -1,6 +1,6 @@
 import { type Clock, systemClock } from '../../lib/util/clock.ts'
 import { type Logger, silentLogger } from '../../lib/util/logger.ts'
-import type { Limits } from '../options.ts'
+import type { Limits } from '../../lib/config/limits.ts'
 import type { Completion } from './completion.ts'
 import { ResourceNotFound, ResourceUriInvalid } from './errors.ts'
 import { Listeners, type ResourceListener } from './listeners.ts'

@@ -1,4 +1,4 @@
-import type { Limits } from '../options.ts'
+import type { Limits } from '../../lib/config/limits.ts'
 import { textContents } from './built-in.ts'
 import type { Content } from './producer.ts'
 

@@ -1,7 +1,7 @@
 import { encodeCursor, parseCursor, unknownCursor } from './cursor.ts'
 import { ResourceUriInvalid } from './errors.ts'
 import { type MaybePromise, all, chain } from './maybe-promise.ts'
-import type { Limits } from '../options.ts'
+import type { Limits } from '../../lib/config/limits.ts'
 import type { Descriptor, DescriptorPage } from './producer.ts'
 
 /** One page of `resources/list`. The identical object again means "unchanged". */

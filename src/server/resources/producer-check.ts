@@ -1,5 +1,5 @@
 import { type JsonObject, isJsonObject } from '../../lib/util/json.ts'
-import type { Limits } from '../options.ts'
+import type { Limits } from '../../lib/config/limits.ts'
 import {
   type Annotations,
   type Icon,

@@ -1,5 +1,5 @@
 import { exceedsDepth, isJsonObject, parseJson } from '../../lib/util/json.ts'
-import type { Limits } from '../options.ts'
+import type { Limits } from '../../lib/config/limits.ts'
 
 export type SceneLimits = Pick<Limits, 'maxMessageBytes' | 'maxJsonDepth'>
 

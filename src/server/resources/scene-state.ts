@@ -1,5 +1,5 @@
 import { type Clock, systemClock } from '../../lib/util/clock.ts'
-import type { Limits } from '../options.ts'
+import type { Limits } from '../../lib/config/limits.ts'
 import { type SceneLimits, checkSceneText, serialiseScene } from './scene-json.ts'
 
 /** What was held at one revision; `text` is null when there was no scene. */

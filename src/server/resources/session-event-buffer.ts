@@ -1,5 +1,5 @@
 import { type Clock, systemClock } from '../../lib/util/clock.ts'
-import { defaultLimits, resolveLimits } from '../options.ts'
+import { defaultLimits, resolveLimits } from '../../lib/config/limits.ts'
 import {
   type SessionEvent,
   type SessionEventInput,

@@ -1,6 +1,6 @@
 import { toRfc3339 } from '../../lib/util/clock.ts'
 import { isJsonObject } from '../../lib/util/json.ts'
-import type { Limits } from '../options.ts'
+import type { Limits } from '../../lib/config/limits.ts'
 import { boundedJson } from './bounded-json.ts'
 import { cutUtf8 } from './cut-utf8.ts'
 

@@ -1,6 +1,6 @@
 import { cleanText } from '../../lib/util/clean-text.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
-import type { Limits } from '../options.ts'
+import type { Limits } from '../../lib/config/limits.ts'
 import { type BuiltIn, freezeAll, jsonContents } from './built-in.ts'
 import { rankedMatches, suggestedLimits } from './completion.ts'
 import { ResourceNotFound } from './errors.ts'

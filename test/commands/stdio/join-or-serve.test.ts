@@ -5,7 +5,7 @@ import { readServeStdioSettings } from '../../../src/commands/stdio/serve-settin
 import type { Instance } from '../../../src/lib/instances/instance.ts'
 import type { Result } from '../../../src/lib/util/result.ts'
 import type { Target } from '../../../src/lib/mcp/bridge/target.ts'
-import type { ServeHandle } from '../../../src/server/serve-options.ts'
+import type { ServeHandle } from '../../../src/server/host/serve-options.ts'
 import { makeKeys } from '../../helpers/keyed-server.ts'
 
 function instance(id: string, more: Partial<Instance> = {}): Instance {

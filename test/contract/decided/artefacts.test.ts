@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { artefactGetBytes, artefactPutBytes, type ArtefactRef } from '../../../src/index.ts'
 import { ask, rpc } from '../../helpers/mcp.ts'
-import type { Limits } from '../../../src/server/options.ts'
+import type { Limits } from '../../../src/lib/config/limits.ts'
 import { facts, inFolder, listAll, readCode, type Scene, serving } from '../facts.ts'
 
 interface Stored extends Scene {

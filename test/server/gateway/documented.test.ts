@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { expect } from 'chai'
 import { parseCatalog } from '../../../src/server/gateway/catalog/parse-catalog.ts'
 import { gatewayEventKinds } from '../../../src/server/gateway/event-ring.ts'
-import { defaultGatewayLimits } from '../../../src/server/gateway/limits.ts'
+import { defaultGatewayLimits } from '../../../src/lib/config/gateway-limits.ts'
 import { entry } from '../../helpers/memory-directory.ts'
 import { gateway, id } from './gateway-harness.ts'
 

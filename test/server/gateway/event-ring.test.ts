@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { EventRing } from '../../../src/server/gateway/event-ring.ts'
-import { defaultGatewayLimits } from '../../../src/server/gateway/limits.ts'
+import { defaultGatewayLimits } from '../../../src/lib/config/gateway-limits.ts'
 import { ManualTime } from '../resources/manual-time.ts'
 
 function ring(limits: Partial<typeof defaultGatewayLimits> = {}) {

@@ -12,7 +12,7 @@ import { silentLogger } from '../../../src/lib/util/logger.ts'
 import { systemTimer } from '../../../src/lib/util/timer.ts'
 import { openFsDirectory } from '../../../src/server/gateway/fs-directory.ts'
 import type { InstanceDirectory } from '../../../src/server/gateway/instance-directory.ts'
-import { type GatewayLimits, resolveGatewayLimits } from '../../../src/server/gateway/limits.ts'
+import { type GatewayLimits, resolveGatewayLimits } from '../../../src/lib/config/gateway-limits.ts'
 import { until } from '../../e2e/until.ts'
 import { makeRecord } from './support.ts'
 

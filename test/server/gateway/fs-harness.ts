@@ -9,7 +9,7 @@ import {
   type FsDirectoryOptions,
   openFsDirectory,
 } from '../../../src/server/gateway/fs-directory.ts'
-import { type GatewayLimits, resolveGatewayLimits } from '../../../src/server/gateway/limits.ts'
+import { type GatewayLimits, resolveGatewayLimits } from '../../../src/lib/config/gateway-limits.ts'
 import { InstanceFile } from '../../../src/server/host/instance-record.ts'
 import { ManualTime } from '../resources/manual-time.ts'
 import type { DirectoryUnderTest, Registered } from './directory-scenario.ts'

@@ -2,8 +2,8 @@ import type { CatalogState } from '../../../src/server/gateway/catalog/catalog-r
 import { EventRing } from '../../../src/server/gateway/event-ring.ts'
 import { createGatewayResources } from '../../../src/server/gateway/gateway-resources.ts'
 import type { InstanceDirectory } from '../../../src/server/gateway/instance-directory.ts'
-import { type GatewayLimits, resolveGatewayLimits } from '../../../src/server/gateway/limits.ts'
-import { type Limits, resolveLimits } from '../../../src/server/options.ts'
+import { type GatewayLimits, resolveGatewayLimits } from '../../../src/lib/config/gateway-limits.ts'
+import { type Limits, resolveLimits } from '../../../src/lib/config/limits.ts'
 import { MemoryDirectory } from '../../helpers/memory-directory.ts'
 import { ManualTime } from '../resources/manual-time.ts'
 

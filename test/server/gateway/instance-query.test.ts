@@ -6,7 +6,7 @@ import {
   queryInstances,
 } from '../../../src/server/gateway/instance-query.ts'
 import { instanceRow, type InstanceRow } from '../../../src/server/gateway/instance-row.ts'
-import { defaultGatewayLimits } from '../../../src/server/gateway/limits.ts'
+import { defaultGatewayLimits } from '../../../src/lib/config/gateway-limits.ts'
 import { parseResourceUri } from '../../../src/server/resources/resource-uri.ts'
 import { entry } from '../../helpers/memory-directory.ts'
 

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import type { InstanceEntry } from '../../../src/server/gateway/instance-directory.ts'
 import { instanceRow, rowStatus, verboseRow } from '../../../src/server/gateway/instance-row.ts'
-import { defaultGatewayLimits } from '../../../src/server/gateway/limits.ts'
+import { defaultGatewayLimits } from '../../../src/lib/config/gateway-limits.ts'
 import { entry } from '../../helpers/memory-directory.ts'
 
 const instanceId = 'a1b2c3d4-0000-4000-8000-000000000001'

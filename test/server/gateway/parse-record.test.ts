@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import type { DirectoryRecord } from '../../../src/server/gateway/instance-directory.ts'
-import { defaultGatewayLimits } from '../../../src/server/gateway/limits.ts'
+import { defaultGatewayLimits } from '../../../src/lib/config/gateway-limits.ts'
 import { parseRecord } from '../../../src/server/gateway/parse-record.ts'
 import type { InstanceRecord } from '../../../src/server/host/instance-record.ts'
 import { badRecords, makeRecord } from './support.ts'

@@ -4,7 +4,7 @@ import { hostname } from 'node:os'
 import { expect } from 'chai'
 import { systemClock } from '../../../src/lib/util/clock.ts'
 import { probeUrl } from '../../../src/server/gateway/probe-request.ts'
-import { McpHttpServer } from '../../../src/server/mcp-http-server.ts'
+import { McpHttpServer } from '../../../src/server/mcp/mcp-http-server.ts'
 import { until } from '../../e2e/until.ts'
 import { ProbeScenario } from './probe-scenario.ts'
 

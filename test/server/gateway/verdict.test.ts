@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { defaultGatewayLimits } from '../../../src/server/gateway/limits.ts'
+import { defaultGatewayLimits } from '../../../src/lib/config/gateway-limits.ts'
 import {
   type Judgement,
   type LifeFacts,

@@ -11,7 +11,7 @@ import { Secret } from '../../../src/lib/util/secret.ts'
 import { systemTimer } from '../../../src/lib/util/timer.ts'
 import { EventBuffers } from '../../../src/server/host/event-buffers.ts'
 import { type HostRefused, createHostRoutes } from '../../../src/server/host/routes.ts'
-import { type Limits, resolveLimits } from '../../../src/server/options.ts'
+import { type Limits, resolveLimits } from '../../../src/lib/config/limits.ts'
 import { MemorySink } from './memory-sink.ts'
 
 export const token = 'host-token-of-this-test'

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { parseAuditPost, parseEventsPost } from '../../../src/server/host/messages.ts'
-import { defaultLimits } from '../../../src/server/options.ts'
+import { defaultLimits } from '../../../src/lib/config/limits.ts'
 
 const long = 'x'.repeat(defaultLimits.maxFieldChars + 1)
 const wrongText = [1, true, [], {}, '', 'two\nlines']

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import type { Logger } from '../../../src/lib/util/logger.ts'
 import { watchSceneFile } from '../../../src/server/host/scene-file.ts'
-import { defaultLimits } from '../../../src/server/options.ts'
+import { defaultLimits } from '../../../src/lib/config/limits.ts'
 import { SceneState } from '../../../src/server/resources/scene-state.ts'
 import { skipBecause } from '../../helpers/skip.ts'
 

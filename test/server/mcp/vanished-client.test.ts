@@ -3,7 +3,7 @@ import { createServer, request } from 'node:http'
 import { connect, type AddressInfo } from 'node:net'
 import { expect } from 'chai'
 import type { AccessEntry } from '../../../src/lib/util/access-entry.ts'
-import { McpHttpServer } from '../../../src/server/mcp-http-server.ts'
+import { McpHttpServer } from '../../../src/server/mcp/mcp-http-server.ts'
 import { ask, RawSession, rpc, startServer } from '../../helpers/mcp.ts'
 import { statelessHeaders, statelessRequest } from '../../helpers/stateless.ts'
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { ServiceError } from '../../../src/lib/util/errors.ts'
-import { type Limits, resolveLimits } from '../../../src/server/options.ts'
+import { type Limits, resolveLimits } from '../../../src/lib/config/limits.ts'
 import { AuditLog } from '../../../src/server/resources/audit-log.ts'
 import type { Content } from '../../../src/server/resources/producer.ts'
 import { ResourceRegistry } from '../../../src/server/resources/registry.ts'

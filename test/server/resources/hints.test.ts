@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { toRfc3339 } from '../../../src/lib/util/clock.ts'
-import { defaultLimits } from '../../../src/server/options.ts'
+import { defaultLimits } from '../../../src/lib/config/limits.ts'
 import { AuditLog } from '../../../src/server/resources/audit-log.ts'
 import { isIconSizes, isIconSource, isPriority } from '../../../src/server/resources/hints.ts'
 import type { ListPage } from '../../../src/server/resources/listing.ts'

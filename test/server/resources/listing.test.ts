@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { ServiceError } from '../../../src/lib/util/errors.ts'
-import { type Limits, resolveLimits } from '../../../src/server/options.ts'
+import { type Limits, resolveLimits } from '../../../src/lib/config/limits.ts'
 import { ResourceUriInvalid } from '../../../src/server/resources/errors.ts'
 import type { ListPage } from '../../../src/server/resources/listing.ts'
 import type {

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { defaultLimits, resolveLimits } from '../../../src/server/options.ts'
+import { defaultLimits, resolveLimits } from '../../../src/lib/config/limits.ts'
 import { SceneState } from '../../../src/server/resources/scene-state.ts'
 
 function nested(depth: number): object {

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { defaultLimits } from '../../../src/server/options.ts'
+import { defaultLimits } from '../../../src/lib/config/limits.ts'
 import { ResourceNotFound } from '../../../src/server/resources/errors.ts'
 import { parseResourceUri } from '../../../src/server/resources/resource-uri.ts'
 import { SessionEventBuffer } from '../../../src/server/resources/session-event-buffer.ts'

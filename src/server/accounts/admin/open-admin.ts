@@ -1,6 +1,6 @@
 import { type Clock, systemClock } from '../../../lib/util/clock.ts'
 import type { Logger } from '../../../lib/util/logger.ts'
-import { defaultLimits } from '../../options.ts'
+import { defaultLimits } from '../../../lib/config/limits.ts'
 import type { AccountStore, AuditRow } from '../account-store.ts'
 import { keepAuditUntil } from '../audit-retention.ts'
 import { type DataFiles, openRegistryStore, registryFiles } from '../data-folder.ts'

@@ -1,6 +1,6 @@
 import { toRfc3339 } from '../../../lib/util/clock.ts'
 import { ServiceError } from '../../../lib/util/errors.ts'
-import { defaultLimits } from '../../options.ts'
+import { defaultLimits } from '../../../lib/config/limits.ts'
 import { openKeyStore } from '../keys/open-key-store.ts'
 import type { KeyFacts, KeyStore } from '../keys/key-store.ts'
 import type { Admin } from './open-admin.ts'

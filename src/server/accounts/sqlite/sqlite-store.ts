@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { Clock } from '../../../lib/util/clock.ts'
 import { type Logger, silentLogger } from '../../../lib/util/logger.ts'
-import { defaultLimits } from '../../options.ts'
+import { defaultLimits } from '../../../lib/config/limits.ts'
 import type { AccountStore } from '../account-store.ts'
 import { accountsTable } from './accounts-table.ts'
 import { auditTable } from './audit-table.ts'

@@ -1,5 +1,5 @@
 import { MemberReader, pointerTo } from '../../../lib/util/member-reader.ts'
-import type { GatewayLimits } from '../limits.ts'
+import type { GatewayLimits } from '../../../lib/config/gateway-limits.ts'
 
 export type EntryLimits = Pick<GatewayLimits, 'maxCatalogTextChars' | 'maxCatalogItems'>
 

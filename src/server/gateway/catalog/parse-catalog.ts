@@ -2,7 +2,7 @@ import { cleanText } from '../../../lib/util/clean-text.ts'
 import { isJsonObject, parseJson } from '../../../lib/util/json.ts'
 import { MemberReader } from '../../../lib/util/member-reader.ts'
 import { type Result, fail, ok } from '../../../lib/util/result.ts'
-import type { GatewayLimits } from '../limits.ts'
+import type { GatewayLimits } from '../../../lib/config/gateway-limits.ts'
 import {
   type CatalogEntry,
   type CatalogInstall,

@@ -1,7 +1,7 @@
 import type { ServiceError } from '../../../lib/util/errors.ts'
 import { isJsonObject } from '../../../lib/util/json.ts'
 import { type Result, fail, ok } from '../../../lib/util/result.ts'
-import type { Limits } from '../../options.ts'
+import type { Limits } from '../../../lib/config/limits.ts'
 import { ResourceNotFound, ResourceUriInvalid, applicationWords } from '../../resources/errors.ts'
 import type { Content } from '../../resources/producer.ts'
 import { parseContent } from '../../resources/producer-check.ts'

@@ -1,6 +1,6 @@
 import { ServiceError } from '../../../lib/util/errors.ts'
 import { PutOptionInvalid } from '../../artefacts/put-options.ts'
-import type { Limits } from '../../options.ts'
+import type { Limits } from '../../../lib/config/limits.ts'
 import type { ArtefactStore } from '../../artefacts/store.ts'
 import { inWireName } from '../upload-options.ts'
 import type { Incoming } from './message-parsers.ts'

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import type { RawData, WebSocket } from 'ws'
 import { closeCodes } from '../../../lib/host-link/wire.ts'
-import type { Limits } from '../../options.ts'
+import type { Limits } from '../../../lib/config/limits.ts'
 import { fittingReason } from './close-reason.ts'
 
 export type ChannelLimits = Pick<Limits, 'linkPingMs' | 'linkSilenceMs' | 'maxLinkBacklogBytes'>

@@ -1,5 +1,5 @@
 import type { Heartbeat } from '../../../lib/host-link/wire.ts'
-import type { Limits } from '../../options.ts'
+import type { Limits } from '../../../lib/config/limits.ts'
 
 /** The newest heartbeat of a link, with the time of its arrival on a clock that is never set. */
 export interface SeenHeartbeat {

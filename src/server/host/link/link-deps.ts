@@ -1,6 +1,6 @@
 import type { Clock } from '../../../lib/util/clock.ts'
 import type { Logger } from '../../../lib/util/logger.ts'
-import type { Limits } from '../../options.ts'
+import type { Limits } from '../../../lib/config/limits.ts'
 import type { ResourceRegistry } from '../../resources/registry.ts'
 import type { Timer } from '../../resources/timer.ts'
 import type { EventBuffers } from '../event-buffers.ts'

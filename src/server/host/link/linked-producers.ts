@@ -1,6 +1,6 @@
 import type { Logger } from '../../../lib/util/logger.ts'
 import { type Result, fail, ok } from '../../../lib/util/result.ts'
-import type { Limits } from '../../options.ts'
+import type { Limits } from '../../../lib/config/limits.ts'
 import type { ResourceRegistry } from '../../resources/registry.ts'
 import { parseResourceUri } from '../../resources/resource-uri.ts'
 import type { Attachment } from '../../resources/scheme-source.ts'

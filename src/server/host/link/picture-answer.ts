@@ -3,7 +3,7 @@ import { MemberReader } from '../../../lib/util/member-reader.ts'
 import { type Result, fail, ok } from '../../../lib/util/result.ts'
 import type { AppPicture } from '../../capture/app-capture.ts'
 import type { CaptureFailure } from '../../capture/backend.ts'
-import type { Limits } from '../../options.ts'
+import type { Limits } from '../../../lib/config/limits.ts'
 import { type AppReply, describeError } from './app-answer.ts'
 import type { HostReason } from './host-failure.ts'
 

@@ -8,7 +8,7 @@ import { makeProblem, toProblem } from '../../http/problem.ts'
 import { refuseUpgrade } from '../../http/refused-upgrade.ts'
 import { parseTarget } from '../../http/request-target.ts'
 import { type PeerOf, peerOfConnection } from '../../http/trusted-proxies.ts'
-import type { Limits } from '../../options.ts'
+import type { Limits } from '../../../lib/config/limits.ts'
 import { checkForwarded, checkOrigin, checkPeer, checkToken } from '../guards.ts'
 import type { HostRefused } from '../routes.ts'
 

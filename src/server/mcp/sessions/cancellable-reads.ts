@@ -1,5 +1,5 @@
 import type { RequestId } from '../../../lib/mcp/json-rpc.ts'
-import type { Limits } from '../../options.ts'
+import type { Limits } from '../../../lib/config/limits.ts'
 import type { Reader } from '../../resources/reader.ts'
 
 type ReadLimits = Pick<Limits, 'maxCancellableReads'>

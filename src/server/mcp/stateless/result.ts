@@ -1,5 +1,5 @@
 import { metaKeys } from '../../../lib/mcp/request-metadata.ts'
-import type { Limits } from '../../options.ts'
+import type { Limits } from '../../../lib/config/limits.ts'
 import { isContentAddressed } from '../../resources/schemes.ts'
 import type { ServerIdentity } from '../identity.ts'
 import { ResultOpening } from '../json-text.ts'

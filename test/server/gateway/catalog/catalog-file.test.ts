@@ -5,7 +5,7 @@ import { expect } from 'chai'
 import { ServiceError } from '../../../../src/lib/util/errors.ts'
 import type { CatalogState } from '../../../../src/server/gateway/catalog/catalog-resources.ts'
 import { CatalogFile } from '../../../../src/server/gateway/catalog/catalog-file.ts'
-import { defaultGatewayLimits } from '../../../../src/server/gateway/limits.ts'
+import { defaultGatewayLimits } from '../../../../src/lib/config/gateway-limits.ts'
 import { ManualTime } from '../../resources/manual-time.ts'
 
 const catalogOf = (...names: string[]) =>

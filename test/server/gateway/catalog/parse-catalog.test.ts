@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { expect } from 'chai'
 import { bundledCatalog } from '../../../../src/lib/util/adapter-files.ts'
 import { parseCatalog } from '../../../../src/server/gateway/catalog/parse-catalog.ts'
-import { defaultGatewayLimits } from '../../../../src/server/gateway/limits.ts'
+import { defaultGatewayLimits } from '../../../../src/lib/config/gateway-limits.ts'
 
 const parse = (text: string, limits = {}) =>
   parseCatalog(text, { ...defaultGatewayLimits, ...limits })

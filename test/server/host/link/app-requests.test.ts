@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import type { ServerMessage } from '../../../../src/lib/host-link/wire.ts'
-import { type Limits, resolveLimits } from '../../../../src/server/options.ts'
+import { type Limits, resolveLimits } from '../../../../src/lib/config/limits.ts'
 import { AppRequests } from '../../../../src/server/host/link/app-requests.ts'
 import { ManualTime } from '../../resources/manual-time.ts'
 

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { parseFrame } from '../../../../src/server/host/link/incoming.ts'
-import { defaultLimits } from '../../../../src/server/options.ts'
+import { defaultLimits } from '../../../../src/lib/config/limits.ts'
 import { type MessageForm, strictForms, tolerantForms } from './message-forms.ts'
 
 const nowMs = Date.parse('2026-01-01T00:00:00Z')

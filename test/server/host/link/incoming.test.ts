@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { type IncomingFrame, parseFrame } from '../../../../src/server/host/link/incoming.ts'
-import { defaultLimits } from '../../../../src/server/options.ts'
+import { defaultLimits } from '../../../../src/lib/config/limits.ts'
 
 const parse = (text: string): IncomingFrame => parseFrame(text, 0, defaultLimits)
 const nested = (levels: number) => `${'['.repeat(levels)}${']'.repeat(levels)}`

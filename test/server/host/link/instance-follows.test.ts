@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { WebSocket } from 'ws'
 import { silentLogger } from '../../../../src/lib/util/logger.ts'
 import type { InstanceRecord } from '../../../../src/server/host/instance-record.ts'
-import type { ServeHandle } from '../../../../src/server/serve-options.ts'
+import type { ServeHandle } from '../../../../src/server/host/serve-options.ts'
 import { startServe } from '../../../../src/server/serve.ts'
 import { Peer, hello } from './link-server.ts'
 

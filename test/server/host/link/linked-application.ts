@@ -1,7 +1,7 @@
 import type { Result } from '../../../../src/lib/util/result.ts'
 import type { AppQuestions } from '../../../../src/server/host/link/app-requests.ts'
 import { LinkedProducers, type Told } from '../../../../src/server/host/link/linked-producers.ts'
-import { type Limits, resolveLimits } from '../../../../src/server/options.ts'
+import { type Limits, resolveLimits } from '../../../../src/lib/config/limits.ts'
 import type { Content } from '../../../../src/server/resources/producer.ts'
 import { ResourceRegistry } from '../../../../src/server/resources/registry.ts'
 import { ManualTime } from '../../resources/manual-time.ts'

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { defaultLimits } from '../../../../src/server/options.ts'
+import { defaultLimits } from '../../../../src/lib/config/limits.ts'
 
 /** One member of a message: what it may be, what it must not be, and where it ends up. */
 export interface MemberForm {

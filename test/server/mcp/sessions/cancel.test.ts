@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { silentLogger } from '../../../../src/lib/util/logger.ts'
 import { AppRequests } from '../../../../src/server/host/link/app-requests.ts'
 import { LinkedProducers } from '../../../../src/server/host/link/linked-producers.ts'
-import { resolveLimits } from '../../../../src/server/options.ts'
+import { resolveLimits } from '../../../../src/lib/config/limits.ts'
 import { RawSession, rpc, startServer, type TestServer } from '../../../helpers/mcp.ts'
 import { ManualTime } from '../../resources/manual-time.ts'
 

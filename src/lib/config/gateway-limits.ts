@@ -1,0 +1,155 @@
+import { maxTimerMs, resolveBounds } from '../util/bounds.ts'
+
+/**
+ * Every bound of the gateway, with its default. `docs/limits.md` has one row for each; a test
+ * holds the two against each other. Those of connections are in `./limits.ts`.
+ */
+export interface GatewayLimits {
+  /** Bytes of one instance record. */
+  maxRecordBytes: number
+  /** Arrays and objects inside each other in a record. */
+  maxRecordDepth: number
+  /** Characters of a text of a record; longer ones are cut. */
+  maxRecordTextChars: number
+  /** Characters of the scene's path in a record; longer ones are cut. */
+  maxRecordSceneChars: number
+  /** Characters of the address of an instance; a longer one is a fault. */
+  maxRecordUrlChars: number
+  /** Bytes of the metadata of a record, as JSON. */
+  maxRecordMetadataBytes: number
+  /** Records that are looked at. */
+  maxRecords: number
+  /** Records that are not understood and are named one by one. */
+  maxRecordFaults: number
+
+  /** An instance without heartbeat for so long is stale. */
+  instanceStaleMs: number
+  /** All records are looked at this often, where change events do not arrive. */
+  recordScanMs: number
+  /** Changes of records within this time are looked at, and told, together. */
+  recordGatherMs: number
+  /** It is checked this often whether the processes of the instances run. */
+  processCheckMs: number
+  /** Dead instances that are listed; the longest dead go first. */
+  maxDeadInstances: number
+  /** A dead instance is listed for so long. */
+  deadInstanceMs: number
+  /** The record and the token that a dead process left are deleted after so long. */
+  reapAfterMs: number
+
+  /** Every live instance is asked this often whether it is ready. */
+  probeIntervalMs: number
+  /** It must have answered within this time. */
+  probeTimeoutMs: number
+  /** Instances that are asked at the same time. */
+  maxProbes: number
+  /** Bytes of its answer that are read. */
+  maxProbeAnswerBytes: number
+  /** An instance that failed to answer so often in a row is unhealthy. */
+  maxProbeFailures: number
+
+  /** A gateway that stands by tries this often to take the port. */
+  electionRetryMs: number
+  /** Whoever has the port must have said within this time who it is. */
+  residentProbeMs: number
+  /** A gateway that did not say so, so often in a row, is unresponsive. */
+  maxResidentProbeFailures: number
+
+  /** Instances of one answer, also when the reader names no `limit`. */
+  maxInstanceRows: number
+  /** Instances that are named when the beginning of an id fits several. */
+  maxLookupCandidates: number
+  /** Events of the gateway that are kept; the oldest go. */
+  maxGatewayEvents: number
+  /** Characters of each text of such an event; longer ones are cut. */
+  maxGatewayEventTextChars: number
+
+  /** Bytes of a catalog file. */
+  maxCatalogBytes: number
+  /** Entries of a catalog. */
+  maxCatalogEntries: number
+  /** Characters of a description in a catalog. */
+  maxCatalogTextChars: number
+  /** Items of one list of a catalog entry. */
+  maxCatalogItems: number
+  /** Entries of `gateway://catalog` when the reader names no `limit`. */
+  defaultCatalogLimit: number
+  /** It is checked this often whether the catalog file changed. */
+  catalogPollMs: number
+}
+
+const KiB = 1024
+const MiB = 1024 * KiB
+const minute = 60_000
+
+/** Sizes in bytes, times in milliseconds; frozen. */
+export const defaultGatewayLimits: Readonly<GatewayLimits> = Object.freeze({
+  maxRecordBytes: 64 * KiB,
+  maxRecordDepth: 16,
+  maxRecordTextChars: 255,
+  maxRecordSceneChars: 1024,
+  maxRecordUrlChars: 2048,
+  maxRecordMetadataBytes: 4 * KiB,
+  maxRecords: 10_000,
+  maxRecordFaults: 100,
+
+  instanceStaleMs: 30_000,
+  recordScanMs: 2000,
+  recordGatherMs: 50,
+  processCheckMs: 500,
+  maxDeadInstances: 1000,
+  deadInstanceMs: 60 * minute,
+  reapAfterMs: 10 * minute,
+
+  probeIntervalMs: 5000,
+  probeTimeoutMs: 5000,
+  maxProbes: 32,
+  maxProbeAnswerBytes: 4 * KiB,
+  maxProbeFailures: 2,
+
+  electionRetryMs: 500,
+  residentProbeMs: 1500,
+  maxResidentProbeFailures: 3,
+
+  maxInstanceRows: 1000,
+  maxLookupCandidates: 20,
+  maxGatewayEvents: 1000,
+  maxGatewayEventTextChars: 255,
+
+  maxCatalogBytes: 1 * MiB,
+  maxCatalogEntries: 1000,
+  maxCatalogTextChars: 4000,
+  maxCatalogItems: 100,
+  defaultCatalogLimit: 100,
+  catalogPollMs: 2000,
+})
+
+const least: Partial<Record<keyof GatewayLimits, number>> = {
+  maxRecordTextChars: 1,
+  maxRecordSceneChars: 1,
+  // Without a pause they would keep a processor busy.
+  recordScanMs: 10,
+  processCheckMs: 10,
+  probeIntervalMs: 10,
+  maxProbes: 1,
+  maxProbeFailures: 1,
+  electionRetryMs: 10,
+  maxResidentProbeFailures: 1,
+  maxInstanceRows: 1,
+  maxGatewayEvents: 1,
+  maxGatewayEventTextChars: 1,
+  maxCatalogEntries: 1,
+  defaultCatalogLimit: 1,
+  catalogPollMs: 10,
+}
+
+/**
+ * The defaults with the given ones in their place; undefined counts as not given. Throws
+ * `TypeError` for an unknown name, and for a value that is no whole number of its range.
+ */
+export function resolveGatewayLimits(overrides: Partial<GatewayLimits> = {}): GatewayLimits {
+  return resolveBounds(defaultGatewayLimits, overrides, name => [
+    least[name] ?? 0,
+    name.endsWith('Ms') ? maxTimerMs : Number.MAX_SAFE_INTEGER,
+  ])
+}

@@ -1,0 +1,45 @@
+import type { Logger } from '../../lib/util/logger.ts'
+import type { RegistrationMode } from '../../lib/accounts/registration-mode.ts'
+import type { AccountLimits } from './limits.ts'
+import type { AccessLog } from '../http/access-log.ts'
+import type { Limits } from '../../lib/config/limits.ts'
+import type { TlsFiles } from '../http/tls-files.ts'
+
+/** Everything `registry` decided before the server starts: checked values, no flags. */
+export interface RegistryOptions {
+  /** TCP port; 0 picks a free one. */
+  port: number
+  /** Address to bind, without brackets. */
+  host: string
+  /** Address under which clients reach the registry, when it is not the bound one: also `iss`. */
+  publicUrl?: string
+  /** Further names accepted in the Host header. */
+  allowedHosts: readonly string[]
+  /** Origins accepted and given CORS headers. */
+  allowedOrigins: readonly string[]
+  /** Addresses, or networks, of proxies whose `X-Forwarded-For` is believed. Default: none. */
+  trustedProxies?: readonly string[]
+  /** HTTPS with this certificate; absent: plain HTTP. */
+  tls?: TlsFiles
+  /** Folder of the database and the keys. */
+  dataDir: string
+  /** Default: open where only this machine reaches the registry, by invitation elsewhere. */
+  registration?: RegistrationMode
+  log: Logger
+  accessLog: AccessLog
+  limits?: Partial<Limits>
+  accountLimits?: Partial<AccountLimits>
+}
+
+/** A started registry. */
+export interface RegistryHandle {
+  /** The base: the API is below `/api/v1/auth`. */
+  readonly url: string
+  readonly registration: RegistrationMode
+  /** Only this machine reaches it. */
+  readonly local: boolean
+  /** Answers what is under way and closes the database, within `stopGraceMs`. */
+  stop(): Promise<void>
+  /** Settles when the server has stopped, whoever stopped it; rejects when it broke. */
+  readonly closed: Promise<void>
+}

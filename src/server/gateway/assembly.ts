@@ -1,0 +1,76 @@
+import { hostname } from 'node:os'
+import { monotonicClock, systemClock } from '../../lib/util/clock.ts'
+import type { Logger } from '../../lib/util/logger.ts'
+import { systemTimer } from '../../lib/util/timer.ts'
+import type { CatalogFile } from './catalog/catalog-file.ts'
+import type { GatewaySelf } from './diagnostics.ts'
+import type { EventRing } from './event-ring.ts'
+import { openFsDirectory } from './fs-directory.ts'
+import { createGatewayResources } from './gateway-resources.ts'
+import { gatewayInstructions } from './instructions.ts'
+import type { GatewayLimits } from '../../lib/config/gateway-limits.ts'
+import { createServerEndpoint } from '../mcp/mcp-assembly.ts'
+import { createProbedDirectory } from './probed-directory.ts'
+import { Probes } from './probes.ts'
+import { startReaper } from './reap.ts'
+import type { McpEndpoint } from '../mcp/endpoint.ts'
+import type { Limits } from '../../lib/config/limits.ts'
+
+export interface GatewayAssemblyParts {
+  /** `<registry_dir>/instances` */
+  readonly instancesDir: string
+  readonly catalog: CatalogFile
+  readonly self: GatewaySelf
+  readonly ring: EventRing
+  readonly limits: Limits & GatewayLimits
+  readonly log: Logger
+}
+
+/** What a gateway serves once it has the port. */
+export interface AssembledGateway {
+  readonly endpoint: McpEndpoint
+  /** Looks at nothing any more; the endpoint is closed with the port. */
+  close(): Promise<void>
+}
+
+/** Resolves when everything that runs now has been seen: nobody is told of less. */
+export async function assembleGateway(parts: GatewayAssemblyParts): Promise<AssembledGateway> {
+  const { instancesDir, catalog, self, ring, limits, log } = parts
+  const clocks = { clock: systemClock, ticks: monotonicClock, timer: systemTimer }
+  const machine = { hostname: hostname(), instancesDir, ...clocks, limits, log }
+  const files = await openFsDirectory(machine)
+  const probes = new Probes({
+    ...machine,
+    directory: files,
+    // Its own port: a record that names it would have it ask itself.
+    isOwn: url => Number(url.port) === self.port,
+  })
+  const directory = createProbedDirectory({ directory: files, probes, limits, log })
+  const stopReaper = startReaper({ ...machine, directory })
+  const resources = createGatewayResources({
+    directory,
+    ring,
+    catalog,
+    limits,
+    log,
+    self: () => self,
+    activity: () => endpoint.activity(),
+    probeOf: id => probes.of(id),
+    whyNotProbed: entry => probes.whyNot(entry),
+  })
+  const endpoint = createServerEndpoint({
+    registry: resources,
+    resourcesEnabled: true,
+    instructions: () => gatewayInstructions,
+    limits,
+    clock: monotonicClock,
+    log,
+  })
+  return {
+    endpoint,
+    async close() {
+      resources.close()
+      await Promise.all([stopReaper(), directory.close()])
+    },
+  }
+}

@@ -1,0 +1,72 @@
+import type { Logger } from '../../lib/util/logger.ts'
+import type { AuthLimits } from '../auth/limits.ts'
+import type { AuthSettings } from '../auth/settings.ts'
+import type { GatewayLimits } from '../../lib/config/gateway-limits.ts'
+import type { AccessLog } from '../http/access-log.ts'
+import type { Limits } from '../../lib/config/limits.ts'
+import type { TlsFiles } from '../http/tls-files.ts'
+
+/** Everything `gateway` decided before it starts: checked values, no flags, no environment. */
+export interface GatewayOptions {
+  /** TCP port; binding it is the election. 0 picks a free one. */
+  port: number
+  /** Address to bind, without brackets. */
+  host: string
+  /** Address under which clients reach the gateway, when it is not the bound one. */
+  publicUrl?: string
+  /** Further names accepted in the Host header. */
+  allowedHosts: readonly string[]
+  /** Origins accepted and given CORS headers. */
+  allowedOrigins: readonly string[]
+  /** Addresses, or networks, of proxies whose `X-Forwarded-For` is believed. Default: none. */
+  trustedProxies?: readonly string[]
+  /** HTTPS with this certificate; absent: plain HTTP. */
+  tls?: TlsFiles
+  /** Folder of the instance records; absent: the default in the temp folder. */
+  registryDir?: string
+  /** The file with the catalog; absent: the one that comes with the program. */
+  catalog?: string
+  /** Wait behind another gateway; else fail, naming it. */
+  standby: boolean
+  /** Wait behind anybody who has the port, for as long as it takes. */
+  patient?: boolean
+  /** Who may use `/mcp`; absent: everyone. */
+  auth?: AuthSettings
+  /** Told while it is not the gateway yet. */
+  onElection?: (news: ElectionLine) => void
+  log: Logger
+  accessLog: AccessLog
+  limits?: Partial<Limits>
+  gatewayLimits?: Partial<GatewayLimits>
+  authLimits?: Partial<AuthLimits>
+}
+
+/** One piece of news of the election. Member names are those on the wire. */
+export interface ElectionLine {
+  readonly event: 'standby' | 'resident_unresponsive' | 'resident_recovered' | 'port_taken'
+  readonly port: number
+  /** A sentence for people. */
+  readonly reason: string
+  /** The gateway that has the port. */
+  readonly resident: {
+    readonly instance_id: string
+    readonly pid: number
+    readonly url: string
+    readonly version: string
+    /** It looks at the registry folder of this one. */
+    readonly same_registry: boolean
+  } | null
+}
+
+/** A gateway that has its port. */
+export interface GatewayHandle {
+  /** The MCP endpoint; ends in `/mcp`. */
+  readonly url: string
+  readonly port: number
+  readonly instanceId: string
+  readonly registryDir: string
+  /** Yields the port at once, ends streams and connections, within `stopGraceMs`. */
+  stop(): Promise<void>
+  /** Settles when the gateway has stopped, whoever stopped it; rejects when it broke. */
+  readonly closed: Promise<void>
+}

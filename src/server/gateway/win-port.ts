@@ -1,0 +1,103 @@
+import { localBase } from '../../lib/util/address.ts'
+import { ServiceError } from '../../lib/util/errors.ts'
+import type { ElectionLine, GatewayOptions } from './options.ts'
+import { type Elected, elect, ElectionLost } from './election.ts'
+import { type Reporter, reportOf } from './election-report.ts'
+import type { ElectionEvent } from './election-state.ts'
+import { createHolderProbe } from './holder-probe.ts'
+import type { GatewayLimits } from '../../lib/config/gateway-limits.ts'
+import { findOwnGateway } from './own-gateway.ts'
+import type { Resident } from './resident.ts'
+import { readResidentFile, residentFile } from './resident-file.ts'
+import type { Listening } from '../http/listen.ts'
+
+export interface GatewayElectionParts {
+  readonly options: GatewayOptions
+  readonly limits: GatewayLimits
+  readonly registryDir: string
+  /** Who it is that wants the port. */
+  readonly by: Reporter
+  /** Binds the port; rejects with `port_in_use` when it is taken. */
+  readonly bind: () => Promise<Listening>
+  readonly tell: (news: ElectionEvent) => void
+  readonly signal: AbortSignal
+}
+
+/**
+ * Settles when the port is bound, which may be never. Rejects with `port_in_use` where it is not to
+ * wait for it, and with the reason of `signal`.
+ */
+export async function winPort(parts: GatewayElectionParts): Promise<Elected<Listening>> {
+  const { options, limits, by, tell } = parts
+  const { host, port, patient = false } = options
+  const written = () => readResidentFile(residentFile(parts.registryDir, port))
+  try {
+    return await elect({
+      rules: { ...options, ...limits, patient },
+      retryMs: limits.electionRetryMs,
+      bind: () => parts.bind().catch(whenTaken),
+      probe: createHolderProbe({
+        base: localBase(host, port),
+        timeoutMs: limits.residentProbeMs,
+        written,
+        gatewayPid: () => findOwnGateway(port),
+      }),
+      tell(news) {
+        tell(news)
+        options.onElection?.(lineOf(news, by))
+      },
+      signal: parts.signal,
+    })
+  } catch (error) {
+    throw error instanceof ElectionLost ? lostError(error, host, port) : error
+  }
+}
+
+function whenTaken(error: unknown): null {
+  if (error instanceof ServiceError && error.code === 'port_in_use') return null
+  throw error
+}
+
+/** For whoever started the program. */
+function lineOf(news: ElectionEvent, by: Reporter): ElectionLine {
+  const { message } = reportOf(news, by)
+  const resident = 'resident' in news ? news.resident : null
+  return {
+    event: news.event === 'contention' ? 'standby' : news.event,
+    port: by.port,
+    reason: message,
+    resident: resident === null ? null : shown(resident, by),
+  }
+}
+
+function shown(resident: Resident, { registry }: Reporter): ElectionLine['resident'] {
+  const { instanceId, pid, url, version } = resident
+  return {
+    instance_id: instanceId,
+    pid,
+    url,
+    version,
+    same_registry: resident.registry === registry,
+  }
+}
+
+function lostError(lost: ElectionLost, host: string, port: number): ServiceError {
+  const { resident } = lost
+  if (resident === null) {
+    return new ServiceError(
+      'port_in_use',
+      `port ${port} on ${host} is in use: it ${lost.message}`,
+      {
+        cause: lost,
+        data: { host, port },
+      },
+    )
+  }
+  const { pid, version, startedAt, instanceId } = resident
+  const holder = `the gateway of process ${pid} (${instanceId}, version ${version}, since ${startedAt})`
+  return new ServiceError('port_in_use', `port ${port} on ${host} is held by ${holder}`, {
+    cause: lost,
+    hint: 'leave out --no-standby to wait for it, or choose another --port',
+    data: { host, port, holder },
+  })
+}

@@ -1,0 +1,62 @@
+import type { Logger } from '../../lib/util/logger.ts'
+import { isOwnProcess } from '../../lib/util/own-process.ts'
+import { fail } from '../../lib/util/result.ts'
+import type { AppCapture, LinkedPictures } from '../capture/app-capture.ts'
+import { resolveCaptureLimits } from '../capture/limits.ts'
+import { openBackends } from '../capture/open-backends.ts'
+import {
+  type AppPresence,
+  captureTarget,
+  deniedPictures,
+  noApplication,
+} from '../capture/target.ts'
+import { WindowCapture } from '../capture/window-capture.ts'
+import type { ServeCaptureOptions } from './serve-options.ts'
+
+/** The window of whichever application is linked to `serve`. */
+export interface ServeCapture {
+  readonly source: WindowCapture
+  /** The application came, went or changed. */
+  follow(presence: AppPresence): void
+  /** What asks the application for pictures: it is there later than this. */
+  link(app: LinkedPictures): void
+}
+
+const nobody: AppPresence = { connected: false, app: null }
+
+/** Null when window capture is off: then no backend is loaded, nothing ever asked. */
+export async function openServeCapture(
+  { mode, title, limits, backends }: ServeCaptureOptions,
+  log: Logger,
+): Promise<ServeCapture | null> {
+  if (mode === 'off') return null
+  let linked: LinkedPictures | null = null
+  const app: AppCapture = {
+    offered: view => linked?.offered(view) ?? fail(noApplication),
+    ask: form => linked?.ask(form) ?? Promise.resolve(fail(notLinked)),
+  }
+  const source = new WindowCapture(
+    {
+      mode,
+      backends: backends ?? (await openBackends(mode, app)),
+      limits: resolveCaptureLimits(limits),
+      log,
+      onTaken: view => linked?.captured(view),
+    },
+    noApplication,
+  )
+  let isDenied = false
+  const follow = (presence: AppPresence): void => {
+    // Whoever said no has not said yes by losing the link, also not to a window named by its title.
+    if (presence.connected) isDenied = presence.pictures?.denied === true
+    const target = captureTarget(presence, title ?? null, isOwnProcess)
+    source.aim(isDenied ? fail(deniedPictures) : target)
+  }
+  follow(nobody)
+  return { source, follow, link: room => void (linked = room) }
+}
+
+const notLinked = {
+  reason: 'host_disconnected',
+  message: 'the application is not connected',
+} as const

@@ -1,0 +1,90 @@
+import type { CaptureMode } from '../../lib/util/capture-mode.ts'
+import type { Logger } from '../../lib/util/logger.ts'
+import type { Result } from '../../lib/util/result.ts'
+import type { AuthLimits } from '../auth/limits.ts'
+import type { AuthSettings } from '../auth/settings.ts'
+import type { CaptureBackend, Unavailable } from '../capture/backend.ts'
+import type { CaptureLimits } from '../capture/limits.ts'
+import type { GatewayLimits } from '../../lib/config/gateway-limits.ts'
+import type { AccessLog } from '../http/access-log.ts'
+import type { Limits } from '../../lib/config/limits.ts'
+import type { TlsFiles } from '../http/tls-files.ts'
+
+/** Everything `serve` decided before the server starts: checked values, no flags, no environment. */
+export interface ServeOptions {
+  /** TCP port; 0 picks a free one. */
+  port: number
+  /** Address to bind, without brackets. */
+  host: string
+  /** Address under which clients reach the server, when it is not the bound one. */
+  publicUrl?: string
+  /** Further names accepted in the Host header. */
+  allowedHosts: readonly string[]
+  /** Origins accepted and given CORS headers. */
+  allowedOrigins: readonly string[]
+  /** Addresses, or networks, of proxies whose `X-Forwarded-For` is believed. Default: none. */
+  trustedProxies?: readonly string[]
+  /** HTTPS with this certificate; absent: plain HTTP. */
+  tls?: TlsFiles
+  /** Kind of application; `unknown` when nobody said. */
+  dccType: string
+  /** What people call this instance. */
+  name?: string
+  /** Folder of instance records, tokens and artefacts; absent: the default in the temp folder. */
+  registryDir?: string
+  artefacts: boolean
+  resources: boolean
+  /** A JSON file to watch and serve as the scene. */
+  sceneFile?: string
+  /** File with the host token; absent: `hostTokenEnv`, else one is made for this run. */
+  hostTokenFile?: string
+  /** The host token itself, as found in the environment. Never empty. */
+  hostTokenEnv?: string
+  /** Compete for the gateway beside it, on this port of the same address. */
+  gateway?: { readonly port: number; readonly limits?: Partial<GatewayLimits> }
+  /** Who may use `/mcp` and `/artefacts`, here and at the gateway beside it; absent: everyone. */
+  auth?: AuthSettings
+  /** Which window may be shown, and how it is captured; absent: none. */
+  capture?: ServeCaptureOptions
+  log: Logger
+  accessLog: AccessLog
+  limits?: Partial<Limits>
+  authLimits?: Partial<AuthLimits>
+}
+
+/** Which window may be shown, and how it is captured. */
+export interface ServeCaptureOptions {
+  readonly mode: CaptureMode
+  /** Part of the title of the window that is meant; absent: that of the linked application. */
+  readonly title?: string
+  readonly limits?: Partial<CaptureLimits>
+  /** In place of those of this machine. */
+  readonly backends?: readonly CaptureBackend[]
+}
+
+/** What is known of the window now. */
+export interface ServeCaptureState {
+  /** The names of the backends that can be tried, best first; or why there are none. */
+  readonly state: Result<readonly string[], Unavailable>
+  /** Why nobody can look at windows from outside of the application; null: nothing is known against it. */
+  readonly outside: Unavailable | null
+  /** Resolves when every backend has said once whether it works here. */
+  readonly tried: Promise<void>
+}
+
+/** A started server. */
+export interface ServeHandle {
+  /** The MCP endpoint; ends in `/mcp`. */
+  readonly url: string
+  /** The host link; ends in `/host`. */
+  readonly hostUrl: string
+  /** Where an adapter finds the host token; null when it came from the environment. */
+  readonly hostTokenFile: string | null
+  readonly instanceId: string
+  /** Whether the window can be captured, and why not; null: it is switched off. */
+  readonly capture: ServeCaptureState | null
+  /** Ends streams and connections and removes the instance record, within `stopGraceMs`. */
+  stop(): Promise<void>
+  /** Settles when the server has stopped, whoever stopped it; rejects when it broke. */
+  readonly closed: Promise<void>
+}

@@ -1,0 +1,39 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { ServiceError } from '../../lib/util/errors.ts'
+import type { McpEndpoint } from './endpoint.ts'
+import type { RequestNotes } from './request-notes.ts'
+
+/**
+ * An endpoint for a port that is bound before there is anything to serve: requests wait until it
+ * is opened, so that nobody is turned away or told of nothing.
+ */
+export class DeferredEndpoint {
+  readonly #opened = Promise.withResolvers<McpEndpoint>()
+  #real: McpEndpoint | null = null
+
+  constructor() {
+    // Nobody may be waiting when it is closed.
+    this.#opened.promise.catch(() => {})
+  }
+
+  get isOpen(): boolean {
+    return this.#real !== null
+  }
+
+  open(endpoint: McpEndpoint): void {
+    this.#real = endpoint
+    this.#opened.resolve(endpoint)
+  }
+
+  handle(req: IncomingMessage, res: ServerResponse, notes: RequestNotes): void | Promise<void> {
+    if (this.#real !== null) return this.#real.handle(req, res, notes)
+    return this.#opened.promise.then(real => {
+      if (!res.destroyed) return real.handle(req, res, notes)
+    })
+  }
+
+  close(): void {
+    this.#opened.reject(new ServiceError('internal', 'the server stopped before it was ready'))
+    this.#real?.close()
+  }
+}

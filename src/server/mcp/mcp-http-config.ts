@@ -1,0 +1,57 @@
+import { findUnknownMember, membersOf } from '../../lib/util/known-members.ts'
+import type { Limits } from '../../lib/config/limits.ts'
+import type { TlsFiles } from '../http/tls-files.ts'
+
+/** Settings of a server. Not an authentication boundary: enforcement is a separate argument. */
+export interface McpHttpConfig {
+  /** TCP port; 0 picks a free one. Default 0. */
+  port?: number
+  /** Address to bind. Default 127.0.0.1. */
+  host?: string
+  /** Folder of instance records, keys and artefacts (docs/limits.md, "registry folder"). */
+  registryDir?: string
+  /** Advertise and serve resources. Default true; false makes every resources method −32601. */
+  enableResources?: boolean
+  /** Serve `artefact://`. Default false; then reads answer −32002. */
+  enableArtefactResources?: boolean
+  /** The address clients use, when it is not the bound one (behind a proxy). */
+  publicUrl?: string
+  /** Further names accepted in the Host header. */
+  allowedHosts?: readonly string[]
+  /** Origins (`https://studio.example`) accepted and given CORS headers. */
+  allowedOrigins?: readonly string[]
+  /** Addresses, or networks (`10.0.0.0/8`), of proxies whose `X-Forwarded-For` is believed. */
+  trustedProxies?: readonly string[]
+  /** HTTPS with the certificate and the key in these files, which are followed. Default: HTTP. */
+  tls?: TlsFiles
+  /** Any of the bounds; the rest keep their defaults. */
+  limits?: Partial<Limits>
+}
+
+const known = membersOf<McpHttpConfig>({
+  port: true,
+  host: true,
+  registryDir: true,
+  enableResources: true,
+  enableArtefactResources: true,
+  publicUrl: true,
+  allowedHosts: true,
+  allowedOrigins: true,
+  trustedProxies: true,
+  tls: true,
+  limits: true,
+})
+
+/** Throws `TypeError` for an unknown member, an empty host and a port out of range. */
+export function checkConfig(config: McpHttpConfig): void {
+  const unknown = findUnknownMember(config, known, 'member of McpHttpConfig')
+  if (unknown !== null) throw new TypeError(unknown)
+  const { host, port } = config
+  if (host !== undefined && (typeof host !== 'string' || host.trim() === '')) {
+    // To the system, no address means every address.
+    throw new TypeError('host must not be empty; use 127.0.0.1, or 0.0.0.0 for every interface')
+  }
+  if (port !== undefined && !(Number.isInteger(port) && port >= 0 && port <= 65_535)) {
+    throw new TypeError(`port must be a whole number from 0 to 65535, not ${String(port)}`)
+  }
+}

@@ -1,0 +1,149 @@
+import { readFileSync } from 'node:fs'
+import { expect } from 'chai'
+import { readServeSettings, type ServeFlags } from '../../../src/commands/serve-settings.ts'
+import { defaultAccountLimits } from '../../../src/server/accounts/limits.ts'
+import { defaultAuthLimits } from '../../../src/server/auth/limits.ts'
+import { defaultCaptureLimits } from '../../../src/server/capture/limits.ts'
+import {
+  defaultGatewayLimits,
+  resolveGatewayLimits,
+} from '../../../src/lib/config/gateway-limits.ts'
+import { McpHttpServer } from '../../../src/server/mcp/mcp-http-server.ts'
+import { defaultLimits, type Limits, resolveLimits } from '../../../src/lib/config/limits.ts'
+
+const document = readFileSync(new URL('../../../docs/limits.md', import.meta.url), 'utf8')
+
+const units: Readonly<Record<string, number>> = {
+  KiB: 1024,
+  MiB: 1024 ** 2,
+  GiB: 1024 ** 3,
+  ms: 1,
+  s: 1000,
+  min: 60_000,
+  h: 3_600_000,
+  days: 86_400_000,
+}
+
+/** Of every server, of the registry, of the gateway …: no name is in two of them. */
+const kinds = [
+  defaultLimits,
+  defaultAccountLimits,
+  defaultAuthLimits,
+  defaultCaptureLimits,
+  defaultGatewayLimits,
+]
+const all: Readonly<Record<string, number>> = Object.assign({}, ...kinds)
+
+/** Name → what the document says: `| \`name\` | 8 MiB | … |`. */
+function documented(): [name: string, text: string][] {
+  const rows = document.matchAll(/^\| `(\w+)` \| (\d[^|]*?) \| [^|]{10,}\|$/gm)
+  return Array.from(rows, ([, name = '', text = '']) => [name, text])
+}
+
+/** The value in the unit of the option's name; words such as "sessions" count as 1. */
+function valueOf(text: string): number {
+  const [number = '', unit = ''] = text.split(' ')
+  return Number(number) * (units[unit] ?? 1)
+}
+
+describe('docs/limits.md', () => {
+  it('has every name for one bound only', () => {
+    const names = kinds.flatMap(limits => Object.keys(limits))
+    expect(names.filter((name, at) => names.indexOf(name) !== at)).to.deep.equal([])
+  })
+
+  it('has exactly one row for every option', () => {
+    const names = documented().map(([name]) => name)
+    expect(names.toSorted()).to.deep.equal(Object.keys(all).toSorted())
+  })
+
+  for (const [name, text] of documented()) {
+    it(`states the default of ${name}: ${text}`, () => {
+      expect(valueOf(text)).to.equal(all[name])
+    })
+  }
+
+  it('gives times and sizes with a unit', () => {
+    for (const [name, text] of documented()) {
+      if (name.endsWith('Ms')) expect(text, name).to.match(/^\d+ (ms|s|min|h|days)$/)
+      if (name.endsWith('Bytes')) expect(text, name).to.match(/^\d+ (bytes|KiB|MiB|GiB)$/)
+      if (name.endsWith('Chars')) expect(text, name).to.match(/^\d+ characters$/)
+    }
+  })
+})
+
+describe('resolveLimits', () => {
+  it('gives the defaults, frozen against change', () => {
+    expect(resolveLimits()).to.deep.equal(defaultLimits)
+    expect(Object.isFrozen(defaultLimits)).to.equal(true)
+  })
+
+  it('replaces what is given, and only that', () => {
+    expect(resolveLimits({ maxSessions: 5, maxArtefacts: 0 })).to.deep.equal({
+      ...defaultLimits,
+      maxSessions: 5,
+      maxArtefacts: 0,
+    })
+  })
+
+  const wrong: [string, Record<string, unknown>][] = [
+    ['an unknown name', { maxSession: 1 }],
+    ['a name of every object', { toString: 1 }],
+    ['a negative number', { maxSessions: -1 }],
+    ['NaN', { maxSessions: Number.NaN }],
+    ['Infinity', { maxSessions: Infinity }],
+    ['a fraction', { maxSessions: 1.5 }],
+    ['a text', { maxSessions: '5' }],
+    ['null', { maxSessions: null }],
+    ['pages without room', { pageSize: 0 }],
+    ['a time that no timer can wait', { heartbeatMs: 2 ** 31 }],
+  ]
+  for (const [what, overrides] of wrong) {
+    it(`refuses ${what}`, () => {
+      const [name = ''] = Object.keys(overrides)
+      expect(() => resolveLimits(overrides as Partial<Limits>)).to.throw(TypeError, name)
+      expect(() => new McpHttpServer({ limits: overrides as Partial<Limits> })).to.throw(TypeError)
+    })
+  }
+
+  it('takes the longest times: that of a timer, and longer ones that are only compared', () => {
+    const limits = { heartbeatMs: 2 ** 31 - 1, artefactTtlMs: 2 ** 40, sessionIdleMs: 2 ** 40 }
+    expect(resolveLimits(limits)).to.include(limits)
+  })
+})
+
+describe('resolveGatewayLimits', () => {
+  it('gives the defaults, replaces what is given, refuses the rest', () => {
+    expect(resolveGatewayLimits()).to.deep.equal(defaultGatewayLimits)
+    expect(resolveGatewayLimits({ maxProbes: 1 })).to.include({ maxProbes: 1, maxRecords: 10_000 })
+    for (const wrong of [{ recordScanMs: 0 }, { probeTimeoutMs: 2 ** 31 }, { maxSessions: 1 }]) {
+      expect(() => resolveGatewayLimits(wrong as object)).to.throw(TypeError, Object.keys(wrong)[0])
+    }
+  })
+})
+
+describe('--limit', () => {
+  const flags: ServeFlags = {
+    port: 0,
+    host: '127.0.0.1',
+    'dcc-type': 'unknown',
+    artefacts: true,
+    resources: true,
+    'allow-unauthenticated': false,
+  }
+
+  it('takes every option', async () => {
+    for (const [name, value] of Object.entries(defaultLimits)) {
+      const { limits } = await readServeSettings({ ...flags, limit: [`${name}=${value}`] }, {})
+      expect(limits).to.deep.equal({ [name]: value })
+    }
+  })
+
+  it('refuses values out of range as wrong usage, naming the flag', async () => {
+    for (const word of ['pageSize=0', 'heartbeatMs=2147483648', 'maxSessions=-1', 'toString=1']) {
+      const error = await readServeSettings({ ...flags, limit: [word] }, {}).catch(cause => cause)
+      expect(error, word).to.include({ code: 'usage_invalid' })
+      expect(error.message).to.include(`--limit ${word}`)
+    }
+  })
+})

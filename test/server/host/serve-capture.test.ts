@@ -1,0 +1,156 @@
+import { expect } from 'chai'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { silentLogger } from '../../../src/lib/util/logger.ts'
+import type { ServeHandle, ServeOptions } from '../../../src/server/host/serve-options.ts'
+import { startServe } from '../../../src/server/serve.ts'
+import { until } from '../../e2e/until.ts'
+import { LinkClient } from '../../helpers/link.ts'
+import { MemoryBackend } from '../../helpers/memory-capture.ts'
+import { RawSession } from '../../helpers/mcp.ts'
+
+const uri = 'capture://current_window'
+
+describe('the window of the application that is linked to serve', () => {
+  let folder: string
+  let backend: MemoryBackend
+  let handle: ServeHandle
+  let accessed: string[]
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'serve-capture-'))
+    backend = new MemoryBackend()
+    accessed = []
+  })
+  afterEach(async () => {
+    await handle.stop()
+    await rm(folder, { recursive: true, force: true })
+  })
+
+  async function start(options: Partial<ServeOptions> = {}): Promise<RawSession> {
+    handle = await startServe({
+      ...{ port: 0, host: '127.0.0.1', allowedHosts: [], allowedOrigins: [] },
+      ...{ dccType: 'unknown', registryDir: folder, artefacts: false, resources: true },
+      ...{ accessLog: entry => accessed.push(JSON.stringify(entry)), log: silentLogger },
+      capture: { mode: 'auto', backends: [backend] },
+      ...options,
+    })
+    return RawSession.open(handle.url)
+  }
+
+  async function link(app: object, members: object = {}): Promise<LinkClient> {
+    const token = await readFile(handle.hostTokenFile ?? '', 'utf8')
+    const { hostUrl } = handle
+    return LinkClient.connect(
+      { hostUrl, token },
+      { app: { dcc_type: 'blender', ...app }, ...members },
+    )
+  }
+
+  async function isListed(session: RawSession): Promise<boolean> {
+    const { result } = await session.call('resources/list')
+    return result.resources.some((each: { uri: string }) => each.uri === uri)
+  }
+
+  it('is not looked at from outside while the person at the application denies it', async () => {
+    const session = await start()
+    const app = await link({ mode: 'gui', pid: process.pid }, { capture: { denied: true } })
+    await handle.capture?.tried
+    await app.done({ type: 'app.update', document: null })
+    expect(await isListed(session)).to.equal(false)
+    expect((await session.call('resources/read', { uri })).error.code).to.equal(-32002)
+    await app.done({ type: 'app.update', capture: { denied: false } })
+    await until(() => isListed(session), 'the window in the list')
+    await app.done({ type: 'app.update', capture: { denied: true } })
+    await until(async () => !(await isListed(session)), 'its going')
+    app.cut()
+  })
+
+  it('comes with the application, is captured by its process, and goes with it', async () => {
+    const session = await start()
+    await handle.capture?.tried
+    expect(await isListed(session)).to.equal(false)
+    const before = await session.call('resources/read', { uri })
+    expect(before.error.code).to.equal(-32002)
+    expect(before.error.data.hint).to.contain('--capture-title')
+    const app = await link({ pid: process.pid, mode: 'gui' })
+    await until(() => isListed(session), 'the window in the list')
+    const { result } = await session.call('resources/read', { uri })
+    expect(result.contents[0]).to.include({ mimeType: 'image/png' })
+    expect(backend.takings[0]?.target).to.deep.equal({ pid: process.pid, title: null })
+    app.ws.close()
+    await until(async () => !(await isListed(session)), 'the list without it')
+    const after = await session.call('resources/read', { uri })
+    expect(after.error.code).to.equal(-32002)
+    expect(backend.takings).to.have.length(1)
+  })
+
+  it('is not that of whoever has the process id of an application elsewhere', async function () {
+    if (process.platform !== 'linux') this.skip()
+    const session = await start()
+    // No process has such an id.
+    const app = await link({ pid: 4_194_305, mode: 'gui' })
+    const { error } = await session.call('resources/read', { uri })
+    expect(error.data.hint).to.contain('4194305').and.contain('--capture-title')
+    app.ws.close()
+  })
+
+  it('does not exist for one that runs in the background, until it has a window', async () => {
+    const session = await start()
+    const app = await link({ pid: process.pid, mode: 'background' })
+    const { error } = await session.call('resources/read', { uri })
+    expect(error.data.hint).to.contain('background')
+    app.say({ type: 'app.update', mode: 'gui' })
+    await until(() => isListed(session), 'the window in the list')
+  })
+
+  it('is the one with the given title, linked or not', async () => {
+    const session = await start({
+      capture: { mode: 'auto', title: 'shot 010', backends: [backend] },
+    })
+    await until(() => isListed(session), 'the window in the list')
+    await session.call('resources/read', { uri })
+    expect(backend.takings[0]?.target).to.deep.equal({ pid: null, title: 'shot 010' })
+  })
+
+  it('stays hidden once the person said no, also when the link is lost and by its title', async () => {
+    const session = await start({ capture: { mode: 'auto', title: 'any', backends: [backend] } })
+    await until(() => isListed(session), 'the window in the list')
+    const said = { mode: 'gui', pid: process.pid }
+    const app = await link(said, { capture: { denied: true } })
+    await until(async () => !(await isListed(session)), 'the list without it')
+    app.ws.close()
+    await app.closed
+    const { error } = await session.call('resources/read', { uri })
+    expect(error.data.hint).to.contain('shares no picture')
+    expect(await isListed(session)).to.equal(false)
+    await link(said, {})
+    await until(() => isListed(session), 'the window in the list')
+  })
+
+  it('is read without an entry in the audit log; the access log has it', async () => {
+    const session = await start({ capture: { mode: 'auto', title: 'any', backends: [backend] } })
+    await until(() => isListed(session), 'the window in the list')
+    await session.call('resources/read', { uri })
+    expect(await session.readJson('audit://recent')).to.include({ count: 0 })
+    expect(accessed.some(entry => entry.includes('resources/read'))).to.equal(true)
+  })
+
+  const off: [what: string, options: Partial<ServeOptions>, code: number][] = [
+    ['capture is off', {}, -32002],
+    ['there are no resources', { resources: false }, -32601],
+  ]
+  for (const [what, options, code] of off) {
+    it(`is looked for by nobody when ${what}`, async () => {
+      const mode = options.resources === false ? 'auto' : 'off'
+      const session = await start({
+        ...options,
+        capture: { mode, backends: [backend], title: 'a' },
+      })
+      const { error } = await session.call('resources/read', { uri })
+      expect(error.code).to.equal(code)
+      expect(handle.capture).to.equal(null)
+      expect(backend.probed).to.deep.equal([])
+    })
+  }
+})

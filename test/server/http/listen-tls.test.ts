@@ -1,0 +1,178 @@
+import { once } from 'node:events'
+import type { RequestListener, ServerResponse } from 'node:http'
+import { connect, type Socket } from 'node:net'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { connect as connectSecure, type TLSSocket } from 'node:tls'
+import { expect } from 'chai'
+import { silentLogger } from '../../../src/lib/util/logger.ts'
+import { type Listening, listen } from '../../../src/server/http/listen.ts'
+import { resolveLimits } from '../../../src/lib/config/limits.ts'
+import { TlsSource } from '../../../src/server/http/tls-source.ts'
+import { until } from '../../e2e/until.ts'
+import { makePair, type Pair, writePair } from '../../helpers/certificate.ts'
+
+const patient = resolveLimits({ stopGraceMs: 60_000, tlsPollMs: 3_600_000 })
+const request = 'GET / HTTP/1.1\r\nHost: localhost\r\n\r\n'
+const MiB = 1024 * 1024
+
+describe('a server with TLS', () => {
+  let folder: string
+  let pair: Pair
+  let source: TlsSource
+  let listening: Listening
+  let sockets: Socket[]
+
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'listen-tls-'))
+    pair = makePair()
+    sockets = []
+  })
+  afterEach(async () => {
+    for (const socket of sockets) socket.destroy()
+    await listening.stop(() => {})
+    source.close()
+    await rm(folder, { recursive: true, force: true })
+  })
+
+  async function start(listener: RequestListener, limits = patient): Promise<void> {
+    source = await TlsSource.open(await writePair(folder, pair), { limits, log: silentLogger })
+    const where = { host: '127.0.0.1', port: 0 }
+    listening = await listen(where, { listener, tls: source, limits, log: silentLogger })
+  }
+
+  async function open(options: { maxVersion?: 'TLSv1.1' | 'TLSv1.2' } = {}): Promise<TLSSocket> {
+    const { port } = listening.address
+    const socket = connectSecure({ host: '127.0.0.1', port, ca: source.pair.cert, ...options })
+    sockets.push(socket)
+    await once(socket, 'secureConnect')
+    return socket
+  }
+
+  /** Speaks no TLS. */
+  async function openRaw(): Promise<Socket> {
+    const socket = connect(listening.address.port, '127.0.0.1')
+    sockets.push(socket)
+    socket.on('error', () => {})
+    await once(socket, 'connect')
+    return socket
+  }
+
+  async function answerOf(socket: Socket): Promise<string> {
+    socket.write(request)
+    const [bytes] = (await once(socket, 'data')) as [Buffer]
+    return bytes.toString()
+  }
+
+  const ok: RequestListener = (_req, res) => void res.end('ok')
+
+  it('speaks TLS 1.2 and 1.3, and nothing older', async () => {
+    await start(ok)
+    expect((await open()).getProtocol()).to.equal('TLSv1.3')
+    expect((await open({ maxVersion: 'TLSv1.2' })).getProtocol()).to.equal('TLSv1.2')
+    const older: unknown = await open({ maxVersion: 'TLSv1.1' }).catch((error: unknown) => error)
+    expect(older).to.be.instanceOf(Error)
+  })
+
+  it('closes a connection whose handshake is not done in time, whatever it sends', async () => {
+    await start(ok, resolveLimits({ ...patient, tlsHandshakeMs: 100 }))
+    const [silent, slow] = [await openRaw(), await openRaw()]
+    // The beginning of a handshake.
+    slow.write(Buffer.of(0x16, 0x03, 0x01))
+    await Promise.all([once(silent, 'close'), once(slow, 'close')])
+    expect(await answerOf(await open())).to.match(/^HTTP\/1.1 200/)
+  })
+
+  it('closes a connection that speaks plain HTTP', async () => {
+    await start(ok)
+    const socket = await openRaw()
+    socket.write(request)
+    await once(socket.resume(), 'close')
+  })
+
+  it('counts connections in their handshake for maxConnections', async () => {
+    await start(ok, resolveLimits({ ...patient, maxConnections: 2 }))
+    await openRaw()
+    const first = await open()
+    const third = await openRaw()
+    await once(third, 'close')
+    expect(await answerOf(first)).to.match(/^HTTP\/1.1 200/)
+  })
+
+  it('stops at once with connections that are idle or in their handshake', async () => {
+    await start(ok)
+    const [idle, shaking] = [await open(), await openRaw()]
+    await answerOf(idle)
+    const gone = Promise.all([once(idle, 'close'), once(shaking, 'close')])
+    await listening.stop(() => {})
+    await gone
+  })
+
+  it('lets a slow reader have its whole answer before it stops', async () => {
+    const size = 8 * MiB
+    const asked = Promise.withResolvers<void>()
+    await start((_req, res) => {
+      res.writeHead(200, { 'Content-Length': size }).end(Buffer.alloc(size, 'x'))
+      asked.resolve()
+    })
+    const socket = await open()
+    socket.pause()
+    socket.write(request)
+    await asked.promise
+    const stopped = listening.stop(() => {})
+    let bytes = 0
+    socket.on('data', (chunk: Buffer) => (bytes += chunk.length)).resume()
+    await once(socket, 'close')
+    await stopped
+    expect(bytes).to.be.greaterThan(size)
+  })
+
+  it('reports a stream full at maxStreamBufferBytes, as it does without TLS', async () => {
+    const streaming = Promise.withResolvers<ServerResponse>()
+    const limits = resolveLimits({ ...patient, maxStreamBufferBytes: 1000 })
+    await start((_req, res) => {
+      res.writeHead(200).flushHeaders()
+      streaming.resolve(res)
+    }, limits)
+    const socket = await open()
+    socket.write(request)
+    const { socket: out } = await streaming.promise
+    out?.cork()
+    expect(out?.write(Buffer.alloc(600))).to.equal(true)
+    expect(out?.write(Buffer.alloc(600))).to.equal(false)
+    out?.uncork()
+  })
+
+  it('takes a renewed certificate while requests flow, and none of them fails', async () => {
+    await start(ok)
+    const kept = await open()
+    let running = true
+    let answers = 0
+    const flow = async () => {
+      while (running) {
+        const { port } = listening.address
+        const socket = connectSecure({ host: '127.0.0.1', port, rejectUnauthorized: false })
+        sockets.push(socket)
+        await once(socket, 'secureConnect')
+        expect(await answerOf(socket)).to.match(/^HTTP\/1.1 200/)
+        socket.destroy()
+        answers++
+      }
+    }
+    const flows = [flow(), flow()]
+    const seen = new Set<string>()
+    for (let round = 0; round < 5; round++) {
+      await writePair(folder, makePair())
+      await source.refresh()
+      const before = answers
+      await until(() => answers > before + 2, 'requests go on')
+      const socket = await open()
+      seen.add(socket.getPeerX509Certificate()?.fingerprint256 ?? '')
+      expect(await answerOf(kept)).to.match(/^HTTP\/1.1 200/)
+    }
+    running = false
+    await Promise.all(flows)
+    expect(seen.size).to.equal(5)
+  })
+})

@@ -1,0 +1,59 @@
+import { expect } from 'chai'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { DeferredEndpoint } from '../../../src/server/mcp/deferred-endpoint.ts'
+import type { McpEndpoint } from '../../../src/server/mcp/endpoint.ts'
+import type { RequestNotes } from '../../../src/server/mcp/request-notes.ts'
+
+const req = {} as IncomingMessage
+const notes = {} as RequestNotes
+const open = { destroyed: false } as ServerResponse
+
+function recording(): { endpoint: McpEndpoint; handled: ServerResponse[]; closed: () => number } {
+  const handled: ServerResponse[] = []
+  let closed = 0
+  const endpoint = {
+    handle: (_req: IncomingMessage, res: ServerResponse) => void handled.push(res),
+    close: () => void closed++,
+  } as unknown as McpEndpoint
+  return { endpoint, handled, closed: () => closed }
+}
+
+describe('an endpoint whose port is bound before it can serve', () => {
+  it('lets requests wait until it can', async () => {
+    const deferred = new DeferredEndpoint()
+    const { endpoint, handled } = recording()
+    const waiting = deferred.handle(req, open, notes)
+    expect(deferred.isOpen).to.equal(false)
+    deferred.open(endpoint)
+    await waiting
+    expect(handled).to.deep.equal([open])
+    void deferred.handle(req, open, notes)
+    expect(handled).to.have.length(2)
+    expect(deferred.isOpen).to.equal(true)
+  })
+
+  it('forgets a request whose client has gone', async () => {
+    const deferred = new DeferredEndpoint()
+    const { endpoint, handled } = recording()
+    const waiting = deferred.handle(req, { destroyed: true } as ServerResponse, notes)
+    deferred.open(endpoint)
+    await waiting
+    expect(handled).to.deep.equal([])
+  })
+
+  it('fails those that wait when it is closed first', async () => {
+    const deferred = new DeferredEndpoint()
+    const waiting = Promise.resolve(deferred.handle(req, open, notes))
+    deferred.close()
+    const error = await waiting.catch((cause: unknown) => cause)
+    expect(error).to.include({ code: 'internal' })
+  })
+
+  it('closes what it opened', () => {
+    const deferred = new DeferredEndpoint()
+    const { endpoint, closed } = recording()
+    deferred.open(endpoint)
+    deferred.close()
+    expect(closed()).to.equal(1)
+  })
+})
