@@ -22,22 +22,22 @@ function packagesLoadedBy(modules: readonly string[]): string[] {
   return JSON.parse(stdout)
 }
 
-describe('modules of the registry client', () => {
+describe('modules of the accounts client', () => {
   it('load the HTTP client only when something is sent, and the schemas never', () => {
-    const modules = ['registry/connect.ts', 'registry/session.ts', 'registry/select-registry.ts']
+    const modules = ['accounts/connect.ts', 'accounts/session.ts', 'accounts/select-registry.ts']
     expect(packagesLoadedBy([...modules, 'config/config-store.ts'])).to.deep.equal(['smol-toml'])
   })
 
   it('are seen by this test', () => {
-    expect(packagesLoadedBy(['registry/wire.ts'])).to.deep.equal(['zod'])
+    expect(packagesLoadedBy(['accounts/wire.ts'])).to.deep.equal(['zod'])
   })
 
   it('leave undici where it is, and node:http as it was', () => {
     const script = `
       const http = process.getBuiltinModule('node:http')
       const before = JSON.stringify(Object.keys(http))
-      await import('${new URL('registry/transport.ts', src)}')
-      const { http: got } = await import('${new URL('registry/node-http.ts', src)}')
+      await import('${new URL('accounts/transport.ts', src)}')
+      const { http: got } = await import('${new URL('accounts/node-http.ts', src)}')
       await import('got')
       console.log(JSON.stringify({
         undici: process.moduleLoadList.some(name => name.endsWith('undici/undici')),
