@@ -4,7 +4,7 @@ import { type Result, fail, ok } from '../../../lib/util/result.ts'
 /** What a client wants to be told, as far as this server has it. */
 export interface Filter {
   readonly listChanged: boolean
-  /** As written, each once; null when the client asks for none. Not yet known to be URIs. */
+  /** As written; null when the client asks for none. Not yet known to be URIs. */
   readonly uris: readonly string[] | null
 }
 
@@ -19,8 +19,7 @@ export function parseFilter({ notifications }: JsonObject): Result<Filter, strin
   if (uris !== undefined && !isTexts(uris)) {
     return fail('"notifications.resourceSubscriptions" must be an array of URIs')
   }
-  const once = uris === undefined ? null : [...new Set(uris)]
-  return ok({ listChanged: resourcesListChanged === true, uris: once })
+  return ok({ listChanged: resourcesListChanged === true, uris: uris ?? null })
 }
 
 function isSwitch(value: unknown): boolean {

@@ -94,7 +94,7 @@ export class ListenStreams {
     if (!parsed.ok) throw new ResourceUriInvalid(parsed.failure)
     const filter = parsed.value
     const uris = filter.uris ?? []
-    if (uris.length > limits.maxSubscriptionsPerSession) {
+    if (new Set(uris).size > limits.maxSubscriptionsPerSession) {
       const message = `a stream may be about ${limits.maxSubscriptionsPerSession} URIs`
       throw refused('subscription_limit', message)
     }
