@@ -9,7 +9,7 @@ const maxWords = 30
 
 /** Vague subjects, coined words and double negations; each has a plain replacement. */
 const avoided =
-  /\b(whoever|nobody|somebody|anybody|everybody|of (?:your|its|their|one's) own|is none|asks? nothing|ask nobody|residents?|rooms?|eras?|registry folders?|what it takes|whatever)\b/gi
+  /\b(whoever|nobody|somebody|anybody|everybody|of (?:your|its|their|one's) own|is none|asks? nothing|ask nobody|residents?(?! memory)|rooms?|eras?|registry folders?|what it takes|whatever)\b/gi
 
 /** The stateless and session transports have these names only. */
 const oldTransportNames = /\b(legacy|modern)\b/gi

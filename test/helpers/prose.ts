@@ -46,6 +46,8 @@ function blocksOf(markdown: string): Block[] {
       flush()
       if (fence === '') fence = ticks
       else if (text === fence) fence = ''
+    } else if (raw.startsWith('    ') && paragraph.length === 0) {
+      // an indented code block
     } else if (text.startsWith('|')) {
       flush()
       for (const cell of text.split(/(?<!\\)\|/)) {
