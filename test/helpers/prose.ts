@@ -69,6 +69,7 @@ function plain(text: string): string {
   return text
     .replaceAll(/(`+).+?\1/g, '`code`')
     .replaceAll(/!?\[([^\]]*)\]\([^)]*\)/g, '$1')
+    .replaceAll(/<\/?\w[^>]*>/g, '')
     .replaceAll(/\b(e\.g|i\.e|etc|vs)\. /g, '$1 ')
     .trim()
 }
