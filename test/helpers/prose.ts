@@ -5,8 +5,8 @@ export interface Sentence {
 }
 
 /**
- * Returns the sentences of a Markdown page. Code blocks, front matter of tables and HTML are left
- * out, a code span counts as one word, a link as its text. In a table every cell is on its own.
+ * Returns the sentences of a Markdown page, without code blocks and HTML tags. A code span counts as
+ * one word, a link as its text. Every table cell is a separate block.
  */
 export function sentencesOf(markdown: string): Sentence[] {
   const sentences: Sentence[] = []
