@@ -6,10 +6,10 @@ import { readRegistryDir } from './server-settings.ts'
 export default class Doctor extends BaseCommand {
   static override summary = 'check this machine and say how to fix what is wrong'
 
-  static override description = `Looks at Node, the registry folder, the saved login, the variables, \
-the ports that the servers take, every running instance (does it answer, does a subscription work), \
-the records that are not understood, whether windows can be captured, and the adapters; and sends a change all the way from a scene \
-to a client, in a server of its own that is gone afterwards.
+  static override description = `Checks Node, the state directory, the saved login, the variables, \
+the ports of the servers, every running instance (whether it answers, whether a subscription works), \
+invalid records, whether windows can be captured, and the adapters. It also sends a change from a \
+scene to a client, in a temporary server.
 
 It changes nothing and shows no secret. The exit code is 1 when a check failed. Something to look at \
 is no failure.`

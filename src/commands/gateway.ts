@@ -28,7 +28,7 @@ Environment: SERVICE_MCP_API_KEY (the key that clients must present), SERVICE_RE
       command: '<%= config.bin %> gateway --no-standby --json',
     },
     {
-      description: 'in the process of a server, without one of its own',
+      description: 'inside a server',
       command: '<%= config.bin %> serve --gateway',
     },
   ]

@@ -29,7 +29,7 @@ without it one is made for each run), SERVICE_REGISTRY_DIR.`
       command: '<%= config.bin %> serve --api-key-file ~/.config/mcp.key',
     },
     {
-      description: 'ask clients for a key of their own, made with service-cli keys create',
+      description: 'require a named key from clients, made with service-cli keys create',
       command: '<%= config.bin %> serve --auth api-key',
     },
     {

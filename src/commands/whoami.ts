@@ -28,7 +28,7 @@ code is 5.`
 
   static override flags = {
     all: Flags.boolean({ description: 'show every saved login of every registry' }),
-    offline: Flags.boolean({ description: 'show what is saved, and ask nobody' }),
+    offline: Flags.boolean({ description: 'show what is saved, without a request' }),
   }
 
   override async run(): Promise<void> {

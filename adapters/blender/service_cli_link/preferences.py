@@ -48,7 +48,7 @@ class ServiceCliPreferences(bpy.types.AddonPreferences):
         set=_set_token,
     )
     registry_dir: StringProperty(
-        name="Registry folder",
+        name="State directory",
         description="The --registry-dir of service-cli serve; empty: its default",
         default="",
     )

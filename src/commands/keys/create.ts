@@ -11,7 +11,7 @@ export default class KeysCreate extends BaseCommand {
 hash of it is kept, in keys.json beside the configuration. From the first key on, every server of \
 your account asks clients for one; servers that run already do so at once.
 
-Give each client a key of its own: then one can be revoked without the others.`
+Give each client a separate key, so that you can revoke one without the others.`
 
   static override examples = [
     { description: 'for one client', command: '<%= config.bin %> keys create anna-claude' },

@@ -7,7 +7,7 @@ export default class RegistryAudit extends AdminCommand {
   static override summary = 'show what was done to accounts, newest first'
 
   static override examples = [
-    { description: 'of everybody', command: '<%= config.bin %> registry audit --limit 50' },
+    { description: 'of all accounts', command: '<%= config.bin %> registry audit --limit 50' },
     { description: 'of one account', command: '<%= config.bin %> registry audit alice --json' },
   ]
 

@@ -12,9 +12,9 @@ export default class Registry extends BaseCommand {
 
   static override usage = 'registry [FLAGS]'
 
-  static override description = `Serves the registry API below /api/v1/auth, on a database of its \
-own that needs no set-up. Listens on this machine only, unless --host says otherwise: then new \
-accounts need an invitation, and passwords that everybody tries first are refused.`
+  static override description = `Serves the registry API below /api/v1/auth, on a \
+separate database that needs no set-up. Listens on this machine only, unless --host says otherwise: then new \
+accounts need an invitation, and commonly guessed passwords are refused.`
 
   static override examples = [
     { description: 'start with the defaults', command: '<%= config.bin %> registry' },

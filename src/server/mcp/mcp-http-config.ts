@@ -8,7 +8,7 @@ export interface McpHttpConfig {
   port?: number
   /** Address to bind. Default 127.0.0.1. */
   host?: string
-  /** Folder of instance records, keys and artefacts (docs/limits.md, "registry folder"). */
+  /** Folder of instance records, keys and artefacts (docs/limits.md, "State directory"). */
   registryDir?: string
   /** Advertise and serve resources. Default true; false makes every resources method −32601. */
   enableResources?: boolean

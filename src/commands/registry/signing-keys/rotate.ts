@@ -16,7 +16,7 @@ are also rotated by themselves, every 90 days. A running registry follows within
       command: '<%= config.bin %> registry signing-keys rotate',
     },
     {
-      description: 'after the key file was seen by somebody else',
+      description: 'after the key file was exposed',
       command: '<%= config.bin %> registry signing-keys rotate --compromised',
     },
   ]

@@ -10,7 +10,7 @@ export default class RegistryUsersDelete extends AdminCommand {
   static override summary = 'delete an account with its sessions and tokens'
 
   static override description = `Asks for the name again, unless --yes is given. Its entries of \
-the audit stay, and nobody can take its name for 90 days. Disabling can be undone, this cannot.`
+the audit stay, and its name cannot be registered for 90 days. Disabling can be undone, this cannot.`
 
   static override examples = [
     { description: 'after a question', command: '<%= config.bin %> registry users delete alice' },
