@@ -19,7 +19,7 @@ export interface ChangePasswordFlags extends AccountFlags, PasswordFlags {
   readonly 'keep-tokens'?: boolean | undefined
 }
 
-/** Changes the password of whoever is logged in, or sets a new one with a code and logs in. */
+/** Changes the password of the login in use, or sets a new one with a code and logs in. */
 export async function changePassword(
   username: string | undefined,
   { 'reset-code': isReset, ...flags }: ChangePasswordFlags,
@@ -33,8 +33,8 @@ export async function changePassword(
     })
   }
   if (username !== undefined) {
-    throw new ServiceError('usage_invalid', 'a user name goes with --reset-code alone', {
-      hint: 'without a code it is the password of whoever is logged in: service-cli whoami',
+    throw new ServiceError('usage_invalid', 'a user name requires --reset-code', {
+      hint: 'without it the command changes the password of the login in use; see service-cli whoami',
     })
   }
   const context = await openHere(flags, env)

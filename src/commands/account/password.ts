@@ -103,8 +103,8 @@ export async function askCode(ask: Questioner, what: string): Promise<Secret> {
 /** Throws `usage_invalid` for an argument that is a code: old habit puts it behind the flag. */
 export function refuseCodeArgument(argument: string | undefined): void {
   if (argument === undefined || !/^(?:inv|rst)_[\w-]{8,}/.test(argument)) return
-  throw new ServiceError('usage_invalid', 'a code is not given on the command line', {
-    hint: 'leave it out to be asked, or pipe it in with --password-stdin; other users may have seen it',
+  throw new ServiceError('usage_invalid', 'codes are not accepted as arguments', {
+    hint: 'omit it to be prompted, or pipe it in with --password-stdin; the code may be in your shell history',
   })
 }
 

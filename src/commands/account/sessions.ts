@@ -1,4 +1,4 @@
-import { columns, counted } from '../../lib/cli/columns.ts'
+import { columns } from '../../lib/cli/columns.ts'
 import { durationText, expiryText } from '../../lib/cli/duration-text.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
 import type { SessionView } from '../../lib/accounts/answers.ts'
@@ -62,16 +62,12 @@ export function findSession(sessions: readonly SessionView[], idOrPrefix: string
     })
   }
   if (found.length > 1) {
-    throw new ServiceError(
-      'usage_invalid',
-      `${counted(found.length, 'login')} begin with that id`,
-      {
-        hint: `name one of ${found.map(({ id }) => id).join(', ')}`,
-      },
-    )
+    throw new ServiceError('usage_invalid', `${found.length} logins match that id`, {
+      hint: `name one of ${found.map(({ id }) => id).join(', ')}`,
+    })
   }
   if (!meant.current) return meant
-  throw new ServiceError('usage_invalid', 'that is the login in use', {
+  throw new ServiceError('usage_invalid', 'cannot end the login in use', {
     hint: 'end it with service-cli logout',
   })
 }

@@ -35,7 +35,7 @@ export async function checkHostTokens(
     status: 'warn',
     summary: `${counted(details.length, 'host token file')} missing or unreadable`,
     details,
-    hint: 'serve writes the file it made again within seconds; put back one of --host-token-file yourself',
+    hint: 'serve rewrites a generated token file within seconds; restore a file named by --host-token-file yourself',
   }
 }
 
@@ -52,6 +52,6 @@ async function problemOf(file: string): Promise<string | null> {
     return (await lstat(file)).size === 0 ? 'is empty' : null
   } catch (error) {
     const errno = errnoOf(error)
-    return errno === 'ENOENT' ? 'is missing' : `cannot be looked at (${errno ?? 'unknown error'})`
+    return errno === 'ENOENT' ? 'is missing' : `cannot be accessed (${errno ?? 'unknown error'})`
   }
 }

@@ -28,7 +28,7 @@ export function eventsView(uri: string, json: boolean, write: Write): EventsView
         for (const event of events) line('appended', { appended: event })
         return
       }
-      if (gap) screen('some events were dropped by the server before they could be read')
+      if (gap) screen('events are missing: the server dropped them before they were read')
       for (const event of events) write(`${eventLine(event)}\n`)
     },
   }

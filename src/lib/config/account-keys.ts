@@ -93,7 +93,7 @@ async function isOwnFolder(path: string): Promise<boolean> {
     return isOwn(await lstat(path))
   } catch (error) {
     if (isAbsent(error)) return false
-    throw stuck(`${path} cannot be looked at (${errnoOf(error) ?? 'unknown error'})`, path)
+    throw stuck(`${path} cannot be accessed (${errnoOf(error) ?? 'unknown error'})`, path)
   }
 }
 

@@ -87,7 +87,7 @@ export async function isThere(path: string): Promise<boolean> {
   } catch (error) {
     const errno = errnoOf(error)
     if (errno === 'ENOENT' || errno === 'ENOTDIR') return false
-    throw new ServiceError('storage_failed', `${path} cannot be looked at (${errno})`, {
+    throw new ServiceError('storage_failed', `${path} cannot be accessed (${errno})`, {
       cause: error,
       hint: 'run this as the user that the registry runs as',
     })
