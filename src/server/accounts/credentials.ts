@@ -88,7 +88,7 @@ export function createCredentials(parts: {
   }
 
   async function describe({ name: typed, account, call, session }: PasswordTrial): Promise<Tried> {
-    // By user name and by email address count apart: one count would tell that they belong together.
+    // User name and email address count separately, so that a count does not link them.
     const name = account === null ? keyOfUnknown(typed) : typed
     if (session !== null) return { name, source: `session ${session.id}`, trusted: true }
     const source = call.addressKey

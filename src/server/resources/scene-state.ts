@@ -11,7 +11,7 @@ export interface SceneRevision {
   readonly setAtMs: number | null
 }
 
-/** The application on the host link, as far as readers of its scene are told. */
+/** The application on the host link, as shown to clients. */
 export interface SceneApplication {
   /** The same for all links of one run of the application. */
   readonly instanceId: string
@@ -39,7 +39,7 @@ export interface SceneOwnership {
   readonly setBy: string | null
   /** Does the connected application hold the scene? Then other sources must not replace it. */
   readonly isLive: boolean
-  /** The application on the link came, went, or says something else of itself. */
+  /** The application connected, disconnected or changed its type. */
   tell(application: SceneApplication): void
 }
 
@@ -146,7 +146,7 @@ export class SceneState implements SceneOwnership {
     const revision = this.#current.revision + 1
     const isFirst = this.#current.setAtMs === null
     this.#current = { revision, text, bytes, setAtMs: this.#clock.now() }
-    // What another source set is another scene: how the one became the other tells nobody anything.
+    // A delta between scenes of different sources would be meaningless.
     if (setBy !== this.#setBy && !isFirst) this.#forgetHistory()
     this.#setBy = setBy
     this.#kept.push(this.#current)
