@@ -1,9 +1,9 @@
 import type { Output } from '../../lib/cli/output.ts'
 import { type PromptPlace, type Questioner, requireQuestioner } from '../../lib/cli/prompt.ts'
 import { readSecretFromStdin, readTwoSecretsFromStdin } from '../../lib/cli/secret-input.ts'
-import { ServiceError } from '../../lib/util/errors.ts'
 import { passwordChars } from '../../lib/accounts/wire.ts'
 import { Secret } from '../../lib/util/secret.ts'
+import { usage } from '../../lib/util/usage.ts'
 
 export interface PasswordFlags {
   readonly password?: string | undefined
@@ -18,14 +18,13 @@ export const passwordWays =
 export function checkPasswordFlags(flags: PasswordFlags): void {
   if (flags.password === undefined) return
   if (flags['password-stdin'] === true) {
-    throw new ServiceError('usage_invalid', 'give --password or --password-stdin, not both', {
-      hint: 'the pipe is the one that leaves no trace',
-    })
+    throw usage(
+      'give --password or --password-stdin, not both',
+      'the pipe is the one that leaves no trace',
+    )
   }
   if (flags.password === '') {
-    throw new ServiceError('usage_invalid', '--password is empty', {
-      hint: 'a variable in your shell may be unset',
-    })
+    throw usage('--password is empty', 'a variable in your shell may be unset')
   }
 }
 
@@ -103,9 +102,10 @@ export async function askCode(ask: Questioner, what: string): Promise<Secret> {
 /** Throws `usage_invalid` for an argument that is a code: old habit puts it behind the flag. */
 export function refuseCodeArgument(argument: string | undefined): void {
   if (argument === undefined || !/^(?:inv|rst)_[\w-]{8,}/.test(argument)) return
-  throw new ServiceError('usage_invalid', 'codes are not accepted as arguments', {
-    hint: 'omit it to be prompted, or pipe it in with --password-stdin; the code may be in your shell history',
-  })
+  throw usage(
+    'codes are not accepted as arguments',
+    'omit it to be prompted, or pipe it in with --password-stdin; the code may be in your shell history',
+  )
 }
 
 export async function askNewPassword(ask: Questioner): Promise<Secret> {

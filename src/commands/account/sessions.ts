@@ -2,6 +2,7 @@ import { columns } from '../../lib/cli/columns.ts'
 import { durationText, expiryText } from '../../lib/cli/duration-text.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
 import type { SessionView } from '../../lib/accounts/answers.ts'
+import { usage } from '../../lib/util/usage.ts'
 import { connect } from './connect.ts'
 import type { AccountFlags } from './context.ts'
 import { openHere } from './here.ts'
@@ -62,14 +63,13 @@ export function findSession(sessions: readonly SessionView[], idOrPrefix: string
     })
   }
   if (found.length > 1) {
-    throw new ServiceError('usage_invalid', `${found.length} logins match that id`, {
-      hint: `name one of ${found.map(({ id }) => id).join(', ')}`,
-    })
+    throw usage(
+      `${found.length} logins match that id`,
+      `name one of ${found.map(({ id }) => id).join(', ')}`,
+    )
   }
   if (!meant.current) return meant
-  throw new ServiceError('usage_invalid', 'cannot end the login in use', {
-    hint: 'end it with service-cli logout',
-  })
+  throw usage('cannot end the login in use', 'end it with service-cli logout')
 }
 
 function clientOf({ user_agent: agent }: SessionView): string {
