@@ -70,7 +70,7 @@ export async function readPasswordChange(
 }
 
 /** A code that the owner of the registry made. It is never the value of a flag or an argument. */
-export interface CodeQuestion {
+interface CodeQuestion {
   /** As in `reset code`. */
   readonly what: string
   readonly flag: string
@@ -108,7 +108,7 @@ export function refuseCodeArgument(argument: string | undefined): void {
   )
 }
 
-export async function askNewPassword(ask: Questioner): Promise<Secret> {
+async function askNewPassword(ask: Questioner): Promise<Secret> {
   const { least } = passwordChars
   const first = await ask.askSecret('New password:', text =>
     Array.from(text).length >= least ? true : `It has at least ${least} characters`,

@@ -86,7 +86,7 @@ export async function revokeToken(
   }
 }
 
-export interface FoundToken {
+interface FoundToken {
   readonly meant: TokenView
   /** Others of the same name, newest first. */
   readonly older: readonly TokenView[]

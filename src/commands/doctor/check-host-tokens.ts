@@ -5,7 +5,7 @@ import { recordFile } from '../../lib/instances/files.ts'
 import { isJsonObject, parseJson } from '../../lib/util/json.ts'
 import type { Finding } from './finding.ts'
 
-export interface RunningInstance {
+interface RunningInstance {
   readonly instanceId: string
   readonly shortId: string
   readonly name: string

@@ -11,7 +11,7 @@ const maxTypeChars = 40
 /** Rows shown per scheme without --all. */
 const maxOfScheme = 12
 
-export interface FirstOfEach {
+interface FirstOfEach {
   readonly shown: readonly Listed[]
   /** How many are not shown. */
   readonly left: readonly { readonly scheme: string; readonly count: number }[]

@@ -35,7 +35,7 @@ export function eventsView(uri: string, json: boolean, write: Write): EventsView
 }
 
 /** `20:39:09  warning  bpy/stderr  the message` */
-export function eventLine(event: JsonObject): string {
+function eventLine(event: JsonObject): string {
   const { timestamp, level, source, stream, message } = event
   const time = new Date(typeof timestamp === 'string' ? timestamp : NaN)
   const clock = Number.isNaN(time.getTime()) ? '--:--:--' : clockText(time)

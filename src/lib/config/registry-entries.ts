@@ -103,7 +103,7 @@ export function onlyLogin({ registries }: Config): string | undefined {
 }
 
 /** Does the login belong to the account, named by user name or email address? */
-export function isOf({ username, email }: SavedLogin, account: string | undefined): boolean {
+function isOf({ username, email }: SavedLogin, account: string | undefined): boolean {
   const wanted = account?.toLowerCase()
   return wanted !== undefined && [username, email].some(name => name?.toLowerCase() === wanted)
 }

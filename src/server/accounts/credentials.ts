@@ -21,7 +21,7 @@ export interface PasswordTrial {
 }
 
 /** A new password: `proven` says that a session or a code vouches for the caller. */
-export interface NewPassword {
+interface NewPassword {
   readonly name: string
   readonly password: string
   readonly call: Call

@@ -12,7 +12,7 @@ export interface SceneRevision {
 }
 
 /** The application on the host link, as shown to clients. */
-export interface SceneApplication {
+interface SceneApplication {
   /** The same for all links of one run of the application. */
   readonly instanceId: string
   readonly connected: boolean
@@ -26,7 +26,7 @@ export interface ShownApplication extends SceneApplication {
 }
 
 /** Told of a scene that was set, and of an application that went or came back. */
-export interface SceneListener {
+interface SceneListener {
   sceneSet(): void
   applicationChanged(): void
 }
@@ -43,7 +43,7 @@ export interface SceneOwnership {
   tell(application: SceneApplication): void
 }
 
-export interface SceneStateOptions {
+interface SceneStateOptions {
   readonly listener?: SceneListener | undefined
   readonly clock?: Clock | undefined
   /**

@@ -3,7 +3,7 @@ import { isJsonObject, type JsonObject, parseJson } from '../../util/json.ts'
 import type { Read } from './follower.ts'
 
 /** Follows `events://session/<id>` in order, each event once, across server restarts. */
-export interface EventFollower {
+interface EventFollower {
   /** Returns the newest events, or after a restart the unseen ones. */
   start(read: Read): Promise<EventNews>
   /** Returns the events since the last call. */
