@@ -12,7 +12,7 @@ interface Import {
   /** A path below `src`, or the name of a package. */
   readonly target: string
   /** `import()` instead of `import`. */
-  readonly late: boolean
+  readonly dynamic: boolean
 }
 
 /** Whether an import may stand in a file, for every rule that is about the two. */
@@ -27,31 +27,30 @@ const inServer = below('server')
 const inCommands = below('commands')
 const program = /^server\/[a-z-]+\.ts$/
 /** Plain values and types that flags are made of: no code of a server comes with them. */
-const facts = /^server\/[a-z-]+(\/[a-z-]+)?\/([a-z]+-)?(limits|options|settings)\.ts$/
+const settingsFiles = /^server\/[a-z-]+(\/[a-z-]+)?\/([a-z]+-)?(limits|options|settings)\.ts$/
+const network = /^node:(http|https|http2|net|tls|dgram)$/
 
 const rules: Readonly<Record<string, Rule>> = {
-  'lib is usable without a server and its commands': (file, { target }) =>
+  'lib imports no server and no command': (file, { target }) =>
     !inLib(file) || !(inServer(target) || inCommands(target) || target === 'main.ts'),
-  'a server knows no command line': (file, { target }) =>
+  'a server imports no command line': (file, { target }) =>
     !inServer(file) || !(inCommands(target) || below('lib/cli')(target)),
-  'lib knows the terminal in lib/cli alone': (file, { target }) =>
+  'only lib/cli imports the terminal in lib': (file, { target }) =>
     !inLib(file) || below('lib/cli')(file) || !below('lib/cli')(target),
-  'commands load a server only when it is about to run': (file, { target, late }) =>
-    !inCommands(file) || !inServer(target) || late || facts.test(target),
-  'only the command line and the library start a program': (file, { target }) =>
+  'commands import servers dynamically': (file, { target, dynamic }) =>
+    !inCommands(file) || !inServer(target) || dynamic || settingsFiles.test(target),
+  'only commands and the library entry import a program': (file, { target }) =>
     !program.test(target) || inCommands(file) || program.test(file) || file === 'index.ts',
-  'what can be read does not depend on the transport': (file, { target }) =>
+  'resources and artefacts import no transport': (file, { target }) =>
     !below('server/resources', 'server/artefacts')(file) ||
     !(below('server/http', 'server/mcp')(target) || network.test(target)),
-  'the two transports of MCP do not know each other': (file, { target }) =>
+  'the two MCP transports do not import each other': (file, { target }) =>
     !(below('server/mcp/sessions')(file) && below('server/mcp/stateless')(target)) &&
     !(below('server/mcp/stateless')(file) && below('server/mcp/sessions')(target)),
-  'SQL stays in folders named for a database': (file, { target }) =>
+  'only database folders import SQLite': (file, { target }) =>
     target !== 'node:sqlite' || /\/(sqlite|postgres)\//.test(file) || below('lib/config')(file),
-  'modules are loaded by name': (_, { target }) => target !== 'node:module',
+  'no file imports node:module': (_, { target }) => target !== 'node:module',
 }
-
-const network = /^node:(http|https|http2|net|tls|dgram)$/
 
 /** Which folders may use a package. Anything of Node is free. */
 const packages: readonly (readonly [RegExp, (file: string) => boolean])[] = [
@@ -105,7 +104,7 @@ describe('architecture', () => {
     expect(findCycle(edges)).to.deep.equal(['b', 'c', 'b'])
   })
 
-  const made: [file: string, line: string, refused: boolean][] = [
+  const cases: [file: string, line: string, refused: boolean][] = [
     ['server/mcp/sessions/a.ts', `import { x } from '../stateless/b.ts'`, true],
     ['server/mcp/stateless/a.ts', `import type { x } from '../sessions/b.ts'`, true],
     ['server/mcp/sessions/a.ts', `import { x } from '../json-rpc.ts'`, false],
@@ -145,7 +144,7 @@ describe('architecture', () => {
     ['commands/a.ts', `import { x } from 'left-pad'`, true],
     ['commands/a.ts', `// import { x } from '../server/serve.ts'`, false],
   ]
-  for (const [file, line, refused] of made) {
+  for (const [file, line, refused] of cases) {
     it(`${refused ? 'refuses' : 'accepts'} ${line.replace(/\s+/g, ' ')} in ${file}`, () => {
       expect(violations(file, line)).to.have.length(refused ? 1 : 0)
     })
@@ -169,26 +168,26 @@ function violations(file: string, text: string): string[] {
       const isAllowed = packages.find(([form]) => form.test(found.target))?.[1](file) ?? false
       return !Object.values(rules).every(rule => rule(file, found)) || !(isLocal || isAllowed)
     })
-    .map(({ target, late }) => `${file} ${late ? 'loads' : 'imports'} ${target}`)
+    .map(({ target, dynamic }) => `${file} ${dynamic ? 'loads' : 'imports'} ${target}`)
 }
 
 function importsOf(file: string, text: string): Import[] {
   const code = text.replace(/^\s*(\/\/|\/?\*).*$/gm, '')
-  const early = /(?:^|;)\s*(?:import|export)\b(?:[^'"();]*?\bfrom\s*)?\s*['"]([^'"]+)['"]/gm
-  const late = /\b(?:import|getBuiltinModule)\(\s*(['"`])([^'"`$]+)\1\s*[,)]/g
+  const fixed = /(?:^|;)\s*(?:import|export)\b(?:[^'"();]*?\bfrom\s*)?\s*['"]([^'"]+)['"]/gm
+  const dynamic = /\b(?:import|getBuiltinModule)\(\s*(['"`])([^'"`$]+)\1\s*[,)]/g
   // A module whose name is made at run time cannot be judged.
   const hidden =
     /\b(?:import|getBuiltinModule)\((?!\s*(['"`])[^'"`$]+\1\s*[,)])|\bgetBuiltinModule\b(?!\()/g
   const resolve = (target: string) =>
     target.startsWith('.') ? normalize(join(dirname(file), target)).replaceAll('\\', '/') : target
   return [
-    ...Array.from(code.matchAll(early), ([, target = '']) => ({
-      ...{ target: resolve(target), late: false },
+    ...Array.from(code.matchAll(fixed), ([, target = '']) => ({
+      ...{ target: resolve(target), dynamic: false },
     })),
-    ...Array.from(code.matchAll(late), ([, , target = '']) => ({
-      ...{ target: resolve(target), late: true },
+    ...Array.from(code.matchAll(dynamic), ([, , target = '']) => ({
+      ...{ target: resolve(target), dynamic: true },
     })),
-    ...Array.from(code.matchAll(hidden), ([target]) => ({ target, late: true })),
+    ...Array.from(code.matchAll(hidden), ([target]) => ({ target, dynamic: true })),
   ]
 }
 

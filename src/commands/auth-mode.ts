@@ -56,7 +56,7 @@ function lost(keysFile: string, mark: string): ServiceError {
     'config_invalid',
     `clients had to present a key, and ${keysFile} is gone`,
     {
-      hint: `make new keys with service-cli keys create, or pass --auth none if nobody is to be asked for one (or remove ${mark})`,
+      hint: `make new keys with service-cli keys create, or pass --auth none to run without authentication (or remove ${mark})`,
     },
   )
 }
@@ -65,8 +65,8 @@ function hintFor(asked: AuthMode | undefined, count: number, keysFile: string): 
   const make = 'make one with service-cli keys create'
   if (asked !== undefined) return `${make}, or set SERVICE_MCP_API_KEY`
   return count === 0
-    ? `${make}, or pass --auth none if nobody is to be asked for one`
-    : `${make}, or remove ${keysFile} if nobody is to be asked for one`
+    ? `${make}, or pass --auth none to run without authentication`
+    : `${make}, or remove ${keysFile} to run without authentication`
 }
 
 function ignored(mode: AuthMode, what: string, without: string): ServiceError {

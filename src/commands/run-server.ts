@@ -64,7 +64,7 @@ export async function runServer<Handle extends Running>(
       if (json) await writeStdout(`${JSON.stringify(line)}\n`)
     }
     const news = (line: SaidLine): void => {
-      void say(line).catch(error => log.error({ err: error }, 'a line of --json was lost'))
+      void say(line).catch(error => log.error({ err: error }, 'cannot write a --json line'))
     }
     const starting = run.start(log, cancel.signal, news).catch(explainPort)
     const early = await Promise.race([signals.received, starting.then(() => null)])

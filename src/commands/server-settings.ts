@@ -1,5 +1,6 @@
 import { resolve } from 'node:path'
 import { usage } from '../lib/util/usage.ts'
+import type { ListenOptions } from '../server/http/listen-options.ts'
 import {
   checkAllowedHost,
   checkAllowedOrigin,
@@ -20,18 +21,8 @@ export interface AddressFlags {
   'tls-key'?: string | undefined
 }
 
-export interface AddressSettings {
-  port: number
-  host: string
-  publicUrl?: string
-  allowedHosts: readonly string[]
-  allowedOrigins: readonly string[]
-  trustedProxies?: readonly string[]
-  tls?: { readonly certFile: string; readonly keyFile: string }
-}
-
 /** Throws `usage_invalid` naming the flag. */
-export function readAddress(flags: AddressFlags): AddressSettings {
+export function readAddress(flags: AddressFlags): ListenOptions {
   const publicUrl = flags['public-url'] === undefined ? null : checkPublicUrl(flags['public-url'])
   const trustedProxies = (flags['trusted-proxy'] ?? []).map(checkTrustedProxy)
   const tls = readTls(flags)
@@ -47,7 +38,7 @@ export function readAddress(flags: AddressFlags): AddressSettings {
 }
 
 /** Both files, or none: they are read when the server starts. */
-function readTls(flags: AddressFlags): Required<AddressSettings>['tls'] | null {
+function readTls(flags: AddressFlags): Required<ListenOptions>['tls'] | null {
   const certFile = checkPath('tls-cert', flags['tls-cert'])
   const keyFile = checkPath('tls-key', flags['tls-key'])
   if (certFile !== undefined && keyFile !== undefined) return { certFile, keyFile }

@@ -205,7 +205,7 @@ function once(run: () => Promise<void>): () => Promise<void> {
   return () => (running ??= run())
 }
 
-export type JoinOptions = Omit<GatewayOptions, 'standby' | 'patient' | 'onElection'>
+type JoinOptions = Omit<GatewayOptions, 'standby' | 'patient' | 'onElection'>
 
 /**
  * Runs the gateway beside another server of this process, active or standby. A failure of the

@@ -17,7 +17,7 @@ import { resolveGatewayLimits } from '../lib/config/gateway-limits.ts'
 import { removeLeftovers } from './host/leftovers.ts'
 import { createHostRoom } from './host/host-room.ts'
 import { presencePatch, PresenceNews } from './host/link/presence.ts'
-import { watchSceneFile } from './host/scene-file.ts'
+import { SceneFile } from './host/scene-file.ts'
 import { mcpUrlOf } from './http/public-url.ts'
 import { McpHttpServer } from './mcp/mcp-http-server.ts'
 import type { McpHttpConfig } from './mcp/mcp-http-config.ts'
@@ -131,7 +131,7 @@ export async function startServe(
   if (sceneFile !== undefined) {
     const setSceneText = (json: string) => registry.setSceneText(json)
     const isPaused = () => registry.scene.isLive
-    const watcher = watchSceneFile({ path: sceneFile, setSceneText, isPaused, limits, log })
+    const watcher = new SceneFile({ path: sceneFile, setSceneText, isPaused, limits, log })
     opened.defer(() => watcher.stop())
     registry.listen({ resourceUpdated: () => watcher.checkPause(), listChanged() {} })
   }

@@ -102,7 +102,7 @@ describe('mcp-config', function () {
     const url = 'http://127.0.0.1:8765/mcp'
     const { out, err } = await say('cursor', { auth: 'none' })
     expect(JSON.parse(out)).to.deep.equal({ mcpServers: { 'service-cli': { url } } })
-    expect(err).to.include(`No server is running: the entry leads to ${url}`)
+    expect(err).to.include(`no server is running: the entry uses the default address ${url}`)
     // Port 9 of this machine answers nobody.
     const gone = { url: 'http://127.0.0.1:9/mcp' }
     expect((await say('cursor', gone, { SERVICE_MCP_API_KEY: 'x' })).out).to.include('Bearer ${env')
@@ -220,7 +220,7 @@ describe('mcp-config', function () {
       const { out, err } = await say(client, { auth: 'none' })
       const { args } = JSON.parse(out).mcpServers['service-cli']
       expect(args.slice(1)).to.deep.equal(['serve', '--stdio', '--registry-dir', registryDir])
-      expect(err).to.include('starts its own')
+      expect(err).to.include('or starts one')
     })
   }
 

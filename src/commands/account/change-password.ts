@@ -1,6 +1,7 @@
 import { counted } from '../../lib/cli/columns.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
 import type { EndedAccess } from '../../lib/accounts/answers.ts'
+import { usage } from '../../lib/util/usage.ts'
 import { connect, notLoggedIn } from './connect.ts'
 import type { AccountFlags } from './context.ts'
 import { openHere, promptPlace } from './here.ts'
@@ -19,7 +20,7 @@ export interface ChangePasswordFlags extends AccountFlags, PasswordFlags {
   readonly 'keep-tokens'?: boolean | undefined
 }
 
-/** Changes the password of whoever is logged in, or sets a new one with a code and logs in. */
+/** Changes the password of the login in use, or sets a new one with a code and logs in. */
 export async function changePassword(
   username: string | undefined,
   { 'reset-code': isReset, ...flags }: ChangePasswordFlags,
@@ -28,14 +29,16 @@ export async function changePassword(
   refuseCodeArgument(username)
   if (isReset === true) return resetPassword(username, flags, env)
   if (flags['keep-tokens'] === true) {
-    throw new ServiceError('usage_invalid', '--keep-tokens needs --reset-code', {
-      hint: 'without a code, service tokens stay as they are',
-    })
+    throw usage(
+      '--keep-tokens needs --reset-code',
+      'without a code, service tokens stay as they are',
+    )
   }
   if (username !== undefined) {
-    throw new ServiceError('usage_invalid', 'a user name goes with --reset-code alone', {
-      hint: 'without a code it is the password of whoever is logged in: service-cli whoami',
-    })
+    throw usage(
+      'a user name requires --reset-code',
+      'without it the command changes the password of the login in use; see service-cli whoami',
+    )
   }
   const context = await openHere(flags, env)
   // Before anybody types two passwords.

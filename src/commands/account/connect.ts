@@ -38,7 +38,7 @@ export function connect(context: AccountContext): Connection {
 
 /** With the three ways out, for people and for pipelines. */
 export function notLoggedIn({ registry }: AccountContext): ServiceError {
-  return new ServiceError('auth_required', `nobody is logged in to ${registry.url}`, {
+  return new ServiceError('auth_required', `not logged in to ${registry.url}`, {
     hint: `service-cli login --registry ${registry.url}, or give a token with SERVICE_TOKEN or --token`,
     data: { registry: registry.url },
   })

@@ -62,7 +62,7 @@ export async function openContext(
   }
   const isGiven = selectTokenSource({ ...given, inConfig: false }) !== null
   if (isGiven && account !== undefined) {
-    throw usage('give --token or --account, not both', '--account names a saved login')
+    throw usage('--token and --account cannot be combined', '--account names a saved login')
   }
   const config = await (isGiven ? store.readSettings() : store.read())
   const { registry } = selectRegistry({

@@ -34,7 +34,7 @@ export async function logout(flags: LogoutFlags, env: NodeJS.ProcessEnv): Promis
     revoked,
     all,
   })
-  if (login?.accessToken === undefined) output.note(`nobody was logged in to ${registry.url}`)
+  if (login?.accessToken === undefined) output.note(`not logged in to ${registry.url}`)
   else output.note(`logged out of ${registry.url}${all ? ', on every machine' : ''}`)
   noteNext(context, left)
   const variable = overridingVariable(env)

@@ -1,9 +1,9 @@
 import type { Output } from '../../lib/cli/output.ts'
 import { type PromptPlace, type Questioner, requireQuestioner } from '../../lib/cli/prompt.ts'
 import { readSecretFromStdin, readTwoSecretsFromStdin } from '../../lib/cli/secret-input.ts'
-import { ServiceError } from '../../lib/util/errors.ts'
 import { passwordChars } from '../../lib/accounts/wire.ts'
 import { Secret } from '../../lib/util/secret.ts'
+import { usage } from '../../lib/util/usage.ts'
 
 export interface PasswordFlags {
   readonly password?: string | undefined
@@ -18,14 +18,13 @@ export const passwordWays =
 export function checkPasswordFlags(flags: PasswordFlags): void {
   if (flags.password === undefined) return
   if (flags['password-stdin'] === true) {
-    throw new ServiceError('usage_invalid', 'give --password or --password-stdin, not both', {
-      hint: 'the pipe is the one that leaves no trace',
-    })
+    throw usage(
+      'give --password or --password-stdin, not both',
+      'the pipe is the one that leaves no trace',
+    )
   }
   if (flags.password === '') {
-    throw new ServiceError('usage_invalid', '--password is empty', {
-      hint: 'a variable in your shell may be unset',
-    })
+    throw usage('--password is empty', 'a variable in your shell may be unset')
   }
 }
 
@@ -71,7 +70,7 @@ export async function readPasswordChange(
 }
 
 /** A code that the owner of the registry made. It is never the value of a flag or an argument. */
-export interface CodeQuestion {
+interface CodeQuestion {
   /** As in `reset code`. */
   readonly what: string
   readonly flag: string
@@ -103,12 +102,13 @@ export async function askCode(ask: Questioner, what: string): Promise<Secret> {
 /** Throws `usage_invalid` for an argument that is a code: old habit puts it behind the flag. */
 export function refuseCodeArgument(argument: string | undefined): void {
   if (argument === undefined || !/^(?:inv|rst)_[\w-]{8,}/.test(argument)) return
-  throw new ServiceError('usage_invalid', 'a code is not given on the command line', {
-    hint: 'leave it out to be asked, or pipe it in with --password-stdin; other users may have seen it',
-  })
+  throw usage(
+    'codes are not accepted as arguments',
+    'omit it to be prompted, or pipe it in with --password-stdin; the code may be in your shell history',
+  )
 }
 
-export async function askNewPassword(ask: Questioner): Promise<Secret> {
+async function askNewPassword(ask: Questioner): Promise<Secret> {
   const { least } = passwordChars
   const first = await ask.askSecret('New password:', text =>
     Array.from(text).length >= least ? true : `It has at least ${least} characters`,

@@ -1,4 +1,4 @@
-import { ServiceError } from '../../lib/util/errors.ts'
+import { usage } from '../../lib/util/usage.ts'
 import type { AccountFlags } from './context.ts'
 
 const toSave = 'to save a token, pipe it into service-cli login --token-stdin'
@@ -12,12 +12,8 @@ const hints = {
 /** Throws `usage_invalid` for a command that uses neither a given token nor another login. */
 export function refuseToken({ token, account }: AccountFlags, command: keyof typeof hints): void {
   if (token !== undefined && token !== '') {
-    throw new ServiceError('usage_invalid', `${command} takes no --token`, {
-      hint: hints[command],
-    })
+    throw usage(`${command} takes no --token`, hints[command])
   }
   if (account === undefined || command === 'logout') return
-  throw new ServiceError('usage_invalid', `${command} takes no --account`, {
-    hint: 'write the user name as the argument of the command',
-  })
+  throw usage(`${command} takes no --account`, 'write the user name as the argument of the command')
 }

@@ -1,7 +1,8 @@
-import { columns, counted } from '../../lib/cli/columns.ts'
+import { columns } from '../../lib/cli/columns.ts'
 import { durationText, expiryText } from '../../lib/cli/duration-text.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
 import type { SessionView } from '../../lib/accounts/answers.ts'
+import { usage } from '../../lib/util/usage.ts'
 import { connect } from './connect.ts'
 import type { AccountFlags } from './context.ts'
 import { openHere } from './here.ts'
@@ -49,7 +50,7 @@ export async function endSession(
 const minPrefixChars = 4
 
 /** Throws `request_refused` for no session, `usage_invalid` for several or the one in use. */
-export function findSession(sessions: readonly SessionView[], idOrPrefix: string): SessionView {
+function findSession(sessions: readonly SessionView[], idOrPrefix: string): SessionView {
   const wanted = idOrPrefix.toLowerCase()
   const found = sessions.filter(
     ({ id }) => id === wanted || (wanted.length >= minPrefixChars && id.startsWith(wanted)),
@@ -62,18 +63,13 @@ export function findSession(sessions: readonly SessionView[], idOrPrefix: string
     })
   }
   if (found.length > 1) {
-    throw new ServiceError(
-      'usage_invalid',
-      `${counted(found.length, 'login')} begin with that id`,
-      {
-        hint: `name one of ${found.map(({ id }) => id).join(', ')}`,
-      },
+    throw usage(
+      `${found.length} logins match that id`,
+      `name one of ${found.map(({ id }) => id).join(', ')}`,
     )
   }
   if (!meant.current) return meant
-  throw new ServiceError('usage_invalid', 'that is the login in use', {
-    hint: 'end it with service-cli logout',
-  })
+  throw usage('cannot end the login in use', 'end it with service-cli logout')
 }
 
 function clientOf({ user_agent: agent }: SessionView): string {

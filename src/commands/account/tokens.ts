@@ -3,6 +3,7 @@ import { type PromptPlace, requireQuestioner, whyNoQuestions } from '../../lib/c
 import { showOnce } from '../../lib/cli/show-once.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
 import type { TokenView } from '../../lib/accounts/answers.ts'
+import { usage } from '../../lib/util/usage.ts'
 import { connect } from './connect.ts'
 import type { AccountFlags } from './context.ts'
 import { timeOf } from './identity.ts'
@@ -85,7 +86,7 @@ export async function revokeToken(
   }
 }
 
-export interface FoundToken {
+interface FoundToken {
   readonly meant: TokenView
   /** Others of the same name, newest first. */
   readonly older: readonly TokenView[]
@@ -113,9 +114,10 @@ async function confirmNewest({ meant, older }: FoundToken, place: PromptPlace): 
   const made = meant.created_at === undefined ? '' : `, created ${meant.created_at}`
   const question = `${count} tokens are named "${meant.name}". Revoke the newest (${meant.id}${made})?`
   if (await ask.askYes(question)) return
-  throw new ServiceError('usage_invalid', 'nothing was revoked', {
-    hint: `name one by its id: ${[meant, ...older].map(({ id }) => id).join(', ')}`,
-  })
+  throw usage(
+    'nothing was revoked',
+    `name one by its id: ${[meant, ...older].map(({ id }) => id).join(', ')}`,
+  )
 }
 
 function describe(token: TokenView): string {

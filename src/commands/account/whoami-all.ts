@@ -21,7 +21,7 @@ interface Row {
 export async function whoamiAll(flags: WhoamiFlags, env: NodeJS.ProcessEnv): Promise<number> {
   if ((flags.token ?? flags.account ?? flags.registry) !== undefined) {
     throw usage(
-      '--all goes without --token, --account and --registry',
+      '--all cannot be combined with --token, --account or --registry',
       'it shows every saved login',
     )
   }

@@ -20,7 +20,7 @@ SERVICE_REGISTRY_DIR.`
       command: 'render | <%= config.bin %> artefacts put - --name shot.exr --mime image/x-exr',
     },
     {
-      description: 'with metadata',
+      description: 'store with metadata',
       command: `<%= config.bin %> artefacts put shot.usdz --metadata '{"frame":24}'`,
     },
   ]

@@ -5,7 +5,7 @@ import { recordFile } from '../../lib/instances/files.ts'
 import { isJsonObject, parseJson } from '../../lib/util/json.ts'
 import type { Finding } from './finding.ts'
 
-export interface RunningInstance {
+interface RunningInstance {
   readonly instanceId: string
   readonly shortId: string
   readonly name: string
@@ -35,7 +35,7 @@ export async function checkHostTokens(
     status: 'warn',
     summary: `${counted(details.length, 'host token file')} missing or unreadable`,
     details,
-    hint: 'serve writes the file it made again within seconds; put back one of --host-token-file yourself',
+    hint: 'serve rewrites a generated token file within seconds; restore a file named by --host-token-file yourself',
   }
 }
 
@@ -52,6 +52,6 @@ async function problemOf(file: string): Promise<string | null> {
     return (await lstat(file)).size === 0 ? 'is empty' : null
   } catch (error) {
     const errno = errnoOf(error)
-    return errno === 'ENOENT' ? 'is missing' : `cannot be looked at (${errno ?? 'unknown error'})`
+    return errno === 'ENOENT' ? 'is missing' : `cannot be accessed (${errno ?? 'unknown error'})`
   }
 }

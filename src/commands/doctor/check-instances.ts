@@ -41,7 +41,7 @@ export function judgeInstances(instances: readonly InstanceFacts[]): Finding {
   }
 }
 
-/** Not wrong, and not what someone expects who looks at the scene of such an instance. */
+/** Not an error, but the scene is out of date. */
 function absences(live: readonly InstanceFacts[]): Pick<Finding, 'details'> {
   const details = live.flatMap(({ name, shortId, absence }) =>
     typeof absence === 'string' ? [`${name} (${shortId}): ${absence}`] : [],

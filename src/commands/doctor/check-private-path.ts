@@ -29,7 +29,7 @@ export async function checkPrivatePath(wanted: PrivatePath): Promise<Finding> {
   try {
     return judgePath(wanted, await readFacts(path), ownUid())
   } catch (error) {
-    const summary = `${what} ${path} cannot be looked at (${errnoOf(error) ?? 'unknown error'})`
+    const summary = `${what} ${path} cannot be accessed (${errnoOf(error) ?? 'unknown error'})`
     return { check, status: 'fail', summary, hint: elsewhere }
   }
 }

@@ -5,6 +5,7 @@ import { ServiceError } from '../../lib/util/errors.ts'
 import { writeStdout } from '../../lib/cli/write-stdout.ts'
 import { ApiKeyConfig } from '../../lib/auth/api-key-config.ts'
 import { configPath } from '../../lib/config/paths.ts'
+import { absenceText } from '../../lib/instances/absence.ts'
 import { selectRegistryDir } from '../../lib/util/registry-path.ts'
 import { checkAdapterFiles, findProgram, judgeBlender } from './check-adapters.ts'
 import { lookAtCapture } from './check-capture.ts'
@@ -87,8 +88,7 @@ async function findAll(registryDir: string, env: NodeJS.ProcessEnv): Promise<Fin
 function factsOf(instances: LocalInstances, entry: InstanceEntry) {
   const { instance_short: shortId, display_name: name, ...row } = instances.row(entry)
   const { health, reason, application } = row
-  const gone = !application.connected && application.since !== null
-  const absence = gone ? `application gone since ${application.since}` : null
+  const absence = absenceText(application)
   return { shortId, name, health, reason, pid: entry.record.pid, absence }
 }
 

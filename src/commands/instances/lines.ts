@@ -1,4 +1,5 @@
 import { columns, counted } from '../../lib/cli/columns.ts'
+import { absenceText } from '../../lib/instances/absence.ts'
 import { cleanText } from '../../lib/util/clean-text.ts'
 
 /** What of a row is shown to people. */
@@ -40,10 +41,10 @@ function cellsOf(row: ShownRow): string[] {
   ]
 }
 
-/** A server whose application went shows what that said last. */
+/** A live server without its application still shows the last state. */
 function liveHealth({ health, application }: ShownRow): string {
-  const { connected, since } = application ?? { connected: true, since: null }
-  return connected || since === null ? health : `${health}: application gone since ${since}`
+  const absence = application === undefined ? null : absenceText(application)
+  return absence === null ? health : `${health}: ${absence}`
 }
 
 /** The end of a path tells more than its beginning. */

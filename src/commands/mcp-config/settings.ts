@@ -54,8 +54,8 @@ export async function readSettings(
   if (target.assumed) {
     output.note(
       joinsOrServes
-        ? 'No server is running: the entry joins one that runs by then, or starts its own.'
-        : `No server is running: the entry leads to ${url}, where one would listen.`,
+        ? 'no server is running: the entry joins a server started later, or starts one'
+        : `no server is running: the entry uses the default address ${url}`,
     )
   }
   const keyed = flags.auth === undefined ? await isKeyed(url, env) : flags.auth === 'api-key'

@@ -29,7 +29,7 @@ asks for it where registration is by invitation; it is valid once.`
     await administer(place, async admin => {
       const { endInvite, makeInvite } = await import('../../server/accounts/admin/codes.ts')
       const { code, ...made } = await makeInvite(admin, flags.days)
-      place.output.note(`invitation, good once until ${made.expires_at}; shown this once`)
+      place.output.note(`invitation, valid once until ${made.expires_at}; it is not shown again`)
       // Revealed here alone: this is what the command is for.
       const json = { ...made, code: code.reveal() }
       await showOnce(() => place.output.secret(code.reveal(), json), {

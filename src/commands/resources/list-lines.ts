@@ -8,16 +8,16 @@ import type { Listed } from '../../lib/mcp/client/answers.ts'
 const maxNameChars = 40
 const maxTypeChars = 40
 
-/** Of a scheme with more than this, so many are shown: a screen holds what else there is, too. */
+/** Rows shown per scheme without --all. */
 const maxOfScheme = 12
 
-export interface FirstOfEach {
+interface FirstOfEach {
   readonly shown: readonly Listed[]
   /** How many are not shown. */
   readonly left: readonly { readonly scheme: string; readonly count: number }[]
 }
 
-/** By scheme, in the order of their first entries; of a large one only the first entries. */
+/** Groups by scheme and keeps the first entries of each. */
 export function firstOfEach(entries: readonly Listed[]): FirstOfEach {
   const groups = [...Map.groupBy(entries, ({ uri }) => cleanText(uri.split(':', 1)[0] ?? '', 40))]
   return {
@@ -28,7 +28,7 @@ export function firstOfEach(entries: readonly Listed[]): FirstOfEach {
   }
 }
 
-/** Is the text part of a name or URI? Upper and lower case are alike. */
+/** Matches a text in name, title or URI, case-insensitively. */
 export function fits(filter: string): (entry: Listed) => boolean {
   const wanted = filter.toLowerCase()
   return ({ uri, name, title }) =>

@@ -37,7 +37,7 @@ Environment: SERVICE_MCP_API_KEY (the key that the server asks for), SERVICE_REG
   static override args = {
     filter: Args.string({
       ignoreStdin: true,
-      description: 'part of a name or URI; upper and lower case are alike',
+      description: 'text to find in name or URI, case-insensitive',
     }),
   }
 

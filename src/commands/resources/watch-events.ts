@@ -28,14 +28,14 @@ export function eventsView(uri: string, json: boolean, write: Write): EventsView
         for (const event of events) line('appended', { appended: event })
         return
       }
-      if (gap) screen('some events were dropped by the server before they could be read')
+      if (gap) screen('events are missing: the server dropped them before they were read')
       for (const event of events) write(`${eventLine(event)}\n`)
     },
   }
 }
 
 /** `20:39:09  warning  bpy/stderr  the message` */
-export function eventLine(event: JsonObject): string {
+function eventLine(event: JsonObject): string {
   const { timestamp, level, source, stream, message } = event
   const time = new Date(typeof timestamp === 'string' ? timestamp : NaN)
   const clock = Number.isNaN(time.getTime()) ? '--:--:--' : clockText(time)

@@ -50,6 +50,9 @@ interface Parts<View> {
   readonly over: AbortSignal
 }
 
+const reader = (session: McpSession, signal: AbortSignal) => async (uri: string) =>
+  (await readResource(session, uri, signal)).contents
+
 /** Events are never announced: they are fetched by cursor. */
 function watchEvents(
   uri: string,
@@ -59,8 +62,6 @@ function watchEvents(
   const { locate, open } = client
   const status = statusLine()
   const follower = createEventFollower(uri)
-  const reader = (session: McpSession, signal: AbortSignal) => async (wanted: string) =>
-    (await readResource(session, wanted, signal)).contents
   return watchResource(
     {
       ...{ locate, open, uri, minIntervalMs: interval, timer: systemTimer, random: Math.random },
@@ -96,8 +97,6 @@ function watch(
   const status = statusLine()
   let lostMs = 0
   let follower: Follower
-  const reader = (session: McpSession, signal: AbortSignal) => async (wanted: string) =>
-    (await readResource(session, wanted, signal)).contents
   return watchResource(
     {
       ...{ locate, open, uri, minIntervalMs: interval, timer: systemTimer, random: Math.random },

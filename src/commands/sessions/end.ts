@@ -5,8 +5,8 @@ import { AccountCommand } from '../../lib/cli/account-command.ts'
 export default class SessionsEnd extends AccountCommand {
   static override summary = 'end one of your other logins'
 
-  static override description = `Its tokens are refused from the next request on. It is named by its \
-id, or by the first characters of it. logout ends the login in use, logout --all every login.`
+  static override description = `ID is the id of the login or its first characters (at least 4). Its \
+tokens stop working at once. Use logout to end the login in use, logout --all to end every login.`
 
   static override examples = [
     { description: 'a laptop that was lost', command: '<%= config.bin %> sessions end 0b7f3c1e' },

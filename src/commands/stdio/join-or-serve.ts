@@ -40,7 +40,7 @@ export class JoinOrServe {
   readonly #parts: JoinOrServeParts
   readonly #broken = Promise.withResolvers<never>()
   #own: ServeHandle | null = null
-  /** When the joined server went away that the own one stands in for; null: it stands in for none. */
+  /** When the joined server disappeared; null unless the embedded server replaces it. */
   #awaySinceMs: number | null = null
   #joined: Instance | null = null
   #first: Target | null = null
@@ -81,8 +81,8 @@ export class JoinOrServe {
   }
 
   /**
-   * Goes back to the server that the own one stands in for, once it or its next run is there: from
-   * then on `locate` leads there, `moved` is called, and the own server ends. Never rejects.
+   * Returns to the joined server once it, or its next run, is back: `locate` leads there, `moved`
+   * is called and the embedded server stops. Never rejects.
    */
   async handBack(moved: () => void): Promise<void> {
     if (this.#awaySinceMs === null) return

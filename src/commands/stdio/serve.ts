@@ -28,8 +28,7 @@ export interface ServeStdioSettings {
 
 const lockWaitMs = 10_000
 
-/** How often it is looked whether the server came back that this process stands in for: as often as
- * a gateway scans the records. */
+/** How often to check whether the replaced server is back; the gateway's scan interval. */
 const handBackMs = 2000
 
 /** Joins the user's running server, or starts one here, for one client on stdio. Ends with it. */

@@ -5,8 +5,8 @@ import { AccountCommand } from '../../lib/cli/account-command.ts'
 export default class TokenRevoke extends AccountCommand {
   static override summary = 'end a token'
 
-  static override description = `The token stops working at once. It is named by its id or its name. Of several with \
-the name the newest ends; on a terminal you are asked first.`
+  static override description = `Revokes at once. TOKEN is the id or the name; when several tokens share \
+the name, the newest is revoked, after a confirmation on a terminal.`
 
   static override examples = [
     { description: 'by name', command: '<%= config.bin %> token revoke ci' },

@@ -225,7 +225,7 @@ export function createRegistryClient(parts: {
 /** Ids are plain words. Anything else could turn into another path. */
 function segment(id: string, what: string): string {
   if (/^[A-Za-z0-9_-][A-Za-z0-9._~-]{0,127}$/.test(id)) return id
-  throw new ServiceError('usage_invalid', `this is no id of a ${what}`, {
+  throw new ServiceError('usage_invalid', `invalid ${what} id`, {
     hint: 'take the id from the list',
   })
 }

@@ -43,7 +43,7 @@ export async function withGivenToken<T>(
 /**
  * Calls with the saved token of the registry. It is refreshed before when it is about to end, and
  * once after a 401; of several processes one does it and the others take what it saved. Throws
- * `auth_required` when nobody is logged in or the login has ended, `storage_failed` or
+ * `auth_required` when there is no saved login or the login has ended, `storage_failed` or
  * `storage_full` when new tokens could not be saved.
  */
 export async function withSavedToken<T>(
@@ -217,7 +217,7 @@ function loginHint({ client }: SessionParts): string {
 
 function notLoggedIn(parts: SessionParts): ServiceError {
   const { url } = parts.client.registry
-  return new ServiceError('auth_required', `nobody is logged in to ${url}`, {
+  return new ServiceError('auth_required', `not logged in to ${url}`, {
     hint: `${loginHint(parts)}, or give a token with SERVICE_TOKEN`,
     data: { registry: url },
   })

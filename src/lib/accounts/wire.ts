@@ -13,7 +13,7 @@ export { apiPrefix } from './api-prefix.ts'
 /** Which account a name belongs to is decided on its lower-case form; it is kept as typed. */
 export const usernamePattern = /^[A-Za-z0-9](?:[A-Za-z0-9]|[._-](?=[A-Za-z0-9])){2,63}$/
 export const passwordChars = { least: 8, most: 1024 } as const
-export const maxEmailChars = 254
+const maxEmailChars = 254
 
 /** What a token allows. `account`: managing the account itself, which no service token can. */
 export const scopes = ['account', 'read', 'publish'] as const
@@ -141,7 +141,7 @@ export const meResponse = account.extend({
 
 export const sessionsResponse = z.object({ sessions: z.array(session) })
 
-export const serviceToken = z.object({
+const serviceToken = z.object({
   id: z.string(),
   name: z.string(),
   scopes: z.array(z.enum(serviceScopes)),

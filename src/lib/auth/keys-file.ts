@@ -1,7 +1,7 @@
 import { constants, type Stats } from 'node:fs'
 import { type FileHandle, lstat, open } from 'node:fs/promises'
 import { join } from 'node:path'
-import { errnoOf, readProblem } from '../util/errno.ts'
+import { errnoOf, isMissing, readProblem } from '../util/errno.ts'
 import { ServiceError } from '../util/errors.ts'
 import { noFollow, noWait, ownUid } from '../util/posix.ts'
 import { type NamedKey, maxKeysFileBytes, parseKeys } from './keys-text.ts'
@@ -41,10 +41,10 @@ async function openFile(path: string): Promise<FileHandle | null> {
     if (noFollow === 0 && (await lstat(path)).isSymbolicLink()) throw isLink(path)
     return await open(path, constants.O_RDONLY | noFollow | noWait)
   } catch (error) {
-    const code = errnoOf(error)
-    // ENOTDIR: as with HOME=/dev/null, where no key was ever made.
-    if (code === 'ENOENT' || code === 'ENOTDIR') return null
+    // Also with HOME=/dev/null, where no key was ever made.
+    if (isMissing(error)) return null
     if (error instanceof ServiceError) throw error
+    const code = errnoOf(error)
     if (code === 'ELOOP' || code === 'EMLINK') throw isLink(path)
     throw refused(path, `cannot be read: ${readProblem(error)}`, `chmod 600 ${path}`)
   }

@@ -10,7 +10,7 @@ const maxSecretBytes = 4096
 
 type Refuse = (what: string, hint?: string) => ServiceError
 
-export interface SecretFileOptions {
+interface SecretFileOptions {
   /**
    * Also takes a pipe, and a file of root that others may read: container platforms mount secrets
    * with modes such as 0440, 0444 and 0644.

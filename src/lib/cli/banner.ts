@@ -1,5 +1,5 @@
 import { type CaptureFacts, captureLines } from './capture-lines.ts'
-import { clientLines } from './client-lines.ts'
+import { clientLines, openNotice } from './client-lines.ts'
 import { printable } from './log-format.ts'
 
 export interface BannerFacts {
@@ -35,7 +35,7 @@ export function renderBanner(facts: BannerFacts): string {
     `${bold('Host token')}    ${facts.hostTokenFile ?? 'from SERVICE_HOST_TOKEN'}`,
     `${bold('Checked')}       Host and Origin, the host token${facts.keyed ? ', the API key' : facts.tokens ? ', access tokens' : ''}`,
     `${bold('Window')}        ${captureLines(facts.capture, 14).join(`\n${' '.repeat(14)}`)}`,
-    ...(facts.keyed || facts.tokens ? [] : openNotice(facts).map(warn)),
+    ...(facts.keyed || facts.tokens ? [] : openNotice(facts, readable(facts)).map(warn)),
     '',
     bold('Connect a client'),
     ...clientLines({ ...facts, name: 'service-cli' }),
@@ -53,13 +53,9 @@ export function renderBanner(facts: BannerFacts): string {
   return lines.map(line => `${line}\n`).join('')
 }
 
-function openNotice({ loopback, capture, command }: BannerFacts): string[] {
-  const who = loopback ? 'every account of this machine' : 'everyone who can reach this address'
-  return [
-    `  No API key is set: ${who} can read the scene,`,
-    `  the audit log, events and artefacts${capture !== null ? ', and can see the window' : ''}.`,
-    `  To ask clients for a key: ${command} keys create`,
-  ]
+function readable({ capture }: BannerFacts): [string, string] {
+  const window = capture === null ? '' : ', and can see the window'
+  return ['the scene,', `the audit log, events and artefacts${window}.`]
 }
 
 function sceneLines({ hostUrl, hostTokenFile }: BannerFacts): string[] {

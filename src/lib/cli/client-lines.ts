@@ -26,6 +26,19 @@ export function clientLines({ name, url, keyed, command }: ClientLineFacts): str
   ]
 }
 
+/** The warning of a server without authentication; `readable`: what it exposes, on two lines. */
+export function openNotice(
+  { loopback, command }: { readonly loopback: boolean; readonly command: string },
+  [first, rest]: readonly [string, string],
+): string[] {
+  const who = loopback ? 'every account of this machine' : 'everyone who can reach this address'
+  return [
+    `  No API key is set: ${who} can read ${first}`,
+    `  ${rest}`,
+    `  To ask clients for a key: ${command} keys create`,
+  ]
+}
+
 /** One command of a shell on several lines. */
 function continued(line: string, more: readonly string[]): string[] {
   return [line, ...more].map((each, index) => (index < more.length ? `${each} \\` : each))

@@ -2,7 +2,7 @@ import stringWidth from 'string-width'
 import { cleanText } from '../util/clean-text.ts'
 import { terminalWidth } from './terminal.ts'
 
-export interface ColumnsOptions {
+interface ColumnsOptions {
   /** Names of columns that are left out, the first one first, until the rest fits. */
   readonly drop?: readonly string[]
   /** Columns of the terminal. Default: those of stdout; unlimited where that is no terminal. */

@@ -1,4 +1,6 @@
-import { clientLines } from './client-lines.ts'
+import { clientLines, openNotice } from './client-lines.ts'
+
+const readable = ['which', 'applications run, their documents and addresses.'] as const
 
 export interface GatewayBannerFacts {
   /** The MCP endpoint, as clients use it. */
@@ -24,7 +26,7 @@ export function renderGatewayBanner(facts: GatewayBannerFacts): string {
     `${bold('Gateway')}       ${facts.url}`,
     `${bold('Instances')}     those of ${facts.registryDir}`,
     `${bold('Checked')}       Host and Origin${facts.keyed ? ', the API key' : facts.tokens ? ', access tokens' : ''}`,
-    ...(facts.keyed || facts.tokens ? [] : openNotice(facts).map(warn)),
+    ...(facts.keyed || facts.tokens ? [] : openNotice(facts, readable).map(warn)),
     '',
     bold('Connect a client'),
     ...clientLines({ ...facts, name: 'service-gateway' }),
@@ -36,13 +38,4 @@ export function renderGatewayBanner(facts: GatewayBannerFacts): string {
     '',
   ]
   return lines.map(line => `${line}\n`).join('')
-}
-
-function openNotice({ loopback, command }: GatewayBannerFacts): string[] {
-  const who = loopback ? 'every account of this machine' : 'everyone who can reach this address'
-  return [
-    `  No API key is set: ${who} can read which`,
-    '  applications run, their documents and addresses.',
-    `  To ask clients for a key: ${command} keys create`,
-  ]
 }

@@ -2,7 +2,7 @@ import { realpathSync } from 'node:fs'
 import { delimiter, isAbsolute, join, relative, sep } from 'node:path'
 import { quoteArgument } from './quote-argument.ts'
 
-export interface Started {
+interface Started {
   /** `bin/run.js`, as it was started. */
   readonly program: string
   readonly cwd: string

@@ -1,7 +1,7 @@
 import stringWidth from 'string-width'
 import { wrapWords } from './columns.ts'
 
-export interface RootHelp {
+interface RootHelp {
   /** First words of commands, and what they are for. */
   readonly commands: ReadonlyMap<string, string>
   readonly width: number

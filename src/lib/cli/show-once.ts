@@ -1,4 +1,5 @@
 import { ServiceError } from '../util/errors.ts'
+import { messageOf } from '../util/message-of.ts'
 
 /**
  * Shows a secret that cannot be shown again. When stdout cannot be written, `undo` ends what was
@@ -16,7 +17,7 @@ export async function showOnce(
     try {
       await undo.run()
     } catch (failure) {
-      const why = failure instanceof Error ? failure.message : String(failure)
+      const why = messageOf(failure)
       const text = `${message}; the new ${undo.what} was not shown and is still valid (${why})`
       throw new ServiceError(code, text, { hint: undo.leftOver })
     }

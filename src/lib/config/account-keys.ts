@@ -1,6 +1,6 @@
 import { lstat, unlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { errnoOf } from '../util/errno.ts'
+import { errnoOf, isMissing } from '../util/errno.ts'
 import { ServiceError } from '../util/errors.ts'
 import { keysFileIn, readKeysFile } from '../auth/keys-file.ts'
 import { type NamedKey, maxKeys } from '../auth/keys-text.ts'
@@ -54,7 +54,7 @@ async function mayExist(path: string): Promise<boolean> {
     await lstat(path)
     return true
   } catch (error) {
-    return !isAbsent(error)
+    return !isMissing(error)
   }
 }
 
@@ -92,8 +92,8 @@ async function isOwnFolder(path: string): Promise<boolean> {
   try {
     return isOwn(await lstat(path))
   } catch (error) {
-    if (isAbsent(error)) return false
-    throw stuck(`${path} cannot be looked at (${errnoOf(error) ?? 'unknown error'})`, path)
+    if (isMissing(error)) return false
+    throw stuck(`${path} cannot be accessed (${errnoOf(error) ?? 'unknown error'})`, path)
   }
 }
 
@@ -101,7 +101,7 @@ async function remove(path: string): Promise<void> {
   try {
     await unlink(path)
   } catch (error) {
-    if (isAbsent(error)) return
+    if (isMissing(error)) return
     throw stuck(`${path} cannot be removed (${errnoOf(error) ?? 'unknown error'})`, path)
   }
 }
@@ -129,9 +129,4 @@ function stuck(message: string, path: string): ServiceError {
   return new ServiceError('config_invalid', message, {
     hint: `an older service-cli kept keys there: make ${path} accessible to you`,
   })
-}
-
-function isAbsent(error: unknown): boolean {
-  const code = errnoOf(error)
-  return code === 'ENOENT' || code === 'ENOTDIR'
 }

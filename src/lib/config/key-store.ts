@@ -22,7 +22,7 @@ export interface KeyStore {
   update(change: (keys: Keys) => Keys | Promise<Keys>): Promise<void>
 }
 
-export interface KeyStoreOptions {
+interface KeyStoreOptions {
   /**
    * The folder is that of the configuration and is closed to others when it is open. Any other one
    * is refused then: to change its mode is up to its owner.

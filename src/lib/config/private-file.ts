@@ -34,12 +34,7 @@ export async function readPrivateFile(file: PrivateFile): Promise<string | null>
   try {
     // Where the system has no O_NOFOLLOW, the path is all there is to look at.
     if (noFollow === 0) await refuseLink(path)
-    const found = await handle.stat()
-    if (!found.isFile()) throw refused(path, 'is not a regular file', 'remove it')
-    refuseForeign(path, found)
-    if (found.size > maxFileBytes) {
-      throw refused(path, `is larger than ${maxFileBytes} bytes`, `look at it and remove it`)
-    }
+    const found = await checkFile(path, handle)
     if (isWide(found)) {
       await handle.chmod(0o600)
       file.onTightened(path, octal(found))
@@ -62,16 +57,27 @@ export async function readOwnFile(path: string): Promise<string | null> {
     throw unreadable(path, error)
   }
   try {
-    const found = await handle.stat()
-    if (!found.isFile()) throw refused(path, 'is not a regular file', 'remove it')
-    if (found.uid !== 0) refuseForeign(path, found)
-    if (found.size > maxFileBytes) {
-      throw refused(path, `is larger than ${maxFileBytes} bytes`, `look at it and remove it`)
-    }
+    await checkFile(path, handle, { allowRoot: true })
     return await handle.readFile('utf8')
+  } catch (error) {
+    throw error instanceof ServiceError ? error : unreadable(path, error)
   } finally {
     await handle.close()
   }
+}
+
+async function checkFile(
+  path: string,
+  handle: FileHandle,
+  { allowRoot = false } = {},
+): Promise<Stats> {
+  const found = await handle.stat()
+  if (!found.isFile()) throw refused(path, 'is not a regular file', 'remove it')
+  if (!(allowRoot && found.uid === 0)) refuseForeign(path, found)
+  if (found.size > maxFileBytes) {
+    throw refused(path, `is larger than ${maxFileBytes} bytes`, `look at it and remove it`)
+  }
+  return found
 }
 
 /**

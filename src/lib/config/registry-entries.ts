@@ -9,7 +9,7 @@ export interface SavedTokens {
   readonly refreshExpiresAtMs?: number | undefined
 }
 
-/** More accounts at one registry than one person has; a script that never logs out fills no file. */
+/** Bounds the file when a script logs in to ever more accounts. */
 const maxOtherAccounts = 20
 
 /** The login of an account, named by user name or email address; without one the newest. */
@@ -25,8 +25,8 @@ export function allLogins(entry: RegistryEntry): readonly SavedLogin[] {
 }
 
 /**
- * Someone logged in: an earlier login of the same account goes, those of others and what was set by
- * hand stay.
+ * Adds a login as the newest. Replaces an earlier login of the same account; keeps others and
+ * manual settings.
  */
 export function withLogin(
   config: Config,
@@ -57,7 +57,7 @@ export function withTokens(
   return changeLogin(config, url, account, login => ({ ...login, ...access, ...refresh }))
 }
 
-/** The login has ended; what was set by hand and who it was stay. */
+/** Removes the tokens of a login; user name and manual settings stay. */
 export function withoutTokens(config: Config, url: string, account?: string): Config {
   if (savedLogin(config, url, account) === undefined) return config
   return changeLogin(config, url, account, login => {
@@ -67,8 +67,8 @@ export function withoutTokens(config: Config, url: string, account?: string): Co
 }
 
 /**
- * Logged out: nothing of the login stays, and the next newest of the registry takes its place. An
- * entry with nothing else in it goes, and is not the default any more.
+ * Removes a login; the next newest takes its place. An empty entry is removed and is no longer the
+ * default.
  */
 export function withoutLogin(config: Config, url: string, account?: string): Config {
   const entry = config.registries.get(url)
@@ -103,7 +103,7 @@ export function onlyLogin({ registries }: Config): string | undefined {
 }
 
 /** Does the login belong to the account, named by user name or email address? */
-export function isOf({ username, email }: SavedLogin, account: string | undefined): boolean {
+function isOf({ username, email }: SavedLogin, account: string | undefined): boolean {
   const wanted = account?.toLowerCase()
   return wanted !== undefined && [username, email].some(name => name?.toLowerCase() === wanted)
 }

@@ -13,8 +13,8 @@ export interface AccessEntry {
   readonly principal: string
   /** Address of the client. */
   readonly peer: string
-  /** It says that it comes from a command of this program. Anybody can say so. */
+  /** The request claims to come from service-cli; not verified. */
   readonly own?: boolean
-  /** Also in the answer, where the room gives its requests one. */
+  /** Also sent in the answer, on servers that assign request ids. */
   readonly requestId?: string
 }

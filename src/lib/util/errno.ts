@@ -4,6 +4,12 @@ export function errnoOf(error: unknown): string | null {
   return typeof error.code === 'string' ? error.code : null
 }
 
+/** Returns whether the path does not exist. */
+export function isMissing(error: unknown): boolean {
+  const code = errnoOf(error)
+  return code === 'ENOENT' || code === 'ENOTDIR'
+}
+
 const reasons: Readonly<Record<string, string>> = {
   ENOENT: 'no such file',
   ENOTDIR: 'a part of the path is not a folder',

@@ -19,8 +19,8 @@ export function isSensitiveName(name: string): boolean {
 }
 
 /**
- * Is the member likely to be a secret? Under names of amounts (`max_tokens`, `tokens`) a number or
- * a boolean is none; under `password`, `token`, `api_key` everything is one.
+ * Returns whether the member is likely a secret. Numbers and booleans under amount names
+ * (`max_tokens`, `tokens`) are not.
  */
 export function isSecretMember(name: string, value: unknown): boolean {
   if (value === undefined || !isSensitiveName(name)) return false

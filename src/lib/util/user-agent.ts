@@ -1,6 +1,6 @@
 import { version } from './version.ts'
 
-/** What the commands of this program send, so that a server can tell its user's own looks from clients. */
+/** User-Agent of the commands: lets a server tell its user's own requests from clients. */
 export const userAgent = `service-cli/${version}`
 
 export function isOwnUserAgent(header: string | undefined): boolean {

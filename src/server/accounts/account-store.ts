@@ -197,7 +197,7 @@ export interface ServiceTokenState {
 }
 
 /** Living sessions, and service tokens as they were, that ended with a password. */
-export interface EndedAccess {
+interface EndedAccess {
   readonly sessions: number
   readonly tokens: readonly ServiceTokenRow[]
 }

@@ -8,8 +8,8 @@ const routineKeepMs = 90 * dayMs
 const securityKeepMs = 400 * dayMs
 
 /**
- * What happens often, or what strangers can cause at will. Everything else changes who may do what,
- * or is a sign of theft, and is kept longest.
+ * Frequent actions, or ones that unauthenticated callers can cause. All others change access or
+ * suggest theft and are kept longest.
  */
 const routine: ReadonlySet<string> = new Set<AuditAction>([
   'login.ok',

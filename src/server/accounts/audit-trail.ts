@@ -64,8 +64,8 @@ export function createAuditTrail(parts: {
 }
 
 /**
- * Records so many entries of one address in a window and leaves out the rest: for what callers
- * without credentials cause. The access log has every request.
+ * Drops entries of one address beyond the limit of a window. For actions that unauthenticated
+ * callers can cause; the access log has every request.
  */
 export function limitByAddress(
   trail: AuditTrail,

@@ -21,7 +21,7 @@ export interface PasswordTrial {
 }
 
 /** A new password: `proven` says that a session or a code vouches for the caller. */
-export interface NewPassword {
+interface NewPassword {
   readonly name: string
   readonly password: string
   readonly call: Call
@@ -88,7 +88,7 @@ export function createCredentials(parts: {
   }
 
   async function describe({ name: typed, account, call, session }: PasswordTrial): Promise<Tried> {
-    // By user name and by email address count apart: one count would tell that they belong together.
+    // User name and email address count separately, so that a count does not link them.
     const name = account === null ? keyOfUnknown(typed) : typed
     if (session !== null) return { name, source: `session ${session.id}`, trusted: true }
     const source = call.addressKey

@@ -1,7 +1,7 @@
 import { lstat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Clock } from '../../lib/util/clock.ts'
-import { errnoOf } from '../../lib/util/errno.ts'
+import { errnoOf, isMissing } from '../../lib/util/errno.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import type { AccountStore } from './account-store.ts'
@@ -85,9 +85,8 @@ export async function isThere(path: string): Promise<boolean> {
     await lstat(path)
     return true
   } catch (error) {
-    const errno = errnoOf(error)
-    if (errno === 'ENOENT' || errno === 'ENOTDIR') return false
-    throw new ServiceError('storage_failed', `${path} cannot be looked at (${errno})`, {
+    if (isMissing(error)) return false
+    throw new ServiceError('storage_failed', `${path} cannot be accessed (${errnoOf(error)})`, {
       cause: error,
       hint: 'run this as the user that the registry runs as',
     })

@@ -1,7 +1,7 @@
 import { RegistryProblem } from './problems.ts'
 
 /** Whose hash it is. Turns are shared among addresses, and within an address among names. */
-export interface Turn {
+interface Turn {
   readonly address: string
   readonly name: string
   /** A session, a code or an earlier login vouches for it: waits apart from its address. */

@@ -59,7 +59,7 @@ export function describeOperation(route: Route): MiddlewareHandler {
 }
 
 /** The refusals of a route, by status: the words that may come with it. */
-export function problemsOf(route: Route): ReadonlyMap<number, readonly ProblemSlug[]> {
+function problemsOf(route: Route): ReadonlyMap<number, readonly ProblemSlug[]> {
   const slugs = new Set<ProblemSlug>([
     ...everywhere,
     ...(route.body === null ? [] : withBody),

@@ -3,24 +3,12 @@ import type { RegistrationMode } from '../../lib/accounts/registration-mode.ts'
 import type { AccountLimits } from './limits.ts'
 import type { AccessLog } from '../http/access-log.ts'
 import type { Limits } from '../../lib/config/limits.ts'
-import type { TlsFiles } from '../http/tls-files.ts'
+import type { ListenOptions } from '../http/listen-options.ts'
 
 /** Everything `registry` decided before the server starts: checked values, no flags. */
-export interface RegistryOptions {
-  /** TCP port; 0 picks a free one. */
-  port: number
-  /** Address to bind, without brackets. */
-  host: string
-  /** Address under which clients reach the registry, when it is not the bound one: also `iss`. */
+export interface RegistryOptions extends ListenOptions {
+  /** Also the issuer (`iss`) of the tokens. */
   publicUrl?: string
-  /** Further names accepted in the Host header. */
-  allowedHosts: readonly string[]
-  /** Origins accepted and given CORS headers. */
-  allowedOrigins: readonly string[]
-  /** Addresses, or networks, of proxies whose `X-Forwarded-For` is believed. Default: none. */
-  trustedProxies?: readonly string[]
-  /** HTTPS with this certificate; absent: plain HTTP. */
-  tls?: TlsFiles
   /** Folder of the database and the keys. */
   dataDir: string
   /** Default: open where only this machine reaches the registry, by invitation elsewhere. */

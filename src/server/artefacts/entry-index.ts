@@ -11,7 +11,7 @@ const maxSingleInserts = 32
 export class EntryIndex {
   version = 0
   totalBytes = 0
-  /** No entry expires before; the time of one that went already, at times. */
+  /** Lower bound of all expiry times; may be that of a removed entry. */
   earliestExpiryMs = Infinity
   #ordered: Entry[] = []
   #shards = new Map<string, Map<string, Entry>>()
@@ -38,7 +38,7 @@ export class EntryIndex {
     }
   }
 
-  /** Called for each entry that went and was not replaced. Returns the unsubscribe. */
+  /** Called for each entry that was removed and not replaced. Returns the unsubscribe. */
   onRemove(listener: (hex: string) => void): () => void {
     this.#onRemove.add(listener)
     return () => void this.#onRemove.delete(listener)

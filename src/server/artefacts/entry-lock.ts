@@ -126,7 +126,7 @@ function createFile(path: string, owner: string): boolean {
     return true
   } catch (error) {
     if (errnoOf(error) === 'EEXIST') return false
-    // On a full disk the file is there, and empty: nobody would know whose it is.
+    // On a full disk an empty lock file is left, which has no owner.
     fs.rmSync(path, { force: true })
     throw error
   }

@@ -14,7 +14,7 @@ import { type FsContext, createLayout } from './fs-context.ts'
 import { compileFilter, readPage } from './fs-page.ts'
 import { putArtefact } from './fs-put.ts'
 import { quarantine, removeArtefact } from './fs-remove.ts'
-import { corrupt, createOpenArtefact, createOpenToSend, openBody } from './open-artefact.ts'
+import { createOpenToSend, openBody, openChecked } from './open-artefact.ts'
 import { PageMemory } from './page-memory.ts'
 import { ownMark } from './process-mark.ts'
 import { parsePutOptions } from './put-options.ts'
@@ -191,25 +191,13 @@ export async function createFsStore(options: FsStoreOptions): Promise<FsStore> {
     const ref = completeRef(dir, entry, limits)
     const body = ref === null ? null : await openBody(`${dir}/${hex}`)
     if (ref === null || body === null) return null
-    try {
-      const stats = await body.stat({ bigint: true })
-      const onDamage = () => quarantine(store, hex, Number(stats.ino)).then(announce)
-      if (!stats.isFile() || Number(stats.size) !== ref.size_bytes) {
-        await onDamage()
-        throw corrupt(ref)
-      }
-      const state = `${stats.ino}:${stats.size}:${stats.mtimeNs}:${stats.ctimeNs}`
-      const onHash = () => void work.bodiesHashed++
-      const artefact = createOpenArtefact(body, { ref, state }, { onDamage, onHash })
-      if (entry.sizeDisputed && !sizeChecked.has(entry)) {
-        for await (const _ of artefact.verified());
-        sizeChecked.add(entry)
-      }
-      return artefact
-    } catch (error) {
-      await body.close()
-      throw error
-    }
+    const isDisputed = entry.sizeDisputed && !sizeChecked.has(entry)
+    const artefact = await openChecked(body, ref, isDisputed, {
+      onDamage: inode => quarantine(store, hex, inode).then(announce),
+      onHash: () => void work.bodiesHashed++,
+    })
+    if (isDisputed) sizeChecked.add(entry)
+    return artefact
   }
 
   const guardedOpen = (hex: string) => guard('cannot open the artefact', () => open(hex))

@@ -54,11 +54,41 @@ export function corrupt(ref: ArtefactRef): ServiceError {
   return new ServiceError('artefact_corrupt', `${ref.uri} is damaged`, { hint })
 }
 
+export interface BodyEvents {
+  /** Runs before `artefact_corrupt` is thrown. */
+  onDamage(inode: number): Promise<void>
+  /** Runs once for each body that was hashed to its end. */
+  onHash(): void
+}
+
 /**
- * Reads from an opened body. `onDamage` runs before `verified` throws, `onHash` once for each
- * body that was hashed to its end.
+ * Reads from an opened body, after a check of its size; with `isDisputed` also of its hash.
+ * Throws `artefact_corrupt`. Closes the body when it throws.
  */
-export function createOpenArtefact(
+export async function openChecked(
+  body: FileHandle,
+  ref: ArtefactRef,
+  isDisputed: boolean,
+  events: BodyEvents,
+): Promise<OpenArtefact> {
+  try {
+    const stats = await body.stat({ bigint: true })
+    const onDamage = () => events.onDamage(Number(stats.ino))
+    if (!stats.isFile() || Number(stats.size) !== ref.size_bytes) {
+      await onDamage()
+      throw corrupt(ref)
+    }
+    const state = `${stats.ino}:${stats.size}:${stats.mtimeNs}:${stats.ctimeNs}`
+    const artefact = createOpenArtefact(body, { ref, state }, { ...events, onDamage })
+    if (isDisputed) for await (const _ of artefact.verified());
+    return artefact
+  } catch (error) {
+    await body.close()
+    throw error
+  }
+}
+
+function createOpenArtefact(
   file: FileHandle,
   { ref, state }: Pick<OpenArtefact, 'ref' | 'state'>,
   events: { onDamage(): Promise<void>; onHash(): void },

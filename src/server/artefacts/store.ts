@@ -82,8 +82,8 @@ export interface ArtefactStore {
   find(hex: string): Promise<ArtefactRef | null>
   open(hex: string): Promise<OpenArtefact | null>
   /**
-   * The same for a body that goes to a client, which may read slowly or not at all: only so many
-   * are open at a time, further calls wait until one is closed.
+   * Like `open`, for sending to a client that may read slowly or not at all. Waits while
+   * `maxSending` are open.
    */
   openToSend(hex: string): Promise<OpenArtefact | null>
   page(after: string | undefined, limit: number, filter?: ArtefactFilter): Promise<ArtefactPage>
@@ -95,9 +95,9 @@ export interface ArtefactStore {
   /** Up to `limit` hashes that start with `prefix`, those stored last first. */
   startingWith(prefix: string, limit: number): Promise<readonly string[]>
   remove(hex: string): Promise<boolean>
-  /** Called after artefacts appeared or went, by this process or another. Returns the unsubscribe. */
+  /** Called after artefacts were added or removed, by this process or another. Returns the unsubscribe. */
   onChange(listener: () => void): () => void
-  /** Called with the hash of each artefact that went. Returns the unsubscribe. */
+  /** Called with the hash of each artefact that was removed. Returns the unsubscribe. */
   onRemove(listener: (hex: string) => void): () => void
   /** Stops timers and watchers; stored bytes stay. */
   close(): Promise<void>

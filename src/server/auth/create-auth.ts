@@ -6,7 +6,7 @@ import { NamedKeys } from './named-keys.ts'
 import { createOpenUntilKey } from './open-until-key.ts'
 import type { ApiKeySettings, AuthSettings } from './settings.ts'
 
-/** The limit on failures slows nobody down who has many addresses, or time. */
+/** Shorter keys can be guessed in spite of the failure limit. */
 const guessableChars = 16
 
 /**

@@ -76,7 +76,7 @@ export class NamedKeys {
     return this.#keys.get(digest)
   }
 
-  /** A server that began without keys must ask for one: there has been one, or nobody can tell. */
+  /** Whether clients must present a key: the file has or had one, or is unusable. */
   get isAsked(): boolean {
     return this.#hadKeys || this.#failed
   }

@@ -2,8 +2,8 @@ import { type AuthPolicy, anonymous, openPolicy } from '../http/authentication.t
 import type { NamedKeys } from './named-keys.ts'
 
 /**
- * Lets every caller in until the file of keys holds one, or cannot be used; then `keyed` decides
- * and what callers without a key have open is cut.
+ * Allows every caller until the keys file holds a key or becomes unusable; then `keyed` decides and
+ * open streams of callers without a key are cut.
  */
 export function createOpenUntilKey(
   named: Pick<NamedKeys, 'isFresh' | 'isAsked' | 'look' | 'onAsked'>,

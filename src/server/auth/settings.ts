@@ -1,7 +1,7 @@
 /** How `serve` and `gateway` decide who may use `/mcp` and `/artefacts`: checked values. */
 export type AuthSettings = OpenSettings | ApiKeySettings | OAuthSettings
 
-export interface OpenSettings {
+interface OpenSettings {
   readonly mode: 'none'
   /** Clients must present a key as soon as this file has one. Absent: never. */
   readonly keysFile?: string

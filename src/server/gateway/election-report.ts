@@ -55,7 +55,12 @@ export function reportOf(news: ElectionEvent | PortNews, by: Reporter): Report {
     case 'resident_recovered':
       return of(news.resident, news.event, 'info', 'the gateway answers again')
     case 'port_taken':
-      return own(by, news.event, `whoever has port ${by.port} ${news.reason}`, 'warn')
+      return own(
+        by,
+        news.event,
+        `port ${by.port} is in use by another program, which ${news.reason}`,
+        'warn',
+      )
   }
 }
 

@@ -1,6 +1,6 @@
 import type { Resident } from './resident.ts'
 
-/** Who has the port that cannot be bound. */
+/** What holds the port that cannot be bound. */
 export type Holder =
   | { readonly kind: 'gateway'; readonly resident: Resident }
   /**
@@ -16,7 +16,7 @@ export type Holder =
 export interface ElectionRules {
   /** Waits behind another gateway. */
   readonly standby: boolean
-  /** Waits behind anybody: the port is not what this process is for. */
+  /** Waits behind any program: the port is not what this process is for. */
   readonly patient: boolean
   /** Probes without an answer, in a row, that make a holder silent. */
   readonly maxResidentProbeFailures: number
@@ -34,7 +34,7 @@ export interface ElectionState {
 }
 
 export type ElectionEvent =
-  /** Somebody else is the gateway: this one waits. */
+  /** Another gateway is active: this one waits. */
   | { readonly event: 'contention'; readonly resident: Resident }
   | {
       readonly event: 'resident_unresponsive'

@@ -1,5 +1,6 @@
 import { withoutBrackets } from '../../lib/util/address.ts'
 import { toRfc3339 } from '../../lib/util/clock.ts'
+import { absenceText } from '../../lib/instances/absence.ts'
 import { plainId } from '../../lib/instances/select-instance.ts'
 import type { InstanceEntry } from './instance-directory.ts'
 import { safeMetadata } from './safe-metadata.ts'
@@ -120,12 +121,11 @@ export function instanceRow(
 }
 
 /** For people and agents: is an application behind the server? Null: it is connected. */
-export function absenceOf({ record }: InstanceEntry): string | null {
-  if (record.host.connected) return null
-  const since = record.host.sinceMs
-  return since === undefined
-    ? 'no application has connected yet'
-    : `application gone since ${toRfc3339(since)}`
+export function absenceOf(entry: InstanceEntry): string | null {
+  const { connected } = entry.record.host
+  const since = sinceOf(entry)
+  if (!connected && since === null) return 'no application has connected yet'
+  return absenceText({ connected, since })
 }
 
 function sinceOf({ record }: InstanceEntry): string | null {

@@ -4,24 +4,12 @@ import type { AuthSettings } from '../auth/settings.ts'
 import type { GatewayLimits } from '../../lib/config/gateway-limits.ts'
 import type { AccessLog } from '../http/access-log.ts'
 import type { Limits } from '../../lib/config/limits.ts'
-import type { TlsFiles } from '../http/tls-files.ts'
+import type { ListenOptions } from '../http/listen-options.ts'
 
 /** Everything `gateway` decided before it starts: checked values, no flags, no environment. */
-export interface GatewayOptions {
-  /** TCP port; binding it is the election. 0 picks a free one. */
+export interface GatewayOptions extends ListenOptions {
+  /** Binding it is the election; 0 picks a free one. */
   port: number
-  /** Address to bind, without brackets. */
-  host: string
-  /** Address under which clients reach the gateway, when it is not the bound one. */
-  publicUrl?: string
-  /** Further names accepted in the Host header. */
-  allowedHosts: readonly string[]
-  /** Origins accepted and given CORS headers. */
-  allowedOrigins: readonly string[]
-  /** Addresses, or networks, of proxies whose `X-Forwarded-For` is believed. Default: none. */
-  trustedProxies?: readonly string[]
-  /** HTTPS with this certificate; absent: plain HTTP. */
-  tls?: TlsFiles
   /** Folder of the instance records; absent: the default in the temp folder. */
   registryDir?: string
   /** The file with the catalog; absent: the one that comes with the program. */

@@ -1,5 +1,5 @@
 import { closeSync, constants, fstatSync, lstatSync, openSync, readSync, type Stats } from 'node:fs'
-import { errnoOf } from '../../lib/util/errno.ts'
+import { errnoOf, isMissing } from '../../lib/util/errno.ts'
 import { noFollow, noWait, ownUid } from '../../lib/util/posix.ts'
 
 /** Differs when a file was touched, rewritten or replaced. */
@@ -33,9 +33,9 @@ export function lookAtFile(path: string, known: FileStamp | null, maxBytes: numb
     const reason = strangeness(found, maxBytes)
     return reason === null ? readFile(path, maxBytes) : { kind: 'fault', stamp, reason }
   } catch (error) {
-    const code = errnoOf(error)
-    if (code === 'ENOENT' || code === 'ENOTDIR') return { kind: 'missing' }
-    return { kind: 'trouble', stamp, reason: `it cannot be read (${code ?? 'unknown error'})` }
+    if (isMissing(error)) return { kind: 'missing' }
+    const reason = `it cannot be read (${errnoOf(error) ?? 'unknown error'})`
+    return { kind: 'trouble', stamp, reason }
   }
 }
 

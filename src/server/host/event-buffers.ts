@@ -5,7 +5,7 @@ import type { BufferForm, HostSink } from './host-sink.ts'
 
 type BufferSink = Pick<HostSink, 'openSessionEventBuffer' | 'closeSessionEventBuffer'>
 
-export interface EventBufferRules {
+interface EventBufferRules {
   /** Buffers at once. */
   readonly max: number
   /** How long a buffer stays after its application is gone. */

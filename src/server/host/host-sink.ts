@@ -9,7 +9,7 @@ export interface BufferForm {
   readonly maxMessageBytes?: number | undefined
 }
 
-/** Whoever keeps what the application reports: the host link only validates and hands over. */
+/** Stores what the application reports; the host link only validates. */
 export interface HostSink {
   /**
    * Replaces or clears the scene and returns its revision; `TypeError` for what is no scene.

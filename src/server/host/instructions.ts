@@ -31,5 +31,5 @@ export function applicationInstructions(
 
 function absence(sinceMs: number | undefined): string {
   const since = sinceMs === undefined ? '' : ` since ${toRfc3339(sinceMs)}`
-  return ` The application is gone${since}: what is here is what it said last.`
+  return ` The application disconnected${since}; these resources show its last state.`
 }

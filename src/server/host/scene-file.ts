@@ -17,28 +17,18 @@ export interface SceneFileOptions {
   readonly log: Logger
 }
 
-/**
- * Keeps the scene equal to a JSON file: an object is the scene, `null` clears it. While the file
- * is missing, half-written or wrong, the old scene stays; each kind of trouble is logged once
- * until the file is right again. `stop` resolves when the scene will not be touched any more.
- */
-export function watchSceneFile(options: SceneFileOptions): SceneFileWatch {
-  return new SceneFile(options)
-}
-
-export interface SceneFileWatch {
-  stop(): Promise<void>
-  /** To be called when `isPaused` may answer differently. The file counts again after a pause. */
-  checkPause(): void
-}
-
 /** A change event (or the start), the regular look, the second look at wrong content. */
 type Reason = 'event' | 'poll' | { readonly stamp: string; readonly looks: number }
 
 /** A file that is only ever seen wrong is reported even though it keeps changing. */
 const maxLooks = 5
 
-class SceneFile implements SceneFileWatch {
+/**
+ * Keeps the scene equal to a JSON file: an object is the scene, `null` clears it. While the file
+ * is missing, half-written or wrong, the old scene stays; each kind of trouble is logged once
+ * until the file is right again.
+ */
+export class SceneFile {
   readonly #options: SceneFileOptions
   readonly #path: string
   readonly #poll: NodeJS.Timeout
@@ -67,6 +57,7 @@ class SceneFile implements SceneFileWatch {
     this.#enqueue('event')
   }
 
+  /** Resolves when the scene will not be touched any more. */
   stop(): Promise<void> {
     this.#stopped = true
     clearInterval(this.#poll)
@@ -76,6 +67,7 @@ class SceneFile implements SceneFileWatch {
     return this.#checking
   }
 
+  /** To be called when `isPaused` may answer differently. The file counts again after a pause. */
   checkPause(): void {
     const { isPaused = () => false, log } = this.#options
     const paused = isPaused()

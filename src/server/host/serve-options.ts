@@ -8,24 +8,10 @@ import type { CaptureLimits } from '../capture/limits.ts'
 import type { GatewayLimits } from '../../lib/config/gateway-limits.ts'
 import type { AccessLog } from '../http/access-log.ts'
 import type { Limits } from '../../lib/config/limits.ts'
-import type { TlsFiles } from '../http/tls-files.ts'
+import type { ListenOptions } from '../http/listen-options.ts'
 
 /** Everything `serve` decided before the server starts: checked values, no flags, no environment. */
-export interface ServeOptions {
-  /** TCP port; 0 picks a free one. */
-  port: number
-  /** Address to bind, without brackets. */
-  host: string
-  /** Address under which clients reach the server, when it is not the bound one. */
-  publicUrl?: string
-  /** Further names accepted in the Host header. */
-  allowedHosts: readonly string[]
-  /** Origins accepted and given CORS headers. */
-  allowedOrigins: readonly string[]
-  /** Addresses, or networks, of proxies whose `X-Forwarded-For` is believed. Default: none. */
-  trustedProxies?: readonly string[]
-  /** HTTPS with this certificate; absent: plain HTTP. */
-  tls?: TlsFiles
+export interface ServeOptions extends ListenOptions {
   /** Kind of application; `unknown` when nobody said. */
   dccType: string
   /** What people call this instance. */

@@ -30,7 +30,7 @@ export class HeldAnswers {
     if (this.#bytes + added > this.#maxBytes) {
       const error = {
         code: rpcCodes.internalError,
-        message: 'too many large answers wait for their readers; read again later',
+        message: 'too many unread large answers; try again later',
         data: { reason: 'answers_waiting' },
       }
       return { text: errorMessage(id, error), release: null }

@@ -216,7 +216,11 @@ export class McpHttpServer {
       log: this.#log,
     })
     const store = this.#store
-    const onRefused = createRefusalLog(this.#ticks, refused => this.#recordRefusal(refused))
+    const onRefused = createRefusalLog(this.#ticks, ({ status, reason, peer, principal }) => {
+      const actor = principal ?? peer
+      const outcome = { denied: { reason } }
+      registry.auditLog?.record({ action: 'http.request', actor, outcome, params: { status } })
+    })
     const app = assembleApp({
       mcp: this.#endpoint,
       reachable: { ...config, host: this.#host },
@@ -252,15 +256,6 @@ export class McpHttpServer {
       ...(oauth === undefined ? [] : clientMetadata(oauth, baseUrl)),
       ...(documents?.(baseUrl) ?? []),
     ])
-  }
-
-  #recordRefusal({ status, reason, peer, principal }: RefusedRequest): void {
-    this.#registry.auditLog?.record({
-      action: 'http.request',
-      actor: principal ?? peer,
-      outcome: { denied: { reason } },
-      params: { status },
-    })
   }
 
   #openStore(): ArtefactStore | null {

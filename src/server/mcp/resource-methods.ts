@@ -7,6 +7,9 @@ import type { Reader } from '../resources/reader.ts'
 import type { ServedResources } from '../resources/served-resources.ts'
 import { JsonText, type JsonPart } from './json-text.ts'
 
+/** The result of `tools/list`: clients ask although no tools are announced. */
+export const emptyToolList = JsonText.membersOf({ tools: [] })
+
 type Answer = JsonText | Promise<JsonText>
 
 /**

@@ -5,7 +5,7 @@ export type ListPosition =
   | { readonly part: 'fixed'; readonly offset: number }
   | { readonly part: 'artefacts'; readonly after: string | undefined }
 
-export const unknownCursor = 'cursor is not one this server gave; start again without a cursor'
+export const unknownCursor = 'invalid cursor; start again without one'
 
 export function encodeCursor(position: ListPosition): string {
   const text = position.part === 'fixed' ? `f${position.offset}` : `a${position.after ?? ''}`

@@ -279,6 +279,6 @@ function whereToLook(scheme: string): string {
     case 'audit':
       return 'read audit://recent'
     default:
-      return 'resources/list names what there is, resources/templates/list the forms of URIs'
+      return 'resources/list lists the resources, resources/templates/list the URI templates'
   }
 }

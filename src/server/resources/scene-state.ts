@@ -11,8 +11,8 @@ export interface SceneRevision {
   readonly setAtMs: number | null
 }
 
-/** The application on the host link, as far as readers of its scene are told. */
-export interface SceneApplication {
+/** The application on the host link, as shown to clients. */
+interface SceneApplication {
   /** The same for all links of one run of the application. */
   readonly instanceId: string
   readonly connected: boolean
@@ -26,7 +26,7 @@ export interface ShownApplication extends SceneApplication {
 }
 
 /** Told of a scene that was set, and of an application that went or came back. */
-export interface SceneListener {
+interface SceneListener {
   sceneSet(): void
   applicationChanged(): void
 }
@@ -39,11 +39,11 @@ export interface SceneOwnership {
   readonly setBy: string | null
   /** Does the connected application hold the scene? Then other sources must not replace it. */
   readonly isLive: boolean
-  /** The application on the link came, went, or says something else of itself. */
+  /** The application connected, disconnected or changed its type. */
   tell(application: SceneApplication): void
 }
 
-export interface SceneStateOptions {
+interface SceneStateOptions {
   readonly listener?: SceneListener | undefined
   readonly clock?: Clock | undefined
   /**
@@ -146,7 +146,7 @@ export class SceneState implements SceneOwnership {
     const revision = this.#current.revision + 1
     const isFirst = this.#current.setAtMs === null
     this.#current = { revision, text, bytes, setAtMs: this.#clock.now() }
-    // What another source set is another scene: how the one became the other tells nobody anything.
+    // A delta between scenes of different sources would be meaningless.
     if (setBy !== this.#setBy && !isFirst) this.#forgetHistory()
     this.#setBy = setBy
     this.#kept.push(this.#current)

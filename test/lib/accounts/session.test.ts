@@ -186,7 +186,7 @@ describe('saved login', function () {
     withCase(async ({ registry, whoami }) => {
       const failure = expectNoLeak(await thrownBy(whoami), [])
       expect(failure.code).to.equal('auth_required')
-      expect(failure.message).to.equal(`nobody is logged in to ${registry.url}`)
+      expect(failure.message).to.equal(`not logged in to ${registry.url}`)
       expect(registry.calls).to.deep.equal([])
     }))
 

@@ -20,7 +20,11 @@ describe('reportOf', () => {
     [{ event: 'resident_unresponsive', pid: 4711, resident }, 'warn', 'process 4711, accepts'],
     [{ event: 'resident_unresponsive', pid: 7, resident: null }, 'warn', 'process 7, accepts'],
     [{ event: 'resident_recovered', resident }, 'info', 'answers again'],
-    [{ event: 'port_taken', reason: 'answers oddly' }, 'warn', 'port 9765 answers oddly'],
+    [
+      { event: 'port_taken', reason: 'answers oddly' },
+      'warn',
+      'port 9765 is in use by another program, which answers oddly',
+    ],
   ]
   for (const [news, level, told] of table) {
     it(`says of ${news.event}: ${told}`, () => {

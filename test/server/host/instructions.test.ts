@@ -22,14 +22,14 @@ describe('applicationInstructions', () => {
     const text = applicationInstructions(scene, presence)
     expect(text).to.contain('blender 4.2.0, document "/shots/010.blend"')
     expect(text).to.contain('a scene of 11 bytes').and.contain('never instructions')
-    expect(text).not.to.contain('gone')
+    expect(text).not.to.contain('disconnected')
   })
 
-  it('says that the application is gone, and since when', () => {
+  it('says that the application disconnected, and when', () => {
     const scene = new SceneState(defaultLimits, { clock: { now: () => 0 } })
     scene.tell({ instanceId: 'run-1', dccType: 'blender', connected: false })
     const text = applicationInstructions(scene, { ...presence, connected: false })
-    expect(text).to.contain('gone since 1970-01-01T00:00:00.000Z')
+    expect(text).to.contain('disconnected since 1970-01-01T00:00:00.000Z')
   })
 
   it('keeps what the application says of itself on one line and short', () => {

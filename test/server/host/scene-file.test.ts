@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import type { Logger } from '../../../src/lib/util/logger.ts'
-import { watchSceneFile } from '../../../src/server/host/scene-file.ts'
+import { SceneFile } from '../../../src/server/host/scene-file.ts'
 import { defaultLimits } from '../../../src/lib/config/limits.ts'
 import { SceneState } from '../../../src/server/resources/scene-state.ts'
 import { skipBecause } from '../../helpers/skip.ts'
@@ -25,7 +25,7 @@ class Record<Item> {
   }
 }
 
-describe('watchSceneFile', () => {
+describe('SceneFile', () => {
   let base: string
   let path: string
   let scenes: Record<object | null>
@@ -54,7 +54,7 @@ describe('watchSceneFile', () => {
     const bounds = { maxMessageBytes: 1000, maxJsonDepth: 8 }
     const limits = { ...defaultLimits, ...bounds, sceneFileDebounceMs: 5, sceneFilePollMs }
     const scene = new SceneState(limits)
-    watcher = watchSceneFile({
+    watcher = new SceneFile({
       path,
       setSceneText: json => {
         scene.setText(json)

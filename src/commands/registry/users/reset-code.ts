@@ -45,12 +45,14 @@ the account stops working.`
       const codes = await import('../../../server/accounts/admin/codes.ts')
       const { code, ...made } = await codes.makeResetCode(admin, args.user, flags.minutes)
       const { id, username, expires_at: end, ends } = made
-      place.output.note(`reset code of "${username}", good once until ${end}; shown this once`)
       place.output.note(
-        `they run: service-cli password ${username} --reset-code, which asks for the code`,
+        `reset code of "${username}", valid once until ${end}; it is not shown again`,
       )
+      place.output.note(`the user runs: service-cli password ${username} --reset-code`)
       const what = `${counted(ends.sessions, 'login')} and ${counted(ends.tokens.length, 'service token')}`
-      place.output.note(`using it ends ${what}; --keep-tokens there keeps the tokens`)
+      place.output.note(
+        `using it revokes ${what}; with --keep-tokens the service tokens stay valid`,
+      )
       for (const token of ends.tokens) {
         place.output.note(`service token "${token.name}" (${token.id})`)
       }

@@ -35,7 +35,7 @@ export async function openSessionAgain(
   const answer = await ask(parts, null, 'initialize', params)
   if (answer.kind !== 'result') return fail(clauseOf(parts, answer))
   const session = openedSession(lost.params, answer.result, answer.headers)
-  if (session === null) return fail('its answer to initialize is none')
+  if (session === null) return fail('invalid initialize result')
   if (session.revision !== lost.revision) {
     const what = `${session.revision} instead of ${lost.revision}`
     return fail(`it speaks revision ${what} by now; restart the client`)

@@ -22,7 +22,7 @@ function trouble(reason: Reason, message: string, more: object = {}): RpcError {
   return { code: jsonRpcCodes.internalError, message, data: { reason, ...more } }
 }
 
-/** `clause`: why there is no server, as in "nobody listens there". */
+/** `clause`: why there is no server, as in "connection refused". */
 export function serverGone(clause: string): RpcError {
   const advice = 'the connection is restored by itself; start the server if it is not running'
   return trouble(

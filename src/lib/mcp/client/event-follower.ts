@@ -2,11 +2,11 @@ import { ServiceError } from '../../util/errors.ts'
 import { isJsonObject, type JsonObject, parseJson } from '../../util/json.ts'
 import type { Read } from './follower.ts'
 
-/** Events of `events://session/<id>` in their order, each once, over restarts of the server. */
-export interface EventFollower {
-  /** The last events that are there, or after a restart those that were not seen. */
+/** Follows `events://session/<id>` in order, each event once, across server restarts. */
+interface EventFollower {
+  /** Returns the newest events, or after a restart the unseen ones. */
   start(read: Read): Promise<EventNews>
-  /** The events since the last call. */
+  /** Returns the events since the last call. */
   look(read: Read): Promise<EventNews>
 }
 
@@ -16,13 +16,13 @@ export interface EventNews {
   readonly gap: boolean
 }
 
-/** So many of the past are shown first, as `tail -f` does. */
+/** Past events shown first, as `tail -f` does. */
 const shownAtStart = 10
-/** The most that a server gives at once. */
+/** Largest page a server returns. */
 const pageEvents = 1000
 const maxDepth = 200
 
-/** A `cursor` of the URI is where it starts. */
+/** Starts at the `cursor` of the URI, if any. */
 export function createEventFollower(uri: string): EventFollower {
   const query = uri.indexOf('?')
   const base = query === -1 ? uri : uri.slice(0, query)

@@ -81,7 +81,8 @@ function overOf({ url, context }: PushesParts, ended: Exchanged): Over {
     return { kind: 'refused', error: new ServiceError('request_refused', message) }
   }
   const answer = asAnswer(ended)
-  if (answer.kind === 'result') return { kind: 'lost', reason: 'its stream is none' }
+  if (answer.kind === 'result')
+    return { kind: 'lost', reason: 'the server did not open an event stream' }
   const { keyed, limits } = context
   const { maxAnswerBytes } = limits
   return {
@@ -95,7 +96,7 @@ function stream(
   begun: () => void,
 ): Promise<Exchanged> {
   return exchange(
-    // A quiet stream is none that is broken.
+    // A quiet stream is not broken.
     { ...context, silenceMs: null },
     {
       url,

@@ -13,7 +13,7 @@ export interface WatchParts {
   readonly uri: string
   /** Looks at the resource this often at most. */
   readonly minIntervalMs: number
-  /** Looks as often as that without being told of changes, which some resources never announce. */
+  /** Also polls every `minIntervalMs`: some resources are never announced. */
   readonly polls?: boolean
   readonly timer: Timer
   /** 0…1 */

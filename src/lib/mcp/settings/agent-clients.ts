@@ -1,13 +1,18 @@
 import { keyVariable } from '../../auth/api-key-config.ts'
-import type { Client } from './client.ts'
+import type { Client, Settings } from './client.ts'
 import { homeFile, namedFile, projectFile } from './client-files.ts'
 import { bridgeEntry, expansions, headerWords, httpEntry, keyInEnvironment } from './entries.ts'
 
 const { braces, opencode: inBraces, secret } = expansions
 
-/** For a client of which nobody says that it expands `${…}` in a header. */
+/** For clients not documented to expand `${…}` in headers. */
 function noVariables(title: string): string {
   return `${title} is not known to expand variables in headers: use --stdio with --api-key-file.`
+}
+
+function keyNotes(title: string, { keyed, bridge }: Settings): string[] {
+  if (!keyed) return []
+  return [bridge === null ? noVariables(title) : 'Name a file with the key by --api-key-file.']
 }
 
 const opencode: Client = {
@@ -108,10 +113,9 @@ const cline: Client = {
   entry: ({ url, bridge }) =>
     bridge === null ? { type: 'streamableHttp', url } : { type: 'stdio', ...bridgeEntry(bridge) },
   commands: () => [],
-  notes: ({ keyed, bridge }) => [
+  notes: settings => [
     'In an editor: MCP Servers, Configure, Configure MCP Servers opens the file that it reads.',
-    ...(keyed && bridge === null ? [noVariables('Cline')] : []),
-    ...(keyed && bridge !== null ? ['Name a file with the key by --api-key-file.'] : []),
+    ...keyNotes('Cline', settings),
   ],
 }
 
@@ -173,10 +177,7 @@ const amp: Client = {
     const add = ['amp', 'mcp', 'add', name, ...(scope === 'project' ? ['--workspace'] : [])]
     return [bridge === null ? [...add, url] : [...add, '--', ...bridge]]
   },
-  notes: ({ keyed, bridge }) => [
-    ...(keyed && bridge === null ? [noVariables('Amp')] : []),
-    ...(keyed && bridge !== null ? ['Name a file with the key by --api-key-file.'] : []),
-  ],
+  notes: settings => keyNotes('Amp', settings),
 }
 
 /** Agents and editors that follow one file format each. */

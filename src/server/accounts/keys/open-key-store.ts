@@ -107,7 +107,7 @@ async function load({ file, log = silentLogger }: KeyStoreOptions): Promise<Load
   if (!parsed.ok) throw damaged(file, parsed.failure)
   const ring = parsed.value
   const keys = await importKeys(ring).catch(() => {
-    throw damaged(file, 'has a key that is none')
+    throw damaged(file, 'has an invalid key')
   })
   return { mark: found.mark, ring, keys }
 }

@@ -64,6 +64,6 @@ export function loginRoutes(services: AccountServices): Route[] {
 }
 
 /** The same whether the name is unknown or the password wrong. */
-export function wrongCredentials(): RegistryProblem {
+function wrongCredentials(): RegistryProblem {
   return new RegistryProblem('invalid-credentials', 'the user name or the password is wrong')
 }

@@ -2,13 +2,13 @@ import type { AccountStore, LoginFailures } from '../account-store.ts'
 import type { Database } from './database.ts'
 import { type Row, integer, text } from './row.ts'
 
-export type FailureMethods = Pick<
+type FailureMethods = Pick<
   AccountStore,
   'findFailures' | 'listFailures' | 'addFailure' | 'clearFailures'
 >
 
 /** About 15 MB. Filling it takes an attacker 40 minutes of hashing on one core. */
-export const maxFailureRows = 100_000
+const maxFailureRows = 100_000
 /** Trimming reads the whole index, so it is not done at each failure. */
 const trimEvery = 1000
 

@@ -2,7 +2,7 @@ import type { JsonObject } from '../../../lib/util/json.ts'
 import type { Reader } from '../../resources/reader.ts'
 import type { ServedResources } from '../../resources/served-resources.ts'
 import { JsonText } from '../json-text.ts'
-import type { ResourceMethods } from '../resource-methods.ts'
+import { emptyToolList, type ResourceMethods } from '../resource-methods.ts'
 import type { SubscriptionHub } from '../subscriptions.ts'
 import type { Session } from './sessions.ts'
 
@@ -16,7 +16,6 @@ export type Method = (
 export type MethodTable = ReadonlyMap<string, Method>
 
 const empty = JsonText.membersOf({})
-const noTools = JsonText.membersOf({ tools: [] })
 
 export interface MethodParts {
   registry: ServedResources
@@ -30,7 +29,7 @@ export function createSessionMethods(parts: MethodParts | null): MethodTable {
     ['ping', () => empty],
     // Not offered in the capabilities, and still asked for by clients (Codex) that give a server up
     // when it is refused. The truth does: there are none.
-    ['tools/list', () => noTools],
+    ['tools/list', () => emptyToolList],
   ]
   if (parts === null) return new Map(lifecycle)
   const { registry, hub, resources } = parts

@@ -5,13 +5,15 @@ import { statelessRevisions } from './revisions.ts'
 /** The answer to `server/discover`, made again when the instructions have changed. */
 export function createDiscover(
   identity: ServerIdentity,
-  ...rest: [resourcesEnabled: boolean, extraCapabilities?: Readonly<Record<string, object>>]
+  resourcesEnabled: boolean,
+  extraCapabilities: Readonly<Record<string, object>> = {},
 ): () => JsonText {
   let known: { readonly instructions: string; readonly text: JsonText } | null = null
   return () => {
     const { instructions } = identity
     if (known?.instructions !== instructions) {
-      known = { instructions, text: discoverResult(instructions, ...rest) }
+      const text = discoverResult(instructions, resourcesEnabled, extraCapabilities)
+      known = { instructions, text }
     }
     return known.text
   }
@@ -21,7 +23,7 @@ export function createDiscover(
 function discoverResult(
   instructions: string,
   resourcesEnabled: boolean,
-  extraCapabilities: Readonly<Record<string, object>> = {},
+  extraCapabilities: Readonly<Record<string, object>>,
 ): JsonText {
   return JsonText.membersOf({
     supportedVersions: statelessRevisions,

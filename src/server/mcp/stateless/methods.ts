@@ -3,7 +3,7 @@ import type { JsonObject } from '../../../lib/util/json.ts'
 import type { ServerIdentity } from '../identity.ts'
 import type { RequestMessage } from '../json-rpc.ts'
 import { JsonText, type ResultOpening } from '../json-text.ts'
-import type { ResourceMethods } from '../resource-methods.ts'
+import { emptyToolList, type ResourceMethods } from '../resource-methods.ts'
 import type { Reader } from '../../resources/reader.ts'
 import { createDiscover } from './discover.ts'
 import type { ExtraMethods } from './extra-methods.ts'
@@ -41,8 +41,6 @@ export interface MethodParts {
   extraMethods?: ExtraMethods | undefined
 }
 
-const noTools = JsonText.membersOf({ tools: [] })
-
 /** The requests of the stateless era. Without resources only discovery and no tools remain. */
 export function createStatelessMethods(parts: MethodParts): MethodTable {
   const { identity, openings, resources, extraMethods } = parts
@@ -51,7 +49,7 @@ export function createStatelessMethods(parts: MethodParts): MethodTable {
   const discovery: [string, Method][] = [
     ['server/discover', { kind: 'answer', run: discovered, opening: () => discover }],
     // Not offered, yet Copilot CLI drops a server that rejects it. Sessions answer the same.
-    ['tools/list', { kind: 'answer', run: () => noTools, opening: () => live }],
+    ['tools/list', { kind: 'answer', run: () => emptyToolList, opening: () => live }],
   ]
   for (const [name, { run, ...rest }] of extraMethods?.methods ?? []) {
     const members: AnsweredMethod['run'] = params => JsonText.membersOf(run(params))

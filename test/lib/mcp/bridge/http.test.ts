@@ -95,7 +95,7 @@ describe('what the bridge makes of HTTP', () => {
 
 describe('describeSocketError', () => {
   const table: [code: string | undefined, text: RegExp][] = [
-    ['ECONNREFUSED', /^nobody listens there$/],
+    ['ECONNREFUSED', /^connection refused$/],
     ['ENOTFOUND', /^no address is known for studio\.example$/],
     ['SELF_SIGNED_CERT_IN_CHAIN', /certificate is not accepted \(SELF.*NODE_EXTRA_CA_CERTS/],
     ['ERR_TLS_CERT_ALTNAME_INVALID', /certificate/],

@@ -181,6 +181,6 @@ describe('the client that is refused', () => {
   it('says when nobody listens', async () => {
     const error = await failure(openMcp(contextOf(), new URL('http://127.0.0.1:1/mcp'), signal))
     expect(error.code).to.equal('network_failed')
-    expect(error.message).to.contain('127.0.0.1:1').and.contain('nobody listens')
+    expect(error.message).to.contain('127.0.0.1:1').and.contain('connection refused')
   })
 })
