@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type AccountHome, type RunOptions, createAccountHome } from '../helpers/account-home.ts'
 import { createLedger } from '../helpers/ledger.ts'
-import { buildIfStale, exitOf, textOf } from '../helpers/program.ts'
+import { exitOf, textOf } from '../helpers/program.ts'
 import { createCaller, quickLimits } from '../helpers/registry-caller.ts'
 import { type RegistryProcess, startRegistryProcess } from '../helpers/registry-process.ts'
 import { exchange, requestText } from './raw-socket.ts'
@@ -34,7 +34,6 @@ describe('the secrets of an account, over its whole life', function () {
   let token = ''
 
   before(async () => {
-    buildIfStale()
     folder = mkdtempSync(join(tmpdir(), 'whole-life-'))
     dataDir = join(folder, 'data')
     registry = await startRegistryProcess({ dataDir, flags })

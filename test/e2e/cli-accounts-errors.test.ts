@@ -4,7 +4,7 @@ import { mkdirSync, readFileSync, readdirSync, symlinkSync, writeFileSync } from
 import { dirname, join } from 'node:path'
 import { type AccountHome, createAccountHome } from '../helpers/account-home.ts'
 import { type LiteralRegistry, startLiteralRegistry } from '../helpers/literal-registry.ts'
-import { buildIfStale, exitOf, textOf } from '../helpers/program.ts'
+import { exitOf, textOf } from '../helpers/program.ts'
 import { skipBecause } from '../helpers/skip.ts'
 
 const secret = 'hunter22-hunter22'
@@ -27,7 +27,6 @@ describe('errors of the account commands as programs', function () {
   let home: AccountHome
 
   before(async () => {
-    buildIfStale()
     registry = await startLiteralRegistry()
     home = createAccountHome(registry.url)
   })
@@ -109,7 +108,6 @@ describe('start of the account commands', function () {
   let home: AccountHome
 
   before(() => {
-    buildIfStale()
     home = createAccountHome(closed)
   })
 

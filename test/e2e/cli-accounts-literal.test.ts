@@ -2,7 +2,6 @@ import { expect } from 'chai'
 import { statSync } from 'node:fs'
 import { type AccountHome, createAccountHome } from '../helpers/account-home.ts'
 import { type LiteralRegistry, startLiteralRegistry } from '../helpers/literal-registry.ts'
-import { buildIfStale } from '../helpers/program.ts'
 
 const password = 'correct horse 41'
 
@@ -12,7 +11,6 @@ describe('service-cli against a registry that answers literally as the specifica
   let home: AccountHome
 
   before(async () => {
-    buildIfStale()
     registry = await startLiteralRegistry()
     home = createAccountHome(registry.url)
     const made = await home.run(

@@ -2,7 +2,6 @@ import { expect } from 'chai'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { type AccountHome, createAccountHome } from '../helpers/account-home.ts'
-import { buildIfStale } from '../helpers/program.ts'
 import { type Passage, openPassage } from '../helpers/passage.ts'
 import { type RegistryProcess, startRegistryProcess } from '../helpers/registry-process.ts'
 
@@ -26,7 +25,6 @@ describe('service-cli against its own registry', function () {
   }
 
   before(async () => {
-    buildIfStale()
     registry = await startRegistryProcess()
     passage = await openPassage(registry.url)
     home = createAccountHome(passage.url)

@@ -7,7 +7,7 @@ import type { AddressInfo } from 'node:net'
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { buildIfStale, type Ended, runProgram } from '../helpers/program.ts'
+import { type Ended, runProgram } from '../helpers/program.ts'
 import { runOnTerminal, whyNoTerminal } from '../helpers/pseudo-terminal.ts'
 import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
 import { skipBecause } from '../helpers/skip.ts'
@@ -23,7 +23,6 @@ describe('service-cli artefacts', function () {
     runProgram(['artefacts', ...args, `--registry-dir=${serve.registryDir}`])
 
   before(async () => {
-    buildIfStale()
     serve = await startServeProcess()
   })
   after(() => serve.stop())

@@ -5,7 +5,7 @@ import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { startGatewayProcess } from '../helpers/gateway-process.ts'
-import { buildIfStale, cleanEnv, runProgram } from '../helpers/program.ts'
+import { cleanEnv, runProgram } from '../helpers/program.ts'
 import { startServeProcess } from '../helpers/serve-process.ts'
 
 describe('service-cli doctor', function () {
@@ -13,7 +13,6 @@ describe('service-cli doctor', function () {
   let home: string
   let registryDir: string
 
-  before(buildIfStale)
   beforeEach(async () => {
     home = await mkdtemp(join(tmpdir(), 'cli-doctor-'))
     registryDir = join(home, 'registry')

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { writeInstance } from '../helpers/instance-files.ts'
-import { buildIfStale, exitOf, runProgram, startProgram } from '../helpers/program.ts'
+import { exitOf, runProgram, startProgram } from '../helpers/program.ts'
 import { startServeProcess } from '../helpers/serve-process.ts'
 import { until } from './until.ts'
 
@@ -14,7 +14,6 @@ describe('service-cli instances', function () {
   let registryDir: string
   const folder = () => `--registry-dir=${registryDir}`
 
-  before(buildIfStale)
   beforeEach(async () => (registryDir = await mkdtemp(join(tmpdir(), 'cli-instances-'))))
   afterEach(() => rm(registryDir, { recursive: true, force: true }))
 

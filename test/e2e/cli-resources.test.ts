@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { type ForeignServer, noteUri, startForeign } from '../lib/mcp/client/foreign-server.ts'
-import { buildIfStale, exitOf, runProgram, startProgram } from '../helpers/program.ts'
+import { exitOf, runProgram, startProgram } from '../helpers/program.ts'
 import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
 import { until } from './until.ts'
 
@@ -26,7 +26,6 @@ describe('service-cli resources', function () {
   const folder = () => `--registry-dir=${registryDir}`
   const start = () => startServeProcess({ registryDir, flags: ['--dcc-type=maya'] })
 
-  before(buildIfStale)
   beforeEach(async () => {
     registryDir = await mkdtemp(join(tmpdir(), 'cli-resources-'))
     serve = await start()

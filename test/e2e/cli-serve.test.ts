@@ -8,7 +8,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import {
-  buildIfStale,
   cleanEnv,
   exitOf,
   firstLine,
@@ -32,7 +31,6 @@ describe('service-cli serve', () => {
   let folder = ''
   const started: ChildProcess[] = []
 
-  before(buildIfStale)
   beforeEach(async () => {
     folder = await mkdtemp(join(tmpdir(), 'service-cli-test-'))
   })

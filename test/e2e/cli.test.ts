@@ -4,14 +4,7 @@ import { readFileSync } from 'node:fs'
 import { copyFile, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import {
-  buildIfStale,
-  exitOf,
-  firstLine,
-  root,
-  runProgram,
-  startProgram,
-} from '../helpers/program.ts'
+import { exitOf, firstLine, root, runProgram, startProgram } from '../helpers/program.ts'
 import { skipBecause } from '../helpers/skip.ts'
 
 const pjson: { version: string; engines: { node: string } } = JSON.parse(
@@ -19,8 +12,6 @@ const pjson: { version: string; engines: { node: string } } = JSON.parse(
 )
 
 describe('service-cli', () => {
-  before(buildIfStale)
-
   for (const flag of ['--version', '-V']) {
     it(`prints its version with ${flag}`, async () => {
       const { code, stdout } = await runProgram([flag])

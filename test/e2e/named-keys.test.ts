@@ -7,7 +7,7 @@ import type { GatewayHandle } from '../../src/server/gateway/options.ts'
 import { startGateway } from '../../src/server/gateway.ts'
 import { bearer, makeKeys, type TestKeys } from '../helpers/keyed-server.ts'
 import { RawSession } from '../helpers/mcp.ts'
-import { buildIfStale, cleanEnv, runProgram } from '../helpers/program.ts'
+import { cleanEnv, runProgram } from '../helpers/program.ts'
 import { type ServeProcess, runServe, startServeProcess } from '../helpers/serve-process.ts'
 import { until } from './until.ts'
 
@@ -24,7 +24,6 @@ describe('keys made and revoked beside a running server', function () {
   let registryDir: string
   let serve: ServeProcess
 
-  before(buildIfStale)
   before(async () => (registryDir = await mkdtemp(join(tmpdir(), 'named-keys-'))))
   after(async () => {
     await serve?.stop()

@@ -4,7 +4,7 @@ import * as fs from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { buildIfStale, runProgram } from '../helpers/program.ts'
+import { runProgram } from '../helpers/program.ts'
 import { createCaller, quickLimits } from '../helpers/registry-caller.ts'
 import { startRegistryProcess } from '../helpers/registry-process.ts'
 
@@ -36,7 +36,6 @@ describe('a registry does not start', function () {
   let killed: string
 
   before(async () => {
-    buildIfStale()
     folder = fs.mkdtempSync(join(tmpdir(), 'registry-damaged-'))
     stopped = join(folder, 'stopped')
     killed = join(folder, 'killed')

@@ -1,6 +1,5 @@
 import { expect } from 'chai'
 import { readFileSync, readdirSync } from 'node:fs'
-import { buildIfStale } from '../helpers/program.ts'
 import { createCaller, quickLimits } from '../helpers/registry-caller.ts'
 import { type RegistryProcess, startRegistryProcess } from '../helpers/registry-process.ts'
 import { skipBecause } from '../helpers/skip.ts'
@@ -26,7 +25,6 @@ describe('a registry and clients that take their time', function () {
 
   before(async function () {
     if (process.platform !== 'linux') skipBecause(this, 'there is no /proc on this system')
-    buildIfStale()
     registry = await startRegistryProcess({ flags })
   })
 

@@ -3,7 +3,7 @@ import { mkdtemp, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { ask } from '../helpers/mcp.ts'
-import { buildIfStale, runProgram } from '../helpers/program.ts'
+import { runProgram } from '../helpers/program.ts'
 import { startRegistryProcess } from '../helpers/registry-process.ts'
 
 const auth = '/api/v1/auth'
@@ -17,8 +17,6 @@ const post = (url: string, body: object) =>
 
 describe('service-cli registry', function () {
   this.timeout(30_000)
-  before(buildIfStale)
-
   let folder: string
   beforeEach(async () => {
     folder = await mkdtemp(join(tmpdir(), 'registry-e2e-'))

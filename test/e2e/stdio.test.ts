@@ -9,14 +9,7 @@ import { join } from 'node:path'
 import { checkPush, readJson } from '../clients/scenario.ts'
 import { loadSdk, type Sdk, type SdkClient, Updates } from '../clients/client-face.ts'
 import type { Serving } from '../clients/serve.ts'
-import {
-  buildIfStale,
-  cleanEnv,
-  exitOf,
-  root,
-  runProgram,
-  startProgram,
-} from '../helpers/program.ts'
+import { cleanEnv, exitOf, root, runProgram, startProgram } from '../helpers/program.ts'
 import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
 import { until } from './until.ts'
 
@@ -25,7 +18,6 @@ describe('service-cli over stdio', function () {
   let folder = ''
   const ends: (() => Promise<unknown>)[] = []
 
-  before(buildIfStale)
   beforeEach(async () => {
     folder = await mkdtemp(join(tmpdir(), 'stdio-test-'))
   })

@@ -1,15 +1,9 @@
-import { type ChildProcess, type StdioOptions, spawn, spawnSync } from 'node:child_process'
+import { type ChildProcess, type StdioOptions, spawn } from 'node:child_process'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 export const root = fileURLToPath(new URL('../../', import.meta.url))
-
-/** The published entry runs `dist`: never test an old one. */
-export function buildIfStale(): void {
-  const { status } = spawnSync(process.execPath, ['scripts/build.js', '--if-stale'], { cwd: root })
-  if (status !== 0) throw new Error('the build failed: run npm run build')
-}
 
 export interface Ended {
   readonly code: number | null
