@@ -114,7 +114,7 @@ describe('start of the account commands', function () {
   after(() => home?.remove())
 
   const loaded = async (args: readonly string[]) =>
-    (await home.run(args, { env: { NODE_DEBUG: 'esm' } })).stderr
+    (await home.runProgram(args, { env: { NODE_DEBUG: 'esm' } })).stderr
 
   it('loads the HTTP client and the prompts only when they are used', async () => {
     const [offline, online] = await Promise.all([
@@ -131,7 +131,7 @@ describe('start of the account commands', function () {
     expect((await home.run(['--help'])).stdout).to.contain('autocomplete')
     expect(readdirSync(home.folder)).to.deep.equal([])
     const env = { XDG_CACHE_HOME: home.folder }
-    const made = await home.run(['autocomplete', 'bash'], { env })
+    const made = await home.runProgram(['autocomplete', 'bash'], { env })
     expect(made.code, made.stderr).to.equal(0)
     const functions = join(home.folder, 'service-cli', 'autocomplete', 'functions', 'bash')
     const asked = `source ${join(functions, 'service-cli.bash')}

@@ -124,7 +124,9 @@ describe('service-cli against a registry that answers literally as the specifica
     await home.run(['login', 'alice', '--password-stdin'], { input: password })
     registry.tokenSeconds(86_400)
     const before = refreshes(registry)
-    const ended = await Promise.all(Array.from({ length: 8 }, () => home.run(['whoami', '-q'])))
+    const ended = await Promise.all(
+      Array.from({ length: 8 }, () => home.runProgram(['whoami', '-q'])),
+    )
     const said = 'username: alice\nemail:    alice@studio.example\n'
     for (const { code, stdout, stderr } of ended) {
       expect({ code, stdout, stderr }).to.deep.equal({ code: 0, stdout: said, stderr: '' })

@@ -107,7 +107,9 @@ describe('service-cli against its own registry', function () {
     const late = /access_expires_at = ".+"/
     writeFileSync(home.configPath, home.config().replace(late, `access_expires_at = "${soon}"`))
     const before = refreshes(passage)
-    const ended = await Promise.all(Array.from({ length: 8 }, () => home.run(['whoami', '-q'])))
+    const ended = await Promise.all(
+      Array.from({ length: 8 }, () => home.runProgram(['whoami', '-q'])),
+    )
     for (const { code, stderr } of ended)
       expect({ code, stderr }).to.deep.equal({ code: 0, stderr: '' })
     expect(refreshes(passage)).to.equal(before + 1)

@@ -14,9 +14,11 @@ export interface Ended {
 /** Compiled code is shared by the tests, whatever their home: each start is several times as fast. */
 export const cacheHome = join(homedir(), '.cache')
 
+// Read once: a command that runs in this process has an environment of its own for that time.
+const { PATH, HOME, TMPDIR } = process.env
+
 /** An environment without what the developer happens to have set. */
 export function cleanEnv(extra: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv {
-  const { PATH, HOME, TMPDIR } = process.env
   return { PATH, HOME, TMPDIR, XDG_CACHE_HOME: cacheHome, ...extra }
 }
 
