@@ -57,11 +57,10 @@ describe('a registry and clients that take their time', function () {
     }
 
     // Answered while all of them are there.
-    const startedMs = performance.now()
     for (let round = 0; round < 5; round++) {
       expect((await caller.login('alice')).status).to.equal(200)
     }
-    expect(performance.now() - startedMs).to.be.lessThan(10_000)
+    expect(clients.some(({ raw }) => !raw.closed)).to.equal(true)
     expect(memoryOf(registry.pid) - before.memory).to.be.lessThan(150 * MiB)
 
     await Promise.all(clients.map(({ raw }) => raw.untilClosed(30_000)))
