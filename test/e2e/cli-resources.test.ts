@@ -27,12 +27,13 @@ describe('service-cli resources', function () {
   const folder = () => `--registry-dir=${registryDir}`
   const start = () => startServeProcess({ registryDir, flags: ['--dcc-type=maya'] })
 
-  beforeEach(async () => {
+  // Tests that end the server leave another one behind.
+  before(async () => {
     registryDir = await mkdtemp(join(tmpdir(), 'cli-resources-'))
     serve = await start()
   })
-  afterEach(async () => {
-    await serve.stop()
+  after(async () => {
+    await serve?.stop()
     await rm(registryDir, { recursive: true, force: true })
   })
 
@@ -77,6 +78,7 @@ describe('service-cli resources', function () {
     expect(none.stderr).to.contain('service-cli serve')
     const unknown = await runCommand(['resources', 'list', '--instance=ffffffff', folder()])
     expect(unknown.code).to.equal(5)
+    serve = await start()
   })
 
   it('asks for the key, and takes it from the variable', async () => {
@@ -95,12 +97,13 @@ describe('service-cli resources', function () {
 
   for (const json of [false, true]) {
     it(`watches events by cursor, over a restart of the server${json ? ', as JSON' : ''}`, async () => {
+      const session = json ? 'json' : 'text'
       const append = (...messages: string[]) =>
-        serve.post('events/console', {
+        serve.post(`events/${session}`, {
           events: messages.map(message => ({ source: 'bpy', stream: 'stdout', message })),
         })
       await append(...Array.from({ length: 12 }, (_, at) => `old ${at}`))
-      const uri = 'events://session/console'
+      const uri = `events://session/${session}`
       const watch = follow([
         'resources',
         'watch',
@@ -135,9 +138,9 @@ describe('service-cli resources', function () {
     const watch = follow(['resources', 'watch', 'scene://current', folder()])
     await until(() => watch.lines().length === 1, 'the first line')
     const begun = performance.now()
-    let frame = 0
-    while (performance.now() - begun < 3000) {
-      await serve.post('scene', { frame: ++frame })
+    const frame = 200
+    for (let number = 1; number <= frame; number++) {
+      await serve.post('scene', { frame: number })
       await delay(6)
     }
     await until(() => watch.lines().at(-1)?.endsWith(`→ ${frame}`) === true, 'the last change')
@@ -145,7 +148,6 @@ describe('service-cli resources', function () {
     watch.child.kill('SIGINT')
     expect(await exitOf(watch.child)).to.equal(0)
     const heads = watch.lines().filter(line => /^\d\d:\d\d:\d\d {2}(?:revision|changed)/.test(line))
-    expect(frame).to.be.greaterThan(30)
     expect(heads.length)
       .to.be.at.most(tookMs / 500 + 2)
       .and.at.least(2)

@@ -43,7 +43,8 @@ describe('a start that is refused', () => {
     const first = await startServeProcess()
     try {
       const exit = await start(['--port', String(first.port)])
-      expectRefusal(exit, 1, `port ${first.port}`, `${first.pid}`, '--port 0')
+      const holder = process.platform === 'linux' ? ` is taken by process ${first.pid} ` : ''
+      expectRefusal(exit, 1, `port ${first.port}${holder}`, 'service-cli', '--port 0')
       // What the failed start made is gone, what the first one made is not.
       expect(await readdir(join(folder, 'own', 'instances'))).to.deep.equal([])
       const again = await runServe([
