@@ -8,7 +8,6 @@ import {
   installAddon,
   type InstalledAddon,
 } from '../helpers/blender-addon.ts'
-import { buildIfStale } from '../helpers/program.ts'
 import { skipBecause } from '../helpers/skip.ts'
 
 /** Each is a file of Python tests that runs inside Blender, with the add-on as it is installed. */
@@ -29,7 +28,6 @@ describe('the Blender add-on, installed from its zip', function () {
     if (!hasPrograms('blender')) {
       skipBecause(this, 'blender is not installed (Debian: apt-get install blender)')
     }
-    buildIfStale()
     addon = await installAddon()
   })
   after(async () => addon?.remove())

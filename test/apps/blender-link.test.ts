@@ -10,7 +10,6 @@ import { tapFetch } from '../clients/wire.ts'
 import { hasPrograms, installAddon, type InstalledAddon } from '../helpers/blender-addon.ts'
 import { blenderModes } from '../helpers/blender-modes.ts'
 import { type Remote, startRemote } from '../helpers/blender-remote.ts'
-import { buildIfStale } from '../helpers/program.ts'
 import { skipBecause } from '../helpers/skip.ts'
 
 interface SceneObject {
@@ -36,7 +35,6 @@ for (const { mode, needs, args, command } of blenderModes) {
 
     before(async function () {
       if (!hasPrograms(...needs)) skipBecause(this, `one of ${needs.join(', ')} is not installed`)
-      buildIfStale()
       addon = await installAddon()
       const registryDir = join(addon.folder, 'registry')
       await mkdir(registryDir, { mode: 0o700 })

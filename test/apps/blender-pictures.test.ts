@@ -12,7 +12,6 @@ import { until } from '../e2e/until.ts'
 import { hasPrograms, installAddon, type InstalledAddon } from '../helpers/blender-addon.ts'
 import { blenderModes } from '../helpers/blender-modes.ts'
 import { type Remote, startRemote } from '../helpers/blender-remote.ts'
-import { buildIfStale } from '../helpers/program.ts'
 import { skipBecause } from '../helpers/skip.ts'
 
 const uri = 'capture://current_window'
@@ -32,7 +31,6 @@ for (const { mode, needs, args, command } of blenderModes) {
       if (!hasPrograms(...needs, ...tools)) {
         skipBecause(this, `one of ${[...needs, ...tools].join(', ')} is not installed`)
       }
-      buildIfStale()
       addon = await installAddon()
       const registryDir = join(addon.folder, 'registry')
       await mkdir(registryDir, { mode: 0o700 })

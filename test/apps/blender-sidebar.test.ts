@@ -7,7 +7,6 @@ import { type Serving, startServe } from '../clients/serve.ts'
 import { until } from '../e2e/until.ts'
 import { hasPrograms, installAddon, type InstalledAddon } from '../helpers/blender-addon.ts'
 import { type Remote, startRemote } from '../helpers/blender-remote.ts'
-import { buildIfStale } from '../helpers/program.ts'
 import { skipBecause } from '../helpers/skip.ts'
 
 /** Where the pictures stay, for people to look at. */
@@ -33,7 +32,6 @@ describe('the sidebar of Blender', function () {
   before(async function () {
     const tools = ['blender', 'xvfb-run', 'openbox', 'xdotool', 'import', 'convert']
     if (!hasPrograms(...tools)) skipBecause(this, `one of ${tools.join(', ')} is not installed`)
-    buildIfStale()
     await mkdir(results, { recursive: true })
     addon = await installAddon()
     const registryDir = join(addon.folder, 'registry')

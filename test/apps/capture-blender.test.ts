@@ -7,7 +7,6 @@ import type { SdkClient } from '../clients/client-face.ts'
 import { type Serving, startServe } from '../clients/serve.ts'
 import { hasPrograms, installAddon, type InstalledAddon } from '../helpers/blender-addon.ts'
 import { type Remote, startRemote } from '../helpers/blender-remote.ts'
-import { buildIfStale } from '../helpers/program.ts'
 import { skipBecause } from '../helpers/skip.ts'
 import { differing } from './display/compare.ts'
 import { Desktop, eventually, needDisplayTools } from './display/desktop.ts'
@@ -28,7 +27,6 @@ describe('the window of a real Blender, as an MCP client sees it', function () {
   before(async function () {
     needDisplayTools(this)
     if (!hasPrograms('blender')) skipBecause(this, 'blender is not installed')
-    buildIfStale()
     desktop = await Desktop.start('1400x900x24')
     await desktop.withWindowManager()
     // Of the servers that are started here.

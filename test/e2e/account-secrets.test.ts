@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type AccountHome, type RunOptions, createAccountHome } from '../helpers/account-home.ts'
 import { createLedger } from '../helpers/ledger.ts'
-import { buildIfStale, exitOf, textOf } from '../helpers/program.ts'
+import { exitOf, textOf } from '../helpers/program.ts'
 import { createCaller, quickLimits } from '../helpers/registry-caller.ts'
 import { type RegistryProcess, startRegistryProcess } from '../helpers/registry-process.ts'
 import { exchange, requestText } from './raw-socket.ts'
@@ -22,6 +22,12 @@ const flags = [
   ...['--log-level', 'debug', '--registration', 'invite', '--limit', 'refreshGraceMs=0'],
 ]
 
+interface SecretRunOptions extends RunOptions {
+  code?: number
+  shows?: boolean
+  here?: boolean
+}
+
 describe('the secrets of an account, over its whole life', function () {
   this.timeout(180_000)
   const ledger = createLedger()
@@ -34,7 +40,6 @@ describe('the secrets of an account, over its whole life', function () {
   let token = ''
 
   before(async () => {
-    buildIfStale()
     folder = mkdtempSync(join(tmpdir(), 'whole-life-'))
     dataDir = join(folder, 'data')
     registry = await startRegistryProcess({ dataDir, flags })
@@ -52,13 +57,12 @@ describe('the secrets of an account, over its whole life', function () {
   /** Runs a command; `shows` is for those that are there to show a secret, on stdout alone. */
   async function run(
     args: readonly string[],
-    { code = 0, shows = false, ...options }: RunOptions & { code?: number; shows?: boolean } = {},
+    { code = 0, shows = false, here = false, ...options }: SecretRunOptions = {},
   ): Promise<string> {
     // Every line that can be had, also from libraries.
     const env = { DEBUG: '*', TMPDIR: home.folder, ...options.env }
-    const child = home.start(args, { ...options, env })
-    const said = await Promise.all([textOf(child.stdout), textOf(child.stderr), exitOf(child)])
-    const [stdout, stderr, ended] = said
+    const command = here ? home.run : home.runProgram
+    const { stdout, stderr, code: ended } = await command(args, { ...options, env })
     const name = args.filter(word => !ledger.secrets.has(word)).join(' ')
     ledger.hear(`stderr of ${name}`, stderr)
     if (!shows) ledger.hear(`stdout of ${name}`, stdout)
@@ -67,8 +71,9 @@ describe('the secrets of an account, over its whole life', function () {
     return stdout.trim()
   }
 
+  /** In this process: nothing secret is in its arguments. */
   const own = (words: readonly string[], options?: Parameters<typeof run>[1]) =>
-    run(['registry', ...words, '--data-dir', dataDir], options)
+    run(['registry', ...words, '--data-dir', dataDir], { ...options, here: true })
 
   /** At the same time: starting them is what takes long. */
   const all = (commands: readonly (readonly string[])[], options?: Parameters<typeof run>[1]) =>

@@ -4,7 +4,7 @@ import { mkdirSync, readFileSync, readdirSync, symlinkSync, writeFileSync } from
 import { dirname, join } from 'node:path'
 import { type AccountHome, createAccountHome } from '../helpers/account-home.ts'
 import { type LiteralRegistry, startLiteralRegistry } from '../helpers/literal-registry.ts'
-import { buildIfStale, exitOf, textOf } from '../helpers/program.ts'
+import { exitOf, textOf } from '../helpers/program.ts'
 import { skipBecause } from '../helpers/skip.ts'
 
 const secret = 'hunter22-hunter22'
@@ -27,7 +27,6 @@ describe('errors of the account commands as programs', function () {
   let home: AccountHome
 
   before(async () => {
-    buildIfStale()
     registry = await startLiteralRegistry()
     home = createAccountHome(registry.url)
   })
@@ -109,14 +108,13 @@ describe('start of the account commands', function () {
   let home: AccountHome
 
   before(() => {
-    buildIfStale()
     home = createAccountHome(closed)
   })
 
   after(() => home?.remove())
 
   const loaded = async (args: readonly string[]) =>
-    (await home.run(args, { env: { NODE_DEBUG: 'esm' } })).stderr
+    (await home.runProgram(args, { env: { NODE_DEBUG: 'esm' } })).stderr
 
   it('loads the HTTP client and the prompts only when they are used', async () => {
     const [offline, online] = await Promise.all([
@@ -133,7 +131,7 @@ describe('start of the account commands', function () {
     expect((await home.run(['--help'])).stdout).to.contain('autocomplete')
     expect(readdirSync(home.folder)).to.deep.equal([])
     const env = { XDG_CACHE_HOME: home.folder }
-    const made = await home.run(['autocomplete', 'bash'], { env })
+    const made = await home.runProgram(['autocomplete', 'bash'], { env })
     expect(made.code, made.stderr).to.equal(0)
     const functions = join(home.folder, 'service-cli', 'autocomplete', 'functions', 'bash')
     const asked = `source ${join(functions, 'service-cli.bash')}

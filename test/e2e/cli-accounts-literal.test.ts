@@ -2,7 +2,6 @@ import { expect } from 'chai'
 import { statSync } from 'node:fs'
 import { type AccountHome, createAccountHome } from '../helpers/account-home.ts'
 import { type LiteralRegistry, startLiteralRegistry } from '../helpers/literal-registry.ts'
-import { buildIfStale } from '../helpers/program.ts'
 
 const password = 'correct horse 41'
 
@@ -12,7 +11,6 @@ describe('service-cli against a registry that answers literally as the specifica
   let home: AccountHome
 
   before(async () => {
-    buildIfStale()
     registry = await startLiteralRegistry()
     home = createAccountHome(registry.url)
     const made = await home.run(
@@ -126,7 +124,9 @@ describe('service-cli against a registry that answers literally as the specifica
     await home.run(['login', 'alice', '--password-stdin'], { input: password })
     registry.tokenSeconds(86_400)
     const before = refreshes(registry)
-    const ended = await Promise.all(Array.from({ length: 8 }, () => home.run(['whoami', '-q'])))
+    const ended = await Promise.all(
+      Array.from({ length: 8 }, () => home.runProgram(['whoami', '-q'])),
+    )
     const said = 'username: alice\nemail:    alice@studio.example\n'
     for (const { code, stdout, stderr } of ended) {
       expect({ code, stdout, stderr }).to.deep.equal({ code: 0, stdout: said, stderr: '' })

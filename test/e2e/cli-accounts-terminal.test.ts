@@ -3,7 +3,6 @@ import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type AccountHome, createAccountHome } from '../helpers/account-home.ts'
 import { type LiteralRegistry, startLiteralRegistry } from '../helpers/literal-registry.ts'
-import { buildIfStale } from '../helpers/program.ts'
 import {
   type Step,
   ctrlC,
@@ -27,7 +26,6 @@ describe('service-cli on a terminal', function () {
   before(async function () {
     const why = whyNoTerminal()
     if (why !== null) skipBecause(this, why)
-    buildIfStale()
     registry = await startLiteralRegistry()
     home = createAccountHome(registry.url)
   })

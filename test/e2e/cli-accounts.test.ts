@@ -2,7 +2,6 @@ import { expect } from 'chai'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { type AccountHome, createAccountHome } from '../helpers/account-home.ts'
-import { buildIfStale } from '../helpers/program.ts'
 import { type Passage, openPassage } from '../helpers/passage.ts'
 import { type RegistryProcess, startRegistryProcess } from '../helpers/registry-process.ts'
 
@@ -26,7 +25,6 @@ describe('service-cli against its own registry', function () {
   }
 
   before(async () => {
-    buildIfStale()
     registry = await startRegistryProcess()
     passage = await openPassage(registry.url)
     home = createAccountHome(passage.url)
@@ -109,7 +107,9 @@ describe('service-cli against its own registry', function () {
     const late = /access_expires_at = ".+"/
     writeFileSync(home.configPath, home.config().replace(late, `access_expires_at = "${soon}"`))
     const before = refreshes(passage)
-    const ended = await Promise.all(Array.from({ length: 8 }, () => home.run(['whoami', '-q'])))
+    const ended = await Promise.all(
+      Array.from({ length: 8 }, () => home.runProgram(['whoami', '-q'])),
+    )
     for (const { code, stderr } of ended)
       expect({ code, stderr }).to.deep.equal({ code: 0, stderr: '' })
     expect(refreshes(passage)).to.equal(before + 1)

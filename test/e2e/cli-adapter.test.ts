@@ -16,7 +16,7 @@ import {
 } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type Ended, buildIfStale, cleanEnv, exitOf, root, textOf } from '../helpers/program.ts'
+import { type Ended, cleanEnv, exitOf, root, textOf } from '../helpers/program.ts'
 import { skipBecause } from '../helpers/skip.ts'
 
 const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
@@ -32,7 +32,6 @@ describe('service-cli adapter', function () {
   let folder: string
 
   before(async () => {
-    buildIfStale()
     parent = await realpath(await mkdtemp(join(tmpdir(), 'adapter-')))
     installed = join(parent, 'package')
     for (const part of ['bin', 'dist', 'package.json']) {

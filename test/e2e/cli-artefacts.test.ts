@@ -7,7 +7,8 @@ import type { AddressInfo } from 'node:net'
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { buildIfStale, type Ended, runProgram } from '../helpers/program.ts'
+import { runCommand } from '../helpers/in-process.ts'
+import type { Ended } from '../helpers/program.ts'
 import { runOnTerminal, whyNoTerminal } from '../helpers/pseudo-terminal.ts'
 import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
 import { skipBecause } from '../helpers/skip.ts'
@@ -20,10 +21,9 @@ describe('service-cli artefacts', function () {
   const hex = createHash('sha256').update(bytes).digest('hex')
   const path = (name: string) => join(home, name)
   const run = (...args: string[]): Promise<Ended> =>
-    runProgram(['artefacts', ...args, `--registry-dir=${serve.registryDir}`])
+    runCommand(['artefacts', ...args, `--registry-dir=${serve.registryDir}`])
 
   before(async () => {
-    buildIfStale()
     serve = await startServeProcess()
   })
   after(() => serve.stop())
@@ -96,7 +96,7 @@ describe('service-cli artefacts', function () {
     server.listen(0, '127.0.0.1')
     await once(server, 'listening')
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`
-    const get = () => runProgram(['artefacts', 'get', hex, '--url', url, '--out', path('a.bin')])
+    const get = () => runCommand(['artefacts', 'get', hex, '--url', url, '--out', path('a.bin')])
     try {
       const cut = await get()
       expect(cut.code).to.equal(5)

@@ -5,7 +5,8 @@ import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { startGatewayProcess } from '../helpers/gateway-process.ts'
-import { buildIfStale, cleanEnv, runProgram } from '../helpers/program.ts'
+import { runCommand } from '../helpers/in-process.ts'
+import { cleanEnv } from '../helpers/program.ts'
 import { startServeProcess } from '../helpers/serve-process.ts'
 
 describe('service-cli doctor', function () {
@@ -13,7 +14,6 @@ describe('service-cli doctor', function () {
   let home: string
   let registryDir: string
 
-  before(buildIfStale)
   beforeEach(async () => {
     home = await mkdtemp(join(tmpdir(), 'cli-doctor-'))
     registryDir = join(home, 'registry')
@@ -22,7 +22,7 @@ describe('service-cli doctor', function () {
 
   function doctor(args: readonly string[], env: NodeJS.ProcessEnv = {}) {
     const own = { HOME: home, SERVICE_REGISTRY_DIR: registryDir, ...env }
-    return runProgram(['doctor', ...args], { env: cleanEnv(own) })
+    return runCommand(['doctor', ...args], { env: cleanEnv(own) })
   }
 
   const byName = (stdout: string): Record<string, any> =>

@@ -4,11 +4,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import stringWidth from 'string-width'
 import { commandNames, loadCommands } from '../../src/commands/index.ts'
-import { buildIfStale, cleanEnv, runProgram } from '../helpers/program.ts'
+import { cleanEnv, runProgram } from '../helpers/program.ts'
 
 describe('help', () => {
-  before(buildIfStale)
-
   it('begins with serve, ends with accounts, and names every command', async () => {
     const { code, stdout } = await runProgram(['--help'])
     expect(code).to.equal(0)

@@ -5,7 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { writeInstance } from '../helpers/instance-files.ts'
-import { buildIfStale, exitOf, runProgram, startProgram } from '../helpers/program.ts'
+import { runCommand } from '../helpers/in-process.ts'
+import { exitOf, startProgram } from '../helpers/program.ts'
 import { startServeProcess } from '../helpers/serve-process.ts'
 import { until } from './until.ts'
 
@@ -14,15 +15,14 @@ describe('service-cli instances', function () {
   let registryDir: string
   const folder = () => `--registry-dir=${registryDir}`
 
-  before(buildIfStale)
   beforeEach(async () => (registryDir = await mkdtemp(join(tmpdir(), 'cli-instances-'))))
   afterEach(() => rm(registryDir, { recursive: true, force: true }))
 
   it('says what to do where nothing runs, and ends with 0', async () => {
-    const { code, stdout, stderr } = await runProgram(['instances', folder()])
+    const { code, stdout, stderr } = await runCommand(['instances', folder()])
     expect({ code, stderr }).to.deep.equal({ code: 0, stderr: '' })
     expect(stdout).to.contain('No server running').and.contain('service-cli serve')
-    const json = await runProgram(['instances', '--json', folder()])
+    const json = await runCommand(['instances', '--json', folder()])
     expect(json.code).to.equal(0)
     expect(JSON.parse(json.stdout)).to.deep.include({ list_ok: true, total: 0, instances: [] })
   })
@@ -32,7 +32,7 @@ describe('service-cli instances', function () {
     try {
       const file = join(registryDir, 'instances', '11111111-2222-4333-8444-555555555555.json')
       await writeFile(file, 'no record', { mode: 0o600 })
-      const { code, stdout, stderr } = await runProgram(['instances', folder()])
+      const { code, stdout, stderr } = await runCommand(['instances', folder()])
       expect(code).to.equal(0)
       expect(stdout).to.contain(serve.instanceId.slice(0, 8)).and.contain(serve.url)
       expect(stdout).to.match(/ maya .* available +live /)
@@ -43,7 +43,7 @@ describe('service-cli instances', function () {
   })
 
   it('refuses a status that is none, naming them', async () => {
-    const { code, stderr } = await runProgram(['instances', '--status=gone', folder()])
+    const { code, stderr } = await runCommand(['instances', '--status=gone', folder()])
     expect(code).to.equal(2)
     expect(stderr).to.contain('--status gone').and.contain('shutting_down')
   })

@@ -1,7 +1,6 @@
 import { expect } from 'chai'
 import { type AccountHome, createAccountHome } from '../helpers/account-home.ts'
 import { type Passage, openPassage } from '../helpers/passage.ts'
-import { buildIfStale } from '../helpers/program.ts'
 import { createCaller, password, quickLimits } from '../helpers/registry-caller.ts'
 import { type RegistryProcess, startRegistryProcess } from '../helpers/registry-process.ts'
 import { until } from './until.ts'
@@ -14,7 +13,6 @@ describe('a login that takes the place of another', function () {
   let caller: ReturnType<typeof createCaller>
 
   before(async () => {
-    buildIfStale()
     registry = await startRegistryProcess({ flags: quickLimits })
     passage = await openPassage(registry.url)
     caller = createCaller(registry.url)

@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process'
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { buildIfStale, exitOf, root, textOf } from '../helpers/program.ts'
+import { exitOf, root, textOf } from '../helpers/program.ts'
 import { skipBecause } from '../helpers/skip.ts'
 
 describe('service-cli for a uid without a passwd entry', function () {
@@ -14,7 +14,6 @@ describe('service-cli for a uid without a passwd entry', function () {
 
   before(function () {
     if (process.getuid?.() !== 0) skipBecause(this, 'only root can start programs as another uid')
-    buildIfStale()
     folder = mkdtempSync(join(tmpdir(), 'no-passwd-'))
     chmodSync(folder, 0o777)
   })

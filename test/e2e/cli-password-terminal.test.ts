@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { type AccountHome, createAccountHome } from '../helpers/account-home.ts'
-import { buildIfStale, cleanEnv } from '../helpers/program.ts'
+import { cleanEnv } from '../helpers/program.ts'
 import { type Step, ctrlC, runOnTerminal, whyNoTerminal } from '../helpers/pseudo-terminal.ts'
 import { createCaller, password, quickLimits } from '../helpers/registry-caller.ts'
 import { type RegistryProcess, startRegistryProcess } from '../helpers/registry-process.ts'
@@ -17,7 +17,6 @@ describe('service-cli password on a terminal', function () {
   before(async function () {
     const why = whyNoTerminal()
     if (why !== null) skipBecause(this, why)
-    buildIfStale()
     registry = await startRegistryProcess({ flags: quickLimits })
     home = createAccountHome(registry.url)
     await createCaller(registry.url).register('alice')

@@ -3,7 +3,6 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { type AccountHome, createAccountHome } from '../helpers/account-home.ts'
 import { type Passage, openPassage } from '../helpers/passage.ts'
-import { buildIfStale } from '../helpers/program.ts'
 import { type RegistryOwner, createRegistryOwner } from '../helpers/registry-owner.ts'
 import { type RegistryProcess, startRegistryProcess } from '../helpers/registry-process.ts'
 
@@ -40,7 +39,6 @@ describe('service-cli password', function () {
   }
 
   before(async () => {
-    buildIfStale()
     registry = await startRegistryProcess()
     owner = createRegistryOwner(registry.dataDir)
     passage = await openPassage(registry.url)

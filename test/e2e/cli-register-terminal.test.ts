@@ -1,6 +1,5 @@
 import { expect } from 'chai'
 import { type AccountHome, createAccountHome } from '../helpers/account-home.ts'
-import { buildIfStale } from '../helpers/program.ts'
 import { type Step, runOnTerminal, whyNoTerminal } from '../helpers/pseudo-terminal.ts'
 import { createCaller, quickLimits } from '../helpers/registry-caller.ts'
 import { createRegistryOwner } from '../helpers/registry-owner.ts'
@@ -22,7 +21,6 @@ describe('service-cli register on a terminal', function () {
   before(function () {
     const why = whyNoTerminal()
     if (why !== null) skipBecause(this, why)
-    buildIfStale()
   })
 
   afterEach(async () => {

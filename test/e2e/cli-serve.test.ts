@@ -7,16 +7,7 @@ import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
-import {
-  buildIfStale,
-  cleanEnv,
-  exitOf,
-  firstLine,
-  root,
-  runProgram,
-  startProgram,
-  textOf,
-} from '../helpers/program.ts'
+import { cleanEnv, exitOf, firstLine, root, startProgram, textOf } from '../helpers/program.ts'
 import { skipBecause } from '../helpers/skip.ts'
 
 interface Listening {
@@ -32,7 +23,6 @@ describe('service-cli serve', () => {
   let folder = ''
   const started: ChildProcess[] = []
 
-  before(buildIfStale)
   beforeEach(async () => {
     folder = await mkdtemp(join(tmpdir(), 'service-cli-test-'))
   })
@@ -131,16 +121,6 @@ describe('service-cli serve', () => {
     expect(await postScene(listening)).to.equal(200)
     child.kill('SIGTERM')
     expect(await exitOf(child)).to.equal(0)
-  })
-
-  it('names who holds a taken port', async function () {
-    if (process.platform !== 'linux') skipBecause(this, 'needs Linux')
-    const { child, listening } = await serve(['--json'])
-    const { port } = new URL(listening.url)
-    const second = await runProgram(['serve', '--port', port, '--registry-dir', folder])
-    expect(second.code).to.equal(1)
-    expect(second.stderr).to.contain(`port ${port} is taken by process ${child.pid} (service-cli`)
-    expect(second.stderr).to.contain('--port 0')
   })
 
   it('asks for the key of the file, and shows neither key nor token', async () => {

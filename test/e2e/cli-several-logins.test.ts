@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, renameSync, symlinkSync, writeFileSync } from 'n
 import { hostname } from 'node:os'
 import { dirname, join } from 'node:path'
 import { type AccountHome, createAccountHome } from '../helpers/account-home.ts'
-import { buildIfStale, root } from '../helpers/program.ts'
+import { root } from '../helpers/program.ts'
 import { runOnTerminal, whyNoTerminal } from '../helpers/pseudo-terminal.ts'
 import { createCaller, password, quickLimits } from '../helpers/registry-caller.ts'
 import { type RegistryProcess, startRegistryProcess } from '../helpers/registry-process.ts'
@@ -16,7 +16,6 @@ describe('several logins of one person', function () {
   let home: AccountHome
 
   before(async () => {
-    buildIfStale()
     first = await startRegistryProcess({ flags: quickLimits })
     second = await startRegistryProcess({ flags: quickLimits })
     for (const { url } of [first, second]) {

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { spawn } from 'node:child_process'
 import { closeSync, openSync } from 'node:fs'
 import { type AccountHome, createAccountHome } from '../helpers/account-home.ts'
-import { buildIfStale, exitOf, root, textOf } from '../helpers/program.ts'
+import { exitOf, root, textOf } from '../helpers/program.ts'
 import { createCaller, password, quickLimits } from '../helpers/registry-caller.ts'
 import { type RegistryOwner, createRegistryOwner } from '../helpers/registry-owner.ts'
 import { type RegistryProcess, startRegistryProcess } from '../helpers/registry-process.ts'
@@ -16,7 +16,6 @@ describe('service-cli when stdout cannot be written', function () {
 
   before(async function () {
     if (process.platform !== 'linux') skipBecause(this, '/dev/full is a device of Linux')
-    buildIfStale()
     registry = await startRegistryProcess({ flags: quickLimits })
     owner = createRegistryOwner(registry.dataDir)
     home = createAccountHome(registry.url)

@@ -4,14 +4,8 @@ import { readFileSync } from 'node:fs'
 import { copyFile, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import {
-  buildIfStale,
-  exitOf,
-  firstLine,
-  root,
-  runProgram,
-  startProgram,
-} from '../helpers/program.ts'
+import { runCommand } from '../helpers/in-process.ts'
+import { exitOf, firstLine, root, runProgram, startProgram } from '../helpers/program.ts'
 import { skipBecause } from '../helpers/skip.ts'
 
 const pjson: { version: string; engines: { node: string } } = JSON.parse(
@@ -19,8 +13,6 @@ const pjson: { version: string; engines: { node: string } } = JSON.parse(
 )
 
 describe('service-cli', () => {
-  before(buildIfStale)
-
   for (const flag of ['--version', '-V']) {
     it(`prints its version with ${flag}`, async () => {
       const { code, stdout } = await runProgram([flag])
@@ -119,14 +111,14 @@ describe('service-cli', () => {
   ]
   for (const [args, code, message] of failures) {
     it(`ends with ${code} for ${args.join(' ')}, as text and as JSON`, async () => {
-      const text = await runProgram(args)
+      const text = await runCommand(args)
       expect(text.code).to.equal(code)
       expect(text.stdout).to.equal('')
       expect(text.stderr)
         .to.match(/^error: /)
         .and.contain(message)
 
-      const json = await runProgram(['--json', ...args])
+      const json = await runCommand(['--json', ...args])
       expect(json.code).to.equal(code)
       const { error } = JSON.parse(json.stdout) as { error: Record<string, unknown> }
       expect(error.code).to.match(/^(usage|config)_invalid$/)
@@ -139,7 +131,7 @@ describe('service-cli', () => {
       [['--json'], 'stdout'],
       [['-q'], 'stderr'],
     ] as const) {
-      const ended = await runProgram(args)
+      const ended = await runCommand(args)
       expect(ended.code).to.equal(2)
       expect(ended[stream]).to.contain(`no command given after ${args[0]}`)
     }

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { chmod, mkdir, mkdtemp, readdir, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { buildIfStale, cleanEnv, runProgram } from '../helpers/program.ts'
+import { cleanEnv, runProgram } from '../helpers/program.ts'
 import { skipBecause } from '../helpers/skip.ts'
 
 describe('the cache of compiled code', () => {
@@ -13,7 +13,6 @@ describe('the cache of compiled code', () => {
     cleanEnv({ HOME: home, TMPDIR: shared, XDG_CACHE_HOME: undefined, ...extra })
   const run = (extra?: NodeJS.ProcessEnv) => runProgram(['nosuch'], { env: env(extra) })
 
-  before(buildIfStale)
   beforeEach(async function () {
     if (process.getuid === undefined) skipBecause(this, 'owners and modes are of POSIX systems')
     const folder = await mkdtemp(join(tmpdir(), 'compile-cache-'))
@@ -63,8 +62,6 @@ describe('the cache of compiled code', () => {
 })
 
 describe('without a home folder', () => {
-  before(buildIfStale)
-
   it('no plugin is run from the shared temporary folder, and no script written there', async () => {
     const shared = await mkdtemp(join(tmpdir(), 'plugins-'))
     const data = join(shared, '.local/share/service-cli')

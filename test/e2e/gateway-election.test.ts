@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { freePort, type GatewayProcess, startGatewayProcess } from '../helpers/gateway-process.ts'
 import { RawSession } from '../helpers/mcp.ts'
-import { buildIfStale, runProgram } from '../helpers/program.ts'
+import { runProgram } from '../helpers/program.ts'
 import { skipBecause } from '../helpers/skip.ts'
 import { until } from './until.ts'
 
@@ -17,7 +17,6 @@ describe('the election of a gateway', function () {
   let port: number
   const running = new Set<GatewayProcess>()
 
-  before(buildIfStale)
   beforeEach(async () => {
     registryDir = await mkdtemp(join(tmpdir(), 'gateway-election-'))
     port = await freePort()

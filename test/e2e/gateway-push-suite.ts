@@ -8,7 +8,6 @@ import type { GatewayHandle } from '../../src/server/gateway/options.ts'
 import { startGateway } from '../../src/server/gateway.ts'
 import { writeInstance } from '../helpers/instance-files.ts'
 import { type Events, RawSession } from '../helpers/mcp.ts'
-import { buildIfStale } from '../helpers/program.ts'
 import { startServeProcess } from '../helpers/serve-process.ts'
 import { until } from './until.ts'
 
@@ -25,7 +24,6 @@ export function testGatewayPush(withinMs: number): void {
     let events: Events
 
     before(async () => {
-      buildIfStale()
       registryDir = await mkdtemp(join(tmpdir(), 'gateway-push-'))
       gateway = await startGateway({
         ...{ port: 0, host: '127.0.0.1', allowedHosts: [], allowedOrigins: [], registryDir },

@@ -5,7 +5,6 @@ import { join } from 'node:path'
 import { freePort, type GatewayProcess, startGatewayProcess } from '../helpers/gateway-process.ts'
 import { writeInstance } from '../helpers/instance-files.ts'
 import { type Events, RawSession } from '../helpers/mcp.ts'
-import { buildIfStale } from '../helpers/program.ts'
 import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
 import { until } from './until.ts'
 
@@ -58,7 +57,6 @@ export function testStandby(rounds: number): void {
     let serve: ServeProcess
     const running = new Set<GatewayProcess>()
 
-    before(buildIfStale)
     beforeEach(async () => {
       registryDir = await mkdtemp(join(tmpdir(), 'gateway-standby-'))
       serve = await startServeProcess({ registryDir })

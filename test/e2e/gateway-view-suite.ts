@@ -5,7 +5,6 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { freePort, type GatewayProcess, startGatewayProcess } from '../helpers/gateway-process.ts'
 import { RawSession } from '../helpers/mcp.ts'
-import { buildIfStale } from '../helpers/program.ts'
 import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
 import { until } from './until.ts'
 
@@ -37,7 +36,6 @@ export function testGatewayView(count: number, rounds: number): void {
     const known = new Set<string>()
 
     before(async () => {
-      buildIfStale()
       registryDir = await mkdtemp(join(tmpdir(), 'gateway-view-'))
       gateway = startGatewayProcess({ port: await freePort(), registryDir })
       session = await RawSession.open((await gateway.line('listening')).url)

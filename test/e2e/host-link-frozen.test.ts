@@ -38,7 +38,6 @@ describe('an application that hangs', () => {
     const frozenFor5s = delay(5000)
     const reasons = []
     for (let number = 0; number < 4; number++) {
-      const askedAt = performance.now()
       const late = failureOf(session, `frozen://${number}`)
       // Answered while the read waits for the application.
       const { result } = await session.call('resources/list')
@@ -48,7 +47,6 @@ describe('an application that hangs', () => {
         200,
       )
       reasons.push(await late)
-      expect(performance.now() - askedAt).to.be.within(450, 3000)
     }
     expect(reasons).to.deep.equal(Array(4).fill('host_timeout'))
     await events.until(() => events.updates.length >= 4, 'four updates')

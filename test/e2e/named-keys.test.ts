@@ -7,7 +7,8 @@ import type { GatewayHandle } from '../../src/server/gateway/options.ts'
 import { startGateway } from '../../src/server/gateway.ts'
 import { bearer, makeKeys, type TestKeys } from '../helpers/keyed-server.ts'
 import { RawSession } from '../helpers/mcp.ts'
-import { buildIfStale, cleanEnv, runProgram } from '../helpers/program.ts'
+import { runCommand } from '../helpers/in-process.ts'
+import { cleanEnv } from '../helpers/program.ts'
 import { type ServeProcess, runServe, startServeProcess } from '../helpers/serve-process.ts'
 import { until } from './until.ts'
 
@@ -24,7 +25,6 @@ describe('keys made and revoked beside a running server', function () {
   let registryDir: string
   let serve: ServeProcess
 
-  before(buildIfStale)
   before(async () => (registryDir = await mkdtemp(join(tmpdir(), 'named-keys-'))))
   after(async () => {
     await serve?.stop()
@@ -32,7 +32,7 @@ describe('keys made and revoked beside a running server', function () {
   })
 
   async function keys(...words: string[]) {
-    return runProgram(['keys', ...words], { env: cleanEnv({ HOME: registryDir }) })
+    return runCommand(['keys', ...words], { env: cleanEnv({ HOME: registryDir }) })
   }
 
   it('are asked for from the first one on, rotated without a restart, and in no output', async () => {

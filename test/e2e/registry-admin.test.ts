@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { buildIfStale, cleanEnv } from '../helpers/program.ts'
+import { cleanEnv } from '../helpers/program.ts'
 import { runOnTerminal, whyNoTerminal } from '../helpers/pseudo-terminal.ts'
 import { createCaller, password, quickLimits } from '../helpers/registry-caller.ts'
 import { type RegistryOwner, createRegistryOwner } from '../helpers/registry-owner.ts'
@@ -18,7 +18,6 @@ describe('administration of a registry that runs', function () {
   const secrets: string[] = [password]
 
   before(async () => {
-    buildIfStale()
     registry = await startRegistryProcess({ flags: quickLimits })
     owner = createRegistryOwner(registry.dataDir)
     caller = createCaller(registry.url)
@@ -182,7 +181,6 @@ describe('tokens of a retired key', function () {
   this.timeout(60_000)
 
   it('are good until they expire, and no longer', async () => {
-    buildIfStale()
     const limits = ['--limit', 'accessTokenMs=6000', '--limit', 'clockToleranceMs=0']
     const registry = await startRegistryProcess({ flags: [...quickLimits, ...limits] })
     try {

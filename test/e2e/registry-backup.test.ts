@@ -4,7 +4,7 @@ import * as fs from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { buildIfStale, cleanEnv, exitOf, root, textOf } from '../helpers/program.ts'
+import { cleanEnv, exitOf, root, textOf } from '../helpers/program.ts'
 import { createCaller, quickLimits } from '../helpers/registry-caller.ts'
 import { type RegistryOwner, createRegistryOwner } from '../helpers/registry-owner.ts'
 import { type RegistryProcess, startRegistryProcess } from '../helpers/registry-process.ts'
@@ -23,7 +23,6 @@ describe('backup of a registry that runs', function () {
   let acknowledged: readonly string[]
 
   before(async () => {
-    buildIfStale()
     folder = fs.mkdtempSync(join(tmpdir(), 'registry-backup-'))
     dataDir = join(folder, 'data')
     backup = join(folder, 'backup')
@@ -182,7 +181,6 @@ describe('the data folder of a registry', function () {
   let folder: string
 
   before(() => {
-    buildIfStale()
     folder = fs.mkdtempSync(join(tmpdir(), 'registry-folder-'))
   })
 

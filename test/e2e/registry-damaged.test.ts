@@ -4,7 +4,7 @@ import * as fs from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { buildIfStale, runProgram } from '../helpers/program.ts'
+import { runCommand } from '../helpers/in-process.ts'
 import { createCaller, quickLimits } from '../helpers/registry-caller.ts'
 import { startRegistryProcess } from '../helpers/registry-process.ts'
 
@@ -36,7 +36,6 @@ describe('a registry does not start', function () {
   let killed: string
 
   before(async () => {
-    buildIfStale()
     folder = fs.mkdtempSync(join(tmpdir(), 'registry-damaged-'))
     stopped = join(folder, 'stopped')
     killed = join(folder, 'killed')
@@ -62,7 +61,7 @@ describe('a registry does not start', function () {
       damage(join(dataDir, 'registry.db'))
       const before = contents(dataDir)
       const args = ['registry', '--port', '0', '--data-dir', dataDir, '--json']
-      const { code, stdout, stderr } = await runProgram(args)
+      const { code, stdout, stderr } = await runCommand(args)
       expect(code, stderr).to.be.oneOf([1, 2])
       const { error } = JSON.parse(stdout)
       expect(error.message).to.match(says).and.contain(dataDir)

@@ -3,7 +3,6 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { verifyBackup } from '../../src/server/accounts/sqlite/backup.ts'
-import { buildIfStale } from '../helpers/program.ts'
 import { createCaller, quickLimits } from '../helpers/registry-caller.ts'
 import { startRegistryProcess } from '../helpers/registry-process.ts'
 import { until } from './until.ts'
@@ -26,7 +25,6 @@ export function testKilledRegistry(rounds: number): void {
     this.timeout(30_000 + rounds * 15_000)
 
     it(`keeps every registration and every refresh that it answered, ${rounds} times`, async () => {
-      buildIfStale()
       const folder = mkdtempSync(join(tmpdir(), 'registry-kill-'))
       const dataDir = join(folder, 'data')
       const all: Acknowledged[] = []

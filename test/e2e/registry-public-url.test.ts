@@ -5,7 +5,6 @@ import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { ask } from '../helpers/mcp.ts'
-import { buildIfStale } from '../helpers/program.ts'
 import { startRegistryProcess } from '../helpers/registry-process.ts'
 
 const auth = '/api/v1/auth'
@@ -13,8 +12,6 @@ const name = 'registry.studio.example'
 
 describe('service-cli registry --public-url', function () {
   this.timeout(30_000)
-  before(buildIfStale)
-
   let folder: string
   beforeEach(async () => {
     folder = await mkdtemp(join(tmpdir(), 'registry-public-'))

@@ -2,7 +2,6 @@ import { expect } from 'chai'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { buildIfStale } from '../helpers/program.ts'
 import { createCaller, password, quickLimits } from '../helpers/registry-caller.ts'
 import { createRegistryOwner } from '../helpers/registry-owner.ts'
 import { type RegistryProcess, startRegistryProcess } from '../helpers/registry-process.ts'
@@ -16,7 +15,6 @@ describe('tokens that a registry has ended', function () {
   let folder: string
   let dataDir: string
 
-  before(buildIfStale)
   beforeEach(() => {
     folder = mkdtempSync(join(tmpdir(), 'registry-revoked-'))
     dataDir = join(folder, 'data')
@@ -102,8 +100,6 @@ describe('tokens that a registry has ended', function () {
 
 describe('the log of a registry', function () {
   this.timeout(60_000)
-  before(buildIfStale)
-
   it('has one line for each request, whatever the request would have it say', async () => {
     const registry = await startRegistryProcess({ flags: quickLimits })
     const forged = '","level":"error","msg":"forged"}\n{"msg":"\u001b[2Jforged'

@@ -1,6 +1,5 @@
 import { expect } from 'chai'
 import { readFileSync, readdirSync } from 'node:fs'
-import { buildIfStale } from '../helpers/program.ts'
 import { createCaller, quickLimits } from '../helpers/registry-caller.ts'
 import { type RegistryProcess, startRegistryProcess } from '../helpers/registry-process.ts'
 import { skipBecause } from '../helpers/skip.ts'
@@ -26,7 +25,6 @@ describe('a registry and clients that take their time', function () {
 
   before(async function () {
     if (process.platform !== 'linux') skipBecause(this, 'there is no /proc on this system')
-    buildIfStale()
     registry = await startRegistryProcess({ flags })
   })
 
@@ -59,11 +57,10 @@ describe('a registry and clients that take their time', function () {
     }
 
     // Answered while all of them are there.
-    const startedMs = performance.now()
     for (let round = 0; round < 5; round++) {
       expect((await caller.login('alice')).status).to.equal(200)
     }
-    expect(performance.now() - startedMs).to.be.lessThan(10_000)
+    expect(clients.some(({ raw }) => !raw.closed)).to.equal(true)
     expect(memoryOf(registry.pid) - before.memory).to.be.lessThan(150 * MiB)
 
     await Promise.all(clients.map(({ raw }) => raw.untilClosed(30_000)))

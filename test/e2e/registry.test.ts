@@ -3,7 +3,7 @@ import { mkdtemp, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { ask } from '../helpers/mcp.ts'
-import { buildIfStale, runProgram } from '../helpers/program.ts'
+import { runCommand } from '../helpers/in-process.ts'
 import { startRegistryProcess } from '../helpers/registry-process.ts'
 
 const auth = '/api/v1/auth'
@@ -17,8 +17,6 @@ const post = (url: string, body: object) =>
 
 describe('service-cli registry', function () {
   this.timeout(30_000)
-  before(buildIfStale)
-
   let folder: string
   beforeEach(async () => {
     folder = await mkdtemp(join(tmpdir(), 'registry-e2e-'))
@@ -109,7 +107,7 @@ describe('service-cli registry', function () {
     try {
       const dataDir = join(folder, 'data')
       const args = ['registry', '--port', String(first.port), '--data-dir', dataDir]
-      const { code, stdout, stderr } = await runProgram(args)
+      const { code, stdout, stderr } = await runCommand(args)
       expect([code, stdout]).to.deep.equal([1, ''])
       expect(stderr).to.include(`port ${first.port}`).and.include(String(first.pid))
       expect(stderr).to.include('--port 0')
@@ -127,7 +125,7 @@ describe('service-cli registry', function () {
   for (const [args, code, word] of refused) {
     it(`refuses ${args.join(' ')} with exit code ${code}`, async () => {
       const data = args.includes('--data-dir') ? [] : ['--data-dir', join(folder, 'data')]
-      const ended = await runProgram(['registry', '--port', '0', ...data, ...args])
+      const ended = await runCommand(['registry', '--port', '0', ...data, ...args])
       expect([ended.code, ended.stdout]).to.deep.equal([code, ''])
       expect(ended.stderr)
         .to.include(word)

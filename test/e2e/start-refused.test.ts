@@ -15,7 +15,8 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { type Exit, runServe, startServeProcess } from '../helpers/serve-process.ts'
+import type { Ended } from '../helpers/program.ts'
+import { runServe, startServeProcess } from '../helpers/serve-process.ts'
 
 const isRoot = process.geteuid?.() === 0
 
@@ -31,7 +32,7 @@ describe('a start that is refused', () => {
   const start = (args: string[] = [], env: Record<string, string> = {}) =>
     runServe(['--registry-dir', join(folder, 'own'), ...portOf(args), ...args], env)
 
-  function expectRefusal(exit: Exit, code: number, ...words: (string | RegExp)[]): void {
+  function expectRefusal(exit: Ended, code: number, ...words: (string | RegExp)[]): void {
     expect(exit.code, exit.stderr).to.equal(code)
     expect(exit.stdout).to.equal('')
     for (const word of words) expect(exit.stderr).to.match(new RegExp(word))
@@ -42,7 +43,8 @@ describe('a start that is refused', () => {
     const first = await startServeProcess()
     try {
       const exit = await start(['--port', String(first.port)])
-      expectRefusal(exit, 1, `port ${first.port}`, `${first.pid}`, '--port 0')
+      const holder = process.platform === 'linux' ? ` is taken by process ${first.pid} ` : ''
+      expectRefusal(exit, 1, `port ${first.port}${holder}`, 'service-cli', '--port 0')
       // What the failed start made is gone, what the first one made is not.
       expect(await readdir(join(folder, 'own', 'instances'))).to.deep.equal([])
       const again = await runServe([

@@ -9,14 +9,8 @@ import { join } from 'node:path'
 import { checkPush, readJson } from '../clients/scenario.ts'
 import { loadSdk, type Sdk, type SdkClient, Updates } from '../clients/client-face.ts'
 import type { Serving } from '../clients/serve.ts'
-import {
-  buildIfStale,
-  cleanEnv,
-  exitOf,
-  root,
-  runProgram,
-  startProgram,
-} from '../helpers/program.ts'
+import { runCommand } from '../helpers/in-process.ts'
+import { cleanEnv, exitOf, root, startProgram } from '../helpers/program.ts'
 import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
 import { until } from './until.ts'
 
@@ -25,7 +19,6 @@ describe('service-cli over stdio', function () {
   let folder = ''
   const ends: (() => Promise<unknown>)[] = []
 
-  before(buildIfStale)
   beforeEach(async () => {
     folder = await mkdtemp(join(tmpdir(), 'stdio-test-'))
   })
@@ -311,7 +304,7 @@ describe('service-cli over stdio', function () {
   })
 
   it('ends with 5 and writes nothing to stdout when nothing runs', async () => {
-    const ended = await runProgram(['connect', '--registry-dir', folder])
+    const ended = await runCommand(['connect', '--registry-dir', folder])
     expect(ended).to.deep.include({ code: 5, stdout: '' })
     expect(ended.stderr).to.contain('no service-cli serve of yours is running')
   })

@@ -4,7 +4,7 @@ import { mkdir, mkdtemp, readdir, rm, utimes, writeFile } from 'node:fs/promises
 import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { buildIfStale, exitOf, startProgram, textOf } from '../helpers/program.ts'
+import { exitOf, startProgram, textOf } from '../helpers/program.ts'
 import { until } from './until.ts'
 
 describe('a signal before the program listens', () => {
@@ -12,7 +12,6 @@ describe('a signal before the program listens', () => {
   let instances: string
   const placed = new Set<string>()
 
-  before(buildIfStale)
   beforeEach(async () => {
     folder = await mkdtemp(join(tmpdir(), 'stop-early-'))
     instances = join(folder, 'instances')

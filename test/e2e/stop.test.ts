@@ -110,7 +110,7 @@ describe('stopping the real program', () => {
         () => false,
         (error: NodeJS.ErrnoException) => error.code === 'ECONNREFUSED',
       )
-    await until(refused, 'new connections are refused', 2500)
+    await until(refused, 'new connections are refused')
     read.resume()
     expect(await read.answer()).to.include({ whole: true })
     expect((await serve.exited).code).to.equal(0)

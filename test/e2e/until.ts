@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises'
 
-/** Looks again and again until the condition holds; fails after the deadline. */
+/** Looks again and again until the condition holds; fails after the deadline, just before mocha's. */
 export async function until(
   condition: () => boolean | Promise<boolean>,
   what: string,
-  deadlineMs = 8000,
+  deadlineMs = 25_000,
 ): Promise<void> {
   const end = performance.now() + deadlineMs
   while (!(await condition())) {

@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtempSync, readFileSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { runCommand } from './in-process.ts'
 import { type Ended, cleanEnv, exitOf, root, textOf } from './program.ts'
 
 export interface Said extends Ended {
@@ -13,7 +14,10 @@ export interface AccountHome {
   readonly folder: string
   readonly configPath: string
   env(extra?: NodeJS.ProcessEnv): NodeJS.ProcessEnv
+  /** Runs the command in this process. */
   run(args: readonly string[], options?: RunOptions): Promise<Said>
+  /** Runs the command as a program, beside others. */
+  runProgram(args: readonly string[], options?: RunOptions): Promise<Said>
   start(args: readonly string[], options?: RunOptions): ChildProcess
   /** Takes what was said elsewhere (on a terminal) into account. */
   remember(said: Said): void
@@ -58,7 +62,12 @@ export function createAccountHome(registry: string): AccountHome {
     configPath,
     env,
     start,
-    async run(args, options) {
+    async run(args, { env: extra, ...options } = {}) {
+      const ended = { args, ...(await runCommand(args, { ...options, env: env(extra) })) }
+      said.push(ended)
+      return ended
+    },
+    async runProgram(args, options) {
       const child = start(args, options)
       const [stdout, stderr, code] = await Promise.all([
         textOf(child.stdout),

@@ -1,15 +1,9 @@
-import { type ChildProcess, type StdioOptions, spawn, spawnSync } from 'node:child_process'
+import { type ChildProcess, type StdioOptions, spawn } from 'node:child_process'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 export const root = fileURLToPath(new URL('../../', import.meta.url))
-
-/** The published entry runs `dist`: never test an old one. */
-export function buildIfStale(): void {
-  const { status } = spawnSync(process.execPath, ['scripts/build.js', '--if-stale'], { cwd: root })
-  if (status !== 0) throw new Error('the build failed: run npm run build')
-}
 
 export interface Ended {
   readonly code: number | null
@@ -20,9 +14,11 @@ export interface Ended {
 /** Compiled code is shared by the tests, whatever their home: each start is several times as fast. */
 export const cacheHome = join(homedir(), '.cache')
 
+// Read once: a command that runs in this process has an environment of its own for that time.
+const { PATH, HOME, TMPDIR } = process.env
+
 /** An environment without what the developer happens to have set. */
 export function cleanEnv(extra: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv {
-  const { PATH, HOME, TMPDIR } = process.env
   return { PATH, HOME, TMPDIR, XDG_CACHE_HOME: cacheHome, ...extra }
 }
 

@@ -1,4 +1,5 @@
-import { type Ended, cleanEnv, runProgram } from './program.ts'
+import { runCommand } from './in-process.ts'
+import { type Ended, cleanEnv } from './program.ts'
 
 /** Whoever owns the files of a registry, and all that the program said to them. */
 export interface RegistryOwner {
@@ -17,7 +18,7 @@ export function createRegistryOwner(usualDir: string): RegistryOwner {
 
   async function run(words: readonly string[], dataDir = usualDir): Promise<Ended> {
     const args = ['registry', ...words, '--data-dir', dataDir]
-    const ended = await runProgram(args, { env: cleanEnv({ HOME: usualDir }) })
+    const ended = await runCommand(args, { env: cleanEnv({ HOME: usualDir }) })
     said += ended.stderr + (words.some(word => makesCode.has(word)) ? '' : ended.stdout)
     return ended
   }

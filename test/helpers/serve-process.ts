@@ -6,7 +6,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type Answer, ask } from './mcp.ts'
-import { cacheHome } from './program.ts'
+import { runCommand } from './in-process.ts'
+import { type Ended, cacheHome } from './program.ts'
 
 const program = fileURLToPath(new URL('../../bin/run.js', import.meta.url))
 
@@ -63,11 +64,11 @@ const cleanEnv = (registryDir: string, env: Record<string, string>) => ({
   ...env,
 })
 
-/** Runs `serve` to its end: for starts that must fail. */
-export async function runServe(args: string[], env: Record<string, string> = {}): Promise<Exit> {
+/** Runs `serve` in this process, for starts that must fail. */
+export async function runServe(args: string[], env: Record<string, string> = {}): Promise<Ended> {
   const home = await mkdtemp(join(tmpdir(), 'serve-home-'))
   try {
-    return await launch(['serve', ...args], cleanEnv(home, env)).exited
+    return await runCommand(['serve', ...args], { env: cleanEnv(home, env) })
   } finally {
     await rm(home, { recursive: true, force: true })
   }

@@ -1,5 +1,4 @@
 import { expect } from 'chai'
-import { buildIfStale } from '../helpers/program.ts'
 import { createCaller } from '../helpers/registry-caller.ts'
 import { startRegistryProcess } from '../helpers/registry-process.ts'
 
@@ -11,7 +10,6 @@ const flags = ['--limit', 'maxLoginFailures=1000000']
 describe('the time that a refused login takes', () => {
   it('is the same for an unknown name and for a wrong password', async function () {
     this.timeout(300_000)
-    buildIfStale()
     const registry = await startRegistryProcess({ flags })
     try {
       const caller = createCaller(registry.url)

@@ -1,3 +1,4 @@
+import { expect } from 'chai'
 import { killRounds } from '../server/artefacts/kill-rounds.ts'
 import { withFolder } from '../server/artefacts/support.ts'
 
@@ -6,6 +7,9 @@ const rounds = Number(process.env['KILL_ROUNDS'] ?? 10)
 describe('artefact store under kill -9, at length', () => {
   it(`keeps every acknowledged artefact through ${rounds} kills`, function () {
     this.timeout(rounds * 10_000)
-    return withFolder(root => killRounds(root, rounds))
+    return withFolder(async root => {
+      // Otherwise no kill hit a put, and nothing was shown.
+      expect(await killRounds(root, rounds)).to.be.greaterThan(0)
+    })
   })
 })

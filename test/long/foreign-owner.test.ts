@@ -4,7 +4,7 @@ import * as fs from 'node:fs'
 import { join } from 'node:path'
 import { createFsStore } from '../../src/server/artefacts/fs-store.ts'
 import { failureOf, withFolder } from '../server/artefacts/support.ts'
-import { buildIfStale, root } from '../helpers/program.ts'
+import { root } from '../helpers/program.ts'
 import { createRegistryOwner } from '../helpers/registry-owner.ts'
 import { startRegistryProcess } from '../helpers/registry-process.ts'
 import { skipBecause } from '../helpers/skip.ts'
@@ -32,7 +32,6 @@ describe('data folder of a registry', () => {
     it(`is refused when ${part === '' ? 'it' : part} belongs to another user`, function () {
       return withFolder(async folder => {
         if (process.geteuid?.() !== 0) skipBecause(this, 'needs Linux and root')
-        buildIfStale()
         const dataDir = join(folder, 'data')
         await (await startRegistryProcess({ dataDir })).stop()
         fs.chownSync(join(dataDir, part), 65_534, 65_534)

@@ -4,7 +4,6 @@ import { closeSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { ask } from '../helpers/mcp.ts'
-import { buildIfStale } from '../helpers/program.ts'
 import { createCaller, password, quickLimits } from '../helpers/registry-caller.ts'
 import { createRegistryOwner } from '../helpers/registry-owner.ts'
 import { startRegistryProcess } from '../helpers/registry-process.ts'
@@ -13,7 +12,6 @@ import { skipBecause } from '../helpers/skip.ts'
 describe('a registry on a full disk', () => {
   it('says 503, goes on with what needs no room, and with all of it when there is room', async function () {
     this.timeout(120_000)
-    buildIfStale()
     const folder = mkdtempSync(join(tmpdir(), 'registry-full-'))
     const mounted = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=2m,mode=700', 'tmpfs', folder])
     if (mounted.status !== 0) {

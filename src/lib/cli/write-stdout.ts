@@ -44,6 +44,8 @@ export function isClosedPipe(error: unknown): boolean {
 }
 
 async function writeAll(content: string | Uint8Array, fd: number): Promise<void> {
+  // A program that runs commands within itself may have replaced the stream.
+  if (fd === 1 && process.stdout.fd !== 1) return writeStream(process.stdout, content)
   let rest: Uint8Array = Buffer.from(content)
   while (rest.length > 0) {
     try {
@@ -54,4 +56,10 @@ async function writeAll(content: string | Uint8Array, fd: number): Promise<void>
       await setTimeout(retryMs)
     }
   }
+}
+
+function writeStream(stream: NodeJS.WritableStream, content: string | Uint8Array): Promise<void> {
+  return new Promise((resolve, reject) => {
+    stream.write(content, error => (error ? reject(error) : resolve()))
+  })
 }

