@@ -647,7 +647,7 @@ def _unsafe_folder(path):
     except OSError as error:
         if error.errno == errno.ENOENT:
             return "there is no folder %s: no server of this user has run" % path
-        return "%s cannot be looked at (%s)" % (path, _os_reason(error))
+        return "%s cannot be accessed (%s)" % (path, _os_reason(error))
     if stat.S_ISLNK(found.st_mode) or not stat.S_ISDIR(found.st_mode):
         return "%s is not a folder" % path
     if not hasattr(os, "geteuid"):

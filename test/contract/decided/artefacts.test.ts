@@ -125,7 +125,7 @@ facts('decision: artefact sidecar', [
     'an artefact past its expiry is not stored any more',
     () =>
       storing(async ({ root, session }) => {
-        const expiresAt = new Date(Date.now() + 60)
+        const expiresAt = new Date(Date.now() + 1000)
         const ref = await artefactPutBytes(Buffer.from('brief'), { root, expiresAt })
         while (Date.now() <= expiresAt.getTime()) await new Promise(setImmediate)
         expect(await readCode(session, ref.uri)).to.equal(-32002)

@@ -247,7 +247,7 @@ describe('key store', () => {
     [
       'has a private key of another',
       file => (file.signing[0].jwk.d = file.signing[1].jwk.d),
-      /key that is none/,
+      /invalid key/,
     ],
     ['has a short secret', file => (file.refresh[0].secret = 'short'), /refresh\.0\.secret/],
     ['has a wrong time', file => (file.refresh[0].created_at = 'soon'), /refresh\.0\.created_at/],
