@@ -54,10 +54,11 @@ function privateCache(fs) {
       if (!fs.existsSync(made)) fs.mkdirSync(made, { mode: 0o700 })
     }
     if (own === null) return folder
-    // In a sticky folder such as /tmp, nobody else can replace what is ours.
-    const isKept = found => (found.uid === own || found.uid === 0) && !isOpen(found, 0o022)
+    // The owner of a folder can replace what is in it, in a sticky one such as /tmp too; there,
+    // others cannot.
     const below = fs.statSync(base)
-    if (!isKept(below) && (below.mode & 0o1000) === 0) return null
+    if (below.uid !== own && below.uid !== 0) return null
+    if (isOpen(below, 0o022) && !isOpen(below, 0o1000)) return null
     const isOwn = (found, open) => found.isDirectory() && found.uid === own && !isOpen(found, open)
     return isOwn(fs.lstatSync(program), 0o022) && isOwn(fs.lstatSync(folder), 0o077) ? folder : null
   } catch {

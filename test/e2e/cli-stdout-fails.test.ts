@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { spawn } from 'node:child_process'
-import { closeSync, openSync } from 'node:fs'
+import { closeSync, existsSync, openSync } from 'node:fs'
+import { join } from 'node:path'
 import { type AccountHome, createAccountHome } from '../helpers/account-home.ts'
 import { exitOf, root, textOf } from '../helpers/program.ts'
 import { createCaller, password, quickLimits } from '../helpers/registry-caller.ts'
@@ -112,10 +113,12 @@ describe('service-cli when stdout cannot be written', function () {
     expect(actions).to.include.members(['invite.ended', 'reset_code.ended'])
   })
 
-  it('removes a key that was not shown', async () => {
+  it('removes a key that was not shown, and the file that was made for it', async () => {
     const { code, stderr } = await runFull(['keys', 'create', 'anna'])
     expect(code, stderr).to.equal(1)
     expect(stderr).to.contain('is revoked')
+    const { XDG_CONFIG_HOME = '' } = home.env({})
+    expect(existsSync(join(XDG_CONFIG_HOME, 'service-cli/keys.json'))).to.equal(false)
     const listed = await home.run(['keys', 'list', '--json'], {
       env: { SERVICE_REGISTRY_DIR: `${home.folder}/state` },
     })

@@ -1,6 +1,16 @@
 import { expect } from 'chai'
 import { existsSync } from 'node:fs'
-import { chmod, mkdir, mkdtemp, readdir, rm, stat, symlink, writeFile } from 'node:fs/promises'
+import {
+  chmod,
+  chown,
+  mkdir,
+  mkdtemp,
+  readdir,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { cleanEnv, runProgram } from '../helpers/program.ts'
@@ -58,6 +68,20 @@ describe('the cache of compiled code', () => {
       expect((await run(extra)).code).to.equal(2)
       expect(await readdir(shared)).to.deep.equal([])
     }
+  })
+
+  it('is not used below a sticky folder of another user', async function () {
+    if (process.getuid?.() !== 0) skipBecause(this, 'only root can give a folder away')
+    const base = join(home, '.cache')
+    const folder = join(base, 'service-cli/compile-cache')
+    await mkdir(folder, { recursive: true, mode: 0o700 })
+    await chmod(base, 0o1777)
+    await chown(base, 65534, 65534)
+    expect((await run()).code).to.equal(2)
+    expect(await readdir(folder)).to.deep.equal([])
+    await chown(base, 0, 0)
+    expect((await run()).code).to.equal(2)
+    expect(await readdir(folder)).to.have.lengthOf(1)
   })
 })
 

@@ -32,20 +32,27 @@ export async function createKey(
   const nowMs = Date.now()
   let made: NamedKey | null = null
   let isFirst = false
-  await store.update(keys => {
+  let isNewFile = false
+  await store.update(async keys => {
+    isNewFile = (await store.read()) === null
     isFirst = keys.length === 0
     made = newEntry(keys, { name, key, readOnly: flags['read-only'], lifeMs }, nowMs)
     return [...keys, made]
   })
   if (made === null) return
-  if (isAccounts) await removeKeysMark(store.path)
   output.note(`${described(made, nowMs)}; this is the only time it is shown`)
   const entry: NamedKey = made
   await showOnce(() => output.secret(key, { ...entryJson(entry), key, file: store.path }), {
     what: 'key',
     leftOver: `service-cli keys revoke ${entry.name}`,
-    run: () => store.update(keys => without(keys, entry.name)),
+    // An empty file would mean that keys were revoked: servers would refuse everybody.
+    run: () =>
+      store.update(keys => {
+        const others = without(keys, entry.name)
+        return isNewFile && others.length === 0 ? null : others
+      }),
   })
+  if (isAccounts) await removeKeysMark(store.path)
   for (const line of usageLines) output.note(line)
   if (isFirst) {
     const which = isAccounts ? 'all servers of your account' : `servers with this --keys-file`
@@ -101,7 +108,12 @@ async function open(
   const named = checkPath('keys-file', flags['keys-file'])
   if (named !== undefined) return { store: createKeyStore(named), output, isAccounts: false }
   const { path, movedFrom } = await findAccountKeys(registryDir, env)
-  for (const older of movedFrom) output.note(`the keys of ${older} were moved to ${path}`)
+  for (const { file, renamed } of movedFrom) {
+    output.note(`the keys of ${file} were moved to ${path}`)
+    for (const { from, to } of renamed) {
+      output.note(`the moved key "${from}" is now "${to}": another key has that name`)
+    }
+  }
   return { store: createKeyStore(path, { ownFolder: true }), output, isAccounts: true }
 }
 

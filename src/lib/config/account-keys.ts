@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path'
 import { errnoOf, isMissing } from '../util/errno.ts'
 import { ServiceError } from '../util/errors.ts'
 import { keysFileIn, readKeysFile } from '../auth/keys-file.ts'
-import { type NamedKey, maxKeys } from '../auth/keys-text.ts'
+import { type NamedKey, maxKeyNameChars, maxKeys } from '../auth/keys-text.ts'
 import { isOwn } from '../util/posix.ts'
 import { selectRegistryDir } from '../util/registry-path.ts'
 import { createKeyStore } from './key-store.ts'
@@ -18,7 +18,13 @@ export interface AccountKeys {
   /** There were keys and they are gone: the file that says so, of an older version. */
   readonly lostBy: string | null
   /** Files of older versions whose keys are in `path` now. */
-  readonly movedFrom: readonly string[]
+  readonly movedFrom: readonly MovedKeys[]
+}
+
+export interface MovedKeys {
+  readonly file: string
+  /** Keys whose name another key had. */
+  readonly renamed: readonly { readonly from: string; readonly to: string }[]
 }
 
 /**
@@ -62,7 +68,7 @@ async function moveOlderKeys(
   path: string,
   registryDir: string | undefined,
   env: Env,
-): Promise<readonly string[]> {
+): Promise<readonly MovedKeys[]> {
   const folders = [
     selectRegistryDir(registryDir, env),
     selectRegistryDir(undefined, env),
@@ -77,14 +83,18 @@ async function moveOlderKeys(
   if (found.length === 0) return []
   // Removed only once they are in the new file, and before that file can change again: a key that
   // is revoked there must not come back.
+  const moved: MovedKeys[] = []
   await createKeyStore(path, { ownFolder: true }).update(async keys => {
-    let all = keys
-    for (const older of found) all = merge(all, (await readKeysFile(older)) ?? [], path, older)
+    const all = [...keys]
+    for (const older of found) {
+      const renamed = addKeys(all, (await readKeysFile(older)) ?? [], path, older)
+      moved.push({ file: older, renamed })
+    }
     return all
   })
   for (const older of found) await remove(older)
   await removeKeysMark(path)
-  return found
+  return moved
 }
 
 /** In a folder of another user there is nothing of ours. */
@@ -106,23 +116,38 @@ async function remove(path: string): Promise<void> {
   }
 }
 
-function merge(
-  keys: readonly NamedKey[],
+/** Adds to `keys` those of `older` that it does not have. Returns which got another name. */
+function addKeys(
+  keys: NamedKey[],
   older: readonly NamedKey[],
   path: string,
   olderPath: string,
-): readonly NamedKey[] {
+): MovedKeys['renamed'] {
   const added = older.filter(({ sha256 }) => !keys.some(key => key.sha256 === sha256))
-  for (const { name } of added) {
-    if (!keys.some(key => key.name === name)) continue
-    throw new ServiceError('config_invalid', `${path} and ${olderPath} both have a key "${name}"`, {
-      hint: `revoke one: service-cli keys revoke ${name} --keys-file ${olderPath}`,
+  if (keys.length + added.length > maxKeys) {
+    throw new ServiceError('config_invalid', `${olderPath} has more keys than ${path} can take`, {
+      hint: `revoke some: service-cli keys list --keys-file ${olderPath}`,
     })
   }
-  if (keys.length + added.length <= maxKeys) return [...keys, ...added]
-  throw new ServiceError('config_invalid', `${olderPath} has more keys than ${path} can take`, {
-    hint: `revoke some: service-cli keys list --keys-file ${olderPath}`,
-  })
+  const known = new Set(keys.map(({ name }) => name))
+  const taken = new Set([...known, ...added.map(({ name }) => name)])
+  const renamed: { from: string; to: string }[] = []
+  for (const key of added) {
+    const name = known.has(key.name) ? freeName(key.name, taken) : key.name
+    taken.add(name)
+    if (name !== key.name) renamed.push({ from: key.name, to: name })
+    keys.push({ ...key, name })
+  }
+  return renamed
+}
+
+/** The first of `NAME-2`, `NAME-3` … that is free, the name cut where it would be too long. */
+function freeName(name: string, taken: ReadonlySet<string>): string {
+  for (let number = 2; ; number++) {
+    const end = `-${number}`
+    const free = name.slice(0, maxKeyNameChars - end.length) + end
+    if (!taken.has(free)) return free
+  }
 }
 
 function stuck(message: string, path: string): ServiceError {

@@ -6,20 +6,22 @@ import { type NamedKey, formatKeys } from '../auth/keys-text.ts'
 import { ensurePrivateDirectory } from '../util/posix.ts'
 import { defaultLockWaitMs } from './config-store.ts'
 import { takeFileLock } from './file-lock.ts'
-import { makePrivateFolder, writePrivateFile } from './private-file.ts'
+import { makePrivateFolder, removePrivateFile, writePrivateFile } from './private-file.ts'
 
 type Keys = readonly NamedKey[]
+type Change = (keys: Keys) => Keys | null | Promise<Keys | null>
 
 export interface KeyStore {
   readonly path: string
   /** Null: there is no file. Throws `config_invalid` when it cannot be used. */
   read(): Promise<Keys | null>
   /**
-   * Reads, changes and writes the keys under a lock; readers see the old file or the new one.
+   * Reads, changes and writes the keys under a lock; readers see the old file or the new one. A
+   * change to null removes the file.
    * Throws as `read`, `config_busy`, `registry_dir_unsafe`, `storage_failed`; then the file is as
    * before.
    */
-  update(change: (keys: Keys) => Keys | Promise<Keys>): Promise<void>
+  update(change: Change): Promise<void>
 }
 
 interface KeyStoreOptions {
@@ -38,7 +40,7 @@ export function createKeyStore(
 ): KeyStore {
   const file = { path, onTightened: () => {} }
 
-  async function update(change: (keys: Keys) => Keys | Promise<Keys>): Promise<void> {
+  async function update(change: Change): Promise<void> {
     await (ownFolder ? makePrivateFolder(file) : openFolder(dirname(path)))
     const lock = await takeFileLock(join(dirname(path), 'keys.lock'), { waitMs: lockWaitMs })
     if (!lock.ok) {
@@ -48,7 +50,8 @@ export function createKeyStore(
     }
     try {
       const keys = await change((await readKeysFile(path)) ?? [])
-      await writePrivateFile(file, formatKeys(keys))
+      if (keys === null) await removePrivateFile(file)
+      else await writePrivateFile(file, formatKeys(keys))
     } finally {
       lock.value()
     }

@@ -102,6 +102,16 @@ export async function writePrivateFile(file: PrivateFile, text: string): Promise
   }
 }
 
+/** Removes the file if there is one. Throws `storage_failed`. */
+export async function removePrivateFile({ path }: PrivateFile): Promise<void> {
+  try {
+    await unlink(path)
+    await fsyncDirectory(dirname(path))
+  } catch (error) {
+    if (errnoOf(error) !== 'ENOENT') throw unwritable(path, error)
+  }
+}
+
 /** Throws as `writePrivateFile` where a text of so many bytes could not be written. Changes nothing. */
 export async function tryPrivateFile(file: PrivateFile, bytes: number): Promise<void> {
   const { path } = file

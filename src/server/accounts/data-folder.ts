@@ -49,7 +49,11 @@ export async function openRegistryStore(options: DataFolderOptions): Promise<Acc
   })
   try {
     if (await isThere(files.unfinished)) throw unfinished(dataDir)
-    const store = await openSqliteStore({ file: files.database, clock, log, busyMs, create })
+    const store = await openSqliteStore({
+      ...{ file: files.database, clock, log, busyMs, create },
+      // Without it a restore would not notice that the database is in use.
+      alsoWatched: [files.lock],
+    })
     return {
       ...store,
       async close() {

@@ -37,7 +37,12 @@ async function createKeyAuth(
   isOpen = false,
 ): Promise<Auth> {
   const { clock, log } = deps
-  for (const path of movedFrom) log.info({ path, keysFile }, 'the keys of an older file were moved')
+  for (const { file, renamed } of movedFrom) {
+    log.info({ path: file, keysFile }, 'the keys of an older file were moved')
+    for (const { from, to } of renamed) {
+      log.warn({ from, to, keysFile }, 'a moved key was renamed: another key has its name')
+    }
+  }
   if (key !== undefined && key.length < guessableChars) {
     log.warn({}, `the API key has fewer than ${guessableChars} characters: it can be guessed`)
   }

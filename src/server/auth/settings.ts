@@ -1,3 +1,5 @@
+import type { MovedKeys } from '../../lib/config/account-keys.ts'
+
 /** How `serve` and `gateway` decide who may use `/mcp` and `/artefacts`: checked values. */
 export type AuthSettings = OpenSettings | ApiKeySettings | OAuthSettings
 
@@ -14,7 +16,7 @@ export interface ApiKeySettings {
   /** The file of named keys. It may be missing as long as there is `key`. */
   readonly keysFile: string
   /** Older files whose keys were just moved there; for the log. */
-  readonly movedFrom?: readonly string[]
+  readonly movedFrom?: readonly MovedKeys[]
 }
 
 export interface OAuthSettings {

@@ -11,10 +11,11 @@ export interface RequestTarget {
 const absolute = /^https?:\/\/([^/?#]*)(.*)/i
 
 /**
- * What a URL parser rewrites: the segments `.` and `..` in any spelling, a backslash, a fragment.
- * A path has one spelling here, so that rules of a proxy and routes of this server see the same.
+ * What a URL parser or the router rewrites: the segments `.` and `..`, a backslash, a fragment, and
+ * percent-encoded letters, digits and `-._~`, which never need it (RFC 3986, section 2.3). A path
+ * has one spelling here, so that rules of a proxy and routes of this server see the same.
  */
-const rewritten = /\/(?:\.|%2e){1,2}(?:\/|$)|[\\#]/i
+const rewritten = /\/\.{1,2}(?:\/|$)|[\\#]|%(?:2[de]|3\d|4[1-9a-f]|5[\daf]|6[1-9a-f]|7[\dae])/i
 
 /** Null for a form that no request to this server has. */
 export function parseTarget(written: string): RequestTarget | null {

@@ -19,6 +19,7 @@ import { createKeyStore } from '../../../src/lib/config/key-store.ts'
 import { keyDigest } from '../../../src/lib/auth/key-text.ts'
 import { readKeysFile } from '../../../src/lib/auth/keys-file.ts'
 import { type NamedKey, formatKeys } from '../../../src/lib/auth/keys-text.ts'
+import { ServiceError } from '../../../src/lib/util/errors.ts'
 import { skipBecause } from '../../helpers/skip.ts'
 
 function entry(name: string, key = name): NamedKey {
@@ -82,7 +83,7 @@ describe('keys of older versions', () => {
     await mkdir(join(home, 'config/service-cli'), { recursive: true, mode: 0o700 })
     await writeFile(mark, '')
     const auth = await start(join(home, 'another'))
-    const movedFrom = [join(usual, 'keys.json')]
+    const movedFrom = [{ file: join(usual, 'keys.json'), renamed: [] }]
     expect(auth).to.deep.equal({ mode: 'api-key', keysFile: path, movedFrom })
     expect(await names()).to.deep.equal(['anna'])
     expect((await stat(path)).mode & 0o777).to.equal(0o600)
@@ -113,7 +114,7 @@ describe('keys of older versions', () => {
     expect(await names()).to.deep.equal(['ben'])
   })
 
-  it('stop every server as long as they cannot be read, or joined', async () => {
+  it('stop every server as long as they cannot be read', async () => {
     const file = await leave(usual, [entry('anna')])
     await chmod(file, 0o644)
     const wide = await start(join(home, 'another'))
@@ -123,12 +124,32 @@ describe('keys of older versions', () => {
     await chmod(file, 0o600)
     expect(await mode(join(home, 'another'), { auth: 'none' })).to.equal('config_invalid')
     await leave(usual, [entry('anna')])
-    await createKeyStore(path).update(() => [entry('anna', 'another key')])
-    const twice = await start()
-    expect(twice).to.include({ code: 'config_invalid' })
-    expect(twice.hint).to.contain(`keys revoke anna --keys-file ${file}`)
-    await revokeKey('anna', { ...flags, 'keys-file': file }, here())
     expect(await mode()).to.equal('api-key')
+  })
+
+  it('get another name where a different key has theirs, and that is said once', async () => {
+    const long = 'x'.repeat(64)
+    await createKeyStore(path).update(() => [entry('key-1'), entry(long)])
+    const named = join(home, 'named')
+    const others = [entry('key-1', 'b'), entry('key-1-2', 'c'), entry(long, 'd'), entry('ben')]
+    const file = await leave(named, others)
+    const text = await readFile(file)
+    const { movedFrom } = await start(named)
+    const short = `${'x'.repeat(62)}-2`
+    const renamed = [
+      { from: 'key-1', to: 'key-1-3' },
+      { from: long, to: short },
+    ]
+    expect(movedFrom).to.deep.equal([{ file, renamed }])
+    expect(await names()).to.deep.equal(['key-1', long, 'key-1-3', 'key-1-2', short, 'ben'])
+    // As after a crash between the new file and the removal of the old one.
+    await writeFile(file, text, { mode: 0o600 })
+    expect(await start(named)).to.deep.include({ movedFrom: [{ file, renamed: [] }] })
+    expect(await names()).to.have.lengthOf(6)
+    await leave(usual, [entry('ben', 'e')])
+    said = ''
+    await listKeys(flags, here())
+    expect(said).to.contain('the moved key "ben" is now "ben-2"')
   })
 
   it('that went with their folder leave no open server behind, until there are new ones', async () => {
@@ -142,6 +163,28 @@ describe('keys of older versions', () => {
     expect(await readdir(join(path, '..'))).not.to.include('keys-were-made')
     await rm(path)
     expect(await mode()).to.equal('none')
+  })
+
+  it('count as lost still when the new key cannot be shown', async () => {
+    const folder = join(home, 'config/service-cli')
+    await mkdir(folder, { recursive: true, mode: 0o700 })
+    const fail = () => {
+      throw new ServiceError('storage_failed', 'cannot write to stdout (ENOSPC)')
+    }
+    const create = () =>
+      createKey('anna', flags, { ...here(), stdout: { write: fail } }).then(
+        () => 'made',
+        error => error.message,
+      )
+    expect(await create()).to.contain('is revoked')
+    expect(await readKeysFile(path)).to.equal(null)
+    expect(await mode()).to.equal('none')
+    await writeFile(mark, '')
+    expect(await create()).to.contain('is revoked')
+    expect(await mode()).to.equal('config_invalid')
+    await createKeyStore(path).update(() => [])
+    expect(await create()).to.contain('is revoked')
+    expect(await readKeysFile(path)).to.deep.equal([])
   })
 
   it('are no concern of a server with a file of its own', async () => {

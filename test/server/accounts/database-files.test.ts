@@ -5,6 +5,8 @@ import { once } from 'node:events'
 import * as fs from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { silentLogger } from '../../../src/lib/util/logger.ts'
+import { checkFiles } from '../../../src/server/accounts/sqlite/check-files.ts'
 import { openSqliteStore } from '../../../src/server/accounts/sqlite/sqlite-store.ts'
 import { walBytes } from '../../../src/server/accounts/sqlite/wal-check.ts'
 import { failureOf, newAccount, newSession, settableClock, withFolder } from './support.ts'
@@ -91,6 +93,15 @@ describe('files of the account store', () => {
       await (await openSqliteStore({ file, clock, log })).close()
       expect(mode(file)).to.equal(0o600)
       expect(warnings).to.deep.equal([{ path: file }])
+    }))
+
+  it('are opened when another process removes the log meanwhile', () =>
+    withDatabase(async file => {
+      fs.writeFileSync(`${file}-wal`, '')
+      fs.chmodSync(`${file}-wal`, 0o644)
+      const log = { ...silentLogger, warn: () => fs.rmSync(`${file}-wal`) }
+      expect(await checkFiles(file, log)).to.equal(true)
+      expect(fs.existsSync(`${file}-wal`)).to.equal(false)
     }))
 
   it('are not made in a folder that others can enter', () =>

@@ -1,6 +1,9 @@
 import { expect } from 'chai'
 import { copyFile, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { silentLogger } from '../../../src/lib/util/logger.ts'
+import { openRegistryStore } from '../../../src/server/accounts/data-folder.ts'
+import { failureOf, settableClock, withFolder } from './support.ts'
 import { password, type Registry, withRegistry } from './harness.ts'
 
 const auth = '/api/v1/auth'
@@ -51,6 +54,17 @@ describe('a running registry whose database', () => {
         await expectRefused(registry, access_token)
       }))
   }
+
+  it('lock was deleted refuses changes, as a restore would not wait for it', () =>
+    withFolder(async folder => {
+      const options = { dataDir: folder, clock: settableClock(), log: silentLogger, busyMs: 200 }
+      const store = await openRegistryStore(options)
+      await rm(join(folder, 'registry.lock'))
+      for (const change of [() => store.ping(), () => store.clearFailures('alice')]) {
+        expect((await failureOf(change)).message).to.contain('registry.lock was deleted')
+      }
+      await store.close()
+    }))
 
   it('file was moved away takes changes again when it is back', () =>
     withRegistry(async registry => {

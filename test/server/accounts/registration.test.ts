@@ -222,6 +222,27 @@ describe('registration', () => {
       expect(await registry.store.countAccounts()).to.equal(1)
     }))
 
+  it('answers three checks of names for each registration an address has, and then none', () =>
+    withRegistry(
+      async registry => {
+        expect((await signUp(registry, 'alice')).status).to.equal(201)
+        const check = async (username: string) => {
+          const body = { username, email: `${username}@studio.example` }
+          return (await registry.call('POST', `${auth}/register/check`, { body })).status
+        }
+        const statuses = []
+        for (const name of ['alice', 'bob', 'carl', 'alice', 'dora', 'emil', 'fred', 'alice']) {
+          statuses.push(await check(name))
+        }
+        expect(statuses).to.deep.equal([409, 204, 204, 409, 204, 204, 429, 429])
+        const email = 'bob@studio.example'
+        expect((await signUp(registry, 'bob', { email })).status).to.equal(201)
+        registry.clock.nowMs += 60 * minute
+        expect(await check('fred')).to.equal(204)
+      },
+      { local: false, limits: { maxRegistrations: 2 } },
+    ))
+
   it('checks the invitation without using it up, and tells no names without one', () =>
     withRegistry(
       async registry => {

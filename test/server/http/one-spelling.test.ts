@@ -36,7 +36,7 @@ describe('every server', () => {
   })
   after(() => opened.disposeAsync())
 
-  it('refuses a path that a URL parser would rewrite', async () => {
+  it('refuses a path that a URL parser or the router would rewrite', async () => {
     for (const [server, port] of ports) {
       expect((await exchange(port, health))?.status, server).to.equal(200)
       for (const path of [
@@ -45,6 +45,11 @@ describe('every server', () => {
         '/nothing/.%2e/healthz',
         '/./healthz',
         '/%2e/healthz',
+        '/%68ealthz',
+        '/health%7A',
+        '/%61pi/v1/auth/me',
+        '/api/v1/auth/%6de',
+        '/%6dcp',
         '/nothing\\..\\healthz',
         '/\\healthz',
         '/healthz#',

@@ -18,7 +18,8 @@ import type { Call } from '../call.ts'
 import { admitPassword } from '../admit-password.ts'
 
 export function registerRoutes(services: AccountServices): Route[] {
-  const { store, audit, refusals, clock, credentials, sessions, registrations, local } = services
+  const { store, audit, refusals, clock, credentials, sessions, local } = services
+  const { registrations, registrationChecks } = services
 
   /** The hash of the invitation to use up; undefined when none is needed. */
   async function admittance(
@@ -48,6 +49,15 @@ export function registerRoutes(services: AccountServices): Route[] {
     if (waitMs > 0) throw tooMany('too many registrations from this address', waitMs)
   }
 
+  /** Every check counts, whatever it answers: the answer for a free name tells as much as the other. */
+  function countCheck({ addressKey }: Call): void {
+    if (local) return
+    const nowMs = clock.now()
+    const waitMs = registrationChecks.waitMs(addressKey, nowMs)
+    if (waitMs > 0) throw tooMany('too many checks of names from this address', waitMs)
+    registrationChecks.add(addressKey, nowMs)
+  }
+
   function countRegistration({ addressKey }: Call): void {
     if (!local) registrations.add(addressKey, clock.now())
   }
@@ -58,14 +68,12 @@ export function registerRoutes(services: AccountServices): Route[] {
     return new RegistryProblem('registration-closed', message)
   }
 
-  /** A taken name counts as a registration: names cannot be probed faster than by registering. */
   async function check(body: RegisterCheckRequest, call: Call): Promise<void> {
     await admittance(body, call)
     checkNames(body)
     refuseFlood(call)
-    if (!(await isTaken(foldUsername(body.username), foldEmail(body.email)))) return
-    countRegistration(call)
-    throw taken()
+    countCheck(call)
+    if (await isTaken(foldUsername(body.username), foldEmail(body.email))) throw taken()
   }
 
   async function isTaken(...keys: string[]): Promise<boolean> {

@@ -48,12 +48,19 @@ export async function openDataFolder(path: string, log: Logger): Promise<void> {
   }
 }
 
+/** False when there is no file, also when SQLite in another process removes it meanwhile. */
 async function checkFile(path: string, log: Logger): Promise<boolean> {
-  const found = await lstat(path).catch(error => {
-    if (errnoOf(error) === 'ENOENT') return null
-    throw unusable(path, error)
-  })
-  if (found === null) return false
+  try {
+    return await checkPresentFile(path, log)
+  } catch (error) {
+    if (errnoOf(error) === 'ENOENT') return false
+    throw error instanceof ServiceError ? error : unusable(path, error)
+  }
+}
+
+/** Throws the error of the file system for what cannot be looked at or accessed. */
+async function checkPresentFile(path: string, log: Logger): Promise<true> {
+  const found = await lstat(path)
   const uid = ownUid()
   const problem = describeProblem(found, uid)
   if (problem !== null) {
@@ -61,14 +68,10 @@ async function checkFile(path: string, log: Logger): Promise<boolean> {
     throw new ServiceError('registry_dir_unsafe', `${path} ${problem}`, { hint })
   }
   if (uid !== null && (found.mode & 0o077) !== 0) {
-    await chmod(path, 0o600).catch(error => {
-      throw unusable(path, error)
-    })
+    await chmod(path, 0o600)
     log.warn({ path }, 'other users could open the file by its mode; it is 0600 now')
   }
-  await access(path, constants.R_OK | constants.W_OK).catch(error => {
-    throw unusable(path, error)
-  })
+  await access(path, constants.R_OK | constants.W_OK)
   return true
 }
 

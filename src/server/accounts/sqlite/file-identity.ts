@@ -9,21 +9,21 @@ const suffixes = ['', '-wal', '-shm'] as const
 export const databaseReplaced = 'database_replaced'
 
 /**
- * Remembers device and inode of the files of an open database. The returned check throws
+ * Remembers device and inode of the files of an open database and of `others`. The returned check throws
  * `storage_failed` once a name leads to another file or to none: what is written then is gone with
  * the process. Logs when that begins and when it ends.
  */
-export function watchFiles(file: string, log: Logger): () => void {
-  const opened = suffixes.map(suffix => identityOf(file + suffix))
+export function watchFiles(file: string, others: readonly string[], log: Logger): () => void {
+  const paths = [...suffixes.map(suffix => file + suffix), ...others]
+  const opened = paths.map(identityOf)
   let isLost = false
   return () => {
-    const at = suffixes.findIndex((suffix, index) => identityOf(file + suffix) !== opened[index])
-    if (at === -1) {
+    const path = paths.find((watched, index) => identityOf(watched) !== opened[index])
+    if (path === undefined) {
       if (isLost) log.info({ file }, 'the database file is back; changes are accepted again')
       isLost = false
       return
     }
-    const path = `${file}${suffixes[at]}`
     const message = `${path} was deleted or replaced while the server was running`
     if (!isLost) log.error({ path }, `${message}; changes are refused`)
     isLost = true

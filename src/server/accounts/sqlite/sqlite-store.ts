@@ -26,6 +26,8 @@ export interface SqliteStoreOptions {
   readonly busyMs?: number
   /** Make the database when there is none. Default true. */
   readonly create?: boolean
+  /** Changes are refused, as for the database, once one of these was deleted or replaced. */
+  readonly alsoWatched?: readonly string[]
 }
 
 /**
@@ -41,12 +43,13 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Acco
     log = silentLogger,
     busyMs = defaultLimits.maxStoreWaitMs,
     create = true,
+    alsoWatched = [],
   } = options
   const db = await openDatabase({ file, clock, log, busyMs, create, migrations })
   try {
     // Reading makes what SQLite keeps beside the file.
     db.prepare('SELECT value FROM meta').get()
-    const watch = watchFiles(file, log)
+    const watch = watchFiles(file, alsoWatched, log)
     const database = createDatabase(db, { file, busyMs, watch })
     return createStore(db, database, { file, clock, log, busyMs, watch })
   } catch (error) {
