@@ -176,6 +176,22 @@ describe('scene://delta', () => {
     ])
   })
 
+  it('calls no object removed while the list of omitted objects is incomplete', () => {
+    const resources = registry()
+    const [cube, lamp] = [{ id: 'Cube' }, { id: 'Lamp' }]
+    const kindSince = (since: number): unknown =>
+      (payload(resources, `scene://delta?since=${since}`)['changes'] as { path: string }[]).find(
+        ({ path }) => path === '/objects/1',
+      )
+    const partial = { objects: [cube], omitted: ['Tree'], truncated: { total: 3 } }
+    for (const scene of [{ objects: [cube, lamp] }, partial]) resources.setScene(scene)
+    expect(kindSince(1)).to.include({ kind: 'omitted' })
+    resources.setScene({ objects: [cube, lamp], omitted: ['Tree'], truncated: { total: 3 } })
+    expect(kindSince(2)).to.include({ kind: 'listed' })
+    resources.setScene({ objects: [cube], omitted: ['Tree'], truncated: { total: 2 } })
+    expect(kindSince(3)).to.include({ kind: 'removed' })
+  })
+
   it('answers the placeholder without a scene', () => {
     const resources = registry()
     expect(payload(resources, 'scene://delta')).to.include({ status: 'no_snapshot' })
