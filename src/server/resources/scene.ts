@@ -4,7 +4,7 @@ import { type BuiltIn, changedAt, freezeAll, jsonContents } from './built-in.ts'
 import { ResourceNotFound } from './errors.ts'
 import { KeptAnswers } from './kept-answers.ts'
 import type { Content, Descriptor, Template } from './producer.ts'
-import { countParameter } from './query-parameters.ts'
+import { countParameter, onlyParameters } from './query-parameters.ts'
 import type { ResourceUri } from './resource-uri.ts'
 import { sceneDelta, sceneReset } from './scene-delta.ts'
 import type { SceneRevision, SceneState, ShownApplication } from './scene-state.ts'
@@ -74,7 +74,8 @@ export class SceneProducer implements BuiltIn {
   }
 
   checkParameters(uri: ResourceUri): void {
-    if (uri.path === 'delta') countParameter(uri, 'since')
+    if (uri.path === 'current') onlyParameters(uri, [])
+    if (uri.path === 'delta') sinceParameter(uri)
   }
 
   read(uri: ResourceUri): readonly Content[] {
@@ -89,6 +90,7 @@ export class SceneProducer implements BuiltIn {
   }
 
   #current(uri: ResourceUri): readonly Content[] {
+    onlyParameters(uri, [])
     const text = this.#state.current.text ?? placeholder
     const meta = this.#freshMeta()
     if (uri.text !== sceneCurrentUri) return jsonContents(uri.text, text, meta)
@@ -96,7 +98,7 @@ export class SceneProducer implements BuiltIn {
   }
 
   #delta(uri: ResourceUri): readonly Content[] {
-    const since = countParameter(uri, 'since')
+    const since = sinceParameter(uri)
     const current = this.#state.current
     const meta = this.#freshMeta()
     if (current.text === null) return jsonContents(uri.text, placeholder, meta)
@@ -116,6 +118,11 @@ export class SceneProducer implements BuiltIn {
     }
     return this.#meta
   }
+}
+
+function sinceParameter(uri: ResourceUri): number | undefined {
+  onlyParameters(uri, ['since'])
+  return countParameter(uri, 'since')
 }
 
 /** What the text of a scene does not say of itself. Member names are those on the wire. */

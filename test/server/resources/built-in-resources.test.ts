@@ -66,10 +66,25 @@ describe('scene://current', () => {
   it('echoes the URI as it was asked for', () => {
     const resources = registry()
     resources.setScene({ frame: 1 })
-    for (const uri of ['scene://current?x=1', 'SCENE://current', 'scene://%63urrent']) {
+    for (const uri of ['SCENE://current', 'scene://%63urrent']) {
       expect(payload(resources, uri)).to.deep.equal({ frame: 1 })
     }
   })
+})
+
+describe('unknown query parameters of a scene', () => {
+  for (const [uri, known] of [
+    ['scene://current?x=1', 'it has none'],
+    ['scene://delta?sinse=1', 'known: since'],
+    ['scene://delta?since=0&x', 'known: since'],
+  ] as const) {
+    it(`are refused when ${uri} is read and when it is subscribed to`, () => {
+      const resources = registry()
+      for (const call of [() => resources.read(uri), () => resources.assertSubscribable(uri)]) {
+        expect(call).to.throw(ServiceError, known).with.property('code', 'resource_uri_invalid')
+      }
+    })
+  }
 })
 
 describe('facts about the scene', () => {
