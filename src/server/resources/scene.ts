@@ -23,10 +23,12 @@ const templates: readonly Template[] = freezeAll([
   },
 ])
 
-const placeholder = JSON.stringify({
-  status: 'no_snapshot',
-  hint: 'the application has sent no scene; subscribe to scene://current to hear when it does',
-})
+const unsent = placeholder(
+  'the application has sent no scene; subscribe to scene://current to hear when it does',
+)
+const withdrawn = placeholder(
+  'the scene was withdrawn; subscribe to scene://current to hear when there is one again',
+)
 
 type Meta = Readonly<Record<string, unknown>>
 
@@ -91,7 +93,7 @@ export class SceneProducer implements BuiltIn {
 
   #current(uri: ResourceUri): readonly Content[] {
     onlyParameters(uri, [])
-    const text = this.#state.current.text ?? placeholder
+    const text = textOf(this.#state.current)
     const meta = this.#freshMeta()
     if (uri.text !== sceneCurrentUri) return jsonContents(uri.text, text, meta)
     return this.#contents
@@ -101,7 +103,7 @@ export class SceneProducer implements BuiltIn {
     const since = sinceParameter(uri)
     const current = this.#state.current
     const meta = this.#freshMeta()
-    if (current.text === null) return jsonContents(uri.text, placeholder, meta)
+    if (current.text === null) return jsonContents(uri.text, textOf(current), meta)
     const base = since === undefined ? this.#state.previous : this.#state.find(since)
     if (base === undefined) return jsonContents(uri.text, sceneReset(current), meta)
     const build = () => sceneDelta(base, current, this.#maxChanges)
@@ -114,10 +116,19 @@ export class SceneProducer implements BuiltIn {
     if (version !== this.#version) {
       this.#version = version
       this.#meta = Object.freeze({ 'service-cli/scene': sceneFacts(current, application) })
-      this.#contents = jsonContents(sceneCurrentUri, current.text ?? placeholder, this.#meta)
+      this.#contents = jsonContents(sceneCurrentUri, textOf(current), this.#meta)
     }
     return this.#meta
   }
+}
+
+function placeholder(hint: string): string {
+  return JSON.stringify({ status: 'no_snapshot', hint })
+}
+
+/** The scene, or the placeholder that stands for it. */
+function textOf({ text, setAtMs }: SceneRevision): string {
+  return text ?? (setAtMs === null ? unsent : withdrawn)
 }
 
 function sinceParameter(uri: ResourceUri): number | undefined {
@@ -142,7 +153,8 @@ function sceneFacts(
   }
 }
 
-function describe({ text, bytes, setAtMs }: SceneRevision): readonly Descriptor[] {
+function describe(revision: SceneRevision): readonly Descriptor[] {
+  const { text, bytes, setAtMs } = revision
   const changed = changedAt(setAtMs)
   return freezeAll([
     {
@@ -152,7 +164,7 @@ function describe({ text, bytes, setAtMs }: SceneRevision): readonly Descriptor[
       description:
         'The scene open in the application, as it last reported it; {"status":"no_snapshot"} before that',
       mimeType: 'application/json',
-      size: text === null ? Buffer.byteLength(placeholder) : bytes,
+      size: text === null ? Buffer.byteLength(textOf(revision)) : bytes,
       annotations: { audience: ['user', 'assistant'], priority: 0.9, ...changed },
     },
     {

@@ -42,7 +42,9 @@ describe('scene://current', () => {
     expect(resources.setScene({ frame: 1 })).to.equal(1)
     expect(payload(resources, 'scene://current')).to.deep.equal({ frame: 1 })
     expect(resources.setScene(null)).to.equal(2)
-    expect(payload(resources, 'scene://current')).to.include({ status: 'no_snapshot' })
+    const { status, hint } = payload(resources, 'scene://current')
+    expect(status).to.equal('no_snapshot')
+    expect(hint).to.contain('the scene was withdrawn')
   })
 
   it('passes JSON text through as it is', () => {
