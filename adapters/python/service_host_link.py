@@ -87,6 +87,9 @@ RECORD_SECONDS = 30.0  # a running server touches its record every 5
 SEARCH_SECONDS = 2.0  # looking into a folder is cheap: do it more often than connecting
 TAKEN_SECONDS = 10.0
 
+OFF = "The link is off."
+NOT_TOLD = "The server could not be told: it keeps the last scene while it runs."
+
 DEFAULT_LIMITS = {
     "max_message_bytes": 8 * MiB,
     "max_batch": 100,
@@ -974,7 +977,7 @@ class HostLink(object):
         self._lock = threading.RLock()
         self._changed = threading.Condition(self._lock)
         self._worker = None
-        self._state = ("off", "The link is off.", None, time.time())
+        self._state = ("off", OFF, None, time.time())
         self._status_news = False
         self._errors = collections.OrderedDict()
         self._limits = dict(DEFAULT_LIMITS)
@@ -991,6 +994,7 @@ class HostLink(object):
         self._scene_text = None  # the newest one that was serialised
         self._scene_taken_by = None  # Candidate.key of the server that has it
         self._scene_work = False  # being serialised
+        self._scene_sent_to = None  # Candidate.key of the server that a scene was sent to last
         self._audit = Backlog()
         self._events = Backlog()
         self._buffers = collections.OrderedDict()
@@ -1030,7 +1034,9 @@ class HostLink(object):
         """Sends what is waiting, says bye and ends the thread, all within the timeout.
 
         clear: for a user who disconnects. The server removes the scene, the schemes and the event
-        buffers of this application; without it they stay as they are when an application quits."""
+        buffers of this application; without it they stay as they are when an application quits.
+        While there is no connection, one more is tried within the timeout for the bye alone. When
+        the server cannot be told, the status says so."""
         with self._lock:
             worker = self._worker
             self._worker = None
@@ -1042,7 +1048,10 @@ class HostLink(object):
             if worker is not threading.current_thread():
                 worker.join(max(0.0, timeout))
         with self._lock:
-            self._set_state("off", "The link is off.")
+            told = worker is None or worker.told or self._scene_sent_to is None
+            self._set_state("off", NOT_TOLD if clear and not told else OFF)
+            if clear:
+                self._scene_sent_to = None
             for upload in [self._upload] + list(self._uploads):
                 if upload is not None:
                     self._finish(upload, error="the link was stopped")
@@ -1484,6 +1493,8 @@ class _Worker(threading.Thread):
         self.turns = link._turns
         self.owner = os.getpid()  # a forked child has the object, but not the thread
         self.stopping = None  # (bye message, deadline)
+        self.farewell = False  # connecting for the bye alone
+        self.told = False  # the server has received the bye
         self.ended = False
         self._own_server = None
         self.waker, self._wakes = socket.socketpair()
@@ -1521,11 +1532,25 @@ class _Worker(threading.Thread):
         try:
             self._run()
         except _Stopped:
-            pass
+            self._say_farewell()
         finally:
             self.ended = True
             self.waker.close()
             self._wakes.close()
+
+    def _say_farewell(self):
+        """Connects once more where a scene was left and the bye that removes it was not said."""
+        bye, deadline = self.stopping
+        left = self.link._scene_sent_to
+        if self.told or left is None or "clear" not in bye or time.monotonic() >= deadline:
+            return
+        candidates, _, _ = self.link._search(self._own_server)
+        self.farewell = True
+        for candidate in sorted(candidates, key=lambda each: each.key != left)[:1]:
+            try:
+                self._attempt(candidate)
+            except _Stopped:
+                pass
 
     def say(self, state, text, url=None):
         self.link._set_state(state, text, url, self)
@@ -1542,7 +1567,9 @@ class _Worker(threading.Thread):
         """Until the socket is ready, for what comes before a session."""
         while True:
             if self.stopping is not None:
-                raise _Stopped()
+                if not self.farewell:
+                    raise _Stopped()
+                until = min(until, self.stopping[1])
             left = until - time.monotonic()
             if left <= 0:
                 raise _Failed("no answer to %s within %d s" % (what, CONNECT_SECONDS))
@@ -1898,6 +1925,7 @@ class _Session(object):
                 self._turn()
         except _Lost as error:
             lost = error
+            self.worker.told = self.bye  # it closes the connection when it has read the bye
         except _Stopped:
             pass
         except OSError as error:
@@ -1966,10 +1994,10 @@ class _Session(object):
     def _stop(self, now):
         """Gives what waits half of the time, then says bye and waits for the close."""
         bye, deadline = self.worker.stopping
-        if not self.welcomed or now >= deadline:
+        if now >= deadline or not (self.welcomed or self.worker.farewell):
             self.pipe.close(1000, "")
             raise _Stopped()
-        if self.bye:
+        if self.bye or not self.welcomed:
             return
         with self.link._lock:
             settled = self.link._settled()
@@ -2337,6 +2365,8 @@ class _Session(object):
         with link._lock:
             link._server_needs_scene = False
             text = link._scene_text
+            if text != b"null":
+                link._scene_sent_to = self.candidate.key
         self._ask("scene", {"type": "scene.set"}, b'"scene":' + text, text)
         self.next_scene = time.monotonic() + self.scene_interval
         return True
@@ -2366,6 +2396,8 @@ class _Session(object):
                 return
             if error is None:
                 link._scene_taken_by = self.candidate.key
+                if text == b"null":
+                    link._scene_sent_to = None
             elif error.retryable:
                 self.next_scene = time.monotonic() + RETRY_SECONDS
             else:

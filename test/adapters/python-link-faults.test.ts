@@ -271,6 +271,40 @@ describe('the Python link: what goes wrong', () => {
     expect(next.messages.map(({ type }) => type)).not.to.include('scene.set')
   })
 
+  const disconnect = () =>
+    app.tell({ call: 'stop', args: ['disconnected'], kwargs: { clear: true, timeout: 3 } })
+
+  /** Linked, the scene taken, and then lost. */
+  async function lostWithScene(): Promise<void> {
+    await begin()
+    const peer = await server.peer()
+    await app.untilState('connected')
+    await app.call('set_scene', { frame: 1 })
+    await app.call('flush')
+    server.script = { refuse: () => 503 }
+    peer.ws.terminate()
+    await app.untilState('waiting')
+  }
+
+  it('connects once more to have the scene removed when it is stopped while the link is down', async () => {
+    await lostWithScene()
+    const { length } = server.peers
+    server.script = {}
+    await disconnect()
+    const next = await server.peer(length + 1)
+    expect(await next.nth('bye')).to.include({ reason: 'disconnected', clear: true })
+    expect(next.messages.map(({ type }) => type)).not.to.include('scene.set')
+    expect(await app.status()).to.include({ state: 'off', text: 'The link is off.' })
+  })
+
+  it('says that the server keeps the scene when it cannot be told', async () => {
+    await lostWithScene()
+    await disconnect()
+    const { state, text } = await app.status()
+    expect(state).to.equal('off')
+    expect(text).to.contain('The server could not be told: it keeps the last scene')
+  })
+
   it('says bye when the interpreter ends without stop', async () => {
     await begin()
     const peer = await server.peer()

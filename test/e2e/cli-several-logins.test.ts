@@ -120,6 +120,23 @@ describe('several logins of one person', function () {
     expect([logins[1].username, logins[1].error]).to.deep.equal(['bob', null])
   })
 
+  it('uses the next newest login once the newest has ended, and says so', async () => {
+    await login('alice', first)
+    await login('bob', first)
+    const access = /access_token = "(.+)"/.exec(home.config())?.[1]
+    await createCaller(first.url).call('POST', '/logout', access, {})
+    const ended = await home.run(['whoami'])
+    expect(ended.code).to.equal(4)
+    expect(ended.stderr).to.contain('commands now use the login of alice')
+    const { stdout, stderr } = await run(['whoami', '--json'])
+    expect(JSON.parse(stdout).username).to.equal('alice')
+    expect(stderr).to.contain('the login of bob').and.contain('using that of alice')
+    const { logins } = JSON.parse((await run(['whoami', '--all', '--json'])).stdout)
+    expect(logins.map((row: any) => [row.username, row.default])).to.deep.equal([['alice', true]])
+    expect(await login('bob', first)).not.to.contain('has ended')
+    expect((await whoami()).username).to.equal('bob')
+  })
+
   it('reads a configuration file from before there were several accounts', async () => {
     await login('alice', first)
     const old = home.config()

@@ -115,7 +115,8 @@ def draw_state(layout):
     """The state and the one main button, always in the same places; returns the StatusView."""
     session = RUNNING.session if RUNNING is not None else None
     if session is None:
-        view = status_view.status_view(None, note=RUNNING.note if RUNNING is not None else "")
+        status, note = (None, "") if RUNNING is None else (RUNNING.last_status, RUNNING.note)
+        view = status_view.status_view(status, note=note)
     else:
         link = session.link
         view = status_view.status_view(

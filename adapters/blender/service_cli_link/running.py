@@ -21,6 +21,7 @@ class Running:
     def __init__(self, version):
         self.session = None
         self.note = ""
+        self.last_status = None  # of the link, after a disconnect
         self._version = version
         self._files = deque()
         self._sending = 0
@@ -48,6 +49,7 @@ class Running:
             bpy.app.timers.unregister(self._tick)
         if session is not None:
             session.stop(reason, clear)
+            self.last_status = session.link.status()
 
     def pump(self):
         """For scripts with a loop of their own: in background mode Blender has no timers."""

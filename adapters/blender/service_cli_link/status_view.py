@@ -5,6 +5,8 @@ import textwrap
 import time
 from collections import namedtuple
 
+from .service_host_link import OFF
+
 # Measured in Blender 3.4 at the default font: letters are 7.3 pixels wide, 40 pixels are margins.
 LETTER_PIXELS = 7.3
 MARGIN_PIXELS = 40
@@ -29,11 +31,11 @@ StatusView.__doc__ = """`failed`: it does not try again; `lines`: sentences belo
 
 
 def status_view(status, failure=None, pictured_at=None, note=""):
-    """`status` of the link; None without one."""
+    """`status` of the link, the last one after a Disconnect; None before the first Connect."""
     state = "off" if status is None else status.state
     title, icon = _TITLES[state]
     lines = []
-    if status is None:
+    if status is None or status.text == OFF:
         lines.append("Nothing is shared.")
     elif state == "connected":
         lines.append("Server: " + re.sub(r"^http://|/host$", "", status.url or ""))

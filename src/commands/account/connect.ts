@@ -25,15 +25,26 @@ export function connect(context: AccountContext): Connection {
   const client = connectRegistry({ registry, entry, configPath: store.path, env })
   const { refreshMarginMs } = defaultClientLimits
   const parts = { client, store, account, log, refreshMarginMs }
+  const withSaved = <T>(call: (token: Secret) => Promise<T>): Promise<T> => {
+    warnOfEnded(context)
+    return withSavedToken(parts, call)
+  }
   return {
     client,
     async withToken(call) {
       if (choice === null) throw notLoggedIn(context)
       const given = await readChosenToken(choice, places)
-      return given === null ? withSavedToken(parts, call) : withGivenToken(given, choice, call)
+      return given === null ? withSaved(call) : withGivenToken(given, choice, call)
     },
-    withSaved: call => withSavedToken(parts, call),
+    withSaved,
   }
+}
+
+/** Another account than before must not be used silently, in a script neither. */
+function warnOfEnded({ endedAccount, account, registry, output }: AccountContext): void {
+  if (endedAccount === undefined) return
+  const used = account ?? 'another account'
+  output.warn(`the login of ${endedAccount} to ${registry.url} has ended; using that of ${used}`)
 }
 
 /** With the three ways out, for people and for pipelines. */

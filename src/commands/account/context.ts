@@ -33,6 +33,8 @@ export interface AccountContext {
   readonly login: SavedLogin | undefined
   /** Its user name: the login stays the same when another command logs in meanwhile. */
   readonly account: string | undefined
+  /** User name of the newest login there, when it has ended and `login` takes its place. */
+  readonly endedAccount: string | undefined
   readonly places: TokenPlaces
   /** Where the token comes from; null when there is none. */
   readonly choice: TokenChoice | null
@@ -72,6 +74,7 @@ export async function openContext(
     onlyLogin: onlyLogin(config),
     filePath: store.path,
   })
+  const newest = config.registries.get(registry.url)
   const login = savedLogin(config, registry.url, account)
   if (account !== undefined && login?.accessToken === undefined) {
     throw new ServiceError(
@@ -90,6 +93,7 @@ export async function openContext(
     config,
     login,
     account: login?.username,
+    endedAccount: account === undefined && newest !== login ? newest?.username : undefined,
     places,
     choice,
     env,

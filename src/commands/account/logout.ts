@@ -1,5 +1,5 @@
 import type { Config } from '../../lib/config/config-file.ts'
-import { onlyLogin, withoutLogin } from '../../lib/config/registry-entries.ts'
+import { onlyLogin, savedLogin, withoutLogin } from '../../lib/config/registry-entries.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
 import { connect } from './connect.ts'
 import type { AccountContext, AccountFlags } from './context.ts'
@@ -43,8 +43,9 @@ export async function logout(flags: LogoutFlags, env: NodeJS.ProcessEnv): Promis
 
 /** Says which login commands use from now on, when there is one. */
 function noteNext({ registry, output, env }: AccountContext, left: Config): void {
-  if (left.registries.get(registry.url)?.accessToken !== undefined) {
-    const { username = 'another account' } = left.registries.get(registry.url) ?? {}
+  const login = savedLogin(left, registry.url)
+  if (login?.accessToken !== undefined) {
+    const { username = 'another account' } = login
     output.note(`commands now use the login of ${username} there`)
     return
   }

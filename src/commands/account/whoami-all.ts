@@ -1,6 +1,6 @@
 import { exitCodeOf } from '../../lib/cli/exit-codes.ts'
 import type { SavedLogin } from '../../lib/config/config-file.ts'
-import { allLogins } from '../../lib/config/registry-entries.ts'
+import { allLogins, savedLogin } from '../../lib/config/registry-entries.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
 import { requireRegistryUrl } from '../../lib/util/registry-url.ts'
 import { usage } from '../../lib/util/usage.ts'
@@ -29,11 +29,10 @@ export async function whoamiAll(flags: WhoamiFlags, env: NodeJS.ProcessEnv): Pro
   const { SERVICE_TOKEN, SERVICE_TOKEN_FILE, SERVICE_REGISTRY, ...rest } = env
   const context = await openHere(flags, rest)
   const { config, output } = context
-  const newest = config.registries.get(context.registry.url)
+  const used = savedLogin(config, context.registry.url)
   const asked = Array.from(config.registries).flatMap(([url, entry]) =>
     allLogins(entry).map(login => {
-      const isDefault = entry === newest && login === entry
-      return showLogin(context, { url, login, isDefault }, flags.offline === true)
+      return showLogin(context, { url, login, isDefault: login === used }, flags.offline === true)
     }),
   )
   const rows = await Promise.all(asked)
@@ -54,7 +53,14 @@ async function showLogin(
   let identity: Identity | null = null
   try {
     const registry = requireRegistryUrl(found.url, context.store.path)
-    const one = { ...context, registry, login, account: login.username, choice }
+    const one = {
+      ...context,
+      registry,
+      login,
+      account: login.username,
+      endedAccount: undefined,
+      choice,
+    }
     if (login.username !== undefined) identity = savedIdentity(one)
     if (!offline) identity = await askedIdentity(one, choice)
     return { ...found, identity, error: null }

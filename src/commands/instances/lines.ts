@@ -20,9 +20,12 @@ const names = ['ID', 'APPLICATION', 'NAME', 'STATUS', 'HEALTH', 'SCENE', 'URL']
 const maxNameChars = 40
 const maxSceneChars = 60
 
-/** The URL stays longest: it is what a client needs, beside the ID that commands take. */
+/**
+ * The URL gives way last: a client needs it, beside the ID that commands take. HEALTH gives way first
+ * while every row is live with its application, and never otherwise.
+ */
 export function instanceTable(rows: readonly ShownRow[], width?: number): string {
-  const isWell = rows.every(({ health }) => health === 'live')
+  const isWell = rows.every(row => row.health === 'live' && liveHealth(row) === 'live')
   const drop = [...(isWell ? ['HEALTH'] : []), 'SCENE', 'NAME', 'STATUS', 'URL']
   return columns(names, rows.map(cellsOf), { drop, ...(width !== undefined && { width }) })
 }

@@ -77,8 +77,7 @@ async function refreshEarly(parts: SessionParts, used: Secret): Promise<Secret> 
       return await exchange(parts, held, entry, current)
     } catch (error) {
       if (isUnauthorised(error) && isExpired(entry, clock.now())) {
-        await clear(parts, held, current)
-        throw ended(parts, error)
+        throw await endLogin(parts, held, current, error)
       }
       if (!(error instanceof ServiceError) || isLocal(error)) throw error
       log.debug({ code: error.code }, `the token of ${client.registry.url} was not refreshed`)
@@ -96,8 +95,7 @@ async function refreshRefused(
 ): Promise<Secret> {
   const done = await underLock(parts, used, async (held, entry, current) => {
     if (!canRefresh(entry)) {
-      await clear(parts, held, current)
-      throw ended(parts, refusal)
+      throw await endLogin(parts, held, current, refusal)
     }
     const problem = await whyNotSaved(held)
     if (problem !== null) throw problem
@@ -105,8 +103,7 @@ async function refreshRefused(
       return await exchange(parts, held, entry, current)
     } catch (error) {
       if (!isUnauthorised(error)) throw error
-      await clear(parts, held, current)
-      throw ended(parts, error)
+      throw await endLogin(parts, held, current, error)
     }
   })
   if (done === null) throw refusal
@@ -186,12 +183,23 @@ async function askForTokens(
 
 const refusals = new Set(['auth_refused', 'request_refused'])
 
-/** Only what was refused goes: someone may have logged in again meanwhile. */
-async function clear(parts: SessionParts, held: HeldConfig, refused: Secret): Promise<void> {
+/**
+ * Removes the tokens that were refused, and only those: another process may have logged in again
+ * meanwhile. Returns the error to throw.
+ */
+async function endLogin(
+  parts: SessionParts,
+  held: HeldConfig,
+  refused: Secret,
+  refusal: ServiceError,
+): Promise<ServiceError> {
   const { url } = parts.client.registry
-  const config = await held.read()
-  if (!isSameToken(savedLogin(config, url, parts.account)?.accessToken, refused)) return
-  await held.write(withoutTokens(config, url, parts.account))
+  let config = await held.read()
+  if (isSameToken(savedLogin(config, url, parts.account)?.accessToken, refused)) {
+    config = withoutTokens(config, url, parts.account)
+    await held.write(config)
+  }
+  return ended(parts, refusal, savedLogin(config, url))
 }
 
 function isUnauthorised(error: unknown): error is ServiceError {
@@ -223,13 +231,20 @@ function notLoggedIn(parts: SessionParts): ServiceError {
   })
 }
 
-function ended(parts: SessionParts, refusal: ServiceError): ServiceError {
+function ended(
+  parts: SessionParts,
+  refusal: ServiceError,
+  next: SavedLogin | undefined,
+): ServiceError {
   const { store, client } = parts
+  const { username = 'another account' } = next ?? {}
+  const isNext = next?.accessToken !== undefined
+  const hint = `${loginHint(parts)}${isNext ? `; commands now use the login of ${username}` : ''}`
   const { url } = client.registry
   return new ServiceError(
     'auth_required',
     `the login saved in ${store.path} has ended (${refusal.message})`,
-    { hint: loginHint(parts), data: { ...refusal.data, registry: url } },
+    { hint, data: { ...refusal.data, registry: url } },
   )
 }
 

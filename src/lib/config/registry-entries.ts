@@ -12,14 +12,19 @@ export interface SavedTokens {
 /** Bounds the file when a script logs in to ever more accounts. */
 const maxOtherAccounts = 20
 
-/** The login of an account, named by user name or email address; without one the newest. */
+/**
+ * The login of an account, named by user name or email address. Without one the newest that has not
+ * ended, or the newest when all have.
+ */
 export function savedLogin(config: Config, url: string, account?: string): SavedLogin | undefined {
   const entry = config.registries.get(url)
-  if (entry === undefined || account === undefined || isOf(entry, account)) return entry
+  if (entry === undefined) return undefined
+  if (account === undefined) return allLogins(entry)[0] ?? entry
+  if (isOf(entry, account)) return entry
   return entry.accounts?.find(login => isOf(login, account))
 }
 
-/** Every saved login of a registry, newest first. */
+/** Every saved login of a registry that has not ended, newest first. */
 export function allLogins(entry: RegistryEntry): readonly SavedLogin[] {
   return [entry, ...(entry.accounts ?? [])].filter(({ accessToken }) => accessToken !== undefined)
 }
@@ -94,10 +99,10 @@ export function withoutLogin(config: Config, url: string, account?: string): Con
   return { ...after, defaultRegistry: undefined }
 }
 
-/** The registry of the only saved login: the default where none is named. */
+/** The only registry with a saved login: the default where none is named. */
 export function onlyLogin({ registries }: Config): string | undefined {
   const urls = Array.from(registries)
-    .filter(([, { accessToken }]) => accessToken !== undefined)
+    .filter(([, entry]) => allLogins(entry).length > 0)
     .map(([url]) => url)
   return urls.length === 1 ? urls[0] : undefined
 }

@@ -41,10 +41,18 @@ export class EventResources implements BuiltIn {
     return values.filter(value => value.startsWith(prefix))
   }
 
+  checkParameters(uri: ResourceUri): void {
+    this.#limitOf(uri)
+  }
+
   read(uri: ResourceUri): readonly Content[] {
     if (uri.path !== 'gateway/events') throw new ResourceNotFound(uri.text)
-    const most = this.#limits.maxGatewayEvents
-    const limit = limitParameter(uri, most, most)
+    const limit = this.#limitOf(uri)
     return this.#kept.get(this.#ring.recorded, uri.text, () => this.#ring.text(limit))
+  }
+
+  #limitOf(uri: ResourceUri): number {
+    const most = this.#limits.maxGatewayEvents
+    return limitParameter(uri, most, most)
   }
 }

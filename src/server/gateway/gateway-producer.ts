@@ -51,6 +51,12 @@ export class GatewayProducer implements BuiltIn {
     return gatewayTemplates
   }
 
+  checkParameters(uri: ResourceUri): void {
+    const { instances, catalog } = this.#parts
+    if (uri.path === 'instances') instances.checkParameters(uri)
+    if (uri.path === 'catalog') catalog.checkParameters(uri)
+  }
+
   read(uri: ResourceUri): MaybePromise<readonly Content[]> {
     const { instances, diagnostics, catalog } = this.#parts
     const { path } = uri

@@ -6,7 +6,7 @@ import type { Content } from '../resources/producer.ts'
 import type { ResourceUri } from '../resources/resource-uri.ts'
 import type { InstanceRows } from './instance-rows.ts'
 import { type LookupFailure, lookUpInstance } from './instance-lookup.ts'
-import { parseInstanceQuery, queryInstances } from './instance-query.ts'
+import { type InstanceQuery, parseInstanceQuery, queryInstances } from './instance-query.ts'
 import type { GatewayLimits } from '../../lib/config/gateway-limits.ts'
 
 type InstanceLimits = Pick<Limits, 'maxKeptAnswers' | 'maxKeptAnswerBytes'> &
@@ -26,9 +26,13 @@ export class InstanceResources {
     this.#singles = new KeptAnswers(limits)
   }
 
+  checkParameters(uri: ResourceUri): void {
+    this.#queryOf(uri)
+  }
+
   readList(uri: ResourceUri): readonly Content[] {
     const rows = this.#rows
-    const query = parseInstanceQuery(uri, this.#limits.maxInstanceRows)
+    const query = this.#queryOf(uri)
     return this.#lists.get(rows.version, uri.text, () => {
       const all = query.verbose ? rows.verbose() : rows.compact()
       return JSON.stringify({ list_ok: true, ...queryInstances(all, rows.faults, query) })
@@ -42,6 +46,10 @@ export class InstanceResources {
       if (!found.ok) throw this.#lookupError(found.failure, uri.text)
       return JSON.stringify(rows.verboseRow(found.value))
     })
+  }
+
+  #queryOf(uri: ResourceUri): InstanceQuery {
+    return parseInstanceQuery(uri, this.#limits.maxInstanceRows)
   }
 
   #lookupError(failure: LookupFailure, uri: string): Error {

@@ -6,21 +6,19 @@ import type { SceneOwnership } from '../resources/scene-state.ts'
 const maxNameChars = 80
 const maxDocumentChars = 200
 
-/** What the server tells a model about itself when it connects, from its state at that moment. */
-export function applicationInstructions(
-  { current, application }: Pick<SceneOwnership, 'current' | 'application'>,
-  presence: Presence | null,
-): string {
+type Scene = Pick<SceneOwnership, 'current' | 'application' | 'setBy'>
+
+/** Returns what the server tells a model about itself when it connects, from its state at that moment. */
+export function applicationInstructions(scene: Scene, presence: Presence | null): string {
   const { app = null, document = null } = presence ?? {}
   const version = app?.version === undefined ? '' : ` ${app.version}`
   const name = cleanText(app?.displayName ?? `${app?.dccType ?? ''}${version}`, maxNameChars)
   const who = name === '' ? 'an application' : name
   const path = cleanText(document?.path ?? document?.name ?? '', maxDocumentChars)
   const open = path === '' ? '' : `, document ${JSON.stringify(path)}`
-  const state = presence?.connected === false ? absence(application?.sinceMs) : ''
-  const scene = current.text === null ? 'no scene yet' : `a scene of ${current.bytes} bytes`
+  const gone = presence?.connected === false ? absence(scene) : ''
   return (
-    `State of ${who}${open}, as resources.${state} There is ${scene}. ` +
+    `State of ${who}${open}, as resources.${gone} ${sceneText(scene, presence)} ` +
     'Read scene://current for the scene, scene://delta for what changed last, audit://recent for ' +
     'what was done; resources/list names everything else, such as objects, consoles, artefacts and ' +
     'the window. Subscribe to be told of changes, then read again: an update carries only the URI. ' +
@@ -29,7 +27,24 @@ export function applicationInstructions(
   )
 }
 
-function absence(sinceMs: number | undefined): string {
-  const since = sinceMs === undefined ? '' : ` since ${toRfc3339(sinceMs)}`
-  return ` The application disconnected${since}; these resources show its last state.`
+function absence({ application }: Scene): string {
+  return ` The application disconnected${application === null ? '' : since(application.sinceMs)}.`
+}
+
+/** The scene is not always of the application on the link: a file or a post sets one, too. */
+function sceneText({ current, application, setBy }: Scene, presence: Presence | null): string {
+  if (current.text === null) {
+    return current.setAtMs === null ? 'There is no scene yet.' : 'The scene was withdrawn.'
+  }
+  const scene = `There is a scene of ${current.bytes} bytes`
+  if (setBy === null) {
+    return presence === null ? `${scene}.` : `${scene} from another source than the application.`
+  }
+  if (application?.connected !== false) return `${scene}.`
+  if (presence?.connected === false) return `${scene}, as the application sent it last.`
+  return `${scene} from an application that is gone${since(application.sinceMs)}.`
+}
+
+function since(timeMs: number): string {
+  return ` since ${toRfc3339(timeMs)}`
 }

@@ -22,7 +22,7 @@ export interface BuiltIn {
   ): MaybePromise<CompletionValues>
   /** The spelling under which updates of the URI are announced; undefined: the URI normalised. */
   canonical?(uri: ResourceUri): string | undefined
-  /** Throws `ResourceUriInvalid` for parameters that `read` would refuse. Absent: there are none. */
+  /** Throws `ResourceUriInvalid` for parameters that `read` would refuse. Absent: it refuses none. */
   checkParameters?(uri: ResourceUri): void
   /** Would reading the URI change what others find? Absent: it would not. */
   changes?(uri: ResourceUri): boolean

@@ -84,18 +84,29 @@ export class CaptureProducer implements BuiltIn {
     return values.filter(text => text.startsWith(prefix))
   }
 
+  /** A picture of the view may be offered later, so `view` only has to be a known word. */
+  checkParameters(uri: ResourceUri): void {
+    this.#widthOf(uri)
+    wordParameter(uri, 'view', views)
+  }
+
   read(uri: ResourceUri, reader?: Reader): MaybePromise<readonly Content[]> {
     if (uri.path !== 'current_window') throw new ResourceNotFound(uri.text)
-    const { maxWidth: widest, unavailable } = this.#source
+    const { unavailable } = this.#source
     if (unavailable !== null) {
       const { message, hint } = unavailable
       throw new ResourceNotEnabled(uri.text, `${message}; ${hint}`)
     }
-    const maxWidth = rangeParameter(uri, 'max_width', 1, widest) ?? widest
+    const maxWidth = this.#widthOf(uri)
     const view = this.#viewOf(uri)
     return chain(this.#source.read(maxWidth, reader, view), picture =>
       contentsOf(uri.text, picture),
     )
+  }
+
+  #widthOf(uri: ResourceUri): number {
+    const { maxWidth: widest } = this.#source
+    return rangeParameter(uri, 'max_width', 1, widest) ?? widest
   }
 
   #viewOf(uri: ResourceUri): CaptureView {

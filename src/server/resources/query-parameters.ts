@@ -78,6 +78,14 @@ export function textParameter(uri: ResourceUri, name: string): string | undefine
   return uri.query.get(name)?.trim() || undefined
 }
 
+/** Throws `ResourceUriInvalid` for a parameter that is not known. */
+export function onlyParameters(uri: ResourceUri, known: readonly string[]): void {
+  const isUnknown = Array.from(uri.query.keys()).some(name => !known.includes(name))
+  if (!isUnknown) return
+  const names = known.length === 0 ? 'it has none' : `known: ${known.join(', ')}`
+  throw new ResourceUriInvalid(`unknown query parameter of ${uri.scheme}://${uri.path}; ${names}`)
+}
+
 function invalid(name: string, expected: string): ResourceUriInvalid {
   return new ResourceUriInvalid(`query parameter "${name}" must be ${expected}`)
 }

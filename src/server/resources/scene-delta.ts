@@ -41,14 +41,13 @@ function namedOmissions(
   before: unknown,
   after: unknown,
 ): readonly SceneChange[] {
-  const [wasOmitted, isOmitted] = [omittedIds(before), omittedIds(after)]
-  if (wasOmitted.size === 0 && isOmitted.size === 0) return changes
+  const [wasOmitted, isOmitted] = [omissionOf(before), omissionOf(after)]
   return changes.map(change => {
     if (!objectPath.test(change.path)) return change
-    if (change.kind === 'removed' && isOmitted.has(idOf(change.before))) {
+    if (change.kind === 'removed' && isOmitted(idOf(change.before))) {
       return { ...change, kind: 'omitted' }
     }
-    if (change.kind === 'added' && wasOmitted.has(idOf(change.after))) {
+    if (change.kind === 'added' && wasOmitted(idOf(change.after))) {
       return { ...change, kind: 'listed' }
     }
     return change
@@ -57,10 +56,21 @@ function namedOmissions(
 
 const objectPath = /^\/objects\/\d+$/
 
-/** The member `omitted` of a scene: ids of objects that its `objects` leave out. */
-function omittedIds(scene: unknown): ReadonlySet<unknown> {
-  const omitted = isJsonObject(scene) ? scene.omitted : undefined
-  return new Set(Array.isArray(omitted) ? omitted : [])
+/**
+ * Tells whether the scene may hold an object that its `objects` leave out: one named in `omitted`,
+ * or any while `objects` and `omitted` are fewer than `truncated.total`.
+ */
+function omissionOf(scene: unknown): (id: unknown) => boolean {
+  if (!isJsonObject(scene)) return () => false
+  const [objects, omitted] = [arrayOf(scene.objects), arrayOf(scene.omitted)]
+  const { total } = isJsonObject(scene.truncated) ? scene.truncated : {}
+  if (typeof total === 'number' && objects.length + omitted.length < total) return () => true
+  const ids = new Set(omitted)
+  return id => ids.has(id)
+}
+
+function arrayOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : []
 }
 
 function idOf(object: unknown): unknown {

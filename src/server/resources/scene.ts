@@ -4,7 +4,7 @@ import { type BuiltIn, changedAt, freezeAll, jsonContents } from './built-in.ts'
 import { ResourceNotFound } from './errors.ts'
 import { KeptAnswers } from './kept-answers.ts'
 import type { Content, Descriptor, Template } from './producer.ts'
-import { countParameter } from './query-parameters.ts'
+import { countParameter, onlyParameters } from './query-parameters.ts'
 import type { ResourceUri } from './resource-uri.ts'
 import { sceneDelta, sceneReset } from './scene-delta.ts'
 import type { SceneRevision, SceneState, ShownApplication } from './scene-state.ts'
@@ -23,10 +23,12 @@ const templates: readonly Template[] = freezeAll([
   },
 ])
 
-const placeholder = JSON.stringify({
-  status: 'no_snapshot',
-  hint: 'the application has sent no scene; subscribe to scene://current to hear when it does',
-})
+const unsent = placeholder(
+  'the application has sent no scene; subscribe to scene://current to hear when it does',
+)
+const withdrawn = placeholder(
+  'the scene was withdrawn; subscribe to scene://current to hear when there is one again',
+)
 
 type Meta = Readonly<Record<string, unknown>>
 
@@ -74,7 +76,8 @@ export class SceneProducer implements BuiltIn {
   }
 
   checkParameters(uri: ResourceUri): void {
-    if (uri.path === 'delta') countParameter(uri, 'since')
+    if (uri.path === 'current') onlyParameters(uri, [])
+    if (uri.path === 'delta') sinceParameter(uri)
   }
 
   read(uri: ResourceUri): readonly Content[] {
@@ -89,17 +92,18 @@ export class SceneProducer implements BuiltIn {
   }
 
   #current(uri: ResourceUri): readonly Content[] {
-    const text = this.#state.current.text ?? placeholder
+    onlyParameters(uri, [])
+    const text = textOf(this.#state.current)
     const meta = this.#freshMeta()
     if (uri.text !== sceneCurrentUri) return jsonContents(uri.text, text, meta)
     return this.#contents
   }
 
   #delta(uri: ResourceUri): readonly Content[] {
-    const since = countParameter(uri, 'since')
+    const since = sinceParameter(uri)
     const current = this.#state.current
     const meta = this.#freshMeta()
-    if (current.text === null) return jsonContents(uri.text, placeholder, meta)
+    if (current.text === null) return jsonContents(uri.text, textOf(current), meta)
     const base = since === undefined ? this.#state.previous : this.#state.find(since)
     if (base === undefined) return jsonContents(uri.text, sceneReset(current), meta)
     const build = () => sceneDelta(base, current, this.#maxChanges)
@@ -112,10 +116,24 @@ export class SceneProducer implements BuiltIn {
     if (version !== this.#version) {
       this.#version = version
       this.#meta = Object.freeze({ 'service-cli/scene': sceneFacts(current, application) })
-      this.#contents = jsonContents(sceneCurrentUri, current.text ?? placeholder, this.#meta)
+      this.#contents = jsonContents(sceneCurrentUri, textOf(current), this.#meta)
     }
     return this.#meta
   }
+}
+
+function placeholder(hint: string): string {
+  return JSON.stringify({ status: 'no_snapshot', hint })
+}
+
+/** The scene, or the placeholder that stands for it. */
+function textOf({ text, setAtMs }: SceneRevision): string {
+  return text ?? (setAtMs === null ? unsent : withdrawn)
+}
+
+function sinceParameter(uri: ResourceUri): number | undefined {
+  onlyParameters(uri, ['since'])
+  return countParameter(uri, 'since')
 }
 
 /** What the text of a scene does not say of itself. Member names are those on the wire. */
@@ -135,7 +153,8 @@ function sceneFacts(
   }
 }
 
-function describe({ text, bytes, setAtMs }: SceneRevision): readonly Descriptor[] {
+function describe(revision: SceneRevision): readonly Descriptor[] {
+  const { text, bytes, setAtMs } = revision
   const changed = changedAt(setAtMs)
   return freezeAll([
     {
@@ -145,7 +164,7 @@ function describe({ text, bytes, setAtMs }: SceneRevision): readonly Descriptor[
       description:
         'The scene open in the application, as it last reported it; {"status":"no_snapshot"} before that',
       mimeType: 'application/json',
-      size: text === null ? Buffer.byteLength(placeholder) : bytes,
+      size: text === null ? Buffer.byteLength(textOf(revision)) : bytes,
       annotations: { audience: ['user', 'assistant'], priority: 0.9, ...changed },
     },
     {

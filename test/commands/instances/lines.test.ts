@@ -48,6 +48,13 @@ describe('instanceTable', () => {
     )
   })
 
+  it('shows at 80 columns that the application is gone', () => {
+    const since = '2026-03-04T05:06:07.250Z'
+    const text = instanceTable([row, { ...row, application: { connected: false, since } }], 80)
+    expect(text).to.contain(`live: application gone since ${since}`).and.contain('38e471f8')
+    for (const line of text.split('\n')) expect(line.length).to.be.at.most(80)
+  })
+
   it('shows the end of a long path', () => {
     const scene = `/${'a'.repeat(200)}/shot.blend`
     const text = instanceTable([{ ...row, scene }])

@@ -34,7 +34,7 @@ facts('decision: descriptor and content keys', [
     'contents[0].uri echoes the URI as it was requested, query included',
     () =>
       serving(async ({ session }) => {
-        for (const uri of [scene, 'scene://current?x=1', 'audit://recent?limit=3']) {
+        for (const uri of [scene, 'scene://delta?since=0', 'audit://recent?limit=3']) {
           const { result } = await session.call('resources/read', { uri })
           expect(result.contents[0].uri).to.equal(uri)
         }
@@ -158,14 +158,18 @@ facts('decision: query parameters', [
     'a URI of 2048 characters is still taken',
     () =>
       serving(async ({ session }) => {
-        const uri = `scene://current?x=${'a'.repeat(2048 - 'scene://current?x='.length)}`
-        expect(await session.readJson(uri)).to.include({ status: 'no_snapshot' })
+        const uri = `audit://recent?x=${'a'.repeat(2048 - 'audit://recent?x='.length)}`
+        expect(await session.readJson(uri)).to.include({ count: 0 })
       }),
   ],
   [
-    'unknown ones are ignored',
+    'unknown ones are ignored, except on scene://: −32602 naming the known ones',
     () =>
       serving(async ({ session }) => {
+        const uri = 'scene://delta?colour=red'
+        const { error } = await session.call('resources/read', { uri })
+        expect(error?.code).to.equal(-32602)
+        expect(error?.message).to.contain('since')
         expect(await session.readJson('audit://recent?colour=red&limit=2')).to.include({ limit: 2 })
       }),
   ],
@@ -222,7 +226,7 @@ facts('decision: subscription to a URI with a query', [
     'it matches without the query; the update carries the URI as it was subscribed',
     () =>
       serving(({ session, server }) => {
-        const uris = ['scene://current?view=top', 'SCENE://%63urrent']
+        const uris = ['scene://delta?since=0', 'SCENE://%63urrent']
         return listening(session, uris, async events => {
           server.resources().setScene({})
           await events.until(() => events.updates.length === 2)

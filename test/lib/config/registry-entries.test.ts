@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import type { Config } from '../../../src/lib/config/config-file.ts'
 import {
   isSameToken,
+  savedLogin,
   withLogin,
   withTokens,
   onlyLogin,
@@ -91,6 +92,16 @@ describe('entries of the configuration', () => {
     expect(onlyLogin(before)).to.equal(undefined)
     expect(onlyLogin(withoutLogin(before, url))).to.equal(other)
     expect(onlyLogin(withoutLogin(withoutLogin(before, url), other))).to.equal(undefined)
+  })
+
+  it('uses the next newest login once the newest has ended', () => {
+    const token = (text: string) => ({ accessToken: new Secret(text) })
+    const both = withLogin(before, url, { username: 'bob' }, token('bobs'))
+    const ended = withoutTokens(both, url, 'bob')
+    expect(savedLogin(both, url)?.username).to.equal('bob')
+    expect(savedLogin(ended, url)?.username).to.equal('alice')
+    expect(onlyLogin(withoutLogin(ended, other))).to.equal(url)
+    expect(savedLogin(withoutTokens(ended, url, 'alice'), url)?.username).to.equal('bob')
   })
 
   it('removes an entry that holds a login alone, and the default with it', () => {

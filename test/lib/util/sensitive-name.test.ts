@@ -53,6 +53,20 @@ describe('redactMember', () => {
     })
   }
 
+  const counted = [
+    'max_password',
+    'num_secret',
+    'count_api_key',
+    'api_keys',
+    'maxApiKeys',
+    'apikeys',
+  ]
+  for (const name of counted) {
+    it(`hides numbers and booleans under ${name}`, () => {
+      for (const value of [5, true]) expect(redactMember(name, value)).to.equal('[redacted]')
+    })
+  }
+
   it('hides texts and lists under max_tokens and tokens', () => {
     for (const value of ['eyJhbGci', ['eyJhbGci'], { a: 'eyJhbGci' }]) {
       for (const name of ['max_tokens', 'tokens']) {

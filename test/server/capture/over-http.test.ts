@@ -50,6 +50,18 @@ describe('reads of the window by many clients', () => {
     expect(backend.takings).to.have.length(1)
   })
 
+  it('are refused with a wrong parameter, and so are subscriptions', async () => {
+    const session = await RawSession.open(server.url)
+    for (const query of ['max_width=abc', 'view=top']) {
+      for (const method of ['resources/read', 'resources/subscribe']) {
+        const { error } = await session.call(method, { uri: `${uri}?${query}` })
+        expect(error?.code, `${method} ${query}`).to.equal(-32602)
+      }
+    }
+    const { result } = await session.call('resources/subscribe', { uri: `${uri}?max_width=640` })
+    expect(result).to.deep.equal({})
+  })
+
   it('do not keep any other read waiting', async () => {
     backend.held = true
     const session = await RawSession.open(server.url)

@@ -142,6 +142,19 @@ describe('resources of a gateway', () => {
     }
   })
 
+  it('refuses a subscription with a wrong parameter', () => {
+    const { resources } = gateway()
+    for (const uri of [
+      'gateway://instances?limit=x',
+      'gateway://catalog?offset=-1',
+      'resources://gateway/events?limit=x',
+    ]) {
+      expect(() => resources.assertSubscribable(uri), uri)
+        .to.throw(ServiceError)
+        .with.property('code', 'resource_uri_invalid')
+    }
+  })
+
   it('cuts the catalog by limit and offset, and says so', async () => {
     const given = gateway({ defaultCatalogLimit: 2 })
     given.catalog.set(...['a', 'b', 'c'].map(name => ({ name, description: 'd' })))

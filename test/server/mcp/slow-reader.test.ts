@@ -9,7 +9,7 @@ import { statelessHeaders, statelessRequest } from '../../helpers/stateless.ts'
 
 /** Long, so that few updates fill what the system holds for a reader that does not read. */
 const padding = 'x'.repeat(1900)
-const scene = `scene://current?pad=${padding}`
+const scene = `scene://delta?since=${'0'.repeat(1900)}`
 const other = `test://other?pad=${padding}`
 
 /** Opens a stream that is told of the URIs, and of changed lists. */

@@ -42,7 +42,9 @@ describe('scene://current', () => {
     expect(resources.setScene({ frame: 1 })).to.equal(1)
     expect(payload(resources, 'scene://current')).to.deep.equal({ frame: 1 })
     expect(resources.setScene(null)).to.equal(2)
-    expect(payload(resources, 'scene://current')).to.include({ status: 'no_snapshot' })
+    const { status, hint } = payload(resources, 'scene://current')
+    expect(status).to.equal('no_snapshot')
+    expect(hint).to.contain('the scene was withdrawn')
   })
 
   it('passes JSON text through as it is', () => {
@@ -66,10 +68,25 @@ describe('scene://current', () => {
   it('echoes the URI as it was asked for', () => {
     const resources = registry()
     resources.setScene({ frame: 1 })
-    for (const uri of ['scene://current?x=1', 'SCENE://current', 'scene://%63urrent']) {
+    for (const uri of ['SCENE://current', 'scene://%63urrent']) {
       expect(payload(resources, uri)).to.deep.equal({ frame: 1 })
     }
   })
+})
+
+describe('unknown query parameters of a scene', () => {
+  for (const [uri, known] of [
+    ['scene://current?x=1', 'it has none'],
+    ['scene://delta?sinse=1', 'known: since'],
+    ['scene://delta?since=0&x', 'known: since'],
+  ] as const) {
+    it(`are refused when ${uri} is read and when it is subscribed to`, () => {
+      const resources = registry()
+      for (const call of [() => resources.read(uri), () => resources.assertSubscribable(uri)]) {
+        expect(call).to.throw(ServiceError, known).with.property('code', 'resource_uri_invalid')
+      }
+    })
+  }
 })
 
 describe('facts about the scene', () => {
@@ -174,6 +191,22 @@ describe('scene://delta', () => {
       { path: '/omitted', kind: 'removed', before: ['Lamp'] },
       { path: '/objects/1', kind: 'listed', after: lamp },
     ])
+  })
+
+  it('calls no object removed while the list of omitted objects is incomplete', () => {
+    const resources = registry()
+    const [cube, lamp] = [{ id: 'Cube' }, { id: 'Lamp' }]
+    const kindSince = (since: number): unknown =>
+      (payload(resources, `scene://delta?since=${since}`)['changes'] as { path: string }[]).find(
+        ({ path }) => path === '/objects/1',
+      )
+    const partial = { objects: [cube], omitted: ['Tree'], truncated: { total: 3 } }
+    for (const scene of [{ objects: [cube, lamp] }, partial]) resources.setScene(scene)
+    expect(kindSince(1)).to.include({ kind: 'omitted' })
+    resources.setScene({ objects: [cube, lamp], omitted: ['Tree'], truncated: { total: 3 } })
+    expect(kindSince(2)).to.include({ kind: 'listed' })
+    resources.setScene({ objects: [cube], omitted: ['Tree'], truncated: { total: 2 } })
+    expect(kindSince(3)).to.include({ kind: 'removed' })
   })
 
   it('answers the placeholder without a scene', () => {

@@ -43,11 +43,12 @@ export class CatalogResources {
     this.#answers = new KeptAnswers(limits)
   }
 
+  checkParameters(uri: ResourceUri): void {
+    this.#queryOf(uri)
+  }
+
   readList(uri: ResourceUri): MaybePromise<readonly Content[]> {
-    const { defaultCatalogLimit, maxCatalogEntries } = this.#limits
-    const query = textParameter(uri, 'query') ?? null
-    const limit = limitParameter(uri, defaultCatalogLimit, maxCatalogEntries)
-    const offset = countParameter(uri, 'offset') ?? 0
+    const { query, limit, offset } = this.#queryOf(uri)
     return chain(this.#catalog.refresh(), state =>
       this.#answers.get(state.version, uri.text, () => {
         const found = rankEntries(state.entries, query ?? '')
@@ -64,6 +65,15 @@ export class CatalogResources {
         })
       }),
     )
+  }
+
+  #queryOf(uri: ResourceUri) {
+    const { defaultCatalogLimit, maxCatalogEntries } = this.#limits
+    return {
+      query: textParameter(uri, 'query') ?? null,
+      limit: limitParameter(uri, defaultCatalogLimit, maxCatalogEntries),
+      offset: countParameter(uri, 'offset') ?? 0,
+    }
   }
 
   readOne(uri: ResourceUri, name: string): MaybePromise<readonly Content[]> {

@@ -46,14 +46,14 @@ describe('delivery to streams', () => {
   })
 
   it('carries the URI as it was subscribed, and nothing else', async () => {
-    const { events } = await subscriber('scene://current?note=1')
+    const { events } = await subscriber('scene://delta?since=0')
     running.server.resources().setScene({})
     await events.until(() => events.updates.length === 1)
     expect(events.messages).to.deep.equal([
       {
         jsonrpc: '2.0',
         method: 'notifications/resources/updated',
-        params: { uri: 'scene://current?note=1' },
+        params: { uri: 'scene://delta?since=0' },
       },
     ])
   })
