@@ -56,6 +56,26 @@ describe('audit', () => {
       ])
     }))
 
+  it('keeps all entries of an account while others have more', () =>
+    withRegistry(
+      async registry => {
+        await registry.register('victim')
+        const flooders = [await registry.register('alice'), await registry.register('bob')]
+        for (let count = 0; count < 8; count++) {
+          for (const { access_token: token } of flooders) {
+            const body = { name: 'ci' }
+            const made = await registry.call('POST', `${auth}/tokens`, { token, body })
+            await registry.call('DELETE', `${auth}/tokens/${made.json.id}`, { token })
+          }
+        }
+        const entries = await registry.audited()
+        expect(entries).to.have.lengthOf(20)
+        const named = entries.flatMap(({ details }) => details['username'] ?? [])
+        expect(named).to.include('victim')
+      },
+      { limits: { maxAuditRows: 20 } },
+    ))
+
   it('says who, from where, and in which request', () =>
     withRegistry(async registry => {
       const { account } = await registry.register('alice')
