@@ -110,8 +110,9 @@ export interface AccountStore {
 
   /**
    * Appends. Of one action of one account only the newest `maxAuditRowsOfAccount` stay, of callers
-   * without an account `maxAuditRowsOfStrangers`: no account pushes out entries of others. Of all rows
-   * about `maxRows` stay: those with the earliest end go first.
+   * without an account `maxAuditRowsOfStrangers`. Of all rows about `maxRows` stay: the accounts with
+   * the most rows lose theirs with the earliest end, so no account loses any while another has more.
+   * Callers without an account count as one account.
    */
   audit(
     entry: AuditRow,

@@ -22,7 +22,7 @@ const routine: ReadonlySet<string> = new Set<AuditAction>([
   'request.refused',
 ])
 
-/** When an audit entry is old enough to go. Under pressure the one with the earliest end goes first. */
+/** When an audit entry is old enough to go. Of an account with too many, those with the earliest end go first. */
 export function keepAuditUntil(action: string, atMs: number): number {
   return atMs + (routine.has(action) ? routineKeepMs : securityKeepMs)
 }

@@ -26,13 +26,30 @@ export function auditTable(database: Database): AuditMethods {
   const trimOne = database.prepare(`DELETE FROM audit WHERE account_id IS ?1 AND action = ?2
     AND id <= (SELECT id FROM audit WHERE account_id IS ?1 AND action = ?2
       ORDER BY id DESC LIMIT 1 OFFSET ?3)`)
-  const count = database.prepare('SELECT count(*) AS count FROM audit')
-  const trimAll = database.prepare(`DELETE FROM audit WHERE id IN
-    (SELECT id FROM audit ORDER BY keep_until_ms, id LIMIT ?)`)
+  const counts = database.prepare(
+    'SELECT account_id, count(*) AS count FROM audit GROUP BY account_id ORDER BY count DESC',
+  )
+  const trimAccount = database.prepare(`DELETE FROM audit WHERE id IN
+    (SELECT id FROM audit WHERE account_id IS ?1 ORDER BY keep_until_ms, id LIMIT ?2)`)
   const newest = database.prepare('SELECT * FROM audit ORDER BY id DESC LIMIT ?')
   const ofAccount = database.prepare(
     'SELECT * FROM audit WHERE account_id = ? ORDER BY id DESC LIMIT ?',
   )
+
+  function trimAll(maxRows: number): void {
+    const rows = counts.all().map(row => ({
+      accountId: textOrNull(row, 'account_id'),
+      count: integer(row, 'count'),
+    }))
+    const kept = fairShares(
+      rows.map(({ count }) => count),
+      maxRows,
+    )
+    for (const [at, { accountId, count }] of rows.entries()) {
+      const excess = count - (kept[at] ?? 0)
+      if (excess > 0) trimAccount.run(accountId, excess)
+    }
+  }
 
   return {
     audit: ({ atMs, action, accountId, address, details }, { untilMs, maxRows }) =>
@@ -44,8 +61,7 @@ export function auditTable(database: Database): AuditMethods {
         // Counting reads a whole index: once for each hundredth part of the rows.
         const every = Math.max(1, Math.floor(maxRows / 100))
         if (Number(lastInsertRowid) % every !== 0) return
-        const excess = integer(count.get() ?? {}, 'count') - maxRows
-        if (excess > 0) trimAll.run(excess)
+        trimAll(maxRows)
       }),
 
     listAudit: ({ accountId, limit }) =>
@@ -54,4 +70,19 @@ export function auditTable(database: Database): AuditMethods {
         return rows.map(toEntry)
       }),
   }
+}
+
+/**
+ * Shares out `total` among counts in descending order, the smallest first: each gets all it has or
+ * as much as every larger one.
+ */
+function fairShares(counts: readonly number[], total: number): number[] {
+  const shares: number[] = []
+  let left = total
+  for (let at = counts.length - 1; at >= 0; at--) {
+    const share = Math.min(counts[at] ?? 0, Math.floor(left / (at + 1)))
+    shares[at] = share
+    left -= share
+  }
+  return shares
 }
