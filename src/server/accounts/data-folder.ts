@@ -49,7 +49,8 @@ export async function openRegistryStore(options: DataFolderOptions): Promise<Acc
   })
   try {
     if (await isThere(files.unfinished)) throw unfinished(dataDir)
-    const store = await openSqliteStore({ file: files.database, clock, log, busyMs, create })
+    const { database: file, keys } = files
+    const store = await openSqliteStore({ file, keys, clock, log, busyMs, create })
     return {
       ...store,
       async close() {

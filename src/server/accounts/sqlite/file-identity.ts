@@ -5,31 +5,52 @@ import type { Logger } from '../../../lib/util/logger.ts'
 /** The database, its write-ahead log and the index of that: a change is lost without any of them. */
 const suffixes = ['', '-wal', '-shm'] as const
 
-/** `data.reason` of the error that `watchFiles` throws. */
+/** `data.reason` of the errors that `watchFiles` throws. */
 export const databaseReplaced = 'database_replaced'
+export const keysRemoved = 'keys_removed'
+
+export interface WatchedFiles {
+  readonly database: string
+  /** Made after the database, and replaced by each rotation: only its absence is an error. */
+  readonly keys?: string | undefined
+}
 
 /**
  * Remembers device and inode of the files of an open database. The returned check throws
- * `storage_failed` once a name leads to another file or to none: what is written then is gone with
- * the process. Logs when that begins and when it ends.
+ * `storage_failed` once a name leads to another file or to none, or the key file is gone: what is
+ * written then, a login included, is void after the next start. Logs when that begins and ends.
  */
-export function watchFiles(file: string, log: Logger): () => void {
-  const opened = suffixes.map(suffix => identityOf(file + suffix))
-  let isLost = false
+export function watchFiles({ database, keys }: WatchedFiles, log: Logger): () => void {
+  const opened = suffixes.map(suffix => identityOf(database + suffix))
+  const hasKeys = () => keys !== undefined && identityOf(keys) !== null
+  let hadKeys = hasKeys()
+  let lost: string | null = null
+
+  function findLost(): { path: string; reason: string } | null {
+    for (const [index, suffix] of suffixes.entries()) {
+      const path = database + suffix
+      if (identityOf(path) !== opened[index]) return { path, reason: databaseReplaced }
+    }
+    const isThere = hasKeys()
+    if (hadKeys && !isThere) return { path: keys ?? '', reason: keysRemoved }
+    hadKeys = isThere
+    return null
+  }
+
   return () => {
-    const at = suffixes.findIndex((suffix, index) => identityOf(file + suffix) !== opened[index])
-    if (at === -1) {
-      if (isLost) log.info({ file }, 'the database file is back; changes are accepted again')
-      isLost = false
+    const found = findLost()
+    if (found === null) {
+      if (lost !== null) log.info({ path: lost }, 'the file is back; changes are accepted again')
+      lost = null
       return
     }
-    const path = `${file}${suffixes[at]}`
+    const { path, reason } = found
     const message = `${path} was deleted or replaced while the server was running`
-    if (!isLost) log.error({ path }, `${message}; changes are refused`)
-    isLost = true
+    if (lost !== path) log.error({ path }, `${message}; changes are refused`)
+    lost = path
     throw new ServiceError('storage_failed', message, {
       hint: 'stop the server, put the files back or restore a backup, and start it again',
-      data: { reason: databaseReplaced },
+      data: { reason },
     })
   }
 }

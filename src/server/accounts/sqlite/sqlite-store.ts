@@ -20,6 +20,8 @@ import { sweeper } from './sweep.ts'
 export interface SqliteStoreOptions {
   /** Its folder becomes private to this user. */
   readonly file: string
+  /** The key file. Once it was there, changes are refused while it is missing. */
+  readonly keys?: string
   readonly clock: Clock
   readonly log?: Logger
   /** Default `maxStoreWaitMs` of the limits. */
@@ -46,7 +48,7 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Acco
   try {
     // Reading makes what SQLite keeps beside the file.
     db.prepare('SELECT value FROM meta').get()
-    const watch = watchFiles(file, log)
+    const watch = watchFiles({ database: file, keys: options.keys }, log)
     const database = createDatabase(db, { file, busyMs, watch })
     return createStore(db, database, { file, clock, log, busyMs, watch })
   } catch (error) {
