@@ -1,6 +1,13 @@
 import type { Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
+/**
+ * From this many unanswered requests on, a connection is not read. Node itself looks only at the
+ * bytes of finished answers, so a client that pipelines and never reads would fill the memory.
+ * Far above what pipelining clients keep open.
+ */
+export const maxUnansweredRequests = 32
+
 /** What of a connection has not been answered. */
 interface Unanswered {
   /** Answers that have not left yet. */
@@ -19,6 +26,7 @@ export class Connections {
     const isOpen = (socket: Socket) => {
       this.#unanswered.set(socket, { count: 0, newest: null })
       socket.once('close', () => this.#unanswered.delete(socket))
+      socket.on('resume', () => this.#keepPaused(socket))
     }
     if (secure) {
       server.on('connection', socket => {
@@ -39,6 +47,7 @@ export class Connections {
       if (open === undefined) return
       open.count++
       open.newest = res
+      if (open.count === maxUnansweredRequests) socket.pause()
       // After the last byte was handed to the system, or with the connection.
       res.once('close', () => this.#left(socket, open))
     })
@@ -68,8 +77,15 @@ export class Connections {
     for (const socket of this.#unanswered.keys()) socket.destroy()
   }
 
+  /** Node resumes a socket after each complete request. */
+  #keepPaused(socket: Socket): void {
+    const { count } = this.#unanswered.get(socket) ?? { count: 0 }
+    if (count >= maxUnansweredRequests) socket.pause()
+  }
+
   #left(socket: Socket, open: Unanswered): void {
     open.count--
+    if (open.count === maxUnansweredRequests - 1) socket.resume()
     if (open.count === 0) open.newest = null
     if (this.#closing && open.count === 0) socket.destroySoon()
   }
