@@ -4,7 +4,7 @@ import { uuidForm } from '../util/uuid-form.ts'
 /** The files of one instance in `<registry_dir>/instances`. */
 
 const record = new RegExp(`^(${uuidForm})\\.json$`)
-const stray = new RegExp(`^(${uuidForm})\\.(token|json\\.\\d+\\.tmp)$`)
+const stray = new RegExp(`^(${uuidForm})\\.(token|(?:json|token)\\.\\d+\\.tmp)$`)
 
 export function recordFile(instancesDir: string, instanceId: string): string {
   return join(instancesDir, `${instanceId}.json`)
@@ -20,7 +20,7 @@ export function idOfRecord(fileName: string): string | null {
   return record.exec(fileName)?.[1] ?? null
 }
 
-/** The instance whose token, or half-written record, has this file name, or null. */
+/** The instance whose token, or a temporary file of these, has this file name, or null. */
 export function idOfStray(fileName: string): string | null {
   return stray.exec(fileName)?.[1] ?? null
 }

@@ -50,9 +50,9 @@ export async function openRegistryStore(options: DataFolderOptions): Promise<Acc
   try {
     if (await isThere(files.unfinished)) throw unfinished(dataDir)
     const store = await openSqliteStore({
-      ...{ file: files.database, clock, log, busyMs, create },
+      ...{ file: files.database, keys: files.keys, clock, log, busyMs, create },
       // Without it a restore would not notice that the database is in use.
-      alsoWatched: [files.lock],
+      lock: files.lock,
     })
     return {
       ...store,

@@ -53,7 +53,7 @@ export async function resolveHostToken(source: HostTokenSource): Promise<HostTok
   return { secret, file, isGenerated: true }
 }
 
-/** Exclusive: an existing file, or a symlink put there, is never written through. */
+/** Creates the file. Exclusive: an existing file, or a symlink put there, is never written through. */
 export function writeHostToken(file: string, secret: Secret): Promise<void> {
   return writeFile(file, secret.reveal(), { flag: 'wx', mode: 0o600 })
 }

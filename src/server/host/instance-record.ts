@@ -1,4 +1,4 @@
-import { rm, rename, utimes, writeFile } from 'node:fs/promises'
+import { readFile, rm, utimes } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { type Clock, toRfc3339 } from '../../lib/util/clock.ts'
 import { errnoOf } from '../../lib/util/errno.ts'
@@ -6,7 +6,7 @@ import { recordFile, tokenFile } from '../../lib/instances/files.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import { processStart } from '../../lib/util/process-start.ts'
 import type { Secret } from '../../lib/util/secret.ts'
-import { writeHostToken } from './host-token.ts'
+import { replaceFile } from './replace-file.ts'
 
 /** Version 1 of `<registry_dir>/instances/<instance_id>.json`. Member names are those on disk. */
 export interface InstanceRecord {
@@ -137,14 +137,21 @@ export class InstanceFile {
     return this.#once('write', () => this.#write())
   }
 
-  /** Touches record and token, which keeps them from cleaners; writes again what is gone. */
+  /**
+   * Touches record and token, which keeps them from cleaners. Writes again what is gone, and a
+   * token that is not the one of this run: the disk may have been full at the last writing.
+   */
   beat(): Promise<void> {
     return this.#once('beat', async () => {
       await this.#touch(this.path, 'instance record', () => this.#write())
       const { hostToken, instancesDir, record } = this.#options
       if (hostToken === undefined) return
       const file = tokenFile(instancesDir, record.instance_id)
-      await this.#touch(file, 'host token file', () => writeHostToken(file, hostToken))
+      const write = () => replaceFile(file, hostToken.reveal())
+      await this.#touch(file, 'host token file', write)
+      if (hostToken.equals(await readFile(file, 'utf8'))) return
+      this.#reportOnce('token changed', { path: file }, 'host token file is wrong, writing again')
+      await write()
     })
   }
 
@@ -197,16 +204,8 @@ export class InstanceFile {
     }
   }
 
-  /** Readers see the old record or the new one, never half of it. */
-  async #write(): Promise<void> {
-    const temporary = `${this.path}.${process.pid}.tmp`
-    try {
-      await writeFile(temporary, `${JSON.stringify(this.#record, null, 2)}\n`, { mode: 0o600 })
-      await rename(temporary, this.path)
-    } catch (error) {
-      await rm(temporary, { force: true }).catch(() => {})
-      throw error
-    }
+  #write(): Promise<void> {
+    return replaceFile(this.path, `${JSON.stringify(this.#record, null, 2)}\n`)
   }
 
   #reportOnce(problem: string, fields: object, message: string): void {

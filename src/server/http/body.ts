@@ -24,11 +24,41 @@ const pieceOverheadBytes = 128
 
 let receivingBytes = 0
 
+interface IncompleteBody {
+  /** Peer address of the connection. */
+  readonly client: string
+  /** Its part of `receivingBytes`. */
+  bytes: number
+  refuse(error: ServiceError): void
+}
+
+/** Oldest first. A body that arrives within one turn of the event loop is never in it. */
+const incomplete = new Set<IncompleteBody>()
+
 /**
- * The whole body. Rejects with `body_too_large` (before reading, when the declared length says
- * so), `body_timeout`, `overloaded` while too many bodies are being received, or `body_invalid` when
- * the client went away. After a rejection the request
- * is paused; `writeProblem` answers it and ends the connection.
+ * Refuses the oldest bodies of the client that holds the most bytes, until the others fit. So
+ * connections that hold incomplete bodies cannot keep the new bodies of others out.
+ */
+function makeRoom(maxBytes: number): void {
+  while (receivingBytes > maxBytes) {
+    const bytesOf = new Map<string, number>()
+    let most = ''
+    for (const { client, bytes } of incomplete) {
+      const held = (bytesOf.get(client) ?? 0) + bytes
+      bytesOf.set(client, held)
+      if (held > (bytesOf.get(most) ?? 0)) most = client
+    }
+    const oldest = incomplete.values().find(({ client }) => client === most)
+    if (oldest === undefined) return
+    oldest.refuse(overloaded())
+  }
+}
+
+/**
+ * Returns the whole body. Rejects with `body_too_large` (before reading, when the declared length
+ * says so), `body_timeout`, `overloaded` when it had to make room for other bodies, or
+ * `body_invalid` when the client went away. After a rejection the request is paused;
+ * `writeProblem` answers it and ends the connection.
  */
 export function readBody(req: IncomingMessage, limits: WholeBodyLimits): Promise<Buffer> {
   const { maxMs = defaultLimits.maxBodyMs } = limits
@@ -39,20 +69,29 @@ export function readBody(req: IncomingMessage, limits: WholeBodyLimits): Promise
     let first: Buffer | undefined
     let rest: Buffer[] | undefined
     let received = 0
-    /** Its part of `receivingBytes`. A body in one piece, as nearly all are, has none. */
-    let counted = 0
+    let holder: IncompleteBody | undefined
     let timer: NodeJS.Timeout | undefined
     let startedMs = Infinity
     let settled = false
 
     const count = (bytes: number) => {
-      counted += bytes
+      if (holder === undefined) {
+        holder = { client: req.socket.remoteAddress ?? '', bytes: 0, refuse }
+        incomplete.add(holder)
+      }
+      holder.bytes += bytes
       receivingBytes += bytes
+      makeRoom(Math.max(maxReceivingBytes, 2 * limits.maxBytes))
+    }
+    const release = () => {
+      if (holder === undefined) return
+      incomplete.delete(holder)
+      receivingBytes -= holder.bytes
     }
     const settle = () => {
       settled = true
       clearTimeout(timer)
-      count(-counted)
+      release()
       req.off('data', onData).off('end', onEnd).off('close', onClose)
     }
     const refuse = (error: ServiceError) => {
@@ -66,23 +105,16 @@ export function readBody(req: IncomingMessage, limits: WholeBodyLimits): Promise
       // No timer of its own: that something comes at least every `timeoutMs` is seen to already.
       if (performance.now() - startedMs > maxMs) return refuse(tooSlow(maxMs))
       timer?.refresh()
-      if (first === undefined) {
-        first = chunk
-        return
-      }
-      if (rest === undefined) {
-        rest = [first]
-        count(first.length)
-      }
-      rest.push(chunk)
-      count(chunk.length + pieceOverheadBytes)
-      if (receivingBytes > Math.max(maxReceivingBytes, 2 * limits.maxBytes)) refuse(overloaded())
+      if (first === undefined) first = chunk
+      else (rest ??= [first]).push(chunk)
+      // What came in the first turn of the event loop is counted at its end.
+      if (startedMs !== Infinity) count(chunk.length + pieceOverheadBytes)
     }
     const onEnd = () => {
       // The request is over: its listeners go with it, taking them off would only cost time.
       settled = true
       clearTimeout(timer)
-      if (counted > 0) count(-counted)
+      release()
       resolve(rest === undefined ? (first ?? Buffer.alloc(0)) : Buffer.concat(rest, received))
     }
     const onClose = () => {
@@ -95,6 +127,7 @@ export function readBody(req: IncomingMessage, limits: WholeBodyLimits): Promise
       if (settled) return
       startedMs = performance.now()
       timer = setTimeout(() => refuse(timedOut(limits.timeoutMs)), limits.timeoutMs)
+      count(received + pieceOverheadBytes)
     })
   })
 }

@@ -78,7 +78,8 @@ export async function withRegistry(
   opened.defer(() => rm(folder, { recursive: true, force: true }))
   const clock = { nowMs: Date.UTC(2026, 0, 15, 12), now: () => clock.nowMs }
   const { log, logged } = recordingLog()
-  const stored = await openSqliteStore({ file: join(folder, 'registry.db'), clock, log })
+  const [file, keyFile] = [join(folder, 'registry.db'), join(folder, 'keys.json')]
+  const stored = await openSqliteStore({ file, keys: keyFile, clock, log })
   opened.defer(() => stored.close())
   const store = settings.wrap?.(stored) ?? stored
   const keys = settings.keys ?? (await makeKeys())

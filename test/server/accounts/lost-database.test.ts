@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { copyFile, rename, rm } from 'node:fs/promises'
+import { copyFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { silentLogger } from '../../../src/lib/util/logger.ts'
 import { openRegistryStore } from '../../../src/server/accounts/data-folder.ts'
@@ -21,7 +21,7 @@ async function expectRefused(registry: Registry, token: string): Promise<void> {
   expect(refused.headers).to.have.property('retry-after')
   const ready = await registry.call('GET', '/readyz')
   expect(ready.status).to.equal(503)
-  expect(ready.json.detail).to.include('deleted or replaced')
+  expect(ready.json.detail).to.match(/was deleted.*; changes are refused$/)
   expect(ready.text).not.to.include(registry.folder)
   // What was read before the loss can still be read.
   expect((await registry.call('GET', `${auth}/me`, { token })).status).to.equal(200)
@@ -76,5 +76,16 @@ describe('a running registry whose database', () => {
       expect((await registerBob(registry)).status).to.equal(201)
       registry.clock.nowMs += hour
       expect((await registry.call('GET', '/readyz')).status).to.equal(200)
+    }))
+
+  it('key file was deleted refuses changes until it is back', () =>
+    withRegistry(async registry => {
+      const file = join(registry.folder, 'keys.json')
+      await writeFile(file, '{}')
+      const { access_token } = await registry.register('alice')
+      await rm(file)
+      await expectRefused(registry, access_token)
+      await writeFile(file, '{}')
+      expect((await registerBob(registry)).status).to.equal(201)
     }))
 })

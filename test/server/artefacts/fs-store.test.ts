@@ -119,13 +119,15 @@ describe('filesystem artefact store', () => {
       await store.close()
     }))
 
-  it('says storage_failed with a hint when the folder is gone, and works when it is back', () =>
+  it('says storage_failed with a hint when the folder cannot be used, and works when it is back', () =>
     withFolder(async root => {
       const store = await open(root)
       fs.renameSync(join(root, 'tmp'), join(root, 'away'))
+      fs.writeFileSync(join(root, 'tmp'), '')
       const failure = await failureOf(() => store.put(randomBytes(8)))
       expect(failure.code).to.equal('storage_failed')
       expect(failure.hint).to.not.equal(undefined)
+      fs.rmSync(join(root, 'tmp'))
       fs.renameSync(join(root, 'away'), join(root, 'tmp'))
       expect((await store.put(randomBytes(8))).existed).to.equal(false)
       await store.close()
@@ -240,6 +242,50 @@ describe('filesystem artefact store', () => {
       expect(fs.readdirSync(join(root, 'quarantine'))).to.have.length(3)
       await store.sweep()
       expect(fs.readdirSync(join(root, 'quarantine'))).to.have.length(2)
+      await store.close()
+    }))
+
+  it('creates a deleted folder again, says so once, and lists what is left', () =>
+    withFolder(async folder => {
+      const root = join(folder, 'state', 'artefacts')
+      const log = recordingLog()
+      const store = await open(root, { log })
+      const texts = ['one', 'two'].map(text => Buffer.from(text))
+      for (const deleted of [root, dirname(root), join(root, 'tmp')]) {
+        await store.put(randomBytes(10))
+        log.lines.length = 0
+        fs.rmSync(deleted, { recursive: true })
+        const puts = await Promise.all(texts.map(text => store.put(text)))
+        expect(log.lines.filter(({ text }) => text.includes('was deleted'))).to.have.length(1)
+        const { refs } = await store.page(undefined, 10)
+        expect(refs.map(ref => ref.uri)).to.include.members(puts.map(({ ref }) => ref.uri))
+        expect(refs).to.have.length(fs.existsSync(root) && deleted.endsWith('tmp') ? 3 : 2)
+      }
+      fs.rmSync(root, { recursive: true })
+      await store.sweep()
+      expect((await store.page(undefined, 10)).refs).to.deep.equal([])
+      expect(fs.existsSync(join(root, 'sha256'))).to.equal(true)
+      await store.close()
+    }))
+
+  it('logs a failing upkeep once for each cause', () =>
+    withFolder(async folder => {
+      const root = join(folder, 'state', 'artefacts')
+      const log = recordingLog()
+      const quick = resolveLimits({ artefactPollMs: 1, artefactSweepMs: 0 })
+      const store = await open(root, { log, limits: quick })
+      const failures = () => log.lines.filter(({ level }) => level === 'error')
+      const polled = async (isDone: () => boolean) => {
+        while (!isDone()) await new Promise(resolve => setTimeout(resolve, 5))
+      }
+      store.onChange(() => {})
+      fs.rmSync(dirname(root), { recursive: true })
+      fs.writeFileSync(dirname(root), '')
+      await polled(() => failures().length > 0)
+      for (let poll = 0; poll < 20; poll++) await store.refresh().catch(() => {})
+      fs.rmSync(dirname(root))
+      await polled(() => log.lines.some(({ text }) => text.includes('was deleted')))
+      expect(failures()).to.have.length(1)
       await store.close()
     }))
 

@@ -110,6 +110,12 @@ describe('InstanceFile', () => {
       if (process.getuid !== undefined) expect((await stat(path)).mode & 0o777).to.equal(0o600)
     }
     expect(warnings).to.deep.equal(['host token file vanished, writing again'])
+    for (const wrong of ['', 'another']) {
+      await writeFile(path, wrong)
+      await file.beat()
+      expect(await readFile(path, 'utf8')).to.equal('the-token-of-this-run')
+    }
+    expect(warnings.slice(1)).to.deep.equal(['host token file is wrong, writing again'])
     await file.remove()
     expect(await readdir(base)).to.deep.equal([])
   })

@@ -38,18 +38,12 @@ describe('incomplete bodies of many clients', () => {
         body: rpc('ping'),
       })
       expect(small.status).not.to.equal(503)
+      // The oldest are refused, so a body that others cannot hold up arrives whole.
+      const [large] = await once(send(MiB), 'data')
+      expect(String(large)).not.to.match(/^HTTP\/1\.1 503 /)
     } finally {
       for (const socket of sockets) socket.destroy()
     }
-    try {
-      // Each that goes gives back its part; the last of a large body is answered as ever.
-      for (let freed = false; !freed;) {
-        const [answer] = await once(send(MiB), 'data')
-        freed = !String(answer).startsWith('HTTP/1.1 503')
-      }
-    } finally {
-      for (const socket of sockets) socket.destroy()
-      await running.stop()
-    }
+    await running.stop()
   })
 })

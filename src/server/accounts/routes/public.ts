@@ -3,7 +3,7 @@ import { ServiceError } from '../../../lib/util/errors.ts'
 import { RegistryProblem, toRegistryProblem } from '../problems.ts'
 import { openRoute, type Route } from '../route.ts'
 import type { AccountServices } from '../services.ts'
-import { databaseReplaced } from '../sqlite/file-identity.ts'
+import { databaseReplaced, keysRemoved } from '../sqlite/file-identity.ts'
 
 const status = (text: string) => z.object({ status: z.literal(text) })
 const jwks = z.object({ keys: z.array(z.looseObject({ kty: z.string(), kid: z.string() })) })
@@ -59,11 +59,15 @@ export function publicRoutes(
 function notReady(error: unknown): never {
   const problem = toRegistryProblem(error)
   if (!(error instanceof ServiceError) || problem.slug !== 'storage-unavailable') throw problem
-  const detail =
-    error.data?.['reason'] === databaseReplaced
-      ? 'the database file was deleted or replaced; changes are refused'
-      : error.code === 'storage_full'
-        ? 'the disk of the database is full'
-        : 'the database cannot be written'
-  throw new RegistryProblem(problem.slug, detail, problem.details)
+  throw new RegistryProblem(problem.slug, publicReason(error), problem.details)
+}
+
+function publicReason({ code, data }: ServiceError): string {
+  const reason = data?.['reason']
+  if (reason === databaseReplaced) {
+    return 'the database file was deleted or replaced; changes are refused'
+  }
+  if (reason === keysRemoved) return 'the key file was deleted; changes are refused'
+  if (code === 'storage_full') return 'the disk of the database is full'
+  return 'the database cannot be written'
 }

@@ -20,14 +20,16 @@ import { sweeper } from './sweep.ts'
 export interface SqliteStoreOptions {
   /** Its folder becomes private to this user. */
   readonly file: string
+  /** The key file. Once it was there, changes are refused while it is missing. */
+  readonly keys?: string
   readonly clock: Clock
   readonly log?: Logger
   /** Default `maxStoreWaitMs` of the limits. */
   readonly busyMs?: number
   /** Make the database when there is none. Default true. */
   readonly create?: boolean
-  /** Changes are refused, as for the database, once one of these was deleted or replaced. */
-  readonly alsoWatched?: readonly string[]
+  /** The lock of running servers. Changes are refused once it was deleted or replaced. */
+  readonly lock?: string
 }
 
 /**
@@ -37,19 +39,13 @@ export interface SqliteStoreOptions {
  * `storage_full`.
  */
 export async function openSqliteStore(options: SqliteStoreOptions): Promise<AccountStore> {
-  const {
-    file,
-    clock,
-    log = silentLogger,
-    busyMs = defaultLimits.maxStoreWaitMs,
-    create = true,
-    alsoWatched = [],
-  } = options
+  const { file, clock, log = silentLogger, create = true } = options
+  const { busyMs = defaultLimits.maxStoreWaitMs } = options
   const db = await openDatabase({ file, clock, log, busyMs, create, migrations })
   try {
     // Reading makes what SQLite keeps beside the file.
     db.prepare('SELECT value FROM meta').get()
-    const watch = watchFiles(file, alsoWatched, log)
+    const watch = watchFiles({ database: file, keys: options.keys, lock: options.lock }, log)
     const database = createDatabase(db, { file, busyMs, watch })
     return createStore(db, database, { file, clock, log, busyMs, watch })
   } catch (error) {
