@@ -48,6 +48,8 @@ class Running:
             bpy.app.timers.unregister(self._tick)
         if session is not None:
             session.stop(reason, clear)
+            # In place of a share that the stop has cut off.
+            self.note = "Scene no longer shared. Files and history stay on the server."
 
     def pump(self):
         """For scripts with a loop of their own: in background mode Blender has no timers."""
@@ -72,9 +74,9 @@ class Running:
         if self.session is not None:
             self.session.apply(settings)
 
-    def shared(self, upload):
+    def shared(self, name, upload):
         """The end of an upload, told on whatever thread it was noticed."""
-        self.note = "shared as " + upload.uri if upload.uri else "not shared: " + str(upload.error)
+        self.note = "Shared " + name if upload.uri else "%s not shared: %s" % (name, upload.error)
 
     def _tick(self):
         if self.session is None:
@@ -127,9 +129,9 @@ class Running:
             if not self._try(share.share_file, self.session.link, path, self._sent):
                 self._sending -= 1
 
-    def _sent(self, upload):
+    def _sent(self, name, upload):
         self._sending -= 1
-        self.shared(upload)
+        self.shared(name, upload)
 
     def _try(self, send, *arguments):
         try:

@@ -29,12 +29,13 @@ StatusView.__doc__ = """`failed`: it does not try again; `lines`: sentences belo
 
 
 def status_view(status, failure=None, pictured_at=None, note=""):
-    """`status` of the link; None without one."""
+    """`status` of the link; None without one. `note`: what was done last."""
     state = "off" if status is None else status.state
     title, icon = _TITLES[state]
     lines = []
     if status is None:
-        lines.append("Nothing is shared.")
+        if not note:
+            lines.append("Nothing is shared.")
     elif state == "connected":
         lines.append("Server: " + re.sub(r"^http://|/host$", "", status.url or ""))
     else:
