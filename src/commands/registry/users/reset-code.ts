@@ -1,6 +1,7 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { counted } from '../../../lib/cli/columns.ts'
+import { asTyped } from '../../../lib/cli/own-command.ts'
 import { showOnce } from '../../../lib/cli/show-once.ts'
 import { adminLimits } from '../../../server/accounts/admin-limits.ts'
 import { AdminCommand, adminPlace, administer, bounds } from '../admin-command.ts'
@@ -47,7 +48,7 @@ the account stops working.`
       const { id, username, expires_at: end, ends } = made
       place.output.note(`reset code of "${username}", good once until ${end}; shown this once`)
       place.output.note(
-        `they run: service-cli password ${username} --reset-code, which asks for the code`,
+        asTyped(`they run: service-cli password ${username} --reset-code, which asks for the code`),
       )
       const what = `${counted(ends.sessions, 'login')} and ${counted(ends.tokens.length, 'service token')}`
       place.output.note(`using it ends ${what}; --keep-tokens there keeps the tokens`)
