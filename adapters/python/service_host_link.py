@@ -88,6 +88,7 @@ SEARCH_SECONDS = 2.0  # looking into a folder is cheap: do it more often than co
 TAKEN_SECONDS = 10.0
 
 OFF = "The link is off."
+CLEARED = "Scene no longer shared. Files and history stay on the server."
 NOT_TOLD = "The server could not be told: it keeps the last scene while it runs."
 
 DEFAULT_LIMITS = {
@@ -1040,6 +1041,7 @@ class HostLink(object):
         with self._lock:
             worker = self._worker
             self._worker = None
+            was_sent = self._scene_sent_to is not None
             if clear:
                 self._scene_new, self._scene_text = [], None
         atexit.unregister(self._at_exit)
@@ -1049,7 +1051,10 @@ class HostLink(object):
                 worker.join(max(0.0, timeout))
         with self._lock:
             told = worker is None or worker.told or self._scene_sent_to is None
-            self._set_state("off", NOT_TOLD if clear and not told else OFF)
+            text = OFF
+            if clear and was_sent:
+                text = CLEARED if told else NOT_TOLD
+            self._set_state("off", text)
             if clear:
                 self._scene_sent_to = None
             for upload in [self._upload] + list(self._uploads):

@@ -3,7 +3,7 @@ import { type Clock, systemClock } from '../lib/util/clock.ts'
 import type { Logger } from '../lib/util/logger.ts'
 import { systemTimer } from '../lib/util/timer.ts'
 import { corsMethods, createRegistryListener } from './accounts/app.ts'
-import { openRegistryStore, registryFiles } from './accounts/data-folder.ts'
+import { isThere, openRegistryStore, registryFiles } from './accounts/data-folder.ts'
 import { followKeys } from './accounts/keys/follow-keys.ts'
 import type { KeyStore } from './accounts/keys/key-store.ts'
 import { openKeyStore } from './accounts/keys/open-key-store.ts'
@@ -37,6 +37,7 @@ export async function startRegistry(
 
   // Ended in reverse order: at the stop, or at once when a later step of the start fails.
   await using opened = new AsyncDisposableStack()
+  const isKnown = await isThere(files.database)
   const store = await openRegistryStore({
     dataDir: options.dataDir,
     clock,
@@ -45,7 +46,7 @@ export async function startRegistry(
   })
   opened.defer(() => store.close())
   cancelled.throwIfAborted()
-  const keys = await openKeys(files.keys, { limits, accountLimits, clock, log })
+  const keys = await openKeys(files.keys, { isKnown, limits, accountLimits, clock, log })
   opened.defer(followKeys(keys, { timer: systemTimer, log, pollMs: limits.keyPollMs }))
   opened.defer(sweepRegularly({ store, clock, timer: systemTimer, log, limits: accountLimits }))
 
@@ -133,10 +134,18 @@ function createListener(
 
 function openKeys(
   file: string,
-  parts: { limits: Limits; accountLimits: AccountLimits; clock: Clock; log: Logger },
+  parts: {
+    /** The registry has been used before. */
+    isKnown: boolean
+    limits: Limits
+    accountLimits: AccountLimits
+    clock: Clock
+    log: Logger
+  },
 ): Promise<KeyStore> {
-  const { limits, accountLimits, clock, log } = parts
+  const { isKnown, limits, accountLimits, clock, log } = parts
   return openKeyStore({
+    replaces: isKnown,
     file,
     clock,
     log,

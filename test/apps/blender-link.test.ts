@@ -7,6 +7,7 @@ import { type SdkClient, Updates } from '../clients/client-face.ts'
 import { readJson } from '../clients/scenario.ts'
 import { type Serving, startServe } from '../clients/serve.ts'
 import { tapFetch } from '../clients/wire.ts'
+import { until } from '../e2e/until.ts'
 import { hasPrograms, installAddon, type InstalledAddon } from '../helpers/blender-addon.ts'
 import { blenderModes } from '../helpers/blender-modes.ts'
 import { type Remote, startRemote } from '../helpers/blender-remote.ts'
@@ -156,6 +157,23 @@ for (const { mode, needs, args, command } of blenderModes) {
           .subarray(1, 4)
           .toString(),
       ).to.equal('PNG')
+    })
+
+    it('gets a copy of the document, and Blender still knows what is unsaved', async () => {
+      const copies = async () =>
+        (await client.listResources()).resources.filter(
+          ({ name, uri }) => uri.startsWith('artefact:') && name === 'shot.blend',
+        )
+      const shareCopy = async (count: number) => {
+        await blender.tell('share_document')
+        await comes(copies, found => found.length === count)
+      }
+      await shareCopy(1)
+      if (mode === 'gui') expect(await blender.ask('is_modified')).to.equal(false)
+      await blender.tell('add')
+      // By the time the copy has arrived, Blender's main loop has handled its notifier.
+      await shareCopy(2)
+      await until(() => blender.ask('is_modified'), 'the modified state', 5000)
     })
 
     const actions = async () => {

@@ -215,6 +215,12 @@ describe('mcp-config', function () {
     ])
   })
 
+  it('says on Linux that no Claude Desktop is known there', async () => {
+    const { err, out } = await say('claude-desktop', { auth: 'none' })
+    expect(err).to.contain('no Claude Desktop for Linux')
+    expect(JSON.parse(out)).to.have.property('mcpServers')
+  })
+
   for (const client of ['claude-desktop', 'gemini-cli']) {
     it(`lets ${client} start a server when none runs`, async () => {
       const { out, err } = await say(client, { auth: 'none' })

@@ -134,7 +134,7 @@ describe('service-cli adapter', function () {
       const { code, stdout } = await run('adapter', 'python')
       expect(code).to.equal(0)
       expect(await readFile(join(folder, 'service_host_link.py'), 'utf8')).to.equal(client)
-      expect(stdout).to.contain('wrote service_host_link.py').and.contain('service-cli serve')
+      expect(stdout).to.contain('wrote service_host_link.py').and.contain('run.js serve')
     })
 
     it('writes it to stdout', async () => {

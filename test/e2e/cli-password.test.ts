@@ -126,8 +126,11 @@ describe('service-cli password', function () {
     expect(made.stderr).to.contain('2 logins and 1 service token').and.contain('"ci"')
     const refused = await reset(code, 'short')
     expect(refused.code).to.equal(3)
+    const asked = passage.asked.length
     const done = await reset(code, third, ['--json'])
     expect(done.code, done.stdout).to.equal(0)
+    // The reset has ended the earlier login already.
+    expect(passage.asked.slice(asked).filter(route => route.endsWith('/logout'))).to.be.empty
     const told = JSON.parse(done.stdout)
     expect(told).to.include({ registry: passage.url, username: 'alice', ended_sessions: 2 })
     expect(told.ended_tokens.map(({ name }: any) => name)).to.deep.equal(['ci'])
@@ -156,7 +159,7 @@ describe('service-cli password', function () {
       const { code: exit, stderr } = await broken.run(args, { input: `${code}\n${fourth}` })
       expect(exit).to.equal(2)
       expect(stderr).to.match(/2 logins and 1 service token ended\n.*"nightly"/)
-      expect(stderr).to.contain('the new password is set').and.contain('service-cli login alice')
+      expect(stderr).to.contain('the new password is set').and.contain('run.js login alice')
     } finally {
       broken.remove()
     }
@@ -166,7 +169,7 @@ describe('service-cli password', function () {
   it('tells the owner the command that uses the code, without the code on stderr', async () => {
     const { stdout, stderr } = await owner.run(['users', 'reset-code', 'alice'])
     secrets.push(stdout.trim())
-    expect(stderr).to.contain('service-cli password alice --reset-code')
+    expect(stderr).to.contain('run.js password alice --reset-code')
   })
 
   it('has shown no password, token or code, and neither has the registry', () => {

@@ -60,7 +60,7 @@ describe('service-cli resources', function () {
     it(`${command} says in the words of the server why there is no picture of the window`, async () => {
       const run = await runCommand(['resources', command, 'capture://current_window', folder()])
       expect(run.code).to.equal(3)
-      expect(run.stderr).to.contain('hint: no application is linked')
+      expect(run.stderr).to.contain('hint: no application is connected; press Connect in Blender')
     })
   }
 
@@ -75,7 +75,7 @@ describe('service-cli resources', function () {
     await serve.stop()
     const none = await runCommand(['resources', 'list', folder()])
     expect(none.code).to.equal(5)
-    expect(none.stderr).to.contain('service-cli serve')
+    expect(none.stderr).to.contain('run.js serve')
     const unknown = await runCommand(['resources', 'list', '--instance=ffffffff', folder()])
     expect(unknown.code).to.equal(5)
     serve = await start()

@@ -55,7 +55,7 @@ describe('several logins of one person', function () {
     expect((await whoami('--account', 'alice@studio.example')).username).to.equal('alice')
     const none = await home.run(['whoami', '--account', 'carol'])
     expect(none.code).to.equal(4)
-    expect(none.stderr).to.contain('service-cli login carol')
+    expect(none.stderr).to.contain('run.js login carol')
   })
 
   it('uses the login that is left after a logout of the newest', async () => {
@@ -157,7 +157,7 @@ describe('several logins of one person', function () {
       const own = sessions.find((session: any) => session.current)
       const refused = await home.run(['sessions', 'end', own.id])
       expect(refused.code).to.equal(2)
-      expect(refused.stderr).to.contain('service-cli logout')
+      expect(refused.stderr).to.contain('run.js logout')
       await run(['sessions', 'end', sessions[0].id.slice(0, 8)])
       expect((await elsewhere.run(['whoami'])).code).to.equal(4)
       expect((await run(['sessions', 'list'])).stdout).not.to.contain(sessions[0].id)

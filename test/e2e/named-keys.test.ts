@@ -64,7 +64,7 @@ describe('keys made and revoked beside a running server', function () {
   it('and a start without any says how to make one', async () => {
     const { code, stderr } = await runServe(['--auth', 'api-key', '--port', '0'])
     expect(code).to.equal(2)
-    expect(stderr).to.contain('service-cli keys create')
+    expect(stderr).to.contain('run.js keys create')
   })
 })
 

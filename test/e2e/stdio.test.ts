@@ -138,7 +138,7 @@ describe('service-cli over stdio', function () {
         .map(line => JSON.parse(line).msg)
     await until(() => events().length >= 4, 'the lines on stderr')
     expect(events()).to.deep.equal([
-      'stdio is connected to the endpoint',
+      'messages on stdin go to the endpoint',
       'the client has a session',
       'the server is lost',
       'connected to the server again',

@@ -50,6 +50,8 @@ class Running:
         if session is not None:
             session.stop(reason, clear)
             self.last_status = session.link.status()
+            # A share that the stop has cut off is not shown any more.
+            self.note = ""
 
     def pump(self):
         """For scripts with a loop of their own: in background mode Blender has no timers."""
@@ -74,9 +76,9 @@ class Running:
         if self.session is not None:
             self.session.apply(settings)
 
-    def shared(self, upload):
+    def shared(self, name, upload):
         """The end of an upload, told on whatever thread it was noticed."""
-        self.note = "shared as " + upload.uri if upload.uri else "not shared: " + str(upload.error)
+        self.note = "Shared " + name if upload.uri else "%s not shared: %s" % (name, upload.error)
 
     def _tick(self):
         if self.session is None:
@@ -129,9 +131,9 @@ class Running:
             if not self._try(share.share_file, self.session.link, path, self._sent):
                 self._sending -= 1
 
-    def _sent(self, upload):
+    def _sent(self, name, upload):
         self._sending -= 1
-        self.shared(upload)
+        self.shared(name, upload)
 
     def _try(self, send, *arguments):
         try:

@@ -10,6 +10,10 @@ import bpy
 
 MAX_FRAMES = 300
 
+# Blender handles its notifiers at the end of the pass of its main loop that posted them.
+SAVED_CHECKS = 20
+SAVED_CHECK_SECONDS = 0.05
+
 # What Python's own table does not know, or knows differently on each machine.
 _MIMES = {
     ".blend": "application/x-blender",
@@ -33,15 +37,17 @@ def mime_of(path):
     return _MIMES.get(extension) or mimetypes.guess_type(path)[0] or "application/octet-stream"
 
 
-def share_file(link, path, on_done, display_name=None, metadata=None):
+def share_file(link, path, on_done, metadata=None):
+    """`on_done(name, upload)` is called when the upload has ended."""
+    name = os.path.basename(path)
     if not os.path.isfile(path):
         raise CannotShare("there is no file " + path)
     return link.put_artefact(
         path=path,
         mime=mime_of(path),
-        display_name=display_name or os.path.basename(path),
+        display_name=name,
         metadata=metadata,
-        on_done=on_done,
+        on_done=lambda upload: on_done(name, upload),
     )
 
 
@@ -50,9 +56,9 @@ def share_written(link, name, write, on_done, metadata=None):
     folder = tempfile.mkdtemp(prefix="service-cli-share-")
     path = os.path.join(folder, name)
 
-    def finished(upload):
+    def finished(*ended):
         shutil.rmtree(folder, ignore_errors=True)
-        on_done(upload)
+        on_done(*ended)
 
     try:
         write(path)
@@ -130,9 +136,29 @@ def share_document(link, on_done):
     name = os.path.basename(bpy.data.filepath) or "untitled.blend"
 
     def write(target):
+        was_modified = bpy.data.is_dirty
         bpy.ops.wm.save_as_mainfile(filepath=target, copy=True, check_existing=False)
+        # Without a window there is no main loop, and the state stays.
+        if was_modified and not bpy.app.background:
+            _keep_modified()
 
     return share_written(link, name, write, on_done)
+
+
+def _keep_modified():
+    """Marks the file as modified again after Blender, for which a copy is a save, has cleared the mark."""
+    left = [SAVED_CHECKS]
+
+    def check():
+        if not bpy.data.is_dirty:
+            # Python can set the mark in no other way; it costs one undo step without a change.
+            bpy.ops.ed.undo_push(message="Share .blend")
+            return None
+        left[0] -= 1
+        return SAVED_CHECK_SECONDS if left[0] else None
+
+    # Not persistent: opening another file ends it.
+    bpy.app.timers.register(check, first_interval=0)
 
 
 def rendered_files(scene, since):

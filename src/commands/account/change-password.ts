@@ -79,7 +79,12 @@ async function resetPassword(
   const login = { username: who, password }
   try {
     const tokens = await client.login(login)
-    const me = await saveLogin(context, { client, tokens, typed: { username: who } })
+    const me = await saveLogin(context, {
+      client,
+      tokens,
+      typed: { username: who },
+      earlierEnded: true,
+    })
     await reportLogin(context, me, tokens, {
       ended_sessions: ended.sessions ?? null,
       ended_tokens: ended.tokens.map(({ id, name }) => ({ id, name })),

@@ -18,6 +18,8 @@ export interface Login {
   readonly tokens: Tokens
   /** Who logged in by a password: this is who it is where the registry cannot be asked. */
   readonly typed: Who
+  /** The registry has ended every earlier session of the account. */
+  readonly earlierEnded?: boolean
 }
 
 /**
@@ -35,7 +37,8 @@ export async function saveLogin(context: AccountContext, login: Login): Promise<
     await client.logout(tokens.accessToken).catch(() => {})
     throw error
   }
-  await endReplaced(client, replaced)
+  const isEnded = login.earlierEnded === true && replaced?.username === who.username
+  if (!isEnded) await endReplaced(client, replaced)
   return who
 }
 

@@ -21,7 +21,9 @@ export async function listSessions(flags: AccountFlags, env: NodeJS.ProcessEnv):
     usedText(session, nowMs),
     endText(session, nowMs),
   ])
-  const table = columns(['ID', 'CLIENT', 'ADDRESS', 'LAST USED', 'END'], rows)
+  const table = columns(['ID', 'CLIENT', 'ADDRESS', 'LAST USED', 'END'], rows, {
+    drop: ['ADDRESS', 'END', 'LAST USED'],
+  })
   await output.result(sessions.length === 0 ? '' : table, {
     registry: registry.url,
     sessions: sessions.map(sessionJson),

@@ -8,8 +8,12 @@ const wayland =
   'this session runs Wayland: only windows of X11 programs are seen from outside; ' +
   'any other must be drawn by its application, as the Blender add-on does'
 
-/** Can the windows of this session be captured, and what is missing? */
-export function judgeCapture(found: readonly SurveyedBackend[], env: Env): Finding {
+/** Can the windows of this session be captured, and what is missing? `drawsItself`: the connected application needs no other way. */
+export function judgeCapture(
+  found: readonly SurveyedBackend[],
+  env: Env,
+  drawsItself = false,
+): Finding {
   const troubles = found.flatMap(({ name, unavailable }) =>
     unavailable === null ? [] : [`${name}: ${unavailable.message}; ${unavailable.hint}`],
   )
@@ -19,6 +23,10 @@ export function judgeCapture(found: readonly SurveyedBackend[], env: Env): Findi
   if (working.length > 0) {
     const summary = `windows of applications can be captured (${working.join(', ')})`
     return { check, status: isWayland ? 'warn' : 'ok', summary, details }
+  }
+  if (drawsItself) {
+    const summary = 'the connected Blender draws its window itself; no other window can be captured'
+    return { check, status: 'ok', summary, details }
   }
   return {
     check,
@@ -30,7 +38,7 @@ export function judgeCapture(found: readonly SurveyedBackend[], env: Env): Findi
 }
 
 /** Asks the backends; nothing is captured. */
-export async function lookAtCapture(env: Env): Promise<Finding> {
+export async function lookAtCapture(env: Env, drawsItself: boolean): Promise<Finding> {
   const { surveyCapture } = await import('../../server/capture/survey.ts')
-  return judgeCapture(await surveyCapture(), env)
+  return judgeCapture(await surveyCapture(), env, drawsItself)
 }

@@ -75,7 +75,7 @@ async function findAll(registryDir: string, env: NodeJS.ProcessEnv): Promise<Fin
       ...ports,
       lookAtGateways(registryDir),
       checkOwnPush(startThrowAway),
-      lookAtCapture(env),
+      lookAtCapture(env, connected),
       checkAdapterFiles(),
       judgeBlender({ program, connected }),
     ])

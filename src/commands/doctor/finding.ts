@@ -1,4 +1,5 @@
 import { wrapWords } from '../../lib/cli/columns.ts'
+import { asTyped } from '../../lib/cli/own-command.ts'
 
 /** What one check found. */
 export interface Finding {
@@ -46,11 +47,11 @@ export function reportText(
     const label = status.padEnd(summaryIndent.length)
     const first = colour ? `${colours[status]}${label}\x1b[39m` : label
     return [
-      ...wrapWords(summary, width, first, summaryIndent),
+      ...wrapWords(asTyped(summary), width, first, summaryIndent),
       ...details.flatMap(detail => wrapWords(detail, width, detailIndent, detailIndent)),
       ...(hint === undefined || status === 'ok'
         ? []
-        : wrapWords(hint, width, '      > ', detailIndent)),
+        : wrapWords(asTyped(hint), width, '      > ', detailIndent)),
     ]
   })
   return [...lines, '', conclusion(findings)].join('\n')

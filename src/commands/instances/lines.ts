@@ -1,4 +1,5 @@
 import { columns, counted } from '../../lib/cli/columns.ts'
+import { asTyped } from '../../lib/cli/own-command.ts'
 import { absenceText } from '../../lib/instances/absence.ts'
 import { cleanText } from '../../lib/util/clean-text.ts'
 
@@ -77,7 +78,7 @@ export function emptyText({ dead, registryDir, filtered }: Hidden): string {
   return [
     `No server running (looked in ${registryDir}).`,
     ...ended,
-    'Start:  service-cli serve --dcc-type blender',
-    'Find out why one is missing:  service-cli doctor',
+    asTyped('Start:  service-cli serve --dcc-type blender'),
+    asTyped('Find out why one is missing:  service-cli doctor'),
   ].join('\n')
 }

@@ -96,7 +96,7 @@ export async function revokeKey(name: string, flags: KeysFlags, here: Here): Pro
 
 const usageLines = [
   'Clients send it as a header:   Authorization: Bearer <key>',
-  'For service-cli connect, doctor and mcp-config, put it into SERVICE_MCP_API_KEY.',
+  'For service-cli connect, resources, doctor and mcp-config, put it into SERVICE_MCP_API_KEY.',
 ]
 
 async function open(
@@ -118,7 +118,8 @@ async function open(
 }
 
 function described(key: NamedKey, nowMs: number): string {
-  const good = key.scope === 'read' ? 'may only read' : 'may read and drain events'
+  const good =
+    key.scope === 'read' ? 'may only read' : 'may read, and remove the session events it has read'
   return `the key "${key.name}" ${good}, and ${expiryOf(key, nowMs)}`
 }
 

@@ -45,14 +45,19 @@ export async function runMcpConfig(id: string, flags: McpConfigFlags, here: Here
     },
     commands: commandLines(client, settings, scope, place),
   }
-  if (!flags.write || file === null) return print(report, output)
+  if (!flags.write || file === null) return print(report, place, output)
   await write(report, file, flags.force, output)
 }
 
-async function print(report: Report, output: Output): Promise<void> {
+async function print(report: Report, { platform }: Place, output: Output): Promise<void> {
   const { client, file, wanted, commands } = report
   const place = file === null ? '' : ` in ${file.path} (--write puts it there)`
-  output.note(`For ${client.title}${place}:`)
+  const isUnknown = client.id === 'claude-desktop' && platform === 'linux'
+  output.note(
+    isUnknown
+      ? 'There is no Claude Desktop for Linux that we know; its entry on other systems:'
+      : `For ${client.title}${place}:`,
+  )
   await output.result(newSettings(wanted).trimEnd(), described(report))
   if (commands.length > 0) output.note(`Or: ${commands.join('\n    ')}`)
   noteAll(report, output)

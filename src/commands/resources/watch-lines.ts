@@ -87,7 +87,15 @@ function differenceLines(difference: Difference, width: number): string[] {
 
 type JsonDifference = Difference & { kind: 'json' }
 
-function changeLines({ changes, labels, truncated }: JsonDifference, width: number): string[] {
+/** Members of a snapshot that say when and how it was taken; they differ with every change. */
+const bookkeeping = new Set(['/change_count', '/captured_at', '/truncated/total'])
+
+function changeLines(difference: JsonDifference, width: number): string[] {
+  const { truncated } = difference
+  const told = difference.changes.map((change, at) => ({ change, label: difference.labels[at] }))
+  const kept = told.filter(({ change }) => !bookkeeping.has(change.path))
+  const changes = kept.map(({ change }) => change)
+  const labels = kept.map(({ label }) => label)
   const shown = changes.slice(0, maxShown)
   const names = shown.map((_, at) => shortened(labels[at] ?? ''))
   const column = Math.max(...names.map(name => name.length))

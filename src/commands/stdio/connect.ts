@@ -40,7 +40,7 @@ export async function runConnect(
   const stdio = openStdio(flags.level)
   try {
     const { locate, found, key, limits } = await readConnectSettings(word, flags, env, stdio.log)
-    stdio.log.info(found, 'stdio is connected to the endpoint')
+    stdio.log.info(found, 'messages on stdin go to the endpoint')
     await stdio.bridge({ locate, key, limits, env })
   } finally {
     await stdio.close()

@@ -1,7 +1,10 @@
 import { type ErrorCode, ServiceError } from '../util/errors.ts'
 import { hideTokens } from '../util/hide-tokens.ts'
 import { isJsonObject } from '../util/json.ts'
+import { wrapWords } from './columns.ts'
 import { exitCodeOf, exitCodes } from './exit-codes.ts'
+import { asTyped } from './own-command.ts'
+import { terminalWidth } from './terminal.ts'
 import { nearest } from '../util/nearest.ts'
 
 /** How a failed command ends: its exit code and what it says. Empty texts are not written. */
@@ -31,7 +34,9 @@ export function describeFailure(
   }
   // Whoever cancelled knows it; the line of the question is not to be continued.
   if (code === 'cancelled') return { exitCode, stdout: '', stderr: '\n' }
-  const lines = [`error: ${message}`, ...(hint === undefined ? [] : [`hint: ${hint}`])]
+  const said = [`error: ${message}`, ...(hint === undefined ? [] : [`hint: ${asTyped(hint)}`])]
+  const width = terminalWidth(process.stderr)
+  const lines = said.flatMap(line => wrapWords(line, width, '', '  '))
   return { exitCode, stdout: '', stderr: `${lines.join('\n')}\n` }
 }
 

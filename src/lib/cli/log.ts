@@ -67,9 +67,12 @@ function createIsoTime(): () => string {
   }
 }
 
-/** On a terminal, lines for the commands that a user tries would bury the banner. */
-function isOwnSuccess({ own = false, status }: AccessEntry): boolean {
-  return own && status !== null && status < 400
+/**
+ * On a terminal, lines for the commands that a user tries would bury the banner. A read of a
+ * picture is always shown: any client can name itself after a command of this program.
+ */
+function isOwnSuccess({ own = false, status, uri }: AccessEntry): boolean {
+  return own && status !== null && status < 400 && !/^capture:/i.test(uri ?? '')
 }
 
 function accessLine(

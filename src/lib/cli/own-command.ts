@@ -1,5 +1,5 @@
 import { realpathSync } from 'node:fs'
-import { delimiter, isAbsolute, join, relative, sep } from 'node:path'
+import { basename, delimiter, isAbsolute, join, relative, sep } from 'node:path'
 import { quoteArgument } from './quote-argument.ts'
 
 interface Started {
@@ -32,9 +32,27 @@ export function ownCommand({ program, cwd, path = '', platform }: Started): stri
   return `node ${quoteArgument(shown, platform)}`
 }
 
-/** Of this process. */
+/** The first words of all commands. */
+export const firstWords: readonly string[] = [
+  ...['adapter', 'artefacts', 'connect', 'doctor', 'gateway', 'instances', 'keys', 'login'],
+  ...['logout', 'mcp-config', 'password', 'publish', 'register', 'registry', 'resources', 'serve'],
+  ...['sessions', 'token', 'whoami'],
+]
+
+const ownCommands = new RegExp(
+  String.raw`\bservice-cli (?=(?:${firstWords.join('|')}|--help)\b)`,
+  'g',
+)
+
+/** The text with its commands as they are typed here: `service-cli login` as `node bin/run.js login`. */
+export function asTyped(text: string, command?: string): string {
+  return text.replaceAll(ownCommands, () => `${command ?? thisCommand()} `)
+}
+
+/** Of this process. A program that loads this one as a library has no file to name. */
 export function thisCommand(): string {
   const { argv, env, platform } = process
+  if (basename(realPath(argv[1] ?? '') ?? '') !== 'run.js') return 'service-cli'
   // npm runs its scripts in the folder of the package.
   const cwd = (env.npm_lifecycle_event !== undefined && env.INIT_CWD) || process.cwd()
   return ownCommand({ program: argv[1] ?? 'service-cli', cwd, path: env.PATH, platform })

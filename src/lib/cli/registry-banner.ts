@@ -29,7 +29,7 @@ export function renderRegistryBanner(facts: RegistryBannerFacts): string {
     `${bold('Registration')}  ${admission[facts.registration]}`,
     ...(clear ? clearNotice.map(warn) : []),
     '',
-    bold('Make an account, here or elsewhere'),
+    bold(`Make an account${facts.local ? ', on this machine' : ', here or elsewhere'}`),
     `  export SERVICE_REGISTRY=${facts.url}`,
     `  ${facts.command} register`,
     '',

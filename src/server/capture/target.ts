@@ -12,8 +12,8 @@ export interface AppPresence {
 /** Before any application is there. */
 export const noApplication: Unavailable = Object.freeze({
   reason: 'no_application',
-  message: 'no application is linked whose window could be meant',
-  hint: 'link one (service-cli adapter), or name its window with --capture-title',
+  message: 'no application is connected',
+  hint: 'press Connect in Blender, connect another application (service-cli adapter), or name its window with --capture-title',
 })
 
 /** Said by the person, and true of every way to a picture. */

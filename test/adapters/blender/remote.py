@@ -106,6 +106,14 @@ def share():
     bpy.ops.service_cli.share_render()
 
 
+def share_document():
+    bpy.ops.service_cli.share_document()
+
+
+def is_modified():
+    return bpy.data.is_dirty
+
+
 def open_window():
     bpy.ops.wm.window_new()
 

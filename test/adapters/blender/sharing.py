@@ -10,7 +10,7 @@ sys.path.insert(0, os.path.dirname(__file__))
 import harness
 
 harness.enable()
-from service_cli_link import preferences, share
+from service_cli_link import preferences, share, status_view
 
 FOLDER = sys.argv[sys.argv.index("--") + 1]
 
@@ -40,7 +40,7 @@ class Sharing(unittest.TestCase):
             self.assertEqual(file.read(len(begins)), begins)
         members["on_done"](Upload)
         self.assertFalse(os.path.exists(os.path.dirname(members["path"])))
-        self.assertEqual(self.running.note, "shared as artefact://sha256/00")
+        self.assertEqual(self.running.note, "Shared " + os.path.basename(members["path"]))
 
     def test_the_document_as_it_is_now_without_saving_it(self):
         harness.add("Unsaved")
@@ -49,6 +49,13 @@ class Sharing(unittest.TestCase):
         self.assertEqual(bpy.data.filepath, "")
         self.assertEqual(len(self.link.of("record")), records)
         self.assert_sent_and_gone("application/x-blender", b"BLENDER")
+
+    def test_a_disconnect_tells_what_stays_instead_of_what_was_shared(self):
+        self.running.note = "Shared untitled.blend"
+        self.running.disconnect()
+        view = status_view.status_view(None, note=self.running.note)
+        kept = "Scene no longer shared. Files and history stay on the server."
+        self.assertEqual(view.lines, [kept])
 
     def test_a_saved_document_with_what_a_script_changed_since(self):
         path = os.path.join(FOLDER, "saved.blend")

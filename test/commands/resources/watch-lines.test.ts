@@ -28,6 +28,16 @@ describe('lookLines', () => {
     ])
   })
 
+  it('leaves out members that differ with every snapshot', () => {
+    const scene = (count: number, frame: number) =>
+      json({ change_count: count, captured_at: `t${count}`, frame, truncated: { total: count } })
+    expect(shown(scene(1, 1), scene(2, 5))).to.deep.equal([
+      '03:04:05  changed',
+      '          frame  1 → 5',
+    ])
+    expect(shown(scene(1, 1), scene(2, 1))).to.deep.equal(['03:04:05  changed'])
+  })
+
   it('counts the updates that it stands for', () => {
     expect(shown(json({ a: 1 }, 7), json({ a: 2 }, 57), 3)[0]).to.equal(
       '03:04:05  revision 57 (50 updates summed up)',

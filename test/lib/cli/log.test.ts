@@ -47,6 +47,8 @@ describe('createLog', () => {
     expect(await lines({ readable: true }, 401)).to.equal(1)
     expect(await lines({ readable: true, level: 'debug' }, 200)).to.equal(1)
     expect(await lines({}, 200)).to.equal(1)
+    const picture = { ...entry, status: 200, uri: 'capture://current_window' }
+    expect(await logged({ readable: true }, log => log.access(picture))).to.contain(picture.uri)
   })
 
   it('leaves out what is less severe than its level', async () => {

@@ -2,7 +2,8 @@ import { mkdir, mkdtemp, realpath, rm, symlink, writeFile } from 'node:fs/promis
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { expect } from 'chai'
-import { ownCommand } from '../../../src/lib/cli/own-command.ts'
+import { commandNames } from '../../../src/commands/index.ts'
+import { asTyped, firstWords, ownCommand } from '../../../src/lib/cli/own-command.ts'
 
 describe('ownCommand', () => {
   let folder: string
@@ -35,5 +36,20 @@ describe('ownCommand', () => {
     expect(command(checkout, join(folder, 'other'))).to.equal('node bin/run.js')
     expect(command(checkout, join(checkout, 'node_modules/.bin'))).to.equal('node bin/run.js')
     expect(command(join(folder, 'usr'))).to.equal(`node '${program}'`)
+  })
+})
+
+describe('asTyped', () => {
+  it('shows commands as they are typed here, and leaves the name of the program', () => {
+    const hint = 'install service-cli anew, or log in with service-cli login alice'
+    expect(asTyped(hint, 'node bin/run.js')).to.equal(
+      'install service-cli anew, or log in with node bin/run.js login alice',
+    )
+    expect(asTyped('service-cli --help lists them', 'node x')).to.equal('node x --help lists them')
+  })
+
+  it('knows the first word of every command', () => {
+    const words = new Set(commandNames.map(name => name.split(':')[0]))
+    expect(firstWords).to.have.members([...words])
   })
 })

@@ -28,6 +28,11 @@ describe('renderRegistryBanner', () => {
     expect(text).to.include(facts.url).and.include(facts.dataDir).and.include('by invitation')
   })
 
+  it('offers accounts elsewhere only where other machines reach it', () => {
+    expect(renderRegistryBanner(facts)).to.include('Make an account, on this machine')
+    expect(renderRegistryBanner({ ...facts, local: false })).to.include('here or elsewhere')
+  })
+
   it('warns of passwords in the clear, unless it is this machine or behind TLS', () => {
     const warns = (changes: object) =>
       renderRegistryBanner({ ...facts, ...changes }).includes('unencrypted')

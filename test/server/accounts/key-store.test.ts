@@ -54,6 +54,17 @@ describe('key store', () => {
       expect(failure.message).to.contain('there is no key file')
     }))
 
+  it('says that tokens are void only when keys were lost', () =>
+    withKeys(async options => {
+      const said: string[] = []
+      const note = (_: object, message = '') => void said.push(message)
+      const log = { ...silentLogger, info: note, warn: note }
+      await openKeyStore({ ...options, log })
+      await openKeyStore({ ...options, file: `${options.file}2`, log, replaces: true })
+      expect(said[0]).to.equal('signing keys were made')
+      expect(said[1]).to.contain('every token made before is void')
+    }))
+
   it('publishes the key in use and the next one, by thumbprint, without what is secret', () =>
     withKeys(async options => {
       const store = await openKeyStore(options)

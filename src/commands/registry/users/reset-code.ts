@@ -1,6 +1,7 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { counted } from '../../../lib/cli/columns.ts'
+import { asTyped } from '../../../lib/cli/own-command.ts'
 import { showOnce } from '../../../lib/cli/show-once.ts'
 import { adminLimits } from '../../../server/accounts/admin-limits.ts'
 import { AdminCommand, adminPlace, administer, bounds } from '../admin-command.ts'
@@ -48,7 +49,7 @@ the account stops working.`
       place.output.note(
         `reset code of "${username}", valid once until ${end}; it is not shown again`,
       )
-      place.output.note(`the user runs: service-cli password ${username} --reset-code`)
+      place.output.note(asTyped(`the user runs: service-cli password ${username} --reset-code`))
       const what = `${counted(ends.sessions, 'login')} and ${counted(ends.tokens.length, 'service token')}`
       place.output.note(
         `using it revokes ${what}; with --keep-tokens the service tokens stay valid`,

@@ -28,6 +28,8 @@ export interface KeyStoreOptions {
   readonly log?: Logger
   /** Make keys when there are none. Default true. */
   readonly create?: boolean
+  /** Missing keys are lost ones: tokens may have been made with them. Default false. */
+  readonly replaces?: boolean
 }
 
 interface Loaded {
@@ -47,7 +49,14 @@ export async function openKeyStore(options: KeyStoreOptions): Promise<KeyStore> 
   if (loaded === null) {
     if (options.create === false) throw absent(file)
     loaded = await change(async ring => ring ?? firstRing(await makeFreshKeys(), clock.now()))
-    log.info({ path: file }, 'keys were made: every token made before is void')
+    if (options.replaces === true) {
+      log.warn(
+        { path: file },
+        'the key file was missing and new keys were made: every token made before is void',
+      )
+    } else {
+      log.info({ path: file }, 'signing keys were made')
+    }
   }
   let current = loaded
   let refused: FileMark | null = null
