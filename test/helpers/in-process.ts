@@ -42,15 +42,18 @@ async function runAlone(
   const stdin = Readable.from(input === undefined ? [] : [Buffer.from(input)], {
     objectMode: false,
   })
-  const { exitCode } = process
+  const { exitCode, argv: ownArgv } = process
   const restoreEnv = replaceEnv(env)
   const restoreStreams = replaceStreams({ stdin, stdout, stderr })
+  // Hints name the command as it was typed.
+  process.argv = [process.execPath, join(root, 'bin', 'run.js'), ...argv]
   try {
     const code = await perform(argv, { root: pathToFileURL(root).href, pjson })
     return { code, stdout: stdout.text(), stderr: stderr.text() }
   } finally {
     restoreStreams()
     restoreEnv()
+    process.argv = ownArgv
     process.exitCode = exitCode
   }
 }

@@ -109,12 +109,16 @@ export class JoinOrServe {
     await own?.stop()
   }
 
-  /** An instance of the awaited kind that started since; one without a kind may still get it. */
+  /**
+   * The joined instance itself, which may only have been stopped for a while, or one of its kind that
+   * started since; one without a kind may still get it.
+   */
   async #returned(): Promise<Instance | null> {
     const sinceMs = this.#awaySinceMs
     if (sinceMs === null) return null
     const later = (await this.#parts.live()).filter(
-      ({ id, startedMs }) => id !== this.#own?.instanceId && startedMs >= sinceMs,
+      ({ id, startedMs }) =>
+        id === this.#joined?.id || (id !== this.#own?.instanceId && startedMs >= sinceMs),
     )
     const kind = this.#joined?.dccType
     const selection = joinable(later, kind === 'unknown' ? undefined : kind)

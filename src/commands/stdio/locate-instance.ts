@@ -40,5 +40,5 @@ export function locateInstance({ first, word, live, now }: LocateInstanceParts):
 }
 
 export function targetOf(instance: Instance): Target {
-  return { url: new URL(instance.url), name: instance.displayName }
+  return { url: new URL(instance.url), name: instance.displayName, pid: instance.pid }
 }

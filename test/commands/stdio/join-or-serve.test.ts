@@ -191,6 +191,17 @@ describe('JoinOrServe', () => {
     expect(world.said).to.deep.equal(['joined blender-1', 'started', 'joined blender-1b'])
   })
 
+  it('goes back to the same process, which was away for a while', async () => {
+    const world = new World()
+    const place = await standingIn(world)
+    const moves: string[] = []
+    world.live = [instance('own', { startedMs: world.now }), blender]
+    await place.handBack(() => void moves.push('moved'))
+    expect(moves).to.deep.equal(['moved'])
+    expect(url(await place.locate())).to.equal(blender.url)
+    expect(world).to.include({ starts: 1, stops: 1 })
+  })
+
   it('hands over to no server that is of another kind or ran before', async () => {
     const world = new World()
     const place = await standingIn(world)

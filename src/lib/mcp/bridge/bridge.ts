@@ -9,7 +9,7 @@ import { HttpLink } from './http-link.ts'
 import type { BridgeLimits } from './limits.ts'
 import { type Line, LineSplitter } from './line-splitter.ts'
 import { Output } from './output.ts'
-import type { Locate } from './target.ts'
+import { type Locate, shownUrl } from './target.ts'
 
 export interface BridgeParts {
   readonly input: Readable
@@ -35,8 +35,16 @@ export interface BridgeParts {
  */
 export async function runBridge(parts: BridgeParts, stop: AbortSignal): Promise<void> {
   const { limits, timer, random, log, key, env, input } = parts
+  let pid: number | undefined
+  const locate: Locate = async () => {
+    const place = await parts.locate()
+    if (place.ok) pid = place.value.pid
+    return place
+  }
+  const overdue = (url: URL): void =>
+    log.warn({ url: shownUrl(url), pid }, 'the server has not answered for 5 seconds')
   const context: BridgeContext = {
-    link: new HttpLink({ limits, key, env, timer }),
+    link: new HttpLink({ limits, key, env, timer, overdue }),
     output: new Output(parts.output),
     held: new HeldBytes(limits.maxHeldBytes),
     limits,
@@ -45,7 +53,7 @@ export async function runBridge(parts: BridgeParts, stop: AbortSignal): Promise<
     log,
     keyed: key !== null,
   }
-  const conversation = new Conversation(context, parts.locate)
+  const conversation = new Conversation(context, locate)
   parts.onMoved?.(() => conversation.moved())
   const stopped = new AbortController()
   const stopReading = (): void => {

@@ -26,18 +26,24 @@ export interface HttpLinkParts {
   readonly key: Secret | null
   readonly env: NodeJS.ProcessEnv
   readonly timer: Timer
+  /** Called when an answer is overdue, and not again before the server has answered anything. */
+  readonly overdue?: (url: URL) => void
   /** Absent: none is sent. */
   readonly userAgent?: string
 }
 
 /** So often a quiet connection is checked by the system, so that a dead machine is noticed. */
 const probeMs = 30_000
+/** Few answers take so long: a server that needs more for one has usually stopped. */
+const overdueMs = 5000
 const stale = new Set(['ECONNRESET', 'EPIPE'])
 
 /** HTTP requests to the endpoint. An answer of any status is an answer. */
 export class HttpLink {
   readonly #parts: HttpLinkParts
   readonly #agents = new Map<string, http.Agent>()
+
+  #isOverdue = false
 
   constructor(parts: HttpLinkParts) {
     this.#parts = parts
@@ -82,12 +88,18 @@ export class HttpLink {
       })
       whenConnected(req, url, () => {
         cancel()
-        cancel = timer.after(options.answerMs, () => {
+        const cancelOverdue = timer.after(overdueMs, () => this.#overdue(url))
+        const cancelAnswer = timer.after(options.answerMs, () => {
           req.destroy(new Unreachable('it does not answer'))
         })
+        cancel = () => {
+          cancelOverdue()
+          cancelAnswer()
+        }
       })
       req.once('response', answer => {
         cancel()
+        this.#isOverdue = false
         resolve(answer)
       })
       // Stays: an error after the answer began is told by the answer itself.
@@ -101,6 +113,12 @@ export class HttpLink {
       })
       req.end(body)
     })
+  }
+
+  #overdue(url: URL): void {
+    if (this.#isOverdue) return
+    this.#isOverdue = true
+    this.#parts.overdue?.(url)
   }
 
   #agent(url: URL): http.Agent {

@@ -5,6 +5,8 @@ export interface Target {
   readonly url: URL
   /** What the instance there is called; null when only the address is known. */
   readonly name: string | null
+  /** Absent: not known. */
+  readonly pid?: number
 }
 
 /** The address as it is shown and logged: some servers take a key in its query. */

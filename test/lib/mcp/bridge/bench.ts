@@ -13,7 +13,7 @@ import { Secret } from '../../../../src/lib/util/secret.ts'
 import { runBridge } from '../../../../src/lib/mcp/bridge/bridge.ts'
 import { type BridgeLimits, resolveBridgeLimits } from '../../../../src/lib/mcp/bridge/limits.ts'
 import type { Locate } from '../../../../src/lib/mcp/bridge/target.ts'
-import { systemTimer } from '../../../../src/lib/util/timer.ts'
+import { systemTimer, type Timer } from '../../../../src/lib/util/timer.ts'
 
 export interface BridgeOptions {
   readonly key?: string
@@ -22,6 +22,7 @@ export interface BridgeOptions {
   readonly env?: NodeJS.ProcessEnv
   /** Bytes that the client's end holds before it counts as not reading. */
   readonly room?: number
+  readonly timer?: Timer
 }
 
 const waitMs = 10_000
@@ -57,7 +58,7 @@ export class BridgeClient {
         key: key === undefined ? null : new Secret(key),
         env,
         limits: resolveBridgeLimits(limits),
-        timer: systemTimer,
+        timer: options.timer ?? systemTimer,
         random: () => 0,
         log: this.#logger(),
       },

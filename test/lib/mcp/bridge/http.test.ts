@@ -1,7 +1,11 @@
 import { expect } from 'chai'
 import { once } from 'node:events'
+import type { ServerResponse } from 'node:http'
 import { type AddressInfo, createServer } from 'node:net'
 import { describeSocketError } from '../../../../src/lib/mcp/bridge/unreachable.ts'
+import { ok } from '../../../../src/lib/util/result.ts'
+import { systemTimer, type Timer } from '../../../../src/lib/util/timer.ts'
+import { until } from '../../../e2e/until.ts'
 import { BridgeClient, type BridgeOptions, json, result, startEndpoint } from './bench.ts'
 
 describe('what the bridge makes of HTTP', () => {
@@ -33,6 +37,34 @@ describe('what the bridge makes of HTTP', () => {
     expect(proxy.seen[0]?.headers.host).to.equal('studio.example')
     const near = connect(direct.url, { env })
     expect((await near.call('ping')).result).to.deep.equal({ by: 'itself' })
+  })
+
+  it('warns once when a server does not answer, until it has answered again', async () => {
+    const waiting: ServerResponse[] = []
+    const server = await startEndpoint((_, res) => void waiting.push(res))
+    ends.push(() => server.close())
+    const overdue = new Set<() => void>()
+    const timer: Timer = {
+      after(delayMs, run) {
+        if (delayMs !== 5000) return systemTimer.after(delayMs, run)
+        overdue.add(run)
+        return () => overdue.delete(run)
+      },
+    }
+    const locate = async () => ok({ url: new URL(server.url), name: null, pid: 4711 })
+    const client = connect(server.url, { timer, locate })
+    const warnings = () => client.log.filter(line => line.includes('has not answered')).length
+    for (const round of [1, 2]) {
+      const answers = [client.call('ping'), client.call('ping')]
+      await until(() => waiting.length === 2 && overdue.size === 2, 'two requests that wait')
+      for (const run of overdue) run()
+      expect(warnings()).to.equal(round)
+      for (const [at, res] of waiting.splice(0).entries()) {
+        json(res, result(server.seen.at(at - 2)?.body.id, {}))
+      }
+      await Promise.all(answers)
+    }
+    expect(client.fields).to.deep.include({ url: server.url, pid: 4711 })
   })
 
   it('says what is wrong with what is no web server', async () => {
