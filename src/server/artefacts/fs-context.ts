@@ -1,4 +1,4 @@
-import { mkdirSync } from 'node:fs'
+import { lstatSync, mkdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { Clock } from '../../lib/util/clock.ts'
 import type { Logger } from '../../lib/util/logger.ts'
@@ -53,4 +53,17 @@ export async function createLayout(root: string, log: Logger): Promise<FsLayout>
   await fsyncDirectory(root)
   await fsyncDirectory(dirname(root))
   return layout
+}
+
+/** Creates the folders again that were deleted while the store was open. */
+export async function restoreLayout(layout: FsLayout, log: Logger): Promise<void> {
+  if (isLayoutComplete(layout)) return
+  await createLayout(layout.root, log)
+  log.warn({ path: layout.root }, 'the artefact folder was deleted; it was created again')
+}
+
+/** False once a user or a cleaner deleted a folder of the store. */
+export function isLayoutComplete({ bodies, temp, locks, quarantine }: FsLayout): boolean {
+  const isThere = (path: string) => lstatSync(path, { throwIfNoEntry: false }) !== undefined
+  return [bodies, temp, locks, quarantine].every(isThere)
 }

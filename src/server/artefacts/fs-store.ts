@@ -1,6 +1,5 @@
 import { join, resolve } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { maxTimerMs } from '../../lib/util/bounds.ts'
 import { type Clock, systemClock } from '../../lib/util/clock.ts'
 import { type Logger, silentLogger } from '../../lib/util/logger.ts'
 import { type Limits, defaultLimits } from '../../lib/config/limits.ts'
@@ -10,17 +9,19 @@ import { createChangeMark } from './change-mark.ts'
 import { createEntryLocks, telling } from './entry-lock.ts'
 import { ExpiryTimer } from './expiry-timer.ts'
 import { evict, removeExpired, removeLeftovers } from './fs-clean.ts'
-import { type FsContext, createLayout } from './fs-context.ts'
+import { type FsContext, createLayout, isLayoutComplete, restoreLayout } from './fs-context.ts'
 import { compileFilter, readPage } from './fs-page.ts'
 import { putArtefact } from './fs-put.ts'
 import { quarantine, removeArtefact } from './fs-remove.ts'
-import { corrupt, createOpenArtefact, createOpenToSend, openBody } from './open-artefact.ts'
+import { corrupt, createOpenArtefact, openBody } from './open-artefact.ts'
+import { createOpenToSend } from './open-to-send.ts'
 import { PageMemory } from './page-memory.ts'
 import { ownMark } from './process-mark.ts'
 import { parsePutOptions } from './put-options.ts'
 import { type FsWork, ShardTable } from './shard-table.ts'
 import { guard, toStorageError } from './storage-error.ts'
 import type { ArtefactStore, OpenArtefact } from './store.ts'
+import { createUpkeep, every } from './upkeep.ts'
 import { isArtefactHex } from '../../lib/mcp/artefact-uri.ts'
 
 export interface FsStoreOptions {
@@ -64,6 +65,7 @@ export async function createFsStore(options: FsStoreOptions): Promise<FsStore> {
   const store: FsContext = { layout, limits, clock, log, locks, index, shards, work, mark }
   const pages = new PageMemory()
   const listeners = new Set<() => void>()
+  const inBackground = createUpkeep(log)
   /** Entries of disputed size whose body was hashed and is undamaged. */
   const sizeChecked = new WeakSet<Entry>()
   let announced = 0
@@ -100,6 +102,7 @@ export async function createFsStore(options: FsStoreOptions): Promise<FsStore> {
   }
 
   async function scan(into?: Entry[]): Promise<void> {
+    await restoreLayout(layout, log)
     const mark = changes.read()
     lookedAt = performance.now()
     for (let at = 0, since = lookedAt; at < shards.count; at++) {
@@ -161,10 +164,6 @@ export async function createFsStore(options: FsStoreOptions): Promise<FsStore> {
     return sweeping
   }
 
-  function inBackground(task: () => Promise<void>): void {
-    task().catch(error => log.error({ err: error }, 'upkeep of the artefact folder failed'))
-  }
-
   async function makeRoom(hex: string): Promise<void> {
     try {
       if (performance.now() - lookedAt > fullLookMs) await refresh()
@@ -223,6 +222,7 @@ export async function createFsStore(options: FsStoreOptions): Promise<FsStore> {
     put: (source, putOptions = {}) =>
       guard('cannot store the artefact', async () => {
         const fields = parsePutOptions(putOptions, clock.now(), limits)
+        if (!isLayoutComplete(layout)) await refresh()
         const result = await putArtefact(store, source, fields)
         await makeRoom(result.ref.digest.slice('sha256:'.length))
         announce()
@@ -246,10 +246,9 @@ export async function createFsStore(options: FsStoreOptions): Promise<FsStore> {
         const isWhole = Object.keys(filter).length === 0
         const known = isWhole ? pages.get(after, limit, index.version, clock.now()) : null
         if (known !== null) return known
-        const { version } = index
         const wanted = Math.max(1, Math.floor(limit))
         const { page, validUntilMs } = readPage(store, position, wanted, matches)
-        if (isWhole) pages.set(after, limit, version, page, validUntilMs)
+        if (isWhole) pages.set(after, limit, index.version, page, validUntilMs)
         return page
       }),
 
@@ -298,9 +297,4 @@ export async function createFsStore(options: FsStoreOptions): Promise<FsStore> {
       await sweeping
     },
   }
-}
-
-/** A timer that keeps no process alive; none at all for 0. */
-function every(periodMs: number, task: () => void): NodeJS.Timeout | undefined {
-  return periodMs === 0 ? undefined : setInterval(task, Math.min(periodMs, maxTimerMs)).unref()
 }

@@ -83,9 +83,10 @@ export interface ArtefactStore {
   open(hex: string): Promise<OpenArtefact | null>
   /**
    * The same for a body that goes to a client, which may read slowly or not at all: only so many
-   * are open at a time, further calls wait until one is closed.
+   * are open at a time, further calls wait until one is closed, and throw `overloaded` after some
+   * seconds. `cut` ends the client's connection: called for a slow reader while others wait.
    */
-  openToSend(hex: string): Promise<OpenArtefact | null>
+  openToSend(hex: string, cut: () => void): Promise<OpenArtefact | null>
   page(after: string | undefined, limit: number, filter?: ArtefactFilter): Promise<ArtefactPage>
   /**
    * The identical page that `page` returned last for the same arguments, without a wait, as long as
