@@ -56,14 +56,15 @@ export class BlobLoader {
     const kept = this.#kept.get(hex)
     if (kept !== undefined) return kept
     if (size > this.#maxCachedBlobBytes) {
-      return { size, open: () => this.#pieces(ref, hex, artefact => artefact.verified()) }
+      return { size, open: cut => this.#pieces(ref, hex, cut, artefact => artefact.verified()) }
     }
     if (size <= smallBytes || this.#lately.get(hex) !== undefined) {
       return this.#keeping(hex, () => this.#keep(hex))
     }
     this.#lately.set(hex, true, base64Length(size))
     if (!(await this.#checking(hex, () => this.#check(hex)))) return null
-    return { size, open: () => this.#pieces(ref, hex, artefact => this.#checked(hex, artefact)) }
+    const checked = (artefact: OpenArtefact) => this.#checked(hex, artefact)
+    return { size, open: cut => this.#pieces(ref, hex, cut, checked) }
   }
 
   /** The artefact is gone: nothing of it is served from memory. */
@@ -124,9 +125,10 @@ export class BlobLoader {
   async *#pieces(
     ref: ArtefactRef,
     hex: string,
+    cut: () => void,
     from: (artefact: OpenArtefact) => AsyncIterable<Uint8Array>,
   ): AsyncGenerator<Uint8Array> {
-    const artefact = await this.#store.openToSend(hex)
+    const artefact = await this.#store.openToSend(hex, cut)
     if (artefact === null) throw new ResourceNotFound(ref.uri)
     try {
       yield* from(artefact)

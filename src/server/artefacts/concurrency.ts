@@ -9,8 +9,30 @@ export class Slots {
 
   /** Resolves once a slot is taken; `release` must follow. */
   async acquire(): Promise<void> {
-    if (this.#free > 0) this.#free--
-    else await new Promise<void>(resolve => this.#waiting.push(resolve))
+    if (!this.tryAcquire()) await new Promise<void>(resolve => this.#waiting.push(resolve))
+  }
+
+  /** Takes a slot if one is free. */
+  tryAcquire(): boolean {
+    if (this.#free === 0) return false
+    this.#free--
+    return true
+  }
+
+  /** Resolves with false when no slot became free within `maxMs`. */
+  async acquireWithin(maxMs: number): Promise<boolean> {
+    if (this.tryAcquire()) return true
+    return new Promise(resolve => {
+      const timer = setTimeout(() => {
+        this.#waiting.splice(this.#waiting.indexOf(taken), 1)
+        resolve(false)
+      }, maxMs)
+      const taken = () => {
+        clearTimeout(timer)
+        resolve(true)
+      }
+      this.#waiting.push(taken)
+    })
   }
 
   release(): void {

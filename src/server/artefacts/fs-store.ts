@@ -13,7 +13,8 @@ import { type FsContext, createLayout, isLayoutComplete, restoreLayout } from '.
 import { compileFilter, readPage } from './fs-page.ts'
 import { putArtefact } from './fs-put.ts'
 import { quarantine, removeArtefact } from './fs-remove.ts'
-import { createOpenToSend, openBody, openChecked } from './open-artefact.ts'
+import { openBody, openChecked } from './open-artefact.ts'
+import { createOpenToSend } from './open-to-send.ts'
 import { PageMemory } from './page-memory.ts'
 import { ownMark } from './process-mark.ts'
 import { parsePutOptions } from './put-options.ts'
@@ -233,10 +234,9 @@ export async function createFsStore(options: FsStoreOptions): Promise<FsStore> {
         const isWhole = Object.keys(filter).length === 0
         const known = isWhole ? pages.get(after, limit, index.version, clock.now()) : null
         if (known !== null) return known
-        const { version } = index
         const wanted = Math.max(1, Math.floor(limit))
         const { page, validUntilMs } = readPage(store, position, wanted, matches)
-        if (isWhole) pages.set(after, limit, version, page, validUntilMs)
+        if (isWhole) pages.set(after, limit, index.version, page, validUntilMs)
         return page
       }),
 

@@ -4,8 +4,7 @@ import { type FileHandle, open } from 'node:fs/promises'
 import { errnoOf } from '../../lib/util/errno.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
 import { noFollow, noWait } from '../../lib/util/posix.ts'
-import { Slots } from './concurrency.ts'
-import type { ArtefactRef, ArtefactStore, OpenArtefact } from './store.ts'
+import type { ArtefactRef, OpenArtefact } from './store.ts'
 
 /** A multiple of 3, so that pieces turn into base64 without remainder. */
 const pieceBytes = 384 * 1024
@@ -14,12 +13,6 @@ const pieceBytes = 384 * 1024
  * runs. Three: the one being read, the one that `verified` holds back, the one with the consumer.
  */
 const ringPieces = 3
-/**
- * Bodies that are sent to clients at once. Each holds a descriptor and, with its pieces on their
- * way, up to 2.6 MB: clients which do not read cost some 330 MB at most.
- */
-const maxSending = 128
-
 /** The body's file, or null when there is none. Throws ELOOP for a symlink. */
 export async function openBody(path: string): Promise<FileHandle | null> {
   try {
@@ -27,25 +20,6 @@ export async function openBody(path: string): Promise<FileHandle | null> {
   } catch (error) {
     if (errnoOf(error) === 'ENOENT') return null
     throw error
-  }
-}
-
-/** `open` for bodies on their way to clients: see `ArtefactStore.openToSend`. */
-export function createOpenToSend(open: ArtefactStore['open']): ArtefactStore['openToSend'] {
-  const slots = new Slots(maxSending)
-  return async hex => {
-    await slots.acquire()
-    const artefact = await open(hex).catch(error => {
-      slots.release()
-      throw error
-    })
-    if (artefact === null) {
-      slots.release()
-      return null
-    }
-    let closing: Promise<void> | undefined
-    const close = () => (closing ??= artefact.close().finally(() => slots.release()))
-    return { ...artefact, close }
   }
 }
 

@@ -82,10 +82,11 @@ export interface ArtefactStore {
   find(hex: string): Promise<ArtefactRef | null>
   open(hex: string): Promise<OpenArtefact | null>
   /**
-   * Like `open`, for sending to a client that may read slowly or not at all. Waits while
-   * `maxSending` are open.
+   * Like `open`, for sending to a client that may read slowly or not at all. Only so many are open at
+   * a time; further calls wait until one is closed, and throw `overloaded` after some seconds. `cut`
+   * ends the connection of the client: called for a slow reader while others wait.
    */
-  openToSend(hex: string): Promise<OpenArtefact | null>
+  openToSend(hex: string, cut: () => void): Promise<OpenArtefact | null>
   page(after: string | undefined, limit: number, filter?: ArtefactFilter): Promise<ArtefactPage>
   /**
    * The identical page that `page` returned last for the same arguments, without a wait, as long as

@@ -47,7 +47,7 @@ export function createArtefactDownload(options: ArtefactDownloadOptions): Artefa
       return
     }
     if (!(await awaitTurn(res))) return
-    const artefact = isArtefactHex(hex) ? await store.openToSend(hex) : null
+    const artefact = isArtefactHex(hex) ? await open(req, res, hex) : null
     if (artefact === null) {
       refuse(res, 404, 'artefact-not-found', 'no artefact is stored under this hash')
       return
@@ -58,6 +58,22 @@ export function createArtefactDownload(options: ArtefactDownloadOptions): Artefa
     } finally {
       await artefact.close()
     }
+  }
+
+  /** An answer without bytes of the artefact waits for no other client. */
+  async function open(
+    req: IncomingMessage,
+    res: ServerResponse,
+    hex: string,
+  ): Promise<OpenArtefact | null> {
+    const ref = await store.find(hex)
+    if (ref === null) return null
+    const etag = `"${hex}"`
+    const isShort =
+      req.method === 'HEAD' ||
+      matchesEtag(req.headers['if-none-match'], etag) ||
+      rangeOf(req, etag, ref.size_bytes) === 'unsatisfiable'
+    return isShort ? store.open(hex) : store.openToSend(hex, () => void res.destroy())
   }
 
   async function sendArtefact(
@@ -79,9 +95,7 @@ export function createArtefactDownload(options: ArtefactDownloadOptions): Artefa
       res.writeHead(200, { ...headers, 'Content-Length': size }).end()
       return
     }
-    const ifRange = req.headers['if-range']
-    const mayRange = typeof ifRange !== 'object' && allowsRange(ifRange, etag)
-    const range = mayRange ? parseRange(req.headers.range, size) : 'whole'
+    const range = rangeOf(req, etag, size)
     if (range === 'unsatisfiable') {
       res.setHeader('Content-Range', `bytes */${size}`)
       refuse(res, 416, 'range-not-satisfiable', `the artefact has ${size} bytes`)
@@ -103,11 +117,18 @@ export function createArtefactDownload(options: ArtefactDownloadOptions): Artefa
     try {
       await answer(req, res, hex)
     } catch (error) {
-      log.error({ err: error, sha256: hex }, 'an artefact could not be sent')
+      const isBusy = error instanceof ServiceError && error.code === 'overloaded'
+      if (!isBusy) log.error({ err: error, sha256: hex }, 'an artefact could not be sent')
       // After the headers the connection is cut: the only way left to say that the body is not whole.
       sendProblem(res, toProblem(asStorageError(error)), safetyHeaders, limits.refusedBodyDrainMs)
     }
   }
+}
+
+function rangeOf(req: IncomingMessage, etag: string, size: number) {
+  const ifRange = req.headers['if-range']
+  const mayRange = typeof ifRange !== 'object' && allowsRange(ifRange, etag)
+  return mayRange ? parseRange(req.headers.range, size) : 'whole'
 }
 
 /** Sends the pieces as fast as the reader takes them; stops when it has gone. */

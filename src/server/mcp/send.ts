@@ -105,7 +105,7 @@ export async function drained(res: ServerResponse): Promise<void> {
 
 async function writeBlob(res: ServerResponse, blob: StreamedBlob): Promise<void> {
   if (!(await awaitTurn(res))) return
-  for await (const text of base64(blob.open())) {
+  for await (const text of base64(blob.open(() => res.destroy()))) {
     if (res.destroyed) return
     res.write(text, 'latin1')
     await drained(res)

@@ -43,11 +43,11 @@ export interface EncodedBlob {
 /**
  * A body too large to hold: `open` yields its `size` bytes in order. A piece is valid until the
  * next one is asked for. The iterable throws when the bytes turn out to be damaged, at the latest
- * before it ends.
+ * before it ends. `cut` ends the client's connection; it may be called while others wait.
  */
 export interface StreamedBlob {
   readonly size: number
-  open(): AsyncIterable<Uint8Array>
+  open(cut: () => void): AsyncIterable<Uint8Array>
 }
 
 /** One entry of `contents` whose body is bytes; the wire carries padded base64. */

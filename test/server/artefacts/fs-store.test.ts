@@ -293,12 +293,16 @@ describe('filesystem artefact store', () => {
     withFolder(async root => {
       const store = await open(root)
       const hex = (await store.put(randomBytes(10))).ref.digest.slice(7)
-      const bodies = await Promise.all(Array.from({ length: 128 }, () => store.openToSend(hex)))
+      const bodies = await Promise.all(
+        Array.from({ length: 128 }, () => store.openToSend(hex, () => {})),
+      )
       const order: string[] = []
-      const late = store.openToSend(hex).then(body => {
-        order.push('opened')
-        return body
-      })
+      const late = store
+        .openToSend(hex, () => {})
+        .then(body => {
+          order.push('opened')
+          return body
+        })
       // What is read here, and not sent to clients, does not wait.
       await (await store.open(hex))?.close()
       order.push('closing')
@@ -307,8 +311,8 @@ describe('filesystem artefact store', () => {
       expect(order).to.deep.equal(['closing', 'opened'])
       // A hash without a body holds no place, closing twice frees none.
       expect(await Promise.all([bodies[0]?.close(), bodies[0]?.close()])).to.have.length(2)
-      expect(await store.openToSend('0'.repeat(64))).to.equal(null)
-      bodies[0] = await store.openToSend(hex)
+      expect(await store.openToSend('0'.repeat(64), () => {})).to.equal(null)
+      bodies[0] = await store.openToSend(hex, () => {})
       for (const body of bodies) await body?.close()
       await store.close()
     }))

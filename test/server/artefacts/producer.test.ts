@@ -276,12 +276,16 @@ describe('artefact producer', () => {
         const blob = content.blob as StreamedBlob
         expect(content.mimeType).to.equal('video/mp4')
         expect(blob.size).to.equal(1_000_000)
-        expect((await collect(blob.open())).equals(bytes)).to.equal(true)
-        expect(sha256(await collect(blob.open()))).to.equal(hexOf(ref))
+        expect((await collect(blob.open(() => {}))).equals(bytes)).to.equal(true)
+        expect(sha256(await collect(blob.open(() => {})))).to.equal(hexOf(ref))
         expect(work.bodiesHashed).to.equal(2)
         flipByte(root, hexOf(ref))
-        expect((await failureOf(() => collect(blob.open()))).code).to.equal('artefact_corrupt')
-        expect(await failureOf(() => collect(blob.open()))).to.be.instanceOf(ResourceNotFound)
+        expect((await failureOf(() => collect(blob.open(() => {})))).code).to.equal(
+          'artefact_corrupt',
+        )
+        expect(await failureOf(() => collect(blob.open(() => {})))).to.be.instanceOf(
+          ResourceNotFound,
+        )
       },
       { maxCachedBlobBytes: 999_999 },
     ))

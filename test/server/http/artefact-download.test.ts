@@ -18,6 +18,8 @@ interface Setup {
   port: number
   /** Artefacts opened and not closed yet. */
   opened(): number
+  /** Artefacts opened to be sent, so far. */
+  sent(): number
   /** Resolves when the handler has answered for the n-th time. */
   handled(count: number): Promise<void>
   log: ReturnType<typeof recordingLog>
@@ -26,12 +28,14 @@ interface Setup {
 /** The real store, with its open artefacts counted. */
 function counting(store: ArtefactStore) {
   let opened = 0
+  let sent = 0
   const counted: ArtefactStore = {
     ...store,
-    async openToSend(hex) {
-      const artefact = await store.openToSend(hex)
+    async openToSend(hex, cut) {
+      const artefact = await store.openToSend(hex, cut)
       if (artefact === null) return null
       opened++
+      sent++
       return {
         ...artefact,
         async close() {
@@ -41,13 +45,13 @@ function counting(store: ArtefactStore) {
       }
     },
   }
-  return { counted, opened: () => opened }
+  return { counted, opened: () => opened, sent: () => sent }
 }
 
 function withServer(use: (setup: Setup) => Promise<void>, bodyTimeoutMs = 10_000) {
   return withFolder(async root => {
     const store = await createFsStore({ root, clock: settableClock() })
-    const { counted, opened } = counting(store)
+    const { counted, opened, sent } = counting(store)
     const limits = resolveLimits({ bodyTimeoutMs })
     const log = recordingLog()
     const download = createArtefactDownload({ store: counted, limits, log })
@@ -67,7 +71,7 @@ function withServer(use: (setup: Setup) => Promise<void>, bodyTimeoutMs = 10_000
       while (done < count) await new Promise<void>(resolve => (onDone = resolve))
     }
     try {
-      await use({ root, store, port, opened, handled, log })
+      await use({ root, store, port, opened, sent, handled, log })
     } finally {
       server.closeAllConnections()
       server.close()
@@ -274,6 +278,21 @@ describe('artefact download', () => {
       const [line, ...more] = log.lines.filter(({ level }) => level === 'error')
       expect(more).to.deep.equal([])
       expect(line?.text).to.contain('an artefact could not be sent').and.contain(hex)
+    }))
+
+  it('takes no place among the sent bodies for answers without bytes', () =>
+    withServer(async ({ store, port, sent }) => {
+      const hex = await put(store, randomBytes(1000))
+      const headers = { 'If-None-Match': `"${hex}"` }
+      const short = [
+        await ask(port, hex, { method: 'HEAD' }),
+        await ask(port, hex, { headers }),
+        await ask(port, hex, { headers: { Range: 'bytes=1000-' } }),
+      ]
+      expect(short.map(({ status }) => status)).to.deep.equal([200, 304, 416])
+      expect(sent()).to.equal(0)
+      expect((await ask(port, hex)).status).to.equal(200)
+      expect(sent()).to.equal(1)
     }))
 
   it('closes the file when the client goes away', () =>

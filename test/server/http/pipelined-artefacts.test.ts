@@ -16,8 +16,8 @@ function counting(store: ArtefactStore) {
   const seen = { most: 0, open: 0, onClose: () => {} }
   const counted: ArtefactStore = {
     ...store,
-    async openToSend(hex) {
-      const artefact = await store.openToSend(hex)
+    async openToSend(hex, cut) {
+      const artefact = await store.openToSend(hex, cut)
       if (artefact === null) return null
       seen.most = Math.max(seen.most, ++seen.open)
       return {

@@ -24,7 +24,7 @@ export async function checkWal(file: string): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     const needed = await neededBytes(`${file}-shm`)
     const size = await sizeOf(`${file}-wal`)
-    if (size >= needed) return
+    if ((size ?? 0) >= needed) return
     if (attempt === attempts) throw cut(`${file}-wal`, size, needed)
     // Another process may have just emptied both.
     await delay(pauseMs)
@@ -58,12 +58,13 @@ async function neededBytes(path: string): Promise<number> {
   }
 }
 
-async function sizeOf(path: string): Promise<number> {
+/** Null when there is no file. */
+async function sizeOf(path: string): Promise<number | null> {
   const found = await stat(path).catch(error => {
     if (errnoOf(error) === 'ENOENT') return null
     throw error
   })
-  return found?.size ?? 0
+  return found?.size ?? null
 }
 
 /** Where the system does not tell (anything but Linux) the program opens a database once. */
@@ -76,8 +77,9 @@ async function isOpenHere(path: string): Promise<boolean> {
   return targets.includes(path)
 }
 
-function cut(path: string, size: number, needed: number): ServiceError {
-  const what = `${path} was cut: it has ${size} bytes of at least ${needed}`
+function cut(path: string, size: number | null, needed: number): ServiceError {
+  const isShort = `was cut: it has ${size} bytes of at least ${needed}`
+  const what = `${path} ${size === null ? 'is missing' : isShort}`
   const hint = 'put the whole file back, or restore a backup'
   return new ServiceError('storage_failed', `${what}, so changes would be lost`, { hint })
 }
