@@ -1,6 +1,19 @@
 import type { Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
+/**
+ * From this many unanswered requests on, a connection is not read. Node itself looks only at the
+ * bytes of finished answers, so a client that pipelines and never reads would fill the memory.
+ * Far above what pipelining clients keep open.
+ */
+export const maxUnansweredRequests = 32
+
+/**
+ * One read of 64 KiB may hold thousands of requests, and Node parses all of it. The answer to this
+ * one closes the connection; requests behind it are dropped, and clients send those again.
+ */
+export const maxPipelinedRequests = 256
+
 /** What of a connection has not been answered. */
 interface Unanswered {
   /** Answers that have not left yet. */
@@ -15,10 +28,12 @@ export class Connections {
   readonly #handshaking = new Map<string, Socket>()
   #closing = false
 
-  constructor(server: Server, secure: boolean) {
+  /** `ended` receives connections of which no further request is acted on. */
+  constructor(server: Server, secure: boolean, ended: WeakSet<Socket>) {
     const isOpen = (socket: Socket) => {
       this.#unanswered.set(socket, { count: 0, newest: null })
       socket.once('close', () => this.#unanswered.delete(socket))
+      socket.on('resume', () => this.#keepPaused(socket))
     }
     if (secure) {
       server.on('connection', socket => {
@@ -37,8 +52,14 @@ export class Connections {
     server.on('request', ({ socket }, res) => {
       const open = this.#unanswered.get(socket)
       if (open === undefined) return
+      if (open.count === maxPipelinedRequests) {
+        ended.add(socket)
+        return
+      }
       open.count++
       open.newest = res
+      if (open.count === maxUnansweredRequests) socket.pause()
+      else if (open.count === maxPipelinedRequests) res.setHeader('Connection', 'close')
       // After the last byte was handed to the system, or with the connection.
       res.once('close', () => this.#left(socket, open))
     })
@@ -68,8 +89,15 @@ export class Connections {
     for (const socket of this.#unanswered.keys()) socket.destroy()
   }
 
+  /** Node resumes a socket after each complete request. */
+  #keepPaused(socket: Socket): void {
+    const { count } = this.#unanswered.get(socket) ?? { count: 0 }
+    if (count >= maxUnansweredRequests) socket.pause()
+  }
+
   #left(socket: Socket, open: Unanswered): void {
     open.count--
+    if (open.count === maxUnansweredRequests - 1) socket.resume()
     if (open.count === 0) open.newest = null
     if (this.#closing && open.count === 0) socket.destroySoon()
   }

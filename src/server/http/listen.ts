@@ -82,7 +82,7 @@ export async function listen(
     secure === null ? null : tls?.onChange(pair => secure.setSecureContext(rulesOf(pair)))
   server.maxConnections = limits.maxConnections
   server.timeout = stallTimeoutMs(limits)
-  const connections = new Connections(server, secure !== null)
+  const connections = new Connections(server, secure !== null, ended)
   server.on('request', whenReadable(listener, ended))
   server.on('checkContinue', (req, res) => {
     continueWhenRead(req, res)

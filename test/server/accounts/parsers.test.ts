@@ -254,6 +254,29 @@ describe('createHashQueue', () => {
     expect(refused).to.deep.equal(['a x', 'a x', 'a x', 'a z'])
   })
 
+  it('lets a trusted name pass names of its address that hashed more recently', async () => {
+    const queue = createHashQueue({ concurrency: 1, maxWaiting: 8 })
+    const order: string[] = []
+    const refused: string[] = []
+    const run = (name: string) =>
+      queue
+        .run({ address: 'a', name, trusted: true }, async () => void order.push(name))
+        .catch(() => void refused.push(name))
+    const many = Array.from({ length: 8 }, (_, at) => `many-${at}`)
+    await Promise.all(many.map(run))
+    order.length = 0
+    // All of them wait, behind the first, when the owner arrives.
+    const jobs = ['many-0', ...many].map(run)
+    jobs.push(run('owner'), run('many-7'))
+    await Promise.all(jobs)
+    expect(order.slice(0, 2)).to.deep.equal(['many-0', 'owner'])
+    expect(refused).to.have.lengthOf(2).and.not.include('owner')
+    await run('owner')
+    order.length = 0
+    await Promise.all(['many-1', 'owner', 'many-2'].map(run))
+    expect(order).to.deep.equal(['many-1', 'many-2', 'owner'])
+  })
+
   it('when full, drops one of the address that has the most, also when each name waits once', async () => {
     const { add, drain } = setUp({ concurrency: 1, maxWaiting: 4 })
     for (let at = 0; at < 5; at++) add('a', `made-up-${at}`)

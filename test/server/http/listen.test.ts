@@ -67,6 +67,49 @@ describe('stop', () => {
     await stopped
   })
 
+  it('stops reading a connection with many unanswered requests, then answers them all', async () => {
+    const waiting: ServerResponse[] = []
+    let most = 0
+    let answering = false
+    await start((_req, res) => {
+      most = Math.max(most, waiting.push(res))
+      if (answering) waiting.pop()?.end('x')
+    })
+    const socket = await open(request.repeat(32))
+    // In reads of their own: requests of one read are all parsed.
+    const other = await open()
+    let sent = 32
+    while (waiting.length < 32) await new Promise(setImmediate)
+    for (; sent < 64; sent++) {
+      socket.write(request)
+      await new Promise(setImmediate)
+    }
+    other.write('GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n')
+    while (waiting.length < 33) await new Promise(setImmediate)
+    expect(waiting).to.have.lengthOf(33)
+    answering = true
+    for (const res of waiting.splice(0)) res.end('x')
+    let text = ''
+    socket.setEncoding('latin1').on('data', chunk => (text += chunk))
+    while (text.split('HTTP/1.1 200').length <= 64) await once(socket, 'data')
+    expect(most).to.equal(33)
+  })
+
+  it('closes a connection after 256 requests of one read that are not answered', async () => {
+    const seen: ServerResponse[] = []
+    await start((_req, res) => {
+      seen.push(res)
+      setImmediate(() => res.end('x'))
+    })
+    const socket = await open(request.repeat(600))
+    let text = ''
+    socket.setEncoding('latin1').on('data', chunk => (text += chunk))
+    await once(socket, 'close')
+    expect(seen).to.have.lengthOf(256)
+    expect(text.split('HTTP/1.1 200')).to.have.lengthOf(257)
+    expect(text.match(/connection: close/gi)).to.have.lengthOf(1)
+  })
+
   it('delivers what is written to a stream in the turn of the stop', async () => {
     const streaming = Promise.withResolvers<ServerResponse>()
     await start((_req, res) => {

@@ -2,6 +2,7 @@ import http, { type ClientRequest, type IncomingMessage } from 'node:http'
 import https from 'node:https'
 import type { Socket } from 'node:net'
 import { isLoopback } from '../../util/address.ts'
+import { refuseForeignListeners } from '../../util/foreign-listener.ts'
 import { proxyEnv } from '../../util/proxy-env.ts'
 import type { Secret } from '../../util/secret.ts'
 import type { Timer } from '../../util/timer.ts'
@@ -137,8 +138,15 @@ export class HttpLink {
   #make(url: URL, keepAlive: boolean): http.Agent {
     const local = isLoopback(url.hostname)
     const options = { keepAlive, ...(local ? {} : { proxyEnv: proxyEnv(this.#parts.env) }) }
-    return url.protocol === 'https:' ? new https.Agent(options) : new http.Agent(options)
+    const agent = url.protocol === 'https:' ? new https.Agent(options) : new http.Agent(options)
+    if (local && this.#parts.key !== null) refuseForeignListeners(agent, () => foreign(url))
+    return agent
   }
+}
+
+/** Another user who took the port of an ended server would receive its key. */
+function foreign({ host }: URL): Unreachable {
+  return new Unreachable(`another user listens at ${host}; the API key was not sent`)
 }
 
 /** The server had closed the kept connection when the request was sent on it. */

@@ -1,0 +1,65 @@
+import { expect } from 'chai'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { HttpLink } from '../../../src/lib/mcp/bridge/http-link.ts'
+import { isForeignListener } from '../../../src/lib/util/foreign-listener.ts'
+import { Secret } from '../../../src/lib/util/secret.ts'
+import { systemTimer } from '../../../src/lib/util/timer.ts'
+import { skipBecause } from '../../helpers/skip.ts'
+
+const row = (local: string, uid: number, state = '0A') =>
+  `   0: ${local} 00000000:0000 ${state} 00000000:00000000 00:00000000 00000000 ${uid} 0 4711 1`
+
+describe('isForeignListener', () => {
+  const v4 = '0100007F:223D'
+  const anyV6 = `${'0'.repeat(32)}:223D`
+  const cases: [string, string, string, boolean][] = [
+    ['this user', row(v4, 1000), '127.0.0.1', false],
+    ['root', row(v4, 0), '127.0.0.1', false],
+    ['another user', row(v4, 1001), '127.0.0.1', true],
+    ['another user at every address', row(anyV6, 1001), '127.0.0.1', true],
+    ['another user at ::1', row('00000000000000000000000001000000:223D', 1001), '::1', true],
+    ['another user at another address', row('0200007F:223D', 1001), '127.0.0.1', false],
+    ['another user at another port', row('0100007F:223E', 1001), '127.0.0.1', false],
+    ['a connection', row(v4, 1001, '01'), '127.0.0.1', false],
+  ]
+  for (const [what, table, address, expected] of cases) {
+    it(`returns ${expected} for ${what}`, () => {
+      expect(isForeignListener(table, address, 8765, 1000)).to.equal(expected)
+    })
+  }
+})
+
+describe('HttpLink', () => {
+  it('sends no key to a port that another user holds', async function () {
+    if (process.platform !== 'linux' || process.geteuid?.() !== 0) {
+      skipBecause(this, 'needs Linux and root')
+    }
+    const program = `require('net').createServer(s => s.on('data', d => {
+        process.stdout.write(d)
+        s.end('HTTP/1.1 200 OK\\r\\nContent-Length: 0\\r\\n\\r\\n')
+      })).listen(0, '127.0.0.1', function () { console.log(this.address().port) })`
+    const run = (uid: number) => spawn(process.execPath, ['-e', program], { uid, cwd: '/' })
+    for (const uid of [0, 65_534]) {
+      const child = run(uid)
+      let output = ''
+      child.stdout.on('data', chunk => (output += chunk))
+      const parts = { limits: { connectMs: 60_000 }, env: {}, timer: systemTimer }
+      const link = new HttpLink({ ...parts, key: new Secret('k'.repeat(40)) })
+      try {
+        await once(child.stdout, 'data')
+        const url = new URL(`http://127.0.0.1:${output.trim()}/mcp`)
+        const { signal } = new AbortController()
+        const ask = { url, method: 'GET', headers: {}, repeatable: true, answerMs: 60_000 } as const
+        const answer = await link.ask({ ...ask, signal }).catch((error: Error) => error.message)
+        if (uid === 0) expect(answer).to.include({ statusCode: 200 })
+        else expect(answer).to.match(/another user listens at .*; the API key was not sent/)
+      } finally {
+        link.close()
+        child.kill()
+        await once(child, 'close')
+      }
+      expect(output.includes('kkkk')).to.equal(uid === 0)
+    }
+  })
+})
