@@ -78,7 +78,7 @@ describe('delivery by the real program', function () {
       const session = await RawSession.open(serve.url)
       // Long URIs make long updates: what the system buffers is soon full.
       for (let topic = 0; topic < 20; topic++) {
-        const uri = `${scene}?pad=${topic}${'x'.repeat(2000)}`
+        const uri = `scene://delta?since=${'0'.repeat(1950)}${topic}`
         await session.call('resources/subscribe', { uri })
       }
       const raw = await RawSocket.open(serve.port)

@@ -14,7 +14,7 @@ type Damage = (database: string) => void
 const afterKill: [what: string, damage: Damage, says: RegExp][] = [
   ['its database is gone, but not the log', file => fs.rmSync(file), /is gone/],
   ['the log of its database is cut', file => halve(`${file}-wal`), /was cut/],
-  ['the log of its database is gone', file => fs.rmSync(`${file}-wal`), /was cut/],
+  ['the log of its database is gone', file => fs.rmSync(`${file}-wal`), /is missing/],
 ]
 
 const damages: [what: string, damage: Damage, says: RegExp][] = [

@@ -34,7 +34,8 @@ export class IsolatedListener {
     asked: { readonly uris: readonly string[]; readonly list: boolean },
     number: number,
   ): Promise<IsolatedListener> {
-    const own = (uri: string) => `${uri}?of=listener-${number}`
+    // Parameters that `scene://` does not know are refused.
+    const own = (uri: string) => (/^scene:/i.test(uri) ? uri : `${uri}?of=listener-${number}`)
     const resourceSubscriptions = [...asked.uris.map(own), lastOf(number)]
     const notifications = { resourcesListChanged: asked.list, resourceSubscriptions }
     const method = 'subscriptions/listen'

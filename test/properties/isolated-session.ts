@@ -31,7 +31,8 @@ export class IsolatedSession {
 
   /** The URI with a mark of the session's own: nobody else may ever see it. */
   own(uri: string): string {
-    return uri + this.#mark
+    // Parameters that `scene://` does not know are refused.
+    return /^scene:/i.test(uri) ? uri : uri + this.#mark
   }
 
   /** Takes over from the stream before it. */

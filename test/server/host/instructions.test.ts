@@ -50,7 +50,7 @@ describe('applicationInstructions', () => {
     tell('run-2', false)
     scene.setText('{}')
     expect(text(false))
-      .to.contain('The application is gone. There is a scene of 2 bytes from another source')
+      .to.contain('The application disconnected. There is a scene of 2 bytes from another source')
       .and.not.contain('last.')
     scene.set(null)
     expect(text(false)).to.contain('The scene was withdrawn.').and.not.contain('yet')
