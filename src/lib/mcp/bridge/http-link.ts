@@ -138,7 +138,9 @@ export class HttpLink {
   #make(url: URL, keepAlive: boolean): http.Agent {
     const local = isLoopback(url.hostname)
     const options = { keepAlive, ...(local ? {} : { proxyEnv: proxyEnv(this.#parts.env) }) }
-    const agent = url.protocol === 'https:' ? new https.Agent(options) : new http.Agent(options)
+    // A certificate proves whose server it is, whichever account runs it.
+    if (url.protocol === 'https:') return new https.Agent(options)
+    const agent = new http.Agent(options)
     if (local && this.#parts.key !== null) refuseForeignListeners(agent, () => foreign(url))
     return agent
   }
