@@ -10,7 +10,7 @@ import type { KnownKey, NamedKeys } from './named-keys.ts'
 export interface KeyPolicyParts {
   /** The key of the configuration. */
   readonly key: string | undefined
-  readonly named: Pick<NamedKeys, 'isFresh' | 'find' | 'look' | 'onRevoked'>
+  readonly named: Pick<NamedKeys, 'isUnchanged' | 'find' | 'look' | 'onRevoked'>
   readonly failures: FailureLimit
   /** The time of day. */
   readonly clock: Clock
@@ -53,7 +53,7 @@ export function createKeyPolicy(parts: KeyPolicyParts): AuthPolicy {
       if (!token.startsWith(keyPrefix)) return settled(last(), peer)
       // Before the key of the configuration: it may be a named one, which may only read.
       const digest = keyDigest(token)
-      const now = named.isFresh ? (accepted(named.find(digest)) ?? last()) : unknown
+      const now = named.isUnchanged() ? (accepted(named.find(digest)) ?? last()) : unknown
       if (now !== unknown) return settled(now, peer)
       // Made a moment ago, or not looked at for a while.
       return named.look().then(() => settled(accepted(named.find(digest)) ?? last(), peer))

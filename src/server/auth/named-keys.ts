@@ -1,5 +1,4 @@
-import type { BigIntStats } from 'node:fs'
-import { lstat } from 'node:fs/promises'
+import { lstatSync } from 'node:fs'
 import { type Clock, parseRfc3339 } from '../../lib/util/clock.ts'
 import { errnoOf } from '../../lib/util/errno.ts'
 import { readKeysFile } from '../../lib/auth/keys-file.ts'
@@ -56,7 +55,7 @@ export class NamedKeys {
   /** Throws `config_invalid` when there is a file that cannot be used: the server must not start. */
   static async open(parts: NamedKeysParts): Promise<NamedKeys> {
     const keys = new NamedKeys(parts)
-    keys.#mark = await markOf(parts.path)
+    keys.#mark = markOf(parts.path)
     const found = await readKeysFile(parts.path)
     keys.#keys = known(found ?? [])
     keys.#wasThere = found !== null
@@ -66,9 +65,17 @@ export class NamedKeys {
     return keys
   }
 
-  /** The file was looked at a moment ago: `find` says what is true. */
-  get isFresh(): boolean {
-    return this.#parts.ticks.now() - this.#lookedMs < this.#parts.limits.keysFreshMs
+  /**
+   * Whether the file is as it was at the last look. Waits for nothing: while a request waits for the
+   * disk, Node drops the answer to a client that has closed its half of the connection.
+   */
+  isUnchanged(): boolean {
+    const { ticks, limits, path } = this.#parts
+    const nowMs = ticks.now()
+    if (nowMs - this.#lookedMs < limits.keysFreshMs) return true
+    if (markOf(path) !== this.#mark) return false
+    this.#lookedMs = nowMs
+    return true
   }
 
   /** By the hash of the key; as of the last look. */
@@ -116,7 +123,7 @@ export class NamedKeys {
   async #look(): Promise<void> {
     const { path, ticks, log } = this.#parts
     // Before the file is read: a change in between is then seen by the next look.
-    const mark = await markOf(path)
+    const mark = markOf(path)
     if (mark !== this.#mark) {
       try {
         const found = await readKeysFile(path)
@@ -176,9 +183,9 @@ function known(keys: readonly NamedKey[]): Keys {
 }
 
 /** Another text whenever the file may hold something else, or be somebody else's. */
-async function markOf(path: string): Promise<string> {
+function markOf(path: string): string {
   try {
-    const found: BigIntStats = await lstat(path, { bigint: true })
+    const found = lstatSync(path, { bigint: true })
     const { dev, ino, size, mtimeNs, ctimeNs, mode, uid } = found
     return [dev, ino, size, mtimeNs, ctimeNs, mode, uid].join(' ')
   } catch (error) {

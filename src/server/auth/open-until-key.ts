@@ -6,13 +6,13 @@ import type { NamedKeys } from './named-keys.ts'
  * open streams of callers without a key are cut.
  */
 export function createOpenUntilKey(
-  named: Pick<NamedKeys, 'isFresh' | 'isAsked' | 'look' | 'onAsked'>,
+  named: Pick<NamedKeys, 'isUnchanged' | 'isAsked' | 'look' | 'onAsked'>,
   keyed: AuthPolicy,
 ): AuthPolicy {
   const current = (): AuthPolicy => (named.isAsked ? keyed : openPolicy)
   return {
     authenticate(caller) {
-      if (named.isFresh) return current().authenticate(caller)
+      if (named.isUnchanged()) return current().authenticate(caller)
       return named.look().then(() => current().authenticate(caller))
     },
     onRevoked(listener) {
