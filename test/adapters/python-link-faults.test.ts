@@ -294,7 +294,10 @@ describe('the Python link: what goes wrong', () => {
     const next = await server.peer(length + 1)
     expect(await next.nth('bye')).to.include({ reason: 'disconnected', clear: true })
     expect(next.messages.map(({ type }) => type)).not.to.include('scene.set')
-    expect(await app.status()).to.include({ state: 'off', text: 'The link is off.' })
+    expect(await app.status()).to.include({
+      state: 'off',
+      text: 'Scene no longer shared. Files and history stay on the server.',
+    })
   })
 
   it('says that the server keeps the scene when it cannot be told', async () => {
