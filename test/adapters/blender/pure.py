@@ -15,7 +15,7 @@ import service_cli_link
 from service_cli_link import cadence, finite, fitting, missing_files, object_uri, operator_log
 from service_cli_link.console_tee import ConsoleTee, Tee
 from service_cli_link import status_view
-from service_cli_link.service_host_link import NOT_TOLD, OFF, LinkStatus
+from service_cli_link.service_host_link import CLEARED, NOT_TOLD, OFF, LinkStatus
 from service_cli_link.sensitive import is_sensitive_name
 
 FOLDER = os.path.dirname(service_cli_link.__file__)
@@ -41,6 +41,8 @@ class StatusLines(unittest.TestCase):
     def test_say_after_a_disconnect_what_the_server_keeps(self):
         view = status_view.status_view(self.status("off", OFF))
         self.assertEqual((view.title, view.lines), ("Not connected", ["Nothing is shared."]))
+        view = status_view.status_view(self.status("off", CLEARED))
+        self.assertEqual(view.lines, [CLEARED])
         view = status_view.status_view(self.status("off", NOT_TOLD))
         self.assertEqual((view.title, view.lines), ("Not connected", [NOT_TOLD]))
 

@@ -10,7 +10,7 @@ sys.path.insert(0, os.path.dirname(__file__))
 import harness
 
 harness.enable()
-from service_cli_link import preferences, share, status_view
+from service_cli_link import preferences, share
 
 FOLDER = sys.argv[sys.argv.index("--") + 1]
 
@@ -50,12 +50,10 @@ class Sharing(unittest.TestCase):
         self.assertEqual(len(self.link.of("record")), records)
         self.assert_sent_and_gone("application/x-blender", b"BLENDER")
 
-    def test_a_disconnect_tells_what_stays_instead_of_what_was_shared(self):
+    def test_a_disconnect_removes_the_note_about_what_was_shared(self):
         self.running.note = "Shared untitled.blend"
         self.running.disconnect()
-        view = status_view.status_view(None, note=self.running.note)
-        kept = "Scene no longer shared. Files and history stay on the server."
-        self.assertEqual(view.lines, [kept])
+        self.assertEqual(self.running.note, "")
 
     def test_a_saved_document_with_what_a_script_changed_since(self):
         path = os.path.join(FOLDER, "saved.blend")
