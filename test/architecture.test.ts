@@ -191,7 +191,7 @@ function importsOf(file: string, text: string): Import[] {
   ]
 }
 
-/** The folders of one cycle in their order, the first one again at the end; empty when there is none. */
+/** Returns the folders of one cycle in order, the first one again at the end; empty without a cycle. */
 function findCycle(edges: ReadonlyMap<string, ReadonlySet<string>>): string[] {
   const done = new Set<string>()
   function visit(folder: string, path: readonly string[]): string[] {

@@ -56,7 +56,7 @@ def status_view(status, failure=None, pictured_at=None, note=""):
 
 
 def wrapped(text, width, ui_scale=1.0):
-    """The text in lines that fit a region of so many pixels. Hashes are cut: nobody reads them."""
+    """The text in lines that fit a region of so many pixels. Long hashes are shortened."""
     text = re.sub(r"([0-9a-f]{8})[0-9a-f]{24,}", r"\1…", text)
     letters = int((width / ui_scale - MARGIN_PIXELS) / LETTER_PIXELS)
     return textwrap.wrap(text, max(LEAST_LETTERS, letters))[:MAX_LINES]

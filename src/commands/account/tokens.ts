@@ -92,7 +92,7 @@ interface FoundToken {
   readonly older: readonly TokenView[]
 }
 
-/** The token of the id, else the newest of the name. Throws `request_refused` when there is none. */
+/** Returns the token with the id, else the newest with the name. Throws `request_refused` if missing. */
 export function findToken(tokens: readonly TokenView[], idOrName: string): FoundToken {
   const byId = tokens.find(({ id }) => id === idOrName)
   if (byId !== undefined) return { meant: byId, older: [] }

@@ -9,7 +9,7 @@ export function describeTerminal(isTTY: boolean, env: NodeJS.ProcessEnv): Termin
   return { isTTY, colour: isTTY && !refused }
 }
 
-/** Columns of the terminal; unlimited where the stream is none. */
+/** Columns of the terminal; unlimited when the stream is not a terminal. */
 export function terminalWidth(stream: { isTTY?: boolean; columns?: number }): number {
   return stream.isTTY === true && stream.columns ? stream.columns : Infinity
 }

@@ -47,7 +47,7 @@ export async function readPrivateFile(file: PrivateFile): Promise<string | null>
   }
 }
 
-/** The text of a file of the user or of root, links followed; null when there is none. */
+/** Returns the text of a file of the user or of root; follows links. Null for a missing file. */
 export async function readOwnFile(path: string): Promise<string | null> {
   let handle: FileHandle
   try {

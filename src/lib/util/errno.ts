@@ -19,7 +19,7 @@ const reasons: Readonly<Record<string, string>> = {
   ELOOP: 'too many symbolic links',
 }
 
-/** Why a file cannot be read, in words; the code of the error where there are none for it. */
+/** The reason why a file cannot be read, in words; the error code when it has no words. */
 export function readProblem(error: unknown): string {
   const code = errnoOf(error)
   return code === null ? 'unknown error' : (reasons[code] ?? code)

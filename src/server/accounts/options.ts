@@ -28,6 +28,6 @@ export interface RegistryHandle {
   readonly local: boolean
   /** Answers what is under way and closes the database, within `stopGraceMs`. */
   stop(): Promise<void>
-  /** Settles when the server has stopped, whoever stopped it; rejects when it broke. */
+  /** Settles when the server has stopped for any reason; rejects when it failed. */
   readonly closed: Promise<void>
 }

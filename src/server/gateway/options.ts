@@ -55,6 +55,6 @@ export interface GatewayHandle {
   readonly registryDir: string
   /** Yields the port at once, ends streams and connections, within `stopGraceMs`. */
   stop(): Promise<void>
-  /** Settles when the gateway has stopped, whoever stopped it; rejects when it broke. */
+  /** Settles when the gateway has stopped for any reason; rejects when it failed. */
   readonly closed: Promise<void>
 }

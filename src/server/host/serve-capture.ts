@@ -22,7 +22,7 @@ export interface ServeCapture {
   link(app: LinkedPictures): void
 }
 
-const nobody: AppPresence = { connected: false, app: null }
+const noPresence: AppPresence = { connected: false, app: null }
 
 /** Null when window capture is off: then no backend is loaded, nothing ever asked. */
 export async function openServeCapture(
@@ -52,7 +52,7 @@ export async function openServeCapture(
     const target = captureTarget(presence, title ?? null, isOwnProcess)
     source.aim(isDenied ? fail(deniedPictures) : target)
   }
-  follow(nobody)
+  follow(noPresence)
   return { source, follow, link: room => void (linked = room) }
 }
 

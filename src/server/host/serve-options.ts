@@ -71,6 +71,6 @@ export interface ServeHandle {
   readonly capture: ServeCaptureState | null
   /** Ends streams and connections and removes the instance record, within `stopGraceMs`. */
   stop(): Promise<void>
-  /** Settles when the server has stopped, whoever stopped it; rejects when it broke. */
+  /** Settles when the server has stopped for any reason; rejects when it failed. */
   readonly closed: Promise<void>
 }

@@ -16,7 +16,7 @@ export interface BridgeParts {
   readonly output: Writable
   /** Where the endpoint is. */
   readonly locate: Locate
-  /** Called with what is to be called when `locate` leads elsewhere although nothing was lost. */
+  /** Receives the function to call when `locate` leads elsewhere while the connection still works. */
   readonly onMoved?: (moved: () => void) => void
   /** Sent as Bearer to that endpoint. */
   readonly key: Secret | null

@@ -16,7 +16,7 @@ export interface Presence {
   readonly pictures: PictureOfferFacts
 }
 
-const nobody: Presence = {
+const noPresence: Presence = {
   ...{ connected: false, app: null, document: null, busy: false },
   pictures: noPictures,
 }
@@ -28,7 +28,7 @@ const nobody: Presence = {
 export class PresenceNews {
   readonly #log: Logger
   readonly #clock: Clock
-  #presence = nobody
+  #presence = noPresence
   #sinceMs: number | null = null
   #follower: (presence: Presence, sinceMs: number | null) => void = () => {}
 
@@ -39,7 +39,7 @@ export class PresenceNews {
 
   /** Null before the first application. */
   get current(): Presence | null {
-    return this.#presence === nobody ? null : this.#presence
+    return this.#presence === noPresence ? null : this.#presence
   }
 
   next(presence: Presence): void {
@@ -60,7 +60,7 @@ export class PresenceNews {
   /** `sinceMs`: when the application connected, or went; null before the first one. */
   follow(follower: (presence: Presence, sinceMs: number | null) => void): void {
     this.#follower = follower
-    if (this.#presence !== nobody) follower(this.#presence, this.#sinceMs)
+    if (this.#presence !== noPresence) follower(this.#presence, this.#sinceMs)
   }
 }
 
