@@ -17,7 +17,10 @@ export type {
 } from './server/capture/backend.ts'
 export { McpHttpServer, type McpServices } from './server/mcp/mcp-http-server.ts'
 export type { McpHttpConfig } from './server/mcp/mcp-http-config.ts'
-export { defaultLimits, type Limits } from './lib/config/limits.ts'
+export {
+  defaultPublicLimits as defaultLimits,
+  type PublicLimits as Limits,
+} from './lib/config/limits.ts'
 export type { ResourceRegistry } from './server/resources/registry.ts'
 export type {
   BlobContent,

@@ -23,8 +23,11 @@ const size = { width: 3840, height: 2160 }
 const tools = ['Xvfb', 'openbox', 'xprop', 'xdotool', 'display']
 const scene: Call = { method: 'resources/read', params: { uri: sceneUri } }
 const picture: Call = { method: 'resources/read', params: { uri: 'capture://current_window' } }
-/** Each read then takes a picture of its own. */
-const ownPicture = ['--limit', 'captureReuseMs=0']
+/** Of different widths, so that no read gets the picture of an earlier one. */
+const pictures: readonly Call[] = Array.from({ length: 40 }, (_, at) => ({
+  method: 'resources/read',
+  params: { uri: `capture://current_window?max_width=${size.width - at}` },
+}))
 /** Fewer than any answer with a picture of noise has, more than any without. */
 const fullBytes = 1_000_000
 const patienceMs = 30_000
@@ -55,7 +58,7 @@ async function measureOn(bench: Bench, desktop: Desktop): Promise<Measured> {
   const milliseconds = bench.pick(4000, 2500)
   const { DISPLAY = '' } = desktop.env
   const start = async (way: string) => {
-    const serveArguments = ['--capture', way, '--capture-title', title, ...ownPicture]
+    const serveArguments = ['--capture', way, '--capture-title', title]
     const target = await bench.start('serve', { serveArguments, env: { DISPLAY } })
     await postScene(target, bench.fixture.sceneText)
     return target
@@ -64,15 +67,15 @@ async function measureOn(bench: Bench, desktop: Desktop): Promise<Measured> {
   const x11 = await start('x11')
   const native = await start('native')
   const found = [await describePicture('x11', x11), await describePicture('native', native)]
-  const alone = await reader(load, x11, scene)
+  const alone = await reader(load, x11, [scene])
   const beside = async (name: string, target: Target): Promise<Entry> => {
-    const one = await reader(load, target, scene)
-    const pictures = await reader(bench.startLoad(), target, picture)
+    const one = await reader(load, target, [scene])
+    const readPictures = await reader(bench.startLoad(), target, pictures)
     return {
       name,
       prepare: async () => void (await one(1000)),
       measure: async () => {
-        const [figures, taken] = await Promise.all([one(milliseconds), pictures(milliseconds)])
+        const [figures, taken] = await Promise.all([one(milliseconds), readPictures(milliseconds)])
         // A failed one is answered with 200, too, and is short.
         if ((taken.bytes ?? 0) < fullBytes) throw new Error('a picture failed')
         return { ...figures, pictures: taken.rps ?? 0, pictureMs: taken.p50Ms ?? 0 }
@@ -120,8 +123,8 @@ async function measureOn(bench: Bench, desktop: Desktop): Promise<Measured> {
   }
 }
 
-async function reader(load: Load, target: Target, call: Call): Promise<Reader> {
-  const texts = callTexts(era, target, [call])
+async function reader(load: Load, target: Target, calls: readonly Call[]): Promise<Reader> {
+  const texts = callTexts(era, target, calls)
   const sessions = await openSessions(load, target, 1, era)
   return milliseconds => underLoad(load, target, texts, sessions, milliseconds)
 }

@@ -1,7 +1,7 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../lib/cli/base-command.ts'
-import { runFlags } from './server-flags.ts'
+import { logFlags } from './server-flags.ts'
 import { refuseJson } from './stdio/refuse-json.ts'
 
 /** Lets a client that speaks stdio use a running endpoint. */
@@ -53,7 +53,7 @@ Environment: SERVICE_MCP_API_KEY (the key that the server asks for), SERVICE_REG
       description: 'folder of instance records; before SERVICE_REGISTRY_DIR',
       helpValue: 'DIR',
     }),
-    ...runFlags('stdio.finishMs=3000'),
+    ...logFlags,
   }
 
   override async run(): Promise<void> {

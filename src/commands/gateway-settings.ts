@@ -25,14 +25,11 @@ export async function readGatewaySettings(
   const registryDir = readRegistryDir(flags, env)
   const auth = await readAuth({ ...address, registryDir }, flags, env)
   const catalog = checkPath('catalog', flags.catalog)
-  const { limits, gatewayLimits, authLimits } = readServerLimits(flags.limit ?? [])
   return {
     ...address,
     auth,
     standby: flags.standby,
-    limits,
-    gatewayLimits,
-    authLimits,
+    limits: readServerLimits(flags.limit),
     ...(registryDir !== undefined && { registryDir }),
     ...(catalog !== undefined && { catalog }),
   }

@@ -1,8 +1,6 @@
 import type { CaptureMode } from '../lib/util/capture-mode.ts'
 import { checkSecretText } from '../lib/auth/secret-file.ts'
 import { usage } from '../lib/util/usage.ts'
-import { defaultCaptureLimits, resolveCaptureLimits } from '../server/capture/limits.ts'
-import type { GatewayLimits } from '../lib/config/gateway-limits.ts'
 import type { ServeOptions } from '../server/host/serve-options.ts'
 import { type AuthFlags, readAuth } from './auth-settings.ts'
 import { defaultPorts } from './default-ports.ts'
@@ -28,7 +26,6 @@ export interface ServeFlags extends AddressFlags, AuthFlags {
 export type ServeSettings = Omit<ServeOptions, 'log' | 'accessLog'>
 
 const maxNameChars = 200
-const captureSet = { names: Object.keys(defaultCaptureLimits), check: resolveCaptureLimits }
 
 /**
  * Flags and environment as checked settings. Throws `usage_invalid` naming the flag, or
@@ -43,11 +40,8 @@ export async function readServeSettings(
   const auth = await readAuth({ ...address, registryDir }, flags, env)
   const sceneFile = checkPath('scene-file', flags['scene-file'])
   const hostTokenFile = checkPath('host-token-file', flags['host-token-file'])
-  const { limits, gatewayLimits, authLimits, moreLimits } = readServerLimits(flags.limit ?? [], [
-    captureSet,
-  ])
-  const capture = readCapture(flags, moreLimits)
-  const gateway = readGateway(flags, gatewayLimits)
+  const capture = readCapture(flags)
+  const gateway = readGateway(flags)
   const hostTokenEnv = env.SERVICE_HOST_TOKEN || null
   return {
     ...address,
@@ -55,8 +49,7 @@ export async function readServeSettings(
     artefacts: flags.artefacts,
     resources: flags.resources,
     auth,
-    limits,
-    authLimits,
+    limits: readServerLimits(flags.limit),
     ...(flags.name !== undefined && { name: checkLine('name', flags.name) }),
     ...(registryDir !== undefined && { registryDir }),
     ...(sceneFile !== undefined && { sceneFile }),
@@ -69,35 +62,23 @@ export async function readServeSettings(
   }
 }
 
-function readGateway(
-  flags: ServeFlags,
-  limits: Partial<GatewayLimits>,
-): Required<ServeOptions>['gateway'] | null {
+function readGateway(flags: ServeFlags): Required<ServeOptions>['gateway'] | null {
   const { gateway = false, 'gateway-port': port = defaultPorts.gateway } = flags
-  if (gateway) return { port, limits }
+  if (gateway) return { port }
   if (flags['gateway-port'] !== undefined) {
     throw usage('--gateway-port is for --gateway', 'add --gateway')
   }
-  const [name] = Object.keys(limits)
-  if (name !== undefined) throw usage(`--limit ${name} is for --gateway`, 'add --gateway')
   return null
 }
 
-function readCapture(
-  flags: ServeFlags,
-  limits: Readonly<Record<string, number>>,
-): Required<ServeOptions>['capture'] | null {
+function readCapture(flags: ServeFlags): Required<ServeOptions>['capture'] | null {
   const { capture: mode = 'off', 'capture-title': title } = flags
   if (title !== undefined && (mode === 'off' || mode === 'host')) {
     const hint = 'it names a window for --capture auto, native or x11'
     throw usage(`--capture-title is not for --capture ${mode}`, hint)
   }
-  if (mode === 'off') {
-    const [name] = Object.keys(limits)
-    if (name === undefined) return null
-    throw usage(`--limit ${name} is not for --capture off`, 'leave one of them out')
-  }
-  return { mode, limits, ...(title !== undefined && { title: checkLine('capture-title', title) }) }
+  if (mode === 'off') return null
+  return { mode, ...(title !== undefined && { title: checkLine('capture-title', title) }) }
 }
 
 function checkDccType(value: string): string {

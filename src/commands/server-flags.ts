@@ -53,14 +53,18 @@ export function addressFlags({ port, server, publicUrl }: AddressFlagTexts) {
   }
 }
 
+export const logFlags = {
+  'log-level': Flags.option({ options: logLevels })({
+    description:
+      'least severe line on stderr: debug, info, warn or error [default: info, with --quiet: warn]',
+    helpValue: 'LEVEL',
+  }),
+}
+
 /** `example`: a bound of this server, with a value. */
 export function runFlags(example: string) {
   return {
-    'log-level': Flags.option({ options: logLevels })({
-      description:
-        'least severe line on stderr: debug, info, warn or error [default: info, with --quiet: warn]',
-      helpValue: 'LEVEL',
-    }),
+    ...logFlags,
     limit: Flags.string({
       description: `change one bound, as in ${example} (repeatable; docs/limits.md)`,
       helpValue: 'NAME=NUMBER',

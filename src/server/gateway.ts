@@ -47,7 +47,7 @@ export async function startGateway(
 ): Promise<GatewayHandle> {
   const { log } = options
   const limits = resolveLimits(options.limits)
-  const gatewayLimits = resolveGatewayLimits(options.gatewayLimits)
+  const gatewayLimits = resolveGatewayLimits(options.limits)
   const { path: registryDir, instances } = await openRegistryDir(
     selectRegistryDir(options.registryDir, process.env),
   )
@@ -74,7 +74,7 @@ export async function startGateway(
   let url = mcpUrlOf(options, options.port)
   const auth = await createAuth(options.auth ?? { mode: 'none' }, {
     mcpUrl: () => url,
-    limits: resolveAuthLimits(options.authLimits),
+    limits: resolveAuthLimits(options.limits),
     ...{ clock: systemClock, ticks: monotonicClock, timer: systemTimer, log },
   })
   opened.defer(() => auth.close())

@@ -46,7 +46,7 @@ export async function startServe(
   const instancesDir = registryDir.instances
   await removeLeftovers({
     ...{ instancesDir, hostname: hostname(), clock: systemClock, log, cancelled },
-    recordAgeMs: resolveGatewayLimits(options.gateway?.limits).reapAfterMs,
+    recordAgeMs: resolveGatewayLimits(options.limits).reapAfterMs,
   })
   cancelled.throwIfAborted()
 
@@ -68,7 +68,7 @@ export async function startServe(
   let mcpUrl = mcpUrlOf(options, options.port)
   const auth = await createAuth(options.auth ?? { mode: 'none' }, {
     mcpUrl: () => mcpUrl,
-    limits: resolveAuthLimits(options.authLimits),
+    limits: resolveAuthLimits(options.limits),
     ...{ clock: systemClock, ticks: monotonicClock, timer: systemTimer, log },
   })
   opened.defer(() => auth.close())
@@ -83,6 +83,7 @@ export async function startServe(
     auth: auth.policy,
     documents: () => auth.documents,
     presence: () => presences.current,
+    limits,
     ...(store === null ? {} : { store }),
     ...(capture === null ? {} : { captureSource: capture.source }),
     host: ({ registry, peerOf, onRefused }) => {
@@ -165,7 +166,7 @@ async function startCompanion(
   registryDir: string,
 ): Promise<{ stop(): Promise<void> } | null> {
   const { gateway, host, allowedHosts, allowedOrigins, trustedProxies, tls } = options
-  const { auth, authLimits, limits } = options
+  const { auth, limits } = options
   const { log, accessLog } = options
   if (gateway === undefined) return null
   const { joinGateway } = await import('./gateway.ts')
@@ -174,14 +175,12 @@ async function startCompanion(
     ...(trustedProxies === undefined ? {} : { trustedProxies }),
     ...(tls === undefined ? {} : { tls }),
     ...(auth === undefined ? {} : { auth }),
-    ...(authLimits === undefined ? {} : { authLimits }),
     ...(limits === undefined ? {} : { limits }),
-    ...(gateway.limits === undefined ? {} : { gatewayLimits: gateway.limits }),
   })
 }
 
-async function openCapture({ capture, log }: ServeOptions): Promise<ServeCapture | null> {
-  return capture === undefined ? null : openServeCapture(capture, log)
+async function openCapture({ capture, limits, log }: ServeOptions): Promise<ServeCapture | null> {
+  return capture === undefined ? null : openServeCapture(capture, limits, log)
 }
 
 function openStore(registryDir: string, limits: Limits, log: Logger): Promise<ArtefactStore> {
@@ -212,8 +211,7 @@ function createSink(
 }
 
 function toConfig(options: ServeOptions): McpHttpConfig {
-  const { port, host, publicUrl, allowedHosts, allowedOrigins, trustedProxies, tls, limits } =
-    options
+  const { port, host, publicUrl, allowedHosts, allowedOrigins, trustedProxies, tls } = options
   return {
     port,
     host,
@@ -224,6 +222,5 @@ function toConfig(options: ServeOptions): McpHttpConfig {
     ...(publicUrl === undefined ? {} : { publicUrl }),
     ...(trustedProxies === undefined ? {} : { trustedProxies }),
     ...(tls === undefined ? {} : { tls }),
-    ...(limits === undefined ? {} : { limits }),
   }
 }

@@ -19,7 +19,7 @@ describe('the Python link beside a real serve', () => {
   })
   beforeEach(async () => {
     registryDir = await mkdtemp(join(tmpdir(), 'python-serve-'))
-    server = await startServeProcess({ registryDir, flags: ['--limit', 'linkReadMs=3000'] })
+    server = await startServeProcess({ registryDir })
     app = new PythonApp()
     await app.link({ registry_dir: registryDir })
     await app.untilState('connected')

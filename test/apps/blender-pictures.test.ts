@@ -8,6 +8,7 @@ import { checkPng } from '../../src/server/capture/png-check.ts'
 import { type SdkClient, Updates } from '../clients/client-face.ts'
 import { readJson } from '../clients/scenario.ts'
 import { type Serving, startServe } from '../clients/serve.ts'
+import { setTimeout as delay } from 'node:timers/promises'
 import { until } from '../e2e/until.ts'
 import { hasPrograms, installAddon, type InstalledAddon } from '../helpers/blender-addon.ts'
 import { blenderModes } from '../helpers/blender-modes.ts'
@@ -34,7 +35,7 @@ for (const { mode, needs, args, command } of blenderModes) {
       addon = await installAddon()
       const registryDir = join(addon.folder, 'registry')
       await mkdir(registryDir, { mode: 0o700 })
-      serving = await startServe(registryDir, ['--capture', 'host', '--limit', 'captureReuseMs=0'])
+      serving = await startServe(registryDir, ['--capture', 'host'])
       const connecting = new Client({ name: 'onlooker', version: '1' }) as unknown as SdkClient
       updates = new Updates(connecting)
       await connecting.connect(new StreamableHTTPClientTransport(new URL(serving.url)))
@@ -56,6 +57,8 @@ for (const { mode, needs, args, command } of blenderModes) {
       (await readJson(client, 'scene://current'))['schema'] === 'dcc-scene/1'
 
     async function read(query = ''): Promise<Buffer> {
+      // The server shows a finished picture again for 250 ms.
+      await delay(300)
       const [content] = (await client.readResource({ uri: uri + query })).contents
       return Buffer.from(content?.blob ?? '', 'base64')
     }

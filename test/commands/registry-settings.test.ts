@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { readRegistrySettings, type RegistryFlags } from '../../src/commands/registry/settings.ts'
-import { defaultAccountLimits } from '../../src/server/accounts/limits.ts'
+import { defaultPublicAccountLimits } from '../../src/server/accounts/limits.ts'
 
 const defaults: RegistryFlags = { port: 8780, host: '127.0.0.1' }
 const home = join(homedir(), '.local', 'share', 'service-cli', 'registry')
@@ -32,9 +32,9 @@ describe('readRegistrySettings', () => {
     [{ 'allowed-host': ['R.example:80'] }, {}, { allowedHosts: ['r.example:80'] }],
     [{ 'allowed-origin': ['https://A.example'] }, {}, { allowedOrigins: ['https://a.example'] }],
     [
-      { limit: ['accessTokenMs=3600000', 'maxConnections=5'] },
+      { limit: ['accessTokenMs=3600000', 'stopGraceMs=5'] },
       {},
-      { accountLimits: { accessTokenMs: 3_600_000 }, limits: { maxConnections: 5 } },
+      { accountLimits: { accessTokenMs: 3_600_000 }, limits: { stopGraceMs: 5 } },
     ],
   ]
   for (const [flags, env, expected] of accepted) {
@@ -52,10 +52,10 @@ describe('readRegistrySettings', () => {
     [{ 'allowed-origin': ['x'] }, '--allowed-origin'],
     [{ limit: ['accessTokenMs'] }, 'accessTokenMs=NUMBER'],
     [{ limit: ['accessTokenMs=1'] }, 'accessTokenMs', '1000'],
-    [{ limit: ['passwordHashBytes=1'] }, 'passwordHashBytes'],
+    [{ limit: ['passwordHashBytes=19922944'] }, 'no limit "passwordHashBytes"'],
     [{ limit: ['maxScenes=1'] }, 'maxScenes'],
     // A bound of another server.
-    [{ limit: ['maxSceneRevisions=1'] }, 'maxSceneRevisions'],
+    [{ limit: ['maxSessions=1'] }, 'maxSessions'],
   ]
   for (const [flags, ...words] of refused) {
     it(`refuses ${JSON.stringify(flags)}`, () => {
@@ -67,7 +67,7 @@ describe('readRegistrySettings', () => {
   }
 
   it('takes every bound of accounts', () => {
-    for (const [name, value] of Object.entries(defaultAccountLimits)) {
+    for (const [name, value] of Object.entries(defaultPublicAccountLimits)) {
       const { accountLimits } = readRegistrySettings(
         { ...defaults, limit: [`${name}=${value}`] },
         {},

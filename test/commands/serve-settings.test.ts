@@ -32,7 +32,6 @@ describe('readServeSettings', () => {
       resources: true,
       auth: { mode: 'none', keysFile: keysPath({}) },
       limits: {},
-      authLimits: {},
     })
   })
 
@@ -75,12 +74,12 @@ describe('readServeSettings', () => {
     [{ limit: ['maxSessions=5', 'pageSize=10'] }, {}, { limits: { maxSessions: 5, pageSize: 10 } }],
     [{ host: '0.0.0.0' }, { SERVICE_MCP_API_KEY: 'abc' }, { host: '0.0.0.0', auth: keyed('abc') }],
     [{ host: '0.0.0.0', 'allow-unauthenticated': true }, {}, { host: '0.0.0.0' }],
-    [{ capture: 'auto' }, {}, { capture: { mode: 'auto', limits: {} } }],
+    [{ capture: 'auto' }, {}, { capture: { mode: 'auto' } }],
     [{ capture: 'off' }, {}, {}],
     [
       { capture: 'x11', 'capture-title': 'shot 010', limit: ['maxCaptureWidth=1920'] },
       {},
-      { capture: { mode: 'x11', title: 'shot 010', limits: { maxCaptureWidth: 1920 } } },
+      { capture: { mode: 'x11', title: 'shot 010' }, limits: { maxCaptureWidth: 1920 } },
     ],
   ]
   for (const [flags, env, expected] of accepted) {
@@ -120,7 +119,6 @@ describe('readServeSettings', () => {
     [{ capture: 'off', 'capture-title': 'a' }, {}, '--capture-title is not for --capture off'],
     [{ capture: 'host', 'capture-title': 'a' }, {}, '--capture-title is not for --capture host'],
     [{ capture: 'auto', 'capture-title': '' }, {}, '--capture-title must be'],
-    [{ capture: 'off', limit: ['captureMs=5'] }, {}, '--limit captureMs is not for --capture off'],
     [{ capture: 'auto', limit: ['captureMs=0'] }, {}, '--limit captureMs=0'],
     [{ 'scene-file': '' }, {}, '--scene-file is empty'],
     [{ limit: ['maxSesions=5'] }, {}, 'no limit "maxSesions"'],

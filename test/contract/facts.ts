@@ -3,8 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import type { McpHttpServer, ServerParts } from '../../src/server/mcp/mcp-http-server.ts'
-import type { McpHttpConfig } from '../../src/server/mcp/mcp-http-config.ts'
-import { type Events, RawSession, startServer } from '../helpers/mcp.ts'
+import { type Events, RawSession, startServer, type TestConfig } from '../helpers/mcp.ts'
 
 /** One stated fact, in our words, and how it is checked. */
 export type Fact = readonly [fact: string, check: () => unknown]
@@ -26,7 +25,7 @@ export interface Scene {
 /** A real server with one session for the length of a check, and nothing of it afterwards. */
 export async function serving(
   check: (scene: Scene) => Promise<unknown>,
-  config: McpHttpConfig = {},
+  config: TestConfig = {},
   prepare: (server: McpHttpServer) => void = () => {},
   services: ServerParts = {},
 ): Promise<void> {

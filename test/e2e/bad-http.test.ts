@@ -12,7 +12,7 @@ describe('bad HTTP to the real program', () => {
 
   before(async () => {
     const limits = ['headersTimeoutMs=400', 'bodyTimeoutMs=400', 'refusedBodyDrainMs=300']
-    serve = await startServeProcess({ flags: limits.map(limit => `--limit=${limit}`) })
+    serve = await startServeProcess({ flags: limits.map(limit => `--bound=${limit}`) })
     session = await RawSession.open(serve.url)
   })
 

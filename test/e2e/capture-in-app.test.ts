@@ -31,8 +31,8 @@ describe('capture://current_window, taken by the application itself', function (
       ...{ port: 0, host: '127.0.0.1', allowedHosts: [], allowedOrigins: [] },
       ...{ dccType: 'unknown', registryDir: folder, artefacts: false, resources: true },
       ...{ accessLog: () => {}, log: silentLogger },
-      limits: { listChangedIntervalMs: 20, linkCaptureMs: 1000 },
-      capture: { mode: 'host', limits: { captureReuseMs: 0 } },
+      limits: { listChangedIntervalMs: 20, linkCaptureMs: 1000, captureReuseMs: 0 },
+      capture: { mode: 'host' },
     })
     host = new HostClient({ app: { dccType: 'paint', mode: 'gui' }, registryDir: folder })
     session = await RawSession.open(serve.url)

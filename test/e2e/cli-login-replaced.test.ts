@@ -50,7 +50,7 @@ describe('a login that takes the place of another', function () {
   })
 
   it('ends it also when its token has expired meanwhile', async () => {
-    const limits = ['--limit', 'accessTokenMs=3000', '--limit', 'clockToleranceMs=0']
+    const limits = ['--limit', 'accessTokenMs=3000', '--bound=clockToleranceMs=0']
     const brief = await startRegistryProcess({ flags: [...quickLimits, ...limits] })
     try {
       const there = createCaller(brief.url)

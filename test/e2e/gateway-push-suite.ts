@@ -28,7 +28,7 @@ export function testGatewayPush(withinMs: number): void {
       gateway = await startGateway({
         ...{ port: 0, host: '127.0.0.1', allowedHosts: [], allowedOrigins: [], registryDir },
         ...{ standby: true, accessLog: () => {}, log: silentLogger },
-        gatewayLimits: { instanceStaleMs: staleMs },
+        limits: { instanceStaleMs: staleMs },
       })
       session = await RawSession.open(gateway.url)
       await session.call('resources/subscribe', { uri })

@@ -21,7 +21,7 @@ describe('a link that is cut', () => {
   const sockets = () => serve.openFiles().filter(path => path.startsWith('socket:')).length
 
   before(async () => {
-    serve = await startServeProcess({ flags: ['--limit=linkHelloMs=60000'] })
+    serve = await startServeProcess({ flags: ['--bound=linkHelloMs=60000'] })
     await expectHealthy(serve)
     idle = sockets()
   })

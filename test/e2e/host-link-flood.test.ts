@@ -15,7 +15,7 @@ describe('a flood over the live link of the real program', function () {
 
   before(async () => {
     serve = await startServeProcess({
-      flags: ['--log-level', 'warn', `--limit=maxLinkBacklogBytes=${MiB}`],
+      flags: ['--log-level', 'warn', `--bound=maxLinkBacklogBytes=${MiB}`],
     })
     session = await RawSession.open(serve.url)
   })

@@ -12,7 +12,7 @@ describe('messages on the live link of the real program', () => {
 
   before(async () => {
     serve = await startServeProcess({
-      flags: ['--limit=linkHelloMs=300', '--limit=maxEventBufferBytes=4096'],
+      flags: ['--bound=linkHelloMs=300', '--limit=maxEventBufferBytes=4096'],
     })
     session = await RawSession.open(serve.url)
     const app = await LinkClient.connect(serve)

@@ -25,7 +25,7 @@ describe('schemes of an application over the live link', function () {
       `linkListMs=${listMs}`,
       'linkReadMs=500',
     ]
-    serve = await startServeProcess({ flags: limits.map(limit => `--limit=${limit}`) })
+    serve = await startServeProcess({ flags: limits.map(limit => `--bound=${limit}`) })
   })
 
   beforeEach(async () => {

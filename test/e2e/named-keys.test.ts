@@ -79,7 +79,7 @@ describe('a gateway with named keys', () => {
       ...{ port: 0, host: '127.0.0.1', allowedHosts: [], allowedOrigins: [] },
       ...{ registryDir: keys.folder, standby: true },
       auth: { mode: 'api-key', keysFile: keys.store.path },
-      authLimits: { keysPollMs: 50 },
+      limits: { keysPollMs: 50 },
       ...{ accessLog: () => {}, log: silentLogger },
     })
   })

@@ -58,7 +58,7 @@ describe('clients with a provider in front', function () {
     gateway = await startGateway({
       ...common,
       ...{ standby: false },
-      gatewayLimits: { probeIntervalMs: 200 },
+      limits: { probeIntervalMs: 200 },
     })
   })
 

@@ -181,7 +181,7 @@ describe('tokens of a retired key', function () {
   this.timeout(60_000)
 
   it('are good until they expire, and no longer', async () => {
-    const limits = ['--limit', 'accessTokenMs=6000', '--limit', 'clockToleranceMs=0']
+    const limits = ['--limit', 'accessTokenMs=6000', '--bound=clockToleranceMs=0']
     const registry = await startRegistryProcess({ flags: [...quickLimits, ...limits] })
     try {
       const caller = createCaller(registry.url)

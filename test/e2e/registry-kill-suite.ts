@@ -14,7 +14,7 @@ interface Acknowledged {
 }
 
 /** A kill between the write and its answer costs the client a retry, not its session. */
-const flags = [...quickLimits, '--limit', 'refreshGraceMs=600000']
+const flags = [...quickLimits, '--bound=refreshGraceMs=600000']
 
 /**
  * Kills a registry that registers and refreshes, `rounds` times on one folder: every account and

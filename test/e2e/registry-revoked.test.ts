@@ -68,7 +68,7 @@ describe('tokens that a registry has ended', function () {
   })
 
   it('end their session when they are used again later, and not within the grace time', async () => {
-    const grace = ['--limit', 'refreshGraceMs=1500']
+    const grace = ['--bound=refreshGraceMs=1500']
     const stolen = await serving(grace, async caller => {
       const { refresh_token: first } = await caller.register('alice')
       // Fifty programs with one file.

@@ -13,10 +13,9 @@ const login = 'POST /api/v1/auth/login HTTP/1.1'
 
 const flags = [
   ...quickLimits,
-  ...['headersTimeoutMs=3000', 'bodyTimeoutMs=3000', 'keepAliveTimeoutMs=3000'].flatMap(limit => [
-    '--limit',
-    limit,
-  ]),
+  ...['headersTimeoutMs=3000', 'bodyTimeoutMs=3000', 'keepAliveTimeoutMs=3000'].map(
+    bound => `--bound=${bound}`,
+  ),
 ]
 
 describe('a registry and clients that take their time', function () {

@@ -17,7 +17,7 @@ describe('serve --scene-file', () => {
   beforeEach(async () => {
     folder = await mkdtemp(join(tmpdir(), 'scene-file-'))
     file = join(folder, 'scene.json')
-    const flags = ['--scene-file', file, '--limit=sceneFilePollMs=200']
+    const flags = ['--scene-file', file, '--bound=sceneFilePollMs=200']
     serve = await startServeProcess({ flags })
     session = await RawSession.open(serve.url)
     await session.call('resources/subscribe', { uri: 'scene://current' })

@@ -15,7 +15,7 @@ describe('a reader that stops reading', function () {
 
   before(async () => {
     const limits = ['streamStallMs=2000', 'streamKeepAliveMs=100', 'bodyTimeoutMs=2000']
-    serve = await startServeProcess({ flags: limits.map(limit => `--limit=${limit}`) })
+    serve = await startServeProcess({ flags: limits.map(limit => `--bound=${limit}`) })
     session = await RawSession.open(serve.url)
     hex = await uploadGenerated(serve, 48 * MiB)
   })

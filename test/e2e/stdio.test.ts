@@ -219,7 +219,7 @@ describe('service-cli over stdio', function () {
     const first = start('serve', '--stdio')
     first.send(hello)
     await answered(first, 1)
-    const second = start('serve', '--stdio', '--name', 'mine', '--limit', 'stdio.takeoverMs=100')
+    const second = start('serve', '--stdio', '--name', 'mine', '--bound=takeoverMs=100')
     second.send(hello)
     await answered(second, 1)
     const joined = () => second.out.stderr.includes('joined the running server')
@@ -237,7 +237,7 @@ describe('service-cli over stdio', function () {
 
   it('goes back to the server that it stood in for when that returns', async () => {
     const first = await serve('--dcc-type', 'blender')
-    const program = start('serve', '--stdio', '--limit', 'stdio.takeoverMs=100')
+    const program = start('serve', '--stdio', '--bound=takeoverMs=100')
     program.send(hello)
     await answered(program, 1)
     program.send({ method: 'notifications/initialized' })
@@ -291,7 +291,7 @@ describe('service-cli over stdio', function () {
     gone.child.stdin?.write('what needs an answer\n')
     expect(await exitOf(gone.child)).to.equal(0)
 
-    const stuck = start('serve', '--stdio', '--limit', 'stdio.maxWaitingMessages=10')
+    const stuck = start('serve', '--stdio', '--bound=maxWaitingMessages=10')
     stuck.child.stdin?.on('error', () => {})
     stuck.send(hello)
     await answered(stuck, 1)

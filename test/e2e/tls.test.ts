@@ -34,7 +34,7 @@ describe('TLS', function () {
     trusted = tls.getCACertificates('default')
     tls.setDefaultCACertificates([...trusted, pair.cert])
     const flags = ['--tls-cert', files.certFile, '--tls-key', files.keyFile]
-    prepared = await prepare(await startServe(folder, [...flags, '--limit', 'tlsPollMs=20']))
+    prepared = await prepare(await startServe(folder, flags))
   })
   after(async () => {
     tls.setDefaultCACertificates(trusted)

@@ -1,9 +1,9 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { createInterface } from 'node:readline'
 import { until } from '../e2e/until.ts'
-import { cleanEnv, root } from './program.ts'
+import { startProgram } from './program.ts'
 
 export interface GatewaySettings {
   readonly port: number
@@ -32,15 +32,13 @@ export interface GatewayProcess {
 export function startGatewayProcess(settings: GatewaySettings): GatewayProcess {
   const { port, registryDir, flags = [] } = settings
   const args = ['gateway', '--json', `--port=${port}`, `--registry-dir=${registryDir}`, ...flags]
-  const child = spawn(process.execPath, ['bin/run.js', ...args], {
-    cwd: root,
-    env: cleanEnv(),
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
+  const child = startProgram(args)
+  const { stdout, stderr: errors } = child
+  if (stdout === null || errors === null) throw new Error('the program has no output')
   const lines: any[] = []
-  createInterface({ input: child.stdout }).on('line', line => lines.push(JSON.parse(line)))
+  createInterface({ input: stdout }).on('line', line => lines.push(JSON.parse(line)))
   let stderr = ''
-  child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text))
+  errors.setEncoding('utf8').on('data', (text: string) => (stderr += text))
   const exited = once(child, 'close').then(([code, signal]) => ({ code, signal }))
   const find = (event: string) => lines.find(line => line.event === event)
 

@@ -214,12 +214,15 @@ export interface TestServer {
 }
 
 /** The real server on a free port. Wire producers in `prepare`, before it starts. */
+/** A configuration in which a test may replace every bound, not only the public ones. */
+export type TestConfig = Omit<McpHttpConfig, 'limits'> & Pick<ServerParts, 'limits'>
+
 export async function startServer(
-  config: McpHttpConfig = {},
+  { limits = {}, ...config }: TestConfig = {},
   services: ServerParts = {},
   prepare: (server: McpHttpServer) => void = () => {},
 ): Promise<TestServer> {
-  const server = new McpHttpServer(config, services)
+  const server = new McpHttpServer(config, { limits, ...services })
   prepare(server)
   const { url } = await server.start()
   return { url, base: url.slice(0, -'/mcp'.length), server, stop: () => server.stop() }

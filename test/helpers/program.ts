@@ -22,12 +22,33 @@ export function cleanEnv(extra: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv {
   return { PATH, HOME, TMPDIR, XDG_CACHE_HOME: cacheHome, ...extra }
 }
 
+const preload = fileURLToPath(new URL('./bounds-preload.js', import.meta.url))
+
+/**
+ * What starts the program: `--bound=NAME=NUMBER`, which is for tests alone, replaces a bound that
+ * no flag moves.
+ */
+export function programStart(
+  args: readonly string[],
+  env: NodeJS.ProcessEnv,
+): { args: string[]; env: NodeJS.ProcessEnv } {
+  const isBound = (arg: string) => arg.startsWith('--bound=')
+  const bounds = args.filter(isBound).map(arg => arg.slice('--bound='.length))
+  const start = [join(root, 'bin', 'run.js'), ...args.filter(arg => !isBound(arg))]
+  if (bounds.length === 0) return { args: start, env }
+  return {
+    args: ['--import', preload, ...start],
+    env: { ...env, TEST_BOUNDS: bounds.join(' ') },
+  }
+}
+
 export function startProgram(
   args: readonly string[],
   options: { env?: NodeJS.ProcessEnv; stdio?: StdioOptions; node?: string } = {},
 ): ChildProcess {
   const { env = cleanEnv(), stdio = ['ignore', 'pipe', 'pipe'], node = process.execPath } = options
-  return spawn(node, ['bin/run.js', ...args], { cwd: root, env, stdio })
+  const start = programStart(args, env)
+  return spawn(node, start.args, { cwd: root, env: start.env, stdio })
 }
 
 export async function runProgram(

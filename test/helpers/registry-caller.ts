@@ -5,11 +5,11 @@ const prefix = '/api/v1/auth'
 
 /** Hashing that costs next to nothing, and limits that a test can reach. */
 export const quickLimits = [
-  'passwordHashBytes=8192',
-  'passwordHashPasses=1',
-  'keyPollMs=50',
-  'maxLoginFailures=3',
-].flatMap(limit => ['--limit', limit])
+  '--bound=passwordHashBytes=8192',
+  '--bound=passwordHashPasses=1',
+  '--bound=keyPollMs=50',
+  '--limit=maxLoginFailures=3',
+]
 
 /** Calls of the registry API as people's programs make them. */
 export function createCaller(url: string) {

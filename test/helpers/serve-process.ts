@@ -4,12 +4,9 @@ import { mkdtempSync, readdirSync, readFileSync, readlinkSync, writeFileSync } f
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { type Answer, ask } from './mcp.ts'
 import { runCommand } from './in-process.ts'
-import { type Ended, cacheHome } from './program.ts'
-
-const program = fileURLToPath(new URL('../../bin/run.js', import.meta.url))
+import { cacheHome, type Ended, programStart } from './program.ts'
 
 export interface ServeSettings {
   /** Beside `serve --port 0 --json --registry-dir <a new folder>`. */
@@ -140,7 +137,8 @@ export async function startServeProcess(settings: ServeSettings = {}): Promise<S
 
 function launch(args: string[], env: Record<string, string>) {
   const stdio = ['ignore', 'pipe', 'pipe'] as const
-  const child = spawn(process.execPath, [program, ...args], { env, stdio: [...stdio] })
+  const start = programStart(args, env)
+  const child = spawn(process.execPath, start.args, { env: start.env, stdio: [...stdio] })
   const { stdout, stderr } = child
   if (stdout === null || stderr === null) throw new Error('the program has no output')
   const written = { stdout: '', stderr: '' }

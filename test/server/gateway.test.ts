@@ -200,7 +200,7 @@ describe('startGateway', () => {
     it('and shows one that says nothing as what it is', async () => {
       const instance = await writeInstance(registryDir, { url: await mute() })
       const probing = { probeIntervalMs: 20, probeTimeoutMs: 100 }
-      const gateway = await start({ gatewayLimits: probing })
+      const gateway = await start({ limits: probing })
       const session = await RawSession.open(gateway.url)
       const read = async () => (await session.readJson('gateway://instances')).instances[0]
       await until(async () => (await read()).health === 'unhealthy', 'it is unhealthy')
@@ -212,7 +212,7 @@ describe('startGateway', () => {
 
     it('and does not wait for an answer when it stops', async () => {
       const instance = await writeInstance(registryDir, { url: await mute() })
-      const gateway = await start({ gatewayLimits: { probeTimeoutMs: 600_000 } })
+      const gateway = await start({ limits: { probeTimeoutMs: 600_000 } })
       await until(() => sockets.size > 0, 'it asks')
       await gateway.stop()
       await instance.remove()
@@ -224,7 +224,7 @@ describe('startGateway', () => {
       const instance = await writeInstance(registryDir, { url })
       const paths: string[] = []
       const accessLog = ({ path }: AccessEntry) => void paths.push(path)
-      await start({ port, accessLog, gatewayLimits: { probeIntervalMs: 10 } })
+      await start({ port, accessLog, limits: { probeIntervalMs: 10 } })
       // One that is asked in the same rounds.
       const other = await serve({})
       const session = await RawSession.open(url)
@@ -241,7 +241,7 @@ describe('startGateway', () => {
   it('clears away what dead instances left, and says so', async () => {
     const { pid } = spawnSync(process.execPath, ['--version'])
     const instance = await writeInstance(registryDir, { pid, heartbeatMs: 600_000 })
-    const gateway = await start({ gatewayLimits: { reapAfterMs: 0, recordScanMs: 20 } })
+    const gateway = await start({ limits: { reapAfterMs: 0, recordScanMs: 20 } })
     const session = await RawSession.open(gateway.url)
     const ring = async () =>
       (await session.call('resources/read', { uri: 'resources://gateway/events' })).result

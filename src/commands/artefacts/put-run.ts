@@ -29,7 +29,7 @@ const stdinName = '-'
 /** Stores a file in the running server and prints its URI. */
 export async function runPut(file: string, flags: PutFlags, env: NodeJS.ProcessEnv): Promise<void> {
   const output = processOutput(flags)
-  const { answerMs } = readClientLimits(flags.limit ?? [])
+  const { answerMs } = readClientLimits(env)
   const query = queryOf(file, flags)
   const { target } = await findHost(flags, env, warningsTo(output))
   const progress = createProgress({

@@ -12,7 +12,7 @@ export async function runRm(
   env: NodeJS.ProcessEnv,
 ): Promise<void> {
   const output = processOutput(flags)
-  const { answerMs: silenceMs } = readClientLimits(flags.limit ?? [])
+  const { answerMs: silenceMs } = readClientLimits(env)
   const found = await findHost(flags, env, warningsTo(output))
   const hexes = await resolveAll(words, found, { flags, env })
   const { signal } = new AbortController()

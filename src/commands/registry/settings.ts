@@ -1,10 +1,10 @@
 import type { RegistrationMode } from '../../lib/accounts/registration-mode.ts'
 import {
-  type AccountLimits,
-  defaultAccountLimits,
-  resolveAccountLimits,
+  checkAccountLimits,
+  defaultPublicAccountLimits,
+  type PublicAccountLimits,
 } from '../../server/accounts/limits.ts'
-import { type Limits, resolveLimits } from '../../lib/config/limits.ts'
+import { checkLimits, type PublicLimits } from '../../lib/config/limits.ts'
 import type { RegistryOptions } from '../../server/accounts/options.ts'
 import { readLimitFlags } from '../limit-flag.ts'
 import { type AddressFlags, readAddress } from '../server-settings.ts'
@@ -19,24 +19,9 @@ export interface RegistryFlags extends AddressFlags {
 
 export type RegistrySettings = Omit<RegistryOptions, 'log' | 'accessLog'>
 
-const accountLimitNames = Object.keys(defaultAccountLimits)
+const accountLimitNames = Object.keys(defaultPublicAccountLimits)
 /** Those bounds of the other servers that this one has too. */
-const sharedLimitNames: readonly (keyof Limits)[] = [
-  'bodyTimeoutMs',
-  'headersTimeoutMs',
-  'keepAliveTimeoutMs',
-  'keyPollMs',
-  'keyRotationMs',
-  'maxBodyMs',
-  'maxConnections',
-  'maxHeaderBytes',
-  'maxStoreWaitMs',
-  'maxTlsFileBytes',
-  'refusedBodyDrainMs',
-  'stopGraceMs',
-  'tlsHandshakeMs',
-  'tlsPollMs',
-]
+const sharedLimitNames: readonly (keyof PublicLimits)[] = ['bodyTimeoutMs', 'stopGraceMs']
 
 /** Flags and environment as checked settings. Throws `usage_invalid` naming the flag. */
 export function readRegistrySettings(
@@ -52,12 +37,12 @@ export function readRegistrySettings(
 }
 
 function readLimits(words: readonly string[]): {
-  limits: Partial<Limits>
-  accountLimits: Partial<AccountLimits>
+  limits: Partial<PublicLimits>
+  accountLimits: Partial<PublicAccountLimits>
 } {
   const all = readLimitFlags(words, [
-    { names: accountLimitNames, check: resolveAccountLimits },
-    { names: sharedLimitNames, check: resolveLimits },
+    { names: accountLimitNames, check: checkAccountLimits },
+    { names: sharedLimitNames, check: checkLimits },
   ])
   const pick = (names: readonly string[]) =>
     Object.fromEntries(Object.entries(all).filter(([name]) => names.includes(name)))

@@ -1,25 +1,20 @@
 import { processOutput, type Output, warningsTo } from '../../lib/cli/output.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
 import { type ClientContext, createClientContext } from '../../lib/mcp/client/context.ts'
-import {
-  defaultMcpClientLimits,
-  type McpClientLimits,
-  resolveMcpClientLimits,
-} from '../../lib/mcp/client/limits.ts'
+import { defaultMcpClientLimits, type McpClientLimits } from '../../lib/mcp/client/limits.ts'
 import { openMcp } from '../../lib/mcp/client/open.ts'
 import type { McpSession } from '../../lib/mcp/client/session.ts'
 import type { Locate } from '../../lib/mcp/bridge/target.ts'
+import { requestTimeoutMs } from '../../lib/accounts/client-limits.ts'
 import { systemTimer } from '../../lib/util/timer.ts'
 import { usage } from '../../lib/util/usage.ts'
 import { type EndpointFlags, findEndpoint } from '../find-endpoint.ts'
-import { readLimitFlags } from '../limit-flag.ts'
 
 /** The flags of `endpoint-flags.ts` as the parser returns them, with the global ones. */
 export interface ClientFlags extends EndpointFlags {
   url?: string | undefined
   instance?: string | undefined
   'dcc-type'?: string | undefined
-  limit?: string[] | undefined
   json: boolean
   quiet: boolean
 }
@@ -40,7 +35,7 @@ export async function withClient<Value>(
   use: (client: Client) => Promise<Value>,
 ): Promise<Value> {
   const output = processOutput(flags)
-  const limits = readClientLimits(flags.limit ?? [])
+  const limits = readClientLimits(env)
   const log = warningsTo(output)
   const naming = '--instance ID, or --dcc-type where there is one of it'
   const { locate, key } = await findEndpoint(readWord(flags), flags, env, { log, naming })
@@ -82,17 +77,8 @@ function readWord(flags: ClientFlags): string | undefined {
   return url ?? instance ?? dccType
 }
 
-/** So the bounds of the client are told from those of a server. */
-const prefix = 'mcp.'
-
-/** `--limit mcp.NAME=NUMBER`, as often as given. Throws `usage_invalid`, naming the flag. */
-export function readClientLimits(words: readonly string[]): McpClientLimits {
-  const names = Object.keys(defaultMcpClientLimits).map(name => `${prefix}${name}`)
-  const check = (limits: Readonly<Record<string, number>>) => resolveMcpClientLimits(plain(limits))
-  return resolveMcpClientLimits(plain(readLimitFlags(words, [{ names, check }])))
-}
-
-function plain(limits: Readonly<Record<string, number>>): Record<string, number> {
-  const entries = Object.entries(limits)
-  return Object.fromEntries(entries.map(([name, value]) => [name.slice(prefix.length), value]))
+/** The bounds of these commands, with `SERVICE_TIMEOUT` for one answer. Throws `usage_invalid`. */
+export function readClientLimits(env: NodeJS.ProcessEnv): McpClientLimits {
+  const answerMs = requestTimeoutMs(env['SERVICE_TIMEOUT'])
+  return answerMs === undefined ? defaultMcpClientLimits : { ...defaultMcpClientLimits, answerMs }
 }

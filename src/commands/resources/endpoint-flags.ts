@@ -29,10 +29,4 @@ export const endpointFlags = {
     description: 'folder of instance records; before SERVICE_REGISTRY_DIR',
     helpValue: 'DIR',
   }),
-  limit: Flags.string({
-    description: 'change one bound, as in mcp.answerMs=5000 (repeatable; docs/limits.md)',
-    helpValue: 'NAME=NUMBER',
-    multiple: true,
-    multipleNonGreedy: true,
-  }),
 }

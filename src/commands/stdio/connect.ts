@@ -1,18 +1,7 @@
 import type { LogLevel } from '../../lib/cli/log-level.ts'
 import { type Logger, silentLogger } from '../../lib/util/logger.ts'
-import type { BridgeLimits } from '../../lib/mcp/bridge/limits.ts'
 import { type Endpoint, type EndpointFlags, findEndpoint } from '../find-endpoint.ts'
-import { readBridgeLimits } from './bridge-limits.ts'
 import { openStdio } from './open-stdio.ts'
-
-/** The flags of `connect` as the parser returns them. */
-export interface ConnectFlags extends EndpointFlags {
-  limit?: string[] | undefined
-}
-
-export interface ConnectSettings extends Endpoint {
-  readonly limits: BridgeLimits
-}
 
 /**
  * Finds what is meant and checks that it may be used. Throws `usage_invalid`, `config_invalid` or,
@@ -20,28 +9,24 @@ export interface ConnectSettings extends Endpoint {
  */
 export async function readConnectSettings(
   word: string | undefined,
-  flags: ConnectFlags,
+  flags: EndpointFlags,
   env: NodeJS.ProcessEnv,
   log: Logger = silentLogger,
-): Promise<ConnectSettings> {
-  const limits = readBridgeLimits(flags.limit ?? [])
-  return {
-    ...(await findEndpoint(word, flags, env, { log, naming: 'service-cli connect ID' })),
-    limits,
-  }
+): Promise<Endpoint> {
+  return findEndpoint(word, flags, env, { log, naming: 'service-cli connect ID' })
 }
 
 /** Bridges stdio and the endpoint until the client is done. */
 export async function runConnect(
   word: string | undefined,
-  flags: ConnectFlags & { level: LogLevel },
+  flags: EndpointFlags & { level: LogLevel },
   env: NodeJS.ProcessEnv,
 ): Promise<void> {
   const stdio = openStdio(flags.level)
   try {
-    const { locate, found, key, limits } = await readConnectSettings(word, flags, env, stdio.log)
+    const { locate, found, key } = await readConnectSettings(word, flags, env, stdio.log)
     stdio.log.info(found, 'messages on stdin go to the endpoint')
-    await stdio.bridge({ locate, key, limits, env })
+    await stdio.bridge({ locate, key, env })
   } finally {
     await stdio.close()
   }

@@ -1,7 +1,6 @@
 import { ServiceError } from '../../lib/util/errors.ts'
 import { usage } from '../../lib/util/usage.ts'
 import { type ServeFlags, type ServeSettings, readServeSettings } from '../serve-settings.ts'
-import { isBridgeLimit, readBridgeLimits } from './bridge-limits.ts'
 import { refuseJson } from './refuse-json.ts'
 import type { ServeStdioSettings } from './serve.ts'
 
@@ -28,20 +27,14 @@ export async function readServeStdioSettings(
   env: NodeJS.ProcessEnv,
 ): Promise<Omit<ServeStdioSettings, 'level'>> {
   refuseJson(flags.json, '--stdio')
-  const words = flags.limit ?? []
-  const serverWords = words.filter(word => !isBridgeLimit(word))
-  const limits = readBridgeLimits(words.filter(isBridgeLimit))
-  const serve = await readServeSettings({ ...flags, limit: serverWords }, env)
+  const serve = await readServeSettings(flags, env)
   assertKey(serve)
-  const ownOnly = given.filter(
-    name => !shared.has(name) && (name !== 'limit' || serverWords.length > 0),
-  )
+  const ownOnly = given.filter(name => !shared.has(name))
   return {
     // A client starts many of them; the usual port is for the one that a person starts.
     serve: given.includes('port') ? serve : { ...serve, port: 0 },
     dccType: given.includes('dcc-type') ? serve.dccType : undefined,
     ownOnly: [...new Set(ownOnly)].map(name => `--${name}`),
-    limits,
   }
 }
 

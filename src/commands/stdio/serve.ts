@@ -7,7 +7,7 @@ import { ensurePrivateDirectory } from '../../lib/util/posix.ts'
 import { selectRegistryDir } from '../../lib/util/registry-path.ts'
 import { repeat } from '../../lib/util/repeat.ts'
 import { Secret } from '../../lib/util/secret.ts'
-import type { BridgeLimits } from '../../lib/mcp/bridge/limits.ts'
+import { defaultBridgeLimits } from '../../lib/mcp/bridge/limits.ts'
 import { systemTimer } from '../../lib/util/timer.ts'
 import type { ServeHandle } from '../../server/host/serve-options.ts'
 import { explainPort } from '../run-server.ts'
@@ -22,7 +22,6 @@ export interface ServeStdioSettings {
   readonly dccType: string | undefined
   /** Flags that mean nothing when a running server is joined. */
   readonly ownOnly: readonly string[]
-  readonly limits: BridgeLimits
   readonly level: LogLevel
 }
 
@@ -36,7 +35,7 @@ export async function runServeStdio(
   settings: ServeStdioSettings,
   env: NodeJS.ProcessEnv,
 ): Promise<void> {
-  const { serve, limits } = settings
+  const { serve } = settings
   const stdio = openStdio(settings.level)
   const place = createPlace(settings, stdio, env)
   let stopLooking = (): void => {}
@@ -45,7 +44,7 @@ export async function runServeStdio(
     const key = keyOf(serve)
     const onMoved = (moved: () => void): void =>
       void (stopLooking = repeat(systemTimer, handBackMs, () => place.handBack(moved)))
-    const bridged = stdio.bridge({ locate: place.locate, onMoved, key, limits, env })
+    const bridged = stdio.bridge({ locate: place.locate, onMoved, key, env })
     await Promise.race([bridged, place.broken])
   } catch (error) {
     // Told to stop before it had started.
@@ -64,7 +63,7 @@ function keyOf({ auth }: ServeSettings): Secret | null {
 }
 
 function createPlace(
-  { serve, dccType, ownOnly, limits }: ServeStdioSettings,
+  { serve, dccType, ownOnly }: ServeStdioSettings,
   { log, stop }: Stdio,
   env: NodeJS.ProcessEnv,
 ): JoinOrServe {
@@ -89,7 +88,7 @@ function createPlace(
       log.info(factsOf(server), 'started a server for this client; it ends with it'),
     now: Date.now,
     random: Math.random,
-    takeoverMs: limits.takeoverMs,
+    takeoverMs: defaultBridgeLimits.takeoverMs,
   })
 }
 

@@ -1,6 +1,6 @@
 import { ServiceError } from '../util/errors.ts'
 
-/** Bounds of the client of a registry (docs/limits.md, "Client of a registry"). */
+/** Bounds of the client of a registry. */
 export interface ClientLimits {
   /** Until a connection stands. */
   readonly connectTimeoutMs: number
@@ -31,16 +31,22 @@ export const defaultClientLimits: ClientLimits = Object.freeze({
 
 const maxTimeoutSeconds = 3600
 
-/** The bounds with `SERVICE_TIMEOUT` (seconds, of a whole request). Throws `usage_invalid`. */
-export function clientLimits(timeout: string | undefined): ClientLimits {
-  if (timeout === undefined || timeout.trim() === '') return defaultClientLimits
+/** `SERVICE_TIMEOUT` in milliseconds; undefined when unset. Throws `usage_invalid`. */
+export function requestTimeoutMs(timeout: string | undefined): number | undefined {
+  if (timeout === undefined || timeout.trim() === '') return undefined
   const seconds = /^\d+(\.\d+)?$/.test(timeout.trim()) ? Number(timeout) : 0
   if (seconds < 0.001 || seconds > maxTimeoutSeconds) {
-    throw new ServiceError('usage_invalid', 'SERVICE_TIMEOUT is no time in seconds', {
+    throw new ServiceError('usage_invalid', 'SERVICE_TIMEOUT must be a number of seconds', {
       hint: `set it to a number from 0.001 to ${maxTimeoutSeconds}, or unset it`,
     })
   }
-  const requestTimeoutMs = Math.ceil(seconds * 1000)
-  const connectTimeoutMs = Math.min(defaultClientLimits.connectTimeoutMs, requestTimeoutMs)
-  return { ...defaultClientLimits, requestTimeoutMs, connectTimeoutMs }
+  return Math.ceil(seconds * 1000)
+}
+
+/** The bounds with `SERVICE_TIMEOUT` (seconds, of a whole request). Throws `usage_invalid`. */
+export function clientLimits(timeout: string | undefined): ClientLimits {
+  const timeoutMs = requestTimeoutMs(timeout)
+  if (timeoutMs === undefined) return defaultClientLimits
+  const connectTimeoutMs = Math.min(defaultClientLimits.connectTimeoutMs, timeoutMs)
+  return { ...defaultClientLimits, requestTimeoutMs: timeoutMs, connectTimeoutMs }
 }

@@ -4,14 +4,6 @@ export interface ArtefactLimits {
   blobCacheBytes: number
   /** Blobs up to this size are verified once and kept encoded; larger ones are streamed. */
   maxCachedBlobBytes: number
-  /** Bytes of one artefact; 0 = no bound. */
-  maxArtefactBytes: number
-  /** Bytes of all artefacts; the oldest go first; 0 = no bound. */
-  maxArtefactTotalBytes: number
-  /** Number of artefacts; the oldest go first; 0 = no bound. */
-  maxArtefacts: number
-  /** An artefact without an expiry of its own goes after this; 0 = never. */
-  artefactTtlMs: number
   /** Bytes of an artefact's metadata as JSON. */
   maxArtefactMetadataBytes: number
   /** Bytes of sidecars behind one page of artefacts; a page of large ones is shorter. */
@@ -32,10 +24,6 @@ const GiB = 1024 * MiB
 export const defaultArtefactLimits: Readonly<ArtefactLimits> = Object.freeze({
   blobCacheBytes: 64 * MiB,
   maxCachedBlobBytes: 8 * MiB,
-  maxArtefactBytes: 16 * GiB,
-  maxArtefactTotalBytes: 64 * GiB,
-  maxArtefacts: 100_000,
-  artefactTtlMs: 30 * 24 * 60 * 60 * 1000,
   maxArtefactMetadataBytes: 64 * KiB,
   maxArtefactPageBytes: 1 * MiB,
   maxArtefactQuarantineBytes: 1 * GiB,

@@ -1,10 +1,10 @@
-import { maxTimerMs, resolveBounds } from '../util/bounds.ts'
+import { defaultPublicLimits, type PublicLimits } from './limits.ts'
 
 /**
  * Every bound of the gateway, with its default. `docs/limits.md` has one row for each; a test
  * holds the two against each other. Those of connections are in `./limits.ts`.
  */
-export interface GatewayLimits {
+export interface GatewayLimits extends Pick<PublicLimits, 'instanceStaleMs'> {
   /** Bytes of one instance record. */
   maxRecordBytes: number
   /** Arrays and objects inside each other in a record. */
@@ -22,8 +22,6 @@ export interface GatewayLimits {
   /** Records that are not understood and are named one by one. */
   maxRecordFaults: number
 
-  /** An instance without heartbeat for so long is stale. */
-  instanceStaleMs: number
   /** All records are looked at this often, where change events do not arrive. */
   recordScanMs: number
   /** Changes of records within this time are looked at, and told, together. */
@@ -82,8 +80,9 @@ const KiB = 1024
 const MiB = 1024 * KiB
 const minute = 60_000
 
-/** Sizes in bytes, times in milliseconds; frozen. */
-export const defaultGatewayLimits: Readonly<GatewayLimits> = Object.freeze({
+/** Sizes in bytes, times in milliseconds. */
+export const defaultGatewayLimits: Readonly<GatewayLimits> = {
+  instanceStaleMs: defaultPublicLimits.instanceStaleMs,
   maxRecordBytes: 64 * KiB,
   maxRecordDepth: 16,
   maxRecordTextChars: 255,
@@ -93,7 +92,6 @@ export const defaultGatewayLimits: Readonly<GatewayLimits> = Object.freeze({
   maxRecords: 10_000,
   maxRecordFaults: 100,
 
-  instanceStaleMs: 30_000,
   recordScanMs: 2000,
   recordGatherMs: 50,
   processCheckMs: 500,
@@ -122,34 +120,9 @@ export const defaultGatewayLimits: Readonly<GatewayLimits> = Object.freeze({
   maxCatalogItems: 100,
   defaultCatalogLimit: 100,
   catalogPollMs: 2000,
-})
-
-const least: Partial<Record<keyof GatewayLimits, number>> = {
-  maxRecordTextChars: 1,
-  maxRecordSceneChars: 1,
-  // Without a pause they would keep a processor busy.
-  recordScanMs: 10,
-  processCheckMs: 10,
-  probeIntervalMs: 10,
-  maxProbes: 1,
-  maxProbeFailures: 1,
-  electionRetryMs: 10,
-  maxResidentProbeFailures: 1,
-  maxInstanceRows: 1,
-  maxGatewayEvents: 1,
-  maxGatewayEventTextChars: 1,
-  maxCatalogEntries: 1,
-  defaultCatalogLimit: 1,
-  catalogPollMs: 10,
 }
 
-/**
- * The defaults with the given ones in their place; undefined counts as not given. Throws
- * `TypeError` for an unknown name, and for a value that is no whole number of its range.
- */
-export function resolveGatewayLimits(overrides: Partial<GatewayLimits> = {}): GatewayLimits {
-  return resolveBounds(defaultGatewayLimits, overrides, name => [
-    least[name] ?? 0,
-    name.endsWith('Ms') ? maxTimerMs : Number.MAX_SAFE_INTEGER,
-  ])
+/** The defaults with the given bounds in their place. */
+export function resolveGatewayLimits(bounds: Partial<GatewayLimits> = {}): GatewayLimits {
+  return { ...defaultGatewayLimits, ...bounds }
 }

@@ -2,8 +2,6 @@
 export interface LiveLinkLimits {
   /** Events that a buffer opened over the link may retain. */
   maxEventBufferEvents: number
-  /** Bytes of JSON that a buffer of the application may retain. */
-  maxEventBufferBytes: number
   /** Bytes of one message in a buffer opened over the link. */
   maxEventMessageBytes: number
   /** Links open at once, most of them still to say hello; further ones are refused. */
@@ -28,8 +26,6 @@ export interface LiveLinkLimits {
   maxLinkResources: number
   /** Questions to the application open at once; further reads fail at once. */
   maxLinkRequests: number
-  /** The application must answer a read within this time. */
-  linkReadMs: number
   /** The application must answer a list within this time. */
   linkListMs: number
   /** The application must bring a picture of itself within this time. */
@@ -46,7 +42,6 @@ const MiB = 1024 * KiB
 /** Sizes in bytes, times in milliseconds; frozen. */
 export const defaultLiveLinkLimits: Readonly<LiveLinkLimits> = Object.freeze({
   maxEventBufferEvents: 10_000,
-  maxEventBufferBytes: 8 * MiB,
   maxEventMessageBytes: 64 * KiB,
   maxLinks: 16,
   linkHelloMs: 5000,
@@ -59,7 +54,6 @@ export const defaultLiveLinkLimits: Readonly<LiveLinkLimits> = Object.freeze({
   maxLinkSchemes: 16,
   maxLinkResources: 2000,
   maxLinkRequests: 8,
-  linkReadMs: 5000,
   linkListMs: 2000,
   linkCaptureMs: 8000,
   maxSceneObjects: 2000,

@@ -2,46 +2,140 @@ import { maxTimerMs, resolveBounds } from '../util/bounds.ts'
 import { type ArtefactLimits, defaultArtefactLimits } from './artefact-limits.ts'
 import { defaultLiveLinkLimits, type LiveLinkLimits } from './host-link-limits.ts'
 
-/** Every bound of the server; a test holds them against `docs/limits.md`, which has a row for each. */
-export interface Limits extends LiveLinkLimits, ArtefactLimits {
-  /** Bytes of one scene, or of one audit or events post. */
-  maxMessageBytes: number
+const KiB = 1024
+const MiB = 1024 * KiB
+const GiB = 1024 * MiB
+
+/**
+ * The bounds an operator may move, by `--limit` or the `limits` of the library.
+ * `docs/limits.md` has one row for each; a test compares them.
+ */
+export interface PublicLimits {
   /** Bytes of one POST /mcp body. */
   maxRequestBytes: number
+  /** Bytes of one scene, or of one audit or events post. */
+  maxMessageBytes: number
+  /** A body must make progress within this time. */
+  bodyTimeoutMs: number
+  /** Live sessions; beyond it the longest idle one without a stream goes. */
+  maxSessions: number
+  /** A session without request and without stream ends after this. */
+  sessionIdleMs: number
+  /** Streams of `subscriptions/listen` open at once; further ones are refused. */
+  maxListenStreams: number
+  /** Subscriptions of all sessions and listen streams together. */
+  maxSubscriptions: number
+  /** A comment line keeps an idle event stream open. */
+  streamKeepAliveMs: number
+  /** A stream whose reader took nothing for this long is closed. */
+  streamStallMs: number
+  /** Resources on one page of a listing. */
+  pageSize: number
+  /** A custom producer must answer within this time. */
+  producerTimeoutMs: number
+  /** The application must answer a read within this time. */
+  linkReadMs: number
+  /** Bytes of the `params` of one audit entry. */
+  maxAuditParamsBytes: number
+  /** Bytes of JSON that a buffer of the application may retain. */
+  maxEventBufferBytes: number
+  /** Audit records, or events, in one post of the application. */
+  maxHostBatch: number
+  /** Artefacts that the application may be sending at the same time; further ones are refused. */
+  maxUploads: number
+  /** Bytes of one artefact; 0 = no bound. */
+  maxArtefactBytes: number
+  /** Bytes of all artefacts; the oldest go first; 0 = no bound. */
+  maxArtefactTotalBytes: number
+  /** Number of artefacts; the oldest go first; 0 = no bound. */
+  maxArtefacts: number
+  /** An artefact without an expiry of its own goes after this; 0 = never. */
+  artefactTtlMs: number
+  /** Bytes of a picture before base64; a larger one is scaled down until it fits. */
+  maxCaptureBytes: number
+  /** Pixels of the width of a picture; a wider window is scaled down. */
+  maxCaptureWidth: number
+  /** One way to a picture must give it within this time; then the next one is tried. */
+  captureMs: number
+  /** Requests of one address with wrong credentials in `authFailureWindowMs`; further ones: 429. */
+  maxAuthFailures: number
+  /** An instance without heartbeat for so long is stale. */
+  instanceStaleMs: number
+  /** After a stop signal, connections still open are cut after this. */
+  stopGraceMs: number
+}
+
+/** Sizes in bytes, times in milliseconds; frozen. */
+export const defaultPublicLimits: Readonly<PublicLimits> = Object.freeze({
+  maxRequestBytes: 1 * MiB,
+  maxMessageBytes: 8 * MiB,
+  bodyTimeoutMs: 30_000,
+  maxSessions: 10_000,
+  sessionIdleMs: 60 * 60 * 1000,
+  maxListenStreams: 10_000,
+  maxSubscriptions: 200_000,
+  streamKeepAliveMs: 15_000,
+  streamStallMs: 120_000,
+  pageSize: 500,
+  producerTimeoutMs: 2000,
+  linkReadMs: 5000,
+  maxAuditParamsBytes: 4 * KiB,
+  maxEventBufferBytes: 8 * MiB,
+  maxHostBatch: 100,
+  maxUploads: 16,
+  maxArtefactBytes: 16 * GiB,
+  maxArtefactTotalBytes: 64 * GiB,
+  maxArtefacts: 100_000,
+  artefactTtlMs: 30 * 24 * 60 * 60 * 1000,
+  // 4.9 MB as base64: clients take blobs of about 5 MB.
+  maxCaptureBytes: 3584 * KiB,
+  maxCaptureWidth: 8192,
+  captureMs: 10_000,
+  maxAuthFailures: 100,
+  instanceStaleMs: 30_000,
+  stopGraceMs: 3000,
+})
+
+/** Times that are compared with a clock; no timer waits for them. */
+const comparedTimes: readonly string[] = ['sessionIdleMs', 'artefactTtlMs']
+/** Bounds that mean nothing at 0. */
+const positive: readonly string[] = ['pageSize', 'maxCaptureBytes', 'maxCaptureWidth', 'captureMs']
+
+/**
+ * Returns the given limits without undefined ones. Throws `TypeError` for an unknown name and for
+ * a value that is not a whole number of its range (`docs/limits.md`).
+ */
+export function checkLimits(overrides: Partial<PublicLimits> = {}): Partial<PublicLimits> {
+  const checked = resolveBounds(defaultPublicLimits, overrides, name => {
+    const waits = name.endsWith('Ms') && !comparedTimes.includes(name)
+    return [positive.includes(name) ? 1 : 0, waits ? maxTimerMs : Number.MAX_SAFE_INTEGER]
+  })
+  const given = Object.entries(overrides).filter(([, value]) => value !== undefined)
+  return Object.fromEntries(given.map(([name]) => [name, checked[name as keyof PublicLimits]]))
+}
+
+/** Every bound of the server: the public ones, and constants that only tests replace. */
+export interface Limits extends PublicLimits, LiveLinkLimits, ArtefactLimits {
   /** Arrays and objects inside each other, in anything parsed. */
   maxJsonDepth: number
   /** Characters of a resource URI. */
   maxUriChars: number
   /** Messages in one JSON-RPC batch. */
   maxBatchMessages: number
-  /** Resources on one page of a listing. */
-  pageSize: number
   /** Icons of one entry of a listing, and sizes of one icon. */
   maxIcons: number
 
-  /** Live sessions; beyond it the longest idle one without a stream goes. */
-  maxSessions: number
-  /** A session without request and without stream ends after this. */
-  sessionIdleMs: number
   /** Reads of one session that its client can cancel at the same time; others run to their end. */
   maxCancellableReads: number
-  /** Streams of `subscriptions/listen` open at once; further ones are refused. */
-  maxListenStreams: number
   /** Characters of the id of a `subscriptions/listen`, which is in every message of its stream. */
   maxListenIdChars: number
   /** URIs one session, or one listen stream, may subscribe to. */
   maxSubscriptionsPerSession: number
-  /** Subscriptions of all sessions and listen streams together. */
-  maxSubscriptions: number
 
   /** Bytes of answers, shared ones counted once, that their clients have not taken yet. */
   maxHeldAnswerBytes: number
   /** Bytes waiting on one event stream before its updates are dropped. */
   maxStreamBufferBytes: number
-  /** A comment line keeps an idle event stream open. */
-  streamKeepAliveMs: number
-  /** A stream whose reader took nothing for this long is closed. */
-  streamStallMs: number
   /** `list_changed` at most once in this time. */
   listChangedIntervalMs: number
 
@@ -56,8 +150,6 @@ export interface Limits extends LiveLinkLimits, ArtefactLimits {
   maxHeaderBytes: number
   /** The header block must be complete after this. */
   headersTimeoutMs: number
-  /** A body must make progress within this time. */
-  bodyTimeoutMs: number
   /** A body that is read whole must be complete after this. */
   maxBodyMs: number
   /** The rest of a refused body is read and thrown away for so long before the connection is cut. */
@@ -70,8 +162,6 @@ export interface Limits extends LiveLinkLimits, ArtefactLimits {
   tlsPollMs: number
   /** Bytes of the file of the certificate, and of that of the key. */
   maxTlsFileBytes: number
-  /** After a stop signal, connections still open are cut after this. */
-  stopGraceMs: number
 
   /** Scene revisions kept for `scene://delta`. */
   maxSceneRevisions: number
@@ -83,16 +173,10 @@ export interface Limits extends LiveLinkLimits, ArtefactLimits {
   defaultAuditLimit: number
   /** Entries of `audit://recent` at most: a greater `limit` counts as this. */
   maxAuditLimit: number
-  /** Bytes of the `params` of one audit entry. */
-  maxAuditParamsBytes: number
   /** Bytes of each text of an audit entry: action, actor, session id, reason. */
   maxAuditTextBytes: number
   /** Buffers that posts to /host/v1/events may create. */
   maxEventBuffers: number
-  /** Artefacts that the application may be sending at the same time; further ones are refused. */
-  maxUploads: number
-  /** Audit records, or events, in one post of the application. */
-  maxHostBatch: number
   /** Characters of a name or an id that the application sends; longer ones are refused. */
   maxFieldChars: number
 
@@ -111,8 +195,6 @@ export interface Limits extends LiveLinkLimits, ArtefactLimits {
   /** Bytes of each text of a session event beside its message: source, stream, ids. */
   maxEventTextBytes: number
 
-  /** A custom producer must answer within this time. */
-  producerTimeoutMs: number
   /** Reads of one custom producer waiting at once, and as many completions; further ones fail. */
   maxPendingReads: number
   /** URIs whose parsed form is kept for the next request. */
@@ -130,31 +212,20 @@ export interface Limits extends LiveLinkLimits, ArtefactLimits {
   keyPollMs: number
 }
 
-const KiB = 1024
-const MiB = 1024 * KiB
-
-/** Sizes in bytes, times in milliseconds; frozen. */
-export const defaultLimits: Readonly<Limits> = Object.freeze({
-  maxMessageBytes: 8 * MiB,
-  maxRequestBytes: 1 * MiB,
+/** Sizes in bytes, times in milliseconds. */
+export const defaultLimits: Readonly<Limits> = {
+  ...defaultPublicLimits,
   maxJsonDepth: 64,
   maxUriChars: 2048,
   maxBatchMessages: 100,
-  pageSize: 500,
   maxIcons: 8,
 
-  maxSessions: 10_000,
-  sessionIdleMs: 60 * 60 * 1000,
   maxCancellableReads: 100,
-  maxListenStreams: 10_000,
   maxListenIdChars: 256,
   maxSubscriptionsPerSession: 1000,
-  maxSubscriptions: 200_000,
 
   maxHeldAnswerBytes: 512 * MiB,
   maxStreamBufferBytes: 64 * KiB,
-  streamKeepAliveMs: 15_000,
-  streamStallMs: 120_000,
   listChangedIntervalMs: 1000,
 
   discoverFreshMs: 10_000,
@@ -163,25 +234,20 @@ export const defaultLimits: Readonly<Limits> = Object.freeze({
   maxConnections: 16_384,
   maxHeaderBytes: 16 * KiB,
   headersTimeoutMs: 10_000,
-  bodyTimeoutMs: 30_000,
   maxBodyMs: 120_000,
   refusedBodyDrainMs: 2000,
   keepAliveTimeoutMs: 30_000,
   tlsHandshakeMs: 10_000,
   tlsPollMs: 1000,
   maxTlsFileBytes: 1 * MiB,
-  stopGraceMs: 3000,
 
   maxSceneRevisions: 16,
   maxSceneRevisionBytes: 32 * MiB,
   maxSceneChanges: 1000,
   defaultAuditLimit: 50,
   maxAuditLimit: 500,
-  maxAuditParamsBytes: 4 * KiB,
   maxAuditTextBytes: 1 * KiB,
   maxEventBuffers: 100,
-  maxUploads: 16,
-  maxHostBatch: 100,
   maxFieldChars: 255,
 
   ...defaultLiveLinkLimits,
@@ -194,7 +260,6 @@ export const defaultLimits: Readonly<Limits> = Object.freeze({
   maxEventMetadataBytes: 4 * KiB,
   maxEventTextBytes: 256,
 
-  producerTimeoutMs: 2000,
   maxPendingReads: 1000,
   maxParsedUris: 256,
   maxKeptAnswers: 16,
@@ -205,27 +270,9 @@ export const defaultLimits: Readonly<Limits> = Object.freeze({
   maxStoreWaitMs: 5000,
   keyRotationMs: 90 * 24 * 60 * 60 * 1000,
   keyPollMs: 1000,
-})
+}
 
-/** Times that are compared or told, not waited for. */
-const comparedTimes: readonly string[] = [
-  'discoverFreshMs',
-  'artefactFreshMs',
-  'sessionIdleMs',
-  'artefactTtlMs',
-  'maxBodyMs',
-  'maxStoreWaitMs',
-  'keyRotationMs',
-]
-
-/**
- * The defaults with the given ones in their place; undefined counts as not given. Throws
- * `TypeError` for an unknown name, and for a value that is no whole number of its range:
- * 0 and up, `pageSize` 1 and up, times that a timer waits for at most 2147483647 ms.
- */
-export function resolveLimits(overrides: Partial<Limits> = {}): Limits {
-  return resolveBounds(defaultLimits, overrides, name => {
-    const waits = name.endsWith('Ms') && !comparedTimes.includes(name)
-    return [name === 'pageSize' ? 1 : 0, waits ? maxTimerMs : Number.MAX_SAFE_INTEGER]
-  })
+/** The defaults with the given bounds in their place. Checked limits come from `checkLimits`. */
+export function resolveLimits(bounds: Partial<Limits> = {}): Limits {
+  return { ...defaultLimits, ...bounds }
 }

@@ -1,4 +1,4 @@
-import { maxTimerMs, resolveBounds } from '../../lib/util/bounds.ts'
+import { resolveBounds } from '../../lib/util/bounds.ts'
 
 /**
  * Every bound of the registry, with its default. `docs/limits.md` has one row for each; a test
@@ -57,8 +57,8 @@ const KiB = 1024
 const minute = 60_000
 const day = 24 * 60 * minute
 
-/** Sizes in bytes, times in milliseconds; frozen. */
-export const defaultAccountLimits: Readonly<AccountLimits> = Object.freeze({
+/** Sizes in bytes, times in milliseconds. */
+export const defaultAccountLimits: Readonly<AccountLimits> = {
   maxAuthBodyBytes: 16 * KiB,
   maxAuthJsonDepth: 16,
   maxTargetChars: 2048,
@@ -85,30 +85,32 @@ export const defaultAccountLimits: Readonly<AccountLimits> = Object.freeze({
   maxAuditRows: 100_000,
   accountSweepMs: 60 * minute,
   accountKeepMs: 7 * day,
+}
+
+/** The bounds an operator may move by `--limit`; the rest are constants that only tests replace. */
+export type PublicAccountLimits = Pick<
+  AccountLimits,
+  'accessTokenMs' | 'refreshTokenMs' | 'serviceTokenMs' | 'maxLoginFailures' | 'maxRegistrations'
+>
+
+export const defaultPublicAccountLimits: Readonly<PublicAccountLimits> = Object.freeze({
+  accessTokenMs: defaultAccountLimits.accessTokenMs,
+  refreshTokenMs: defaultAccountLimits.refreshTokenMs,
+  serviceTokenMs: defaultAccountLimits.serviceTokenMs,
+  maxLoginFailures: defaultAccountLimits.maxLoginFailures,
+  maxRegistrations: defaultAccountLimits.maxRegistrations,
 })
 
-const least: Partial<Record<keyof AccountLimits, number>> = {
-  accessTokenMs: 1000,
-  refreshTokenMs: 1000,
-  serviceTokenMs: 1000,
-  passwordHashBytes: 8 * KiB,
-  passwordHashPasses: 1,
-  maxAccountSessions: 1,
-  accountSweepMs: 1000,
-}
-const most: Partial<Record<keyof AccountLimits, number>> = {
-  passwordHashBytes: 1024 * 1024 * KiB,
-  passwordHashPasses: 100,
-  accountSweepMs: maxTimerMs,
+/** Throws `TypeError` for an unknown name and for a value that is not a whole number of its range. */
+export function checkAccountLimits(overrides: Partial<PublicAccountLimits>): void {
+  resolveBounds(defaultPublicAccountLimits, overrides, name => [
+    // A shorter token would have expired before its first use.
+    name.endsWith('Ms') ? 1000 : 0,
+    Number.MAX_SAFE_INTEGER,
+  ])
 }
 
-/**
- * The defaults with the given ones in their place; undefined counts as not given. Throws
- * `TypeError` for an unknown name, and for a value that is no whole number of its range.
- */
-export function resolveAccountLimits(overrides: Partial<AccountLimits> = {}): AccountLimits {
-  return resolveBounds(defaultAccountLimits, overrides, name => [
-    least[name] ?? 0,
-    most[name] ?? Number.MAX_SAFE_INTEGER,
-  ])
+/** The defaults with the given bounds in their place. */
+export function resolveAccountLimits(bounds: Partial<AccountLimits> = {}): AccountLimits {
+  return { ...defaultAccountLimits, ...bounds }
 }

@@ -1,16 +1,11 @@
-import { maxTimerMs, resolveBounds } from '../../lib/util/bounds.ts'
+import { defaultPublicLimits, type PublicLimits } from '../../lib/config/limits.ts'
 
-/**
- * Every bound of authentication, with its default. `docs/limits.md` has one row for each; a test
- * holds the two against each other.
- */
-export interface AuthLimits {
+/** Every bound of authentication. */
+export interface AuthLimits extends Pick<PublicLimits, 'maxAuthFailures'> {
   /** A look at `keys.json` stays true for so long: a revoked key may pass until then. */
   keysFreshMs: number
   /** `keys.json` is looked at this often, whether there are requests or not. */
   keysPollMs: number
-  /** Requests of one address with wrong credentials in `authFailureWindowMs`; further ones: 429. */
-  maxAuthFailures: number
   /** They are counted over this time. */
   authFailureWindowMs: number
   /** Addresses for which they are counted; the one counted for longest goes first. */
@@ -44,11 +39,11 @@ export interface AuthLimits {
   maxProviderRetryMs: number
 }
 
-/** Times in milliseconds; frozen. */
-export const defaultAuthLimits: Readonly<AuthLimits> = Object.freeze({
+/** Sizes in bytes, times in milliseconds. */
+export const defaultAuthLimits: Readonly<AuthLimits> = {
+  maxAuthFailures: defaultPublicLimits.maxAuthFailures,
   keysFreshMs: 100,
   keysPollMs: 1000,
-  maxAuthFailures: 100,
   authFailureWindowMs: 60_000,
   maxAuthFailurePeers: 10_000,
 
@@ -65,26 +60,9 @@ export const defaultAuthLimits: Readonly<AuthLimits> = Object.freeze({
   unknownKeyCooldownMs: 5000,
   providerRetryMs: 1000,
   maxProviderRetryMs: 60_000,
-})
+}
 
-/** Zero would be a busy loop, a provider asked for each token, or a count of nobody. */
-const atLeastOne: readonly string[] = [
-  'keysPollMs',
-  'maxAuthFailurePeers',
-  'providerTimeoutMs',
-  'providerKeysFreshMs',
-  'unknownKeyCooldownMs',
-  'providerRetryMs',
-  'maxProviderRetryMs',
-]
-
-/**
- * The defaults with the given ones in their place; undefined counts as not given. Throws
- * `TypeError` for an unknown name, and for a value that is no whole number of its range.
- */
-export function resolveAuthLimits(overrides: Partial<AuthLimits> = {}): AuthLimits {
-  return resolveBounds(defaultAuthLimits, overrides, name => [
-    atLeastOne.includes(name) ? 1 : 0,
-    name.endsWith('Ms') ? maxTimerMs : Number.MAX_SAFE_INTEGER,
-  ])
+/** The defaults with the given bounds in their place. */
+export function resolveAuthLimits(bounds: Partial<AuthLimits> = {}): AuthLimits {
+  return { ...defaultAuthLimits, ...bounds }
 }

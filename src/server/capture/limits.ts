@@ -1,16 +1,9 @@
-import { maxTimerMs, resolveBounds } from '../../lib/util/bounds.ts'
+import { defaultPublicLimits, type PublicLimits } from '../../lib/config/limits.ts'
 
-/**
- * Every bound of window capture, with its default. `docs/limits.md` has one row for each; a test
- * holds the two against each other.
- */
-export interface CaptureLimits {
-  /** Bytes of a picture before base64; a larger one is scaled down until it fits. */
-  maxCaptureBytes: number
-  /** Pixels of the width of a picture; a wider window is scaled down. */
-  maxCaptureWidth: number
-  /** One way to a picture must give it within this time; then the next one is tried. */
-  captureMs: number
+type PublicNames = 'maxCaptureBytes' | 'maxCaptureWidth' | 'captureMs'
+
+/** Every bound of window capture. */
+export interface CaptureLimits extends Pick<PublicLimits, PublicNames> {
   /** A finished picture is given to whoever asks within this time. */
   captureReuseMs: number
   /** Pictures of different widths taken at the same time; further ones wait. */
@@ -25,14 +18,11 @@ export interface CaptureLimits {
   captureDoubtMs: number
 }
 
-const KiB = 1024
-
-/** Sizes in bytes, times in milliseconds; frozen. */
-export const defaultCaptureLimits: Readonly<CaptureLimits> = Object.freeze({
-  // 4.9 MB as base64: clients take blobs of about 5 MB.
-  maxCaptureBytes: 3584 * KiB,
-  maxCaptureWidth: 8192,
-  captureMs: 10_000,
+/** Sizes in bytes, times in milliseconds. */
+export const defaultCaptureLimits: Readonly<CaptureLimits> = {
+  maxCaptureBytes: defaultPublicLimits.maxCaptureBytes,
+  maxCaptureWidth: defaultPublicLimits.maxCaptureWidth,
+  captureMs: defaultPublicLimits.captureMs,
   captureReuseMs: 250,
   maxCapturesAtOnce: 1,
   maxCaptureReaders: 64,
@@ -40,24 +30,9 @@ export const defaultCaptureLimits: Readonly<CaptureLimits> = Object.freeze({
   // More than the slowest backend gives itself.
   captureProbeMs: 6000,
   captureDoubtMs: 1000,
-})
+}
 
-/** Bounds that mean nothing when they are 0. */
-const positive: readonly string[] = [
-  'maxCaptureBytes',
-  'maxCaptureWidth',
-  'maxCapturesAtOnce',
-  'captureMs',
-  'captureProbeIntervalMs',
-]
-
-/**
- * The defaults with the given ones in their place; undefined counts as not given. Throws
- * `TypeError` for an unknown name, and for a value that is no whole number of its range.
- */
-export function resolveCaptureLimits(overrides: Partial<CaptureLimits> = {}): CaptureLimits {
-  return resolveBounds(defaultCaptureLimits, overrides, name => [
-    positive.includes(name) ? 1 : 0,
-    name.endsWith('Ms') ? maxTimerMs : Number.MAX_SAFE_INTEGER,
-  ])
+/** The defaults with the given bounds in their place. */
+export function resolveCaptureLimits(bounds: Partial<CaptureLimits> = {}): CaptureLimits {
+  return { ...defaultCaptureLimits, ...bounds }
 }

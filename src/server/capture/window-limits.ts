@@ -1,7 +1,4 @@
-/**
- * Bounds of pictures taken of a desktop's windows. `docs/limits.md` has one row for each; a test
- * holds the two against each other.
- */
+/** Bounds of pictures taken of a desktop’s windows. */
 export interface WindowCaptureLimits {
   /** Windows that are looked at; what a display has beyond them is not seen. */
   maxWindows: number

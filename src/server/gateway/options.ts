@@ -24,9 +24,8 @@ export interface GatewayOptions extends ListenOptions {
   onElection?: (news: ElectionLine) => void
   log: Logger
   accessLog: AccessLog
-  limits?: Partial<Limits>
-  gatewayLimits?: Partial<GatewayLimits>
-  authLimits?: Partial<AuthLimits>
+  /** Checked; bounds that are not public come from tests. */
+  limits?: Partial<Limits & GatewayLimits & AuthLimits>
 }
 
 /** One piece of news of the election. Member names are those on the wire. */

@@ -2,7 +2,7 @@ import type { Logger } from '../../lib/util/logger.ts'
 import { isOwnProcess } from '../../lib/util/own-process.ts'
 import { fail } from '../../lib/util/result.ts'
 import type { AppCapture, LinkedPictures } from '../capture/app-capture.ts'
-import { resolveCaptureLimits } from '../capture/limits.ts'
+import { type CaptureLimits, resolveCaptureLimits } from '../capture/limits.ts'
 import { openBackends } from '../capture/open-backends.ts'
 import {
   type AppPresence,
@@ -26,7 +26,8 @@ const noPresence: AppPresence = { connected: false, app: null }
 
 /** Null when window capture is off: then no backend is loaded, nothing ever asked. */
 export async function openServeCapture(
-  { mode, title, limits, backends }: ServeCaptureOptions,
+  { mode, title, backends }: ServeCaptureOptions,
+  limits: Partial<CaptureLimits> | undefined,
   log: Logger,
 ): Promise<ServeCapture | null> {
   if (mode === 'off') return null

@@ -27,15 +27,15 @@ export interface ServeOptions extends ListenOptions {
   /** The host token itself, as found in the environment. Never empty. */
   hostTokenEnv?: string
   /** Compete for the gateway beside it, on this port of the same address. */
-  gateway?: { readonly port: number; readonly limits?: Partial<GatewayLimits> }
+  gateway?: { readonly port: number }
   /** Who may use `/mcp` and `/artefacts`, here and at the gateway beside it; absent: everyone. */
   auth?: AuthSettings
   /** Which window may be shown, and how it is captured; absent: none. */
   capture?: ServeCaptureOptions
   log: Logger
   accessLog: AccessLog
-  limits?: Partial<Limits>
-  authLimits?: Partial<AuthLimits>
+  /** Checked; bounds that are not public come from tests. */
+  limits?: Partial<Limits & GatewayLimits & AuthLimits & CaptureLimits>
 }
 
 /** Which window may be shown, and how it is captured. */
@@ -43,7 +43,6 @@ export interface ServeCaptureOptions {
   readonly mode: CaptureMode
   /** Part of the title of the window that is meant; absent: that of the linked application. */
   readonly title?: string
-  readonly limits?: Partial<CaptureLimits>
   /** In place of those of this machine. */
   readonly backends?: readonly CaptureBackend[]
 }

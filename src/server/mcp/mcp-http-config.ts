@@ -1,5 +1,5 @@
 import { findUnknownMember, membersOf } from '../../lib/util/known-members.ts'
-import type { Limits } from '../../lib/config/limits.ts'
+import type { PublicLimits } from '../../lib/config/limits.ts'
 import type { TlsFiles } from '../http/tls-files.ts'
 
 /** Settings of a server. Not an authentication boundary: enforcement is a separate argument. */
@@ -25,7 +25,7 @@ export interface McpHttpConfig {
   /** HTTPS with the certificate and the key in these files, which are followed. Default: HTTP. */
   tls?: TlsFiles
   /** Any of the bounds; the rest keep their defaults. */
-  limits?: Partial<Limits>
+  limits?: Partial<PublicLimits>
 }
 
 const known = membersOf<McpHttpConfig>({

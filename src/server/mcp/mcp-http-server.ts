@@ -18,7 +18,7 @@ import { createRefusalLog, type RefusedRequest } from '../http/refusals.ts'
 import type { PeerOf } from '../http/trusted-proxies.ts'
 import { type Listening, listen, stallTimeoutMs } from '../http/listen.ts'
 import type { CaptureBackend } from '../capture/backend.ts'
-import { resolveCaptureLimits } from '../capture/limits.ts'
+import { type CaptureLimits, resolveCaptureLimits } from '../capture/limits.ts'
 import { noApplication } from '../capture/target.ts'
 import { WindowCapture } from '../capture/window-capture.ts'
 import type { McpEndpoint } from './endpoint.ts'
@@ -26,7 +26,7 @@ import { applicationInstructions } from '../host/instructions.ts'
 import type { Presence } from '../host/link/presence.ts'
 import { assembleApp, createServerEndpoint } from './mcp-assembly.ts'
 import { checkConfig, type McpHttpConfig } from './mcp-http-config.ts'
-import { type Limits, resolveLimits } from '../../lib/config/limits.ts'
+import { checkLimits, type Limits, resolveLimits } from '../../lib/config/limits.ts'
 import { TlsSource } from '../http/tls-source.ts'
 import { createArtefactProducer } from '../artefacts/producer.ts'
 import type { CaptureSource } from '../resources/capture-source.ts'
@@ -53,6 +53,8 @@ export interface McpServices {
 export interface ServerParts extends McpServices {
   /** Default: the access entries go to `log`. */
   accessLog?: AccessLog
+  /** Bounds beside the public ones; replaced by tests. */
+  limits?: Partial<Limits & CaptureLimits>
   clock?: Clock
   store?: ArtefactStore
   /** In place of `capture`; whoever made it closes it. */
@@ -100,7 +102,7 @@ export class McpHttpServer {
     checkConfig(config)
     this.#config = config
     this.#parts = services
-    this.#limits = resolveLimits(config.limits)
+    this.#limits = { ...resolveLimits(checkLimits(config.limits)), ...services.limits }
     this.#log = services.log ?? silentLogger
     this.#clock = services.clock ?? systemClock
     this.#ticks = services.clock ?? monotonicClock
@@ -275,7 +277,7 @@ export class McpHttpServer {
       {
         mode: capture.name,
         backends: [capture],
-        limits: resolveCaptureLimits(),
+        limits: resolveCaptureLimits(this.#limits),
         log: this.#log,
       },
       noApplication,

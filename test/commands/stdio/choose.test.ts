@@ -2,10 +2,10 @@ import { expect } from 'chai'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type ConnectFlags, readConnectSettings } from '../../../src/commands/stdio/connect.ts'
+import type { EndpointFlags } from '../../../src/commands/find-endpoint.ts'
+import { readConnectSettings } from '../../../src/commands/stdio/connect.ts'
 import { exitCodeOf } from '../../../src/lib/cli/exit-codes.ts'
 import type { ServiceError } from '../../../src/lib/util/errors.ts'
-import { defaultBridgeLimits } from '../../../src/lib/mcp/bridge/limits.ts'
 import { failureOf } from '../../helpers/in-process.ts'
 
 describe('service-cli connect', () => {
@@ -33,7 +33,7 @@ describe('service-cli connect', () => {
     return id
   }
 
-  const read = (word?: string, flags: Partial<ConnectFlags> = {}, env: NodeJS.ProcessEnv = {}) =>
+  const read = (word?: string, flags: Partial<EndpointFlags> = {}, env: NodeJS.ProcessEnv = {}) =>
     readConnectSettings(word, { 'allow-http': false, 'registry-dir': dir, ...flags }, env)
 
   async function refused(...args: Parameters<typeof read>): Promise<[number, ServiceError]> {
@@ -104,7 +104,7 @@ describe('service-cli connect', () => {
   const exposed: [
     url: string,
     env: NodeJS.ProcessEnv,
-    flags: Partial<ConnectFlags>,
+    flags: Partial<EndpointFlags>,
     ok: boolean,
   ][] = [
     ['http://studio.example/mcp', key, {}, false],
@@ -154,16 +154,6 @@ describe('service-cli connect', () => {
     expect(code).to.equal(2)
     expect(error.hint).to.contain('--allow-http')
     expect(await urlOf(id, { 'allow-http': true }, key)).to.equal(`${far}/mcp`)
-  })
-
-  it('takes every limit, by its name in the documentation', async () => {
-    const limit = Object.keys(defaultBridgeLimits).map((name, at) => `stdio.${name}=${at + 1}`)
-    await instance()
-    const { limits } = await read(undefined, { limit })
-    expect(Object.values(limits)).to.deep.equal(limit.map((_, at) => at + 1))
-    for (const word of ['stdio.finishMs=0', 'stdio.nothing=1', 'finishMs=1', 'maxSessions=1']) {
-      expect((await refused(undefined, { limit: [word] }))[0], word).to.equal(2)
-    }
   })
 
   it('refuses --json: stdout is the protocol’s', async () => {

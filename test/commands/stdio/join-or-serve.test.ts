@@ -323,14 +323,4 @@ describe('readServeStdioSettings', () => {
     expect(given.dccType).to.equal('maya')
     expect(given.ownOnly).to.deep.equal(['--port', '--scene-file'])
   })
-
-  it('tells the bounds of the bridge from those of the server', async () => {
-    const limit = ['stdio.finishMs=7', 'maxSessions=5']
-    const both = await readServeStdioSettings({ ...flags, limit }, ['limit'], {})
-    expect(both.limits.finishMs).to.equal(7)
-    expect(both.serve.limits).to.deep.equal({ maxSessions: 5 })
-    expect(both.ownOnly).to.deep.equal(['--limit'])
-    const own = await readServeStdioSettings({ ...flags, limit: limit.slice(0, 1) }, ['limit'], {})
-    expect(own.ownOnly).to.deep.equal([])
-  })
 })

@@ -1,15 +1,13 @@
 import { readFileSync } from 'node:fs'
 import { expect } from 'chai'
 import { readServeSettings, type ServeFlags } from '../../../src/commands/serve-settings.ts'
-import { defaultAccountLimits } from '../../../src/server/accounts/limits.ts'
-import { defaultAuthLimits } from '../../../src/server/auth/limits.ts'
-import { defaultCaptureLimits } from '../../../src/server/capture/limits.ts'
-import {
-  defaultGatewayLimits,
-  resolveGatewayLimits,
-} from '../../../src/lib/config/gateway-limits.ts'
+import { defaultPublicAccountLimits } from '../../../src/server/accounts/limits.ts'
 import { McpHttpServer } from '../../../src/server/mcp/mcp-http-server.ts'
-import { defaultLimits, type Limits, resolveLimits } from '../../../src/lib/config/limits.ts'
+import {
+  checkLimits,
+  defaultPublicLimits,
+  type PublicLimits,
+} from '../../../src/lib/config/limits.ts'
 
 const document = readFileSync(new URL('../../../docs/limits.md', import.meta.url), 'utf8')
 
@@ -24,14 +22,8 @@ const units: Readonly<Record<string, number>> = {
   days: 86_400_000,
 }
 
-/** Of every server, of the registry, of the gateway …: no name is in two of them. */
-const kinds = [
-  defaultLimits,
-  defaultAccountLimits,
-  defaultAuthLimits,
-  defaultCaptureLimits,
-  defaultGatewayLimits,
-]
+/** Of `serve` and the gateway, and of the accounts server. */
+const kinds = [defaultPublicLimits, defaultPublicAccountLimits]
 const all: Readonly<Record<string, number>> = Object.assign({}, ...kinds)
 
 /** Name → what the document says: `| \`name\` | 8 MiB | … |`. */
@@ -72,22 +64,17 @@ describe('docs/limits.md', () => {
   })
 })
 
-describe('resolveLimits', () => {
-  it('gives the defaults, frozen against change', () => {
-    expect(resolveLimits()).to.deep.equal(defaultLimits)
-    expect(Object.isFrozen(defaultLimits)).to.equal(true)
-  })
-
-  it('replaces what is given, and only that', () => {
-    expect(resolveLimits({ maxSessions: 5, maxArtefacts: 0 })).to.deep.equal({
-      ...defaultLimits,
-      maxSessions: 5,
-      maxArtefacts: 0,
-    })
+describe('checkLimits', () => {
+  it('returns the given limits without undefined ones', () => {
+    const given = { maxSessions: 5, maxArtefacts: 0, pageSize: undefined }
+    expect(checkLimits(given as object)).to.deep.equal({ maxSessions: 5, maxArtefacts: 0 })
+    expect(checkLimits()).to.deep.equal({})
+    expect(Object.isFrozen(defaultPublicLimits)).to.equal(true)
   })
 
   const wrong: [string, Record<string, unknown>][] = [
     ['an unknown name', { maxSession: 1 }],
+    ['a bound that is not public', { linkHelloMs: 1 }],
     ['a name of every object', { toString: 1 }],
     ['a negative number', { maxSessions: -1 }],
     ['NaN', { maxSessions: Number.NaN }],
@@ -96,29 +83,21 @@ describe('resolveLimits', () => {
     ['a text', { maxSessions: '5' }],
     ['null', { maxSessions: null }],
     ['pages without room', { pageSize: 0 }],
-    ['a time that no timer can wait', { heartbeatMs: 2 ** 31 }],
+    ['a time that no timer can wait', { captureMs: 2 ** 31 }],
   ]
   for (const [what, overrides] of wrong) {
     it(`refuses ${what}`, () => {
       const [name = ''] = Object.keys(overrides)
-      expect(() => resolveLimits(overrides as Partial<Limits>)).to.throw(TypeError, name)
-      expect(() => new McpHttpServer({ limits: overrides as Partial<Limits> })).to.throw(TypeError)
+      expect(() => checkLimits(overrides as Partial<PublicLimits>)).to.throw(TypeError, name)
+      expect(() => new McpHttpServer({ limits: overrides as Partial<PublicLimits> })).to.throw(
+        TypeError,
+      )
     })
   }
 
   it('takes the longest times: that of a timer, and longer ones that are only compared', () => {
-    const limits = { heartbeatMs: 2 ** 31 - 1, artefactTtlMs: 2 ** 40, sessionIdleMs: 2 ** 40 }
-    expect(resolveLimits(limits)).to.include(limits)
-  })
-})
-
-describe('resolveGatewayLimits', () => {
-  it('gives the defaults, replaces what is given, refuses the rest', () => {
-    expect(resolveGatewayLimits()).to.deep.equal(defaultGatewayLimits)
-    expect(resolveGatewayLimits({ maxProbes: 1 })).to.include({ maxProbes: 1, maxRecords: 10_000 })
-    for (const wrong of [{ recordScanMs: 0 }, { probeTimeoutMs: 2 ** 31 }, { maxSessions: 1 }]) {
-      expect(() => resolveGatewayLimits(wrong as object)).to.throw(TypeError, Object.keys(wrong)[0])
-    }
+    const limits = { captureMs: 2 ** 31 - 1, artefactTtlMs: 2 ** 40, sessionIdleMs: 2 ** 40 }
+    expect(checkLimits(limits)).to.include(limits)
   })
 })
 
@@ -133,14 +112,14 @@ describe('--limit', () => {
   }
 
   it('takes every option', async () => {
-    for (const [name, value] of Object.entries(defaultLimits)) {
+    for (const [name, value] of Object.entries(defaultPublicLimits)) {
       const { limits } = await readServeSettings({ ...flags, limit: [`${name}=${value}`] }, {})
       expect(limits).to.deep.equal({ [name]: value })
     }
   })
 
   it('refuses values out of range as wrong usage, naming the flag', async () => {
-    for (const word of ['pageSize=0', 'heartbeatMs=2147483648', 'maxSessions=-1', 'toString=1']) {
+    for (const word of ['pageSize=0', 'captureMs=2147483648', 'maxSessions=-1', 'toString=1']) {
       const error = await readServeSettings({ ...flags, limit: [word] }, {}).catch(cause => cause)
       expect(error, word).to.include({ code: 'usage_invalid' })
       expect(error.message).to.include(`--limit ${word}`)

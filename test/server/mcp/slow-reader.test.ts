@@ -120,7 +120,7 @@ for (const [kind, open] of Object.entries(openers))
     it('is cut when it takes nothing for long, also inside a server of the host', async () => {
       await start()
       const limits = { streamKeepAliveMs: 150, streamStallMs: 300, maxStreamBufferBytes: 16_384 }
-      const embedded = new McpHttpServer({ limits })
+      const embedded = new McpHttpServer({}, { limits })
       const http = createServer(embedded.requestListener()).listen(0, '127.0.0.1')
       await once(http, 'listening')
       const url = `http://127.0.0.1:${(http.address() as AddressInfo).port}/mcp`

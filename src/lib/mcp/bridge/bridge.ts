@@ -6,7 +6,7 @@ import type { BridgeContext } from './context.ts'
 import { Conversation } from './conversation.ts'
 import { HeldBytes } from './held-bytes.ts'
 import { HttpLink } from './http-link.ts'
-import type { BridgeLimits } from './limits.ts'
+import { type BridgeLimits, defaultBridgeLimits } from './limits.ts'
 import { type Line, LineSplitter } from './line-splitter.ts'
 import { Output } from './output.ts'
 import { type Locate, shownUrl } from './target.ts'
@@ -22,7 +22,8 @@ export interface BridgeParts {
   readonly key: Secret | null
   /** For the proxy variables. */
   readonly env: NodeJS.ProcessEnv
-  readonly limits: BridgeLimits
+  /** Replaced by tests. */
+  readonly limits?: BridgeLimits
   readonly timer: Timer
   /** 0…1 */
   readonly random: () => number
@@ -34,7 +35,7 @@ export interface BridgeParts {
  * when the client has closed its end or is gone, or some time after `stop` is aborted.
  */
 export async function runBridge(parts: BridgeParts, stop: AbortSignal): Promise<void> {
-  const { limits, timer, random, log, key, env, input } = parts
+  const { limits = defaultBridgeLimits, timer, random, log, key, env, input } = parts
   let pid: number | undefined
   const locate: Locate = async () => {
     const place = await parts.locate()

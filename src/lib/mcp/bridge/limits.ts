@@ -1,6 +1,4 @@
-import { maxTimerMs, resolveBounds } from '../../util/bounds.ts'
-
-/** Every bound of the bridge; `docs/limits.md` has a row for each. Bytes and milliseconds. */
+/** Every bound of the bridge. Bytes and milliseconds. */
 export interface BridgeLimits {
   /** One line of the client; the rest of a longer one is skipped. */
   maxLineBytes: number
@@ -35,7 +33,7 @@ export interface BridgeLimits {
 
 const MiB = 1024 * 1024
 
-export const defaultBridgeLimits: Readonly<BridgeLimits> = Object.freeze({
+export const defaultBridgeLimits: Readonly<BridgeLimits> = {
   maxLineBytes: 4 * MiB,
   // The clients of the official SDKs give up a server whose line is over 10 MiB.
   maxAnswerBytes: 9 * MiB,
@@ -51,15 +49,4 @@ export const defaultBridgeLimits: Readonly<BridgeLimits> = Object.freeze({
   finishMs: 10_000,
   stopMs: 1500,
   farewellMs: 500,
-})
-
-/**
- * The defaults with the given ones in their place. Throws `TypeError` for an unknown name, and for
- * a value that is no whole number of its range.
- */
-export function resolveBridgeLimits(overrides: Partial<BridgeLimits> = {}): BridgeLimits {
-  return resolveBounds(defaultBridgeLimits, overrides, name => [
-    1,
-    name.endsWith('Ms') ? maxTimerMs : Number.MAX_SAFE_INTEGER,
-  ])
 }

@@ -1,6 +1,4 @@
-import { maxTimerMs, resolveBounds } from '../../util/bounds.ts'
-
-/** Every bound of looking from the terminal; `docs/limits.md` has a row for each. */
+/** Every bound of looking from the terminal. */
 export interface McpClientLimits {
   /** One message of the server; an artefact of any size is fetched in another way. */
   maxAnswerBytes: number
@@ -23,7 +21,7 @@ export interface McpClientLimits {
 
 const MiB = 1024 * 1024
 
-export const defaultMcpClientLimits: Readonly<McpClientLimits> = Object.freeze({
+export const defaultMcpClientLimits: Readonly<McpClientLimits> = {
   maxAnswerBytes: 64 * MiB,
   maxHeldBytes: 128 * MiB,
   maxPages: 1000,
@@ -32,15 +30,4 @@ export const defaultMcpClientLimits: Readonly<McpClientLimits> = Object.freeze({
   answerMs: 60_000,
   standMs: 10_000,
   farewellMs: 500,
-})
-
-/**
- * The defaults with the given ones in their place. Throws `TypeError` for an unknown name, and for
- * a value that is no whole number of its range.
- */
-export function resolveMcpClientLimits(overrides: Partial<McpClientLimits> = {}): McpClientLimits {
-  return resolveBounds(defaultMcpClientLimits, overrides, name => [
-    1,
-    name.endsWith('Ms') ? maxTimerMs : Number.MAX_SAFE_INTEGER,
-  ])
 }

@@ -11,7 +11,7 @@ import type { Logger } from '../../../../src/lib/util/logger.ts'
 import { ok } from '../../../../src/lib/util/result.ts'
 import { Secret } from '../../../../src/lib/util/secret.ts'
 import { runBridge } from '../../../../src/lib/mcp/bridge/bridge.ts'
-import { type BridgeLimits, resolveBridgeLimits } from '../../../../src/lib/mcp/bridge/limits.ts'
+import { type BridgeLimits, defaultBridgeLimits } from '../../../../src/lib/mcp/bridge/limits.ts'
 import type { Locate } from '../../../../src/lib/mcp/bridge/target.ts'
 import { systemTimer, type Timer } from '../../../../src/lib/util/timer.ts'
 
@@ -57,7 +57,7 @@ export class BridgeClient {
         locate,
         key: key === undefined ? null : new Secret(key),
         env,
-        limits: resolveBridgeLimits(limits),
+        limits: { ...defaultBridgeLimits, ...limits },
         timer: options.timer ?? systemTimer,
         random: () => 0,
         log: this.#logger(),

@@ -57,7 +57,7 @@ export class LinkServer {
         return room
       },
     }
-    this.#server = new McpHttpServer({ limits, allowedOrigins }, services)
+    this.#server = new McpHttpServer({ allowedOrigins }, { limits, ...services })
   }
 
   get presence(): Presence | undefined {
