@@ -5,7 +5,6 @@ import { ServiceError } from '../../lib/util/errors.ts'
 import type { Tokens } from '../../lib/accounts/answers.ts'
 import type { RegistryClient } from '../../lib/accounts/client.ts'
 import type { AccountContext } from './context.ts'
-import { endReplaced } from './end-replaced.ts'
 import { timeOrNull } from './identity.ts'
 
 export interface Who {
@@ -117,4 +116,31 @@ export async function reportLogin(
 export function overridingVariable(env: NodeJS.ProcessEnv): string | null {
   const names = ['SERVICE_TOKEN', 'SERVICE_TOKEN_FILE']
   return names.find(name => (env[name] ?? '').trim() !== '') ?? null
+}
+
+/**
+ * Ends the session that a new login took the place of, at the registry that both are of: nobody
+ * holds its tokens any more, and it would stand in the list of sessions for weeks. The new login
+ * is saved, so nothing that fails here matters.
+ */
+async function endReplaced(
+  client: RegistryClient,
+  replaced: SavedLogin | undefined,
+): Promise<void> {
+  const { accessToken, refreshToken } = replaced ?? {}
+  // Only a login of this program comes with both. A token that was given may be in use elsewhere.
+  if (accessToken === undefined || refreshToken === undefined) return
+  try {
+    await client.logout(accessToken).catch(async error => {
+      if (!isExpired(error)) throw error
+      const { accessToken: fresh } = await client.refresh({ refreshToken })
+      await client.logout(fresh)
+    })
+  } catch (error) {
+    if (!(error instanceof ServiceError)) throw error
+  }
+}
+
+function isExpired(error: unknown): boolean {
+  return error instanceof ServiceError && error.data?.reason === 'token-expired'
 }

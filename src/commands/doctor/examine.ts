@@ -8,17 +8,13 @@ import { configPath } from '../../lib/config/paths.ts'
 import { absenceText } from '../../lib/instances/absence.ts'
 import { selectRegistryDir } from '../../lib/util/registry-path.ts'
 import { checkAdapterFiles, findProgram, judgeBlender } from './check-adapters.ts'
-import { lookAtCapture } from './check-capture.ts'
-import { checkEnvironment } from './check-environment.ts'
 import { lookAtGateways } from './check-gateway.ts'
 import { checkHostTokens } from './check-host-tokens.ts'
 import { judgeFaults, judgeInstances } from './check-instances.ts'
-import { checkNode } from './check-node.ts'
 import { judgePort, knownPorts, readPort } from './check-ports.ts'
 import { checkPrivatePath } from './check-private-path.ts'
-import { checkInstance, checkOwnPush } from './check-push.ts'
+import { checkInstance, checkOwnPush, type ThrowAwayServer } from './check-push.ts'
 import { anyFailed, type Finding, reportJson, reportText } from './finding.ts'
-import { startThrowAway } from './throw-away.ts'
 
 type InstanceEntry = LocalInstances['entries'][number]
 type LocalInstances = import('../../server/gateway/local-instances.ts').LocalInstances
@@ -144,4 +140,118 @@ async function checkConfigFile(env: NodeJS.ProcessEnv): Promise<Finding> {
     absent: `there is none (${path}); service-cli login makes it`,
     elsewhere: 'name another folder with XDG_CONFIG_HOME',
   })
+}
+
+/** A server on a free port that keeps nothing on the disk and that nobody is told of. */
+async function startThrowAway(): Promise<ThrowAwayServer> {
+  const { McpHttpServer } = await import('../../server/mcp/mcp-http-server.ts')
+  const server = new McpHttpServer()
+  const { url } = await server.start()
+  return {
+    url,
+    setScene: scene => server.resources().setScene(scene),
+    stop: () => server.stop(),
+  }
+}
+
+/** The least version, as `bin/run.js` asks for it. */
+const needed = '24.15'
+
+/** `version` without the v. */
+export function checkNode(version: string, platform: string): Finding {
+  const check = 'node'
+  if (isOlder(version, needed)) {
+    const summary = `Node ${version} is too old: ${needed} or newer is needed`
+    return { check, status: 'fail', summary, hint: 'install Node 24 from https://nodejs.org' }
+  }
+  const summary = `Node ${version} on ${platform}`
+  if (platform.startsWith('linux')) return { check, status: 'ok', summary }
+  return {
+    check,
+    status: 'warn',
+    summary: `${summary}: only Linux is tested so far`,
+    hint: 'owners and modes of files may not be checked, and nobody knows who holds a port',
+  }
+}
+
+function isOlder(version: string, minimum: string): boolean {
+  const have = version.split('.').map(Number)
+  const [major = 0, minor = 0] = minimum.split('.').map(Number)
+  return (have[0] ?? 0) < major || (have[0] === major && (have[1] ?? 0) < minor)
+}
+
+/** What each variable changes; the names alone are ever shown. */
+const variables: Readonly<Record<string, string>> = {
+  SERVICE_MCP_API_KEY: 'serve and gateway ask clients for it',
+  SERVICE_HOST_TOKEN: 'applications must present it',
+  SERVICE_HOST_URL: 'adapters connect there, whatever runs here',
+  SERVICE_REGISTRY_DIR: 'names the registry folder',
+  SERVICE_REGISTRY: 'names the account registry',
+  SERVICE_TOKEN: 'goes before the saved login',
+  SERVICE_TOKEN_FILE: 'goes before the saved login',
+  SERVICE_TIMEOUT: 'bounds requests to the account registry',
+}
+
+/** Which variables of ours are set; one that is empty counts as absent, which surprises. */
+export function checkEnvironment(env: Readonly<Record<string, string | undefined>>): Finding {
+  const names = Object.keys(variables).filter(name => env[name] !== undefined)
+  const empty = names.filter(name => env[name] === '')
+  const details = names
+    .filter(name => env[name] !== '')
+    .map(name => `${name} is set: ${variables[name] ?? ''}`)
+  if (empty.length > 0) {
+    return {
+      check: 'environment',
+      status: 'warn',
+      summary: `${empty.join(', ')}: set to nothing, which counts as not set`,
+      details,
+      hint: 'unset it, or see where its value should have come from',
+    }
+  }
+  const summary =
+    details.length === 0 ? 'no variable of service-cli is set' : 'variables of service-cli are set'
+  return { check: 'environment', status: 'ok', summary, details }
+}
+
+type SurveyedBackend = import('../../server/capture/survey.ts').SurveyedBackend
+type Env = Readonly<Record<string, string | undefined>>
+
+const check = 'window_capture'
+const wayland =
+  'this session runs Wayland: only windows of X11 programs are seen from outside; ' +
+  'any other must be drawn by its application, as the Blender add-on does'
+
+/** Can the windows of this session be captured, and what is missing? `drawsItself`: the connected application needs no other way. */
+export function judgeCapture(
+  found: readonly SurveyedBackend[],
+  env: Env,
+  drawsItself = false,
+): Finding {
+  const troubles = found.flatMap(({ name, unavailable }) =>
+    unavailable === null ? [] : [`${name}: ${unavailable.message}; ${unavailable.hint}`],
+  )
+  const isWayland = (env.WAYLAND_DISPLAY ?? '') !== '' || env.XDG_SESSION_TYPE === 'wayland'
+  const details = [...troubles, ...(isWayland ? [wayland] : [])]
+  const working = found.filter(({ unavailable }) => unavailable === null).map(({ name }) => name)
+  if (working.length > 0) {
+    const summary = `windows of applications can be captured (${working.join(', ')})`
+    return { check, status: isWayland ? 'warn' : 'ok', summary, details }
+  }
+  if (drawsItself) {
+    const summary = 'the connected Blender draws its window itself; no other window can be captured'
+    return { check, status: 'ok', summary, details }
+  }
+  return {
+    check,
+    status: 'warn',
+    summary: 'no window can be captured from outside of its application',
+    details,
+    hint: 'docs/capture.md says what each way needs; applications that draw themselves need none',
+  }
+}
+
+/** Asks the backends; nothing is captured. */
+async function lookAtCapture(env: Env, drawsItself: boolean): Promise<Finding> {
+  const { surveyCapture } = await import('../../server/capture/survey.ts')
+  return judgeCapture(await surveyCapture(), env, drawsItself)
 }

@@ -1,7 +1,6 @@
 import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { Output } from '../../lib/cli/output.ts'
-import { warningsTo } from '../../lib/cli/output.ts'
+import { type Output, warningsTo } from '../../lib/cli/output.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
 import type { Instance } from '../../lib/instances/instance.ts'
 import { liveInstances } from '../../lib/instances/live-instances.ts'
@@ -9,9 +8,8 @@ import { namesId } from '../../lib/instances/select-instance.ts'
 import { checkName, chooseTarget, type Target } from '../../lib/mcp/settings/choose-target.ts'
 import type { Client, Place, Scope, Settings } from '../../lib/mcp/settings/client.ts'
 import { selectRegistryDir } from '../../lib/util/registry-path.ts'
-import { asksForKey } from './asks-for-key.ts'
-import { registryWords } from './registry-words.ts'
-import { warningsOf } from './warnings.ts'
+import { userAgent } from '../../lib/util/user-agent.ts'
+import { isLoopback } from '../../lib/util/address.ts'
 
 /** The flags as the parser returns them. */
 export interface McpConfigFlags {
@@ -89,4 +87,58 @@ async function isKeyed(url: string, env: Place['env']): Promise<boolean> {
 /** Desktop programs are started with hardly a PATH, so both are named by their place. */
 function thisProgram(): string[] {
   return [process.execPath, fileURLToPath(new URL('../../../bin/run.js', import.meta.url))]
+}
+
+/** How long a server on this machine may take to say so. */
+const timeoutMs = 2000
+
+/** Does the endpoint refuse whoever comes without a key? Null when it does not answer. */
+async function asksForKey(url: string): Promise<boolean | null> {
+  try {
+    const signal = AbortSignal.timeout(timeoutMs)
+    const answer = await fetch(url, {
+      redirect: 'manual',
+      signal,
+      headers: { 'user-agent': userAgent },
+    })
+    await answer.body?.cancel()
+    return answer.status === 401
+  } catch {
+    return null
+  }
+}
+
+/** What the folder for temporary files, and so the default one, goes by. */
+const variables = ['TMPDIR', 'TMP', 'TEMP']
+
+/**
+ * Where `service-cli connect` looks for instances, said wherever it could look elsewhere: clients
+ * pass on hardly a variable, and macOS sets TMPDIR for every account.
+ */
+export function registryWords(registryDir: string, env: Place['env']): string[] {
+  const isDefault = registryDir === selectRegistryDir(undefined, {})
+  const isMoved = variables.some(name => Boolean(env[name]))
+  return isDefault && !isMoved ? [] : ['--registry-dir', registryDir]
+}
+
+/** What will not last or is not safe about an entry that is otherwise right. */
+export function warningsOf({
+  url,
+  keyed,
+  bridge,
+}: Pick<Settings, 'url' | 'keyed' | 'bridge'>): string[] {
+  const { protocol, hostname, host } = new URL(url)
+  const warnings: string[] = []
+  if (keyed && protocol === 'http:' && !isLoopback(hostname)) {
+    const open = `the key goes unencrypted to ${host}: use https where you can`
+    const how = 'service-cli connect sends it only with --allow-http among its arguments'
+    warnings.push(bridge === null ? open : `${open}; ${how}`)
+  }
+  if (bridge?.some(word => /[/\\]_npx[/\\]/.test(word))) {
+    warnings.push(
+      'the entry starts service-cli from the cache of npx, which may be emptied any time: ' +
+        'install the packed file with npm install --global, then run this command without npx',
+    )
+  }
+  return warnings
 }

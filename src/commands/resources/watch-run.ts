@@ -1,5 +1,5 @@
 import { openLiveLines } from '../../lib/cli/live-lines.ts'
-import { createEventFollower } from '../../lib/mcp/client/event-follower.ts'
+import { createEventFollower, type EventNews } from '../../lib/mcp/client/event-follower.ts'
 import { createFollower, type Follower } from '../../lib/mcp/client/follower.ts'
 import { readResource } from '../../lib/mcp/client/resources.ts'
 import { createSceneFollower, isScene } from '../../lib/mcp/client/scene-follower.ts'
@@ -8,9 +8,11 @@ import { watchResource } from '../../lib/mcp/client/watch.ts'
 import { systemTimer } from '../../lib/util/timer.ts'
 import { type Client, type ClientFlags, withClient } from './client.ts'
 import { checkUri, withNearest } from './uri-argument.ts'
-import { type EventsView, eventsView } from './watch-events.ts'
-import { isNews } from './watch-lines.ts'
+import { clockText, isNews } from './watch-lines.ts'
 import { jsonView, screenView, type WatchView } from './watch-views.ts'
+import { cleanText } from '../../lib/util/clean-text.ts'
+import type { JsonObject } from '../../lib/util/json.ts'
+import { shownUrl } from '../../lib/mcp/bridge/target.ts'
 
 export interface WatchFlags extends ClientFlags {
   interval: number
@@ -147,4 +149,48 @@ function statusLine(): { show(text: string): void; clear(): void } {
       shown = false
     },
   }
+}
+
+type Write = (line: string) => void
+
+/** How events are shown. */
+interface EventsView {
+  begins(url: URL, again: boolean): void
+  news(news: EventNews): void
+}
+
+function eventsView(uri: string, json: boolean, write: Write): EventsView {
+  const line = (event: string, more: object): void =>
+    write(`${JSON.stringify({ event, time: new Date().toISOString(), uri, ...more })}\n`)
+  const screen = (text: string): void => write(`${clockText(new Date())}  ${text}\n`)
+  return {
+    begins(url, again) {
+      if (json) line(again ? 'reconnected' : 'watching', { url: shownUrl(url) })
+      else if (again) screen(`connected again at ${shownUrl(url)}`)
+      else screen(`watching ${uri} at ${shownUrl(url)}; Ctrl-C ends`)
+    },
+    news({ events, gap }) {
+      if (json) {
+        if (gap) line('gap', {})
+        for (const event of events) line('appended', { appended: event })
+        return
+      }
+      if (gap) screen('events are missing: the server dropped them before they were read')
+      for (const event of events) write(`${eventLine(event)}\n`)
+    },
+  }
+}
+
+/** `20:39:09  warning  bpy/stderr  the message` */
+function eventLine(event: JsonObject): string {
+  const { timestamp, level, source, stream, message } = event
+  const time = new Date(typeof timestamp === 'string' ? timestamp : NaN)
+  const clock = Number.isNaN(time.getTime()) ? '--:--:--' : clockText(time)
+  const from = [source, stream].map(word => cleanText(String(word ?? '-'), 40)).join('/')
+  return [
+    clock,
+    cleanText(String(level ?? '-'), 10).padEnd(7),
+    from,
+    cleanText(String(message ?? ''), 4096),
+  ].join('  ')
 }

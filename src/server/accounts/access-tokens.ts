@@ -2,9 +2,8 @@ import { errors, jwtVerify, SignJWT } from 'jose'
 import { z } from 'zod'
 import type { Clock } from '../../lib/util/clock.ts'
 import { type Scope, scopes } from '../../lib/accounts/wire.ts'
-import { type Result, fail, ok } from '../../lib/util/result.ts'
+import { fail, ok, type Result } from '../../lib/util/result.ts'
 import type { AccountLimits } from './limits.ts'
-import { canonicalSignature } from './es256-signature.ts'
 import type { KeySource } from './key-source.ts'
 
 /** What an access token says; who may use it is asked of the store. */
@@ -177,4 +176,23 @@ function failureOf(error: unknown): Result<never, AccessFailure> {
   if (error instanceof errors.JWTExpired) return fail('expired')
   if (error instanceof errors.JOSEError) return fail('invalid')
   throw error
+}
+
+/** Order of the group of P-256 (FIPS 186-4, D.1.2.3). */
+const order = 0xffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551n
+const halfOrder = order / 2n
+const scalarBytes = 32
+
+/**
+ * Returns the one spelling of an ES256 signature that this program takes: base64url without spare
+ * bits, and the smaller one of `s` and `order - s`, which verify alike. Null for what has another length.
+ */
+export function canonicalSignature(signature: string): string | null {
+  const bytes = Buffer.from(signature, 'base64url')
+  if (bytes.length !== 2 * scalarBytes) return null
+  const s = BigInt(`0x${bytes.toString('hex', scalarBytes)}`)
+  if (s > halfOrder && s < order) {
+    bytes.write((order - s).toString(16).padStart(2 * scalarBytes, '0'), scalarBytes, 'hex')
+  }
+  return bytes.toString('base64url')
 }

@@ -1,6 +1,7 @@
 import type { Logger } from '../../lib/util/logger.ts'
-import { describeFlaw, findPasswordFlaw } from './password-policy.ts'
 import { RegistryProblem } from './problems.ts'
+import { commonPasswords } from './common-passwords.ts'
+import { foldEmail, foldUsername } from './names.ts'
 
 /**
  * Throws `password-blocked` for a password that everybody tries first. Where only this machine
@@ -22,4 +23,40 @@ export function admitPassword(
     })
   }
   log.warn({ username: of.username, flaw }, 'an account was given a password that is easy to guess')
+}
+
+type PasswordFlaw = 'common' | 'is_username' | 'is_email'
+
+/** Why nobody should use this password for this account; null when nothing is known against it. */
+export function findPasswordFlaw(
+  password: string,
+  of: { readonly username: string; readonly email: string },
+): PasswordFlaw | null {
+  const folded = password.normalize('NFC').toLowerCase()
+  if (folded === foldUsername(of.username)) return 'is_username'
+  const email = foldEmail(of.email)
+  if (folded === email || folded === email.slice(0, email.lastIndexOf('@'))) return 'is_email'
+  return commonPasswords.has(folded) || isOnePattern(folded) ? 'common' : null
+}
+
+function describeFlaw(flaw: PasswordFlaw): string {
+  switch (flaw) {
+    case 'is_username':
+      return 'is the user name'
+    case 'is_email':
+      return 'is the email address or its first part'
+    case 'common':
+      return 'is one that many people use and everybody tries first'
+  }
+}
+
+/** `aaaaaaaa`, `abcabcabc`, `12345678`, `87654321`: a list cannot have them all. */
+function isOnePattern(text: string): boolean {
+  const unit = /^(.{1,3}?)\1+$/su.test(text)
+  return unit || isRun(text, 1) || isRun(text, -1)
+}
+
+function isRun(text: string, step: 1 | -1): boolean {
+  const codes = Array.from(text, character => character.codePointAt(0) ?? 0)
+  return codes.every((code, at) => at === 0 || code - (codes[at - 1] ?? 0) === step)
 }

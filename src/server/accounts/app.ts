@@ -12,17 +12,10 @@ import { parseTarget, type RequestTarget } from '../http/request-target.ts'
 import type { PeerOf } from '../http/trusted-proxies.ts'
 import type { Limits } from '../../lib/config/limits.ts'
 import { type Call, describeCall } from './call.ts'
-import { loggedPath } from './logged-path.ts'
-import {
-  problemBody,
-  problemHeaders,
-  type ProblemSlug,
-  problemStatus,
-  RegistryProblem,
-  toRegistryProblem,
-} from './problems.ts'
+import { problemBody, problemHeaders, type ProblemSlug, problemStatus, RegistryProblem, toRegistryProblem } from './problems.ts'
 import { createRouter } from './router.ts'
 import type { AccountServices } from './services.ts'
+import { hideTokens } from '../../lib/util/hide-tokens.ts'
 
 export interface RegistryAppParts {
   readonly services: AccountServices
@@ -152,4 +145,12 @@ export function createRegistryListener(parts: RegistryAppParts): RequestListener
 /** What an honest client does not do by accident, and no entry of its own tells of. */
 function isSuspicious(slug: ProblemSlug): boolean {
   return ['host-not-allowed', 'origin-not-allowed', 'token-invalid', 'rate-limited'].includes(slug)
+}
+
+const maxChars = 200
+
+/** A path as the log may show it. */
+export function loggedPath(path: string): string {
+  const clean = hideTokens(path)
+  return clean.length > maxChars ? `${clean.slice(0, maxChars)}…` : clean
 }

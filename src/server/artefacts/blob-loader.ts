@@ -2,10 +2,9 @@ import { base64Length, encodeBase64 } from '../../lib/util/base64.ts'
 import { ResourceNotFound } from '../resources/errors.ts'
 import type { EncodedBlob, StreamedBlob } from '../resources/producer.ts'
 import { createGate, createSharing } from './concurrency.ts'
-import { Scratch, sha256 } from './scratch.ts'
-import { WeighedCache } from './weighed-cache.ts'
 import { corrupt } from './open-artefact.ts'
 import type { ArtefactRef, ArtefactStore, OpenArtefact } from './store.ts'
+import { hash as hashOf, webcrypto } from 'node:crypto'
 
 /** Bodies read into memory at the same time. */
 const maxLoads = 4
@@ -148,4 +147,68 @@ export class BlobLoader {
       at += length
     }
   }
+}
+
+/** The most recently used values, up to `maxBytes` of what they weigh together. */
+export class WeighedCache<Value> {
+  readonly #maxBytes: number
+  readonly #entries = new Map<string, { value: Value; bytes: number }>()
+  #bytes = 0
+
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes
+  }
+
+  get(key: string): Value | undefined {
+    const entry = this.#entries.get(key)
+    if (entry === undefined) return undefined
+    this.#entries.delete(key)
+    this.#entries.set(key, entry)
+    return entry.value
+  }
+
+  /** A value heavier than the whole cache is not kept. */
+  set(key: string, value: Value, bytes: number): void {
+    this.delete(key)
+    if (bytes > this.#maxBytes) return
+    this.#entries.set(key, { value, bytes })
+    this.#bytes += bytes
+    for (const oldest of this.#entries.keys()) {
+      if (this.#bytes <= this.#maxBytes) break
+      this.delete(oldest)
+    }
+  }
+
+  delete(key: string): void {
+    this.#bytes -= this.#entries.get(key)?.bytes ?? 0
+    this.#entries.delete(key)
+  }
+}
+
+/** From here on hashing on another thread costs this one less than hashing itself. */
+const minOtherThreadBytes = 256 * 1024
+
+/** Memory for bodies on their way into the cache: used again, because fresh pages cost more than reading. */
+class Scratch {
+  readonly #spare: Uint8Array<ArrayBuffer>[] = []
+
+  async use<Value>(
+    size: number,
+    task: (bytes: Uint8Array<ArrayBuffer>) => Promise<Value>,
+  ): Promise<Value> {
+    const last = this.#spare.pop()
+    const memory =
+      last !== undefined && last.byteLength >= size ? last : new Uint8Array(Math.max(size, 1))
+    try {
+      return await task(memory.subarray(0, size))
+    } finally {
+      this.#spare.push(memory)
+    }
+  }
+}
+
+/** Hex digits. */
+async function sha256(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
+  if (bytes.byteLength < minOtherThreadBytes) return hashOf('sha256', bytes, 'hex')
+  return Buffer.from(await webcrypto.subtle.digest('SHA-256', bytes)).toString('hex')
 }

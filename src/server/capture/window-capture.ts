@@ -3,25 +3,17 @@ import { type Clock, monotonicClock } from '../../lib/util/clock.ts'
 import { encodeBase64 } from '../../lib/util/base64.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
 import type { Logger } from '../../lib/util/logger.ts'
-import { type Result, fail } from '../../lib/util/result.ts'
-import { type Timer, systemTimer } from '../../lib/util/timer.ts'
+import { fail, type Result } from '../../lib/util/result.ts'
+import { systemTimer, type Timer } from '../../lib/util/timer.ts'
 import type { CaptureSource, CaptureView } from '../resources/capture-source.ts'
 import type { EncodedBlob } from '../resources/producer.ts'
 import type { Reader } from '../resources/reader.ts'
-import type {
-  BackendName,
-  CaptureBackend,
-  CaptureFailure,
-  CaptureTarget,
-  Unavailable,
-} from './backend.ts'
-import { failureHints } from './failure-hints.ts'
+import type { BackendName, CaptureBackend, CaptureFailure, CaptureTarget, Unavailable } from './backend.ts'
 import type { CaptureLimits } from './limits.ts'
 import { isDoubtful, outsideTrouble, planCapture } from './plan.ts'
 import { Probes } from './probes.ts'
 import { SharedPictures } from './shared-pictures.ts'
 import { takePicture } from './take-picture.ts'
-import { viewportBackends } from './viewport-backends.ts'
 
 export interface WindowCaptureParts {
   readonly mode: CaptureMode
@@ -211,4 +203,31 @@ function readFailure({ reason, message }: CaptureFailure): ServiceError {
     hint: failureHints[reason],
     data: { reason },
   })
+}
+
+/** Those that can draw the view of the scene alone, made to do that. Each stays one at a time. */
+function viewportBackends(backends: readonly CaptureBackend[]): readonly CaptureBackend[] {
+  return backends.flatMap(backend => {
+    const { name, viewport } = backend
+    if (viewport?.offered() !== true) return []
+    return {
+      name,
+      probe: target => backend.probe(target),
+      capture: (_target, form) => viewport.capture(form),
+    }
+  })
+}
+
+/** What whoever reads can do about it, or tell the person who can. */
+const failureHints: Readonly<Record<CaptureFailure['reason'], string>> = {
+  minimised: 'ask the person to restore the window, then read again',
+  no_window: 'see that the application shows a window on this desktop',
+  no_display: 'start the server in the desktop session of the application',
+  permission: 'allow the program that started the server to record the screen',
+  timeout: 'read again; see whether the application hangs',
+  blank: 'read again in a moment; a window that is just being drawn is empty',
+  covered: 'ask the person to bring the window to the front, or to run a compositor',
+  host_busy: 'read again when the application is done with what keeps it',
+  host_disconnected: 'open the application and press Connect',
+  failed: 'read again; the server says more with --log-level debug',
 }

@@ -4,17 +4,10 @@ import type { Logger } from '../../lib/util/logger.ts'
 import { bootId } from '../../lib/util/process-start.ts'
 import { repeat } from '../../lib/util/repeat.ts'
 import type { Timer } from '../../lib/util/timer.ts'
-import { createAwakeClock } from './awake-clock.ts'
 import { DirectoryNews } from './directory-news.ts'
 import { DirectoryView, nothing } from './directory-view.ts'
-import type {
-  InstanceChange,
-  InstanceDirectory,
-  InstanceEntry,
-  RecordFault,
-} from './instance-directory.ts'
+import type { InstanceChange, InstanceDirectory, InstanceEntry, RecordFault } from './instance-directory.ts'
 import type { GatewayLimits } from '../../lib/config/gateway-limits.ts'
-import { findLongDead } from './long-dead.ts'
 import { FolderWatch, isRecordName, listRecords } from './record-folder.ts'
 import { TrackedRecord, type TrackingParts } from './tracked-record.ts'
 
@@ -217,4 +210,37 @@ class FsDirectory implements InstanceDirectory {
     this.#changes = []
     this.#news.tell(changes)
   }
+}
+
+/**
+ * Time during which this process was there to look. A longer pause between two questions, as when
+ * it was stopped, or the machine slept, counts as `mostPauseMs`: what was silent meanwhile was not
+ * silent on its own account. `clock` never goes back.
+ */
+function createAwakeClock(clock: Clock, mostPauseMs: number): Clock {
+  let askedMs = clock.now()
+  let awakeMs = 0
+  return {
+    now() {
+      const nowMs = clock.now()
+      awakeMs += Math.min(nowMs - askedMs, mostPauseMs)
+      askedMs = nowMs
+      return awakeMs
+    },
+  }
+}
+
+type DeadLimits = Pick<GatewayLimits, 'maxDeadInstances' | 'deadInstanceMs'>
+
+/** Which of the dead are listed no more: those dead for too long, and the first ones of too many. */
+function findLongDead<Dead extends { readonly deadSinceMs: number }>(
+  dead: readonly Dead[],
+  nowMs: number,
+  limits: DeadLimits,
+): Dead[] {
+  const newestFirst = dead.toSorted((a, b) => b.deadSinceMs - a.deadSinceMs)
+  return newestFirst.filter(
+    ({ deadSinceMs }, at) =>
+      at >= limits.maxDeadInstances || nowMs - deadSinceMs > limits.deadInstanceMs,
+  )
 }

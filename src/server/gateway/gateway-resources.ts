@@ -1,6 +1,6 @@
 import { type Clock, systemClock } from '../../lib/util/clock.ts'
 import { type Logger, silentLogger } from '../../lib/util/logger.ts'
-import { type Timer, systemTimer } from '../../lib/util/timer.ts'
+import { systemTimer, type Timer } from '../../lib/util/timer.ts'
 import type { Limits } from '../../lib/config/limits.ts'
 import { ResourceDesk } from '../resources/desk.ts'
 import type { ServedResources } from '../resources/served-resources.ts'
@@ -10,13 +10,20 @@ import { CatalogResources } from './catalog/catalog-resources.ts'
 import { DiagnosticResources } from './diagnostic-resources.ts'
 import type { EndpointActivity, GatewaySelf } from './diagnostics.ts'
 import { InstanceRows } from './instance-rows.ts'
-import { EventResources } from './event-resources.ts'
 import type { EventRing } from './event-ring.ts'
 import { GatewayProducer } from './gateway-producer.ts'
 import type { InstanceDirectory, InstanceEntry } from './instance-directory.ts'
 import { InstanceResources } from './instance-resources.ts'
 import type { GatewayLimits } from '../../lib/config/gateway-limits.ts'
 import type { ProbeOutcome } from './probes.ts'
+import type { BuiltIn } from '../resources/built-in.ts'
+import { suggestedLimits } from '../resources/completion.ts'
+import { ResourceNotFound } from '../resources/errors.ts'
+import { KeptAnswers } from '../resources/kept-answers.ts'
+import type { Content, Descriptor, Template } from '../resources/producer.ts'
+import { limitParameter } from '../resources/query-parameters.ts'
+import type { ResourceUri } from '../resources/resource-uri.ts'
+import { eventTemplates } from './gateway-uris.ts'
 
 export interface GatewayParts {
   readonly directory: InstanceDirectory
@@ -92,4 +99,51 @@ function whereToLook(scheme: string): string {
     return 'gateway://instances has the ids of instances, resources/list the other resources'
   }
   return 'this is the gateway: read gateway://instances, then ask the instance at its mcp_url'
+}
+
+type EventLimits = Pick<Limits, 'maxKeptAnswers' | 'maxKeptAnswerBytes'> &
+  Pick<GatewayLimits, 'maxGatewayEvents'>
+
+const unlisted: readonly Descriptor[] = Object.freeze([])
+
+/** The scheme `resources://`: `resources://gateway/events`, read and never pushed. */
+class EventResources implements BuiltIn {
+  readonly #ring: EventRing
+  readonly #limits: EventLimits
+  readonly #kept: KeptAnswers
+
+  constructor(ring: EventRing, limits: EventLimits) {
+    this.#ring = ring
+    this.#limits = limits
+    this.#kept = new KeptAnswers(limits, 'application/jsonl')
+  }
+
+  list(): readonly Descriptor[] {
+    return unlisted
+  }
+
+  templates(): readonly Template[] {
+    return eventTemplates
+  }
+
+  complete(variable: string, prefix: string): readonly string[] {
+    const { maxGatewayEvents: most } = this.#limits
+    const values = variable === 'limit' ? suggestedLimits(most, most) : []
+    return values.filter(value => value.startsWith(prefix))
+  }
+
+  checkParameters(uri: ResourceUri): void {
+    this.#limitOf(uri)
+  }
+
+  read(uri: ResourceUri): readonly Content[] {
+    if (uri.path !== 'gateway/events') throw new ResourceNotFound(uri.text)
+    const limit = this.#limitOf(uri)
+    return this.#kept.get(this.#ring.recorded, uri.text, () => this.#ring.text(limit))
+  }
+
+  #limitOf(uri: ResourceUri): number {
+    const most = this.#limits.maxGatewayEvents
+    return limitParameter(uri, most, most)
+  }
 }

@@ -3,13 +3,13 @@ import { join } from 'node:path'
 import { cleanText } from '../../lib/util/clean-text.ts'
 import { idOfRecord } from '../../lib/instances/files.ts'
 import { isDead } from '../../lib/instances/owner.ts'
-import { type ProcessNow, lookAtProcess } from '../../lib/util/process-start.ts'
-import { Heartbeat, type HeartbeatParts } from './heartbeat.ts'
+import { lookAtProcess, type ProcessNow } from '../../lib/util/process-start.ts'
 import type { DirectoryRecord, InstanceEntry, RecordFault } from './instance-directory.ts'
 import type { GatewayLimits } from '../../lib/config/gateway-limits.ts'
 import { parseRecord } from './parse-record.ts'
 import { type FileStamp, lookAtFile } from './record-file.ts'
-import { type Judgement, type ProcessState, judgeLife } from './verdict.ts'
+import { judgeLife, type Judgement, type ProcessState } from './verdict.ts'
+import type { Clock } from '../../lib/util/clock.ts'
 
 export interface TrackingParts extends HeartbeatParts {
   /** `<registry_dir>/instances` */
@@ -208,4 +208,56 @@ function makeEntry(
     },
   }
   return Object.freeze({ record, verdict: Object.freeze(verdict) })
+}
+
+interface HeartbeatParts {
+  /** Time in which this process was able to see a heartbeat. */
+  readonly awake: Clock
+  /** The time of day: asked once, at first sight. */
+  readonly clock: Clock
+  readonly staleMs: number
+}
+
+/**
+ * Follows the modification time of one record. It is compared with itself alone: whoever sets the
+ * clock of a machine, or writes from one that goes wrong, changes no verdict. Only at first sight,
+ * when there is nothing to compare it with, the time of day decides whether it is old.
+ */
+class Heartbeat {
+  /** Changes since `countAnew`. */
+  beats = 0
+  readonly #awake: Clock
+  #modifiedMs: number
+  #signMs: number | null
+  #lookedMs: number
+
+  constructor(modifiedMs: number, { awake, clock, staleMs }: HeartbeatParts) {
+    const ageMs = Math.max(0, clock.now() - modifiedMs)
+    this.#awake = awake
+    this.#modifiedMs = modifiedMs
+    this.#lookedMs = awake.now()
+    this.#signMs = ageMs > staleMs ? null : this.#lookedMs - ageMs
+  }
+
+  look(modifiedMs: number): void {
+    this.#lookedMs = this.#awake.now()
+    if (modifiedMs === this.#modifiedMs) return
+    this.#modifiedMs = modifiedMs
+    this.#signMs = this.#lookedMs
+    this.beats++
+  }
+
+  countAnew(): void {
+    this.beats = 0
+  }
+
+  /** Null: no sign of life yet. */
+  get ageMs(): number | null {
+    return this.#signMs === null ? null : this.#awake.now() - this.#signMs
+  }
+
+  /** At the last look: what came since may only not have been seen yet. */
+  get ageAtLookMs(): number | null {
+    return this.#signMs === null ? null : this.#lookedMs - this.#signMs
+  }
 }

@@ -1,4 +1,4 @@
-import { readFile, rm, utimes } from 'node:fs/promises'
+import { readFile, rename, rm, utimes, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { type Clock, toRfc3339 } from '../../lib/util/clock.ts'
 import { errnoOf } from '../../lib/util/errno.ts'
@@ -6,7 +6,6 @@ import { recordFile, tokenFile } from '../../lib/instances/files.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import { processStart } from '../../lib/util/process-start.ts'
 import type { Secret } from '../../lib/util/secret.ts'
-import { replaceFile } from './replace-file.ts'
 
 /** Version 1 of `<registry_dir>/instances/<instance_id>.json`. Member names are those on disk. */
 export interface InstanceRecord {
@@ -212,5 +211,17 @@ export class InstanceFile {
     if (this.#reported.has(problem)) return
     this.#reported.add(problem)
     this.#options.log.warn(fields, message)
+  }
+}
+
+/** Writes a private file (0600). Readers see the old text or the new one; an error keeps the old. */
+async function replaceFile(path: string, text: string): Promise<void> {
+  const temporary = `${path}.${process.pid}.tmp`
+  try {
+    await writeFile(temporary, text, { mode: 0o600 })
+    await rename(temporary, path)
+  } catch (error) {
+    await rm(temporary, { force: true }).catch(() => {})
+    throw error
   }
 }

@@ -7,24 +7,18 @@ import { toProblem, writeProblem } from '../http/problem.ts'
 import { type PeerOf, peerOfConnection } from '../http/trusted-proxies.ts'
 import type { Limits } from '../../lib/config/limits.ts'
 import type { EventBuffers } from './event-buffers.ts'
-import {
-  type Refusal,
-  checkArtefactMediaType,
-  checkForwarded,
-  checkJsonMediaType,
-  checkMethod,
-  checkOrigin,
-  checkPeer,
-  checkToken,
-  checkUploads,
-  notUpgraded,
-} from './guards.ts'
+import { checkArtefactMediaType, checkForwarded, checkJsonMediaType, checkMethod, checkOrigin, checkPeer, checkToken, checkUploads, notUpgraded, type Refusal } from './guards.ts'
 import type { HostSink } from './host-sink.ts'
 import { parseAuditPost, parseEventsPost } from './messages.ts'
-import { accepted, answerJson, invalidMember, readJson, readText } from './json-exchange.ts'
 import { parseSessionId } from './session-id.ts'
-import { removeArtefact } from './remove-artefact.ts'
-import { receiveArtefact } from './upload.ts'
+import { artefactUri, isArtefactHex } from '../../lib/mcp/artefact-uri.ts'
+import { PutOptionInvalid } from '../artefacts/put-options.ts'
+import { bodyStream, bodyText, readBody } from '../http/body.ts'
+import type { ArtefactStore } from '../artefacts/store.ts'
+import { inWireName, parseUploadOptions } from './upload-options.ts'
+import { parseJson } from '../../lib/util/json.ts'
+import type { Result } from '../../lib/util/result.ts'
+import type { MemberFailure } from '../../lib/util/member-reader.ts'
 
 export interface HostRoutesDeps {
   readonly sink: HostSink
@@ -167,4 +161,108 @@ function setScene(sink: HostSink, json: string): number {
     if (!(error instanceof TypeError)) throw error
     throw invalidMember({ pointer: '', detail: error.message })
   }
+}
+
+/** Removes what is stored under the hash at the end of the address. */
+async function removeArtefact(
+  res: ServerResponse,
+  hex: string,
+  store: HostSink['artefacts'],
+): Promise<void> {
+  if (store === null) throw artefactsOff()
+  if (!isArtefactHex(hex)) {
+    throw new ServiceError('body_invalid', 'the address must end in 64 lower-case hex digits', {
+      hint: 'as in /host/v1/artefacts/<sha256>',
+    })
+  }
+  const uri = artefactUri(hex)
+  if (await store.remove(hex)) return answerJson(res, 200, { ok: true, uri })
+  throw new ServiceError('resource_not_found', 'no artefact is stored under this hash', {
+    data: { uri },
+  })
+}
+
+/** Streams the raw body into the store; nothing stays behind of a body that breaks off. */
+async function receiveArtefact(
+  req: IncomingMessage,
+  res: ServerResponse,
+  store: Pick<ArtefactStore, 'put'> | null,
+  limits: Limits,
+  clock: Clock,
+): Promise<void> {
+  if (store === null) throw artefactsOff()
+  const url = req.url ?? ''
+  const query = url.includes('?') ? url.slice(url.indexOf('?') + 1) : ''
+  const options = accepted(
+    parseUploadOptions(query, req.headers['content-type'], clock.now(), limits),
+  )
+  const source = bodyStream(req, {
+    // 0 is the store's word for "no bound".
+    maxBytes: limits.maxArtefactBytes || Infinity,
+    timeoutMs: limits.bodyTimeoutMs,
+  })
+  // What the body throws comes out of the store as it is: the client hears of its own body.
+  const { ref, existed } = await store.put(source, options).catch((error: unknown) => {
+    throw error instanceof PutOptionInvalid ? invalidMember(inWireName(error)) : error
+  })
+  const sha256 = ref.digest.replace(/^sha256:/, '')
+  answerJson(res, 201, { uri: ref.uri, sha256, existed })
+}
+
+function artefactsOff(): ServiceError {
+  return new ServiceError('resource_not_enabled', 'artefacts are switched off', {
+    hint: 'start the server without --no-artefacts',
+  })
+}
+
+type BodyLimits = Pick<Limits, 'maxMessageBytes' | 'bodyTimeoutMs' | 'maxBodyMs'>
+
+/** The body of a JSON route. Throws what `readBody` throws, and `body_invalid` for bad UTF-8. */
+async function readText(req: IncomingMessage, limits: BodyLimits): Promise<string> {
+  const { maxMessageBytes, bodyTimeoutMs, maxBodyMs } = limits
+  return bodyText(
+    await readBody(req, {
+      maxBytes: maxMessageBytes,
+      timeoutMs: bodyTimeoutMs,
+      maxMs: maxBodyMs,
+    }),
+  )
+}
+
+/** The same, parsed; also `body_invalid` for bad JSON. */
+async function readJson(
+  req: IncomingMessage,
+  limits: BodyLimits & Pick<Limits, 'maxJsonDepth'>,
+): Promise<unknown> {
+  const { maxJsonDepth } = limits
+  const parsed = parseJson(await readText(req, limits), maxJsonDepth)
+  if (parsed.ok) return parsed.value
+  if (parsed.failure === 'syntax') {
+    throw new ServiceError('body_invalid', 'the body is not valid JSON', {
+      hint: 'NaN and Infinity are not JSON: send null or leave the member out',
+    })
+  }
+  throw new ServiceError('body_invalid', `the body nests deeper than ${maxJsonDepth}`)
+}
+
+function answerJson(res: ServerResponse, status: number, payload: object): void {
+  const body = Buffer.from(JSON.stringify(payload))
+  res.writeHead(status, {
+    'Content-Type': 'application/json',
+    'Content-Length': body.length,
+    'Cache-Control': 'no-store',
+    'X-Content-Type-Options': 'nosniff',
+  })
+  res.end(body)
+}
+
+/** The value, or an exception that names the wrong member. */
+function accepted<Value>(result: Result<Value, MemberFailure>): Value {
+  if (result.ok) return result.value
+  throw invalidMember(result.failure)
+}
+
+function invalidMember({ pointer, detail }: MemberFailure): ServiceError {
+  const message = pointer === '' ? detail : `${pointer} ${detail}`
+  return new ServiceError('body_invalid', message, { data: { errors: [{ pointer, detail }] } })
 }

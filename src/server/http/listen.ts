@@ -1,20 +1,12 @@
-import {
-  createServer,
-  type IncomingMessage,
-  type RequestListener,
-  type Server,
-  type ServerOptions,
-} from 'node:http'
+import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerOptions, type ServerResponse } from 'node:http'
 import { createServer as createSecureServer, type Server as SecureServer } from 'node:https'
 import { type AddressInfo, Server as NetServer, type Socket } from 'node:net'
 import { ServiceError } from '../../lib/util/errors.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import { Connections } from './connections.ts'
-import { continueWhenRead } from './continue.ts'
 import { makeProblem } from './problem.ts'
 import { refuseUpgrade } from './refused-upgrade.ts'
 import type { Limits } from '../../lib/config/limits.ts'
-import { rarely } from './rarely.ts'
 import type { TlsPair } from './read-pair.ts'
 import type { TlsSource } from './tls-source.ts'
 
@@ -211,4 +203,32 @@ async function stop(
   const cut = setTimeout(() => connections.cut(), graceMs)
   await closed
   clearTimeout(cut)
+}
+
+/** Runs `act` at most once in `everyMs`; what comes in between is left out. */
+export function rarely<Argument>(
+  everyMs: number,
+  act: (argument: Argument) => void,
+  nowMs: () => number = () => performance.now(),
+): (argument: Argument) => void {
+  let lastMs = -Infinity
+  return argument => {
+    const now = nowMs()
+    if (now - lastMs < everyMs) return
+    lastMs = now
+    act(argument)
+  }
+}
+
+/**
+ * `Expect: 100-continue`: asks for the body only once somebody reads it. A request that is refused
+ * by its headers is answered at once, and nobody sends a body that nobody takes.
+ */
+function continueWhenRead(req: IncomingMessage, res: ServerResponse): void {
+  const read = req._read.bind(req)
+  req._read = size => {
+    req._read = read
+    if (!res.headersSent) res.writeContinue()
+    read(size)
+  }
 }

@@ -1,12 +1,12 @@
-import { type Clock, systemClock } from '../../lib/util/clock.ts'
+import { type Clock, systemClock, toRfc3339 } from '../../lib/util/clock.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import { repeat } from '../../lib/util/repeat.ts'
-import { type Timer, systemTimer } from '../../lib/util/timer.ts'
+import { systemTimer, type Timer } from '../../lib/util/timer.ts'
 import type { Limits } from '../../lib/config/limits.ts'
 import { markOf, openToOthers, readPair, type TlsPair } from './read-pair.ts'
 import type { TlsFiles } from './tls-files.ts'
-import { isPast, validityOf } from './validity.ts'
+import type { X509Certificate } from 'node:crypto'
 
 export interface TlsSourceParts {
   readonly limits: Pick<Limits, 'maxTlsFileBytes' | 'tlsPollMs'>
@@ -133,4 +133,24 @@ export class TlsSource {
     const file = this.#files.certFile
     this.#parts.log.warn({ file, until }, 'the certificate has expired: clients refuse it')
   }
+}
+
+/** From when to when clients take a certificate, in RFC 3339; null where it does not say. */
+function validityOf({
+  validFromDate,
+  validToDate,
+}: Pick<X509Certificate, 'validFromDate' | 'validToDate'>): {
+  readonly from: string | null
+  readonly until: string | null
+} {
+  return { from: textOf(validFromDate), until: textOf(validToDate) }
+}
+
+function isPast(time: string, clock: Clock): boolean {
+  return Date.parse(time) <= clock.now()
+}
+
+/** Whoever made it may have written anything. */
+function textOf(date: Date): string | null {
+  return Number.isNaN(date.getTime()) ? null : toRfc3339(date.getTime())
 }

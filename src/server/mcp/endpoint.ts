@@ -5,7 +5,6 @@ import { readBody } from '../http/body.ts'
 import { isJsonType, isUncoded } from '../http/media.ts'
 import type { Limits } from '../../lib/config/limits.ts'
 import type { ServedResources } from '../resources/served-resources.ts'
-import { type EndpointActivity, PendingCalls } from './activity.ts'
 import { classify } from './era.ts'
 import { GatheredWrites } from './gathered-writes.ts'
 import { HeldAnswers } from './held-answers.ts'
@@ -21,7 +20,7 @@ import { StatelessEndpoint } from './stateless/endpoint.ts'
 import { ListenStreams } from './stateless/listen.ts'
 import { createStatelessMethods } from './stateless/methods.ts'
 import { createResultOpenings } from './stateless/result.ts'
-import { createResourceMethods } from './resource-methods.ts'
+import { createResourceMethods, type ResourceMethods } from './resource-methods.ts'
 import type { RequestNotes } from './request-notes.ts'
 import { refusalMessage } from './refusal.ts'
 import { sendJson, sendRefusal } from './send.ts'
@@ -139,5 +138,41 @@ export function createMcpEndpoint(parts: McpEndpointParts): McpEndpoint {
       sessions.close()
       streams.close()
     },
+  }
+}
+
+/** What goes on at an endpoint at this moment. */
+interface EndpointActivity {
+  /** Reads, listings and completions that are not answered yet. */
+  readonly pendingCalls: number
+  readonly sessions: number
+  /** Streams open for notifications, of any revision. */
+  readonly streams: number
+  readonly subscriptions: number
+  /** Whoever has at least one subscription: sessions, and streams of their own. */
+  readonly subscribers: number
+}
+
+/** The same methods, counting the calls whose answers take time. */
+export class PendingCalls {
+  #count = 0
+
+  get count(): number {
+    return this.#count
+  }
+
+  of(methods: ResourceMethods): ResourceMethods {
+    return {
+      list: params => this.#counted(methods.list(params)),
+      listTemplates: params => this.#counted(methods.listTemplates(params)),
+      read: (params, reader) => this.#counted(methods.read(params, reader)),
+      complete: params => this.#counted(methods.complete(params)),
+    }
+  }
+
+  #counted<Answer>(answer: Answer | Promise<Answer>): Answer | Promise<Answer> {
+    if (!(answer instanceof Promise)) return answer
+    this.#count++
+    return answer.finally(() => void this.#count--)
   }
 }

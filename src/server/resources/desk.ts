@@ -4,15 +4,14 @@ import type { Limits } from '../../lib/config/limits.ts'
 import type { Completion } from './completion.ts'
 import { ResourceNotFound, ResourceUriInvalid } from './errors.ts'
 import { Listeners, type ResourceListener } from './listeners.ts'
-import { type ListPage, Listing } from './listing.ts'
+import { Listing, type ListPage } from './listing.ts'
 import { type MaybePromise, recovered } from './maybe-promise.ts'
 import type { Content, Template } from './producer.ts'
 import type { Reader } from './reader.ts'
-import { type ResourceUri, createUriParser } from './resource-uri.ts'
+import { createUriParser, type ResourceUri } from './resource-uri.ts'
 import { ResourceRoutes, type ResourceRoutesOptions } from './routes.ts'
 import type { ServedResources } from './served-resources.ts'
-import { Throttle } from './throttle.ts'
-import { type Timer, systemTimer } from './timer.ts'
+import { systemTimer, type Timer } from './timer.ts'
 
 export interface ResourceDeskOptions extends Omit<ResourceRoutesOptions, 'log'> {
   limits: Limits
@@ -136,5 +135,53 @@ export class ResourceDesk implements ServedResources {
     // The producer may throw the same error again.
     if (!error.message.endsWith(guide)) error.message += guide
     return error
+  }
+}
+
+/** At most one call in `intervalMs`; the last request of a burst is never lost, until it is closed. */
+class Throttle {
+  readonly #intervalMs: number
+  readonly #run: () => void
+  readonly #clock: Clock
+  readonly #timer: Timer
+  #lastMs = Number.NEGATIVE_INFINITY
+  #cancel: (() => void) | undefined
+  #closed = false
+
+  constructor(
+    intervalMs: number,
+    run: () => void,
+    { clock, timer }: { clock: Clock; timer: Timer },
+  ) {
+    this.#intervalMs = intervalMs
+    this.#run = run
+    this.#clock = clock
+    this.#timer = timer
+  }
+
+  request(): void {
+    if (this.#closed || this.#cancel !== undefined) return
+    const waited = this.#clock.now() - this.#lastMs
+    if (waited >= this.#intervalMs) {
+      this.#fire()
+      return
+    }
+    // A clock set back must not silence it for longer than the interval.
+    const delayMs = Math.min(this.#intervalMs - waited, this.#intervalMs)
+    this.#cancel = this.#timer.after(delayMs, () => {
+      this.#cancel = undefined
+      this.#fire()
+    })
+  }
+
+  close(): void {
+    this.#closed = true
+    this.#cancel?.()
+    this.#cancel = undefined
+  }
+
+  #fire(): void {
+    this.#lastMs = this.#clock.now()
+    this.#run()
   }
 }

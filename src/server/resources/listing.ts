@@ -1,8 +1,8 @@
-import { encodeCursor, parseCursor, unknownCursor } from './cursor.ts'
 import { ResourceUriInvalid } from './errors.ts'
-import { type MaybePromise, all, chain } from './maybe-promise.ts'
+import { all, chain, type MaybePromise } from './maybe-promise.ts'
 import type { Limits } from '../../lib/config/limits.ts'
 import type { Descriptor, DescriptorPage } from './producer.ts'
+import { fail, ok, type Result } from '../../lib/util/result.ts'
 
 /** One page of `resources/list`. The identical object again means "unchanged". */
 export interface ListPage {
@@ -120,4 +120,30 @@ export class Listing {
     }
     return this.#fixed
   }
+}
+
+/** Where a page of the listing starts: in the fixed part, or in the artefacts behind it. */
+type ListPosition =
+  | { readonly part: 'fixed'; readonly offset: number }
+  | { readonly part: 'artefacts'; readonly after: string | undefined }
+
+const unknownCursor = 'invalid cursor; start again without one'
+
+function encodeCursor(position: ListPosition): string {
+  const text = position.part === 'fixed' ? `f${position.offset}` : `a${position.after ?? ''}`
+  return Buffer.from(text).toString('base64url')
+}
+
+/** The failure is a short text for the reader. */
+function parseCursor(cursor: unknown, maxChars: number): Result<ListPosition, string> {
+  if (cursor === undefined) return ok({ part: 'fixed', offset: 0 })
+  const bad = fail(unknownCursor)
+  if (typeof cursor !== 'string' || cursor.length > maxChars) return bad
+  const text = Buffer.from(cursor, 'base64url').toString()
+  // Node decodes leniently; only what it encodes itself is a cursor.
+  if (Buffer.from(text).toString('base64url') !== cursor) return bad
+  if (text.startsWith('a')) {
+    return ok({ part: 'artefacts', after: text === 'a' ? undefined : text.slice(1) })
+  }
+  return /^f\d{1,9}$/.test(text) ? ok({ part: 'fixed', offset: Number(text.slice(1)) }) : bad
 }

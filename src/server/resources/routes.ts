@@ -1,18 +1,18 @@
 import { parseArtefactUri } from '../../lib/mcp/artefact-uri.ts'
 import type { Logger } from '../../lib/util/logger.ts'
-import { ArtefactSource } from './artefact-source.ts'
 import { type BuiltIn, echoed } from './built-in.ts'
-import { type Completion, type OwnedTemplate, completion, templateVariables } from './completion.ts'
+import { type Completion, completion, type OwnedTemplate, templateVariables } from './completion.ts'
 import type { CustomProducer } from './custom-producer.ts'
 import { ResourceNotEnabled, ResourceNotFound, ResourceUriInvalid } from './errors.ts'
 import type { ListSources } from './listing.ts'
-import { type MaybePromise, chain, recovered } from './maybe-promise.ts'
-import type { Content, Descriptor, PagedProducer, Template } from './producer.ts'
+import { chain, type MaybePromise, recovered } from './maybe-promise.ts'
+import type { CompletionContext, CompletionValues, Content, Descriptor, DescriptorPage, PagedProducer, Template } from './producer.ts'
 import { ownReadError } from './producer-failure.ts'
 import type { Reader } from './reader.ts'
-import { type ResourceUri, normaliseUri } from './resource-uri.ts'
+import { normaliseUri, type ResourceUri } from './resource-uri.ts'
 import type { SchemeSource } from './scheme-source.ts'
 import { isPolledScheme } from './schemes.ts'
+import { ServiceError } from '../../lib/util/errors.ts'
 
 export interface ResourceRoutesOptions {
   /** By scheme, in the order of the listing. */
@@ -212,4 +212,50 @@ function only(
       return value === undefined ? [] : [[name, value] as const]
     }),
   )
+}
+
+const emptyPage: DescriptorPage = Object.freeze({ descriptors: Object.freeze([]) })
+
+/** The artefacts as the registry uses them: a failing store never costs the other resources. */
+class ArtefactSource {
+  readonly #producer: PagedProducer
+  readonly #log: Logger
+
+  constructor(producer: PagedProducer, log: Logger) {
+    this.#producer = producer
+    this.#log = log
+  }
+
+  /** Rejects only for a position that is none. */
+  page(after: string | undefined, limit: number): MaybePromise<DescriptorPage> {
+    return recovered(
+      () => this.#producer.page(after, limit),
+      error => {
+        if (error instanceof ServiceError && error.code === 'resource_uri_invalid') throw error
+        this.#log.error({ err: error }, 'artefacts cannot be listed')
+        return emptyPage
+      },
+    )
+  }
+
+  read(uri: string): MaybePromise<readonly Content[]> {
+    return recovered(
+      () => this.#producer.read(uri),
+      error => {
+        throw ownReadError(error, 'artefact', uri, this.#log)
+      },
+    )
+  }
+
+  templates(): readonly Template[] {
+    return this.#producer.templates?.() ?? []
+  }
+
+  async complete(
+    variable: string,
+    prefix: string,
+    context: CompletionContext,
+  ): Promise<CompletionValues> {
+    return (await this.#producer.complete?.(variable, prefix, context)) ?? []
+  }
 }

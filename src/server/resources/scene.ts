@@ -6,8 +6,9 @@ import { KeptAnswers } from './kept-answers.ts'
 import type { Content, Descriptor, Template } from './producer.ts'
 import { countParameter, onlyParameters } from './query-parameters.ts'
 import type { ResourceUri } from './resource-uri.ts'
-import { sceneDelta, sceneReset } from './scene-delta.ts'
 import type { SceneRevision, SceneState, ShownApplication } from './scene-state.ts'
+import { diffJson, type JsonChange } from '../../lib/util/json-diff.ts'
+import { isJsonObject } from '../../lib/util/json.ts'
 
 export const sceneCurrentUri = 'scene://current'
 export const sceneDeltaUri = 'scene://delta'
@@ -177,4 +178,93 @@ function describe(revision: SceneRevision): readonly Descriptor[] {
       annotations: { audience: ['assistant'], priority: 0.6, ...changed },
     },
   ])
+}
+
+/** Up to this size a delta is worth reading even where the whole scene is smaller. */
+const smallDeltaBytes = 1024
+
+/**
+ * The payload of `scene://delta`: how the scene went from `base` to `current`. A revision
+ * without a scene counts as an empty object, so all members of the first scene are `added`.
+ * A delta larger than the scene is a reset: reading the scene again costs less.
+ */
+function sceneDelta(
+  base: SceneRevision,
+  current: SceneRevision,
+  maxChanges: number,
+): string {
+  if (base.revision === current.revision) return deltaText(base, current, [], false)
+  const [before, after] = [parse(base), parse(current)]
+  const { changes, truncated } = diffJson(before, after, maxChanges)
+  const text = deltaText(base, current, namedOmissions(changes, before, after), truncated)
+  const worthBytes = Math.max(current.bytes, smallDeltaBytes)
+  return Buffer.byteLength(text) > worthBytes ? sceneReset(current) : text
+}
+
+/** The base is not kept (any more): the reader takes the whole scene and goes on from there. */
+function sceneReset(current: SceneRevision): string {
+  return JSON.stringify({ reset: true, revision: current.revision })
+}
+
+type SceneChange = JsonChange | OmissionChange
+
+/** Applied like `removed` and `added`: the object left or joined the list, not the scene. */
+type OmissionChange =
+  | { readonly path: string; readonly kind: 'omitted'; readonly before: unknown }
+  | { readonly path: string; readonly kind: 'listed'; readonly after: unknown }
+
+/** Beyond the object limit an object may leave the list and still be in the scene. */
+function namedOmissions(
+  changes: readonly JsonChange[],
+  before: unknown,
+  after: unknown,
+): readonly SceneChange[] {
+  const [wasOmitted, isOmitted] = [omissionOf(before), omissionOf(after)]
+  return changes.map(change => {
+    if (!objectPath.test(change.path)) return change
+    if (change.kind === 'removed' && isOmitted(idOf(change.before))) {
+      return { ...change, kind: 'omitted' }
+    }
+    if (change.kind === 'added' && wasOmitted(idOf(change.after))) {
+      return { ...change, kind: 'listed' }
+    }
+    return change
+  })
+}
+
+const objectPath = /^\/objects\/\d+$/
+
+/**
+ * Tells whether the scene may hold an object that its `objects` leave out: one named in `omitted`,
+ * or any while `objects` and `omitted` are fewer than `truncated.total`.
+ */
+function omissionOf(scene: unknown): (id: unknown) => boolean {
+  if (!isJsonObject(scene)) return () => false
+  const [objects, omitted] = [arrayOf(scene.objects), arrayOf(scene.omitted)]
+  const { total } = isJsonObject(scene.truncated) ? scene.truncated : {}
+  if (typeof total === 'number' && objects.length + omitted.length < total) return () => true
+  const ids = new Set(omitted)
+  return id => ids.has(id)
+}
+
+function arrayOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : []
+}
+
+function idOf(object: unknown): unknown {
+  return isJsonObject(object) ? object.id : undefined
+}
+
+function deltaText(
+  base: SceneRevision,
+  current: SceneRevision,
+  changes: readonly SceneChange[],
+  truncated: boolean,
+): string {
+  const { revision } = current
+  return JSON.stringify({ base_revision: base.revision, revision, changes, truncated })
+}
+
+function parse(revision: SceneRevision): unknown {
+  return revision.text === null ? {} : JSON.parse(revision.text)
 }

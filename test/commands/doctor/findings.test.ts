@@ -1,10 +1,10 @@
 import { expect } from 'chai'
 import { judgeBlender } from '../../../src/commands/doctor/check-adapters.ts'
-import { judgeCapture } from '../../../src/commands/doctor/check-capture.ts'
-import { checkEnvironment } from '../../../src/commands/doctor/check-environment.ts'
+import { judgeCapture } from '../../../src/commands/doctor/examine.ts'
+import { checkEnvironment } from '../../../src/commands/doctor/examine.ts'
 import { judgeGateway } from '../../../src/commands/doctor/check-gateway.ts'
 import { judgeInstances } from '../../../src/commands/doctor/check-instances.ts'
-import { checkNode } from '../../../src/commands/doctor/check-node.ts'
+import { checkNode } from '../../../src/commands/doctor/examine.ts'
 import { judgePort, type PortState } from '../../../src/commands/doctor/check-ports.ts'
 import { judgePath, type PathFacts } from '../../../src/commands/doctor/check-private-path.ts'
 import {

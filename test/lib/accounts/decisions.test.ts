@@ -6,7 +6,7 @@ import { parseRegistryUrl } from '../../../src/lib/util/registry-url.ts'
 import { proxyEnv } from '../../../src/lib/util/proxy-env.ts'
 import { proxyOf } from '../../../src/lib/accounts/proxy.ts'
 import { canRefresh, isExpired, needsRefresh } from '../../../src/lib/accounts/refresh-need.ts'
-import { type Attempt, parseRetryAfter, retryDelayMs } from '../../../src/lib/accounts/retry.ts'
+import { type Attempt, parseRetryAfter, retryDelayMs } from '../../../src/lib/accounts/transport.ts'
 import { Secret } from '../../../src/lib/util/secret.ts'
 
 describe('retryDelayMs', () => {

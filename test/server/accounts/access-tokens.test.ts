@@ -3,7 +3,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createHmac } from 'node:crypto'
 import { decodeJwt, decodeProtectedHeader, exportSPKI, type JWTPayload, SignJWT } from 'jose'
-import { canonicalSignature } from '../../../src/server/accounts/es256-signature.ts'
+import { canonicalSignature } from '../../../src/server/accounts/access-tokens.ts'
 import type { KeySet } from '../../../src/server/accounts/keys/key-store.ts'
 import { issuer, makeKeys, makeSigningKey, type Registry, withRegistry } from './harness.ts'
 

@@ -8,7 +8,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { silentLogger } from '../../../src/lib/util/logger.ts'
 import { checkFiles } from '../../../src/server/accounts/sqlite/check-files.ts'
 import { openSqliteStore } from '../../../src/server/accounts/sqlite/sqlite-store.ts'
-import { walBytes } from '../../../src/server/accounts/sqlite/wal-check.ts'
+import { walBytes } from '../../../src/server/accounts/sqlite/open-database.ts'
 import { failureOf, newAccount, newSession, settableClock, withFolder } from './support.ts'
 
 const loop = join(import.meta.dirname, 'scripts', 'write-loop.ts')

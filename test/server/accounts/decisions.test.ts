@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import type { LoginFailures, SessionState } from '../../../src/server/accounts/account-store.ts'
 import { addressKey } from '../../../src/server/accounts/client-address.ts'
 import { createCountedWindows } from '../../../src/server/accounts/counted-windows.ts'
-import { loggedPath } from '../../../src/server/accounts/logged-path.ts'
+import { loggedPath } from '../../../src/server/accounts/app.ts'
 import { countFailures, loginDelayMs } from '../../../src/server/accounts/login-limits.ts'
 import {
   foldEmail,
@@ -10,7 +10,7 @@ import {
   isMailable,
   isReservedName,
 } from '../../../src/server/accounts/names.ts'
-import { findPasswordFlaw } from '../../../src/server/accounts/password-policy.ts'
+import { findPasswordFlaw } from '../../../src/server/accounts/admit-password.ts'
 import { decideRefresh } from '../../../src/server/accounts/refresh-decision.ts'
 
 const minute = 60_000

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { WeighedCache } from '../../../src/server/artefacts/weighed-cache.ts'
+import { WeighedCache } from '../../../src/server/artefacts/blob-loader.ts'
 
 describe('weighed cache', () => {
   it('drops the least recently used beyond its bytes, and never holds one too heavy', () => {

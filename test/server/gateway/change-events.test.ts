@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { eventOf } from '../../../src/server/gateway/change-events.ts'
+import { eventOf } from '../../../src/server/gateway/announce-changes.ts'
 import type { InstanceChange } from '../../../src/server/gateway/instance-directory.ts'
 import type { RowStatus } from '../../../src/server/gateway/instance-row.ts'
 import { entry } from '../../helpers/memory-directory.ts'

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { rarely } from '../../../src/server/http/rarely.ts'
+import { rarely } from '../../../src/server/http/listen.ts'
 
 describe('rarely', () => {
   it('acts at once, then not before the time is over', () => {

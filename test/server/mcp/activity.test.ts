@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { PendingCalls } from '../../../src/server/mcp/activity.ts'
+import { PendingCalls } from '../../../src/server/mcp/endpoint.ts'
 import { JsonText } from '../../../src/server/mcp/json-text.ts'
 import type { ResourceMethods } from '../../../src/server/mcp/resource-methods.ts'
 

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { createServer } from 'node:http'
 import { expect } from 'chai'
-import { checkHost } from '../../../src/commands/address-flags.ts'
+import { checkHost } from '../../../src/commands/server-settings.ts'
 import {
   artefactGetBytes,
   artefactList,

@@ -1,21 +1,17 @@
-import { type RequestId, isRequestId, jsonRpcCodes, type RpcError } from '../json-rpc.ts'
-import {
-  type ClientBatch,
-  type ClientMessage,
-  type ClientNotification,
-  type ClientRequest,
-  parseClientLine,
-} from './client-message.ts'
-import type { BridgeContext } from './context.ts'
+import { isRequestId, jsonRpcCodes, type RequestId, type RpcError } from '../json-rpc.ts'
+import { type ClientBatch, type ClientMessage, type ClientNotification, type ClientRequest, parseClientLine } from './client-message.ts'
+import { type BridgeContext, postHeaders } from './context.ts'
 import type { Line } from './line-splitter.ts'
 import { type OpenRequest, OpenRequests } from './open-requests.ts'
-import { Recovery } from './recovery.ts'
-import { isStateless } from './request-headers.ts'
+import { Recovery, type Restorable } from './recovery.ts'
+import { isStateless, statelessHeaders } from './request-headers.ts'
 import { errorMessage } from './rpc.ts'
 import { SessionEra } from './session-era.ts'
-import { StatelessEra } from './stateless-era.ts'
-import type { Locate } from './target.ts'
-import { stopping, tooManyRequests } from './trouble.ts'
+import type { Locate, Target } from './target.ts'
+import { serverGone, stopping, tooManyRequests } from './trouble.ts'
+import { ok, type Result } from '../../util/result.ts'
+import { Call } from './call.ts'
+import { ListenStream } from './listen-stream.ts'
 
 /** What one client says, each message led to the era it speaks. */
 export class Conversation {
@@ -184,4 +180,65 @@ function sameId(which: string): RpcError {
 
 function isBlank(bytes: Buffer): boolean {
   return bytes.every(byte => byte === 0x20 || byte === 0x09 || byte === 0x0d)
+}
+
+/** Requests that say everything about themselves: revision 2026-07-28. */
+class StatelessEra implements Restorable {
+  readonly #context: BridgeContext
+  readonly #recovery: Recovery
+  readonly #streams = new Set<ListenStream>()
+
+  constructor(context: BridgeContext, recovery: Recovery) {
+    this.#context = context
+    this.#recovery = recovery
+  }
+
+  async request(request: ClientRequest, open: OpenRequest): Promise<void> {
+    const { bytes: body, method, params } = request
+    const repeatable = method !== 'tools/call'
+    const { signal } = open
+    const call = new Call(this.#context, { body, requests: [open], repeatable, signal })
+    const ready = await this.#recovery.ready()
+    if (!open.wanted) return
+    if (!ready.ok) return call.refuse(serverGone(ready.failure))
+    if (method === 'subscriptions/listen') return this.#listen(request, open, ready.value)
+    const { generation } = this.#recovery
+    const headers = { ...postHeaders, ...statelessHeaders(method, params) }
+    const end = await call.run(ready.value, headers)
+    if (end.kind === 'broken' && !end.begun) this.#recovery.lost(end.reason, generation)
+    else if (end.kind !== 'aborted') this.#recovery.reached(ready.value)
+    await call.settle(end, ready.value)
+  }
+
+  needed(): boolean {
+    return this.#streams.size > 0
+  }
+
+  interrupt(): void {
+    for (const stream of this.#streams) stream.interrupt()
+  }
+
+  async restore(target: Target): Promise<Result<void, string>> {
+    const lost = [...this.#streams].filter(stream => stream.isLost)
+    const outcomes = await Promise.all(lost.map(stream => stream.start(target)))
+    return outcomes.find(outcome => !outcome.ok) ?? ok(undefined)
+  }
+
+  /** Resolves when the client has its answer, which is the end of the subscription. */
+  #listen(request: ClientRequest, open: OpenRequest, target: Target): Promise<void> {
+    return new Promise(resolve => {
+      const stream = new ListenStream({
+        context: this.#context,
+        request,
+        open,
+        lost: reason => this.#recovery.lost(reason, this.#recovery.generation),
+        done: () => {
+          this.#streams.delete(stream)
+          resolve()
+        },
+      })
+      this.#streams.add(stream)
+      void stream.start(target)
+    })
+  }
 }

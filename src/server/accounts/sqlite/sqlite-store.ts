@@ -2,20 +2,18 @@ import type { DatabaseSync } from 'node:sqlite'
 import type { Clock } from '../../../lib/util/clock.ts'
 import { type Logger, silentLogger } from '../../../lib/util/logger.ts'
 import { defaultLimits } from '../../../lib/config/limits.ts'
-import type { AccountStore } from '../account-store.ts'
+import type { AccountStore, LoginFailures } from '../account-store.ts'
 import { accountsTable } from './accounts-table.ts'
 import { auditTable } from './audit-table.ts'
 import { backupDatabase } from './backup.ts'
-import { codesTable } from './codes-table.ts'
-import { type Database, createDatabase } from './database.ts'
-import { failuresTable } from './failures-table.ts'
+import { createDatabase, type Database } from './database.ts'
 import { watchFiles } from './file-identity.ts'
 import { openDatabase } from './open-database.ts'
-import { text } from './row.ts'
+import { accountColumns, integer, type Row, text, toAccount } from './row.ts'
 import { migrations } from './schema.ts'
 import { serviceTokensTable } from './service-tokens-table.ts'
 import { sessionsTable } from './sessions-table.ts'
-import { sweeper } from './sweep.ts'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 
 export interface SqliteStoreOptions {
   /** Its folder becomes private to this user. */
@@ -105,5 +103,164 @@ function createStore(db: DatabaseSync, database: Database, context: Context): Ac
       }
       db.close()
     },
+  }
+}
+
+/** So many at a time: between them requests are answered. */
+const batch = 500
+
+/** One statement for each kind of row that is over. */
+const sweeps: readonly string[] = [
+  `DELETE FROM sessions WHERE id IN (SELECT id FROM sessions WHERE expires_at_ms < ?1
+     UNION SELECT id FROM sessions WHERE revoked_at_ms < ?1 LIMIT ${batch})`,
+  `DELETE FROM service_tokens WHERE id IN (SELECT id FROM service_tokens
+     WHERE expires_at_ms < ?1 OR revoked_at_ms < ?1 LIMIT ${batch})`,
+  `DELETE FROM invites WHERE hash IN
+     (SELECT hash FROM invites WHERE expires_at_ms < ?1 LIMIT ${batch})`,
+  `DELETE FROM reset_codes WHERE account_id IN
+     (SELECT account_id FROM reset_codes WHERE expires_at_ms < ?1 LIMIT ${batch})`,
+  `DELETE FROM reserved_names WHERE username_key IN
+     (SELECT username_key FROM reserved_names WHERE until_ms < ?1 LIMIT ${batch})`,
+  `DELETE FROM audit WHERE id IN
+     (SELECT id FROM audit WHERE keep_until_ms < ?1 LIMIT ${batch})`,
+  `DELETE FROM login_failures WHERE (name, source) IN
+     (SELECT name, source FROM login_failures WHERE forgotten_at_ms < ?1 LIMIT ${batch})`,
+]
+
+function sweeper(database: Database): Pick<AccountStore, 'sweep'> {
+  const statements = sweeps.map(sql => database.prepare(sql))
+  return {
+    async sweep(beforeMs) {
+      let swept = 0
+      for (const statement of statements) {
+        // Ends: each round but the last takes a whole batch away.
+        for (let gone = batch; gone === batch; swept += gone) {
+          gone = await database.write('what is over was not removed', () =>
+            Number(statement.run(beforeMs).changes),
+          )
+          await nextTurn()
+        }
+      }
+      return swept
+    },
+  }
+}
+
+type CodeMethods = Pick<
+  AccountStore,
+  | 'createInvite'
+  | 'hasInvite'
+  | 'deleteInvite'
+  | 'createResetCode'
+  | 'findByResetCode'
+  | 'useResetCode'
+>
+
+/** Invitations (used up where accounts are created) and codes for a lost password. */
+function codesTable(database: Database): CodeMethods {
+  const invite = database.prepare(
+    'INSERT INTO invites (hash, created_at_ms, expires_at_ms) VALUES (?, ?, ?)',
+  )
+  const hasInvite = database.prepare('SELECT 1 FROM invites WHERE hash = ? AND expires_at_ms > ?')
+  const deleteInvite = database.prepare('DELETE FROM invites WHERE hash = ?')
+  const reset = database.prepare(`INSERT INTO reset_codes (account_id, hash, expires_at_ms)
+    SELECT id, ?2, ?3 FROM accounts WHERE id = ?1
+    ON CONFLICT DO UPDATE SET hash = excluded.hash, expires_at_ms = excluded.expires_at_ms`)
+  const byCode = database.prepare(`SELECT ${accountColumns} FROM reset_codes
+    JOIN accounts ON accounts.id = account_id WHERE hash = ? AND expires_at_ms > ?`)
+  const use = database.prepare(
+    'DELETE FROM reset_codes WHERE account_id = ? AND hash = ? AND expires_at_ms > ?',
+  )
+
+  return {
+    createInvite: ({ hash, createdAtMs, expiresAtMs }) =>
+      database.write('an invitation was not created', () => {
+        invite.run(hash, createdAtMs, expiresAtMs)
+      }),
+
+    hasInvite: (hash, nowMs) =>
+      database.read('an invitation was not found', () => hasInvite.get(hash, nowMs) !== undefined),
+
+    deleteInvite: hash =>
+      database.write('an invitation was not deleted', () => {
+        deleteInvite.run(hash)
+      }),
+
+    createResetCode: ({ accountId, hash, expiresAtMs }) =>
+      database.write(
+        'a reset code was not created',
+        () => reset.run(accountId, hash, expiresAtMs).changes > 0,
+      ),
+
+    findByResetCode: (hash, nowMs) =>
+      database.read('a reset code was not found', () => {
+        const row = byCode.get(hash, nowMs)
+        return row === undefined ? null : toAccount(row)
+      }),
+
+    useResetCode: (accountId, hash, nowMs) =>
+      database.write(
+        'a reset code was not used',
+        () => use.run(accountId, hash, nowMs).changes > 0,
+      ),
+  }
+}
+
+type FailureMethods = Pick<
+  AccountStore,
+  'findFailures' | 'listFailures' | 'addFailure' | 'clearFailures'
+>
+
+/** About 15 MB. Filling it takes an attacker 40 minutes of hashing on one core. */
+const maxFailureRows = 100_000
+/** Trimming reads the whole index, so it is not done at each failure. */
+const trimEvery = 1000
+
+function toFailures(row: Row): LoginFailures {
+  return {
+    source: text(row, 'source'),
+    forgottenAtMs: integer(row, 'forgotten_at_ms'),
+    lastMs: integer(row, 'last_ms'),
+  }
+}
+
+function failuresTable(database: Database): FailureMethods {
+  const find = database.prepare('SELECT * FROM login_failures WHERE name = ? AND source = ?')
+  const list = database.prepare('SELECT * FROM login_failures WHERE name = ? ORDER BY source')
+  // A row from the future was written before the clock was set back: it counts as none. Not one
+  // of the last moments, which another process may have written while this one waited.
+  const add = database.prepare(`
+    INSERT INTO login_failures (name, source, forgotten_at_ms, last_ms)
+    VALUES (?1, ?2, ?3 + ?4, ?3)
+    ON CONFLICT DO UPDATE SET
+      forgotten_at_ms = iif(last_ms > ?3 + ?4, ?3, max(forgotten_at_ms, ?3)) + ?4,
+      last_ms = ?3`)
+  const clear = database.prepare(
+    'DELETE FROM login_failures WHERE name = ?1 AND (?2 IS NULL OR source = ?2)',
+  )
+  const trim = database.prepare(`DELETE FROM login_failures WHERE (name, source) IN
+    (SELECT name, source FROM login_failures ORDER BY forgotten_at_ms DESC LIMIT -1 OFFSET ?)`)
+  let added = 0
+
+  return {
+    findFailures: (name, source) =>
+      database.read('failed logins were not found', () => {
+        const row = find.get(name, source)
+        return row === undefined ? null : toFailures(row)
+      }),
+
+    listFailures: name =>
+      database.read('failed logins were not listed', () => list.all(name).map(toFailures)),
+
+    addFailure: (name, sources, nowMs, forgetMs) =>
+      database.write('a failed login was not recorded', () => {
+        for (const source of sources) add.run(name, source, nowMs, forgetMs)
+        if (++added % trimEvery === 0) trim.run(maxFailureRows)
+      }),
+
+    clearFailures: (name, source) =>
+      database.write('failed logins were not cleared', () => {
+        clear.run(name, source ?? null)
+      }),
   }
 }

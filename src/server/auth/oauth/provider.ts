@@ -1,9 +1,9 @@
 import type { Clock } from '../../../lib/util/clock.ts'
-import { type Result, fail, ok } from '../../../lib/util/result.ts'
+import { fail, ok, type Result } from '../../../lib/util/result.ts'
 import type { AuthLimits } from '../limits.ts'
-import { type FetchLimits, fetchJson } from './fetch-json.ts'
 import { type KeySet, parseKeySet } from './key-set.ts'
-import { metadataUrls, parseProviderMetadata, type ProviderMetadata } from './provider-metadata.ts'
+import { isSafeFetchUrl } from '../../../lib/auth/issuer-url.ts'
+import { isJsonObject, parseJson } from '../../../lib/util/json.ts'
 
 /** Asks the provider for its keys as they are now; the failure says what went wrong, and where. */
 export type KeyLoader = (stopped: AbortSignal) => Promise<Result<KeySet, string>>
@@ -56,4 +56,110 @@ export function createKeyLoader(parts: {
     if (known !== null) known = { ...known, sinceMs: -Infinity }
     return fail(`${jwksUri}: ${keys.failure}`)
   }
+}
+
+/** What this server needs to know of its provider. */
+interface ProviderMetadata {
+  readonly jwksUri: string
+}
+
+/**
+ * Where the provider may describe itself, in the order of asking: RFC 8414 with the path of the
+ * issuer behind the well-known one, OpenID Connect in the same way, and as OpenID Connect wrote it
+ * first, behind the path.
+ */
+export function metadataUrls(issuer: string): readonly string[] {
+  const { origin, pathname } = new URL(issuer)
+  const path = pathname.replace(/\/+$/, '')
+  const urls = [
+    `${origin}/.well-known/oauth-authorization-server${path}`,
+    `${origin}/.well-known/openid-configuration${path}`,
+    `${origin}${path}/.well-known/openid-configuration`,
+  ]
+  return [...new Set(urls)]
+}
+
+/** The failure says what is wrong with the document. */
+export function parseProviderMetadata(
+  document: unknown,
+  issuer: string,
+): Result<ProviderMetadata, string> {
+  if (!isJsonObject(document)) return fail('the description is not a JSON object')
+  // Another name here would let one tenant of a host speak for the next (RFC 8414, section 3.3).
+  if (document['issuer'] !== issuer) return fail('the description is of another issuer')
+  const jwksUri = document['jwks_uri']
+  if (typeof jwksUri !== 'string' || !URL.canParse(jwksUri)) {
+    return fail('the description has no jwks_uri')
+  }
+  const url = new URL(jwksUri)
+  const isPlainAllowed = new URL(issuer).protocol === 'http:'
+  if (!isSafeFetchUrl(url) || (url.protocol === 'http:' && !isPlainAllowed)) {
+    return fail('the jwks_uri is not https')
+  }
+  return ok({ jwksUri: url.href })
+}
+
+interface FetchFailure {
+  /** False: somebody answered, so asking at another address makes sense. */
+  readonly isUnreachable: boolean
+  /** What happened, without the address. */
+  readonly message: string
+}
+
+type FetchLimits = Pick<AuthLimits, 'providerTimeoutMs' | 'maxProviderBytes'>
+
+const maxDepth = 16
+
+/** Gets a JSON document of the provider: no redirects, bounded in time and in bytes. Never throws. */
+async function fetchJson(
+  url: string,
+  { limits, stopped }: { readonly limits: FetchLimits; readonly stopped: AbortSignal },
+): Promise<Result<unknown, FetchFailure>> {
+  const late = AbortSignal.timeout(limits.providerTimeoutMs)
+  try {
+    const answer = await fetch(url, {
+      headers: { Accept: 'application/json, application/jwk-set+json' },
+      // Where it would lead was never named by whoever set up this server.
+      redirect: 'manual',
+      signal: AbortSignal.any([late, stopped]),
+    })
+    if (answer.status !== 200) {
+      await answer.body?.cancel()
+      return answered(`it answers with status ${answer.status}`)
+    }
+    const bytes = await readBounded(answer, limits.maxProviderBytes)
+    if (bytes === null) return answered(`it sends more than ${limits.maxProviderBytes} bytes`)
+    const parsed = parseJson(bytes.toString('utf8'), maxDepth)
+    return parsed.ok ? ok(parsed.value) : answered('it sends no JSON')
+  } catch (error) {
+    const message = late.aborted
+      ? `it did not answer within ${limits.providerTimeoutMs} ms`
+      : `it cannot be reached (${reasonOf(error)})`
+    return fail({ isUnreachable: true, message })
+  }
+}
+
+function answered(message: string): Result<never, FetchFailure> {
+  return fail({ isUnreachable: false, message })
+}
+
+/** Counted as unpacked: a small answer may grow. */
+async function readBounded(answer: Response, maxBytes: number): Promise<Buffer | null> {
+  const chunks: Uint8Array[] = []
+  let length = 0
+  for await (const chunk of answer.body ?? []) {
+    length += chunk.length
+    // Leaving the loop cancels the rest.
+    if (length > maxBytes) return null
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks)
+}
+
+/** `fetch failed` says nothing: the cause knows. */
+function reasonOf(error: unknown): string {
+  const cause = error instanceof Error ? (error.cause ?? error) : error
+  if (!(cause instanceof Error)) return 'unknown reason'
+  const code = 'code' in cause ? cause.code : undefined
+  return typeof code === 'string' ? code : cause.message
 }

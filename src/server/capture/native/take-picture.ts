@@ -2,9 +2,8 @@ import { fail, ok, type Result } from '../../../lib/util/result.ts'
 import type { CaptureFailure, CaptureTarget } from '../backend.ts'
 import { makePicture, type Picture, type PictureForm } from '../png/make-picture.ts'
 import { rgbaLayout } from '../png/pixels.ts'
-import { chooseWindow, type InFamily } from '../window/choose-window.ts'
+import { chooseWindow, type InFamily, isMeant, type WindowFacts } from '../window/choose-window.ts'
 import type { NativeLibrary, NativeWindow } from './library.ts'
-import { asked, listWindows, titleOf } from './list-windows.ts'
 import { failureOfCapture, failureOfListing, permission } from './failures.ts'
 
 export interface NativePicture {
@@ -81,5 +80,55 @@ async function shoot(
     return withheld ? fail(permission) : picture
   } catch (error) {
     return fail(failureOfCapture(error))
+  }
+}
+
+/**
+ * The windows that may be the application's. Each question is asked alone, because a window may be
+ * gone or have no answer; of others' windows nothing more is asked, as each question costs a look
+ * at all windows on some systems.
+ */
+export function listWindows(
+  windows: readonly NativeWindow[],
+  target: CaptureTarget,
+  inFamily: InFamily,
+): WindowFacts[] {
+  return windows.flatMap(window => {
+    const id = asked(() => window.id())
+    const pid = target.title === null ? pidOf(window) : null
+    const title = target.title === null ? '' : titleOf(window)
+    if (id === null || !isMeant({ pid, title }, target, inFamily)) return []
+    const width = asked(() => window.width())
+    const height = asked(() => window.height())
+    if (width === null || height === null) return []
+    return {
+      id,
+      pid: pidOf(window),
+      title: titleOf(window),
+      width,
+      height,
+      z: asked(() => window.z()) ?? 0,
+      active: asked(() => window.isFocused()) ?? false,
+      minimised: asked(() => window.isMinimized()) ?? false,
+      // The library does not tell what kind of a window it is.
+      dialog: false,
+    }
+  })
+}
+
+function pidOf(window: NativeWindow): number | null {
+  const pid = asked(() => window.pid())
+  return pid !== null && pid > 0 ? pid : null
+}
+
+function titleOf(window: NativeWindow): string {
+  return asked(() => window.title())?.replace(/\p{Cc}+/gu, ' ') ?? ''
+}
+
+export function asked<Value>(question: () => Value): Value | null {
+  try {
+    return question()
+  } catch {
+    return null
   }
 }

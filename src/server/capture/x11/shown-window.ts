@@ -6,8 +6,8 @@ import { familyOf, type ParentOf } from '../window/process-family.ts'
 import type { WindowCaptureLimits } from '../window-limits.ts'
 import { type Desktop, readDesktop } from './desktop.ts'
 import { type DisplayEnvironment, type OpenDisplay, openDisplay } from './display.ts'
-import { checkShown } from './hidden.ts'
 import { readWindow, readWindows, type X11Window } from './windows.ts'
+import { readAbove, sharesFrame, whatHides } from './covered.ts'
 
 export interface ShownWindowOptions {
   readonly env: DisplayEnvironment
@@ -114,4 +114,35 @@ async function look({ display, limits }: Scene): Promise<Result<Desktop, Capture
       ? { reason: 'no_display', message: `the display has no screen ${screenNumber}` }
       : { reason: 'failed', message: 'no window manager runs on the display' },
   )
+}
+
+/** Refuses a window of which a picture would show what belongs to others. */
+async function checkShown(
+  desktop: Desktop,
+  window: X11Window,
+  inFamily: InFamily,
+  { maxWindowDepth }: WindowCaptureLimits,
+): Promise<Result<null, CaptureFailure>> {
+  if (await sharesFrame(desktop, window, inFamily, maxWindowDepth)) {
+    const message = "the window shares its frame with another program's"
+    return fail({ reason: 'covered', message })
+  }
+  if (desktop.composited) return ok(null)
+  const above = await readAbove(desktop, window, inFamily, maxWindowDepth)
+  switch (whatHides(window, desktop.screen, above)) {
+    case 'covered':
+      return fail({
+        reason: 'covered',
+        message:
+          "another program's window covers the application's, and without a compositor the picture would show it: move it away, or start a compositor",
+      })
+    case 'off_screen':
+      return fail({
+        reason: 'failed',
+        message:
+          'the window is partly outside the screen, where without a compositor nothing is drawn: move it inside, or start a compositor',
+      })
+    case null:
+      return ok(null)
+  }
 }

@@ -1,6 +1,6 @@
 import type { ServerMessage } from '../../../lib/host-link/wire.ts'
 import type { Logger } from '../../../lib/util/logger.ts'
-import { type Result, fail, ok } from '../../../lib/util/result.ts'
+import { fail, ok, type Result } from '../../../lib/util/result.ts'
 import type { Limits } from '../../../lib/config/limits.ts'
 import type { AppCaptureForm, AppPicture } from '../../capture/app-capture.ts'
 import type { CaptureFailure } from '../../capture/backend.ts'
@@ -8,9 +8,8 @@ import type { Content } from '../../resources/producer.ts'
 import type { Reader } from '../../resources/reader.ts'
 import type { Timer } from '../../resources/timer.ts'
 import { type AppReply, describeError, readOutcome } from './app-answer.ts'
-import { type HostReason, hostFailure } from './host-failure.ts'
+import { hostFailure, type HostReason } from './host-failure.ts'
 import { pictureFailure, pictureOutcome } from './picture-answer.ts'
-import { SharedRead } from './shared-read.ts'
 
 /** Questions to the application, as its schemes ask them. */
 export interface AppQuestions {
@@ -218,4 +217,27 @@ function listOutcome(
   if (!outcome.ok) return outcome
   const reply = outcome.value
   return reply.type === 'ok' ? ok(reply['resources']) : fail(describeError(reply, limits))
+}
+
+/** One question for all who read the same URI meanwhile; given up when the last of them has left. */
+class SharedRead {
+  readonly #answer: Promise<readonly Content[]>
+  readonly #giveUp: () => void
+  #waiting = 0
+
+  constructor(answer: Promise<readonly Content[]>, giveUp: () => void) {
+    this.#answer = answer
+    this.#giveUp = giveUp
+  }
+
+  /** Without a reader, whoever asked waits to the end. */
+  join(reader: Reader | undefined): Promise<readonly Content[]> {
+    this.#waiting++
+    if (reader === undefined) return this.#answer
+    const stay = reader.onLeave(() => {
+      if (--this.#waiting === 0) this.#giveUp()
+    })
+    this.#answer.then(stay, stay)
+    return this.#answer
+  }
 }

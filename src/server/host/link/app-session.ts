@@ -1,16 +1,15 @@
-import { setImmediate as nextTurn, clearImmediate } from 'node:timers'
+import { clearImmediate, setImmediate as nextTurn } from 'node:timers'
 import { ServiceError } from '../../../lib/util/errors.ts'
-import { type LinkErrorCode, closeCodes } from '../../../lib/host-link/wire.ts'
-import { type Result, fail, ok } from '../../../lib/util/result.ts'
+import { closeCodes, type LinkErrorCode } from '../../../lib/host-link/wire.ts'
+import { fail, ok, type Result } from '../../../lib/util/result.ts'
 import type { AppReply } from './app-answer.ts'
 import { ArtefactIntake } from './artefact-intake.ts'
 import type { Channel, ChannelReader } from './channel.ts'
 import { parseFrame } from './incoming.ts'
 import type { LinkDeps } from './link-deps.ts'
 import type { Incoming } from './message-parsers.ts'
-import { isWorthTelling, sceneIntervalMs } from './pace.ts'
 import { PictureFrame } from './picture-frame.ts'
-import { LinkRefusal, isRetryable } from './refusal.ts'
+import { isRetryable, LinkRefusal } from './refusal.ts'
 import { SceneSlot } from './scene-slot.ts'
 
 export interface AppSessionDeps extends Pick<
@@ -241,4 +240,25 @@ export class AppSession implements ChannelReader {
     const retryable = isRetryable(code)
     this.#deps.channel.send({ type: 'error', ...named, code, message, retryable })
   }
+}
+
+/** A scene may take this share of the server's time. */
+const share = 10
+/** Shorter pauses than this are not worth a message. */
+const leastMs = 10
+
+/**
+ * The least time between two scenes, in milliseconds, so that taking them in, at `costMs` each,
+ * needs no more than a tenth of the server's time. 0: as often as they come.
+ */
+export function sceneIntervalMs(costMs: number, maxSceneIntervalMs: number): number {
+  const wanted = Math.ceil(costMs * share)
+  return wanted < leastMs ? 0 : Math.min(wanted, maxSceneIntervalMs)
+}
+
+/** Is the new interval far enough from the announced one that the application should hear of it? */
+export function isWorthTelling(announcedMs: number, nowMs: number): boolean {
+  if (announcedMs === nowMs) return false
+  if (announcedMs === 0 || nowMs === 0) return true
+  return nowMs >= announcedMs * 2 || nowMs * 2 <= announcedMs
 }

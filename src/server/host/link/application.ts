@@ -1,18 +1,18 @@
-import { closeCodes, type PictureTarget } from '../../../lib/host-link/wire.ts'
-import { type Result, fail } from '../../../lib/util/result.ts'
+import { closeCodes, type Heartbeat, type PictureTarget } from '../../../lib/host-link/wire.ts'
+import { fail, type Result } from '../../../lib/util/result.ts'
 import type { AppCaptureForm, AppPicture } from '../../capture/app-capture.ts'
 import type { CaptureFailure } from '../../capture/backend.ts'
 import { AppRequests } from './app-requests.ts'
 import { AppSession, type SideMessage } from './app-session.ts'
 import type { Channel } from './channel.ts'
-import { isMainBusy, lateReason, type SeenHeartbeat } from './late-reason.ts'
 import type { LinkDeps } from './link-deps.ts'
 import { LinkedProducers } from './linked-producers.ts'
 import type { AppFacts, DocumentFacts, HelloFacts } from './message-parsers.ts'
 import { pictureFailure } from './picture-answer.ts'
-import { type PictureOfferFacts, noPictures } from './picture-offer.ts'
+import { noPictures, type PictureOfferFacts } from './picture-offer.ts'
 import type { Presence } from './presence.ts'
 import { LinkRefusal } from './refusal.ts'
+import type { Limits } from '../../../lib/config/limits.ts'
 
 /** Told of every change of what is known of an application. */
 export interface ApplicationListener {
@@ -190,4 +190,33 @@ export class Application {
 function taken(result: Result<null, Pick<LinkRefusal, 'code' | 'message'>>): object {
   if (result.ok) return {}
   throw new LinkRefusal(result.failure.code, result.failure.message)
+}
+
+/** The newest heartbeat of a link, with the time of its arrival on a clock that is never set. */
+interface SeenHeartbeat {
+  readonly atMs: number
+  readonly heartbeat: Pick<Heartbeat, 'main_idle_ms' | 'busy'>
+}
+
+type BusyLimits = Pick<Limits, 'linkBusyMs'>
+
+/** Did the main thread of the application say that it is at work elsewhere? */
+function isMainBusy(
+  { main_idle_ms, busy }: SeenHeartbeat['heartbeat'],
+  { linkBusyMs }: BusyLimits,
+): boolean {
+  return main_idle_ms > linkBusyMs || (busy ?? '') !== ''
+}
+
+/**
+ * Why a question ran out of time. The time since the heartbeat is not added to what it says: it
+ * has passed for an application that looks at the link all the time, too.
+ */
+export function lateReason(
+  seen: SeenHeartbeat | null,
+  nowMs: number,
+  limits: BusyLimits & Pick<Limits, 'linkHeartbeatMs'>,
+): 'host_busy' | 'host_timeout' {
+  if (seen === null || nowMs - seen.atMs >= 2 * limits.linkHeartbeatMs) return 'host_timeout'
+  return isMainBusy(seen.heartbeat, limits) ? 'host_busy' : 'host_timeout'
 }

@@ -2,7 +2,6 @@ import type { Socket } from 'node:net'
 import type { RawData, WebSocket } from 'ws'
 import { closeCodes } from '../../../lib/host-link/wire.ts'
 import type { Limits } from '../../../lib/config/limits.ts'
-import { fittingReason } from './close-reason.ts'
 
 export type ChannelLimits = Pick<Limits, 'linkPingMs' | 'linkSilenceMs' | 'maxLinkBacklogBytes'>
 
@@ -100,4 +99,17 @@ export class Channel {
     if (this.#silentMs >= linkSilenceMs) this.#ws.terminate()
     else if (this.isOpen) this.#ws.ping()
   }
+}
+
+/** What a close frame has room for (RFC 6455, section 5.5, less the code). */
+const maxReasonBytes = 123
+
+/** A longer reason would be an error instead of a close. Cut at a character. */
+export function fittingReason(reason: string): string {
+  const bytes = Buffer.from(reason)
+  if (bytes.length <= maxReasonBytes) return reason
+  return `${bytes
+    .subarray(0, maxReasonBytes - 3)
+    .toString('utf8')
+    .replace(/\ufffd+$/, '')}…`
 }

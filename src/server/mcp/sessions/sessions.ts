@@ -3,8 +3,9 @@ import type { Clock } from '../../../lib/util/clock.ts'
 import type { Limits } from '../../../lib/config/limits.ts'
 import type { EventStream } from '../event-stream.ts'
 import type { Subscriber, SubscriptionHub, Topic } from '../subscriptions.ts'
-import { CancellableReads } from './cancellable-reads.ts'
 import type { SessionRevision } from './revisions.ts'
+import type { RequestId } from '../../../lib/mcp/json-rpc.ts'
+import type { Reader } from '../../resources/reader.ts'
 
 /** One client's session: its negotiated revision, its stream, its subscriptions (in the hub). */
 export class Session implements Subscriber {
@@ -114,5 +115,57 @@ export class Sessions {
     if (idlest === undefined) return false
     this.end(idlest)
     return true
+  }
+}
+
+type ReadLimits = Pick<Limits, 'maxCancellableReads'>
+
+/**
+ * The reads of one session that `notifications/cancelled` can stop, by the id of their request. A
+ * read is among them while its work would notice: all others are over at once, or run to their end.
+ */
+class CancellableReads {
+  readonly #cancels = new Map<RequestId, () => void>()
+
+  reader(id: RequestId, limits: ReadLimits): SessionReader {
+    return new SessionReader(cancel => this.#add(id, cancel, limits))
+  }
+
+  /** Ids that are none, unknown or over by now are passed over ("Cancellation", "Error Handling"). */
+  cancel(id: unknown): void {
+    this.#cancels.get(id as RequestId)?.()
+  }
+
+  #add(id: RequestId, cancel: () => void, { maxCancellableReads }: ReadLimits): () => void {
+    // Of two open requests with one id nobody could say which is meant: the first one keeps it.
+    if (this.#cancels.size >= maxCancellableReads || this.#cancels.has(id)) return () => {}
+    this.#cancels.set(id, cancel)
+    return () => void this.#cancels.delete(id)
+  }
+}
+
+/** The client of one request of a session: it leaves by saying so, not by closing the connection. */
+class SessionReader implements Reader {
+  readonly #listen: (cancel: () => void) => () => void
+  /** Made when somebody asks: most requests are over before. */
+  #end: PromiseWithResolvers<null> | undefined
+
+  constructor(listen: (cancel: () => void) => () => void) {
+    this.#listen = listen
+  }
+
+  /** Never settles for a request that is not cancelled. */
+  get cancelled(): Promise<null> {
+    return (this.#end ??= Promise.withResolvers()).promise
+  }
+
+  onLeave(left: () => void): () => void {
+    const forget = this.#listen(() => {
+      forget()
+      this.#end ??= Promise.withResolvers()
+      this.#end.resolve(null)
+      left()
+    })
+    return forget
   }
 }

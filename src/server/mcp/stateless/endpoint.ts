@@ -11,10 +11,11 @@ import type { RequestNotes } from '../request-notes.ts'
 import { ResponseReader } from '../response-reader.ts'
 import { sendAnswer, sendJson } from '../send.ts'
 import { assertAllowed, type WriteRules } from '../write-access.ts'
-import { missingCapabilities } from './capabilities.ts'
-import { statelessCodes } from './codes.ts'
+import { statelessCodes, statelessRpcCodes } from './codes.ts'
 import { checkNotification, checkRequest } from './envelope.ts'
 import type { AnsweredMethod, MethodTable } from './methods.ts'
+import { isJsonObject, type JsonObject } from '../../../lib/util/json.ts'
+import { metaKeys } from '../../../lib/mcp/request-metadata.ts'
 
 export interface StatelessEndpointParts {
   methods: MethodTable
@@ -92,5 +93,24 @@ export class StatelessEndpoint {
 
   #failed(request: RequestMessage, error: unknown): JsonText {
     return failedRequest(request, error, { codes: statelessCodes, log: this.#parts.log })
+  }
+}
+
+/**
+ * What a request needs and its `_meta` does not declare, as the error that says so; null when
+ * nothing is missing ("basic", `clientCapabilities`: only what was declared may be relied on).
+ */
+export function missingCapabilities(required: JsonObject, params: JsonObject): RpcError | null {
+  const meta = isJsonObject(params._meta) ? params._meta : {}
+  const declared = meta[metaKeys.clientCapabilities]
+  const missing = Object.entries(required).filter(
+    ([name]) => !isJsonObject(declared) || !Object.hasOwn(declared, name),
+  )
+  if (missing.length === 0) return null
+  const names = missing.map(([name]) => name).join(', ')
+  return {
+    code: statelessRpcCodes.missingCapability,
+    message: `this request needs capabilities that the client did not declare: ${names}`,
+    data: { requiredCapabilities: Object.fromEntries(missing) },
   }
 }

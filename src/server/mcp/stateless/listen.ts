@@ -1,19 +1,19 @@
 import type { ServerResponse } from 'node:http'
 import type { Clock } from '../../../lib/util/clock.ts'
 import { ServiceError } from '../../../lib/util/errors.ts'
-import type { JsonObject } from '../../../lib/util/json.ts'
+import { isJsonObject, type JsonObject } from '../../../lib/util/json.ts'
 import type { RequestId } from '../../../lib/mcp/json-rpc.ts'
 import type { Limits } from '../../../lib/config/limits.ts'
 import { ResourceUriInvalid } from '../../resources/errors.ts'
 import type { ServedResources } from '../../resources/served-resources.ts'
-import { EventStream } from '../event-stream.ts'
+import { eventFrame, EventStream, type StreamShape } from '../event-stream.ts'
 import type { GatheredWrites } from '../gathered-writes.ts'
 import type { ServerIdentity } from '../identity.ts'
 import type { RequestMessage } from '../json-rpc.ts'
 import type { KeepAlive } from '../keep-alive.ts'
 import type { SubscriptionHub } from '../subscriptions.ts'
-import { type Filter, parseFilter } from './filter.ts'
-import { acknowledgement, listenShape, streamResult } from './stream-shape.ts'
+import { fail, ok, type Result } from '../../../lib/util/result.ts'
+import { metaKeys } from '../../../lib/mcp/request-metadata.ts'
 
 export interface ListenParts {
   registry: ServedResources
@@ -115,4 +115,91 @@ function honoured({ listChanged, uris }: Filter, wanted: readonly Wanted[]): obj
 
 function refused(reason: string, message: string): ServiceError {
   return new ServiceError('limit_reached', message, { data: { reason } })
+}
+
+/** What a client wants to be told, as far as this server has it. */
+interface Filter {
+  readonly listChanged: boolean
+  /** As written; null when the client asks for none. Not yet known to be URIs. */
+  readonly uris: readonly string[] | null
+}
+
+const switches = ['toolsListChanged', 'promptsListChanged', 'resourcesListChanged'] as const
+
+/** The filter in the params of `subscriptions/listen`. The failure is a text for the client. */
+function parseFilter({ notifications }: JsonObject): Result<Filter, string> {
+  if (!isJsonObject(notifications)) return fail('"notifications" must be an object')
+  const wrong = switches.find(name => !isSwitch(notifications[name]))
+  if (wrong !== undefined) return fail(`"notifications.${wrong}" must be true or false`)
+  const { resourcesListChanged, resourceSubscriptions: uris } = notifications
+  if (uris !== undefined && !isTexts(uris)) {
+    return fail('"notifications.resourceSubscriptions" must be an array of URIs')
+  }
+  return ok({ listChanged: resourcesListChanged === true, uris: uris ?? null })
+}
+
+function isSwitch(value: unknown): boolean {
+  return value === undefined || typeof value === 'boolean'
+}
+
+function isTexts(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.every(each => typeof each === 'string')
+}
+
+/** The key under which a topic keeps the part of its encoding that all streams share. */
+const key = 'stateless-sse'
+
+const subscription = `"_meta":{"${metaKeys.subscriptionId}":`
+const listChangedHead = Buffer.from(
+  `event: message\ndata: {"jsonrpc":"2.0","method":"notifications/resources/list_changed","params":{${subscription}`,
+)
+
+/**
+ * The stateless era tells every stream its own id, so an update is put together from a head that is
+ * encoded once per topic and a tail that is encoded once per stream.
+ */
+function listenShape(id: RequestId, wantsListChanged: boolean): StreamShape {
+  const tail = Buffer.from(`${JSON.stringify(id)}}}}\n\n`)
+  // Most streams are about one URI, and in a burst the same update goes out many times.
+  let last: { readonly head: Buffer; readonly bytes: Buffer } | null = null
+  return {
+    update(topic) {
+      const head = topic.encoded(key, encodeHead)
+      if (last?.head !== head) last = { head, bytes: joined(head, tail) }
+      return last.bytes
+    },
+    listChanged: wantsListChanged ? joined(listChangedHead, tail) : null,
+  }
+}
+
+/** What the client is told first: the part of its filter that is honoured. */
+function acknowledgement(id: RequestId, notifications: object): Buffer {
+  return eventFrame(
+    JSON.stringify({
+      jsonrpc: '2.0',
+      method: 'notifications/subscriptions/acknowledged',
+      params: { _meta: { [metaKeys.subscriptionId]: id }, notifications },
+    }),
+  )
+}
+
+/** What the client is told last, when the server ends the stream: the answer to its request. */
+function streamResult(id: RequestId, { name, title, version }: ServerIdentity): Buffer {
+  const _meta = {
+    [metaKeys.subscriptionId]: id,
+    [metaKeys.serverInfo]: { name, title, version },
+  }
+  return eventFrame(
+    JSON.stringify({ jsonrpc: '2.0', id, result: { resultType: 'complete', _meta } }),
+  )
+}
+
+function encodeHead(uri: string): Buffer {
+  return Buffer.from(
+    `event: message\ndata: {"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":${JSON.stringify(uri)},${subscription}`,
+  )
+}
+
+function joined(head: Buffer, tail: Buffer): Buffer {
+  return Buffer.concat([head, tail], head.length + tail.length)
 }

@@ -5,10 +5,10 @@ import type { RequestMessage } from '../json-rpc.ts'
 import { JsonText, type ResultOpening } from '../json-text.ts'
 import { emptyToolList, type ResourceMethods } from '../resource-methods.ts'
 import type { Reader } from '../../resources/reader.ts'
-import { createDiscover } from './discover.ts'
 import type { ExtraMethods } from './extra-methods.ts'
 import type { ListenStreams } from './listen.ts'
 import type { ResultOpenings } from './result.ts'
+import { statelessRevisions } from './revisions.ts'
 
 /** A method that is answered with one JSON object. */
 export interface AnsweredMethod {
@@ -72,4 +72,39 @@ export function createStatelessMethods(parts: MethodParts): MethodTable {
       { kind: 'stream', open: (res, request) => streams.listen(res, request) },
     ],
   ])
+}
+
+/** The answer to `server/discover`, made again when the instructions have changed. */
+function createDiscover(
+  identity: ServerIdentity,
+  resourcesEnabled: boolean,
+  extraCapabilities: Readonly<Record<string, object>> = {},
+): () => JsonText {
+  let known: { readonly instructions: string; readonly text: JsonText } | null = null
+  return () => {
+    const { instructions } = identity
+    if (known?.instructions !== instructions) {
+      const text = discoverResult(instructions, resourcesEnabled, extraCapabilities)
+      known = { instructions, text }
+    }
+    return known.text
+  }
+}
+
+/** DiscoverResult, without what every result has. Only versions that need no handshake are named. */
+function discoverResult(
+  instructions: string,
+  resourcesEnabled: boolean,
+  extraCapabilities: Readonly<Record<string, object>>,
+): JsonText {
+  return JsonText.membersOf({
+    supportedVersions: statelessRevisions,
+    capabilities: {
+      ...(resourcesEnabled
+        ? { resources: { subscribe: true, listChanged: true }, completions: {} }
+        : {}),
+      ...extraCapabilities,
+    },
+    ...(resourcesEnabled ? { instructions } : {}),
+  })
 }

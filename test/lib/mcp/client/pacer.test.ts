@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { setImmediate } from 'node:timers/promises'
-import { Pacer } from '../../../../src/lib/mcp/client/pacer.ts'
+import { Pacer } from '../../../../src/lib/mcp/client/watch.ts'
 import { ManualTime } from '../../../server/resources/manual-time.ts'
 
 function paced(run: (updates: number) => Promise<void> = async () => {}) {

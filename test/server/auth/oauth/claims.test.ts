@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { decideAccess, principalOf } from '../../../../src/server/auth/oauth/access.ts'
+import { decideAccess, principalOf } from '../../../../src/server/auth/oauth/policy.ts'
 import { readClaims, timeFailure } from '../../../../src/server/auth/oauth/claims.ts'
 
 const rules = {

@@ -10,7 +10,7 @@ import { createKeyLoader } from '../../../../src/server/auth/oauth/provider.ts'
 import {
   metadataUrls,
   parseProviderMetadata,
-} from '../../../../src/server/auth/oauth/provider-metadata.ts'
+} from '../../../../src/server/auth/oauth/provider.ts'
 import { newKey, publicOf } from '../../../helpers/openid.ts'
 
 const limits = { ...defaultAuthLimits, maxProviderBytes: 4096 }

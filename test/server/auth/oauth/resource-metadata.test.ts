@@ -3,7 +3,7 @@ import {
   resourceMetadata,
   resourceMetadataPaths,
   resourceMetadataUrl,
-} from '../../../../src/server/auth/oauth/resource-metadata.ts'
+} from '../../../../src/server/auth/oauth/policy.ts'
 
 const root = '/.well-known/oauth-protected-resource'
 

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { chooseFilter, encodePng } from '../../../../src/server/capture/png/encode-png.ts'
-import { filterRows, rowFilters } from '../../../../src/server/capture/png/row-filters.ts'
+import { chooseFilter, encodePng } from '../../../../src/server/capture/png/make-picture.ts'
+import { filterRows, rowFilters } from '../../../../src/server/capture/png/make-picture.ts'
 import { readPng, unfilter } from './read-png.ts'
 
 function picture(width: number, height: number, colour: (x: number, y: number) => number[]) {

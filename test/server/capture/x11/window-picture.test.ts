@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { parseSetup } from '../../../../src/server/capture/x11/setup.ts'
-import { describeImage } from '../../../../src/server/capture/x11/window-picture.ts'
+import { describeImage } from '../../../../src/server/capture/x11/backend.ts'
 import { greeting, visual } from './fake-display.ts'
 
 function setupOf(...asked: Parameters<typeof greeting>) {

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { fittingReason } from '../../../../src/server/host/link/close-reason.ts'
+import { fittingReason } from '../../../../src/server/host/link/channel.ts'
 
 describe('the reason of a close', () => {
   it('stays as it is up to 123 bytes', () => {

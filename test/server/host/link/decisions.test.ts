@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { isWorthTelling, sceneIntervalMs } from '../../../../src/server/host/link/pace.ts'
+import { isWorthTelling, sceneIntervalMs } from '../../../../src/server/host/link/app-session.ts'
 import { isRetryable, type LinkRefusal } from '../../../../src/server/host/link/refusal.ts'
 
 describe('sceneIntervalMs', () => {

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { lateReason } from '../../../../src/server/host/link/late-reason.ts'
+import { lateReason } from '../../../../src/server/host/link/application.ts'
 
 const limits = { linkHeartbeatMs: 5000, linkBusyMs: 2000 }
 const nowMs = 1_000_000

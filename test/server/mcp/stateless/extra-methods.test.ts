@@ -3,7 +3,7 @@ import { expect } from 'chai'
 import * as face from '../../../../src/index.ts'
 import { startStubbedFixture } from '../../../conformance/fixture.ts'
 import { stub } from '../../../conformance/stub.ts'
-import { missingCapabilities } from '../../../../src/server/mcp/stateless/capabilities.ts'
+import { missingCapabilities } from '../../../../src/server/mcp/stateless/endpoint.ts'
 import { metaKeys } from '../../../../src/lib/mcp/request-metadata.ts'
 import { ask } from '../../../helpers/mcp.ts'
 
