@@ -34,13 +34,13 @@ export type {
   Template,
   TextContent,
 } from './server/resources/producer.ts'
-export type { Annotations, Icon } from './server/resources/hints.ts'
+export type { Annotations, Icon } from './server/resources/producer.ts'
 export {
   ResourceNotEnabled,
   ResourceNotFound,
   ResourceUriInvalid,
 } from './server/resources/errors.ts'
-export type { AuditEntry, AuditOutcome, AuditRecord } from './server/resources/audit-entry.ts'
+export type { AuditEntry, AuditOutcome, AuditRecord } from './server/resources/audit-log.ts'
 export { AuditLog, type AuditLogOptions } from './server/resources/audit-log.ts'
 export type { SessionEvent, SessionEventInput } from './server/resources/session-event.ts'
 export {
@@ -55,14 +55,14 @@ export {
   artefactPutFile,
 } from './server/artefacts/helpers.ts'
 export type { ArtefactFilter, ArtefactOptions, ArtefactRef } from './server/artefacts/store.ts'
-export { apiKeyPolicy } from './server/http/api-key-policy.ts'
+export { apiKeyPolicy } from './server/http/authentication.ts'
 export type { AuthOutcome, AuthPolicy, Caller } from './server/http/authentication.ts'
 export { ApiKeyConfig, type ApiKeyOptions } from './lib/auth/api-key-config.ts'
 export { CimdDocument, type CimdJson, type CimdOptions } from './lib/auth/cimd-document.ts'
-export { generateApiKey } from './lib/auth/generate-api-key.ts'
+export { generateApiKey } from './lib/auth/api-key-config.ts'
 export { OAuthConfig, type OAuthOptions, type ToCimdOptions } from './lib/auth/oauth-config.ts'
-export { TokenValidationError } from './lib/auth/token-validation-error.ts'
-export { unauthorizedResult, type UnauthorizedResult } from './lib/auth/unauthorized-result.ts'
+export { TokenValidationError } from './lib/auth/validate-bearer-token.ts'
+export { unauthorizedResult, type UnauthorizedResult } from './lib/auth/validate-bearer-token.ts'
 export {
   type BearerOptions,
   type HeaderSource,

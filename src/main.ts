@@ -8,14 +8,14 @@ import { homedir } from 'node:os'
 import { isAbsolute } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { commandNames, loadCommands, selectCommands } from './commands/index.ts'
-import { leadingFlags } from './lib/cli/account-flags.ts'
+import { leadingFlags } from './lib/cli/base-command.ts'
 import { hoistGlobalFlags } from './lib/cli/argv.ts'
 import { type Failure, describeFailure } from './lib/cli/failure.ts'
 import { completionShell, completionSteps } from './lib/cli/completion.ts'
 import { renderRootHelp } from './lib/cli/root-help.ts'
 import { terminalWidth } from './lib/cli/terminal.ts'
 import { cannotWriteStdout, isClosedPipe } from './lib/cli/write-stdout.ts'
-import { usage } from './lib/util/usage.ts'
+import { usage } from './lib/util/errors.ts'
 
 export interface ProgramFiles {
   /** The package folder, as a file URL. */

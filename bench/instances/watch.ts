@@ -1,8 +1,8 @@
 // A process that follows a folder of instance records as a gateway does; without one it is idle.
 import { hostname } from 'node:os'
-import { monotonicClock, systemClock } from '../../src/lib/util/clock.ts'
+import { monotonicClock, systemClock } from '../../src/lib/util/time.ts'
 import { silentLogger } from '../../src/lib/util/logger.ts'
-import { systemTimer } from '../../src/lib/util/timer.ts'
+import { systemTimer } from '../../src/lib/util/time.ts'
 import { openFsDirectory } from '../../src/server/gateway/fs-directory.ts'
 import { resolveGatewayLimits } from '../../src/lib/config/gateway-limits.ts'
 import { answerQuestions } from '../child-messages.ts'

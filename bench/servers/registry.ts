@@ -3,7 +3,7 @@
  * argument a session is looked up once and kept: what is left out is the look-up in the database,
  * and nothing else.
  */
-import { systemClock } from '../../src/lib/util/clock.ts'
+import { systemClock } from '../../src/lib/util/time.ts'
 import type { AccountStore, SessionState } from '../../src/server/accounts/account-store.ts'
 import { corsMethods, createRegistryListener } from '../../src/server/accounts/app.ts'
 import { openRegistryStore, registryFiles } from '../../src/server/accounts/data-folder.ts'

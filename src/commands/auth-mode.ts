@@ -1,6 +1,6 @@
-import { parseRfc3339 } from '../lib/util/clock.ts'
+import { parseRfc3339 } from '../lib/util/time.ts'
 import { ServiceError } from '../lib/util/errors.ts'
-import type { NamedKey } from '../lib/auth/keys-text.ts'
+import type { NamedKey } from '../lib/auth/keys-file.ts'
 import { type Result, fail, ok } from '../lib/util/result.ts'
 import type { AuthSettings } from '../server/auth/settings.ts'
 

@@ -1,6 +1,5 @@
-import { nearest } from '../lib/util/nearest.ts'
-import { messageOf } from '../lib/util/message-of.ts'
-import { usage } from '../lib/util/usage.ts'
+import { nearest } from '../lib/util/text.ts'
+import { messageOf, usage } from '../lib/util/errors.ts'
 
 /** One set of named bounds, and what refuses a value of one. */
 export interface LimitSet {

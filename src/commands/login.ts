@@ -1,7 +1,6 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
-import { AccountCommand } from '../lib/cli/account-command.ts'
-import { passwordFlags } from '../lib/cli/account-flags.ts'
+import { AccountCommand, passwordFlags } from '../lib/cli/base-command.ts'
 
 /** Gets a token for a user name and password, and saves it. */
 export default class Login extends AccountCommand {

@@ -1,5 +1,5 @@
 import * as Flags from '@oclif/core/flags'
-import { AccountCommand } from '../lib/cli/account-command.ts'
+import { AccountCommand } from '../lib/cli/base-command.ts'
 
 /** Ends the saved login. */
 export default class Logout extends AccountCommand {

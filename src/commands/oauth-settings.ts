@@ -1,7 +1,5 @@
-import { parseIssuerUrl } from '../lib/auth/issuer-url.ts'
-import { OAuthConfig } from '../lib/auth/oauth-config.ts'
-import { messageOf } from '../lib/util/message-of.ts'
-import { usage } from '../lib/util/usage.ts'
+import { OAuthConfig, parseIssuerUrl } from '../lib/auth/oauth-config.ts'
+import { messageOf, usage } from '../lib/util/errors.ts'
 import type { OAuthSettings } from '../server/auth/settings.ts'
 
 export interface OAuthFlags {

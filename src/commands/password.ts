@@ -1,6 +1,6 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
-import { AccountCommand } from '../lib/cli/account-command.ts'
+import { AccountCommand } from '../lib/cli/base-command.ts'
 
 /** Changes a password, or sets a new one with a code. */
 export default class Password extends AccountCommand {

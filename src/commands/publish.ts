@@ -1,4 +1,4 @@
-import { AccountCommand } from '../lib/cli/account-command.ts'
+import { AccountCommand } from '../lib/cli/base-command.ts'
 
 /** Stands for what registries do not offer yet. */
 export default class Publish extends AccountCommand {

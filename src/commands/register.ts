@@ -1,7 +1,6 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
-import { AccountCommand } from '../lib/cli/account-command.ts'
-import { passwordFlags } from '../lib/cli/account-flags.ts'
+import { AccountCommand, passwordFlags } from '../lib/cli/base-command.ts'
 
 /** Makes an account, and logs in to it. */
 export default class Register extends AccountCommand {

@@ -1,6 +1,6 @@
 import type { CaptureMode } from '../lib/util/capture-mode.ts'
 import { checkSecretText } from '../lib/auth/secret-file.ts'
-import { usage } from '../lib/util/usage.ts'
+import { usage } from '../lib/util/errors.ts'
 import type { ServeOptions } from '../server/host/serve-options.ts'
 import { type AuthFlags, readAuth } from './auth-settings.ts'
 import { defaultPorts } from './default-ports.ts'

@@ -1,10 +1,8 @@
 import { resolve } from 'node:path'
-import { usage } from '../lib/util/usage.ts'
+import { usage } from '../lib/util/errors.ts'
 import type { ListenOptions } from '../server/http/listen-options.ts'
 import { isIP } from 'node:net'
-import { withoutBrackets } from '../lib/util/address.ts'
-import { parseNetwork } from '../lib/util/network.ts'
-import { parseOrigin } from '../lib/util/web-origin.ts'
+import { parseNetwork, parseOrigin, withoutBrackets } from '../lib/util/address.ts'
 
 /** The flags that every server has, as the parser returns them. */
 export interface AddressFlags {

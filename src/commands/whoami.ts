@@ -1,5 +1,5 @@
 import * as Flags from '@oclif/core/flags'
-import { AccountCommand } from '../lib/cli/account-command.ts'
+import { AccountCommand } from '../lib/cli/base-command.ts'
 
 /** Says who the token belongs to. */
 export default class Whoami extends AccountCommand {

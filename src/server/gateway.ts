@@ -2,10 +2,9 @@ import { randomUUID } from 'node:crypto'
 import { realpath } from 'node:fs/promises'
 import type { RequestListener } from 'node:http'
 import { bundledCatalog } from '../lib/util/adapter-files.ts'
-import { monotonicClock, systemClock, toRfc3339 } from '../lib/util/clock.ts'
+import { monotonicClock, systemClock, systemTimer, toRfc3339 } from '../lib/util/time.ts'
 import type { Logger } from '../lib/util/logger.ts'
-import { processStart } from '../lib/util/process-start.ts'
-import { systemTimer } from '../lib/util/timer.ts'
+import { processStart } from '../lib/util/process.ts'
 import { createListener } from './mcp/app.ts'
 import type { Auth } from './auth/auth.ts'
 import { createAuth } from './auth/create-auth.ts'
@@ -16,23 +15,25 @@ import { winPort } from './gateway/win-port.ts'
 import type { GatewayHandle, GatewayOptions } from './gateway/options.ts'
 import { CatalogFile, type CatalogFileLimits } from './gateway/catalog/catalog-file.ts'
 import { type PortNews, type Reporter, reportOf } from './gateway/election-report.ts'
-import type { ElectionEvent } from './gateway/election-state.ts'
+import type { ElectionEvent } from './gateway/election.ts'
 import { EventRing } from './gateway/event-ring.ts'
 import { resolveGatewayLimits } from '../lib/config/gateway-limits.ts'
-import { registryMark, type Resident, residentPath } from './gateway/resident.ts'
 import {
+  createResidentRoom,
   readResidentFile,
+  registryMark,
   removeResidentFile,
+  type Resident,
   residentFile,
+  residentPath,
   writeResidentFile,
-} from './gateway/resident-file.ts'
-import { createRefusalLog } from './http/refusals.ts'
+} from './gateway/active-gateway.ts'
+import { createRefusalLog } from './http/access-log.ts'
 import { listen } from './http/listen.ts'
 import { assembleApp } from './mcp/mcp-assembly.ts'
-import { mcpUrlOf } from './http/public-url.ts'
+import { mcpUrlOf } from './http/listen-options.ts'
 import { type Limits, resolveLimits } from '../lib/config/limits.ts'
 import { openRegistryDir, selectRegistryDir } from '../lib/instances/state-directory.ts'
-import { createResidentRoom } from './gateway/resident-room.ts'
 import { TlsSource } from './http/tls-source.ts'
 import { version } from '../lib/util/version.ts'
 

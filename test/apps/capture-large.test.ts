@@ -1,13 +1,12 @@
-import { execFile } from 'node:child_process'
+import { execFile, spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { systemTimer } from '../../src/lib/util/timer.ts'
+import { systemTimer } from '../../src/lib/util/time.ts'
 import type { Capture } from '../../src/server/capture/backend.ts'
 import {
   createWindowBackends,

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { commandNames, loadCommands } from '../../src/commands/index.ts'
-import { AccountCommand } from '../../src/lib/cli/account-command.ts'
+import { AccountCommand } from '../../src/lib/cli/base-command.ts'
 
 const commands = Object.entries(await loadCommands(commandNames))
 const ofAccounts = commands.filter(([, command]) =>

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { decideMode, type FoundKeys } from '../../src/commands/auth-mode.ts'
 import { type AuthFlags, type AuthPlace, readAuth } from '../../src/commands/auth-settings.ts'
-import type { NamedKey } from '../../src/lib/auth/keys-text.ts'
+import type { NamedKey } from '../../src/lib/auth/keys-file.ts'
 import { makeKeys, type TestKeys } from '../helpers/keyed-server.ts'
 
 const nowMs = Date.parse('2026-06-01T00:00:00Z')

@@ -1,11 +1,13 @@
 import { expect } from 'chai'
-import { mkdir, mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { registryWords } from '../../src/commands/mcp-config/settings.ts'
+import {
+  type McpConfigFlags,
+  registryWords,
+  warningsOf,
+} from '../../src/commands/mcp-config/settings.ts'
 import { runMcpConfig } from '../../src/commands/mcp-config/run.ts'
-import { warningsOf } from '../../src/commands/mcp-config/settings.ts'
-import type { McpConfigFlags } from '../../src/commands/mcp-config/settings.ts'
 import type { ServiceError } from '../../src/lib/util/errors.ts'
 import { silentLogger } from '../../src/lib/util/logger.ts'
 import { selectRegistryDir } from '../../src/lib/util/registry-path.ts'

@@ -1,4 +1,4 @@
-import { monotonicClock, systemClock } from '../../src/lib/util/clock.ts'
+import { monotonicClock, systemClock } from '../../src/lib/util/time.ts'
 import { silentLogger } from '../../src/lib/util/logger.ts'
 import { createListener } from '../../src/server/mcp/app.ts'
 import { accessLogOn } from '../../src/server/http/access-log.ts'

@@ -13,7 +13,7 @@ import {
   type ResourceProducer,
   SessionEventBuffer,
 } from '../../src/index.ts'
-import { sessionRevisions } from '../../src/server/mcp/sessions/revisions.ts'
+import { sessionRevisions } from '../../src/server/mcp/sessions/initialize.ts'
 import { RawSession } from '../helpers/mcp.ts'
 import { callStateless, stateless } from '../helpers/stateless.ts'
 import { facts, inFolder, serving } from './facts.ts'

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { apiKeyPolicy } from '../../src/server/http/api-key-policy.ts'
+import { apiKeyPolicy } from '../../src/server/http/authentication.ts'
 import { type Answer, ask, Events, startServer, type TestServer } from '../helpers/mcp.ts'
 import { statelessHeaders, statelessRequest } from '../helpers/stateless.ts'
 

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { newKey } from '../../src/lib/auth/key-text.ts'
+import { newKey } from '../../src/lib/auth/keys-file.ts'
 import {
   bearer,
   type KeyedServer,

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import type { PictureMaker } from '../../src/server/capture/png/picture-maker.ts'
 import { rgbaLayout } from '../../src/server/capture/png/pixels.ts'
 import { windowCaptureLimits } from '../../src/server/capture/window-limits.ts'
-import { systemTimer } from '../../src/lib/util/timer.ts'
+import { systemTimer } from '../../src/lib/util/time.ts'
 
 /** The compiled files, whose threads start with files of another ending. */
 const built = new URL('../../dist/server/capture/png/picture-maker.js', import.meta.url).href

@@ -3,15 +3,23 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { decodeJwt, type JWK } from 'jose'
-import { monotonicClock, systemClock } from '../../src/lib/util/clock.ts'
+import { monotonicClock, systemClock } from '../../src/lib/util/time.ts'
 import { silentLogger } from '../../src/lib/util/logger.ts'
 import { artefactPutBytes } from '../../src/server/artefacts/helpers.ts'
 import type { Auth } from '../../src/server/auth/auth.ts'
 import { type AuthLimits, defaultAuthLimits } from '../../src/server/auth/limits.ts'
 import { createOAuthPolicy } from '../../src/server/auth/oauth/policy.ts'
 import type { OAuthSettings } from '../../src/server/auth/settings.ts'
-import { type Answer, ask, initializeBody, postHeaders, RawSession, rpc } from '../helpers/mcp.ts'
-import { startServer, type TestServer } from '../helpers/mcp.ts'
+import {
+  type Answer,
+  ask,
+  initializeBody,
+  postHeaders,
+  RawSession,
+  rpc,
+  startServer,
+  type TestServer,
+} from '../helpers/mcp.ts'
 import { OpenIdServer, sign } from '../helpers/openid.ts'
 import { statelessHeaders, statelessRequest } from '../helpers/stateless.ts'
 

@@ -1,4 +1,4 @@
-import { monotonicClock, systemClock } from '../../src/lib/util/clock.ts'
+import { monotonicClock, systemClock } from '../../src/lib/util/time.ts'
 import { bundledCatalog } from '../../src/lib/util/adapter-files.ts'
 import { silentLogger } from '../../src/lib/util/logger.ts'
 import { createListener } from '../../src/server/mcp/app.ts'
@@ -14,7 +14,7 @@ import { listen } from '../../src/server/http/listen.ts'
 import { assembleApp, createServerEndpoint } from '../../src/server/mcp/mcp-assembly.ts'
 import type { McpEndpoint } from '../../src/server/mcp/endpoint.ts'
 import { type Limits, resolveLimits } from '../../src/lib/config/limits.ts'
-import type { ServedResources } from '../../src/server/resources/served-resources.ts'
+import type { ServedResources } from '../../src/server/resources/schemes.ts'
 import { MemoryDirectory } from './memory-directory.ts'
 
 export interface GatewayTestOptions {

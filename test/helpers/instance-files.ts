@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { systemClock } from '../../src/lib/util/clock.ts'
+import { systemClock } from '../../src/lib/util/time.ts'
 import { silentLogger } from '../../src/lib/util/logger.ts'
 import { createInstanceRecord, InstanceFile } from '../../src/server/host/instance-record.ts'
 

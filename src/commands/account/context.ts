@@ -3,16 +3,15 @@ import type { Config, SavedLogin } from '../../lib/config/config-file.ts'
 import { type ConfigStore, createConfigStore } from '../../lib/config/config-store.ts'
 import { configPath } from '../../lib/config/paths.ts'
 import { onlyLogin, savedLogin } from '../../lib/config/registry-entries.ts'
-import { ServiceError } from '../../lib/util/errors.ts'
+import { ServiceError, usage } from '../../lib/util/errors.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import type { RegistryUrl } from '../../lib/util/registry-url.ts'
 import { selectRegistry } from '../../lib/accounts/select-registry.ts'
 import {
+  selectTokenSource,
   type TokenChoice,
   type TokenPlaces,
-  selectTokenSource,
 } from '../../lib/accounts/token-source.ts'
-import { usage } from '../../lib/util/usage.ts'
 
 /** The flags that every command of a person with an account has. */
 export interface AccountFlags {

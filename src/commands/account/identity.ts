@@ -1,5 +1,5 @@
-import { expiryText } from '../../lib/cli/duration-text.ts'
-import { parseRfc3339, toRfc3339 } from '../../lib/util/clock.ts'
+import { expiryText } from '../../lib/cli/format.ts'
+import { parseRfc3339, toRfc3339 } from '../../lib/util/time.ts'
 import type { TokenSource } from '../../lib/accounts/token-source.ts'
 
 /** Who a token belongs to, as far as it is known, and where it came from. */

@@ -1,7 +1,7 @@
 import { readSecretFromStdin } from '../../lib/cli/secret-input.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
 import type { Tokens } from '../../lib/accounts/answers.ts'
-import { readJwtExpiry } from '../../lib/accounts/jwt-expiry.ts'
+import { readJwtExpiry } from '../../lib/accounts/refresh-need.ts'
 import { checkTokenText } from '../../lib/accounts/token-source.ts'
 import { Secret } from '../../lib/util/secret.ts'
 import { connect } from './connect.ts'

@@ -3,7 +3,7 @@ import { type PromptPlace, type Questioner, requireQuestioner } from '../../lib/
 import { readSecretFromStdin, readTwoSecretsFromStdin } from '../../lib/cli/secret-input.ts'
 import { passwordChars } from '../../lib/accounts/wire.ts'
 import { Secret } from '../../lib/util/secret.ts'
-import { usage } from '../../lib/util/usage.ts'
+import { usage } from '../../lib/util/errors.ts'
 
 export interface PasswordFlags {
   readonly password?: string | undefined

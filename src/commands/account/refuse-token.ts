@@ -1,4 +1,4 @@
-import { usage } from '../../lib/util/usage.ts'
+import { usage } from '../../lib/util/errors.ts'
 import type { AccountFlags } from './context.ts'
 
 const toSave = 'to save a token, pipe it into service-cli login --token-stdin'

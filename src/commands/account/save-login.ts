@@ -1,6 +1,6 @@
 import type { SavedLogin } from '../../lib/config/config-file.ts'
 import { allLogins, savedLogin, withLogin } from '../../lib/config/registry-entries.ts'
-import { expiryText } from '../../lib/cli/duration-text.ts'
+import { expiryText } from '../../lib/cli/format.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
 import type { Tokens } from '../../lib/accounts/answers.ts'
 import type { RegistryClient } from '../../lib/accounts/client.ts'

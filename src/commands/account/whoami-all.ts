@@ -1,13 +1,12 @@
 import { exitCodeOf } from '../../lib/cli/exit-codes.ts'
 import type { SavedLogin } from '../../lib/config/config-file.ts'
 import { allLogins, savedLogin } from '../../lib/config/registry-entries.ts'
-import { ServiceError } from '../../lib/util/errors.ts'
+import { ServiceError, usage } from '../../lib/util/errors.ts'
 import { requireRegistryUrl } from '../../lib/util/registry-url.ts'
-import { usage } from '../../lib/util/usage.ts'
 import type { AccountContext } from './context.ts'
 import { openHere } from './here.ts'
 import { type Identity, identityJson, identityText } from './identity.ts'
-import { type WhoamiFlags, askedIdentity, savedIdentity } from './whoami.ts'
+import { askedIdentity, savedIdentity, type WhoamiFlags } from './whoami.ts'
 
 interface Row {
   readonly identity: Identity | null

@@ -4,7 +4,7 @@ import * as Flags from '@oclif/core/flags'
 import { asTyped } from '../../lib/cli/own-command.ts'
 import { writeOutputFile } from '../../lib/cli/output-file.ts'
 import { writeStdout } from '../../lib/cli/write-stdout.ts'
-import { usage } from '../../lib/util/usage.ts'
+import { usage } from '../../lib/util/errors.ts'
 
 /** Flags of the commands that write one file. */
 export const outputFlags = {

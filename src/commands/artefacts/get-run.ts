@@ -4,15 +4,18 @@ import { basename, dirname, join } from 'node:path'
 import { extensionOf, numberedName, safeFileName } from '../../lib/cli/file-name.ts'
 import { digestOfFile, openPartFile, type PartFile, placePart } from '../../lib/cli/part-file.ts'
 import { createProgress, mayShowProgress, type Progress } from '../../lib/cli/progress.ts'
-import { sizeText } from '../../lib/cli/size-text.ts'
+import { sizeText } from '../../lib/cli/format.ts'
 import { watchStopRequest } from '../../lib/cli/stop-signals.ts'
 import { writeStdout } from '../../lib/cli/write-stdout.ts'
-import { monotonicClock } from '../../lib/util/clock.ts'
-import { ServiceError } from '../../lib/util/errors.ts'
-import { type Download, openDownload } from '../../lib/mcp/client/artefact-download.ts'
-import { parseArtefactWord, resolveArtefact } from '../../lib/mcp/client/artefact-name.ts'
-import type { McpSession } from '../../lib/mcp/client/session.ts'
-import { usage } from '../../lib/util/usage.ts'
+import { monotonicClock } from '../../lib/util/time.ts'
+import { ServiceError, usage } from '../../lib/util/errors.ts'
+import {
+  type Download,
+  openDownload,
+  parseArtefactWord,
+  resolveArtefact,
+} from '../../lib/mcp/client/artefact-download.ts'
+import type { McpSession } from '../../lib/mcp/client/context.ts'
 import { type Client, type ClientFlags, withClient } from '../resources/client.ts'
 
 export interface GetFlags extends ClientFlags {

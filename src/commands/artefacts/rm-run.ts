@@ -1,6 +1,6 @@
-import { artefactUri } from '../../lib/mcp/artefact-uri.ts'
+import { artefactUri } from '../../lib/mcp/uris.ts'
 import { processOutput, warningsTo } from '../../lib/cli/output.ts'
-import { parseArtefactWord, resolveArtefact } from '../../lib/mcp/client/artefact-name.ts'
+import { parseArtefactWord, resolveArtefact } from '../../lib/mcp/client/artefact-download.ts'
 import { hostRequest } from '../../lib/mcp/client/host-request.ts'
 import { type ClientFlags, readClientLimits, withSession } from '../resources/client.ts'
 import { findHost, type FoundHost } from './host-target.ts'

@@ -2,8 +2,7 @@ import { constants } from 'node:fs'
 import { access } from 'node:fs/promises'
 import { delimiter, isAbsolute, join } from 'node:path'
 import { readBlenderAddon, readPythonClient } from '../../lib/util/adapter-files.ts'
-import { ServiceError } from '../../lib/util/errors.ts'
-import { messageOf } from '../../lib/util/message-of.ts'
+import { messageOf, ServiceError } from '../../lib/util/errors.ts'
 import type { Finding } from './finding.ts'
 
 /** Are the files there that `adapter` writes? */

@@ -1,10 +1,10 @@
 import { isLoopback } from '../../lib/util/address.ts'
-import { processStart } from '../../lib/util/process-start.ts'
+import { processStart } from '../../lib/util/process.ts'
 import { defaultPorts } from '../default-ports.ts'
 import type { Finding } from './finding.ts'
 
-type Resident = import('../../server/gateway/resident.ts').Resident
-type Holder = import('../../server/gateway/election-state.ts').Holder
+type Resident = import('../../server/gateway/active-gateway.ts').Resident
+type Holder = import('../../server/gateway/election.ts').Holder
 
 const { gateway: gatewayPort } = defaultPorts
 
@@ -56,8 +56,8 @@ export async function lookAtGateways(registryDir: string): Promise<Finding[]> {
   ] = await Promise.all([
     import('../../server/gateway/holder-probe.ts'),
     import('../../server/gateway/own-gateway.ts'),
-    import('../../server/gateway/resident-file.ts'),
-    import('../../server/gateway/resident.ts'),
+    import('../../server/gateway/active-gateway.ts'),
+    import('../../server/gateway/active-gateway.ts'),
     import('node:fs/promises'),
   ])
   const registry = resident.registryMark(await fs.realpath(registryDir).catch(() => registryDir))

@@ -1,6 +1,6 @@
 import { lstat, readFile } from 'node:fs/promises'
-import { counted } from '../../lib/cli/columns.ts'
-import { errnoOf } from '../../lib/util/errno.ts'
+import { counted } from '../../lib/cli/format.ts'
+import { errnoOf } from '../../lib/util/errors.ts'
 import { recordFile } from '../../lib/instances/files.ts'
 import { isJsonObject, parseJson } from '../../lib/util/json.ts'
 import type { Finding } from './finding.ts'

@@ -1,4 +1,4 @@
-import { counted } from '../../lib/cli/columns.ts'
+import { counted } from '../../lib/cli/format.ts'
 import type { Finding } from './finding.ts'
 
 /** What of an instance is judged. */

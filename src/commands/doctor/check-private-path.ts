@@ -1,6 +1,6 @@
 import type { Stats } from 'node:fs'
 import { lstat } from 'node:fs/promises'
-import { errnoOf } from '../../lib/util/errno.ts'
+import { errnoOf } from '../../lib/util/errors.ts'
 import { ownUid } from '../../lib/util/posix.ts'
 import type { Finding } from './finding.ts'
 

@@ -1,14 +1,12 @@
-import { messageOf } from '../../lib/util/message-of.ts'
-import { type ErrorCode, ServiceError } from '../../lib/util/errors.ts'
+import { type ErrorCode, messageOf, ServiceError } from '../../lib/util/errors.ts'
 import type { Finding } from './finding.ts'
-import { userAgent } from '../../lib/util/user-agent.ts'
+import { userAgent } from '../../lib/util/version.ts'
 import { silentLogger } from '../../lib/util/logger.ts'
-import { createClientContext } from '../../lib/mcp/client/context.ts'
+import { createClientContext, type McpSession } from '../../lib/mcp/client/context.ts'
 import { defaultMcpClientLimits } from '../../lib/mcp/client/limits.ts'
 import { openMcp } from '../../lib/mcp/client/open.ts'
-import type { McpSession } from '../../lib/mcp/client/session.ts'
 import { Secret } from '../../lib/util/secret.ts'
-import { systemTimer } from '../../lib/util/timer.ts'
+import { systemTimer } from '../../lib/util/time.ts'
 
 const scene = 'scene://current'
 const timeoutMs = 5000

@@ -1,4 +1,4 @@
-import { wrapWords } from '../../lib/cli/columns.ts'
+import { wrapWords } from '../../lib/cli/format.ts'
 import { asTyped } from '../../lib/cli/own-command.ts'
 
 /** What one check found. */

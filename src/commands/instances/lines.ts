@@ -1,7 +1,7 @@
-import { columns, counted } from '../../lib/cli/columns.ts'
+import { columns, counted } from '../../lib/cli/format.ts'
 import { asTyped } from '../../lib/cli/own-command.ts'
-import { absenceText } from '../../lib/instances/absence.ts'
-import { cleanText } from '../../lib/util/clean-text.ts'
+import { absenceText } from '../../lib/instances/instance.ts'
+import { cleanText } from '../../lib/util/text.ts'
 
 /** What of a row is shown to people. */
 export interface ShownRow {

@@ -1,4 +1,4 @@
-import { usage } from '../../lib/util/usage.ts'
+import { usage } from '../../lib/util/errors.ts'
 import { readRegistryDir } from '../server-settings.ts'
 
 /** The flags of `instances` as the parser returns them. */

@@ -2,7 +2,7 @@ import { aborted, openLiveLines } from '../../lib/cli/live-lines.ts'
 import { processOutput, type Output, warningsTo } from '../../lib/cli/output.ts'
 import { writeStdout } from '../../lib/cli/write-stdout.ts'
 import { selectRegistryDir } from '../../lib/util/registry-path.ts'
-import { usage } from '../../lib/util/usage.ts'
+import { usage } from '../../lib/util/errors.ts'
 import { changeLine, emptyText, instanceTable } from './lines.ts'
 import type { InstancesSettings } from './settings.ts'
 

@@ -1,16 +1,21 @@
-import { columns } from '../../lib/cli/columns.ts'
-import { durationText, expiryText } from '../../lib/cli/duration-text.ts'
+import { columns, durationText, expiryText } from '../../lib/cli/format.ts'
 import { createOutput, type Output, type OutputParts } from '../../lib/cli/output.ts'
 import { showOnce } from '../../lib/cli/show-once.ts'
-import { parseRfc3339, toRfc3339 } from '../../lib/util/clock.ts'
+import { parseRfc3339, toRfc3339 } from '../../lib/util/time.ts'
 import { findAccountKeys, removeKeysMark } from '../../lib/config/account-keys.ts'
 import { createKeyStore, type KeyStore } from '../../lib/config/key-store.ts'
-import { keyDigest, keyPrefix, newKey } from '../../lib/auth/key-text.ts'
-import { isKeyName, maxKeyNameChars, maxKeys, type NamedKey } from '../../lib/auth/keys-text.ts'
+import {
+  isKeyName,
+  keyDigest,
+  keyPrefix,
+  maxKeyNameChars,
+  maxKeys,
+  type NamedKey,
+  newKey,
+} from '../../lib/auth/keys-file.ts'
 import { checkPath, readRegistryDir } from '../server-settings.ts'
 import { type KeysFlags, readLife } from './settings.ts'
-import { ServiceError } from '../../lib/util/errors.ts'
-import { usage } from '../../lib/util/usage.ts'
+import { ServiceError, usage } from '../../lib/util/errors.ts'
 
 export interface KeyCreateFlags extends KeysFlags {
   readonly 'read-only': boolean

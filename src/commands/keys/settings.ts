@@ -1,6 +1,6 @@
 import * as Flags from '@oclif/core/flags'
 import { type TextWriter, processStdout } from '../../lib/cli/output.ts'
-import { usage } from '../../lib/util/usage.ts'
+import { usage } from '../../lib/util/errors.ts'
 
 /** Of all commands about keys. */
 export const keysFlags = {

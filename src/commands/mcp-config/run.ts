@@ -1,6 +1,6 @@
-import { systemClock } from '../../lib/util/clock.ts'
+import { systemClock } from '../../lib/util/time.ts'
 import { type Output, type OutputParts, createOutput } from '../../lib/cli/output.ts'
-import { quoteArgument } from '../../lib/cli/quote-argument.ts'
+import { quoteArgument } from '../../lib/cli/own-command.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
 import type { Client, ClientFile, Place, Scope, Settings } from '../../lib/mcp/settings/client.ts'
 import { clients } from '../../lib/mcp/settings/clients.ts'

@@ -8,7 +8,7 @@ import { namesId } from '../../lib/instances/select-instance.ts'
 import { checkName, chooseTarget, type Target } from '../../lib/mcp/settings/choose-target.ts'
 import type { Client, Place, Scope, Settings } from '../../lib/mcp/settings/client.ts'
 import { selectRegistryDir } from '../../lib/util/registry-path.ts'
-import { userAgent } from '../../lib/util/user-agent.ts'
+import { userAgent } from '../../lib/util/version.ts'
 import { isLoopback } from '../../lib/util/address.ts'
 
 /** The flags as the parser returns them. */

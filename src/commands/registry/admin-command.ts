@@ -1,10 +1,8 @@
 import * as Flags from '@oclif/core/flags'
-import { accountFlags } from '../../lib/cli/account-flags.ts'
-import { BaseCommand } from '../../lib/cli/base-command.ts'
-import { globalFlags } from '../../lib/cli/global-flags.ts'
+import { accountFlags, BaseCommand, globalFlags } from '../../lib/cli/base-command.ts'
 import { type Output, processOutput, warningsTo } from '../../lib/cli/output.ts'
 import type { Logger } from '../../lib/util/logger.ts'
-import { type Range, adminLimits } from '../../server/accounts/admin-limits.ts'
+import { adminLimits, type Range } from '../../server/accounts/admin-limits.ts'
 import { selectDataDir } from './data-dir.ts'
 
 type Admin = import('../../server/accounts/admin/open-admin.ts').Admin

@@ -1,5 +1,5 @@
 import * as Args from '@oclif/core/args'
-import { columns } from '../../lib/cli/columns.ts'
+import { columns } from '../../lib/cli/format.ts'
 import { AdminCommand, adminPlace, administer, limitFlag } from './admin-command.ts'
 
 /** Shows what was done to accounts. */

@@ -1,6 +1,6 @@
 import { join, resolve } from 'node:path'
 import { xdgFolder } from '../../lib/config/paths.ts'
-import { usage } from '../../lib/util/usage.ts'
+import { usage } from '../../lib/util/errors.ts'
 
 /** `--data-dir`, else the folder of this program among the user's data (XDG). */
 export function selectDataDir(flag: string | undefined, env: NodeJS.ProcessEnv): string {

@@ -1,6 +1,6 @@
 import * as Flags from '@oclif/core/flags'
 import { resolve } from 'node:path'
-import { counted } from '../../lib/cli/columns.ts'
+import { counted } from '../../lib/cli/format.ts'
 import { AdminCommand, adminPlace } from './admin-command.ts'
 
 /** Brings a backup back. */

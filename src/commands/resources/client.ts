@@ -1,13 +1,15 @@
-import { processOutput, type Output, warningsTo } from '../../lib/cli/output.ts'
-import { ServiceError } from '../../lib/util/errors.ts'
-import { type ClientContext, createClientContext } from '../../lib/mcp/client/context.ts'
+import { type Output, processOutput, warningsTo } from '../../lib/cli/output.ts'
+import { ServiceError, usage } from '../../lib/util/errors.ts'
+import {
+  type ClientContext,
+  createClientContext,
+  type McpSession,
+} from '../../lib/mcp/client/context.ts'
 import { defaultMcpClientLimits, type McpClientLimits } from '../../lib/mcp/client/limits.ts'
 import { openMcp } from '../../lib/mcp/client/open.ts'
-import type { McpSession } from '../../lib/mcp/client/session.ts'
-import type { Locate } from '../../lib/mcp/bridge/target.ts'
+import type { Locate } from '../../lib/mcp/bridge/context.ts'
 import { requestTimeoutMs } from '../../lib/accounts/client-limits.ts'
-import { systemTimer } from '../../lib/util/timer.ts'
-import { usage } from '../../lib/util/usage.ts'
+import { systemTimer } from '../../lib/util/time.ts'
 import { type EndpointFlags, findEndpoint } from '../find-endpoint.ts'
 
 /** The flags of `endpoint-flags.ts` as the parser returns them, with the global ones. */

@@ -1,9 +1,7 @@
-import { cleanText } from '../../lib/util/clean-text.ts'
-import { columns } from '../../lib/cli/columns.ts'
-import { durationText } from '../../lib/cli/duration-text.ts'
-import { sizeText } from '../../lib/cli/size-text.ts'
-import { parseRfc3339 } from '../../lib/util/clock.ts'
-import type { Listed } from '../../lib/mcp/client/answers.ts'
+import { cleanText } from '../../lib/util/text.ts'
+import { columns, durationText, sizeText } from '../../lib/cli/format.ts'
+import { parseRfc3339 } from '../../lib/util/time.ts'
+import type { Listed } from '../../lib/mcp/client/ask.ts'
 
 const maxNameChars = 40
 const maxTypeChars = 40

@@ -1,4 +1,4 @@
-import { shownUrl } from '../../lib/mcp/bridge/target.ts'
+import { shownUrl } from '../../lib/mcp/bridge/context.ts'
 import { writeStdout } from '../../lib/cli/write-stdout.ts'
 import { listAll } from '../../lib/mcp/client/resources.ts'
 import { type ClientFlags, withSession } from './client.ts'

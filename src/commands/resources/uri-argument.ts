@@ -1,9 +1,7 @@
-import { cleanText } from '../../lib/util/clean-text.ts'
-import { nearest } from '../../lib/util/nearest.ts'
-import { ServiceError } from '../../lib/util/errors.ts'
+import { cleanText, nearest } from '../../lib/util/text.ts'
+import { ServiceError, usage } from '../../lib/util/errors.ts'
 import { listAll } from '../../lib/mcp/client/resources.ts'
-import type { McpSession } from '../../lib/mcp/client/session.ts'
-import { usage } from '../../lib/util/usage.ts'
+import type { McpSession } from '../../lib/mcp/client/context.ts'
 import type { Client } from './client.ts'
 
 /** Throws `usage_invalid` for what cannot be one. */

@@ -3,16 +3,16 @@ import { createEventFollower, type EventNews } from '../../lib/mcp/client/event-
 import { createFollower, type Follower } from '../../lib/mcp/client/follower.ts'
 import { readResource } from '../../lib/mcp/client/resources.ts'
 import { createSceneFollower, isScene } from '../../lib/mcp/client/scene-follower.ts'
-import type { McpSession } from '../../lib/mcp/client/session.ts'
+import type { McpSession } from '../../lib/mcp/client/context.ts'
 import { watchResource } from '../../lib/mcp/client/watch.ts'
-import { systemTimer } from '../../lib/util/timer.ts'
+import { systemTimer } from '../../lib/util/time.ts'
 import { type Client, type ClientFlags, withClient } from './client.ts'
 import { checkUri, withNearest } from './uri-argument.ts'
 import { clockText, isNews } from './watch-lines.ts'
 import { jsonView, screenView, type WatchView } from './watch-views.ts'
-import { cleanText } from '../../lib/util/clean-text.ts'
+import { cleanText } from '../../lib/util/text.ts'
 import type { JsonObject } from '../../lib/util/json.ts'
-import { shownUrl } from '../../lib/mcp/bridge/target.ts'
+import { shownUrl } from '../../lib/mcp/bridge/context.ts'
 
 export interface WatchFlags extends ClientFlags {
   interval: number

@@ -1,5 +1,5 @@
 import type { Look, State } from '../../lib/mcp/client/follower.ts'
-import { shownUrl } from '../../lib/mcp/bridge/target.ts'
+import { shownUrl } from '../../lib/mcp/bridge/context.ts'
 import { clockText, lookLines, stateText } from './watch-lines.ts'
 
 /** Where the width of the screen is not known. */

@@ -1,5 +1,5 @@
 import * as Args from '@oclif/core/args'
-import { AccountCommand } from '../../lib/cli/account-command.ts'
+import { AccountCommand } from '../../lib/cli/base-command.ts'
 
 /** Ends another login of the account. */
 export default class SessionsEnd extends AccountCommand {

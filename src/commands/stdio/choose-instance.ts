@@ -1,8 +1,7 @@
-import { columns } from '../../lib/cli/columns.ts'
-import { ServiceError } from '../../lib/util/errors.ts'
+import { columns } from '../../lib/cli/format.ts'
+import { ServiceError, usage } from '../../lib/util/errors.ts'
 import type { Instance } from '../../lib/instances/instance.ts'
 import { selectInstance, shortIds } from '../../lib/instances/select-instance.ts'
-import { usage } from '../../lib/util/usage.ts'
 
 const startHint = 'start one with: service-cli serve'
 

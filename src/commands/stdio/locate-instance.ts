@@ -1,8 +1,8 @@
 import type { Instance } from '../../lib/instances/instance.ts'
-import { findNextRun } from '../../lib/instances/next-run.ts'
+import { findNextRun } from '../../lib/instances/live-instances.ts'
 import { selectInstance } from '../../lib/instances/select-instance.ts'
 import { fail, ok } from '../../lib/util/result.ts'
-import type { Locate, Target } from '../../lib/mcp/bridge/target.ts'
+import type { Locate, Target } from '../../lib/mcp/bridge/context.ts'
 
 export interface LocateInstanceParts {
   readonly first: Instance

@@ -4,7 +4,7 @@ import { stderrWriter } from '../../lib/cli/stderr-writer.ts'
 import { watchStopSignals } from '../../lib/cli/stop-signals.ts'
 import { describeTerminal } from '../../lib/cli/terminal.ts'
 import { type BridgeParts, runBridge } from '../../lib/mcp/bridge/bridge.ts'
-import { systemTimer } from '../../lib/util/timer.ts'
+import { systemTimer } from '../../lib/util/time.ts'
 
 /** The program's own ends of the bridge: stdin, stdout, the log on stderr, the signals. */
 export interface Stdio {

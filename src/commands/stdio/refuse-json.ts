@@ -1,4 +1,4 @@
-import { usage } from '../../lib/util/usage.ts'
+import { usage } from '../../lib/util/errors.ts'
 
 /** Throws `usage_invalid`: a client reads stdout, and takes every line for a message. */
 export function refuseJson(json: boolean, what: string): void {

@@ -1,6 +1,5 @@
-import { ServiceError } from '../../lib/util/errors.ts'
-import { usage } from '../../lib/util/usage.ts'
-import { type ServeFlags, type ServeSettings, readServeSettings } from '../serve-settings.ts'
+import { ServiceError, usage } from '../../lib/util/errors.ts'
+import { readServeSettings, type ServeFlags, type ServeSettings } from '../serve-settings.ts'
 import { refuseJson } from './refuse-json.ts'
 import type { ServeStdioSettings } from './serve.ts'
 

@@ -1,6 +1,6 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
-import { AccountCommand } from '../../lib/cli/account-command.ts'
+import { AccountCommand } from '../../lib/cli/base-command.ts'
 
 /** Makes a service token for a pipeline. */
 export default class TokenCreate extends AccountCommand {

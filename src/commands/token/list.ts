@@ -1,4 +1,4 @@
-import { AccountCommand } from '../../lib/cli/account-command.ts'
+import { AccountCommand } from '../../lib/cli/base-command.ts'
 
 /** Lists the service tokens of the account. */
 export default class TokenList extends AccountCommand {

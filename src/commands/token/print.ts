@@ -1,4 +1,4 @@
-import { AccountCommand } from '../../lib/cli/account-command.ts'
+import { AccountCommand } from '../../lib/cli/base-command.ts'
 
 /** Prints the token in use. */
 export default class TokenPrint extends AccountCommand {

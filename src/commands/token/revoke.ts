@@ -1,5 +1,5 @@
 import * as Args from '@oclif/core/args'
-import { AccountCommand } from '../../lib/cli/account-command.ts'
+import { AccountCommand } from '../../lib/cli/base-command.ts'
 
 /** Ends a service token. */
 export default class TokenRevoke extends AccountCommand {

@@ -1,9 +1,9 @@
-import { cleanText } from '../util/clean-text.ts'
-import { parseRfc3339 } from '../util/clock.ts'
+import { cleanText } from '../util/text.ts'
+import { parseRfc3339 } from '../util/time.ts'
 import { type JsonObject, isJsonObject } from '../util/json.ts'
 import { type Result, fail, ok } from '../util/result.ts'
 import { Secret } from '../util/secret.ts'
-import { readJwtExpiry } from './jwt-expiry.ts'
+import { readJwtExpiry } from './refresh-need.ts'
 
 /**
  * Answers as a client reads them (`wire.ts` has what ours sends): what it cannot do without must

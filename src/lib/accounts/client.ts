@@ -1,4 +1,4 @@
-import { type Clock, systemClock } from '../util/clock.ts'
+import { type Clock, systemClock } from '../util/time.ts'
 import { ServiceError } from '../util/errors.ts'
 import type { Result } from '../util/result.ts'
 import type { Secret } from '../util/secret.ts'

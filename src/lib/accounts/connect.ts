@@ -1,6 +1,6 @@
 import { hostname } from 'node:os'
 import { dirname, resolve } from 'node:path'
-import type { Clock } from '../util/clock.ts'
+import type { Clock } from '../util/time.ts'
 import type { RegistryEntry } from '../config/config-file.ts'
 import { type RegistryClient, createRegistryClient } from './client.ts'
 import { clientLimits } from './client-limits.ts'

@@ -1,4 +1,4 @@
-import { type Clock, systemClock } from '../util/clock.ts'
+import { type Clock, systemClock } from '../util/time.ts'
 import type { SavedLogin } from '../config/config-file.ts'
 import type { ConfigStore, HeldConfig } from '../config/config-store.ts'
 import { isSameToken, savedLogin, withTokens, withoutTokens } from '../config/registry-entries.ts'

@@ -1,5 +1,4 @@
-import { errnoOf } from '../util/errno.ts'
-import { type ErrorCode, ServiceError } from '../util/errors.ts'
+import { errnoOf, type ErrorCode, ServiceError } from '../util/errors.ts'
 import type { RegistryUrl } from '../util/registry-url.ts'
 import type { ProxyInUse } from './proxy.ts'
 

@@ -2,12 +2,13 @@ import {
   optionalText,
   requireBaseUrl,
   requireList,
-  requireText,
   requireNavigableUri,
+  requireText,
   withoutTrailingSlashes,
 } from './checked-members.ts'
-import { CimdDocument } from './cimd-document.ts'
-import { clientIdAt, clientMetadataPath } from './client-metadata-url.ts'
+import { CimdDocument, clientIdAt, clientMetadataPath } from './cimd-document.ts'
+import { isLoopback } from '../util/address.ts'
+import { fail, ok, type Result } from '../util/result.ts'
 
 /** Settings of an OAuth client; only `providerUrl` is required. */
 export interface OAuthOptions {
@@ -114,4 +115,31 @@ function requireScope(value: unknown, member: string): string {
   const scope = requireText(value, member)
   if (/^[\x21\x23-\x5b\x5d-\x7e]+$/.test(scope)) return scope
   throw new TypeError(`${member} must be one scope: visible ASCII without spaces, " and \\`)
+}
+
+/**
+ * The issuer identifier of an OAuth provider (RFC 8414, section 2), as it was given: tokens and the
+ * provider's own documents must name it character by character. The failure says what is wrong.
+ */
+export function parseIssuerUrl(text: string): Result<string, string> {
+  if (!/^https?:\/\/[\x21-\x7e]+$/.test(text) || !URL.canParse(text)) {
+    return fail('the issuer must be an https address, like https://login.studio.example/realms/a')
+  }
+  const url = new URL(text)
+  if (!isSafeFetchUrl(url)) {
+    return fail('the issuer must be https; http is for providers on this machine alone')
+  }
+  if (url.username !== '' || url.password !== '') {
+    return fail('the issuer must not have a user name or a password in it')
+  }
+  if (text.includes('?') || text.includes('#')) {
+    return fail('the issuer must not have a query or a fragment')
+  }
+  return ok(text)
+}
+
+/** https, or plain http that never leaves the machine: nobody on the way can swap the keys. */
+export function isSafeFetchUrl(url: URL): boolean {
+  if (url.protocol === 'https:') return true
+  return url.protocol === 'http:' && isLoopback(url.hostname)
 }

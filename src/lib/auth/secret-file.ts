@@ -1,9 +1,8 @@
 import { constants, type Stats } from 'node:fs'
 import { lstat, open, realpath, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { isTokenText } from './bearer-token.ts'
-import { readProblem } from '../util/errno.ts'
-import { ServiceError } from '../util/errors.ts'
+import { isTokenText } from './validate-bearer-token.ts'
+import { readProblem, ServiceError } from '../util/errors.ts'
 import { noWait, ownUid } from '../util/posix.ts'
 
 const maxSecretBytes = 4096

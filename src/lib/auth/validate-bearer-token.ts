@@ -65,3 +65,45 @@ function warnDisabled(log: Pick<Logger, 'warn'> | undefined): void {
   if (log !== undefined) log.warn({ code: 'SERVICE_AUTH_DISABLED' }, message)
   else process.emitWarning(message, { code: 'SERVICE_AUTH_DISABLED' })
 }
+
+const form = /^Bearer +([\x21-\x7e]+) *$/i
+const tokenForm = /^[\x21-\x7e]+$/
+
+/** The token of an `Authorization` header (RFC 6750, section 2.1), or null for anything else. */
+export function bearerToken(header: string | undefined): string | null {
+  return form.exec(header ?? '')?.[1] ?? null
+}
+
+/** Can such a header carry the text: visible ASCII, no spaces, and not empty? */
+export function isTokenText(text: string): boolean {
+  return tokenForm.test(text)
+}
+
+/**
+ * A token that cannot be accepted. Nothing in this library throws it: `validateBearerToken`
+ * answers false. It is there for handlers that would rather throw, with the reason as `cause`. Keep
+ * the token itself out of the message: it ends up in logs.
+ */
+export class TokenValidationError extends Error {
+  override readonly name = 'TokenValidationError'
+
+  constructor(message = 'token validation failed', options?: ErrorOptions) {
+    super(message, options)
+  }
+}
+
+/** `{ success: false, message }`, to be sent as it is; `message` is for people. */
+export interface UnauthorizedResult {
+  readonly success: false
+  readonly message: string
+}
+
+/**
+ * What a handler answers when `validateBearerToken` returned false. Neither the token nor what is
+ * wrong with it is told.
+ */
+export function unauthorizedResult(
+  message = 'unauthorized: a valid bearer token is required',
+): UnauthorizedResult {
+  return { success: false, message }
+}

@@ -1,6 +1,6 @@
 import { type CaptureFacts, captureLines } from './capture-lines.ts'
 import { clientLines, openNotice } from './client-lines.ts'
-import { printable } from './log-format.ts'
+import { printable } from './log.ts'
 
 export interface BannerFacts {
   /** The MCP endpoint, as clients use it. */

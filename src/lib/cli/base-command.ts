@@ -1,5 +1,46 @@
 import { Command } from '@oclif/core/command'
-import { globalFlags } from './global-flags.ts'
+import * as Flags from '@oclif/core/flags'
+import type { Interfaces } from '@oclif/core'
+import { ServiceError } from '../util/errors.ts'
+
+/** Flags of every command; they may also stand before it (`service-cli --json serve`). */
+export const globalFlags = {
+  json: Flags.boolean({
+    description: 'print results and errors as JSON lines on stdout',
+    helpGroup: 'GLOBAL',
+  }),
+  quiet: Flags.boolean({
+    char: 'q',
+    description: 'leave out everything but results and what is wrong',
+    helpGroup: 'GLOBAL',
+  }),
+}
+
+/** Flags of every command of a person with an account; they may also stand before it. */
+export const accountFlags = {
+  registry: Flags.string({
+    description:
+      'address of the registry; before SERVICE_REGISTRY and default_registry of the configuration file',
+    helpGroup: 'GLOBAL',
+    helpValue: 'URL',
+  }),
+  account: Flags.string({
+    description: 'use the saved login of this user name or email address [default: the newest]',
+    helpGroup: 'GLOBAL',
+    helpValue: 'NAME',
+  }),
+  token: Flags.string({
+    description:
+      'use this token; before SERVICE_TOKEN, SERVICE_TOKEN_FILE and the saved login. ' +
+      'It stays in the shell history: SERVICE_TOKEN does not',
+    helpGroup: 'GLOBAL',
+    helpValue: 'TOKEN',
+  }),
+  'no-input': Flags.boolean({
+    description: 'never prompt; fail when input is missing',
+    helpGroup: 'GLOBAL',
+  }),
+}
 
 /**
  * Base of every command. Errors pass through untouched: `main` alone turns them into text and
@@ -11,4 +52,46 @@ export abstract class BaseCommand extends Command {
   protected override async catch(error: Error): Promise<never> {
     throw error
   }
+}
+
+/** Base of the commands of a person with an account. */
+export abstract class AccountCommand extends BaseCommand {
+  static override baseFlags = { ...globalFlags, ...accountFlags }
+
+  /** An unexpected argument is often a password: unlike the parser, this does not repeat it. */
+  protected override async parse<
+    F extends Interfaces.OutputFlags<any>,
+    B extends Interfaces.OutputFlags<any>,
+    A extends Interfaces.OutputArgs<any>,
+  >(
+    options?: Interfaces.Input<F, B, A>,
+    argv?: string[],
+  ): Promise<Interfaces.ParserOutput<F, B, A>> {
+    try {
+      return await super.parse(options, argv)
+    } catch (error) {
+      if (!(error instanceof Error) || error.constructor.name !== 'UnexpectedArgsError') throw error
+      const name = this.id?.replaceAll(':', ' ') ?? 'the command'
+      throw new ServiceError('usage_invalid', `unexpected argument of ${name}`, {
+        hint: `passwords, tokens and codes are not arguments: see service-cli ${name} --help`,
+      })
+    }
+  }
+}
+
+/** Every flag that may stand before a command. */
+export const leadingFlags = { ...globalFlags, ...accountFlags }
+
+/**
+ * The two ways of a password that are no question. Not `exclusive`: the parser would repeat the
+ * password in its message.
+ */
+export const passwordFlags = {
+  'password-stdin': Flags.boolean({
+    description: 'read the password from stdin; a trailing newline is stripped',
+  }),
+  password: Flags.string({
+    description: 'the password; it stays in the shell history: --password-stdin does not',
+    helpValue: 'PASSWORD',
+  }),
 }

@@ -1,4 +1,4 @@
-import { wrapWords } from './columns.ts'
+import { wrapWords } from './format.ts'
 
 /** Can clients see the window of the application, and what stands in the way? */
 export interface CaptureFacts {

@@ -1,11 +1,11 @@
 import { type ErrorCode, ServiceError } from '../util/errors.ts'
-import { hideTokens } from '../util/hide-tokens.ts'
+import { hideTokens } from '../util/secret.ts'
 import { isJsonObject } from '../util/json.ts'
-import { wrapWords } from './columns.ts'
+import { wrapWords } from './format.ts'
 import { exitCodeOf, exitCodes } from './exit-codes.ts'
 import { asTyped } from './own-command.ts'
 import { terminalWidth } from './terminal.ts'
-import { nearest } from '../util/nearest.ts'
+import { nearest } from '../util/text.ts'
 
 /** How a failed command ends: its exit code and what it says. Empty texts are not written. */
 export interface Failure {

@@ -1,4 +1,4 @@
-import { isArtefactHex } from '../mcp/artefact-uri.ts'
+import { isArtefactHex } from '../mcp/uris.ts'
 
 const extensions: Readonly<Record<string, string>> = {
   'application/gzip': '.gz',

@@ -1,6 +1,5 @@
 import { realpathSync } from 'node:fs'
 import { basename, delimiter, isAbsolute, join, relative, sep } from 'node:path'
-import { quoteArgument } from './quote-argument.ts'
 
 interface Started {
   /** `bin/run.js`, as it was started. */
@@ -64,4 +63,10 @@ function realPath(path: string): string | null {
   } catch {
     return null
   }
+}
+
+/** A word as it is typed into a shell of the platform, quoted only where it must be. */
+export function quoteArgument(word: string, platform: NodeJS.Platform): string {
+  if (platform === 'win32') return /^[\w.:\\/-]+$/.test(word) ? word : `"${word}"`
+  return /^[\w.,:=@%/+-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`
 }

@@ -1,9 +1,7 @@
 import { createHash, type Hash } from 'node:crypto'
 import { constants } from 'node:fs'
 import { type FileHandle, link, open, rename, rm } from 'node:fs/promises'
-import { errnoOf } from '../util/errno.ts'
-import { ServiceError } from '../util/errors.ts'
-import { messageOf } from '../util/message-of.ts'
+import { errnoOf, messageOf, ServiceError } from '../util/errors.ts'
 import { noFollow, noWait } from '../util/posix.ts'
 
 /** A file that is not whole yet. */

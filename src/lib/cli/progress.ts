@@ -1,6 +1,5 @@
-import type { Clock } from '../util/clock.ts'
-import { durationText } from './duration-text.ts'
-import { sizeText } from './size-text.ts'
+import type { Clock } from '../util/time.ts'
+import { durationText, sizeText } from './format.ts'
 
 export interface ProgressFacts {
   readonly label: string

@@ -1,5 +1,5 @@
 import stringWidth from 'string-width'
-import { wrapWords } from './columns.ts'
+import { wrapWords } from './format.ts'
 
 interface RootHelp {
   /** First words of commands, and what they are for. */

@@ -1,5 +1,4 @@
-import { ServiceError } from '../util/errors.ts'
-import { messageOf } from '../util/message-of.ts'
+import { messageOf, ServiceError } from '../util/errors.ts'
 
 /**
  * Shows a secret that cannot be shown again. When stdout cannot be written, `undo` ends what was

@@ -1,8 +1,7 @@
 import { write } from 'node:fs'
 import { setTimeout } from 'node:timers/promises'
 import { promisify } from 'node:util'
-import { errnoOf } from '../util/errno.ts'
-import { ServiceError } from '../util/errors.ts'
+import { errnoOf, ServiceError } from '../util/errors.ts'
 
 const writeFd = promisify(write)
 /** A pipe that is full and does not block is tried again after this. */

@@ -1,9 +1,13 @@
 import { lstat, unlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { errnoOf, isMissing } from '../util/errno.ts'
-import { ServiceError } from '../util/errors.ts'
-import { keysFileIn, readKeysFile } from '../auth/keys-file.ts'
-import { type NamedKey, maxKeyNameChars, maxKeys } from '../auth/keys-text.ts'
+import { errnoOf, isMissing, ServiceError } from '../util/errors.ts'
+import {
+  keysFileIn,
+  maxKeyNameChars,
+  maxKeys,
+  type NamedKey,
+  readKeysFile,
+} from '../auth/keys-file.ts'
 import { isOwn } from '../util/posix.ts'
 import { selectRegistryDir } from '../util/registry-path.ts'
 import { createKeyStore } from './key-store.ts'

@@ -1,9 +1,8 @@
 import { lstat } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Clock, monotonicClock } from '../util/clock.ts'
-import { errnoOf } from '../util/errno.ts'
-import { ServiceError } from '../util/errors.ts'
-import { type Result, fail, ok } from '../util/result.ts'
+import { type Clock, monotonicClock } from '../util/time.ts'
+import { errnoOf, ServiceError } from '../util/errors.ts'
+import { fail, ok, type Result } from '../util/result.ts'
 
 /** Errors of SQLite, in `errcode`; the upper bytes say more of the same. */
 const sqliteBusy = 5

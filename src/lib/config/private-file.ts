@@ -1,9 +1,8 @@
 import { randomBytes } from 'node:crypto'
-import { type Stats, constants } from 'node:fs'
+import { constants, type Stats } from 'node:fs'
 import { type FileHandle, lstat, open, readdir, readlink, rename, unlink } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
-import { errnoOf, readProblem } from '../util/errno.ts'
-import { ServiceError } from '../util/errors.ts'
+import { errnoOf, readProblem, ServiceError } from '../util/errors.ts'
 import { fsyncDirectory, makeFolders, noFollow, noWait, ownUid } from '../util/posix.ts'
 
 /** One file that only its owner may read (0600), in a folder that only its owner may enter (0700). */

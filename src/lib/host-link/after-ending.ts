@@ -1,4 +1,4 @@
-import { retryDelay } from '../util/retry-delay.ts'
+import { retryDelay } from '../util/time.ts'
 import { closeCodes } from './wire.ts'
 
 /** How a link, or the attempt to open one, came to its end. */

@@ -1,8 +1,13 @@
-import { type Feed, Pump } from './feed.ts'
+import { type Feed, Pump } from './feeds.ts'
 import { messageText } from './json-text.ts'
 import type { Link } from './link.ts'
-import type { AppIdentity, DocumentState, Mode, PictureOffer } from './wire.ts'
-import { protocolVersion } from './wire.ts'
+import {
+  type AppIdentity,
+  type DocumentState,
+  type Mode,
+  type PictureOffer,
+  protocolVersion,
+} from './wire.ts'
 
 /** Who the application is. */
 export interface HostApp {

@@ -1,7 +1,6 @@
-import { pause } from '../util/pause.ts'
-import type { Timer } from '../util/timer.ts'
+import { pause, type Timer } from '../util/time.ts'
 import { BoundedQueue, type QueueItem } from './bounded-queue.ts'
-import type { ClientLimits } from './client-limits.ts'
+import type { ClientLimits } from './host-client-options.ts'
 import { jsonObjectText } from './json-text.ts'
 import type { AskFailure, Link } from './link.ts'
 

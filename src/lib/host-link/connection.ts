@@ -1,11 +1,9 @@
-import type { Clock } from '../util/clock.ts'
+import { type Clock, pause, type Timer } from '../util/time.ts'
 import type { Logger } from '../util/logger.ts'
-import { messageOf } from '../util/message-of.ts'
-import { pause } from '../util/pause.ts'
-import type { Timer } from '../util/timer.ts'
-import { type Ending, afterEnding } from './after-ending.ts'
-import type { ClientLimits } from './client-limits.ts'
-import type { HostAddress } from './host-address.ts'
+import { messageOf } from '../util/errors.ts'
+import { afterEnding, type Ending } from './after-ending.ts'
+import type { ClientLimits } from './host-client-options.ts'
+import type { HostAddress } from './find-serve.ts'
 import { Link, type ServerWord } from './link.ts'
 
 export type HostState =

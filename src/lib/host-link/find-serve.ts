@@ -1,9 +1,10 @@
-import { type RecordFile, maxRecordAgeMs, readRecordFiles } from '../instances/record-files.ts'
+import { maxRecordAgeMs, readRecordFiles, type RecordFile } from '../instances/record-files.ts'
 import { isJsonObject } from '../util/json.ts'
 import { type Logger, silentLogger } from '../util/logger.ts'
 import { selectRegistryDir } from '../util/registry-path.ts'
-import { readSecretFile } from '../auth/secret-file.ts'
-import { type HostAddress, explicitAddress, webSocketUrl } from './host-address.ts'
+import { checkSecretText, readSecretFile } from '../auth/secret-file.ts'
+import { isLoopback, withoutBrackets } from '../util/address.ts'
+import { Secret } from '../util/secret.ts'
 
 export interface FindServeOptions {
   /** The kind of the application; a server of kind `unknown` serves any. */
@@ -69,4 +70,38 @@ function usableUrl(hostUrl: string): string | null {
   } catch {
     return null
   }
+}
+
+/** Where a server listens for the application, and what opens it. */
+export interface HostAddress {
+  /** `ws://127.0.0.1:8765/host` */
+  readonly url: string
+  readonly token: Secret
+  /** Given by the user or the environment: another look would bring no other token. */
+  readonly explicit: boolean
+}
+
+/**
+ * The WebSocket address of a `host_url`. Throws `TypeError` for anything but `http:` or `ws:` to
+ * this machine: the token would travel in the clear.
+ */
+export function webSocketUrl(hostUrl: string): string {
+  const url = URL.canParse(hostUrl) ? new URL(hostUrl) : null
+  if (url === null || !['http:', 'ws:'].includes(url.protocol)) {
+    throw new TypeError('the host url must be like http://127.0.0.1:8765/host')
+  }
+  const name = withoutBrackets(url.hostname)
+  if (!isLoopback(name) || url.username !== '' || url.password !== '') {
+    throw new TypeError('the host url must be of this machine, such as http://127.0.0.1:8765/host')
+  }
+  url.protocol = 'ws:'
+  url.hash = ''
+  return url.href
+}
+
+/** Throws `TypeError` or `config_invalid` for what no server could accept. */
+export function explicitAddress(hostUrl: string, token: string | Secret): HostAddress {
+  const secret =
+    typeof token === 'string' ? new Secret(checkSecretText(token, 'the host token')) : token
+  return { url: webSocketUrl(hostUrl), token: secret, explicit: true }
 }

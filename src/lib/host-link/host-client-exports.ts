@@ -1,6 +1,6 @@
 export type { HostApp } from './app-state.ts'
 export type { ArtefactInput } from './artefact-source.ts'
-export { type ClientLimits, defaultClientLimits } from './client-limits.ts'
+export { type ClientLimits, defaultClientLimits } from './host-client-options.ts'
 export type { HostState, HostStatus } from './connection.ts'
 export type {
   HostClientOptions,
@@ -15,13 +15,13 @@ export {
   PictureUnavailable,
   ResourceNotFound,
 } from './errors.ts'
-export type { EventBufferOptions } from './event-feed.ts'
+export type { EventBufferOptions } from './feeds.ts'
 export { findServe, type FindServeOptions } from './find-serve.ts'
-export type { HostAddress } from './host-address.ts'
+export type { HostAddress } from './find-serve.ts'
 export type { HostPicture, PictureHandler, PictureOptions, PictureQuestion } from './pictures.ts'
 export type { HostContent, HostProducer } from './producers.ts'
 export type { WaitOptions } from './status-watch.ts'
-export type { ArtefactFacts } from './artefact-facts.ts'
+export type { ArtefactFacts } from './artefact-source.ts'
 export type { PutArtefact } from './uploads.ts'
 export type {
   DocumentState,

@@ -1,31 +1,27 @@
 import { randomUUID } from 'node:crypto'
-import { type Clock, monotonicClock } from '../util/clock.ts'
+import { type Clock, monotonicClock, systemTimer, type Timer } from '../util/time.ts'
 import { silentLogger } from '../util/logger.ts'
-import { type Timer, systemTimer } from '../util/timer.ts'
 import { version } from '../util/version.ts'
 import { AppState, type HostApp } from './app-state.ts'
-import type { ArtefactFacts } from './artefact-facts.ts'
-import { type ArtefactInput, artefactSource } from './artefact-source.ts'
-import { AuditFeed } from './audit-feed.ts'
-import { type ClientLimits, defaultClientLimits } from './client-limits.ts'
+import { type ArtefactFacts, type ArtefactInput, artefactSource } from './artefact-source.ts'
+import { AuditFeed, type EventBufferOptions, EventFeed } from './feeds.ts'
+import {
+  type ClientLimits,
+  defaultClientLimits,
+  type HostClientOptions,
+  type HostClientServices,
+  type ProducerHandle,
+} from './host-client-options.ts'
 import { Connection, type HostStatus } from './connection.ts'
 import { HostLinkError } from './errors.ts'
-import type {
-  HostClientOptions,
-  HostClientServices,
-  ProducerHandle,
-} from './host-client-options.ts'
-import { type EventBufferOptions, EventFeed } from './event-feed.ts'
-import { findServe } from './find-serve.ts'
-import { startHeartbeat } from './heartbeat.ts'
-import { explicitAddress } from './host-address.ts'
+import { explicitAddress, findServe } from './find-serve.ts'
+import { startHeartbeat, StatusWatch, type WaitOptions } from './status-watch.ts'
 import { messageText } from './json-text.ts'
 import type { AskFailure, Link, ServerWord } from './link.ts'
 import { type PictureHandler, type PictureOptions, Pictures } from './pictures.ts'
 import { type HostProducer, Producers } from './producers.ts'
 import { Questions } from './questions.ts'
 import { SceneFeed } from './scene-feed.ts'
-import { StatusWatch, type WaitOptions } from './status-watch.ts'
 import { type PutArtefact, Uploads } from './uploads.ts'
 import type { DocumentState, LinkAuditRecord, LinkEvent, Mode } from './wire.ts'
 

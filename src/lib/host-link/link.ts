@@ -1,21 +1,20 @@
 import { WebSocket } from 'ws'
-import type { Clock } from '../util/clock.ts'
+import type { Clock, Timer } from '../util/time.ts'
 import type { JsonObject } from '../util/json.ts'
-import { type Result, fail, ok } from '../util/result.ts'
+import { fail, ok, type Result } from '../util/result.ts'
 import type { Secret } from '../util/secret.ts'
-import type { Timer } from '../util/timer.ts'
 import type { Ending } from './after-ending.ts'
-import type { ClientLimits } from './client-limits.ts'
+import type { ClientLimits } from './host-client-options.ts'
 import type { HostLinkErrorCode } from './errors.ts'
-import { type RawMembers, errorText, messageText } from './json-text.ts'
-import { type FromServer, type ServerReply, parseServerMessage } from './server-messages.ts'
-import { watchSilence } from './silence.ts'
+import { errorText, messageText, type RawMembers } from './json-text.ts'
+import { type FromServer, parseServerMessage, type ServerReply } from './server-messages.ts'
+import { watchSilence } from './status-watch.ts'
 import {
+  closeCodes,
   type LinkLimits,
   type ServerMessage,
-  type Welcome,
-  closeCodes,
   subprotocol,
+  type Welcome,
 } from './wire.ts'
 
 export interface AskFailure {

@@ -1,6 +1,6 @@
-import { asBuffer } from '../util/base64.ts'
+import { asBuffer } from '../util/text.ts'
 import type { Logger } from '../util/logger.ts'
-import type { Timer } from '../util/timer.ts'
+import type { Timer } from '../util/time.ts'
 import { HostBusy, ResourceNotFound, answerFailure } from './errors.ts'
 import { errorText, jsonText, messageText } from './json-text.ts'
 import type { Link, ServerWord } from './link.ts'

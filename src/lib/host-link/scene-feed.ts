@@ -1,9 +1,8 @@
-import { pause } from '../util/pause.ts'
+import { pause, type Timer } from '../util/time.ts'
 import { fail } from '../util/result.ts'
-import type { Timer } from '../util/timer.ts'
-import type { ClientLimits } from './client-limits.ts'
+import type { ClientLimits } from './host-client-options.ts'
 import { HostLinkError } from './errors.ts'
-import { type Feed, Pump } from './feed.ts'
+import { type Feed, Pump } from './feeds.ts'
 import { jsonObjectText } from './json-text.ts'
 import type { AskFailure, Link } from './link.ts'
 

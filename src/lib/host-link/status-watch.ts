@@ -1,7 +1,8 @@
 import type { Logger } from '../util/logger.ts'
-import type { Timer } from '../util/timer.ts'
+import type { Clock, Timer } from '../util/time.ts'
 import type { HostStatus } from './connection.ts'
 import { HostLinkError } from './errors.ts'
+import type { Link } from './link.ts'
 
 export interface WaitOptions {
   /** Gives up waiting. */
@@ -67,5 +68,58 @@ export class StatusWatch {
     look(now())
     if (signal?.aborted) given()
     return promise
+  }
+}
+
+/**
+ * Sends `text(idleMs)` at once and every `heartbeat_ms` of the welcome while the link is open.
+ * `idleMs` is how late the beat is: so long the event loop of this process was kept busy.
+ */
+export function startHeartbeat(link: Link, clock: Clock, text: (idleMs: number) => string): void {
+  const periodMs = link.welcome.heartbeat_ms
+  const plan = (): void => {
+    const dueMs = clock.now() + periodMs
+    const cancel = link.later(periodMs, () => {
+      link.signal.removeEventListener('abort', cancel)
+      if (!link.open) return
+      // A server that reads nothing gets no pile of old heartbeats.
+      if (link.writable) link.send(text(Math.max(0, Math.round(clock.now() - dueMs))))
+      plan()
+    })
+    link.signal.addEventListener('abort', cancel)
+  }
+  link.send(text(0))
+  plan()
+}
+
+export interface SilenceParts {
+  readonly timer: Timer
+  readonly clock: Clock
+  readonly silenceMs: number
+  /** Ends the watch. */
+  readonly signal: AbortSignal
+  /** Nothing was heard for so long. */
+  readonly silent: () => void
+}
+
+/**
+ * Watches for silence; call what it returns whenever something is heard. A silence is looked at a
+ * second time before it counts: after a pause of this process the news are queued.
+ */
+export function watchSilence({ timer, clock, silenceMs, signal, silent }: SilenceParts) {
+  let heardAt = clock.now()
+  const look = (doubted: boolean): void => {
+    const silentMs = clock.now() - heardAt
+    const doubts = silentMs >= silenceMs
+    if (doubts && doubted) return silent()
+    const cancel = timer.after(doubts ? silenceMs / 30 : silenceMs - silentMs, () => {
+      signal.removeEventListener('abort', cancel)
+      if (!signal.aborted) look(doubts)
+    })
+    signal.addEventListener('abort', cancel)
+  }
+  look(false)
+  return (): void => {
+    heardAt = clock.now()
   }
 }

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { uuidForm } from '../util/uuid-form.ts'
+import { uuidForm } from '../util/text.ts'
 
 /** The files of one instance in `<registry_dir>/instances`. */
 

@@ -1,10 +1,8 @@
 import { hostname } from 'node:os'
 import { isLoopback, withoutBrackets } from '../util/address.ts'
 import type { Logger } from '../util/logger.ts'
-import { isRunning, processStart } from '../util/process-start.ts'
-import { type Instance, parseInstance } from './instance.ts'
-import { isDead } from './owner.ts'
-import { isOwnHost } from './own-host.ts'
+import { isRunning, processStart } from '../util/process.ts'
+import { type Instance, isDead, isOwnHost, parseInstance } from './instance.ts'
 import { maxRecordAgeMs, readRecordFiles } from './record-files.ts'
 
 export interface LiveInstancesParts {
@@ -45,4 +43,38 @@ async function isReachable(
   if (owner !== hostname()) return also(instance) && !isLoopback(host)
   if (isDead({ pidStart }, isRunning(pid), await processStart(pid))) return false
   return isOwnHost(host)
+}
+
+export interface NextRunFacts {
+  /** The instance that was connected to, as it was last known. */
+  readonly previous: Instance
+  /** When it was missed first. */
+  readonly lostMs: number
+}
+
+/** Started so long before its predecessor was missed, it can still be its next run. */
+const overlapMs = 10_000
+
+/**
+ * The same instance, or its next run: every run has an id of its own, so it goes by what it is and
+ * when it began. Null as long as there is none, or it is unclear which it is.
+ */
+export function findNextRun(
+  instances: readonly Instance[],
+  { previous, lostMs }: NextRunFacts,
+): Instance | null {
+  const same = instances.find(({ id }) => id === previous.id)
+  if (same !== undefined) return same
+  // What had no kind yet when it was looked at may have got one since.
+  const next = instances.filter(
+    ({ dccType, startedMs, hostname }) =>
+      hostname === previous.hostname &&
+      startedMs >= lostMs - overlapMs &&
+      (dccType === previous.dccType || previous.dccType === 'unknown'),
+  )
+  return only(next) ?? only(next.filter(one => one.displayName === previous.displayName))
+}
+
+function only(instances: readonly Instance[]): Instance | null {
+  return instances.length === 1 ? (instances[0] ?? null) : null
 }

@@ -1,9 +1,9 @@
 import { type Stats, constants } from 'node:fs'
 import { lstat, open, rm } from 'node:fs/promises'
 import { noFollow, noWait, ownUid } from '../util/posix.ts'
-import { isRunning, processStart } from '../util/process-start.ts'
+import { isRunning, processStart } from '../util/process.ts'
 import { recordFile, tokenFile } from './files.ts'
-import { isDead, parseOwner } from './owner.ts'
+import { isDead, parseOwner } from './instance.ts'
 
 const maxRecordBytes = 256 * 1024
 

@@ -1,8 +1,7 @@
 import { constants } from 'node:fs'
 import { access } from 'node:fs/promises'
 import { join } from 'node:path'
-import { errnoOf } from '../util/errno.ts'
-import { ServiceError } from '../util/errors.ts'
+import { errnoOf, ServiceError } from '../util/errors.ts'
 import { ensurePrivateDirectory } from '../util/posix.ts'
 
 export { selectRegistryDir } from '../util/registry-path.ts'

@@ -1,4 +1,4 @@
-import { type JsonObject, isJsonObject } from '../util/json.ts'
+import { isJsonObject, type JsonObject } from '../util/json.ts'
 
 /**
  * What a request of 2026-07-28 says of itself in its `_meta`, and again in its headers ("basic",
@@ -28,4 +28,37 @@ const named: ReadonlyMap<string, string> = new Map([
 /** The member of `params` that the `Mcp-Name` header repeats, for the methods that have one. */
 export function namedMember(method: string): string | undefined {
   return named.get(method)
+}
+
+const encodedForm = /^=\?base64\?(.*)\?=$/s
+/** RFC 4648, section 4, with its padding. */
+const base64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/
+const printable = /^[\t\x20-\x7e]*$/
+const headerText = /^[\x21-\x7e](?:[\t\x20-\x7e]*[\x21-\x7e])?$/
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+/** Does a header bring the text as it was sent? Spaces around it, for one, get lost. */
+export function isHeaderText(text: string): boolean {
+  return headerText.test(text)
+}
+
+/** Itself where a header can carry it and it is not taken for the other form: base64 of its UTF-8. */
+export function encodeHeaderValue(value: string): string {
+  if (isHeaderText(value) && !encodedForm.test(value)) return value
+  return `=?base64?${Buffer.from(value, 'utf8').toString('base64')}?=`
+}
+
+/**
+ * The text that an `Mcp-Name` header stands for: itself, or the UTF-8 behind `=?base64?…?=`. Null
+ * for what no client may send.
+ */
+export function decodeHeaderValue(value: string): string | null {
+  const encoded = encodedForm.exec(value)?.[1]
+  if (encoded === undefined) return printable.test(value) ? value : null
+  if (!base64.test(encoded)) return null
+  try {
+    return utf8.decode(Buffer.from(encoded, 'base64'))
+  } catch {
+    return null
+  }
 }

@@ -1,8 +1,7 @@
-import { readFile, readdir } from 'node:fs/promises'
+import { readdir, readFile } from 'node:fs/promises'
 import { join, relative, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { errnoOf } from './errno.ts'
-import { ServiceError } from './errors.ts'
+import { errnoOf, ServiceError } from './errors.ts'
 import type { NamedFile } from './zip-folder.ts'
 
 /** The add-on's folder in Blender: also the name of its Python module. */

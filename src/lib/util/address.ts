@@ -43,3 +43,47 @@ export function isLocalPeer(
 export function plainAddress(address: string): string {
   return address.toLowerCase().replace(/^::ffff:(?=\d+\.)/, '')
 }
+
+export interface Network {
+  readonly address: string
+  /** So many bits at its beginning are those of every address of the network. */
+  readonly bits: number
+}
+
+/** `10.0.0.0/8`, or one address; null for any other text, and for the network that is everything. */
+export function parseNetwork(text: string): Network | null {
+  const [written = '', prefix, ...more] = text.split('/')
+  const address = withoutBrackets(written)
+  const version = isIP(address)
+  if (version === 0 || address.includes('%') || more.length > 0) return null
+  const most = version === 4 ? 32 : 128
+  if (prefix === undefined) return { address, bits: most }
+  const bits = /^\d{1,3}$/.test(prefix) ? Number(prefix) : 0
+  return bits > 0 && bits <= most ? { address, bits } : null
+}
+
+type Env = Readonly<Record<string, string | undefined>>
+
+const names = ['http_proxy', 'https_proxy', 'no_proxy'] as const
+
+/** The proxy variables alone, both cases: what a Node agent is given as `proxyEnv`. */
+export function proxyEnv(env: Env): Record<string, string> {
+  const kept: Record<string, string> = {}
+  for (const name of names.flatMap(name => [name, name.toUpperCase()])) {
+    const value = env[name]
+    if (value !== undefined && value !== '') kept[name] = value
+  }
+  return kept
+}
+
+/**
+ * The origin as browsers write it in the `Origin` header (lower case, no default port), or null for
+ * what is none: `scheme://host`, `scheme://host:port`.
+ */
+export function parseOrigin(text: string): string | null {
+  if (!/^[a-z][a-z0-9+.-]*:\/\/[^\s/?#@*\\]+$/i.test(text) || !URL.canParse(text)) return null
+  const url = new URL(text)
+  if (url.origin !== 'null') return url.origin
+  // Schemes that the URL standard does not know (extensions of browsers) have their host alone.
+  return url.host === '' ? null : `${url.protocol}//${url.host}`.toLowerCase()
+}

@@ -1,4 +1,4 @@
-import { nearest } from './nearest.ts'
+import { nearest } from './text.ts'
 
 /**
  * What is wrong with the names in `options`, or null. Names whose value is undefined count as not

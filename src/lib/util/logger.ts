@@ -12,3 +12,24 @@ export const silentLogger: Logger = {
   warn: () => {},
   error: () => {},
 }
+
+/** One served request. No header, no query of its address, no body: nothing in it is a secret. */
+export interface AccessEntry {
+  readonly method: string
+  readonly path: string
+  /** The JSON-RPC method, where there was one. */
+  readonly rpc: string | undefined
+  /** The resource that the call was about, secrets of its query hidden. */
+  readonly uri?: string | undefined
+  /** Null: the connection was cut before any answer. */
+  readonly status: number | null
+  /** From the header block to the last byte handed over, or to the client's leaving. */
+  readonly durationMs: number
+  readonly principal: string
+  /** Address of the client. */
+  readonly peer: string
+  /** The request claims to come from service-cli; not verified. */
+  readonly own?: boolean
+  /** Also sent in the answer, on servers that assign request ids. */
+  readonly requestId?: string
+}

@@ -1,4 +1,4 @@
-import { parseRfc3339, toRfc3339 } from './clock.ts'
+import { parseRfc3339, toRfc3339 } from './time.ts'
 import { type JsonObject, isJsonObject } from './json.ts'
 import { escapePointer } from './json-pointer.ts'
 import { type Result, fail, ok } from './result.ts'

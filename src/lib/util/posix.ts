@@ -1,8 +1,7 @@
-import { type Stats, constants } from 'node:fs'
+import { constants, type Stats } from 'node:fs'
 import { lstat, mkdir, open, readdir } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
-import { errnoOf } from './errno.ts'
-import { ServiceError } from './errors.ts'
+import { errnoOf, ServiceError } from './errors.ts'
 import { type Logger, silentLogger } from './logger.ts'
 
 /**

@@ -1,10 +1,10 @@
 import { errors, jwtVerify, SignJWT } from 'jose'
 import { z } from 'zod'
-import type { Clock } from '../../lib/util/clock.ts'
+import type { Clock } from '../../lib/util/time.ts'
 import { type Scope, scopes } from '../../lib/accounts/wire.ts'
 import { fail, ok, type Result } from '../../lib/util/result.ts'
 import type { AccountLimits } from './limits.ts'
-import type { KeySource } from './key-source.ts'
+import type { KeyStore } from './keys/key-store.ts'
 
 /** What an access token says; who may use it is asked of the store. */
 export interface AccessClaims {
@@ -196,3 +196,6 @@ export function canonicalSignature(signature: string): string | null {
   }
   return bytes.toString('base64url')
 }
+
+/** All that a running server needs of the keys: those of this moment, as rotation leaves them. */
+export type KeySource = Pick<KeyStore, 'current'>

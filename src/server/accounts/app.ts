@@ -2,20 +2,26 @@ import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { getRequestListener, RequestError } from '@hono/node-server'
 import type { Logger } from '../../lib/util/logger.ts'
-import type { AccessLog } from '../http/access-log.ts'
+import { type AccessLog, createRefusalLog } from '../http/access-log.ts'
 import type { Cors } from '../http/cors.ts'
 import { checkRequest, type Guard, type Refusal } from '../http/guards.ts'
 import { accepts } from '../http/media.ts'
 import { sendProblem } from '../http/problem.ts'
-import { createRefusalLog } from '../http/refusals.ts'
 import { parseTarget, type RequestTarget } from '../http/request-target.ts'
 import type { PeerOf } from '../http/trusted-proxies.ts'
 import type { Limits } from '../../lib/config/limits.ts'
 import { type Call, describeCall } from './call.ts'
-import { problemBody, problemHeaders, type ProblemSlug, problemStatus, RegistryProblem, toRegistryProblem } from './problems.ts'
+import {
+  problemBody,
+  problemHeaders,
+  type ProblemSlug,
+  problemStatus,
+  RegistryProblem,
+  toRegistryProblem,
+} from './problems.ts'
 import { createRouter } from './router.ts'
 import type { AccountServices } from './services.ts'
-import { hideTokens } from '../../lib/util/hide-tokens.ts'
+import { hideTokens } from '../../lib/util/secret.ts'
 
 export interface RegistryAppParts {
   readonly services: AccountServices

@@ -1,10 +1,9 @@
-import type { Clock } from '../../lib/util/clock.ts'
+import { type Clock, repeat, type Timer } from '../../lib/util/time.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import type { AccountStore, AuditRow } from './account-store.ts'
-import { keepAuditUntil } from './audit-retention.ts'
 import type { Call } from './call.ts'
 import { addressKey } from './client-address.ts'
-import type { CountedWindows } from './counted-windows.ts'
+import type { CountedWindows } from './login-limits.ts'
 import type { AccountLimits } from './limits.ts'
 
 /** What is written down of what people, and whoever pretends to be them, did to accounts. */
@@ -80,4 +79,49 @@ export function limitByAddress(
       await trail.record(action, call, accountId, details)
     },
   }
+}
+
+const dayMs = 24 * 60 * 60 * 1000
+
+/** A quarter: long enough to look into a complaint about a login. */
+const routineKeepMs = 90 * dayMs
+/** More than a year, so that a yearly review finds every change of who may do what. */
+const securityKeepMs = 400 * dayMs
+
+/**
+ * Frequent actions, or ones that unauthenticated callers can cause. All others change access or
+ * suggest theft and are kept longest.
+ */
+const routine: ReadonlySet<string> = new Set<AuditAction>([
+  'login.ok',
+  'login.failed',
+  'login.disabled',
+  'logout',
+  'password.change_failed',
+  'password.reset_failed',
+  'registration.refused',
+  'request.refused',
+])
+
+/** When an audit entry is old enough to go. Of an account with too many, those with the earliest end go first. */
+export function keepAuditUntil(action: string, atMs: number): number {
+  return atMs + (routine.has(action) ? routineKeepMs : securityKeepMs)
+}
+
+/** Removes what is over, for as long as the server runs. Returns the stop. */
+export function sweepRegularly(parts: {
+  readonly store: Pick<AccountStore, 'sweep'>
+  readonly clock: Clock
+  readonly timer: Timer
+  readonly log: Logger
+  readonly limits: Pick<AccountLimits, 'accountSweepMs' | 'accountKeepMs'>
+}): () => void {
+  const { store, clock, timer, log, limits } = parts
+  return repeat(timer, limits.accountSweepMs, async () => {
+    try {
+      await store.sweep(clock.now() - limits.accountKeepMs)
+    } catch (error) {
+      log.warn({ err: error }, 'what is over could not be removed; tried again later')
+    }
+  })
 }

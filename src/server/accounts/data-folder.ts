@@ -1,13 +1,12 @@
 import { lstat } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Clock } from '../../lib/util/clock.ts'
-import { errnoOf, isMissing } from '../../lib/util/errno.ts'
-import { ServiceError } from '../../lib/util/errors.ts'
+import type { Clock } from '../../lib/util/time.ts'
+import { errnoOf, isMissing, ServiceError } from '../../lib/util/errors.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import type { AccountStore } from './account-store.ts'
 import { openDataFolder } from './sqlite/check-files.ts'
 import { shareProcessLock, withProcessLock } from './sqlite/process-lock.ts'
-import { isBusy } from './sqlite/sqlite-errors.ts'
+import { isBusy } from './sqlite/database.ts'
 import { openSqliteStore } from './sqlite/sqlite-store.ts'
 
 export interface DataFiles {

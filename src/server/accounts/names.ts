@@ -1,3 +1,5 @@
+import { crc32 } from 'node:zlib'
+
 /** Names that would be taken for the registry itself, or for nobody. */
 const reserved: ReadonlySet<string> = new Set([
   'admin',
@@ -36,4 +38,21 @@ const maxLocalChars = 64
 /** RFC 5321, section 4.5.3.1.1; the form itself was checked before. */
 export function isMailable(email: string): boolean {
   return email.lastIndexOf('@') <= maxLocalChars
+}
+
+const checkChars = 8
+
+/** With a check sum behind it: mistyped and cut tokens are refused without a look at the store. */
+export function withCheckSum(text: string): string {
+  return text + checkSum(text)
+}
+
+/** The text before a right check sum, else null. */
+export function withoutCheckSum(text: string): string | null {
+  const body = text.slice(0, -checkChars)
+  return text.length > checkChars && text.slice(-checkChars) === checkSum(body) ? body : null
+}
+
+function checkSum(text: string): string {
+  return crc32(text).toString(16).padStart(checkChars, '0')
 }

@@ -1,6 +1,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
-import { withCheckSum, withoutCheckSum } from './checked-text.ts'
-import type { KeySource } from './key-source.ts'
+import { withCheckSum, withoutCheckSum } from './names.ts'
+import type { KeySource } from './access-tokens.ts'
 import type { KeySet } from './keys/key-store.ts'
 import { formatUuid } from './uuid.ts'
 

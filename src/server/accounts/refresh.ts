@@ -1,5 +1,5 @@
-import { bearerToken } from '../../lib/auth/bearer-token.ts'
-import type { Clock } from '../../lib/util/clock.ts'
+import { bearerToken } from '../../lib/auth/validate-bearer-token.ts'
+import type { Clock } from '../../lib/util/time.ts'
 import type { TokenResponse } from '../../lib/accounts/wire.ts'
 import type { AccessTokens } from './access-tokens.ts'
 import type { AccountStore } from './account-store.ts'

@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { serviceTokenPrefix } from '../../lib/accounts/service-token-prefix.ts'
-import { withCheckSum, withoutCheckSum } from './checked-text.ts'
+import { withCheckSum, withoutCheckSum } from './names.ts'
 
 export { serviceTokenPrefix }
 

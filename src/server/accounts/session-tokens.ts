@@ -1,5 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto'
-import type { Clock } from '../../lib/util/clock.ts'
+import type { Clock } from '../../lib/util/time.ts'
 import type { TokenResponse } from '../../lib/accounts/wire.ts'
 import type { AccessTokens } from './access-tokens.ts'
 import type { AccountStore, NewSession } from './account-store.ts'

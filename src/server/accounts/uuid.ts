@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { uuidForm } from '../../lib/util/uuid-form.ts'
+import { uuidForm } from '../../lib/util/text.ts'
 
 const form = new RegExp(`^${uuidForm}$`)
 

@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import { toRfc3339 } from '../../lib/util/clock.ts'
+import { toRfc3339 } from '../../lib/util/time.ts'
 import {
   type account as accountShape,
   serviceScopes,

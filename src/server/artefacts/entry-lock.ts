@@ -2,9 +2,8 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import * as fs from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { errnoOf } from '../../lib/util/errno.ts'
-import { ServiceError } from '../../lib/util/errors.ts'
-import { markState } from './process-mark.ts'
+import { errnoOf, ServiceError } from '../../lib/util/errors.ts'
+import { markState } from './marks.ts'
 
 export interface EntryLocks {
   /** Runs `action` while no other task of any process changes the entry. */

@@ -1,4 +1,4 @@
-import type { Clock } from '../../lib/util/clock.ts'
+import type { Clock } from '../../lib/util/time.ts'
 
 /** The list is announced no more often than that, so expired artefacts are looked for no sooner. */
 const minDelayMs = 1000

@@ -1,4 +1,4 @@
-import { toRfc3339 } from '../../lib/util/clock.ts'
+import { toRfc3339 } from '../../lib/util/time.ts'
 import type { ArtefactRef } from './store.ts'
 
 /** A bound of 0 is switched off. */

@@ -1,6 +1,6 @@
 import { lstatSync, mkdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import type { Clock } from '../../lib/util/clock.ts'
+import type { Clock } from '../../lib/util/time.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import { ensurePrivateDirectory, fsyncDirectory } from '../../lib/util/posix.ts'
 import type { Limits } from '../../lib/config/limits.ts'

@@ -1,7 +1,7 @@
 import { ServiceError } from '../../lib/util/errors.ts'
 import { findUnknownMember, membersOf } from '../../lib/util/known-members.ts'
-import { type Entry, completeRef } from './entry.ts'
-import { type Position, encodeCursor, firstAfter } from './entry-index.ts'
+import { completeRef, type Entry } from './entry.ts'
+import { encodeCursor, firstAfter, type Position } from './entry-index.ts'
 import type { FsContext } from './fs-context.ts'
 import { timeMsOf } from './put-options.ts'
 import type { ArtefactFilter, ArtefactPage, ArtefactRef } from './store.ts'
@@ -75,4 +75,39 @@ function sinceOf(value: Date | string | undefined): number {
   if (time !== null) return time
   const message = 'artefact filter createdSince must be a time such as 2030-01-31T12:00:00Z'
   throw new ServiceError('body_invalid', message)
+}
+
+interface Remembered {
+  readonly page: ArtefactPage
+  readonly version: number
+  readonly validUntilMs: number
+}
+
+const maxPages = 8
+
+/** The pages given out last: right for as long as the index stays as it is and nothing on them expires. */
+export class PageMemory {
+  readonly #pages = new Map<string, Remembered>()
+
+  get(after: string | undefined, limit: number, version: number, nowMs: number) {
+    const known = this.#pages.get(key(after, limit))
+    const isRight = known?.version === version && nowMs < known.validUntilMs
+    return isRight ? known.page : null
+  }
+
+  /** `validUntilMs`: when the first artefact on the page expires. */
+  set(
+    after: string | undefined,
+    limit: number,
+    version: number,
+    page: ArtefactPage,
+    validUntilMs: number,
+  ): void {
+    if (this.#pages.size >= maxPages) this.#pages.clear()
+    this.#pages.set(key(after, limit), { page, version, validUntilMs })
+  }
+}
+
+function key(after: string | undefined, limit: number): string {
+  return `${limit} ${after ?? ''}`
 }

@@ -2,15 +2,14 @@ import { constants, lstatSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { tmpdir, userInfo } from 'node:os'
 import { basename, join, resolve } from 'node:path'
-import { errnoOf } from '../../lib/util/errno.ts'
-import { ServiceError } from '../../lib/util/errors.ts'
+import { errnoOf, ServiceError } from '../../lib/util/errors.ts'
 import { findUnknownMember } from '../../lib/util/known-members.ts'
 import { noWait, ownUid } from '../../lib/util/posix.ts'
 import { ResourceNotFound, ResourceUriInvalid } from '../resources/errors.ts'
 import { defaultLimits } from '../../lib/config/limits.ts'
-import { type FsStore, createFsStore } from './fs-store.ts'
+import { createFsStore, type FsStore } from './fs-store.ts'
 import type { ArtefactFilter, ArtefactOptions, ArtefactRef } from './store.ts'
-import { parseArtefactUri } from '../../lib/mcp/artefact-uri.ts'
+import { parseArtefactUri } from '../../lib/mcp/uris.ts'
 
 /** Where the helpers find the store. */
 export interface ArtefactRoot {

@@ -1,6 +1,6 @@
 import type { ArtefactPage, ArtefactRef, ArtefactStore } from './store.ts'
 import { BlobLoader } from './blob-loader.ts'
-import { isArtefactHex, parseArtefactUri } from '../../lib/mcp/artefact-uri.ts'
+import { isArtefactHex, parseArtefactUri } from '../../lib/mcp/uris.ts'
 import type { Limits } from '../../lib/config/limits.ts'
 import { maxCompletions } from '../resources/completion.ts'
 import { ResourceNotFound, ResourceUriInvalid } from '../resources/errors.ts'

@@ -1,5 +1,5 @@
 import { ServiceError } from '../../lib/util/errors.ts'
-import { parseRfc3339, toRfc3339 } from '../../lib/util/clock.ts'
+import { parseRfc3339, toRfc3339 } from '../../lib/util/time.ts'
 import { exceedsDepth } from '../../lib/util/json.ts'
 import { findUnknownMember, membersOf } from '../../lib/util/known-members.ts'
 import type { Limits } from '../../lib/config/limits.ts'

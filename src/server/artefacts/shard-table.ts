@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { Logger } from '../../lib/util/logger.ts'
 import { type Entry, type EntryLimits, fileKey, readEntry, sidecarPath } from './entry.ts'
 import type { EntryIndex } from './entry-index.ts'
-import { isArtefactHex } from '../../lib/mcp/artefact-uri.ts'
+import { isArtefactHex } from '../../lib/mcp/uris.ts'
 
 /** How much the store read from disk; counted so that a test can hold work against work. */
 export interface FsWork {

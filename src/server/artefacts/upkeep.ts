@@ -1,7 +1,6 @@
 import { maxTimerMs } from '../../lib/util/bounds.ts'
-import { errnoOf } from '../../lib/util/errno.ts'
+import { errnoOf, messageOf } from '../../lib/util/errors.ts'
 import type { Logger } from '../../lib/util/logger.ts'
-import { messageOf } from '../../lib/util/message-of.ts'
 
 /** Runs tasks that no caller waits for. A failure is logged once, until its cause changes. */
 export function createUpkeep(log: Logger): (task: () => Promise<void>) => void {

@@ -1,6 +1,5 @@
-import type { Clock } from '../../lib/util/clock.ts'
+import type { Clock, Timer } from '../../lib/util/time.ts'
 import type { Logger } from '../../lib/util/logger.ts'
-import type { Timer } from '../../lib/util/timer.ts'
 import type { AuthPolicy } from '../http/authentication.ts'
 import type { PublicDocuments } from '../http/public-routes.ts'
 import type { AuthLimits } from './limits.ts'

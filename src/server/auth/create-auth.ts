@@ -1,13 +1,21 @@
-import { anonymous, type AuthOutcome, type AuthPolicy, type AuthRefused, openPolicy } from '../http/authentication.ts'
+import {
+  anonymous,
+  type AuthOutcome,
+  type AuthPolicy,
+  type AuthRefused,
+  keyHolder,
+  keyMalformed,
+  keyMissing,
+  openPolicy,
+} from '../http/authentication.ts'
 import type { Auth, AuthDeps } from './auth.ts'
 import { FailureLimit } from './failure-limit.ts'
 import { type KnownKey, NamedKeys } from './named-keys.ts'
 import type { ApiKeySettings, AuthSettings } from './settings.ts'
-import { bearerToken } from '../../lib/auth/bearer-token.ts'
-import type { Clock } from '../../lib/util/clock.ts'
-import { keyDigest, keyPrefix } from '../../lib/auth/key-text.ts'
+import { bearerToken } from '../../lib/auth/validate-bearer-token.ts'
+import type { Clock } from '../../lib/util/time.ts'
+import { keyDigest, keyPrefix } from '../../lib/auth/keys-file.ts'
 import { Secret } from '../../lib/util/secret.ts'
-import { keyHolder, keyMalformed, keyMissing } from '../http/api-key-policy.ts'
 
 /** Shorter keys can be guessed in spite of the failure limit. */
 const guessableChars = 16

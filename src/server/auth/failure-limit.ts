@@ -1,4 +1,4 @@
-import type { Clock } from '../../lib/util/clock.ts'
+import type { Clock } from '../../lib/util/time.ts'
 import type { AuthRefused } from '../http/authentication.ts'
 import type { AuthLimits } from './limits.ts'
 

@@ -1,10 +1,8 @@
 import { lstatSync } from 'node:fs'
-import { type Clock, parseRfc3339 } from '../../lib/util/clock.ts'
-import { errnoOf } from '../../lib/util/errno.ts'
-import { readKeysFile } from '../../lib/auth/keys-file.ts'
-import type { KeyScope, NamedKey } from '../../lib/auth/keys-text.ts'
+import { type Clock, parseRfc3339, type Timer } from '../../lib/util/time.ts'
+import { errnoOf } from '../../lib/util/errors.ts'
+import { type KeyScope, type NamedKey, readKeysFile } from '../../lib/auth/keys-file.ts'
 import type { Logger } from '../../lib/util/logger.ts'
-import type { Timer } from '../../lib/util/timer.ts'
 import type { AuthLimits } from './limits.ts'
 
 export interface NamedKeysParts {

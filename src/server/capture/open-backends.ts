@@ -1,6 +1,6 @@
 import type { CaptureMode } from '../../lib/util/capture-mode.ts'
-import { systemTimer } from '../../lib/util/timer.ts'
-import type { AppCapture } from './app-capture.ts'
+import { systemTimer } from '../../lib/util/time.ts'
+import type { AppCapture } from './host-backend.ts'
 import type { BackendName, CaptureBackend } from './backend.ts'
 import { backendOrder } from './plan.ts'
 

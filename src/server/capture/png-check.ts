@@ -1,6 +1,6 @@
 import { crc32 } from 'node:zlib'
 import { type Result, fail, ok } from '../../lib/util/result.ts'
-import { pngSignature, startsAsPng } from './png/signature.ts'
+import { pngSignature, startsAsPng } from './png/pixels.ts'
 
 export interface PngBounds {
   readonly maxBytes: number

@@ -1,7 +1,6 @@
-import type { Clock } from '../../lib/util/clock.ts'
+import type { Clock, Timer } from '../../lib/util/time.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import { fail } from '../../lib/util/result.ts'
-import type { Timer } from '../../lib/util/timer.ts'
 import { within } from '../resources/maybe-promise.ts'
 import type { BackendName, CaptureBackend, CaptureTarget } from './backend.ts'
 import type { CaptureLimits } from './limits.ts'

@@ -1,7 +1,6 @@
-import type { Clock } from '../../lib/util/clock.ts'
+import type { Clock, Timer } from '../../lib/util/time.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
-import type { Timer } from '../../lib/util/timer.ts'
-import type { Reader } from '../resources/reader.ts'
+import type { Reader } from '../resources/producer.ts'
 import type { CaptureLimits } from './limits.ts'
 
 export interface SharedPicturesParts<Picture> {

@@ -1,7 +1,6 @@
 import { fail } from '../../lib/util/result.ts'
 import { silentLogger } from '../../lib/util/logger.ts'
-import { monotonicClock } from '../../lib/util/clock.ts'
-import { systemTimer } from '../../lib/util/timer.ts'
+import { monotonicClock, systemTimer } from '../../lib/util/time.ts'
 import type { BackendName, Unavailable } from './backend.ts'
 import { defaultCaptureLimits } from './limits.ts'
 import { openBackends } from './open-backends.ts'

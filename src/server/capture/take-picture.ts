@@ -1,6 +1,6 @@
 import type { Logger } from '../../lib/util/logger.ts'
 import { type Result, fail } from '../../lib/util/result.ts'
-import type { Timer } from '../../lib/util/timer.ts'
+import type { Timer } from '../../lib/util/time.ts'
 import { within } from '../resources/maybe-promise.ts'
 import type {
   Capture,
@@ -11,7 +11,7 @@ import type {
 } from './backend.ts'
 import type { CaptureLimits } from './limits.ts'
 import { nextBackends, tellingFailure } from './plan.ts'
-import { startsAsPng } from './png/signature.ts'
+import { startsAsPng } from './png/pixels.ts'
 
 export interface TakeParts {
   /** Those that said they can, best first. */

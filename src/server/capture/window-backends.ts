@@ -1,4 +1,4 @@
-import type { Timer } from '../../lib/util/timer.ts'
+import type { Timer } from '../../lib/util/time.ts'
 import type { CaptureBackend } from './backend.ts'
 import { createNativeBackend } from './native/backend.ts'
 import { createPictureMaker } from './png/picture-maker.ts'

@@ -1,14 +1,18 @@
 import type { CaptureMode } from '../../lib/util/capture-mode.ts'
-import { type Clock, monotonicClock } from '../../lib/util/clock.ts'
-import { encodeBase64 } from '../../lib/util/base64.ts'
+import { type Clock, monotonicClock, systemTimer, type Timer } from '../../lib/util/time.ts'
+import { encodeBase64 } from '../../lib/util/text.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import { fail, type Result } from '../../lib/util/result.ts'
-import { systemTimer, type Timer } from '../../lib/util/timer.ts'
 import type { CaptureSource, CaptureView } from '../resources/capture-source.ts'
-import type { EncodedBlob } from '../resources/producer.ts'
-import type { Reader } from '../resources/reader.ts'
-import type { BackendName, CaptureBackend, CaptureFailure, CaptureTarget, Unavailable } from './backend.ts'
+import type { EncodedBlob, Reader } from '../resources/producer.ts'
+import type {
+  BackendName,
+  CaptureBackend,
+  CaptureFailure,
+  CaptureTarget,
+  Unavailable,
+} from './backend.ts'
 import type { CaptureLimits } from './limits.ts'
 import { isDoubtful, outsideTrouble, planCapture } from './plan.ts'
 import { Probes } from './probes.ts'

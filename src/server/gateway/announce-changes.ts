@@ -4,8 +4,8 @@ import type { CatalogState } from './catalog/catalog-resources.ts'
 import type { EventRing, GatewayEvent, GatewayEventKind } from './event-ring.ts'
 import { catalogUri, instancesUri, metricsUri, processUri } from './gateway-uris.ts'
 import type { InstanceChange, InstanceDirectory, InstanceEntry } from './instance-directory.ts'
-import { idPrefix } from './instance-lookup.ts'
-import { rowStatus, type RowStatus, shortId } from './instance-row.ts'
+import { idPrefix } from './instance-query.ts'
+import { rowStatus, type RowStatus, shortId } from './instance-rows.ts'
 
 type Announcer = Pick<ResourceDesk, 'updated' | 'listChanged'>
 

@@ -1,7 +1,6 @@
 import { hostname } from 'node:os'
-import { monotonicClock, systemClock } from '../../lib/util/clock.ts'
+import { monotonicClock, systemClock, systemTimer } from '../../lib/util/time.ts'
 import type { Logger } from '../../lib/util/logger.ts'
-import { systemTimer } from '../../lib/util/timer.ts'
 import type { CatalogFile } from './catalog/catalog-file.ts'
 import type { GatewaySelf } from './diagnostics.ts'
 import type { EventRing } from './event-ring.ts'

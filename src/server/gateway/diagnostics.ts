@@ -1,9 +1,21 @@
-import { toRfc3339 } from '../../lib/util/clock.ts'
+import { type Clock, toRfc3339 } from '../../lib/util/time.ts'
 import { version } from '../../lib/util/version.ts'
 import type { InstanceEntry, RecordFault } from './instance-directory.ts'
-import type { InstanceAnswer, InstanceQuery } from './instance-query.ts'
-import type { InstanceRow } from './instance-row.ts'
+import {
+  type InstanceAnswer,
+  type InstanceQuery,
+  isOfType,
+  queryInstances,
+} from './instance-query.ts'
+import type { InstanceRow, InstanceRows } from './instance-rows.ts'
 import type { ProbeOutcome } from './probes.ts'
+import type { Limits } from '../../lib/config/limits.ts'
+import { jsonContents } from '../resources/built-in.ts'
+import { KeptAnswers } from '../resources/kept-answers.ts'
+import type { Content } from '../resources/producer.ts'
+import { textParameter } from '../resources/query-parameters.ts'
+import type { ResourceUri } from '../resources/resource-uri.ts'
+import type { GatewayLimits } from '../../lib/config/gateway-limits.ts'
 
 /** What the gateway's process knows of itself. */
 export interface GatewaySelf {
@@ -157,4 +169,65 @@ function summary(counts: InstanceCounts, faults: number): string {
   const parts = [`${live} live`, `${stale} stale`, `${unhealthy} unhealthy`, `${dead} dead`]
   if (faults > 0) parts.push(`${faults} records not understood`)
   return parts.join(', ')
+}
+
+export interface DiagnosticParts {
+  readonly rows: InstanceRows
+  readonly clock: Clock
+  readonly limits: Limits & GatewayLimits
+  /** Asked at each read: the port is known only once it is bound. */
+  self(): GatewaySelf
+  activity(): EndpointActivity
+  probeOf(instanceId: string): ProbeOutcome | null
+  whyNotProbed(entry: InstanceEntry): string | null
+  /** Milliseconds, by the names under which they are shown. */
+  readonly timeouts: Readonly<Record<string, number>>
+}
+
+/** `gateway://diagnostics/process`, `/audit` and `/metrics`. */
+export class DiagnosticResources {
+  readonly #parts: DiagnosticParts
+  readonly #metrics: KeptAnswers
+
+  constructor(parts: DiagnosticParts) {
+    this.#parts = parts
+    this.#metrics = new KeptAnswers(parts.limits)
+  }
+
+  readProcess(uri: ResourceUri): readonly Content[] {
+    const { rows, clock, limits, self, probeOf, whyNotProbed } = this.#parts
+    const dccType = textParameter(uri, 'dcc_type')
+    const all = rows.verbose()
+    const { faults } = rows
+    const query = diagnosticsQuery(dccType, limits.maxInstanceRows)
+    const byId = new Map(rows.entries.map(entry => [entry.record.instanceId, entry]))
+    return json(
+      uri,
+      processDiagnostics({
+        self: self(),
+        nowMs: clock.now(),
+        rows: all.filter(row => isOfType(row, dccType)),
+        answer: queryInstances(all, faults, query),
+        faults,
+        entryOf: id => byId.get(id),
+        probeOf,
+        whyNotProbed,
+      }),
+    )
+  }
+
+  readAudit(uri: ResourceUri): readonly Content[] {
+    return json(uri, auditDiagnostics(this.#parts.activity()))
+  }
+
+  readMetrics(uri: ResourceUri): readonly Content[] {
+    const { rows, timeouts } = this.#parts
+    return this.#metrics.get(rows.version, uri.text, () =>
+      JSON.stringify(metricsDiagnostics(countInstances(rows.compact()), timeouts)),
+    )
+  }
+}
+
+function json(uri: ResourceUri, payload: object): readonly Content[] {
+  return jsonContents(uri.text, JSON.stringify(payload))
 }

@@ -1,4 +1,5 @@
 import type { InstanceChange, InstanceEntry, RecordFault } from './instance-directory.ts'
+import type { Logger } from '../../lib/util/logger.ts'
 
 /** What one source of records says now: an entry, a fault, or neither. */
 export interface Finding {
@@ -71,4 +72,38 @@ function faultChange(before: RecordFault | null, now: RecordFault | null): Insta
 
 function byAge({ record: a }: InstanceEntry, { record: b }: InstanceEntry): number {
   return a.startedMs - b.startedMs || (a.instanceId < b.instanceId ? -1 : 1)
+}
+
+type Listener = (changes: readonly InstanceChange[]) => void
+
+/** Tells changes to whoever listens; one that throws is logged and costs the others nothing. */
+export class DirectoryNews {
+  readonly #log: Logger
+  readonly #listeners = new Set<{ readonly tell: Listener }>()
+
+  constructor(log: Logger) {
+    this.#log = log
+  }
+
+  /** Returns the unsubscribe. */
+  add(tell: Listener): () => void {
+    const own = { tell }
+    this.#listeners.add(own)
+    return () => void this.#listeners.delete(own)
+  }
+
+  tell(changes: readonly InstanceChange[]): void {
+    if (changes.length === 0) return
+    for (const { tell } of this.#listeners) {
+      try {
+        tell(changes)
+      } catch (error) {
+        this.#log.error({ err: error }, 'a listener of the instance directory failed')
+      }
+    }
+  }
+
+  clear(): void {
+    this.#listeners.clear()
+  }
 }

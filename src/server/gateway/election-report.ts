@@ -1,7 +1,7 @@
-import type { ElectionEvent } from './election-state.ts'
+import type { ElectionEvent } from './election.ts'
 import type { GatewayEvent } from './event-ring.ts'
-import { shortId } from './instance-row.ts'
-import type { Resident } from './resident.ts'
+import { shortId } from './instance-rows.ts'
+import type { Resident } from './active-gateway.ts'
 
 /** How a gateway came to its port, and how it leaves it. */
 export type PortNews =

@@ -1,7 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { decide, type ElectionEvent, type ElectionRules, firstTry } from './election-state.ts'
 import type { HolderProbe } from './holder-probe.ts'
-import type { Resident } from './resident.ts'
+import type { Resident } from './active-gateway.ts'
 
 export interface Elected<Won> {
   readonly won: Won
@@ -75,4 +74,135 @@ async function pause(
   } finally {
     over.abort()
   }
+}
+
+/** What holds the port that cannot be bound. */
+export type Holder =
+  | { readonly kind: 'gateway'; readonly resident: Resident }
+  /**
+   * Accepts connections and does not answer in time. `resident`: what the state directory says of
+   * it; `pid`: the process, when it is known to be a gateway.
+   */
+  | { readonly kind: 'silent'; readonly resident: Resident | null; readonly pid: number | null }
+  /** Answers as no gateway does. */
+  | { readonly kind: 'stranger'; readonly answer: string }
+  /** Takes no connection, or cuts it: on its way out, more often than not. */
+  | { readonly kind: 'nobody' }
+
+export interface ElectionRules {
+  /** Waits behind another gateway. */
+  readonly standby: boolean
+  /** Waits behind any program: the port is not what this process is for. */
+  readonly patient: boolean
+  /** Probes without an answer, in a row, that make a holder silent. */
+  readonly maxResidentProbeFailures: number
+}
+
+export interface ElectionState {
+  /** The gateway it stands by behind; null as long as none was seen. */
+  readonly resident: Resident | null
+  readonly silentProbes: number
+  readonly emptyTries: number
+  /** What was said of the holder last, so that it is said once. */
+  readonly said: 'unresponsive' | 'stranger' | null
+  /** It waited behind a gateway before. */
+  readonly standsBy: boolean
+}
+
+export type ElectionEvent =
+  /** Another gateway is active: this one waits. */
+  | { readonly event: 'contention'; readonly resident: Resident }
+  | {
+      readonly event: 'resident_unresponsive'
+      readonly pid: number
+      readonly resident: Resident | null
+    }
+  | { readonly event: 'resident_recovered'; readonly resident: Resident }
+  | { readonly event: 'port_taken'; readonly reason: string }
+
+export type Step =
+  /** Try again: at once, or after the usual pause. */
+  | { readonly kind: 'again'; readonly soon: boolean }
+  | { readonly kind: 'refuse'; readonly resident: Resident | null; readonly reason: string }
+
+export interface Decision {
+  readonly state: ElectionState
+  readonly step: Step
+  readonly events: readonly ElectionEvent[]
+}
+
+export const firstTry: ElectionState = {
+  resident: null,
+  silentProbes: 0,
+  emptyTries: 0,
+  said: null,
+  standsBy: false,
+}
+
+/** A port that nobody answers on is a gateway between two others, for so many tries. */
+const maxEmptyTries = 10
+
+const soon: Step = { kind: 'again', soon: true }
+const later: Step = { kind: 'again', soon: false }
+
+/** What to do about a port that is taken, by all that was seen of its holder. */
+export function decide(state: ElectionState, holder: Holder, rules: ElectionRules): Decision {
+  switch (holder.kind) {
+    case 'gateway':
+      return behindGateway(state, holder.resident, rules)
+    case 'silent':
+      return behindSilence(state, holder, rules)
+    case 'stranger':
+      return behindStranger(state, holder.answer, rules)
+    case 'nobody': {
+      const next = { ...state, silentProbes: 0, emptyTries: state.emptyTries + 1 }
+      if (next.emptyTries < maxEmptyTries) return { state: next, step: soon, events: [] }
+      return behindStranger(next, 'takes no connection', rules)
+    }
+  }
+}
+
+function behindGateway(state: ElectionState, resident: Resident, rules: ElectionRules): Decision {
+  const next = { ...firstTry, resident, standsBy: true }
+  if (!rules.standby) {
+    const reason = 'another gateway has the port'
+    return { state: next, step: { kind: 'refuse', resident, reason }, events: [] }
+  }
+  if (state.resident?.instanceId !== resident.instanceId) {
+    return { state: next, step: later, events: [{ event: 'contention', resident }] }
+  }
+  const recovered = state.said === 'unresponsive'
+  const events: ElectionEvent[] = recovered ? [{ event: 'resident_recovered', resident }] : []
+  return { state: next, step: later, events }
+}
+
+function behindSilence(
+  state: ElectionState,
+  holder: Holder & { kind: 'silent' },
+  rules: ElectionRules,
+): Decision {
+  const resident = holder.resident ?? state.resident
+  const silentProbes = state.silentProbes + 1
+  const next = { ...state, resident, silentProbes, emptyTries: 0 }
+  if (silentProbes < rules.maxResidentProbeFailures) return { state: next, step: soon, events: [] }
+  const silence = 'accepts connections and does not answer'
+  const pid = resident?.pid ?? holder.pid
+  if (pid === null) return behindStranger(next, silence, rules)
+  const told = state.said === 'unresponsive'
+  const events: ElectionEvent[] = told ? [] : [{ event: 'resident_unresponsive', pid, resident }]
+  const said = { ...next, said: 'unresponsive' as const, standsBy: rules.standby }
+  if (rules.standby) return { state: said, step: later, events }
+  const reason = `the gateway that has the port ${silence}`
+  return { state: said, step: { kind: 'refuse', resident, reason }, events }
+}
+
+/** A standby keeps waiting while an unrelated program holds the port. */
+function behindStranger(state: ElectionState, reason: string, rules: ElectionRules): Decision {
+  const { resident } = state
+  if (!rules.patient && !state.standsBy) {
+    return { state, step: { kind: 'refuse', resident, reason }, events: [] }
+  }
+  const told = state.said === 'stranger'
+  const events: ElectionEvent[] = told ? [] : [{ event: 'port_taken', reason }]
+  return { state: { ...state, said: 'stranger' }, step: later, events }
 }

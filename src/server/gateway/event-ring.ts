@@ -1,5 +1,5 @@
-import { cleanText } from '../../lib/util/clean-text.ts'
-import { type Clock, systemClock, toRfc3339 } from '../../lib/util/clock.ts'
+import { cleanText } from '../../lib/util/text.ts'
+import { type Clock, systemClock, toRfc3339 } from '../../lib/util/time.ts'
 import type { GatewayLimits } from '../../lib/config/gateway-limits.ts'
 
 /** What happens to a gateway and to the instances it sees (docs/gateway-resources.md). */

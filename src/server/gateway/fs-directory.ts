@@ -1,12 +1,14 @@
 import { setImmediate } from 'node:timers/promises'
-import type { Clock } from '../../lib/util/clock.ts'
+import { type Clock, repeat, type Timer } from '../../lib/util/time.ts'
 import type { Logger } from '../../lib/util/logger.ts'
-import { bootId } from '../../lib/util/process-start.ts'
-import { repeat } from '../../lib/util/repeat.ts'
-import type { Timer } from '../../lib/util/timer.ts'
-import { DirectoryNews } from './directory-news.ts'
-import { DirectoryView, nothing } from './directory-view.ts'
-import type { InstanceChange, InstanceDirectory, InstanceEntry, RecordFault } from './instance-directory.ts'
+import { bootId } from '../../lib/util/process.ts'
+import { DirectoryNews, DirectoryView, nothing } from './directory-view.ts'
+import type {
+  InstanceChange,
+  InstanceDirectory,
+  InstanceEntry,
+  RecordFault,
+} from './instance-directory.ts'
 import type { GatewayLimits } from '../../lib/config/gateway-limits.ts'
 import { FolderWatch, isRecordName, listRecords } from './record-folder.ts'
 import { TrackedRecord, type TrackingParts } from './tracked-record.ts'

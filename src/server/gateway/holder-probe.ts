@@ -1,9 +1,9 @@
 import { Agent, type IncomingMessage, request } from 'node:http'
 import { Agent as SecureAgent, request as secureRequest } from 'node:https'
 import type { Socket } from 'node:net'
-import { errnoOf } from '../../lib/util/errno.ts'
-import type { Holder } from './election-state.ts'
-import { maxResidentBytes, parseResident, type Resident, residentPath } from './resident.ts'
+import { errnoOf } from '../../lib/util/errors.ts'
+import type { Holder } from './election.ts'
+import { maxResidentBytes, parseResident, type Resident, residentPath } from './active-gateway.ts'
 
 /** Looks at whoever has the port. */
 export interface HolderProbe {

@@ -5,8 +5,13 @@ import { KeptAnswers } from '../resources/kept-answers.ts'
 import type { Content } from '../resources/producer.ts'
 import type { ResourceUri } from '../resources/resource-uri.ts'
 import type { InstanceRows } from './instance-rows.ts'
-import { type LookupFailure, lookUpInstance } from './instance-lookup.ts'
-import { type InstanceQuery, parseInstanceQuery, queryInstances } from './instance-query.ts'
+import {
+  type InstanceQuery,
+  type LookupFailure,
+  lookUpInstance,
+  parseInstanceQuery,
+  queryInstances,
+} from './instance-query.ts'
 import type { GatewayLimits } from '../../lib/config/gateway-limits.ts'
 
 type InstanceLimits = Pick<Limits, 'maxKeptAnswers' | 'maxKeptAnswerBytes'> &

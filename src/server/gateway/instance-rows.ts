@@ -1,6 +1,210 @@
+import { withoutBrackets } from '../../lib/util/address.ts'
+import { toRfc3339 } from '../../lib/util/time.ts'
+import { absenceText } from '../../lib/instances/instance.ts'
+import { plainId } from '../../lib/instances/select-instance.ts'
 import type { InstanceDirectory, InstanceEntry, RecordFault } from './instance-directory.ts'
-import { instanceRow, type InstanceRow, verboseRow, type VerboseRow } from './instance-row.ts'
-import type { ShownLimits } from './shown.ts'
+import { safeMetadata, type ShownLimits, shownPath, shownText, shownUrl } from './shown.ts'
+
+export const rowStatuses = [
+  'available',
+  'busy',
+  'booting',
+  'stale',
+  'unreachable',
+  'shutting_down',
+  'dead',
+] as const
+
+/** What to expect of an instance: what it says of itself, unless its life says otherwise. */
+export type RowStatus = (typeof rowStatuses)[number]
+
+/** One instance in a list. Member names are those on the wire. */
+export interface InstanceRow {
+  readonly instance_id: string
+  readonly instance_short: string
+  /** `<application>@<version>-<short id>` */
+  readonly display_id: string
+  readonly display_name: string
+  readonly dcc_type: string
+  /** Of the application; null until it has said so. */
+  readonly version: string | null
+  readonly host: string | null
+  readonly port: number | null
+  /** The application's process; null as long as none is connected. */
+  readonly host_pid: number | null
+  /** The application behind the server. */
+  readonly application: {
+    readonly connected: boolean
+    /** RFC 3339: when it connected, or went; null before the first one. */
+    readonly since: string | null
+  }
+  /** Where a client opens a session with this very instance. */
+  readonly mcp_url: string
+  readonly source: string
+  readonly status: RowStatus
+  readonly health: InstanceEntry['verdict']['health']
+  readonly reason: string
+  readonly stale: boolean
+  readonly scene: string | null
+  readonly metadata: unknown
+  readonly instance_status: {
+    readonly status: RowStatus
+    /** May the same request succeed later, without anybody doing anything? */
+    readonly retryable: boolean
+    readonly recommended_next_action: string
+  }
+}
+
+export interface VerboseRow extends InstanceRow {
+  /** The server's process. */
+  readonly pid: number
+  readonly hostname: string
+  readonly server_version: string
+  readonly started_at: string
+  readonly lifecycle: {
+    readonly service_pid: number
+    readonly host_pid: number | null
+    readonly host_bound: boolean
+    readonly host_mode: string | null
+  }
+}
+
+export function rowStatus({ record, verdict }: InstanceEntry): RowStatus {
+  switch (verdict.health) {
+    case 'dead':
+      return 'dead'
+    case 'stale':
+      return 'stale'
+    case 'unhealthy':
+      return 'unreachable'
+    case 'live':
+      return record.status
+  }
+}
+
+export function shortId(instanceId: string): string {
+  return plainId(instanceId).slice(0, 8)
+}
+
+/** `source`: the kind of directory that knows the instance. */
+export function instanceRow(
+  entry: InstanceEntry,
+  source: string,
+  limits: ShownLimits,
+): InstanceRow {
+  const { record, verdict } = entry
+  const dccType = shownText(record.dccType, limits)
+  const version = orNull(record.host.version, text => shownText(text, limits))
+  const short = shortId(record.instanceId)
+  const status = rowStatus(entry)
+  return {
+    instance_id: record.instanceId,
+    instance_short: short,
+    display_id: `${dccType}@${version ?? 'unknown'}-${short}`,
+    display_name: shownText(record.displayName, limits),
+    dcc_type: dccType,
+    version,
+    ...addressOf(record.mcpUrl),
+    host_pid: record.host.appPid,
+    application: { connected: record.host.connected, since: sinceOf(entry) },
+    mcp_url: shownUrl(record.mcpUrl, limits),
+    source,
+    status,
+    health: verdict.health,
+    reason: shownText(verdict.reason, limits),
+    stale: verdict.health === 'stale',
+    scene: orNull(record.scene, text => shownPath(text, limits)),
+    metadata: safeMetadata(record.metadata, limits),
+    instance_status: { status, ...advice[status], ...adviceWithout(entry, status) },
+  }
+}
+
+/** For people and agents: is an application behind the server? Null: it is connected. */
+export function absenceOf(entry: InstanceEntry): string | null {
+  const { connected } = entry.record.host
+  const since = sinceOf(entry)
+  if (!connected && since === null) return 'no application has connected yet'
+  return absenceText({ connected, since })
+}
+
+function sinceOf({ record }: InstanceEntry): string | null {
+  const since = record.host.sinceMs
+  return since === undefined ? null : toRfc3339(since)
+}
+
+/** A server that lost its application keeps what that said last. */
+function adviceWithout(
+  entry: InstanceEntry,
+  status: RowStatus,
+): { readonly recommended_next_action?: string } {
+  const absence = status === 'available' ? absenceOf(entry) : null
+  if (absence === null) return {}
+  const what =
+    entry.record.host.sinceMs === undefined
+      ? 'open the application and press Connect'
+      : 'its last scene can still be read; open it again and press Connect for new ones'
+  return { recommended_next_action: `${connect}; ${absence}: ${what}` }
+}
+
+export function verboseRow(entry: InstanceEntry, source: string, limits: ShownLimits): VerboseRow {
+  const { record } = entry
+  return {
+    ...instanceRow(entry, source, limits),
+    pid: record.pid,
+    hostname: shownText(record.hostname, limits),
+    server_version: shownText(record.version, limits),
+    started_at: toRfc3339(record.startedMs),
+    lifecycle: {
+      service_pid: record.pid,
+      host_pid: record.host.appPid,
+      host_bound: record.host.connected,
+      host_mode: orNull(record.host.mode, text => shownText(text, limits)),
+    },
+  }
+}
+
+const connect = 'open an MCP session at mcp_url'
+
+const advice: Readonly<
+  Record<RowStatus, { readonly retryable: boolean; readonly recommended_next_action: string }>
+> = {
+  available: { retryable: false, recommended_next_action: connect },
+  busy: {
+    retryable: true,
+    recommended_next_action: `${connect}; questions to the application may have to wait`,
+  },
+  booting: { retryable: true, recommended_next_action: 'wait until its status is available' },
+  stale: {
+    retryable: true,
+    recommended_next_action: 'wait for its next heartbeat; its process may hang',
+  },
+  unreachable: {
+    retryable: true,
+    recommended_next_action: 'wait until it answers again; its process runs',
+  },
+  shutting_down: {
+    retryable: false,
+    recommended_next_action: 'choose another instance from gateway://instances',
+  },
+  dead: {
+    retryable: false,
+    recommended_next_action: 'choose another instance from gateway://instances',
+  },
+}
+
+function orNull(text: string | null, shown: (text: string) => string): string | null {
+  return text === null ? null : shown(text)
+}
+
+function addressOf(url: string): { host: string | null; port: number | null } {
+  const parsed = URL.parse(url)
+  if (parsed === null || parsed.hostname === '') return { host: null, port: null }
+  const usual = parsed.protocol === 'https:' ? 443 : 80
+  return {
+    host: withoutBrackets(parsed.hostname),
+    port: parsed.port === '' ? usual : Number(parsed.port),
+  }
+}
 
 /** The directory as rows, made once for each state of an entry. */
 export class InstanceRows {

@@ -1,12 +1,11 @@
 import { hostname } from 'node:os'
 import { join } from 'node:path'
-import { monotonicClock, systemClock } from '../../lib/util/clock.ts'
+import { monotonicClock, systemClock, systemTimer } from '../../lib/util/time.ts'
 import type { Logger } from '../../lib/util/logger.ts'
-import { systemTimer } from '../../lib/util/timer.ts'
 import { openFsDirectory } from './fs-directory.ts'
 import type { InstanceChange, InstanceEntry, RecordFault } from './instance-directory.ts'
 import { type InstanceAnswer, queryInstances } from './instance-query.ts'
-import { instanceRow, type InstanceRow, type RowStatus, rowStatuses } from './instance-row.ts'
+import { instanceRow, type InstanceRow, type RowStatus, rowStatuses } from './instance-rows.ts'
 import { defaultGatewayLimits } from '../../lib/config/gateway-limits.ts'
 
 export interface LocalQuery {

@@ -1,12 +1,12 @@
 import { isUtf8 } from 'node:buffer'
 import { isLoopback } from '../../lib/util/address.ts'
-import { cleanText } from '../../lib/util/clean-text.ts'
+import { cleanText } from '../../lib/util/text.ts'
 import { type JsonObject, isJsonObject, parseJson } from '../../lib/util/json.ts'
 import { MemberReader } from '../../lib/util/member-reader.ts'
 import { type Result, fail, ok } from '../../lib/util/result.ts'
 import { type DirectoryRecord, instanceStatuses } from './instance-directory.ts'
 import type { GatewayLimits } from '../../lib/config/gateway-limits.ts'
-import { safeMetadata } from './safe-metadata.ts'
+import { safeMetadata } from './shown.ts'
 
 export type RecordLimits = Pick<
   GatewayLimits,

@@ -1,6 +1,5 @@
 import type { Logger } from '../../lib/util/logger.ts'
-import { DirectoryNews } from './directory-news.ts'
-import { DirectoryView, nothing } from './directory-view.ts'
+import { DirectoryNews, DirectoryView, nothing } from './directory-view.ts'
 import type { InstanceChange, InstanceDirectory, InstanceEntry } from './instance-directory.ts'
 import type { GatewayLimits } from '../../lib/config/gateway-limits.ts'
 import type { Probes } from './probes.ts'

@@ -1,16 +1,19 @@
-import type { Clock } from '../../lib/util/clock.ts'
-import { repeat } from '../../lib/util/repeat.ts'
+import { type Clock, repeat, type Timer } from '../../lib/util/time.ts'
 import { fail, ok, type Result } from '../../lib/util/result.ts'
-import type { Timer } from '../../lib/util/timer.ts'
-import type { DirectoryRecord, InstanceChange, InstanceDirectory, InstanceEntry } from './instance-directory.ts'
+import type {
+  DirectoryRecord,
+  InstanceChange,
+  InstanceDirectory,
+  InstanceEntry,
+} from './instance-directory.ts'
 import type { GatewayLimits } from '../../lib/config/gateway-limits.ts'
 import type { ProbeFacts } from './verdict.ts'
 import { request } from 'node:http'
 import type { LookupFunction } from 'node:net'
 import { withoutBrackets } from '../../lib/util/address.ts'
-import { errnoOf } from '../../lib/util/errno.ts'
-import { durationText } from './duration-text.ts'
-import { userAgent } from '../../lib/util/user-agent.ts'
+import { errnoOf } from '../../lib/util/errors.ts'
+import { durationText } from './shown.ts'
+import { userAgent } from '../../lib/util/version.ts'
 
 /** How an instance answered the question whether it is ready. */
 export interface ProbeOutcome {
@@ -191,10 +194,7 @@ interface AskParts {
 }
 
 /** `GET` once, no redirect followed. The failure is a few words for people; never rejects. */
-function askReady(
-  url: URL,
-  { limits, timer, signal }: AskParts,
-): Promise<Result<null, string>> {
+function askReady(url: URL, { limits, timer, signal }: AskParts): Promise<Result<null, string>> {
   return new Promise(resolve => {
     let bytes = 0
     const asking = request({

@@ -1,9 +1,7 @@
-import type { Clock } from '../../lib/util/clock.ts'
-import { errnoOf } from '../../lib/util/errno.ts'
+import { type Clock, repeat, type Timer } from '../../lib/util/time.ts'
+import { errnoOf } from '../../lib/util/errors.ts'
 import { removeDeadRecord } from '../../lib/instances/remove-dead.ts'
 import type { Logger } from '../../lib/util/logger.ts'
-import { repeat } from '../../lib/util/repeat.ts'
-import type { Timer } from '../../lib/util/timer.ts'
 import type { InstanceDirectory } from './instance-directory.ts'
 import type { GatewayLimits } from '../../lib/config/gateway-limits.ts'
 

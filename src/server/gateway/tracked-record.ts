@@ -1,15 +1,15 @@
 import { hash } from 'node:crypto'
 import { join } from 'node:path'
-import { cleanText } from '../../lib/util/clean-text.ts'
+import { cleanText } from '../../lib/util/text.ts'
 import { idOfRecord } from '../../lib/instances/files.ts'
-import { isDead } from '../../lib/instances/owner.ts'
-import { lookAtProcess, type ProcessNow } from '../../lib/util/process-start.ts'
+import { isDead } from '../../lib/instances/instance.ts'
+import { lookAtProcess, type ProcessNow } from '../../lib/util/process.ts'
 import type { DirectoryRecord, InstanceEntry, RecordFault } from './instance-directory.ts'
 import type { GatewayLimits } from '../../lib/config/gateway-limits.ts'
 import { parseRecord } from './parse-record.ts'
-import { type FileStamp, lookAtFile } from './record-file.ts'
+import { type FileStamp, lookAtFile } from './record-folder.ts'
 import { judgeLife, type Judgement, type ProcessState } from './verdict.ts'
-import type { Clock } from '../../lib/util/clock.ts'
+import type { Clock } from '../../lib/util/time.ts'
 
 export interface TrackingParts extends HeartbeatParts {
   /** `<registry_dir>/instances` */

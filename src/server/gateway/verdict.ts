@@ -1,4 +1,4 @@
-import { durationText } from './duration-text.ts'
+import { durationText } from './shown.ts'
 import type { DirectoryRecord, InstanceStatus, Verdict } from './instance-directory.ts'
 import type { GatewayLimits } from '../../lib/config/gateway-limits.ts'
 

@@ -1,14 +1,12 @@
 import { localBase } from '../../lib/util/address.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
 import type { ElectionLine, GatewayOptions } from './options.ts'
-import { type Elected, elect, ElectionLost } from './election.ts'
+import { elect, type Elected, type ElectionEvent, ElectionLost } from './election.ts'
 import { type Reporter, reportOf } from './election-report.ts'
-import type { ElectionEvent } from './election-state.ts'
 import { createHolderProbe } from './holder-probe.ts'
 import type { GatewayLimits } from '../../lib/config/gateway-limits.ts'
 import { findOwnGateway } from './own-gateway.ts'
-import type { Resident } from './resident.ts'
-import { readResidentFile, residentFile } from './resident-file.ts'
+import { readResidentFile, type Resident, residentFile } from './active-gateway.ts'
 import type { Listening } from '../http/listen.ts'
 
 export interface GatewayElectionParts {

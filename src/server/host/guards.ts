@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { isLocalPeer } from '../../lib/util/address.ts'
-import { bearerToken } from '../../lib/auth/bearer-token.ts'
+import { bearerToken } from '../../lib/auth/validate-bearer-token.ts'
 import { type ErrorCode, ServiceError } from '../../lib/util/errors.ts'
 import type { Secret } from '../../lib/util/secret.ts'
 import { findForwardingHeader } from '../http/trusted-proxies.ts'

@@ -1,18 +1,21 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { type Clock, monotonicClock, systemClock } from '../../lib/util/clock.ts'
+import { type Clock, monotonicClock, systemClock } from '../../lib/util/time.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import type { Secret } from '../../lib/util/secret.ts'
 import type { PeerOf } from '../http/trusted-proxies.ts'
 import type { Limits } from '../../lib/config/limits.ts'
-import { type Timer, systemTimer } from '../resources/timer.ts'
+import { systemTimer, type Timer } from '../resources/timer.ts'
 import { EventBuffers } from './event-buffers.ts'
-import type { HostSink } from './host-sink.ts'
 import { AppLink } from './link/app-link.ts'
 import type { LinkDeps } from './link/link-deps.ts'
 import type { Presence } from './link/presence.ts'
 import { createLinkUpgrade, wantsLink } from './link/upgrade.ts'
 import { createHostRoutes, type HostRefused } from './routes.ts'
+import type { ArtefactStore } from '../artefacts/store.ts'
+import type { AuditLog } from '../resources/audit-log.ts'
+import type { SceneOwnership } from '../resources/scene-state.ts'
+import type { SessionEventBuffer } from '../resources/session-event-buffer.ts'
 
 export interface HostRoomDeps {
   readonly sink: HostSink
@@ -52,4 +55,27 @@ export function createHostRoom(deps: HostRoomDeps) {
     close: () => link.close(),
     pictures: link.pictures,
   }
+}
+
+/** Bounds of one buffer; the server's own where nothing is said. */
+export interface BufferForm {
+  readonly maxlen?: number | undefined
+  readonly maxMessageBytes?: number | undefined
+}
+
+/** Stores what the application reports; the host link only validates. */
+export interface HostSink {
+  /**
+   * Replaces or clears the scene and returns its revision; `TypeError` for what is no scene.
+   * `setBy`: instance id of the application on the live link.
+   */
+  setSceneText(json: string, setBy?: string): number
+  readonly scene: SceneOwnership
+  readonly audit: Pick<AuditLog, 'record'>
+  /** A new buffer, which clients can read from now on. */
+  openSessionEventBuffer(sessionId: string, form: BufferForm): SessionEventBuffer
+  /** The buffer is listed and read no more. */
+  closeSessionEventBuffer(buffer: SessionEventBuffer): void
+  /** Null when artefacts are switched off. */
+  readonly artefacts: Pick<ArtefactStore, 'put' | 'remove'> | null
 }

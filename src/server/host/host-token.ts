@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { rm, writeFile } from 'node:fs/promises'
-import { errnoOf } from '../../lib/util/errno.ts'
-import { ServiceError } from '../../lib/util/errors.ts'
+import { errnoOf, ServiceError } from '../../lib/util/errors.ts'
 import { tokenFile } from '../../lib/instances/files.ts'
 import { checkSecretText, readSecretFile } from '../../lib/auth/secret-file.ts'
 import { Secret } from '../../lib/util/secret.ts'

@@ -1,10 +1,10 @@
 import { readFile, rename, rm, utimes, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
-import { type Clock, toRfc3339 } from '../../lib/util/clock.ts'
-import { errnoOf } from '../../lib/util/errno.ts'
+import { type Clock, toRfc3339 } from '../../lib/util/time.ts'
+import { errnoOf } from '../../lib/util/errors.ts'
 import { recordFile, tokenFile } from '../../lib/instances/files.ts'
 import type { Logger } from '../../lib/util/logger.ts'
-import { processStart } from '../../lib/util/process-start.ts'
+import { processStart } from '../../lib/util/process.ts'
 import type { Secret } from '../../lib/util/secret.ts'
 
 /** Version 1 of `<registry_dir>/instances/<instance_id>.json`. Member names are those on disk. */

@@ -1,5 +1,5 @@
-import { cleanText } from '../../lib/util/clean-text.ts'
-import { toRfc3339 } from '../../lib/util/clock.ts'
+import { cleanText } from '../../lib/util/text.ts'
+import { toRfc3339 } from '../../lib/util/time.ts'
 import type { Presence } from './link/presence.ts'
 import type { SceneOwnership } from '../resources/scene-state.ts'
 

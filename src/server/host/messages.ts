@@ -1,6 +1,6 @@
 import { type Result, fail, ok } from '../../lib/util/result.ts'
 import type { Limits } from '../../lib/config/limits.ts'
-import type { AuditOutcome, AuditRecord } from '../resources/audit-entry.ts'
+import type { AuditOutcome, AuditRecord } from '../resources/audit-log.ts'
 import type { SessionEventInput, SessionEventLevel } from '../resources/session-event.ts'
 import { type MemberFailure, MemberReader, pointerTo } from '../../lib/util/member-reader.ts'
 

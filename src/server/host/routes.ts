@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { type Clock, systemClock } from '../../lib/util/clock.ts'
+import { type Clock, systemClock } from '../../lib/util/time.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import type { Secret } from '../../lib/util/secret.ts'
@@ -7,11 +7,22 @@ import { toProblem, writeProblem } from '../http/problem.ts'
 import { type PeerOf, peerOfConnection } from '../http/trusted-proxies.ts'
 import type { Limits } from '../../lib/config/limits.ts'
 import type { EventBuffers } from './event-buffers.ts'
-import { checkArtefactMediaType, checkForwarded, checkJsonMediaType, checkMethod, checkOrigin, checkPeer, checkToken, checkUploads, notUpgraded, type Refusal } from './guards.ts'
-import type { HostSink } from './host-sink.ts'
+import {
+  checkArtefactMediaType,
+  checkForwarded,
+  checkJsonMediaType,
+  checkMethod,
+  checkOrigin,
+  checkPeer,
+  checkToken,
+  checkUploads,
+  notUpgraded,
+  type Refusal,
+} from './guards.ts'
+import type { HostSink } from './host-room.ts'
 import { parseAuditPost, parseEventsPost } from './messages.ts'
 import { parseSessionId } from './session-id.ts'
-import { artefactUri, isArtefactHex } from '../../lib/mcp/artefact-uri.ts'
+import { artefactUri, isArtefactHex } from '../../lib/mcp/uris.ts'
 import { PutOptionInvalid } from '../artefacts/put-options.ts'
 import { bodyStream, bodyText, readBody } from '../http/body.ts'
 import type { ArtefactStore } from '../artefacts/store.ts'

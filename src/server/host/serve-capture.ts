@@ -1,7 +1,7 @@
 import type { Logger } from '../../lib/util/logger.ts'
-import { isOwnProcess } from '../../lib/util/own-process.ts'
+import { isOwnProcess } from '../../lib/util/process.ts'
 import { fail } from '../../lib/util/result.ts'
-import type { AppCapture, LinkedPictures } from '../capture/app-capture.ts'
+import type { AppCapture, LinkedPictures } from '../capture/host-backend.ts'
 import { type CaptureLimits, resolveCaptureLimits } from '../capture/limits.ts'
 import { openBackends } from '../capture/open-backends.ts'
 import {

@@ -1,5 +1,5 @@
-import type { AccessEntry } from '../../lib/util/access-entry.ts'
-import type { Logger } from '../../lib/util/logger.ts'
+import type { AccessEntry, Logger } from '../../lib/util/logger.ts'
+import type { Clock } from '../../lib/util/time.ts'
 
 /** Runs once per request: a log of its own, because it is on the path of every answer. */
 export type AccessLog = (entry: AccessEntry) => void
@@ -11,4 +11,38 @@ export function accessLogOn(log: Logger): AccessLog {
       { method, path, rpc, uri, status, duration_ms: durationMs, principal, peer },
       'request',
     )
+}
+
+export interface RefusedRequest {
+  readonly status: number
+  /** Short and stable: `host_not_allowed`, `invalid_token`. */
+  readonly reason: string
+  /** Address of the client. */
+  readonly peer: string
+  /** Who it is, when that is known. */
+  readonly principal?: string
+}
+
+const maxPeers = 1000
+
+/**
+ * Lets one refusal per principal, else per peer, and second through to the audit log, so that a flood of bad requests
+ * cannot push out what the application reported.
+ */
+export function createRefusalLog(
+  clock: Clock,
+  record: (refused: RefusedRequest) => void,
+): (refused: RefusedRequest) => void {
+  const lastMs = new Map<string, number>()
+  return refused => {
+    const now = clock.now()
+    // No address has a space in it.
+    const who = refused.principal === undefined ? refused.peer : `as ${refused.principal}`
+    const last = lastMs.get(who)
+    // A clock that was set back must not hide what comes from now on.
+    if (last !== undefined && Math.abs(now - last) < 1000) return
+    if (lastMs.size >= maxPeers) lastMs.clear()
+    lastMs.set(who, now)
+    record(refused)
+  }
 }

@@ -2,9 +2,9 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { ServiceError } from '../../lib/util/errors.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import type { ArtefactRef, ArtefactStore, OpenArtefact } from '../artefacts/store.ts'
-import { isArtefactHex } from '../../lib/mcp/artefact-uri.ts'
+import { isArtefactHex } from '../../lib/mcp/uris.ts'
 import type { Limits } from '../../lib/config/limits.ts'
-import { awaitTurn } from './answer-turn.ts'
+import { awaitTurn } from './open-answers.ts'
 import { makeProblem, sendProblem, toProblem } from './problem.ts'
 
 export interface ArtefactDownloadOptions {

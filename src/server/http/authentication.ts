@@ -1,4 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import { bearerToken, isTokenText } from '../../lib/auth/validate-bearer-token.ts'
+import { Secret } from '../../lib/util/secret.ts'
 
 /** What is known of a request before anything of it is believed. */
 export interface Caller {
@@ -68,5 +70,72 @@ export function writeRefused(): AuthRefused {
     error: 'insufficient_scope',
     description: 'this key may read, and this request would change something',
     scope: 'write',
+  }
+}
+
+/** The `WWW-Authenticate` value of a refusal (RFC 6750, section 3; RFC 9728, section 5.1). */
+export function challenge(refused: AuthRefused): string {
+  const { error, description, scope, resourceMetadata } = refused
+  const parameters: [string, string | undefined][] = [
+    ['realm', 'service-cli'],
+    ['error', error],
+    ['error_description', description],
+    ['scope', scope],
+    ['resource_metadata', resourceMetadata],
+  ]
+  const written = parameters.flatMap(([name, value]) =>
+    value === undefined ? [] : [`${name}="${quotable(value)}"`],
+  )
+  return `Bearer ${written.join(', ')}`
+}
+
+/** Node refuses to send other characters, and clients read the quotes without escapes. */
+function quotable(text: string): string {
+  return text.replaceAll('"', "'").replace(/[^\x20-\x7e]|\\/g, '?')
+}
+
+/** Whoever has the key of the configuration: all of them are one caller. */
+export const keyHolder: AuthAccepted = { ok: true, principal: 'api-key', mayWrite: true }
+
+/** The refusal of a request that brings no credentials: it has guessed nothing. */
+export const keyMissing: AuthRefused = {
+  ok: false,
+  status: 401,
+  description: 'an API key is required: send it as Authorization: Bearer <key>',
+}
+
+/** The refusal of an `Authorization` header that holds no key. */
+export const keyMalformed: AuthRefused = {
+  ok: false,
+  status: 401,
+  error: 'invalid_token',
+  description: 'the Authorization header must be "Bearer <key>"',
+}
+
+const keyWrong: AuthRefused = {
+  ok: false,
+  status: 401,
+  error: 'invalid_token',
+  description: 'the API key is not the one this server was started with',
+}
+
+/**
+ * One shared key, sent as `Authorization: Bearer <key>`. Compared in constant time. Everyone who
+ * has it is the principal `api-key`. Throws `TypeError` for a key that is empty or has characters
+ * that no such header can carry (all but visible ASCII).
+ */
+export function apiKeyPolicy(key: string): AuthPolicy {
+  if (!isTokenText(key)) {
+    throw new TypeError('the API key must be visible ASCII without spaces, and not empty')
+  }
+  const expected = new Secret(key)
+  return {
+    authenticate({ headers }) {
+      const sent = headers.authorization
+      if (sent === undefined) return keyMissing
+      const token = bearerToken(sent)
+      if (token === null) return keyMalformed
+      return expected.equals(token) ? keyHolder : keyWrong
+    },
   }
 }

@@ -1,9 +1,8 @@
 import type { IncomingMessage } from 'node:http'
 import { isIP } from 'node:net'
-import { plainAddress } from '../../lib/util/address.ts'
+import { parseOrigin, plainAddress } from '../../lib/util/address.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
-import { type Result, fail, ok } from '../../lib/util/result.ts'
-import { parseOrigin } from '../../lib/util/web-origin.ts'
+import { fail, ok, type Result } from '../../lib/util/result.ts'
 import type { RequestTarget } from './request-target.ts'
 
 /** A request that is not served, and why: the value it sent and the flag that would allow it. */

@@ -1,5 +1,5 @@
-import { type Clock, systemClock } from '../../lib/util/clock.ts'
-import { systemTimer, type Timer } from '../../lib/util/timer.ts'
+import { type Clock, systemClock, systemTimer, type Timer } from '../../lib/util/time.ts'
+import type { ServerResponse } from 'node:http'
 
 /** An answer that is on its way; cutting it closes its connection. */
 export interface OpenAnswer {
@@ -59,4 +59,22 @@ export class OpenAnswers {
       this.#watch()
     })
   }
+}
+
+/**
+ * Waits until `res` is the answer that its connection is sending. A client may pipeline many
+ * requests without reading: only one answer of a connection may hold a file and buffers. Resolves
+ * with false when the client is gone.
+ */
+export async function awaitTurn(res: ServerResponse): Promise<boolean> {
+  if (res.destroyed) return false
+  // Node assigns the socket to one answer at a time, and then emits 'socket'.
+  if (res.socket !== null) return true
+  return new Promise(resolve => {
+    const settle = () => {
+      res.off('socket', settle).off('close', settle)
+      resolve(!res.destroyed)
+    }
+    res.on('socket', settle).on('close', settle)
+  })
 }

@@ -1,5 +1,7 @@
 import { type Context, Hono } from 'hono'
 import { makeProblem } from './problem.ts'
+import { clientMetadataPath } from '../../lib/auth/cimd-document.ts'
+import type { OAuthConfig } from '../../lib/auth/oauth-config.ts'
 
 /**
  * JSON documents by path, asked for at every request: what they say may depend on the address that
@@ -96,4 +98,14 @@ const answers: ReadonlyMap<string, string> = new Map([
 /** Why one of the paths that clients probe answers 404; null for any other path. */
 function whyNothingIsServed(path: string): string | null {
   return answers.get(path) ?? null
+}
+
+/**
+ * The metadata document of the OAuth client that `oauth` describes, below the address at which
+ * clients reach this server. Without any redirect URI there is none to serve.
+ */
+export function clientMetadata(oauth: OAuthConfig, baseUrl: () => string | null): PublicDocuments {
+  const read = () =>
+    oauth.redirectUri === null ? null : oauth.toCimdDocument({ publicUrl: baseUrl() }).toDict()
+  return new Map([[clientMetadataPath, read]])
 }

@@ -1,11 +1,11 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { stat } from 'node:fs/promises'
 import { createSecureContext } from 'node:tls'
-import { readProblem } from '../../lib/util/errno.ts'
+import { readProblem } from '../../lib/util/errors.ts'
 import { readBounded } from '../../lib/util/file-text.ts'
 import { type Result, fail, ok } from '../../lib/util/result.ts'
 import type { Limits } from '../../lib/config/limits.ts'
-import type { TlsFiles } from './tls-files.ts'
+import type { TlsFiles } from './listen-options.ts'
 
 /** A certificate with the key that belongs to it. */
 export interface TlsPair {

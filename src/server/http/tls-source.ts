@@ -1,11 +1,16 @@
-import { type Clock, systemClock, toRfc3339 } from '../../lib/util/clock.ts'
+import {
+  type Clock,
+  repeat,
+  systemClock,
+  systemTimer,
+  type Timer,
+  toRfc3339,
+} from '../../lib/util/time.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
 import type { Logger } from '../../lib/util/logger.ts'
-import { repeat } from '../../lib/util/repeat.ts'
-import { systemTimer, type Timer } from '../../lib/util/timer.ts'
 import type { Limits } from '../../lib/config/limits.ts'
 import { markOf, openToOthers, readPair, type TlsPair } from './read-pair.ts'
-import type { TlsFiles } from './tls-files.ts'
+import type { TlsFiles } from './listen-options.ts'
 import type { X509Certificate } from 'node:crypto'
 
 export interface TlsSourceParts {

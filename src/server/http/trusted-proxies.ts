@@ -1,7 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { BlockList, isIP } from 'node:net'
-import { plainAddress } from '../../lib/util/address.ts'
-import { parseNetwork } from '../../lib/util/network.ts'
+import { parseNetwork, plainAddress } from '../../lib/util/address.ts'
 
 /** Tells who sent a request, from the address of the connection and the headers. */
 export type PeerOf = (req: {

@@ -1,24 +1,23 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { getRequestListener, RequestError } from '@hono/node-server'
-import { isOwnUserAgent } from '../../lib/util/user-agent.ts'
+import { isOwnUserAgent } from '../../lib/util/version.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
 import type { Logger } from '../../lib/util/logger.ts'
-import { withoutSecrets } from '../../lib/util/uri-secrets.ts'
-import type { AccessLog } from '../http/access-log.ts'
+import { withoutSecrets } from '../../lib/util/secret.ts'
+import type { AccessLog, RefusedRequest } from '../http/access-log.ts'
 import {
-  type AuthPolicy,
   type AuthOutcome,
+  type AuthPolicy,
   type AuthRefused,
+  challenge,
   writeRefused,
 } from '../http/authentication.ts'
-import { challenge } from '../http/challenge.ts'
 import type { Cors } from '../http/cors.ts'
 import { OpenAnswers } from '../http/open-answers.ts'
 import { checkRequest, type Guard, type Refusal, refusalError } from '../http/guards.ts'
 import { retryHeaders, toProblem, writeProblem } from '../http/problem.ts'
 import { createPublicRoutes, type PublicDocuments, publicProblem } from '../http/public-routes.ts'
-import type { RefusedRequest } from '../http/refusals.ts'
 import { refuseUpgrade } from '../http/refused-upgrade.ts'
 import { parseTarget } from '../http/request-target.ts'
 import type { PeerOf } from '../http/trusted-proxies.ts'
@@ -26,7 +25,7 @@ import type { Upgrades } from '../http/listen.ts'
 import type { McpEndpoint } from './endpoint.ts'
 import { JsonText } from './json-text.ts'
 import { refusalMessage } from './refusal.ts'
-import type { RequestNotes } from './request-notes.ts'
+import type { RequestNotes } from './request-context.ts'
 import { sendRefusal } from './send.ts'
 import type { Limits } from '../../lib/config/limits.ts'
 

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { ServiceError } from '../../lib/util/errors.ts'
 import type { McpEndpoint } from './endpoint.ts'
-import type { RequestNotes } from './request-notes.ts'
+import type { RequestNotes } from './request-context.ts'
 
 /**
  * An endpoint for a port that is bound before there is anything to serve: requests wait until it

@@ -3,10 +3,14 @@ import { isJsonObject } from '../../lib/util/json.ts'
 import type { RequestId, RpcError } from '../../lib/mcp/json-rpc.ts'
 import { claimOf, metaKeys } from '../../lib/mcp/request-metadata.ts'
 import { rpcCodes } from './errors.ts'
-import { type Inbound, type NotificationMessage, type RequestMessage, isBatch } from './json-rpc.ts'
-import { statelessRpcCodes } from './stateless/codes.ts'
-import { metaProblem, missingMeta } from './stateless/meta.ts'
-import { isStatelessRevision, namesStatelessEra } from './stateless/revisions.ts'
+import { type Inbound, isBatch, type NotificationMessage, type RequestMessage } from './json-rpc.ts'
+import {
+  isStatelessRevision,
+  metaProblem,
+  missingMeta,
+  namesStatelessEra,
+  statelessRpcCodes,
+} from './stateless/meta.ts'
 
 /** Which era serves a POST. */
 export type Classified =

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import type { Writable } from 'node:stream'
-import type { GatheredWrites } from './gathered-writes.ts'
+import type { GatheredWrites } from './send.ts'
 import type { Topic } from './subscriptions.ts'
 
 /** How an era writes what it pushes; complete events, ready for the wire. */

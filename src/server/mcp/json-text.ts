@@ -1,4 +1,4 @@
-import { base64Length } from '../../lib/util/base64.ts'
+import { base64Length } from '../../lib/util/text.ts'
 import type { RequestId, RpcError } from '../../lib/mcp/json-rpc.ts'
 import type { StreamedBlob } from '../resources/producer.ts'
 

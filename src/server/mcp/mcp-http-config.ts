@@ -1,6 +1,6 @@
 import { findUnknownMember, membersOf } from '../../lib/util/known-members.ts'
 import type { PublicLimits } from '../../lib/config/limits.ts'
-import type { TlsFiles } from '../http/tls-files.ts'
+import type { TlsFiles } from '../http/listen-options.ts'
 
 /** Settings of a server. Not an authentication boundary: enforcement is a separate argument. */
 export interface McpHttpConfig {

@@ -1,7 +1,7 @@
 import type { RequestListener } from 'node:http'
 import { isLoopback, localBase } from '../../lib/util/address.ts'
 import type { OAuthConfig } from '../../lib/auth/oauth-config.ts'
-import { type Clock, monotonicClock, systemClock } from '../../lib/util/clock.ts'
+import { type Clock, monotonicClock, systemClock } from '../../lib/util/time.ts'
 import { type Logger, silentLogger } from '../../lib/util/logger.ts'
 import { ok } from '../../lib/util/result.ts'
 import { type AppParts, createListener, createUpgrades, type HostRoom } from './app.ts'
@@ -9,14 +9,17 @@ import { createFsStore } from '../artefacts/fs-store.ts'
 import { artefactRootIn, defaultArtefactRoot } from '../artefacts/helpers.ts'
 import { createLazyStore } from '../artefacts/lazy-store.ts'
 import type { ArtefactStore } from '../artefacts/store.ts'
-import { type AccessLog, accessLogOn } from '../http/access-log.ts'
+import {
+  type AccessLog,
+  accessLogOn,
+  createRefusalLog,
+  type RefusedRequest,
+} from '../http/access-log.ts'
 import { createArtefactDownload } from '../http/artefact-download.ts'
 import type { AuthPolicy } from '../http/authentication.ts'
-import { clientMetadata } from '../http/client-metadata.ts'
-import type { PublicDocuments } from '../http/public-routes.ts'
-import { createRefusalLog, type RefusedRequest } from '../http/refusals.ts'
+import { clientMetadata, type PublicDocuments } from '../http/public-routes.ts'
 import type { PeerOf } from '../http/trusted-proxies.ts'
-import { type Listening, listen, stallTimeoutMs } from '../http/listen.ts'
+import { listen, type Listening, stallTimeoutMs } from '../http/listen.ts'
 import type { CaptureBackend } from '../capture/backend.ts'
 import { type CaptureLimits, resolveCaptureLimits } from '../capture/limits.ts'
 import { noApplication } from '../capture/target.ts'

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { rpcCodes } from './errors.ts'
 import { errorMessage, type JsonText } from './json-text.ts'
-import { namesStatelessEra } from './stateless/revisions.ts'
+import { namesStatelessEra } from './stateless/meta.ts'
 
 /**
  * The body of an answer to what was refused before any message of it was read. What is not read

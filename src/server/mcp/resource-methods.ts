@@ -1,11 +1,10 @@
-import { asBuffer } from '../../lib/util/base64.ts'
+import { asBuffer } from '../../lib/util/text.ts'
 import { isJsonObject, type JsonObject } from '../../lib/util/json.ts'
 import { ResourceUriInvalid } from '../resources/errors.ts'
-import type { BlobContent, Content } from '../resources/producer.ts'
+import type { BlobContent, Content, Reader } from '../resources/producer.ts'
 import type { ListPage } from '../resources/listing.ts'
-import type { Reader } from '../resources/reader.ts'
-import type { ServedResources } from '../resources/served-resources.ts'
-import { JsonText, type JsonPart } from './json-text.ts'
+import type { ServedResources } from '../resources/schemes.ts'
+import { type JsonPart, JsonText } from './json-text.ts'
 
 /** The result of `tools/list`: clients ask although no tools are announced. */
 export const emptyToolList = JsonText.membersOf({ tools: [] })

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import type { Reader } from '../resources/reader.ts'
+import type { Reader } from '../resources/producer.ts'
 
 /**
  * The client of one request of 2026-07-28, where closing the connection cancels the request

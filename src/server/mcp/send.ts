@@ -1,12 +1,13 @@
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
-import { asBuffer, encodeBytes } from '../../lib/util/base64.ts'
+import { asBuffer, encodeBytes } from '../../lib/util/text.ts'
 import type { RequestId } from '../../lib/mcp/json-rpc.ts'
-import { awaitTurn } from '../http/answer-turn.ts'
+import { awaitTurn } from '../http/open-answers.ts'
 import { endAfterBody, isBodyPending } from '../http/refused-body.ts'
 import type { StreamedBlob } from '../resources/producer.ts'
 import type { HeldAnswers } from './held-answers.ts'
 import type { JsonPart, JsonText } from './json-text.ts'
+import type { Writable } from 'node:stream'
 
 /** Writes a whole JSON answer. Resolves when the last byte is handed over or the client is gone. */
 export function sendJson(
@@ -124,4 +125,37 @@ async function* base64(chunks: AsyncIterable<Uint8Array>): AsyncIterable<string>
     rest = Buffer.from(bytes.subarray(whole))
   }
   if (rest.length > 0) yield rest.toString('base64')
+}
+
+/**
+ * Gathers the writes of one turn of the event loop. A single update goes straight to the socket; in a
+ * burst, whatever follows the first one is held until the turn ends and leaves in one write. The
+ * bookkeeping is one callback per turn, however many streams there are.
+ */
+export class GatheredWrites {
+  #turn = 0
+  #scheduled = false
+  readonly #corked: Writable[] = []
+
+  /** Number of the current turn; a stream remembers the one it last wrote in. */
+  get turn(): number {
+    if (!this.#scheduled) {
+      this.#scheduled = true
+      process.nextTick(() => this.#end())
+    }
+    return this.#turn
+  }
+
+  /** Holds back what is written to `out` from now on, until the turn ends. */
+  hold(out: Writable): void {
+    if (out.writableCorked > 0) return
+    out.cork()
+    this.#corked.push(out)
+  }
+
+  #end(): void {
+    this.#scheduled = false
+    this.#turn++
+    for (const out of this.#corked.splice(0)) out.uncork()
+  }
 }

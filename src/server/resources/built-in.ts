@@ -1,13 +1,13 @@
-import { toRfc3339 } from '../../lib/util/clock.ts'
+import { toRfc3339 } from '../../lib/util/time.ts'
 import type { MaybePromise } from './maybe-promise.ts'
 import type {
   CompletionContext,
   CompletionValues,
   Content,
   Descriptor,
+  Reader,
   Template,
 } from './producer.ts'
-import type { Reader } from './reader.ts'
 import type { ResourceUri } from './resource-uri.ts'
 
 /** A producer of the product's own for one scheme, given the URI already taken apart. */

@@ -1,6 +1,5 @@
 import type { MaybePromise } from './maybe-promise.ts'
-import type { EncodedBlob } from './producer.ts'
-import type { Reader } from './reader.ts'
+import type { EncodedBlob, Reader } from './producer.ts'
 
 /** Why there is no picture to be had, and what would change that. */
 export interface NoCapture {

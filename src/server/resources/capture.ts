@@ -1,10 +1,9 @@
 import { type BuiltIn, freezeAll } from './built-in.ts'
 import type { CaptureSource, CaptureView } from './capture-source.ts'
 import { ResourceNotEnabled, ResourceNotFound, ResourceUriInvalid } from './errors.ts'
-import { type MaybePromise, chain } from './maybe-promise.ts'
-import type { Content, Descriptor, EncodedBlob, Template } from './producer.ts'
+import { chain, type MaybePromise } from './maybe-promise.ts'
+import type { Content, Descriptor, EncodedBlob, Reader, Template } from './producer.ts'
 import { rangeParameter, wordParameter } from './query-parameters.ts'
-import type { Reader } from './reader.ts'
 import type { ResourceUri } from './resource-uri.ts'
 
 export const currentWindowUri = 'capture://current_window'

@@ -10,8 +10,8 @@ import type {
   Template,
 } from './producer.ts'
 import { parseCompletion, parseContent, parseDescriptor, parseTemplate } from './producer-check.ts'
-import { customReadError, producerFailure } from './producer-failure.ts'
-import { listedValues } from './template-values.ts'
+import { customReadError, producerFailure } from './errors.ts'
+import { listedValues } from './completion.ts'
 import type { Timer } from './timer.ts'
 import { TypedContents } from './typed-contents.ts'
 

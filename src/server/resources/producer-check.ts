@@ -1,7 +1,11 @@
-import { type JsonObject, isJsonObject } from '../../lib/util/json.ts'
+import { isJsonObject, type JsonObject } from '../../lib/util/json.ts'
 import type { Limits } from '../../lib/config/limits.ts'
 import {
   type Annotations,
+  type BlobContent,
+  type CompletionValues,
+  type Content,
+  type Descriptor,
   type Icon,
   isAudience,
   isIconSizes,
@@ -9,8 +13,8 @@ import {
   isPriority,
   isTheme,
   isTime,
-} from './hints.ts'
-import type { BlobContent, CompletionValues, Content, Descriptor, Template } from './producer.ts'
+  type Template,
+} from './producer.ts'
 import { parseResourceUri } from './resource-uri.ts'
 
 export type ProducerCheckLimits = Pick<Limits, 'maxUriChars' | 'maxIcons'>

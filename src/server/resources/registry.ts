@@ -1,4 +1,4 @@
-import type { Clock } from '../../lib/util/clock.ts'
+import type { Clock } from '../../lib/util/time.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
 import { type Logger, silentLogger } from '../../lib/util/logger.ts'
 import type { Limits } from '../../lib/config/limits.ts'
@@ -12,17 +12,20 @@ import { ResourceDesk } from './desk.ts'
 import type { ResourceListener } from './listeners.ts'
 import type { ListPage } from './listing.ts'
 import type { MaybePromise } from './maybe-promise.ts'
-import type { Content, PagedProducer, ResourceProducer, Template } from './producer.ts'
-import type { Reader } from './reader.ts'
+import type { Content, PagedProducer, Reader, ResourceProducer, Template } from './producer.ts'
 import { isScheme, normaliseUri } from './resource-uri.ts'
-import { SceneProducer, sceneCurrentUri, sceneDeltaUri } from './scene.ts'
+import { sceneCurrentUri, sceneDeltaUri, SceneProducer } from './scene.ts'
 import { type SceneOwnership, SceneState } from './scene-state.ts'
-import type { Attachment, SchemeSource, SchemeState } from './scheme-source.ts'
-import type { ServedResources } from './served-resources.ts'
-import { isReservedScheme } from './schemes.ts'
+import {
+  type Attachment,
+  isReservedScheme,
+  type SchemeSource,
+  type SchemeState,
+  type ServedResources,
+} from './schemes.ts'
 import { SessionEventBuffer } from './session-event-buffer.ts'
 import { SessionEventsProducer } from './session-events.ts'
-import { type Timer, systemTimer } from './timer.ts'
+import { systemTimer, type Timer } from './timer.ts'
 
 export interface ResourceRegistryOptions {
   limits: Limits

@@ -1,6 +1,6 @@
 import { type Result, fail, ok } from '../../lib/util/result.ts'
 
-export { isScheme } from '../../lib/mcp/uri-scheme.ts'
+export { isScheme } from '../../lib/mcp/uris.ts'
 
 /** A URI that passed the syntax of RFC 3986, taken apart. */
 export interface ResourceUri {

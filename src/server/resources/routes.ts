@@ -1,17 +1,23 @@
-import { parseArtefactUri } from '../../lib/mcp/artefact-uri.ts'
+import { parseArtefactUri } from '../../lib/mcp/uris.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import { type BuiltIn, echoed } from './built-in.ts'
 import { type Completion, completion, type OwnedTemplate, templateVariables } from './completion.ts'
 import type { CustomProducer } from './custom-producer.ts'
-import { ResourceNotEnabled, ResourceNotFound, ResourceUriInvalid } from './errors.ts'
+import { ownReadError, ResourceNotEnabled, ResourceNotFound, ResourceUriInvalid } from './errors.ts'
 import type { ListSources } from './listing.ts'
 import { chain, type MaybePromise, recovered } from './maybe-promise.ts'
-import type { CompletionContext, CompletionValues, Content, Descriptor, DescriptorPage, PagedProducer, Template } from './producer.ts'
-import { ownReadError } from './producer-failure.ts'
-import type { Reader } from './reader.ts'
+import type {
+  CompletionContext,
+  CompletionValues,
+  Content,
+  Descriptor,
+  DescriptorPage,
+  PagedProducer,
+  Reader,
+  Template,
+} from './producer.ts'
 import { normaliseUri, type ResourceUri } from './resource-uri.ts'
-import type { SchemeSource } from './scheme-source.ts'
-import { isPolledScheme } from './schemes.ts'
+import { isPolledScheme, type SchemeSource } from './schemes.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
 
 export interface ResourceRoutesOptions {

@@ -1,4 +1,4 @@
-import { type Clock, systemClock } from '../../lib/util/clock.ts'
+import { type Clock, systemClock } from '../../lib/util/time.ts'
 import type { Limits } from '../../lib/config/limits.ts'
 import { exceedsDepth, isJsonObject, parseJson } from '../../lib/util/json.ts'
 

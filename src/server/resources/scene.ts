@@ -1,4 +1,4 @@
-import { toRfc3339 } from '../../lib/util/clock.ts'
+import { toRfc3339 } from '../../lib/util/time.ts'
 import type { Limits } from '../../lib/config/limits.ts'
 import { type BuiltIn, changedAt, freezeAll, jsonContents } from './built-in.ts'
 import { ResourceNotFound } from './errors.ts'
@@ -188,11 +188,7 @@ const smallDeltaBytes = 1024
  * without a scene counts as an empty object, so all members of the first scene are `added`.
  * A delta larger than the scene is a reset: reading the scene again costs less.
  */
-function sceneDelta(
-  base: SceneRevision,
-  current: SceneRevision,
-  maxChanges: number,
-): string {
+function sceneDelta(base: SceneRevision, current: SceneRevision, maxChanges: number): string {
   if (base.revision === current.revision) return deltaText(base, current, [], false)
   const [before, after] = [parse(base), parse(current)]
   const { changes, truncated } = diffJson(before, after, maxChanges)

@@ -1,3 +1,16 @@
+import type { MaybePromise } from './maybe-promise.ts'
+import type {
+  CompletionContext,
+  CompletionValues,
+  Content,
+  Descriptor,
+  Reader,
+  Template,
+} from './producer.ts'
+import type { Completion } from './completion.ts'
+import type { ListPage } from './listing.ts'
+import type { ResourceListener } from './listeners.ts'
+
 /** Schemes that belong to the product: no custom producer may take one, no host push them. */
 const reservedSchemes: ReadonlySet<string> = new Set([
   'scene',
@@ -23,4 +36,72 @@ export function isPolledScheme(scheme: string): boolean {
 /** Is the URI made from the bytes behind it? Then they never become others. */
 export function isContentAddressed(uri: unknown): boolean {
   return typeof uri === 'string' && uri.startsWith('artefact://')
+}
+
+/**
+ * A scheme of the product's own that comes and goes while the server runs. Trusted, unlike a
+ * `ResourceProducer`: what it returns is well-formed, its arrays and their entries are frozen,
+ * and the identical array again means "unchanged".
+ */
+export interface SchemeSource {
+  readonly scheme: string
+  /** What there is now, without waiting for anybody. Never throws. */
+  list(): readonly Descriptor[]
+  /** Likewise. */
+  templates(): readonly Template[]
+  /**
+   * Throws or rejects with a `ServiceError` of a `resource_` code, which reaches the reader as it
+   * is, `data` included; anything else is logged and becomes `producer_failed`. Once every reader
+   * has left, the answer may be anything.
+   */
+  read(uri: string, reader?: Reader): MaybePromise<readonly Content[]>
+  complete?(
+    variable: string,
+    prefix: string,
+    context: CompletionContext,
+  ): MaybePromise<CompletionValues>
+}
+
+/** Where a source hangs in the registry. */
+export interface Attachment {
+  /** The source lists something else now, or has other templates. */
+  listChanged(): void
+  /** The scheme is free again; more than once does nothing. */
+  detach(): void
+}
+
+/** May a source or producer take the scheme? */
+export type SchemeState = 'free' | 'taken' | 'reserved'
+
+/** What an endpoint serves, of an application or of a gateway: pages and contents out, changes on. */
+export interface ServedResources {
+  /** Throws (or rejects with) `ResourceUriInvalid` for a bad cursor. */
+  page(cursor: unknown): MaybePromise<ListPage>
+  /** Of all producers; the same array until one is added or changes. */
+  templates(): readonly Template[]
+  /**
+   * Throws (or rejects with) a `ServiceError` of a `resource_` code. What takes time may be left
+   * off when every reader of it has left; one that is not named waits to the end.
+   */
+  read(uri: unknown, reader?: Reader): MaybePromise<readonly Content[]>
+  /** Returns the one spelling under which updates of the URI are announced, or throws. */
+  assertSubscribable(uri: unknown): string
+  /** The same for any URI, also of a scheme that went. Throws `ResourceUriInvalid` for no URI. */
+  canonical(uri: unknown): string
+  /** Would reading the URI change what others find? */
+  changes(uri: unknown): boolean
+  /** Do updates of the URI ever come? */
+  pushes(uri: unknown): boolean
+  /**
+   * Values for a variable of a template, for what was typed so far; `resolved` are the variables
+   * whose values were chosen. Rejects with `ResourceUriInvalid` for an unknown template or variable.
+   */
+  complete(
+    ref: string,
+    argument: string,
+    value: string,
+    resolved?: ReadonlyMap<string, string>,
+  ): Promise<Completion>
+  /** Returns the unsubscribe. */
+  listen(listener: ResourceListener): () => void
 }

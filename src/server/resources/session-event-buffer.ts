@@ -1,4 +1,4 @@
-import { type Clock, systemClock } from '../../lib/util/clock.ts'
+import { type Clock, systemClock } from '../../lib/util/time.ts'
 import { defaultLimits, resolveLimits } from '../../lib/config/limits.ts'
 import {
   type SessionEvent,

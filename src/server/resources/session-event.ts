@@ -1,8 +1,7 @@
-import { toRfc3339 } from '../../lib/util/clock.ts'
+import { toRfc3339 } from '../../lib/util/time.ts'
 import { isJsonObject } from '../../lib/util/json.ts'
 import type { Limits } from '../../lib/config/limits.ts'
-import { boundedJson } from './bounded-json.ts'
-import { cutUtf8 } from './cut-utf8.ts'
+import { boundedJson, cutUtf8 } from './bounded-json.ts'
 
 export type SessionEventLevel = 'trace' | 'debug' | 'info' | 'warning' | 'error'
 

@@ -1,4 +1,4 @@
-import { cleanText } from '../../lib/util/clean-text.ts'
+import { cleanText } from '../../lib/util/text.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
 import type { Limits } from '../../lib/config/limits.ts'
 import { type BuiltIn, freezeAll, jsonContents } from './built-in.ts'

@@ -1,1 +1,1 @@
-export { type Timer, systemTimer } from '../../lib/util/timer.ts'
+export { type Timer, systemTimer } from '../../lib/util/time.ts'

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { systemTimer } from '../../../src/lib/util/timer.ts'
+import { systemTimer } from '../../../src/lib/util/time.ts'
 import type { Capture, CaptureBackend, CaptureTarget } from '../../../src/server/capture/backend.ts'
 import {
   createWindowBackends,

@@ -1,4 +1,4 @@
-import { systemTimer } from '../../../src/lib/util/timer.ts'
+import { systemTimer } from '../../../src/lib/util/time.ts'
 import { createWindowBackends } from '../../../src/server/capture/window-backends.ts'
 
 /**

@@ -3,7 +3,7 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
 import { checkInstance, checkOwnPush } from '../../../src/commands/doctor/check-push.ts'
-import { apiKeyPolicy } from '../../../src/server/http/api-key-policy.ts'
+import { apiKeyPolicy } from '../../../src/server/http/authentication.ts'
 import { startServer, type TestServer } from '../../helpers/mcp.ts'
 
 describe('checkOwnPush', () => {

@@ -1,10 +1,8 @@
 import { expect } from 'chai'
 import { judgeBlender } from '../../../src/commands/doctor/check-adapters.ts'
-import { judgeCapture } from '../../../src/commands/doctor/examine.ts'
-import { checkEnvironment } from '../../../src/commands/doctor/examine.ts'
+import { checkEnvironment, checkNode, judgeCapture } from '../../../src/commands/doctor/examine.ts'
 import { judgeGateway } from '../../../src/commands/doctor/check-gateway.ts'
 import { judgeInstances } from '../../../src/commands/doctor/check-instances.ts'
-import { checkNode } from '../../../src/commands/doctor/examine.ts'
 import { judgePort, type PortState } from '../../../src/commands/doctor/check-ports.ts'
 import { judgePath, type PathFacts } from '../../../src/commands/doctor/check-private-path.ts'
 import {
@@ -13,7 +11,7 @@ import {
   reportJson,
   reportText,
 } from '../../../src/commands/doctor/finding.ts'
-import type { Holder } from '../../../src/server/gateway/election-state.ts'
+import type { Holder } from '../../../src/server/gateway/election.ts'
 import { makeResident } from '../../server/gateway/residents.ts'
 
 describe('checkNode', () => {

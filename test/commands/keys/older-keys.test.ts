@@ -3,8 +3,8 @@ import {
   chown,
   mkdir,
   mkdtemp,
-  readFile,
   readdir,
+  readFile,
   rm,
   stat,
   writeFile,
@@ -16,9 +16,12 @@ import { readAuth } from '../../../src/commands/auth-settings.ts'
 import { createKey, listKeys, revokeKey } from '../../../src/commands/keys/run.ts'
 import { findAccountKeys } from '../../../src/lib/config/account-keys.ts'
 import { createKeyStore } from '../../../src/lib/config/key-store.ts'
-import { keyDigest } from '../../../src/lib/auth/key-text.ts'
-import { readKeysFile } from '../../../src/lib/auth/keys-file.ts'
-import { type NamedKey, formatKeys } from '../../../src/lib/auth/keys-text.ts'
+import {
+  formatKeys,
+  keyDigest,
+  type NamedKey,
+  readKeysFile,
+} from '../../../src/lib/auth/keys-file.ts'
 import { ServiceError } from '../../../src/lib/util/errors.ts'
 import { skipBecause } from '../../helpers/skip.ts'
 

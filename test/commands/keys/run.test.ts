@@ -4,8 +4,7 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { createKey, listKeys, revokeKey } from '../../../src/commands/keys/run.ts'
 import { readLife } from '../../../src/commands/keys/settings.ts'
-import { keyDigest, newKey } from '../../../src/lib/auth/key-text.ts'
-import { readKeysFile } from '../../../src/lib/auth/keys-file.ts'
+import { keyDigest, newKey, readKeysFile } from '../../../src/lib/auth/keys-file.ts'
 
 describe('the commands about keys', () => {
   let folder: string

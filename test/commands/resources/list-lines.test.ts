@@ -6,7 +6,7 @@ import {
   resourceTable,
   templateTable,
 } from '../../../src/commands/resources/list-lines.ts'
-import { parseListed } from '../../../src/lib/mcp/client/answers.ts'
+import { parseListed } from '../../../src/lib/mcp/client/ask.ts'
 
 const nowMs = Date.parse('2026-01-02T03:04:05Z')
 

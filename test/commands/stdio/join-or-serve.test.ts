@@ -4,7 +4,7 @@ import { locateInstance } from '../../../src/commands/stdio/locate-instance.ts'
 import { readServeStdioSettings } from '../../../src/commands/stdio/serve-settings.ts'
 import type { Instance } from '../../../src/lib/instances/instance.ts'
 import type { Result } from '../../../src/lib/util/result.ts'
-import type { Target } from '../../../src/lib/mcp/bridge/target.ts'
+import type { Target } from '../../../src/lib/mcp/bridge/context.ts'
 import type { ServeHandle } from '../../../src/server/host/serve-options.ts'
 import { makeKeys } from '../../helpers/keyed-server.ts'
 

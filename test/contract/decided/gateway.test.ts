@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { sessionRevisions } from '../../../src/server/mcp/sessions/revisions.ts'
+import { sessionRevisions } from '../../../src/server/mcp/sessions/initialize.ts'
 import { RawSession } from '../../helpers/mcp.ts'
 import { entry } from '../../helpers/memory-directory.ts'
 import { callStateless, listenStateless } from '../../helpers/stateless.ts'

@@ -1,12 +1,12 @@
 import { expect } from 'chai'
 import { inspect } from 'node:util'
 import type { Me } from '../../../src/lib/accounts/answers.ts'
+import * as wire from '../../../src/lib/accounts/wire.ts'
 import type {
   MeResponse,
   ServiceTokenView,
   TokenCreatedResponse,
 } from '../../../src/lib/accounts/wire.ts'
-import * as wire from '../../../src/lib/accounts/wire.ts'
 import { Secret } from '../../../src/lib/util/secret.ts'
 import { clientOf, expectNoLeak, jwt, sendJson, thrownBy, withServer } from './support.ts'
 

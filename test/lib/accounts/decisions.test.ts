@@ -1,11 +1,15 @@
 import { expect } from 'chai'
 import { ServiceError } from '../../../src/lib/util/errors.ts'
 import { clientLimits, defaultClientLimits } from '../../../src/lib/accounts/client-limits.ts'
-import { readJwtExpiry } from '../../../src/lib/accounts/jwt-expiry.ts'
+import {
+  canRefresh,
+  isExpired,
+  needsRefresh,
+  readJwtExpiry,
+} from '../../../src/lib/accounts/refresh-need.ts'
 import { parseRegistryUrl } from '../../../src/lib/util/registry-url.ts'
-import { proxyEnv } from '../../../src/lib/util/proxy-env.ts'
+import { proxyEnv } from '../../../src/lib/util/address.ts'
 import { proxyOf } from '../../../src/lib/accounts/proxy.ts'
-import { canRefresh, isExpired, needsRefresh } from '../../../src/lib/accounts/refresh-need.ts'
 import { type Attempt, parseRetryAfter, retryDelayMs } from '../../../src/lib/accounts/transport.ts'
 import { Secret } from '../../../src/lib/util/secret.ts'
 

@@ -1,7 +1,6 @@
 import { expect } from 'chai'
 import { once } from 'node:events'
-import { createServer as createTcpServer } from 'node:net'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, createServer as createTcpServer } from 'node:net'
 import type { ServerResponse } from 'node:http'
 import { ServiceError } from '../../../src/lib/util/errors.ts'
 import { createTransport } from '../../../src/lib/accounts/transport.ts'

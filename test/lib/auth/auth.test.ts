@@ -1,13 +1,12 @@
 import { expect } from 'chai'
 import { once } from 'node:events'
-import { ApiKeyConfig } from '../../../src/lib/auth/api-key-config.ts'
+import { ApiKeyConfig, generateApiKey } from '../../../src/lib/auth/api-key-config.ts'
 import { CimdDocument } from '../../../src/lib/auth/cimd-document.ts'
-import { generateApiKey } from '../../../src/lib/auth/generate-api-key.ts'
 import { OAuthConfig } from '../../../src/lib/auth/oauth-config.ts'
-import { TokenValidationError } from '../../../src/lib/auth/token-validation-error.ts'
-import { unauthorizedResult } from '../../../src/lib/auth/unauthorized-result.ts'
 import {
   type HeaderSource,
+  TokenValidationError,
+  unauthorizedResult,
   validateBearerToken,
 } from '../../../src/lib/auth/validate-bearer-token.ts'
 

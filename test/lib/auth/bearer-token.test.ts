@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { bearerToken } from '../../../src/lib/auth/bearer-token.ts'
+import { bearerToken } from '../../../src/lib/auth/validate-bearer-token.ts'
 
 describe('bearerToken', () => {
   for (const [header, token] of [

@@ -1,18 +1,20 @@
-import { chmod, mkdtemp, mkdir, rm, stat, symlink, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, mkdtemp, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { createKeyStore } from '../../../src/lib/config/key-store.ts'
-import { hideTokens } from '../../../src/lib/util/hide-tokens.ts'
-import { keysFileIn, readKeysFile } from '../../../src/lib/auth/keys-file.ts'
-import { keyDigest, newKey } from '../../../src/lib/auth/key-text.ts'
+import { hideTokens } from '../../../src/lib/util/secret.ts'
 import {
   formatKeys,
+  keyDigest,
+  keysFileIn,
   maxKeys,
   maxKeysFileBytes,
   type NamedKey,
+  newKey,
   parseKeys,
-} from '../../../src/lib/auth/keys-text.ts'
+  readKeysFile,
+} from '../../../src/lib/auth/keys-file.ts'
 
 const createdAt = '2026-11-01T00:00:00.000Z'
 

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { columns, counted, wrapWords } from '../../../src/lib/cli/columns.ts'
+import { columns, counted, wrapWords } from '../../../src/lib/cli/format.ts'
 
 describe('columns', () => {
   it('are as wide as their widest cell, with a dash where there is nothing', () => {

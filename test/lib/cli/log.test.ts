@@ -1,7 +1,10 @@
 import { expect } from 'chai'
-import { formatLogLine } from '../../../src/lib/cli/log-format.ts'
-import { type LogOptions, createLog } from '../../../src/lib/cli/log.ts'
-import { redactSecrets } from '../../../src/lib/cli/log.ts'
+import {
+  createLog,
+  formatLogLine,
+  type LogOptions,
+  redactSecrets,
+} from '../../../src/lib/cli/log.ts'
 
 describe('createLog', () => {
   it('writes JSON lines with level name and RFC 3339 time', async () => {

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { execFileSync } from 'node:child_process'
-import { quoteArgument } from '../../../src/lib/cli/quote-argument.ts'
+import { quoteArgument } from '../../../src/lib/cli/own-command.ts'
 
 describe('quoteArgument', () => {
   const cases: [word: string, platform: NodeJS.Platform, quoted: string][] = [

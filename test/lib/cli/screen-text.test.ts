@@ -1,9 +1,8 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { cleanLines } from '../../../src/lib/util/clean-text.ts'
+import { cleanLines } from '../../../src/lib/util/text.ts'
 import { prettyJson } from '../../../src/lib/cli/pretty-json.ts'
-import { sizeText } from '../../../src/lib/cli/size-text.ts'
-import { valueText } from '../../../src/lib/cli/value-text.ts'
+import { sizeText, valueText } from '../../../src/lib/cli/format.ts'
 
 describe('sizeText', () => {
   const rows: [number, string][] = [

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { type Ending, afterEnding } from '../../../src/lib/host-link/after-ending.ts'
-import { retryDelay } from '../../../src/lib/util/retry-delay.ts'
+import { retryDelay } from '../../../src/lib/util/time.ts'
 
 describe('retryDelay', () => {
   const table: [attempt: number, random: number, delayMs: number][] = [

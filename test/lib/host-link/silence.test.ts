@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { watchSilence } from '../../../src/lib/host-link/silence.ts'
+import { watchSilence } from '../../../src/lib/host-link/status-watch.ts'
 import { ManualTime } from '../../server/resources/manual-time.ts'
 
 function watched() {

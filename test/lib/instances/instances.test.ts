@@ -3,11 +3,10 @@ import { mkdir, mkdtemp, rm, utimes, writeFile } from 'node:fs/promises'
 import { hostname, networkInterfaces, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Instance, parseInstance } from '../../../src/lib/instances/instance.ts'
-import { liveInstances } from '../../../src/lib/instances/live-instances.ts'
-import { findNextRun } from '../../../src/lib/instances/next-run.ts'
+import { findNextRun, liveInstances } from '../../../src/lib/instances/live-instances.ts'
 import { selectInstance, shortIds } from '../../../src/lib/instances/select-instance.ts'
 import { silentLogger } from '../../../src/lib/util/logger.ts'
-import { processStart } from '../../../src/lib/util/process-start.ts'
+import { processStart } from '../../../src/lib/util/process.ts'
 
 /** TEST-NET-1 (RFC 5737) is no address of any machine. */
 const at = (url: string) => ({ mcp_url: `${url}/mcp`, host_url: `${url}/host` })

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { isDead, parseOwner } from '../../../src/lib/instances/owner.ts'
+import { isDead, parseOwner } from '../../../src/lib/instances/instance.ts'
 
 describe('isDead', () => {
   const owner = (pidStart: string | null) => ({ pid: 1, pidStart, hostname: 'h' })

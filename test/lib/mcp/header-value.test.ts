@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { decodeHeaderValue, encodeHeaderValue } from '../../../src/lib/mcp/header-value.ts'
+import { decodeHeaderValue, encodeHeaderValue } from '../../../src/lib/mcp/request-metadata.ts'
 
 describe('encodeHeaderValue', () => {
   // The examples of the specification ("Value Encoding").

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { cleanText } from '../../../src/lib/util/clean-text.ts'
+import { cleanText } from '../../../src/lib/util/text.ts'
 
 describe('cleanText', () => {
   const cases: [text: string, clean: string][] = [

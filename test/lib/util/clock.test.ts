@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { parseRfc3339, toRfc3339 } from '../../../src/lib/util/clock.ts'
+import { parseRfc3339, toRfc3339 } from '../../../src/lib/util/time.ts'
 
 describe('parseRfc3339', () => {
   for (const [text, time] of [

@@ -1,7 +1,6 @@
 import { expect } from 'chai'
 import { readFileSync } from 'node:fs'
-import { errnoOf } from '../../../src/lib/util/errno.ts'
-import { ServiceError } from '../../../src/lib/util/errors.ts'
+import { errnoOf, ServiceError } from '../../../src/lib/util/errors.ts'
 
 describe('errnoOf', () => {
   it('names an error of the system', () => {

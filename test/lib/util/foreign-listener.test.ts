@@ -2,9 +2,9 @@ import { expect } from 'chai'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { HttpLink } from '../../../src/lib/mcp/bridge/http-link.ts'
-import { isForeignListener } from '../../../src/lib/util/foreign-listener.ts'
+import { isForeignListener } from '../../../src/lib/util/port-holder.ts'
 import { Secret } from '../../../src/lib/util/secret.ts'
-import { systemTimer } from '../../../src/lib/util/timer.ts'
+import { systemTimer } from '../../../src/lib/util/time.ts'
 import { skipBecause } from '../../helpers/skip.ts'
 
 const row = (local: string, uid: number, state = '0A') =>

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { nearest } from '../../../src/lib/util/nearest.ts'
+import { nearest } from '../../../src/lib/util/text.ts'
 
 describe('nearest', () => {
   const known = ['maxSessions', 'maxSubscriptions', 'pageSize']

@@ -7,7 +7,7 @@ import {
   parseProcessStat,
   processStart,
   processStat,
-} from '../../../src/lib/util/process-start.ts'
+} from '../../../src/lib/util/process.ts'
 import { skipBecause } from '../../helpers/skip.ts'
 
 describe('process start', () => {

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { isSensitiveName, redactMember } from '../../../src/lib/util/sensitive-name.ts'
+import { isSensitiveName, redactMember } from '../../../src/lib/util/secret.ts'
 
 const secrets = [
   ...['password', 'Password', 'PASSWORD', 'user_password', 'password2', 'passwd', 'passphrase'],

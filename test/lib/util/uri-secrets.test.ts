@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { withoutSecrets } from '../../../src/lib/util/uri-secrets.ts'
+import { withoutSecrets } from '../../../src/lib/util/secret.ts'
 
 const cases = [
   ['scene://current', 'scene://current'],

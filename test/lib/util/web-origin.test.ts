@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { parseOrigin } from '../../../src/lib/util/web-origin.ts'
+import { parseOrigin } from '../../../src/lib/util/address.ts'
 
 describe('parseOrigin', () => {
   const cases: [text: string, origin: string | null][] = [

@@ -1,9 +1,12 @@
 import { expect } from 'chai'
 import type { LoginFailures, SessionState } from '../../../src/server/accounts/account-store.ts'
 import { addressKey } from '../../../src/server/accounts/client-address.ts'
-import { createCountedWindows } from '../../../src/server/accounts/counted-windows.ts'
+import {
+  countFailures,
+  createCountedWindows,
+  loginDelayMs,
+} from '../../../src/server/accounts/login-limits.ts'
 import { loggedPath } from '../../../src/server/accounts/app.ts'
-import { countFailures, loginDelayMs } from '../../../src/server/accounts/login-limits.ts'
 import {
   foldEmail,
   foldLogin,

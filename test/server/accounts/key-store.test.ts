@@ -1,19 +1,18 @@
 import { expect } from 'chai'
-import { SignJWT, jwtVerify, calculateJwkThumbprint } from 'jose'
+import { calculateJwkThumbprint, jwtVerify, SignJWT } from 'jose'
 import { execFile } from 'node:child_process'
 import * as fs from 'node:fs'
 import { join } from 'node:path'
 import { inspect, promisify } from 'node:util'
 import { silentLogger } from '../../../src/lib/util/logger.ts'
-import { followKeys } from '../../../src/server/accounts/keys/follow-keys.ts'
+import { followKeys, openKeyStore } from '../../../src/server/accounts/keys/open-key-store.ts'
 import {
-  type KeyRing,
   dropExpired,
   firstRing,
+  type KeyRing,
   rotateRing,
 } from '../../../src/server/accounts/keys/key-ring.ts'
 import type { KeySet } from '../../../src/server/accounts/keys/key-store.ts'
-import { openKeyStore } from '../../../src/server/accounts/keys/open-key-store.ts'
 import { day, failureOf, settableClock, withFolder } from './support.ts'
 
 const lifetimes = { accessTokenMs: day, refreshTokenMs: 30 * day }

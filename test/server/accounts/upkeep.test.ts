@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { silentLogger } from '../../../src/lib/util/logger.ts'
-import { sweepRegularly } from '../../../src/server/accounts/sweep-regularly.ts'
+import { sweepRegularly } from '../../../src/server/accounts/audit-trail.ts'
 import { ManualTime } from '../resources/manual-time.ts'
 import { password, type Registry, withRegistry } from './harness.ts'
 

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import * as fs from 'node:fs'
 import { join } from 'node:path'
 import { createEntryLocks, mayBreak } from '../../../src/server/artefacts/entry-lock.ts'
-import { markState, ownMark } from '../../../src/server/artefacts/process-mark.ts'
+import { markState, ownMark } from '../../../src/server/artefacts/marks.ts'
 import { withFolder } from './support.ts'
 import { skipBecause } from '../../helpers/skip.ts'
 

@@ -3,17 +3,16 @@ import { randomBytes } from 'node:crypto'
 import * as fs from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { defaultLimits } from '../../../src/lib/config/limits.ts'
-import { resolveLimits } from '../../../src/lib/config/limits.ts'
-import { type FsStoreOptions, createFsStore } from '../../../src/server/artefacts/fs-store.ts'
-import { ownMark } from '../../../src/server/artefacts/process-mark.ts'
+import { defaultLimits, resolveLimits } from '../../../src/lib/config/limits.ts'
+import { createFsStore, type FsStoreOptions } from '../../../src/server/artefacts/fs-store.ts'
+import { ownMark } from '../../../src/server/artefacts/marks.ts'
 import { artefactStoreSuite } from './store-suite.ts'
 import {
   bytesHashedTo,
+  collect,
   failureOf,
   recordingLog,
   settableClock,
-  collect,
   sha256,
   withFolder,
 } from './support.ts'

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { pbkdf2, randomBytes } from 'node:crypto'
 import { promisify } from 'node:util'
-import type { Clock } from '../../../src/lib/util/clock.ts'
+import type { Clock } from '../../../src/lib/util/time.ts'
 import { type Limits, resolveLimits } from '../../../src/lib/config/limits.ts'
 import type { ArtefactStore } from '../../../src/server/artefacts/store.ts'
 import { collect, failureOf, settableClock, sha256 } from './support.ts'

@@ -1,6 +1,6 @@
 import { chmod, readFile, rm, writeFile } from 'node:fs/promises'
 import { expect } from 'chai'
-import { newKey } from '../../../src/lib/auth/key-text.ts'
+import { newKey } from '../../../src/lib/auth/keys-file.ts'
 import { until } from '../../e2e/until.ts'
 import {
   bearer,

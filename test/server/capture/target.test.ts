@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { isOwnProcess } from '../../../src/lib/util/own-process.ts'
+import { isOwnProcess } from '../../../src/lib/util/process.ts'
 import { type AppPresence, captureTarget } from '../../../src/server/capture/target.ts'
 
 const gui: AppPresence = { connected: true, app: { pid: 4711, mode: 'gui' } }

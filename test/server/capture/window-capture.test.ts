@@ -5,7 +5,7 @@ import { fail, ok } from '../../../src/lib/util/result.ts'
 import { resolveCaptureLimits } from '../../../src/server/capture/limits.ts'
 import { noApplication } from '../../../src/server/capture/target.ts'
 import { WindowCapture } from '../../../src/server/capture/window-capture.ts'
-import type { Reader } from '../../../src/server/resources/reader.ts'
+import type { Reader } from '../../../src/server/resources/producer.ts'
 import { MemoryBackend, noDisplay } from '../../helpers/memory-capture.ts'
 import { ManualTime } from '../resources/manual-time.ts'
 

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { eventOf } from '../../../src/server/gateway/announce-changes.ts'
 import type { InstanceChange } from '../../../src/server/gateway/instance-directory.ts'
-import type { RowStatus } from '../../../src/server/gateway/instance-row.ts'
+import type { RowStatus } from '../../../src/server/gateway/instance-rows.ts'
 import { entry } from '../../helpers/memory-directory.ts'
 
 const instanceId = 'a1b2c3d4-0000-4000-8000-000000000001'

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import type { ElectionEvent } from '../../../src/server/gateway/election-state.ts'
+import type { ElectionEvent } from '../../../src/server/gateway/election.ts'
 import { type PortNews, reportOf } from '../../../src/server/gateway/election-report.ts'
 import { makeResident } from './residents.ts'
 

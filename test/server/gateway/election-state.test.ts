@@ -6,7 +6,7 @@ import {
   type ElectionState,
   firstTry,
   type Holder,
-} from '../../../src/server/gateway/election-state.ts'
+} from '../../../src/server/gateway/election.ts'
 import { makeResident } from './residents.ts'
 
 const one = makeResident()

@@ -1,10 +1,11 @@
 import { expect } from 'chai'
-import { elect, ElectionLost } from '../../../src/server/gateway/election.ts'
-import type {
-  ElectionEvent,
-  ElectionRules,
-  Holder,
-} from '../../../src/server/gateway/election-state.ts'
+import {
+  elect,
+  type ElectionEvent,
+  ElectionLost,
+  type ElectionRules,
+  type Holder,
+} from '../../../src/server/gateway/election.ts'
 import { makeResident } from './residents.ts'
 
 const resident = makeResident()

@@ -2,7 +2,7 @@ import { mkdtemp, rm, utimes, writeFile } from 'node:fs/promises'
 import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
-import { systemClock } from '../../../src/lib/util/clock.ts'
+import { systemClock } from '../../../src/lib/util/time.ts'
 import { recordFile } from '../../../src/lib/instances/files.ts'
 import { silentLogger } from '../../../src/lib/util/logger.ts'
 import {

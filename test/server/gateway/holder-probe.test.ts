@@ -4,7 +4,7 @@ import { createServer as createSecureServer } from 'node:https'
 import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net'
 import { expect } from 'chai'
 import { createHolderProbe, type HolderProbe } from '../../../src/server/gateway/holder-probe.ts'
-import { residentJson } from '../../../src/server/gateway/resident.ts'
+import { residentJson } from '../../../src/server/gateway/active-gateway.ts'
 import { makePair, type Pair } from '../../helpers/certificate.ts'
 import { makeResident } from './residents.ts'
 

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { idPrefix, lookUpInstance } from '../../../src/server/gateway/instance-lookup.ts'
+import { idPrefix, lookUpInstance } from '../../../src/server/gateway/instance-query.ts'
 import { entry } from '../../helpers/memory-directory.ts'
 
 const ids = [

@@ -5,7 +5,7 @@ import {
   parseInstanceQuery,
   queryInstances,
 } from '../../../src/server/gateway/instance-query.ts'
-import { instanceRow, type InstanceRow } from '../../../src/server/gateway/instance-row.ts'
+import { instanceRow, type InstanceRow } from '../../../src/server/gateway/instance-rows.ts'
 import { defaultGatewayLimits } from '../../../src/lib/config/gateway-limits.ts'
 import { parseResourceUri } from '../../../src/server/resources/resource-uri.ts'
 import { entry } from '../../helpers/memory-directory.ts'

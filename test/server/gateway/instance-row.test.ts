@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import type { InstanceEntry } from '../../../src/server/gateway/instance-directory.ts'
-import { instanceRow, rowStatus, verboseRow } from '../../../src/server/gateway/instance-row.ts'
+import { instanceRow, rowStatus, verboseRow } from '../../../src/server/gateway/instance-rows.ts'
 import { defaultGatewayLimits } from '../../../src/lib/config/gateway-limits.ts'
 import { entry } from '../../helpers/memory-directory.ts'
 

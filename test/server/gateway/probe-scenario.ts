@@ -1,7 +1,7 @@
 import { type RequestListener, createServer } from 'node:http'
 import { type AddressInfo, createServer as createTcpServer } from 'node:net'
 import { hostname } from 'node:os'
-import { systemClock } from '../../../src/lib/util/clock.ts'
+import { systemClock } from '../../../src/lib/util/time.ts'
 import { type GatewayLimits, resolveGatewayLimits } from '../../../src/lib/config/gateway-limits.ts'
 import { type ProbeResult, Probes } from '../../../src/server/gateway/probes.ts'
 import type { InstanceRecord } from '../../../src/server/host/instance-record.ts'

@@ -1,5 +1,9 @@
 import { expect } from 'chai'
-import { parseResident, registryMark, residentJson } from '../../../src/server/gateway/resident.ts'
+import {
+  parseResident,
+  registryMark,
+  residentJson,
+} from '../../../src/server/gateway/active-gateway.ts'
 import { makeResident } from './residents.ts'
 
 describe('what a gateway says of itself', () => {

@@ -1,4 +1,4 @@
-import type { Resident } from '../../../src/server/gateway/resident.ts'
+import type { Resident } from '../../../src/server/gateway/active-gateway.ts'
 
 /** A gateway that says of itself what gateways say. */
 export function makeResident(members: Partial<Resident> = {}): Resident {

@@ -8,7 +8,7 @@ import {
 } from 'node:http'
 import { type Socket, connect } from 'node:net'
 import { Secret } from '../../../src/lib/util/secret.ts'
-import { systemTimer } from '../../../src/lib/util/timer.ts'
+import { systemTimer } from '../../../src/lib/util/time.ts'
 import { EventBuffers } from '../../../src/server/host/event-buffers.ts'
 import { type HostRefused, createHostRoutes } from '../../../src/server/host/routes.ts'
 import { type Limits, resolveLimits } from '../../../src/lib/config/limits.ts'

@@ -5,10 +5,10 @@ import { chown, mkdtemp, readdir, rm, symlink, utimes, writeFile } from 'node:fs
 import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { systemClock } from '../../../src/lib/util/clock.ts'
+import { systemClock } from '../../../src/lib/util/time.ts'
 import { silentLogger } from '../../../src/lib/util/logger.ts'
 import { removeLeftovers } from '../../../src/server/host/leftovers.ts'
-import { processStart } from '../../../src/lib/util/process-start.ts'
+import { processStart } from '../../../src/lib/util/process.ts'
 import { skipBecause } from '../../helpers/skip.ts'
 
 describe('removeLeftovers', () => {

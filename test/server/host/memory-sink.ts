@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto'
 import type { ArtefactOptions, PutResult } from '../../../src/server/artefacts/store.ts'
-import type { BufferForm, HostSink } from '../../../src/server/host/host-sink.ts'
+import type { BufferForm, HostSink } from '../../../src/server/host/host-room.ts'
 import { defaultLimits } from '../../../src/lib/config/limits.ts'
-import type { AuditRecord } from '../../../src/server/resources/audit-entry.ts'
-import { AuditLog } from '../../../src/server/resources/audit-log.ts'
+import { AuditLog, type AuditRecord } from '../../../src/server/resources/audit-log.ts'
 import { SceneState } from '../../../src/server/resources/scene-state.ts'
 import { SessionEventBuffer } from '../../../src/server/resources/session-event-buffer.ts'
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { expect } from 'chai'
-import { systemClock } from '../../../src/lib/util/clock.ts'
+import { systemClock } from '../../../src/lib/util/time.ts'
 import { silentLogger } from '../../../src/lib/util/logger.ts'
 import { createFsStore } from '../../../src/server/artefacts/fs-store.ts'
 import { resolveLimits } from '../../../src/lib/config/limits.ts'

@@ -1,7 +1,9 @@
 import { expect } from 'chai'
-import { apiKeyPolicy } from '../../../src/server/http/api-key-policy.ts'
-import type { AuthOutcome } from '../../../src/server/http/authentication.ts'
-import { challenge } from '../../../src/server/http/challenge.ts'
+import {
+  apiKeyPolicy,
+  type AuthOutcome,
+  challenge,
+} from '../../../src/server/http/authentication.ts'
 
 describe('apiKeyPolicy', () => {
   const policy = apiKeyPolicy('correct-key')

@@ -1,6 +1,5 @@
 import { expect } from 'chai'
-import type { AuthRefused } from '../../../src/server/http/authentication.ts'
-import { challenge } from '../../../src/server/http/challenge.ts'
+import { type AuthRefused, challenge } from '../../../src/server/http/authentication.ts'
 
 const refused: AuthRefused = { ok: false, status: 401, description: 'no' }
 

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import type { AccessEntry } from '../../../src/lib/util/access-entry.ts'
+import type { AccessEntry } from '../../../src/lib/util/logger.ts'
 import { exchange, RawSocket, requestText } from '../../e2e/raw-socket.ts'
 import { until } from '../../e2e/until.ts'
 import { ask, RawSession, startServer, type TestServer } from '../../helpers/mcp.ts'

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { DeferredEndpoint } from '../../../src/server/mcp/deferred-endpoint.ts'
 import type { McpEndpoint } from '../../../src/server/mcp/endpoint.ts'
-import type { RequestNotes } from '../../../src/server/mcp/request-notes.ts'
+import type { RequestNotes } from '../../../src/server/mcp/request-context.ts'
 
 const req = {} as IncomingMessage
 const notes = {} as RequestNotes

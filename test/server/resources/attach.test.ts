@@ -4,7 +4,7 @@ import { defaultLimits } from '../../../src/lib/config/limits.ts'
 import { ResourceNotFound, ResourceUriInvalid } from '../../../src/server/resources/errors.ts'
 import type { Content, Descriptor, Template } from '../../../src/server/resources/producer.ts'
 import { ResourceRegistry } from '../../../src/server/resources/registry.ts'
-import type { SchemeSource } from '../../../src/server/resources/scheme-source.ts'
+import type { SchemeSource } from '../../../src/server/resources/schemes.ts'
 import { ManualTime } from './manual-time.ts'
 
 class Source implements SchemeSource {

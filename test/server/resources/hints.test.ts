@@ -1,10 +1,15 @@
 import { expect } from 'chai'
-import { toRfc3339 } from '../../../src/lib/util/clock.ts'
+import { toRfc3339 } from '../../../src/lib/util/time.ts'
 import { defaultLimits } from '../../../src/lib/config/limits.ts'
 import { AuditLog } from '../../../src/server/resources/audit-log.ts'
-import { isIconSizes, isIconSource, isPriority } from '../../../src/server/resources/hints.ts'
+import {
+  type Content,
+  type Descriptor,
+  isIconSizes,
+  isIconSource,
+  isPriority,
+} from '../../../src/server/resources/producer.ts'
 import type { ListPage } from '../../../src/server/resources/listing.ts'
-import type { Content, Descriptor } from '../../../src/server/resources/producer.ts'
 import { ResourceRegistry } from '../../../src/server/resources/registry.ts'
 import { SessionEventBuffer } from '../../../src/server/resources/session-event-buffer.ts'
 import { ManualTime } from './manual-time.ts'

@@ -1,4 +1,4 @@
-import type { Clock } from '../../../src/lib/util/clock.ts'
+import type { Clock } from '../../../src/lib/util/time.ts'
 import type { Timer } from '../../../src/server/resources/timer.ts'
 
 /** A clock and a timer that move only when told. */

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { templateValues } from '../../../src/server/resources/template-values.ts'
+import { templateValues } from '../../../src/server/resources/completion.ts'
 
 type Case = [template: string, variable: string, uris: string[], values: string[]]
 

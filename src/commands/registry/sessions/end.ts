@@ -1,5 +1,5 @@
 import * as Args from '@oclif/core/args'
-import { counted } from '../../../lib/cli/columns.ts'
+import { counted } from '../../../lib/cli/format.ts'
 import { AdminCommand, adminPlace, administer } from '../admin-command.ts'
 
 /** Ends every session of an account. */
@@ -25,7 +25,7 @@ request on. Service tokens go on: see \`registry tokens revoke\`.`
     const { args, flags } = await this.parse(RegistrySessionsEnd)
     const place = adminPlace(flags)
     const done = await administer(place, async admin => {
-      const { endSessions } = await import('../../../server/accounts/admin/sessions.ts')
+      const { endSessions } = await import('../../../server/accounts/admin/tokens.ts')
       return endSessions(admin, args.user)
     })
     await place.output.result('', done)

@@ -1,4 +1,4 @@
-import { columns } from '../../../lib/cli/columns.ts'
+import { columns } from '../../../lib/cli/format.ts'
 import { AdminCommand, adminPlace, administer } from '../admin-command.ts'
 
 /** Lists the keys that tokens are made with. */

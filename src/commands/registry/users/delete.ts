@@ -2,7 +2,7 @@ import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { ServiceError } from '../../../lib/util/errors.ts'
 import { requireQuestioner } from '../../../lib/cli/prompt.ts'
-import { counted } from '../../../lib/cli/columns.ts'
+import { counted } from '../../../lib/cli/format.ts'
 import { AdminCommand, adminPlace, administer } from '../admin-command.ts'
 
 /** Deletes an account. */

@@ -1,5 +1,5 @@
 import * as Flags from '@oclif/core/flags'
-import { columns } from '../../../lib/cli/columns.ts'
+import { columns } from '../../../lib/cli/format.ts'
 import { AdminCommand, adminPlace, administer, limitFlag } from '../admin-command.ts'
 
 /** Lists the accounts. */

@@ -1,6 +1,6 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
-import { counted } from '../../../lib/cli/columns.ts'
+import { counted } from '../../../lib/cli/format.ts'
 import { asTyped } from '../../../lib/cli/own-command.ts'
 import { showOnce } from '../../../lib/cli/show-once.ts'
 import { adminLimits } from '../../../server/accounts/admin-limits.ts'

@@ -1,5 +1,5 @@
 import * as Args from '@oclif/core/args'
-import { columns } from '../../../lib/cli/columns.ts'
+import { columns } from '../../../lib/cli/format.ts'
 import { AdminCommand, adminPlace, administer } from '../admin-command.ts'
 
 /** Shows one account. */

@@ -1,5 +1,5 @@
 import * as Args from '@oclif/core/args'
-import { counted } from '../../../lib/cli/columns.ts'
+import { counted } from '../../../lib/cli/format.ts'
 import { AdminCommand, adminPlace, administer } from '../admin-command.ts'
 
 /** Forgets the failed logins of an account. */

@@ -1,15 +1,14 @@
 import type { Readable, Writable } from 'node:stream'
 import type { Logger } from '../../util/logger.ts'
 import type { Secret } from '../../util/secret.ts'
-import type { Timer } from '../../util/timer.ts'
-import type { BridgeContext } from './context.ts'
+import type { Timer } from '../../util/time.ts'
+import { type BridgeContext, type Locate, shownUrl } from './context.ts'
 import { Conversation } from './conversation.ts'
 import { HeldBytes } from './held-bytes.ts'
 import { HttpLink } from './http-link.ts'
 import { type BridgeLimits, defaultBridgeLimits } from './limits.ts'
 import { type Line, LineSplitter } from './line-splitter.ts'
 import { Output } from './output.ts'
-import { type Locate, shownUrl } from './target.ts'
 
 export interface BridgeParts {
   readonly input: Readable

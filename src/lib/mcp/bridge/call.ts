@@ -1,11 +1,10 @@
 import type { RequestId, RpcError } from '../json-rpc.ts'
-import type { BridgeContext } from './context.ts'
-import { type Exchanged, exchange, type ServerText } from './exchange.ts'
+import type { BridgeContext, Target } from './context.ts'
+import { exchange, type Exchanged, type ServerText } from './exchange.ts'
 import type { HttpAsk } from './http-link.ts'
 import type { OpenRequest } from './open-requests.ts'
 import { errorMessage } from './rpc.ts'
 import { isBatch } from './server-message.ts'
-import type { Target } from './target.ts'
 import { answerCut, answerMissing, answerTooLarge, refusalError, serverGone } from './trouble.ts'
 
 export interface CallParts {

@@ -1,13 +1,18 @@
 import { isRequestId, jsonRpcCodes, type RequestId, type RpcError } from '../json-rpc.ts'
-import { type ClientBatch, type ClientMessage, type ClientNotification, type ClientRequest, parseClientLine } from './client-message.ts'
-import { type BridgeContext, postHeaders } from './context.ts'
+import {
+  type ClientBatch,
+  type ClientMessage,
+  type ClientNotification,
+  type ClientRequest,
+  parseClientLine,
+} from './client-message.ts'
+import { type BridgeContext, type Locate, postHeaders, type Target } from './context.ts'
 import type { Line } from './line-splitter.ts'
 import { type OpenRequest, OpenRequests } from './open-requests.ts'
 import { Recovery, type Restorable } from './recovery.ts'
-import { isStateless, statelessHeaders } from './request-headers.ts'
+import { isStateless, statelessHeaders } from './own-request.ts'
 import { errorMessage } from './rpc.ts'
 import { SessionEra } from './session-era.ts'
-import type { Locate, Target } from './target.ts'
 import { serverGone, stopping, tooManyRequests } from './trouble.ts'
 import { ok, type Result } from '../../util/result.ts'
 import { Call } from './call.ts'

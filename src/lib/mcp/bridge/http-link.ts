@@ -1,13 +1,13 @@
-import http, { type ClientRequest, type IncomingMessage } from 'node:http'
+import http from 'node:http'
+import type { ClientRequest, IncomingMessage } from 'node:http'
 import https from 'node:https'
 import type { Socket } from 'node:net'
-import { isLoopback } from '../../util/address.ts'
-import { refuseForeignListeners } from '../../util/foreign-listener.ts'
-import { proxyEnv } from '../../util/proxy-env.ts'
+import { isLoopback, proxyEnv } from '../../util/address.ts'
+import { refuseForeignListeners } from '../../util/port-holder.ts'
 import type { Secret } from '../../util/secret.ts'
-import type { Timer } from '../../util/timer.ts'
+import type { Timer } from '../../util/time.ts'
 import type { BridgeLimits } from './limits.ts'
-import { Unreachable, describeSocketError } from './unreachable.ts'
+import { describeSocketError, Unreachable } from './trouble.ts'
 
 export interface HttpAsk {
   readonly url: URL

@@ -1,12 +1,11 @@
 import type { JsonObject } from '../../util/json.ts'
 import type { ClientRequest } from './client-message.ts'
-import { type BridgeContext, postHeaders } from './context.ts'
-import { type Exchanged, exchange, type ServerText } from './exchange.ts'
-import { statelessHeaders } from './request-headers.ts'
+import { type BridgeContext, postHeaders, type Target } from './context.ts'
+import { exchange, type Exchanged, type ServerText } from './exchange.ts'
+import { statelessHeaders } from './own-request.ts'
 import type { RpcError } from '../json-rpc.ts'
 import { errorMessage } from './rpc.ts'
 import type { ServerMessage } from './server-message.ts'
-import type { Target } from './target.ts'
 
 export interface ListenHooks {
   /** First of all, with the part of the filter that the server honours. */

@@ -1,5 +1,5 @@
 import type { Writable } from 'node:stream'
-import type { Timer } from '../../util/timer.ts'
+import type { Timer } from '../../util/time.ts'
 
 const newline = Buffer.from('\n')
 

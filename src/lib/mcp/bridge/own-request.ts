@@ -1,10 +1,16 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { JsonObject } from '../../util/json.ts'
-import type { BridgeContext } from './context.ts'
+import { isJsonObject, type JsonObject } from '../../util/json.ts'
+import type { BridgeContext, Target } from './context.ts'
 import { exchange, type Refused } from './exchange.ts'
 import type { RpcError } from '../json-rpc.ts'
 import { requestMessage } from './rpc.ts'
-import type { Target } from './target.ts'
+import {
+  claimOf,
+  encodeHeaderValue,
+  isHeaderText,
+  metaKeys,
+  namedMember,
+} from '../request-metadata.ts'
 
 export interface OwnRequest {
   readonly target: Target
@@ -57,4 +63,32 @@ export async function askServer(
   if (ended.kind === 'refused') return ended
   const reason = ended.kind === 'broken' ? ended.reason : 'it gave no answer that can be used'
   return { kind: 'broken', reason }
+}
+
+/** A client of 2026-07-28 names its revision in every request; those of sessions never do. */
+export function isStateless(params: JsonObject): boolean {
+  return claimOf(params) !== null
+}
+
+/**
+ * What 2026-07-28 wants repeated in headers ("Streamable HTTP", request metadata). What no header
+ * can carry is left out: the server then says what is wrong.
+ */
+export function statelessHeaders(method: string, params: JsonObject): Record<string, string> {
+  const meta = isJsonObject(params._meta) ? params._meta : {}
+  const version = meta[metaKeys.protocolVersion]
+  const name = nameOf(method, params)
+  return {
+    ...(typeof version === 'string' && isHeaderText(version)
+      ? { 'MCP-Protocol-Version': version }
+      : {}),
+    ...(isHeaderText(method) ? { 'Mcp-Method': method } : {}),
+    ...(name === null ? {} : { 'Mcp-Name': encodeHeaderValue(name) }),
+  }
+}
+
+function nameOf(method: string, params: JsonObject): string | null {
+  const member = namedMember(method)
+  const value = member === undefined ? null : params[member]
+  return typeof value === 'string' ? value : null
 }

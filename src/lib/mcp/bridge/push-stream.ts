@@ -1,8 +1,6 @@
-import { pause } from '../../util/pause.ts'
-import { retryDelay } from '../../util/retry-delay.ts'
-import type { BridgeContext } from './context.ts'
-import { type Exchanged, exchange, type ServerText } from './exchange.ts'
-import type { Target } from './target.ts'
+import { pause, retryDelay } from '../../util/time.ts'
+import type { BridgeContext, Target } from './context.ts'
+import { exchange, type Exchanged, type ServerText } from './exchange.ts'
 
 export interface PushStreamParts extends BridgeContext {
   readonly target: Target

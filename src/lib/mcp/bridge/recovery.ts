@@ -1,8 +1,7 @@
 import type { Logger } from '../../util/logger.ts'
-import { type Result, fail, ok } from '../../util/result.ts'
-import { retryDelay } from '../../util/retry-delay.ts'
-import type { Timer } from '../../util/timer.ts'
-import { type Locate, shownUrl, type Target } from './target.ts'
+import { fail, ok, type Result } from '../../util/result.ts'
+import { retryDelay, type Timer } from '../../util/time.ts'
+import { type Locate, shownUrl, type Target } from './context.ts'
 
 /** Something that a server knew and its next run does not: a session, a listen stream. */
 export interface Restorable {

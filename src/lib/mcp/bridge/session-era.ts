@@ -1,4 +1,4 @@
-import { type Result, fail, ok } from '../../util/result.ts'
+import { fail, ok, type Result } from '../../util/result.ts'
 import { Call } from './call.ts'
 import type {
   ClientBatch,
@@ -6,7 +6,7 @@ import type {
   ClientRequest,
   ClientResponse,
 } from './client-message.ts'
-import type { BridgeContext } from './context.ts'
+import { type BridgeContext, shownUrl, type Target } from './context.ts'
 import type { ServerText } from './exchange.ts'
 import type { OpenRequest } from './open-requests.ts'
 import type { Recovery, Restorable } from './recovery.ts'
@@ -17,9 +17,8 @@ import {
   type RestoreParts,
   subscribeAgain,
 } from './session-restore.ts'
-import { type Session, openedSession, sessionHeaders } from './session.ts'
+import { openedSession, type Session, sessionHeaders } from './session.ts'
 import { Subscriptions } from './subscriptions.ts'
-import { shownUrl, type Target } from './target.ts'
 import { serverGone } from './trouble.ts'
 
 /** What the client sends within, or to begin, a session: revisions 2024-11-05 to 2025-11-25. */

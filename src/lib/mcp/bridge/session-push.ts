@@ -1,4 +1,4 @@
-import type { BridgeContext } from './context.ts'
+import type { BridgeContext, Target } from './context.ts'
 import type { ServerText } from './exchange.ts'
 import { PushStream } from './push-stream.ts'
 import type { Recovery } from './recovery.ts'
@@ -6,7 +6,6 @@ import { notificationMessage } from './rpc.ts'
 import { subscribeAgain } from './session-restore.ts'
 import { type Session, sessionHeaders } from './session.ts'
 import type { Subscriptions } from './subscriptions.ts'
-import type { Target } from './target.ts'
 
 export interface SessionPushParts {
   readonly context: BridgeContext

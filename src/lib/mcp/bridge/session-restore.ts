@@ -1,11 +1,10 @@
 import type { JsonObject } from '../../util/json.ts'
-import { type Result, fail, ok } from '../../util/result.ts'
-import type { BridgeContext } from './context.ts'
+import { fail, ok, type Result } from '../../util/result.ts'
+import type { BridgeContext, Target } from './context.ts'
 import { exchange } from './exchange.ts'
 import { askServer, type OwnAnswer } from './own-request.ts'
 import { notificationMessage } from './rpc.ts'
-import { type Session, openedSession, sessionHeaders } from './session.ts'
-import type { Target } from './target.ts'
+import { openedSession, type Session, sessionHeaders } from './session.ts'
 import { refusalError } from './trouble.ts'
 
 export interface RestoreParts {

@@ -1,8 +1,8 @@
-import { cleanText } from '../../util/clean-text.ts'
+import { cleanText } from '../../util/text.ts'
 import { ServiceError } from '../../util/errors.ts'
 import { jsonRpcCodes, type RpcError } from '../json-rpc.ts'
 import type { Refused } from '../bridge/exchange.ts'
-import { shownUrl } from '../bridge/target.ts'
+import { shownUrl } from '../bridge/context.ts'
 import { refusalError } from '../bridge/trouble.ts'
 import type { Answer } from './ask.ts'
 

@@ -3,7 +3,7 @@ import { ServiceError } from '../../util/errors.ts'
 import { applyChanges } from '../../util/json-apply.ts'
 import { diffJson, type JsonChange } from '../../util/json-diff.ts'
 import { parseJson } from '../../util/json.ts'
-import type { Contents } from './answers.ts'
+import type { Contents } from './ask.ts'
 
 /** What a resource was when it was looked at last. */
 export type State =

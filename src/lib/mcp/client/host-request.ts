@@ -1,10 +1,10 @@
 import http, { type IncomingMessage } from 'node:http'
-import { cleanText } from '../../util/clean-text.ts'
+import { cleanText } from '../../util/text.ts'
 import { ServiceError } from '../../util/errors.ts'
 import { isJsonObject, type JsonObject, parseJson } from '../../util/json.ts'
 import type { Secret } from '../../util/secret.ts'
-import { describeSocketError } from '../bridge/unreachable.ts'
-import { userAgent } from '../../util/user-agent.ts'
+import { describeSocketError } from '../bridge/trouble.ts'
+import { userAgent } from '../../util/version.ts'
 
 /** The plain form of the host link of a server on this machine (docs/host-link.md). */
 export interface HostTarget {

@@ -1,8 +1,7 @@
 import type { ServiceError } from '../../util/errors.ts'
-import type { ClientContext } from './context.ts'
+import type { ClientContext, McpSession } from './context.ts'
 import { failureOf } from './failure.ts'
-import { openSession, type OpenAnswer } from './session-era.ts'
-import type { McpSession } from './session.ts'
+import { type OpenAnswer, openSession } from './session-era.ts'
 import { openStateless } from './stateless-era.ts'
 
 /**

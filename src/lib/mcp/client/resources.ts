@@ -1,8 +1,8 @@
 import { ServiceError } from '../../util/errors.ts'
 import { isJsonObject, type JsonObject } from '../../util/json.ts'
-import { type Contents, type Listed, parseContents, parseListed } from './answers.ts'
+import { type Contents, type Listed, parseContents, parseListed } from './ask.ts'
 import type { McpClientLimits } from './limits.ts'
-import type { McpSession } from './session.ts'
+import type { McpSession } from './context.ts'
 
 export interface Listing {
   readonly entries: readonly Listed[]

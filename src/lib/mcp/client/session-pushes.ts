@@ -1,14 +1,12 @@
 import { ServiceError } from '../../util/errors.ts'
 import { isJsonObject } from '../../util/json.ts'
-import { type RequestId, isRequestId, jsonRpcCodes } from '../json-rpc.ts'
-import { pause } from '../../util/pause.ts'
-import { retryDelay } from '../../util/retry-delay.ts'
+import { isRequestId, jsonRpcCodes, type RequestId } from '../json-rpc.ts'
+import { pause, retryDelay } from '../../util/time.ts'
 import { exchange, type Exchanged } from '../bridge/exchange.ts'
 import { errorMessage } from '../bridge/rpc.ts'
 import { asAnswer } from './ask.ts'
-import type { ClientContext } from './context.ts'
+import type { ClientContext, Over, Subscription } from './context.ts'
 import { failureOf } from './failure.ts'
-import type { Over, Subscription } from './session.ts'
 
 export interface PushesParts {
   readonly context: ClientContext

@@ -1,10 +1,7 @@
-import { type ErrorCode, ServiceError } from '../../util/errors.ts'
-import { messageOf } from '../../util/message-of.ts'
-import { pause } from '../../util/pause.ts'
-import { retryDelay } from '../../util/retry-delay.ts'
-import type { Locate } from '../bridge/target.ts'
-import type { Timer } from '../../util/timer.ts'
-import type { McpSession, Over, Subscription } from './session.ts'
+import { type ErrorCode, messageOf, ServiceError } from '../../util/errors.ts'
+import { pause, retryDelay, type Timer } from '../../util/time.ts'
+import type { Locate } from '../bridge/context.ts'
+import type { McpSession, Over, Subscription } from './context.ts'
 
 export interface WatchParts {
   readonly locate: Locate

@@ -1,7 +1,7 @@
 import { isLoopback } from '../../util/address.ts'
 import type { Instance } from '../../instances/instance.ts'
 import { selectInstance, shortIds } from '../../instances/select-instance.ts'
-import { usage } from '../../util/usage.ts'
+import { usage } from '../../util/errors.ts'
 
 /** The server that the entry leads to. */
 export interface Target {

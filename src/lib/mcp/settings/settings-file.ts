@@ -1,4 +1,4 @@
-import { type Stats, constants } from 'node:fs'
+import { constants, type Stats } from 'node:fs'
 import {
   type FileHandle,
   link,
@@ -11,8 +11,7 @@ import {
 } from 'node:fs/promises'
 import { randomBytes } from 'node:crypto'
 import { basename, dirname, join, relative, sep } from 'node:path'
-import { errnoOf, readProblem } from '../../util/errno.ts'
-import { ServiceError } from '../../util/errors.ts'
+import { errnoOf, readProblem, ServiceError } from '../../util/errors.ts'
 import { fsyncDirectory, makeFolders, noFollow, noWait, ownUid } from '../../util/posix.ts'
 import type { ClientFile } from './client.ts'
 

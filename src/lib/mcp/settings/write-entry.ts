@@ -1,4 +1,4 @@
-import { type Clock, toRfc3339 } from '../../util/clock.ts'
+import { type Clock, toRfc3339 } from '../../util/time.ts'
 import { ServiceError } from '../../util/errors.ts'
 import type { Result } from '../../util/result.ts'
 import type { ClientFile } from './client.ts'

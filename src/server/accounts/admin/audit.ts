@@ -1,7 +1,7 @@
-import { toRfc3339 } from '../../../lib/util/clock.ts'
+import { toRfc3339 } from '../../../lib/util/time.ts'
 import type { AuditRow } from '../account-store.ts'
 import { isUuid } from '../uuid.ts'
-import { findAccount } from './find-account.ts'
+import { findAccount } from './users.ts'
 import type { Admin } from './open-admin.ts'
 
 export interface AuditView {

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto'
-import { toRfc3339 } from '../../../lib/util/clock.ts'
+import { toRfc3339 } from '../../../lib/util/time.ts'
 import { ServiceError } from '../../../lib/util/errors.ts'
 import { Secret } from '../../../lib/util/secret.ts'
 import { hashOfSecret } from '../service-tokens.ts'
-import { findAccount } from './find-account.ts'
+import { findAccount } from './users.ts'
 import type { Admin } from './open-admin.ts'
 
 /** 160 bits: nobody guesses one while it is good. */

@@ -1,8 +1,8 @@
-import { type Clock, systemClock } from '../../../lib/util/clock.ts'
+import { type Clock, systemClock } from '../../../lib/util/time.ts'
 import type { Logger } from '../../../lib/util/logger.ts'
 import { defaultLimits } from '../../../lib/config/limits.ts'
 import type { AccountStore, AuditRow } from '../account-store.ts'
-import { keepAuditUntil } from '../audit-retention.ts'
+import { keepAuditUntil } from '../audit-trail.ts'
 import { type DataFiles, openRegistryStore, registryFiles } from '../data-folder.ts'
 
 /** The registry of a folder in the hands of the owner of its files, running or not. */

@@ -1,13 +1,13 @@
 import { mkdir, open, readdir, rename, rm, rmdir } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import { type Clock, systemClock, toRfc3339 } from '../../../lib/util/clock.ts'
+import { type Clock, systemClock, toRfc3339 } from '../../../lib/util/time.ts'
 import { ServiceError } from '../../../lib/util/errors.ts'
 import type { Logger } from '../../../lib/util/logger.ts'
 import { fsyncDirectory } from '../../../lib/util/posix.ts'
 import { defaultLimits } from '../../../lib/config/limits.ts'
 import { adminLimits } from '../admin-limits.ts'
 import { type DataFiles, isThere, registryFiles, withFolderAlone } from '../data-folder.ts'
-import { readKeyText, writeKeyText } from '../keys/copy-key-file.ts'
+import { readKeyText, writeKeyText } from '../keys/open-key-store.ts'
 import { restoreBackup, verifyBackup } from '../sqlite/backup.ts'
 import {
   type BackupManifest,
@@ -15,7 +15,7 @@ import {
   factsOfFile,
   notABackup,
   readManifest,
-} from './backup-manifest.ts'
+} from './backup.ts'
 import { openAdmin } from './open-admin.ts'
 
 export interface RestoreOptions {

@@ -1,4 +1,4 @@
-import { toRfc3339 } from '../../../lib/util/clock.ts'
+import { toRfc3339 } from '../../../lib/util/time.ts'
 import { ServiceError } from '../../../lib/util/errors.ts'
 import { defaultLimits } from '../../../lib/config/limits.ts'
 import { openKeyStore } from '../keys/open-key-store.ts'

@@ -1,8 +1,8 @@
-import { cleanText } from '../../../lib/util/clean-text.ts'
+import { cleanText } from '../../../lib/util/text.ts'
 import { ServiceError } from '../../../lib/util/errors.ts'
 import { isServiceToken, serviceTokenPrefix } from '../service-tokens.ts'
 import { serviceTokenView } from '../views.ts'
-import { everyAccount, findAccount } from './find-account.ts'
+import { everyAccount, findAccount } from './users.ts'
 import type { Admin } from './open-admin.ts'
 
 /** The service tokens that live: of one account, or of all by the names of the accounts. */
@@ -47,4 +47,12 @@ function isSecret(text: string): ServiceError {
   return new ServiceError('usage_invalid', `${what}, not its id`, {
     hint: 'service-cli registry tokens list shows the ids',
   })
+}
+
+/** Every login of the account ends; its service tokens do not. */
+export async function endSessions(admin: Admin, name: string) {
+  const { id, username } = await findAccount(admin, name)
+  const ended = await admin.store.revokeSessions(id, 'ended_by_owner', admin.clock.now())
+  await admin.record('sessions.ended', id, { ended })
+  return { id, username, ended }
 }

@@ -1,11 +1,13 @@
 import type { AccountRow, LoginFailures } from '../account-store.ts'
 import { adminLimits } from '../admin-limits.ts'
 import { serviceTokenView, sessionView } from '../views.ts'
-import { everyAccount, findAccount } from './find-account.ts'
 import type { Admin } from './open-admin.ts'
-import { toRfc3339 } from '../../../lib/util/clock.ts'
+import { toRfc3339 } from '../../../lib/util/time.ts'
 import { defaultAccountLimits } from '../limits.ts'
 import { countFailures, loginDelayMs, strangers, strangersFactor } from '../login-limits.ts'
+import { cleanText } from '../../../lib/util/text.ts'
+import { ServiceError } from '../../../lib/util/errors.ts'
+import { foldLogin } from '../names.ts'
 
 export interface UserList {
   readonly users: readonly UserView[]
@@ -122,3 +124,26 @@ function sumFailures(failures: readonly LoginFailures[], nowMs: number): number 
     .filter(({ source }) => source !== strangers)
     .reduce((sum, row) => sum + countFailures(row, nowMs), 0)
 }
+
+/** By user name or email address, as for a login. Throws `request_refused` when there is none. */
+export async function findAccount({ store }: Admin, name: string): Promise<AccountRow> {
+  const account = await store.findAccount(foldLogin(name))
+  if (account !== null) return account
+  throw new ServiceError('request_refused', `there is no account "${cleanText(name, 100)}"`, {
+    hint: 'service-cli registry users list shows them',
+  })
+}
+
+/** Every account, in the order of the names; a page at a time. */
+export async function* everyAccount({ store }: Admin, after = ''): AsyncGenerator<AccountRow> {
+  // Ends: each page begins behind the last one.
+  for (;;) {
+    const page = await store.listAccounts({ after, limit: pageRows })
+    yield* page
+    const last = page.at(-1)
+    if (last === undefined || page.length < pageRows) return
+    after = last.usernameKey
+  }
+}
+
+const pageRows = 200

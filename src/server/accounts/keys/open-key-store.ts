@@ -1,15 +1,21 @@
-import type { Clock } from '../../../lib/util/clock.ts'
-import { ServiceError } from '../../../lib/util/errors.ts'
+import { type Clock, repeat, type Timer } from '../../../lib/util/time.ts'
+import { messageOf, ServiceError } from '../../../lib/util/errors.ts'
 import { type Logger, silentLogger } from '../../../lib/util/logger.ts'
 import { withProcessLock } from '../sqlite/process-lock.ts'
-import { type FileMark, markOfFile, readKeyFile, writeKeyFile } from './key-file.ts'
-import { importKeys, makeFreshKeys } from './key-material.ts'
 import {
-  type KeyRing,
-  type Lifetimes,
+  type FileMark,
+  importKeys,
+  makeFreshKeys,
+  markOfFile,
+  readKeyFile,
+  writeKeyFile,
+} from './key-file.ts'
+import {
   dropExpired,
   firstRing,
   isRotationDue,
+  type KeyRing,
+  type Lifetimes,
   replaceRing,
   rotateRing,
 } from './key-ring.ts'
@@ -144,4 +150,50 @@ function damaged(file: string, what: string): ServiceError {
 function absent(file: string): ServiceError {
   const hint = 'put it back; without it every token is void'
   return new ServiceError('storage_failed', `there is no key file ${file}`, { hint })
+}
+
+export interface FollowOptions {
+  readonly timer: Timer
+  readonly log: Logger
+  /** `keyPollMs` of the limits. */
+  readonly pollMs: number
+}
+
+/**
+ * Keeps a running server on the keys of the file: a rotation by the command line is seen within
+ * `pollMs`, and keys are rotated when it is time. When the file becomes unusable the keys in
+ * memory go on, and the log says so once. Returns the stop.
+ */
+export function followKeys(keys: KeyStore, { timer, log, pollMs }: FollowOptions): () => void {
+  let lastProblem = ''
+  return repeat(timer, pollMs, async () => {
+    try {
+      await keys.update()
+      lastProblem = ''
+    } catch (error) {
+      const problem = messageOf(error)
+      if (problem !== lastProblem) log.error({ err: error }, `the old keys stay in use: ${problem}`)
+      lastProblem = problem
+    }
+  })
+}
+
+/** The text of a whole key file; null when there is none. Throws `config_invalid` for another. */
+export async function readKeyText(file: string, log: Logger): Promise<string | null> {
+  const found = await readKeyFile(file, log)
+  if (found === null) return null
+  const parsed = await parseKeyRing(found.text)
+  if (parsed.ok) return found.text
+  throw new ServiceError('config_invalid', `the key file ${file} ${parsed.failure}`, {
+    hint: 'use another copy of it, or go without: everybody logs in again then',
+  })
+}
+
+/** As `writeKeyFile`, read again: what is there is what was meant. */
+export async function writeKeyText(file: string, text: string, log: Logger): Promise<void> {
+  await writeKeyFile(file, text)
+  if ((await readKeyText(file, log)) === text) return
+  throw new ServiceError('storage_failed', `${file} does not hold what was written to it`, {
+    hint: 'check its disk',
+  })
 }

@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import { parseRfc3339, toRfc3339 } from '../../../lib/util/clock.ts'
+import { parseRfc3339, toRfc3339 } from '../../../lib/util/time.ts'
 import { parseJson } from '../../../lib/util/json.ts'
 import { type Result, fail, ok } from '../../../lib/util/result.ts'
-import { keyId } from './key-material.ts'
+import { keyId } from './key-file.ts'
 import type { KeyAge, KeyRing } from './key-ring.ts'
 
 const maxDepth = 8

@@ -1,10 +1,11 @@
 import {
   apiPrefix,
   loginRequest,
+  type LoginRequest,
   refreshRequest,
   tokenResponse,
+  type TokenResponse,
 } from '../../../lib/accounts/wire.ts'
-import type { LoginRequest, TokenResponse } from '../../../lib/accounts/wire.ts'
 import type { Call } from '../call.ts'
 import { foldLogin } from '../names.ts'
 import { RegistryProblem } from '../problems.ts'

@@ -1,10 +1,12 @@
 import {
   apiPrefix,
   passwordRequest,
+  type PasswordRequest,
   resetRequest,
+  type ResetRequest,
   resetResponse,
+  type ResetResponse,
 } from '../../../lib/accounts/wire.ts'
-import type { PasswordRequest, ResetRequest, ResetResponse } from '../../../lib/accounts/wire.ts'
 import { admitPassword } from '../admit-password.ts'
 import type { Principal } from '../authenticate.ts'
 import type { Call } from '../call.ts'

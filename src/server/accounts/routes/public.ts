@@ -3,7 +3,7 @@ import { ServiceError } from '../../../lib/util/errors.ts'
 import { RegistryProblem, toRegistryProblem } from '../problems.ts'
 import { openRoute, type Route } from '../route.ts'
 import type { AccountServices } from '../services.ts'
-import { databaseReplaced, keysRemoved } from '../sqlite/file-identity.ts'
+import { databaseReplaced, keysRemoved } from '../sqlite/check-files.ts'
 
 const status = (text: string) => z.object({ status: z.literal(text) })
 const jwks = z.object({ keys: z.array(z.looseObject({ kty: z.string(), kid: z.string() })) })

@@ -1,10 +1,11 @@
 import {
   apiPrefix,
   registerCheckRequest,
+  type RegisterCheckRequest,
   registerRequest,
+  type RegisterRequest,
   registerResponse,
 } from '../../../lib/accounts/wire.ts'
-import type { RegisterCheckRequest, RegisterRequest } from '../../../lib/accounts/wire.ts'
 import { tooMany } from '../credentials.ts'
 import { foldEmail, foldUsername, isMailable, isReservedName } from '../names.ts'
 import { RegistryProblem } from '../problems.ts'

@@ -1,4 +1,4 @@
-import { toRfc3339 } from '../../../lib/util/clock.ts'
+import { toRfc3339 } from '../../../lib/util/time.ts'
 import {
   apiPrefix,
   logoutRequest,

@@ -1,9 +1,7 @@
 import type { AccountRow, AccountStore, CreateOutcome } from '../account-store.ts'
-import type { Database } from './database.ts'
-import { accountColumns, integer, text, toAccount } from './row.ts'
+import { accountColumns, type Database, integer, isTaken, text, toAccount } from './database.ts'
 import { serviceTokenRevoker } from './service-tokens-table.ts'
 import { insertSession } from './sessions-table.ts'
-import { isTaken } from './sqlite-errors.ts'
 
 export type AccountMethods = Pick<
   AccountStore,

@@ -4,8 +4,7 @@ import {
   maxAuditRowsOfAccount,
   maxAuditRowsOfStrangers,
 } from '../account-store.ts'
-import type { Database } from './database.ts'
-import { type Row, integer, json, text, textOrNull } from './row.ts'
+import { type Database, integer, json, type Row, text, textOrNull } from './database.ts'
 
 export type AuditMethods = Pick<AccountStore, 'audit' | 'listAudit'>
 

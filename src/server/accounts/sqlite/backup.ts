@@ -1,14 +1,12 @@
 import { backup as copyPages } from 'node:sqlite'
 import type { Logger } from '../../../lib/util/logger.ts'
 import { checkFiles } from './check-files.ts'
-import { ServiceError } from '../../../lib/util/errors.ts'
-import { errnoOf } from '../../../lib/util/errno.ts'
-import { untilFree } from './database.ts'
+import { errnoOf, ServiceError } from '../../../lib/util/errors.ts'
+import { toStoreError, untilFree } from './database.ts'
 import { accept, checkIntegrity, connect } from './open-database.ts'
 import { publishFile } from './publish-file.ts'
 import { checkSchema } from './migrate.ts'
 import { migrations } from './schema.ts'
-import { toStoreError } from './sqlite-errors.ts'
 
 /** What a backup holds. */
 export interface BackupFacts {

@@ -1,6 +1,7 @@
-import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import type { DatabaseSync, SQLOutputValue, StatementSync } from 'node:sqlite'
 import { setTimeout as delay } from 'node:timers/promises'
-import { isBusy, toStoreError } from './sqlite-errors.ts'
+import type { AccountRow } from '../account-store.ts'
+import { errnoOf, messageOf, ServiceError } from '../../../lib/util/errors.ts'
 
 /** One connection, on which what belongs together is done at once or not at all. */
 export interface Database {
@@ -73,4 +74,118 @@ export async function untilFree<Value>(busyMs: number, action: () => Value): Pro
     // Of several that wait in step, one would win every time.
     await delay(pause * (0.5 + Math.random()))
   }
+}
+
+/** A row as SQLite gives it. */
+export type Row = Readonly<Record<string, SQLOutputValue>>
+
+/** STRICT tables keep the types of columns: anything else was not written by this program. */
+export function text(row: Row, column: string): string {
+  const value = row[column]
+  return typeof value === 'string' ? value : refuse(column)
+}
+
+export function integer(row: Row, column: string): number {
+  const value = row[column]
+  return typeof value === 'number' ? value : refuse(column)
+}
+
+export function textOrNull(row: Row, column: string): string | null {
+  return row[column] === null ? null : text(row, column)
+}
+
+export function integerOrNull(row: Row, column: string): number | null {
+  return row[column] === null ? null : integer(row, column)
+}
+
+/** A list of texts or an object of plain values, kept as JSON. */
+export function json(row: Row, column: string): unknown {
+  try {
+    return JSON.parse(text(row, column))
+  } catch {
+    return refuse(column)
+  }
+}
+
+function refuse(column: string): never {
+  const hint = 'stop the registry and restore a backup'
+  throw new ServiceError('storage_failed', `the database holds a ${column} of no meaning`, { hint })
+}
+
+/** For a query that joins: the account's columns under names of their own. */
+export const accountColumns = `
+  accounts.id AS account_id, username, username_key, email, email_key, password_hash,
+  accounts.created_at_ms AS account_created_at_ms, disabled_at_ms`
+
+export function toAccount(row: Row): AccountRow {
+  return {
+    id: text(row, 'account_id'),
+    username: text(row, 'username'),
+    usernameKey: text(row, 'username_key'),
+    email: text(row, 'email'),
+    emailKey: text(row, 'email_key'),
+    passwordHash: text(row, 'password_hash'),
+    createdAtMs: integer(row, 'account_created_at_ms'),
+    disabledAtMs: integerOrNull(row, 'disabled_at_ms'),
+  }
+}
+
+/** Primary result codes of SQLite (sqlite3.h); the extended ones have them in their low byte. */
+const codes = { busy: 5, locked: 6, readonly: 8, corrupt: 11, full: 13, notADatabase: 26 } as const
+
+const uniqueCodes: readonly number[] = [2067, 1555]
+
+const hints: Readonly<Record<number, string>> = {
+  [codes.readonly]: 'give this user the right to write to the file and its folder',
+  [codes.corrupt]: 'stop the registry and restore a backup',
+  [codes.notADatabase]: 'stop the registry and restore a backup',
+}
+
+const messages: Readonly<Record<number, string>> = {
+  [codes.busy]: 'another process kept it locked',
+  [codes.readonly]: 'it cannot be written',
+  [codes.corrupt]: 'it is damaged',
+  [codes.notADatabase]: 'it is damaged, or no database',
+}
+
+/** SQLite's result code, or null for any other error. */
+export function sqliteCode(error: unknown): number | null {
+  if (!(error instanceof Error) || !('errcode' in error)) return null
+  return typeof error.errcode === 'number' ? error.errcode : null
+}
+
+/** Somebody else holds a lock; the same can be tried again. */
+export function isBusy(error: unknown): boolean {
+  const primary = (sqliteCode(error) ?? 0) & 0xff
+  return primary === codes.busy || primary === codes.locked
+}
+
+/** A value that must be there once is there already. */
+export function isTaken(error: unknown): boolean {
+  return uniqueCodes.includes(sqliteCode(error) ?? 0)
+}
+
+/** What the caller of a store gets for `error`; mistakes of our own stay what they are. */
+export function toStoreError(error: unknown, file: string, what: string): unknown {
+  if (error instanceof ServiceError) return error
+  const code = sqliteCode(error)
+  const errno = errnoOf(error)
+  const primary = (code ?? 0) & 0xff
+  if (primary === codes.full || errno === 'ENOSPC' || errno === 'EDQUOT') {
+    const hint = `free space on the disk of ${file}`
+    return new ServiceError('storage_full', `${file}: ${what}: the disk is full`, {
+      cause: error,
+      hint,
+    })
+  }
+  if (code === null && errno === null && !isClosed(error)) return error
+  const told = messageOf(error)
+  const reason = errno ?? messages[primary] ?? told
+  const hint = hints[primary] ?? `check that ${file} and its disk are healthy`
+  return new ServiceError('storage_failed', `${file}: ${what}: ${reason}`, { cause: error, hint })
+}
+
+/** `node:sqlite` says so of a call on a closed database. */
+function isClosed(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'ERR_INVALID_STATE'
 }

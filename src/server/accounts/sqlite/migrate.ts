@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { DatabaseSync } from 'node:sqlite'
-import type { Clock } from '../../../lib/util/clock.ts'
+import type { Clock } from '../../../lib/util/time.ts'
 import { type Result, fail, ok } from '../../../lib/util/result.ts'
 import { applicationId, type Migration } from './schema.ts'
 

@@ -1,20 +1,18 @@
 import { DatabaseSync, type DatabaseSyncOptions } from 'node:sqlite'
 import { randomUUID } from 'node:crypto'
 import { pathToFileURL } from 'node:url'
-import type { Clock } from '../../../lib/util/clock.ts'
-import { ServiceError } from '../../../lib/util/errors.ts'
+import type { Clock } from '../../../lib/util/time.ts'
+import { errnoOf, ServiceError } from '../../../lib/util/errors.ts'
 import type { Logger } from '../../../lib/util/logger.ts'
 import type { Result } from '../../../lib/util/result.ts'
 import { checkFiles } from './check-files.ts'
-import { untilFree } from './database.ts'
+import { toStoreError, untilFree } from './database.ts'
 import { createLedger, inspect, migrate, type SchemaProblem } from './migrate.ts'
 import { publishFile } from './publish-file.ts'
 import type { Migration } from './schema.ts'
-import { toStoreError } from './sqlite-errors.ts'
 import { open, readdir, readlink, stat } from 'node:fs/promises'
 import { endianness } from 'node:os'
 import { setTimeout as delay } from 'node:timers/promises'
-import { errnoOf } from '../../../lib/util/errno.ts'
 
 export interface OpenOptions {
   readonly file: string

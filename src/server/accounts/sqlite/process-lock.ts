@@ -1,10 +1,8 @@
 import { closeSync, lstatSync, openSync } from 'node:fs'
 import type { DatabaseSync } from 'node:sqlite'
-import { errnoOf } from '../../../lib/util/errno.ts'
-import { ServiceError } from '../../../lib/util/errors.ts'
-import { untilFree } from './database.ts'
+import { errnoOf, ServiceError } from '../../../lib/util/errors.ts'
+import { toStoreError, untilFree } from './database.ts'
 import { connect } from './open-database.ts'
-import { toStoreError } from './sqlite-errors.ts'
 
 /**
  * Runs `action` while no other task of any process runs one under the same lock. The lock is that

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { link, lstat, open, readdir, rename, rm } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import { errnoOf } from '../../../lib/util/errno.ts'
+import { errnoOf } from '../../../lib/util/errors.ts'
 import { fsyncDirectory } from '../../../lib/util/posix.ts'
 
 const noLinks = new Set(['EPERM', 'ENOSYS', 'ENOTSUP', 'EOPNOTSUPP'])

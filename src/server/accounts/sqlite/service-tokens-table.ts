@@ -1,6 +1,14 @@
 import type { AccountStore, ServiceTokenRow } from '../account-store.ts'
-import type { Database } from './database.ts'
-import { type Row, integer, integerOrNull, json, text, accountColumns, toAccount } from './row.ts'
+import {
+  accountColumns,
+  type Database,
+  integer,
+  integerOrNull,
+  json,
+  type Row,
+  text,
+  toAccount,
+} from './database.ts'
 
 export type ServiceTokenMethods = Pick<
   AccountStore,

@@ -1,14 +1,14 @@
 import type { AccountStore, NewSession, SessionRow } from '../account-store.ts'
-import type { Database } from './database.ts'
 import {
-  type Row,
   accountColumns,
+  type Database,
   integer,
   integerOrNull,
+  type Row,
   text,
   textOrNull,
   toAccount,
-} from './row.ts'
+} from './database.ts'
 
 export type SessionMethods = Pick<
   AccountStore,

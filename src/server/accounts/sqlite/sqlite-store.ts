@@ -1,15 +1,22 @@
 import type { DatabaseSync } from 'node:sqlite'
-import type { Clock } from '../../../lib/util/clock.ts'
+import type { Clock } from '../../../lib/util/time.ts'
 import { type Logger, silentLogger } from '../../../lib/util/logger.ts'
 import { defaultLimits } from '../../../lib/config/limits.ts'
 import type { AccountStore, LoginFailures } from '../account-store.ts'
 import { accountsTable } from './accounts-table.ts'
 import { auditTable } from './audit-table.ts'
 import { backupDatabase } from './backup.ts'
-import { createDatabase, type Database } from './database.ts'
-import { watchFiles } from './file-identity.ts'
+import {
+  accountColumns,
+  createDatabase,
+  type Database,
+  integer,
+  type Row,
+  text,
+  toAccount,
+} from './database.ts'
+import { watchFiles } from './check-files.ts'
 import { openDatabase } from './open-database.ts'
-import { accountColumns, integer, type Row, text, toAccount } from './row.ts'
 import { migrations } from './schema.ts'
 import { serviceTokensTable } from './service-tokens-table.ts'
 import { sessionsTable } from './sessions-table.ts'

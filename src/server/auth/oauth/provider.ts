@@ -1,8 +1,8 @@
-import type { Clock } from '../../../lib/util/clock.ts'
+import type { Clock } from '../../../lib/util/time.ts'
 import { fail, ok, type Result } from '../../../lib/util/result.ts'
 import type { AuthLimits } from '../limits.ts'
 import { type KeySet, parseKeySet } from './key-set.ts'
-import { isSafeFetchUrl } from '../../../lib/auth/issuer-url.ts'
+import { isSafeFetchUrl } from '../../../lib/auth/oauth-config.ts'
 import { isJsonObject, parseJson } from '../../../lib/util/json.ts'
 
 /** Asks the provider for its keys as they are now; the failure says what went wrong, and where. */

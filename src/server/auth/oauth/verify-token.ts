@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { compactVerify, errors } from 'jose'
-import type { Clock } from '../../../lib/util/clock.ts'
+import type { Clock } from '../../../lib/util/time.ts'
 import { type Result, fail, ok } from '../../../lib/util/result.ts'
 import type { AuthLimits } from '../limits.ts'
 import { type ClaimRules, readClaims, timeFailure, type TokenClaims } from './claims.ts'

@@ -1,6 +1,6 @@
-import { messageOf } from '../../../lib/util/message-of.ts'
+import { messageOf } from '../../../lib/util/errors.ts'
 import { fail, ok, type Result } from '../../../lib/util/result.ts'
-import type { Timer } from '../../../lib/util/timer.ts'
+import type { Timer } from '../../../lib/util/time.ts'
 import type {
   Capture,
   CaptureBackend,
@@ -9,12 +9,12 @@ import type {
   CaptureTarget,
   Unavailable,
 } from '../backend.ts'
-import { unpackPicture } from '../png/packed-picture.ts'
+import { unpackPicture } from '../png/pixels.ts'
 import { thrown } from '../png/picture-maker.ts'
 import { JobThread, scriptBeside } from '../thread/job-thread.ts'
-import { probeDisplay } from '../x11/probe.ts'
+import { probeDisplay } from '../x11/display.ts'
 import { shootShown, type ShownWindowOptions } from '../x11/shown-window.ts'
-import type { NativeAnswer, NativeJob } from './native-job.ts'
+import type { NativeAnswer, NativeJob } from './native-thread.ts'
 
 export interface NativeOptions extends ShownWindowOptions {
   readonly timer: Timer

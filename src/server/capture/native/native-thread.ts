@@ -1,12 +1,10 @@
 import { fail, ok, type Result } from '../../../lib/util/result.ts'
-import type { Unavailable } from '../backend.ts'
-import { packPicture } from '../png/packed-picture.ts'
+import type { CaptureFailure, Unavailable } from '../backend.ts'
+import { type PackedPicture, packPicture } from '../png/pixels.ts'
 import { type JobAnswer, serveJobs } from '../thread/serve-jobs.ts'
 import { familyOf, parentInProc } from '../window/process-family.ts'
-import { unavailableOfListing } from './failures.ts'
-import { loadLibrary, type NativeLibrary } from './library.ts'
-import type { NativeAnswer, NativeJob } from './native-job.ts'
-import { takePicture } from './take-picture.ts'
+import { loadLibrary, type NativeLibrary, unavailableOfListing } from './library.ts'
+import { type NativePicture, type PictureRequest, takePicture } from './take-picture.ts'
 
 /**
  * The start of the thread with the library: it lists windows and takes pictures in calls that do
@@ -48,4 +46,18 @@ async function take(
   if (!answer.ok) return { answer: { kind: 'take', result: answer }, transfer }
   const packed = ok({ picture: answer.value, window: taken.value.window })
   return { answer: { kind: 'take', result: packed }, transfer }
+}
+
+/** What the thread with the library is asked for, and what it answers. */
+export type NativeJob =
+  | { readonly kind: 'probe' }
+  | { readonly kind: 'take'; readonly request: PictureRequest; readonly maxProcessDepth: number }
+
+export type NativeAnswer =
+  | { readonly kind: 'probe'; readonly result: Result<null, Unavailable> }
+  | { readonly kind: 'take'; readonly result: Result<PackedNativePicture, CaptureFailure> }
+
+export interface PackedNativePicture {
+  readonly picture: PackedPicture
+  readonly window: NativePicture['window']
 }

@@ -3,8 +3,13 @@ import type { CaptureFailure, CaptureTarget } from '../backend.ts'
 import { makePicture, type Picture, type PictureForm } from '../png/make-picture.ts'
 import { rgbaLayout } from '../png/pixels.ts'
 import { chooseWindow, type InFamily, isMeant, type WindowFacts } from '../window/choose-window.ts'
-import type { NativeLibrary, NativeWindow } from './library.ts'
-import { failureOfCapture, failureOfListing, permission } from './failures.ts'
+import {
+  failureOfCapture,
+  failureOfListing,
+  type NativeLibrary,
+  type NativeWindow,
+  permission,
+} from './library.ts'
 
 export interface NativePicture {
   readonly picture: Picture

@@ -1,9 +1,8 @@
 import { fail, ok, type Result } from '../../../lib/util/result.ts'
 import type { CaptureFailure } from '../backend.ts'
-import { isBlank, type RawPicture, type RgbPicture, toRgb } from './pixels.ts'
+import { isBlank, pngSignature, type RawPicture, type RgbPicture, toRgb } from './pixels.ts'
 import { scaleDown } from './scale-down.ts'
 import { crc32, deflateSync } from 'node:zlib'
-import { pngSignature } from './signature.ts'
 
 export interface PictureForm {
   readonly maxWidth: number

@@ -1,13 +1,13 @@
-import { messageOf } from '../../../lib/util/message-of.ts'
+import { messageOf } from '../../../lib/util/errors.ts'
 import { fail, type Result } from '../../../lib/util/result.ts'
-import type { Timer } from '../../../lib/util/timer.ts'
+import type { Timer } from '../../../lib/util/time.ts'
 import type { CaptureFailure, CaptureForm } from '../backend.ts'
 import { JobThread, scriptBeside } from '../thread/job-thread.ts'
 import type { WindowCaptureLimits } from '../window-limits.ts'
-import { makePicture, type Picture, type PictureForm } from './make-picture.ts'
-import { type PackedPicture, packPicture, unpackPicture } from './packed-picture.ts'
+import type { Picture } from './make-picture.ts'
+import { type PackedPicture, unpackPicture } from './pixels.ts'
+import type { PictureJob } from './picture-thread.ts'
 import type { RawPicture } from './pixels.ts'
-import { serveJobs } from '../thread/serve-jobs.ts'
 
 /** Makes PNG files of raw pictures, in a thread of its own. */
 export interface PictureMaker {
@@ -51,13 +51,3 @@ export function thrown(error: unknown, signal: AbortSignal): CaptureFailure {
   const message = messageOf(error)
   return { reason: 'failed', message: `the picture could not be made: ${message}` }
 }
-
-/** The start of the thread that makes PNG files of what a display gave. */
-interface PictureJob {
-  readonly raw: RawPicture
-  readonly form: PictureForm
-}
-
-serveJobs<PictureJob, Result<PackedPicture, CaptureFailure>>(({ raw, form }) =>
-  packPicture(makePicture(raw, form)),
-)

@@ -1,4 +1,7 @@
 import { fail, ok, type Result } from '../../../lib/util/result.ts'
+import type { CaptureFailure } from '../backend.ts'
+import type { JobAnswer } from '../thread/serve-jobs.ts'
+import type { Picture } from './make-picture.ts'
 
 /** How the pixels of a picture lie in memory. */
 export interface PixelLayout {
@@ -117,4 +120,33 @@ export function isBlank({ bytes }: RgbPicture): boolean {
     if (bytes[at] !== red || bytes[at + 1] !== green || bytes[at + 2] !== blue) return false
   }
   return true
+}
+
+/** A picture on its way between threads, which know no `Buffer`. */
+export interface PackedPicture {
+  readonly png: Uint8Array<ArrayBuffer>
+  readonly width: number
+  readonly height: number
+}
+
+type Packed = Result<PackedPicture, CaptureFailure>
+
+export function packPicture(made: Result<Picture, CaptureFailure>): JobAnswer<Packed> {
+  if (!made.ok) return { answer: made, transfer: [] }
+  // Small buffers share their memory with others, and cannot be handed over.
+  const png = new Uint8Array(made.value.png)
+  return { answer: ok({ ...made.value, png }), transfer: [png.buffer] }
+}
+
+export function unpackPicture(packed: Packed): Result<Picture, CaptureFailure> {
+  if (!packed.ok) return packed
+  const { png, width, height } = packed.value
+  return ok({ png: Buffer.from(png.buffer, png.byteOffset, png.byteLength), width, height })
+}
+
+/** The first bytes of every PNG file. */
+export const pngSignature = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a])
+
+export function startsAsPng(bytes: Buffer): boolean {
+  return bytes.subarray(0, pngSignature.length).equals(pngSignature)
 }

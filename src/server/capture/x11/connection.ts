@@ -2,10 +2,8 @@ import { once } from 'node:events'
 import { connect, type NetConnectOpts, type Socket } from 'node:net'
 import { fail, ok, type Result } from '../../../lib/util/result.ts'
 import { type Answer, AnswerReader } from './answers.ts'
-import type { DisplayName } from './display-name.ts'
-import { type DisplaySetup, parseSetup } from './setup.ts'
+import { type DisplayKey, type DisplayName, type DisplaySetup, parseSetup } from './setup.ts'
 import { hello } from './wire.ts'
-import type { DisplayKey } from './xauthority.ts'
 
 /** The server's way to say no to one request: most often the window is gone. */
 export class RequestRefused extends Error {

@@ -96,3 +96,80 @@ function readVisuals(bytes: Buffer, start: number, depths: number, into: Map<num
   }
   return at
 }
+
+/** An entry of a file of keys, Xau(3): who may speak to which display, and with which words. */
+export interface DisplayKey {
+  readonly family: number
+  readonly address: Buffer
+  readonly number: string
+  readonly name: string
+  readonly data: Buffer
+}
+
+const familyLocal = 256
+const familyWild = 65_535
+const cookie = 'MIT-MAGIC-COOKIE-1'
+
+/** The entries up to the first that is damaged: what precedes it is still of use. */
+export function parseXauthority(bytes: Buffer): DisplayKey[] {
+  const keys: DisplayKey[] = []
+  let at = 0
+  const field = (): Buffer | null => {
+    if (at + 2 > bytes.length) return null
+    const end = at + 2 + bytes.readUInt16BE(at)
+    if (end > bytes.length) return null
+    const value = bytes.subarray(at + 2, end)
+    at = end
+    return value
+  }
+  while (at + 2 <= bytes.length) {
+    const family = bytes.readUInt16BE(at)
+    at += 2
+    const [address, number, name, data] = [field(), field(), field(), field()]
+    if (!address || !number || !name || !data) break
+    keys.push({ family, address, number: String(number), name: String(name), data })
+  }
+  return keys
+}
+
+/** The key that Xlib would use: never one of another display or machine. */
+export function chooseKey(
+  keys: readonly DisplayKey[],
+  display: DisplayName,
+  hostname: string,
+): DisplayKey | null {
+  const fits = ({ family, address, number, name }: DisplayKey): boolean =>
+    name === cookie &&
+    (number === '' || number === String(display.number)) &&
+    // Those of loopback addresses are kept under the name of the machine, too.
+    (family === familyWild || (family === familyLocal && String(address) === hostname))
+  return keys.find(fits) ?? null
+}
+
+/** Where an X server listens, from `DISPLAY`. */
+export interface DisplayName {
+  /** Null: through a socket file; else an address of this machine, as `ssh -X` gives it. */
+  readonly host: string | null
+  readonly number: number
+  readonly screen: number
+}
+
+/** `:0`, `:99.0`, `unix:0`, `localhost:10.0`; what is wrong otherwise. */
+export function parseDisplayName(text: string | undefined): Result<DisplayName, string> {
+  if (text === undefined || text === '') return fail('DISPLAY is not set')
+  const match = /^([^:/\s]{0,255}):(\d{1,5})(?:\.(\d{1,3}))?$/.exec(text)
+  if (match === null) return fail(`DISPLAY ${JSON.stringify(text.slice(0, 100))} names no display`)
+  const [, host = '', number = '', screen = '0'] = match
+  // X servers listen on 6000 + number.
+  if (Number(number) > 65_535 - 6000) return fail(`DISPLAY names display ${number}: out of range`)
+  const ownSocket = host === '' || host === 'unix'
+  // A picture, and the key of the display, would cross the network in the clear.
+  if (!ownSocket && !/^(localhost|127(\.\d{1,3}){3})$/.test(host)) {
+    return fail(`DISPLAY ${JSON.stringify(text)} is on another machine`)
+  }
+  return ok({
+    host: ownSocket ? null : host,
+    number: Number(number),
+    screen: Number(screen),
+  })
+}

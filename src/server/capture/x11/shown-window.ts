@@ -1,13 +1,24 @@
-import { messageOf } from '../../../lib/util/message-of.ts'
+import { messageOf } from '../../../lib/util/errors.ts'
 import { fail, ok, type Result } from '../../../lib/util/result.ts'
 import type { CaptureFailure, CaptureTarget } from '../backend.ts'
 import { chooseWindow, type InFamily, ownersWith } from '../window/choose-window.ts'
 import { familyOf, type ParentOf } from '../window/process-family.ts'
 import type { WindowCaptureLimits } from '../window-limits.ts'
-import { type Desktop, readDesktop } from './desktop.ts'
-import { type DisplayEnvironment, type OpenDisplay, openDisplay } from './display.ts'
-import { readWindow, readWindows, type X11Window } from './windows.ts'
-import { readAbove, sharesFrame, whatHides } from './covered.ts'
+import {
+  type Desktop,
+  type DisplayEnvironment,
+  type OpenDisplay,
+  openDisplay,
+  readDesktop,
+} from './display.ts'
+import {
+  readAbove,
+  readWindow,
+  readWindows,
+  sharesFrame,
+  whatHides,
+  type X11Window,
+} from './windows.ts'
 
 export interface ShownWindowOptions {
   readonly env: DisplayEnvironment

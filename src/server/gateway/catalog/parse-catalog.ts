@@ -1,9 +1,17 @@
-import { cleanText } from '../../../lib/util/clean-text.ts'
+import { cleanText } from '../../../lib/util/text.ts'
 import { isJsonObject, parseJson } from '../../../lib/util/json.ts'
 import { MemberReader, pointerTo } from '../../../lib/util/member-reader.ts'
 import { fail, ok, type Result } from '../../../lib/util/result.ts'
 import type { GatewayLimits } from '../../../lib/config/gateway-limits.ts'
-import { type CatalogEntry, type CatalogInstall, type CatalogPackage, type CatalogRequirements, installTypes, packageFormats, targetKinds } from './catalog-entry.ts'
+import {
+  type CatalogEntry,
+  type CatalogInstall,
+  type CatalogPackage,
+  type CatalogRequirements,
+  installTypes,
+  packageFormats,
+  targetKinds,
+} from './catalog-entry.ts'
 
 export type CatalogParseLimits = Pick<
   GatewayLimits,

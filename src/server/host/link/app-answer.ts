@@ -5,7 +5,7 @@ import type { Limits } from '../../../lib/config/limits.ts'
 import { ResourceNotFound, ResourceUriInvalid, applicationWords } from '../../resources/errors.ts'
 import type { Content } from '../../resources/producer.ts'
 import { parseContent } from '../../resources/producer-check.ts'
-import { hostFailure } from './host-failure.ts'
+import { hostFailure } from './failures.ts'
 
 /** An answer of the application, its envelope checked; the other members are as they came. */
 export type AppReply =

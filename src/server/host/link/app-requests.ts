@@ -2,14 +2,13 @@ import type { ServerMessage } from '../../../lib/host-link/wire.ts'
 import type { Logger } from '../../../lib/util/logger.ts'
 import { fail, ok, type Result } from '../../../lib/util/result.ts'
 import type { Limits } from '../../../lib/config/limits.ts'
-import type { AppCaptureForm, AppPicture } from '../../capture/app-capture.ts'
+import type { AppCaptureForm, AppPicture } from '../../capture/host-backend.ts'
 import type { CaptureFailure } from '../../capture/backend.ts'
-import type { Content } from '../../resources/producer.ts'
-import type { Reader } from '../../resources/reader.ts'
+import type { Content, Reader } from '../../resources/producer.ts'
 import type { Timer } from '../../resources/timer.ts'
 import { type AppReply, describeError, readOutcome } from './app-answer.ts'
-import { hostFailure, type HostReason } from './host-failure.ts'
-import { pictureFailure, pictureOutcome } from './picture-answer.ts'
+import { hostFailure, type HostReason } from './failures.ts'
+import { pictureFailure, pictureOutcome } from './pictures.ts'
 
 /** Questions to the application, as its schemes ask them. */
 export interface AppQuestions {

@@ -8,8 +8,8 @@ import type { Channel, ChannelReader } from './channel.ts'
 import { parseFrame } from './incoming.ts'
 import type { LinkDeps } from './link-deps.ts'
 import type { Incoming } from './message-parsers.ts'
-import { PictureFrame } from './picture-frame.ts'
-import { isRetryable, LinkRefusal } from './refusal.ts'
+import { PictureFrame } from './pictures.ts'
+import { isRetryable, LinkRefusal } from './failures.ts'
 import { SceneSlot } from './scene-slot.ts'
 
 export interface AppSessionDeps extends Pick<

@@ -1,10 +1,10 @@
-import type { Clock } from '../../../lib/util/clock.ts'
+import type { Clock } from '../../../lib/util/time.ts'
 import type { Logger } from '../../../lib/util/logger.ts'
 import type { Limits } from '../../../lib/config/limits.ts'
 import type { ResourceRegistry } from '../../resources/registry.ts'
 import type { Timer } from '../../resources/timer.ts'
 import type { EventBuffers } from '../event-buffers.ts'
-import type { HostSink } from '../host-sink.ts'
+import type { HostSink } from '../host-room.ts'
 
 /** What the live link works with, whichever application has it. */
 export interface LinkDeps {

@@ -3,12 +3,12 @@ import { type Result, fail, ok } from '../../../lib/util/result.ts'
 import type { Limits } from '../../../lib/config/limits.ts'
 import type { ResourceRegistry } from '../../resources/registry.ts'
 import { parseResourceUri } from '../../resources/resource-uri.ts'
-import type { Attachment } from '../../resources/scheme-source.ts'
+import type { Attachment } from '../../resources/schemes.ts'
 import type { Timer } from '../../resources/timer.ts'
 import type { AppQuestions } from './app-requests.ts'
 import { LinkedScheme, type Offer } from './linked-scheme.ts'
 import { type OfferLimits, parseResources, parseScheme, parseTemplates } from './parse-offer.ts'
-import { LinkRefusal } from './refusal.ts'
+import { LinkRefusal } from './failures.ts'
 
 export interface LinkedProducersParts {
   registry: Pick<ResourceRegistry, 'attach' | 'schemeState' | 'notifyUpdated'>

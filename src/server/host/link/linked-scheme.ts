@@ -1,12 +1,17 @@
 import { isDeepStrictEqual } from 'node:util'
 import { echoed } from '../../resources/built-in.ts'
-import type { CompletionContext, Content, Descriptor, Template } from '../../resources/producer.ts'
-import type { Reader } from '../../resources/reader.ts'
-import type { SchemeSource } from '../../resources/scheme-source.ts'
-import { listedValues } from '../../resources/template-values.ts'
+import type {
+  CompletionContext,
+  Content,
+  Descriptor,
+  Reader,
+  Template,
+} from '../../resources/producer.ts'
+import type { SchemeSource } from '../../resources/schemes.ts'
+import { listedValues } from '../../resources/completion.ts'
 import { TypedContents } from '../../resources/typed-contents.ts'
 import type { AppQuestions } from './app-requests.ts'
-import { hostFailure } from './host-failure.ts'
+import { hostFailure } from './failures.ts'
 
 /** What a scheme offers, parsed and frozen. */
 export interface Offer {

@@ -1,17 +1,17 @@
-import { isArtefactHex } from '../../../lib/mcp/artefact-uri.ts'
+import { isArtefactHex } from '../../../lib/mcp/uris.ts'
 import type { Mode } from '../../../lib/host-link/wire.ts'
 import type { JsonObject } from '../../../lib/util/json.ts'
 import { memberText } from '../../../lib/util/json-member.ts'
 import type { ArtefactOptions } from '../../artefacts/store.ts'
 import type { Limits } from '../../../lib/config/limits.ts'
-import type { AuditRecord } from '../../resources/audit-entry.ts'
+import type { AuditRecord } from '../../resources/audit-log.ts'
 import type { SessionEventInput } from '../../resources/session-event.ts'
 import { checkArtefactMediaType } from '../guards.ts'
 import { MemberReader } from '../../../lib/util/member-reader.ts'
 import { parseAuditPost, parseEventsPost, present } from '../messages.ts'
 import { parseSessionId } from '../session-id.ts'
 import { boundedMetadata, readSidecar } from '../upload-options.ts'
-import { type PictureOfferFacts, noPictures, readPictureOffer } from './picture-offer.ts'
+import { type PictureOfferFacts, noPictures, readPictureOffer } from './pictures.ts'
 
 export type LinkParseLimits = Pick<
   Limits,

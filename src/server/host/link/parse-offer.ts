@@ -1,11 +1,20 @@
 import { fail, ok, type Result } from '../../../lib/util/result.ts'
 import type { Limits } from '../../../lib/config/limits.ts'
-import type { Descriptor, Template } from '../../resources/producer.ts'
+import {
+  type Annotations,
+  type Descriptor,
+  hintForms,
+  type Icon,
+  isAudience,
+  isIconSizes,
+  isIconSource,
+  isPriority,
+  type Template,
+} from '../../resources/producer.ts'
 import { isScheme, parseResourceUri } from '../../resources/resource-uri.ts'
 import { type MemberFailure, MemberReader, pointerTo } from '../../../lib/util/member-reader.ts'
 import { present } from '../messages.ts'
-import { LinkRefusal } from './refusal.ts'
-import { type Annotations, hintForms, type Icon, isAudience, isIconSizes, isIconSource, isPriority } from '../../resources/hints.ts'
+import { LinkRefusal } from './failures.ts'
 
 export type OfferLimits = Pick<Limits, 'maxLinkResources' | 'maxUriChars' | 'maxIcons'>
 

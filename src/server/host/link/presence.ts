@@ -1,8 +1,8 @@
-import { type Clock, systemClock, toRfc3339 } from '../../../lib/util/clock.ts'
+import { type Clock, systemClock, toRfc3339 } from '../../../lib/util/time.ts'
 import type { Logger } from '../../../lib/util/logger.ts'
 import type { InstancePatch } from '../instance-record.ts'
 import type { AppFacts, DocumentFacts } from './message-parsers.ts'
-import { type PictureOfferFacts, noPictures } from './picture-offer.ts'
+import { type PictureOfferFacts, noPictures } from './pictures.ts'
 
 /** What is known of the application, or of the one that was connected last. */
 export interface Presence {

@@ -1,5 +1,5 @@
 import { ok, type Result } from '../../../lib/util/result.ts'
-import type { LinkRefusal } from './refusal.ts'
+import type { LinkRefusal } from './failures.ts'
 
 /** What became of a scene: the revision that it is, or that stands in its place. */
 export type SceneOutcome = Result<

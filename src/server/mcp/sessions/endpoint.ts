@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Clock } from '../../../lib/util/clock.ts'
+import type { Clock } from '../../../lib/util/time.ts'
 import type { Logger } from '../../../lib/util/logger.ts'
 import type { RequestId } from '../../../lib/mcp/json-rpc.ts'
 import { accepts } from '../../http/media.ts'
@@ -8,27 +8,26 @@ import { rpcCodes } from '../errors.ts'
 import { EventStream } from '../event-stream.ts'
 import { failedRequest } from '../failed-request.ts'
 import type { HeldAnswers } from '../held-answers.ts'
-import type { GatheredWrites } from '../gathered-writes.ts'
-import type { ServerIdentity } from '../identity.ts'
+import { type GatheredWrites, sendAnswer, sendJson, sendNoAnswer, sendRefusal } from '../send.ts'
+import {
+  assertAllowed,
+  type RequestNotes,
+  type ServerIdentity,
+  type WriteRules,
+} from '../request-context.ts'
 import { errorMessage, JsonText, resultMessage } from '../json-text.ts'
 import {
   type Inbound,
-  type Message,
-  type RequestMessage,
   isBatch,
+  type Message,
   parseMessage,
+  type RequestMessage,
 } from '../json-rpc.ts'
 import type { KeepAlive } from '../keep-alive.ts'
-import type { RequestNotes } from '../request-notes.ts'
-import { sendAnswer, sendJson, sendNoAnswer, sendRefusal } from '../send.ts'
-import { assertAllowed, type WriteRules } from '../write-access.ts'
 import { answerBatch } from './batch.ts'
-import { sessionCodes } from './codes.ts'
-import { findSession } from './find-session.ts'
-import { initializeResult, parseInitialize } from './initialize.ts'
+import { allowsBatches, initializeResult, parseInitialize, sessionCodes } from './initialize.ts'
+import { findSession, type Session, type Sessions } from './sessions.ts'
 import type { MethodTable } from './methods.ts'
-import { allowsBatches } from './revisions.ts'
-import type { Session, Sessions } from './sessions.ts'
 import { sessionShape } from './stream-shape.ts'
 
 export interface SessionEndpointParts {

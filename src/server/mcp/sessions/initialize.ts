@@ -1,7 +1,7 @@
 import { isJsonObject, type JsonObject } from '../../../lib/util/json.ts'
-import { type Result, fail, ok } from '../../../lib/util/result.ts'
-import type { ServerIdentity } from '../identity.ts'
-import { type SessionRevision, negotiate } from './revisions.ts'
+import { fail, ok, type Result } from '../../../lib/util/result.ts'
+import type { ServerIdentity } from '../request-context.ts'
+import { rpcCodes, type RpcCodeTable } from '../errors.ts'
 
 /** The revision to speak, from the params of `initialize`. */
 export function parseInitialize(params: JsonObject): Result<SessionRevision, string> {
@@ -30,4 +30,35 @@ export function initializeResult(
     serverInfo: revision >= '2025-06-18' ? { name, title, version } : { name, version },
     ...(resourcesEnabled ? { instructions } : {}),
   }
+}
+
+/** The revisions of the session eras, newest first. Dates, so they compare as strings. */
+export const sessionRevisions = ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05'] as const
+
+export type SessionRevision = (typeof sessionRevisions)[number]
+
+const newest: SessionRevision = sessionRevisions[0]
+
+export function isSessionRevision(text: string): text is SessionRevision {
+  return (sessionRevisions as readonly string[]).includes(text)
+}
+
+/** "Lifecycle", version negotiation: echo what is supported, else offer the newest. Never an error. */
+export function negotiate(requested: string): SessionRevision {
+  return isSessionRevision(requested) ? requested : newest
+}
+
+/** Only 2025-03-26 knows batches; 2025-06-18 removed them. */
+export function allowsBatches(revision: SessionRevision): boolean {
+  return revision === '2025-03-26'
+}
+
+/** 2024-11-05 to 2025-11-25 (`resources`, "Error Handling") and the specification's table. */
+export const sessionCodes: RpcCodeTable = {
+  resource_not_found: -32002,
+  resource_not_enabled: -32002,
+  resource_uri_invalid: rpcCodes.invalidParams,
+  // In a batch: alone, the whole request is refused with 403.
+  scope_insufficient: rpcCodes.refused,
+  session_ended: rpcCodes.sessionNotFound,
 }

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../../lib/util/json.ts'
-import type { Reader } from '../../resources/reader.ts'
-import type { ServedResources } from '../../resources/served-resources.ts'
+import type { Reader } from '../../resources/producer.ts'
+import type { ServedResources } from '../../resources/schemes.ts'
 import { JsonText } from '../json-text.ts'
 import { emptyToolList, type ResourceMethods } from '../resource-methods.ts'
 import type { SubscriptionHub } from '../subscriptions.ts'

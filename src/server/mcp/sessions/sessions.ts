@@ -1,11 +1,14 @@
 import { randomBytes } from 'node:crypto'
-import type { Clock } from '../../../lib/util/clock.ts'
+import type { Clock } from '../../../lib/util/time.ts'
 import type { Limits } from '../../../lib/config/limits.ts'
 import type { EventStream } from '../event-stream.ts'
 import type { Subscriber, SubscriptionHub, Topic } from '../subscriptions.ts'
-import type { SessionRevision } from './revisions.ts'
+import { isSessionRevision, type SessionRevision, sessionRevisions } from './initialize.ts'
 import type { RequestId } from '../../../lib/mcp/json-rpc.ts'
-import type { Reader } from '../../resources/reader.ts'
+import type { Reader } from '../../resources/producer.ts'
+import type { IncomingHttpHeaders } from 'node:http'
+import { fail, ok, type Result } from '../../../lib/util/result.ts'
+import { rpcCodes } from '../errors.ts'
 
 /** One client's session: its negotiated revision, its stream, its subscriptions (in the hub). */
 export class Session implements Subscriber {
@@ -168,4 +171,32 @@ class SessionReader implements Reader {
     })
     return forget
   }
+}
+
+export interface SessionRefusal {
+  readonly status: number
+  readonly code: number
+  readonly message: string
+}
+
+/** The live session that a request names in its headers, or why it is not served in one. */
+export function findSession(
+  headers: IncomingHttpHeaders,
+  principal: string,
+  sessions: Pick<Sessions, 'find'>,
+): Result<Session, SessionRefusal> {
+  const id = headers['mcp-session-id']
+  if (typeof id !== 'string' || id === '') {
+    const message = 'the Mcp-Session-Id header is missing: initialize first'
+    return fail({ status: 400, code: rpcCodes.refused, message })
+  }
+  const version = headers['mcp-protocol-version']
+  if (version !== undefined && !(typeof version === 'string' && isSessionRevision(version))) {
+    const message = `unsupported MCP-Protocol-Version; supported: ${sessionRevisions.join(', ')}`
+    return fail({ status: 400, code: rpcCodes.refused, message })
+  }
+  const session = sessions.find(id, principal)
+  if (session !== null) return ok(session)
+  const message = 'session not found: it ended or never was; initialize again'
+  return fail({ status: 404, code: rpcCodes.sessionNotFound, message })
 }

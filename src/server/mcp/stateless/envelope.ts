@@ -1,13 +1,15 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { JsonObject } from '../../../lib/util/json.ts'
-import { decodeHeaderValue } from '../../../lib/mcp/header-value.ts'
-import { claimOf, metaKeys, namedMember } from '../../../lib/mcp/request-metadata.ts'
-import { type Result, fail, ok } from '../../../lib/util/result.ts'
+import {
+  claimOf,
+  decodeHeaderValue,
+  metaKeys,
+  namedMember,
+} from '../../../lib/mcp/request-metadata.ts'
+import { fail, ok, type Result } from '../../../lib/util/result.ts'
 import type { RpcError } from '../../../lib/mcp/json-rpc.ts'
 import type { NotificationMessage, RequestMessage } from '../json-rpc.ts'
-import { statelessRpcCodes } from './codes.ts'
-import { metaProblem, missingMeta } from './meta.ts'
-import { statelessRevisions } from './revisions.ts'
+import { metaProblem, missingMeta, statelessRevisions, statelessRpcCodes } from './meta.ts'
 
 /** Why a message is not served; every failure is a 400. */
 export type EnvelopeCheck = Result<null, RpcError>

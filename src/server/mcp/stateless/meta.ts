@@ -1,7 +1,12 @@
-import { type JsonObject, isJsonObject } from '../../../lib/util/json.ts'
+import { isJsonObject, type JsonObject } from '../../../lib/util/json.ts'
 import { metaKeys } from '../../../lib/mcp/request-metadata.ts'
 import type { RpcError } from '../../../lib/mcp/json-rpc.ts'
-import { rpcCodes } from '../errors.ts'
+import { rpcCodes, type RpcCodeTable } from '../errors.ts'
+import type { Limits } from '../../../lib/config/limits.ts'
+import { isContentAddressed } from '../../resources/schemes.ts'
+import type { ServerIdentity } from '../request-context.ts'
+import { ResultOpening } from '../json-text.ts'
+import type { IncomingHttpHeaders } from 'node:http'
 
 const logLevels: readonly unknown[] = [
   'debug',
@@ -48,4 +53,67 @@ function isImplementation(value: unknown): boolean {
 function invalidMeta(key: string, problem: string): RpcError {
   const where = key === '_meta' ? 'params._meta' : `params._meta["${key}"]`
   return { code: rpcCodes.invalidParams, message: `${where} ${problem}`, data: { key } }
+}
+
+export type FreshnessLimits = Pick<Limits, 'discoverFreshMs' | 'artefactFreshMs'>
+
+/**
+ * What stands before the members of every result, one text per kind of result. Never "public":
+ * whoever may read here may not hand it on. What shows live state is stale at once.
+ */
+export interface ResultOpenings {
+  /** For results that nobody may keep: they carry no hint. */
+  readonly plain: ResultOpening
+  readonly live: ResultOpening
+  readonly discover: ResultOpening
+  read(uri: unknown): ResultOpening
+}
+
+export function createResultOpenings(
+  { name, title, version }: ServerIdentity,
+  limits: FreshnessLimits,
+): ResultOpenings {
+  const base = {
+    resultType: 'complete',
+    _meta: { [metaKeys.serverInfo]: { name, title, version } },
+  }
+  const cached = (ttlMs: number) => new ResultOpening({ ...base, ttlMs, cacheScope: 'private' })
+  const live = cached(0)
+  const artefact = cached(limits.artefactFreshMs)
+  return {
+    plain: new ResultOpening(base),
+    live,
+    discover: cached(limits.discoverFreshMs),
+    read: uri => (isContentAddressed(uri) ? artefact : live),
+  }
+}
+
+/** The revisions of the stateless era, newest first. Dates, so they compare as strings. */
+export const statelessRevisions: readonly string[] = Object.freeze(['2026-07-28'])
+
+const firstRevision = '2026-07-28'
+
+/** Does the version belong to the era, served or not? */
+export function isStatelessRevision(version: string): boolean {
+  return version >= firstRevision
+}
+
+/** Does the version header name the era? */
+export function namesStatelessEra(headers: IncomingHttpHeaders): boolean {
+  const version = headers['mcp-protocol-version']
+  return typeof version === 'string' && isStatelessRevision(version)
+}
+
+/** Codes that revision 2026-07-28 defines ("basic", "Error Codes"). */
+export const statelessRpcCodes = {
+  headerMismatch: -32020,
+  missingCapability: -32021,
+  unsupportedVersion: -32022,
+} as const
+
+/** −32002 must not be sent in this era: what does not exist is a parameter out of range. */
+export const statelessCodes: RpcCodeTable = {
+  resource_not_found: rpcCodes.invalidParams,
+  resource_not_enabled: rpcCodes.invalidParams,
+  resource_uri_invalid: rpcCodes.invalidParams,
 }

@@ -1,14 +1,13 @@
 import type { ServerResponse } from 'node:http'
 import type { JsonObject } from '../../../lib/util/json.ts'
-import type { ServerIdentity } from '../identity.ts'
+import type { ServerIdentity } from '../request-context.ts'
 import type { RequestMessage } from '../json-rpc.ts'
 import { JsonText, type ResultOpening } from '../json-text.ts'
 import { emptyToolList, type ResourceMethods } from '../resource-methods.ts'
-import type { Reader } from '../../resources/reader.ts'
+import type { Reader } from '../../resources/producer.ts'
 import type { ExtraMethods } from './extra-methods.ts'
 import type { ListenStreams } from './listen.ts'
-import type { ResultOpenings } from './result.ts'
-import { statelessRevisions } from './revisions.ts'
+import { type ResultOpenings, statelessRevisions } from './meta.ts'
 
 /** A method that is answered with one JSON object. */
 export interface AnsweredMethod {

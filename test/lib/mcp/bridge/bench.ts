@@ -12,8 +12,8 @@ import { ok } from '../../../../src/lib/util/result.ts'
 import { Secret } from '../../../../src/lib/util/secret.ts'
 import { runBridge } from '../../../../src/lib/mcp/bridge/bridge.ts'
 import { type BridgeLimits, defaultBridgeLimits } from '../../../../src/lib/mcp/bridge/limits.ts'
-import type { Locate } from '../../../../src/lib/mcp/bridge/target.ts'
-import { systemTimer, type Timer } from '../../../../src/lib/util/timer.ts'
+import type { Locate } from '../../../../src/lib/mcp/bridge/context.ts'
+import { systemTimer, type Timer } from '../../../../src/lib/util/time.ts'
 
 export interface BridgeOptions {
   readonly key?: string

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { startServer } from '../../../helpers/mcp.ts'
-import { apiKeyPolicy } from '../../../../src/server/http/api-key-policy.ts'
+import { apiKeyPolicy } from '../../../../src/server/http/authentication.ts'
 import { BridgeClient, type BridgeOptions, json, result, startEndpoint } from './bench.ts'
 
 describe('the API key of the bridge', () => {

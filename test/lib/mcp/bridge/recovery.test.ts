@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { fail, ok } from '../../../../src/lib/util/result.ts'
-import type { Locate } from '../../../../src/lib/mcp/bridge/target.ts'
+import type { Locate } from '../../../../src/lib/mcp/bridge/context.ts'
 import { startServer, type TestServer } from '../../../helpers/mcp.ts'
 import { BridgeClient, events, handshake, json, result, startEndpoint } from './bench.ts'
 

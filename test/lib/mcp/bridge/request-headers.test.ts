@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { isStateless, statelessHeaders } from '../../../../src/lib/mcp/bridge/request-headers.ts'
+import { isStateless, statelessHeaders } from '../../../../src/lib/mcp/bridge/own-request.ts'
 
 const version = 'io.modelcontextprotocol/protocolVersion'
 

@@ -1,7 +1,11 @@
 import { expect } from 'chai'
 import { ServiceError } from '../../../../src/lib/util/errors.ts'
 import { silentLogger } from '../../../../src/lib/util/logger.ts'
-import { type ClientContext, createClientContext } from '../../../../src/lib/mcp/client/context.ts'
+import {
+  type ClientContext,
+  createClientContext,
+  type McpSession,
+} from '../../../../src/lib/mcp/client/context.ts'
 import {
   defaultMcpClientLimits,
   type McpClientLimits,
@@ -12,14 +16,13 @@ import {
   listAll,
   readResource,
 } from '../../../../src/lib/mcp/client/resources.ts'
-import type { McpSession } from '../../../../src/lib/mcp/client/session.ts'
 import { openStateless } from '../../../../src/lib/mcp/client/stateless-era.ts'
 import { Secret } from '../../../../src/lib/util/secret.ts'
-import { systemTimer } from '../../../../src/lib/util/timer.ts'
+import { systemTimer } from '../../../../src/lib/util/time.ts'
 import { McpHttpServer } from '../../../../src/server/mcp/mcp-http-server.ts'
 import { until } from '../../../e2e/until.ts'
 import { startServer } from '../../../helpers/mcp.ts'
-import { apiKeyPolicy } from '../../../../src/server/http/api-key-policy.ts'
+import { apiKeyPolicy } from '../../../../src/server/http/authentication.ts'
 import { type ForeignServer, noteUri, pictureBytes, startForeign } from './foreign-server.ts'
 
 const { signal } = new AbortController()

@@ -15,7 +15,7 @@ import {
 import { writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { parseRfc3339 } from '../../../../src/lib/util/clock.ts'
+import { parseRfc3339 } from '../../../../src/lib/util/time.ts'
 import type { ServiceError } from '../../../../src/lib/util/errors.ts'
 import type { ClientFile } from '../../../../src/lib/mcp/settings/client.ts'
 import { type WriteEntryParts, writeEntry } from '../../../../src/lib/mcp/settings/write-entry.ts'

@@ -1,7 +1,6 @@
 import { join } from 'node:path'
 import { silentLogger } from '../../../../src/lib/util/logger.ts'
-import { openAdmin } from '../../../../src/server/accounts/admin/open-admin.ts'
-import type { Admin } from '../../../../src/server/accounts/admin/open-admin.ts'
+import { type Admin, openAdmin } from '../../../../src/server/accounts/admin/open-admin.ts'
 import { openRegistryStore, registryFiles } from '../../../../src/server/accounts/data-folder.ts'
 import { openKeyStore } from '../../../../src/server/accounts/keys/open-key-store.ts'
 import { day, newAccount, newSession, newToken, settableClock, withFolder } from '../support.ts'

@@ -6,8 +6,11 @@ import { silentLogger } from '../../../../src/lib/util/logger.ts'
 import { readAudit } from '../../../../src/server/accounts/admin/audit.ts'
 import { makeInvite, makeResetCode } from '../../../../src/server/accounts/admin/codes.ts'
 import { openAdmin } from '../../../../src/server/accounts/admin/open-admin.ts'
-import { endSessions } from '../../../../src/server/accounts/admin/sessions.ts'
-import { listTokens, revokeToken } from '../../../../src/server/accounts/admin/tokens.ts'
+import {
+  endSessions,
+  listTokens,
+  revokeToken,
+} from '../../../../src/server/accounts/admin/tokens.ts'
 import {
   deleteUser,
   listUsers,

@@ -4,10 +4,10 @@ import type { AddressInfo } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import { expect } from 'chai'
 import type { JWK } from 'jose'
-import { parseIssuerUrl } from '../../../../src/lib/auth/issuer-url.ts'
+import { parseIssuerUrl } from '../../../../src/lib/auth/oauth-config.ts'
 import { defaultAuthLimits } from '../../../../src/server/auth/limits.ts'
-import { createKeyLoader } from '../../../../src/server/auth/oauth/provider.ts'
 import {
+  createKeyLoader,
   metadataUrls,
   parseProviderMetadata,
 } from '../../../../src/server/auth/oauth/provider.ts'

@@ -1,9 +1,9 @@
 import { expect } from 'chai'
 import {
   failureOfListing,
+  loadLibrary,
   unavailableOfListing,
-} from '../../../../src/server/capture/native/failures.ts'
-import { loadLibrary } from '../../../../src/server/capture/native/library.ts'
+} from '../../../../src/server/capture/native/library.ts'
 
 const coded = (message: string, code: string, cause?: Error): Error =>
   Object.assign(new Error(message, { cause }), { code })

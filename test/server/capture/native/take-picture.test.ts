@@ -1,7 +1,6 @@
 import { expect } from 'chai'
 import type { NativeLibrary, NativeWindow } from '../../../../src/server/capture/native/library.ts'
-import { listWindows } from '../../../../src/server/capture/native/take-picture.ts'
-import { takePicture } from '../../../../src/server/capture/native/take-picture.ts'
+import { listWindows, takePicture } from '../../../../src/server/capture/native/take-picture.ts'
 import { readPng } from '../png/read-png.ts'
 
 const never = (): never => {

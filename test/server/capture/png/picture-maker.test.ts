@@ -1,6 +1,6 @@
 import { randomFillSync } from 'node:crypto'
 import { expect } from 'chai'
-import { systemTimer } from '../../../../src/lib/util/timer.ts'
+import { systemTimer } from '../../../../src/lib/util/time.ts'
 import { makePicture, nextWidth } from '../../../../src/server/capture/png/make-picture.ts'
 import { createPictureMaker } from '../../../../src/server/capture/png/picture-maker.ts'
 import { type RawPicture, rgbaLayout } from '../../../../src/server/capture/png/pixels.ts'

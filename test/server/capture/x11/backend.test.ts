@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { systemTimer } from '../../../../src/lib/util/timer.ts'
+import { systemTimer } from '../../../../src/lib/util/time.ts'
 import { createWindowBackends } from '../../../../src/server/capture/window-backends.ts'
 import { windowCaptureLimits } from '../../../../src/server/capture/window-limits.ts'
 import { fakeDisplay, greeting, refusal, reply, type Script } from './fake-display.ts'

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { type Above, type Hidden, whatHides } from '../../../../src/server/capture/x11/covered.ts'
+import { type Above, type Hidden, whatHides } from '../../../../src/server/capture/x11/windows.ts'
 import { isThisMachine } from '../../../../src/server/capture/x11/properties.ts'
 
 const screen = { width: 1000, height: 800 }

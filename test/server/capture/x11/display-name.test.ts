@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { parseDisplayName } from '../../../../src/server/capture/x11/display-name.ts'
+import { parseDisplayName } from '../../../../src/server/capture/x11/setup.ts'
 
 describe('parseDisplayName', () => {
   for (const [text, expected] of [

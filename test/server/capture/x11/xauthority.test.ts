@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { chooseKey, parseXauthority } from '../../../../src/server/capture/x11/xauthority.ts'
+import { chooseKey, parseXauthority } from '../../../../src/server/capture/x11/setup.ts'
 
 interface Written {
   family?: number

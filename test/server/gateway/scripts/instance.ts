@@ -1,6 +1,6 @@
 // Makes itself known as an instance, and beats, until it is killed or its stdin ends.
 import { silentLogger } from '../../../../src/lib/util/logger.ts'
-import { processStart } from '../../../../src/lib/util/process-start.ts'
+import { processStart } from '../../../../src/lib/util/process.ts'
 import { InstanceFile } from '../../../../src/server/host/instance-record.ts'
 import { makeRecord } from '../support.ts'
 

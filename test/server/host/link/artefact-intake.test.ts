@@ -3,7 +3,7 @@ import { ServiceError } from '../../../../src/lib/util/errors.ts'
 import { PutOptionInvalid } from '../../../../src/server/artefacts/put-options.ts'
 import type { ArtefactStore } from '../../../../src/server/artefacts/store.ts'
 import { ArtefactIntake } from '../../../../src/server/host/link/artefact-intake.ts'
-import { LinkRefusal } from '../../../../src/server/host/link/refusal.ts'
+import { LinkRefusal } from '../../../../src/server/host/link/failures.ts'
 import { sha256 } from '../../artefacts/support.ts'
 import { MemoryArtefacts } from '../memory-sink.ts'
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { isWorthTelling, sceneIntervalMs } from '../../../../src/server/host/link/app-session.ts'
-import { isRetryable, type LinkRefusal } from '../../../../src/server/host/link/refusal.ts'
+import { isRetryable, type LinkRefusal } from '../../../../src/server/host/link/failures.ts'
 
 describe('sceneIntervalMs', () => {
   const cases: [costMs: number, intervalMs: number][] = [

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { fail, ok } from '../../../../src/lib/util/result.ts'
-import { LinkRefusal } from '../../../../src/server/host/link/refusal.ts'
+import { LinkRefusal } from '../../../../src/server/host/link/failures.ts'
 import { SceneSlot } from '../../../../src/server/host/link/scene-slot.ts'
 
 /** Scenes as they arrive, in words: which are taken, and what each is answered. */

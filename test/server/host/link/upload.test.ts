@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { expect } from 'chai'
-import { LinkRefusal } from '../../../../src/server/host/link/refusal.ts'
-import { Upload, type UploadParts } from '../../../../src/server/host/link/upload.ts'
+import { LinkRefusal } from '../../../../src/server/host/link/failures.ts'
+import { Upload, type UploadParts } from '../../../../src/server/host/link/artefact-intake.ts'
 
 const KiB = 1024
 

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { SubscriptionHub } from '../../../../src/server/mcp/subscriptions.ts'
 import { Sessions } from '../../../../src/server/mcp/sessions/sessions.ts'
 import type { EventStream } from '../../../../src/server/mcp/event-stream.ts'
-import { apiKeyPolicy } from '../../../../src/server/http/api-key-policy.ts'
+import { apiKeyPolicy } from '../../../../src/server/http/authentication.ts'
 import {
   ask,
   initializeBody,

@@ -1,0 +1,152 @@
+import stringWidth from 'string-width'
+import { cleanText } from '../util/text.ts'
+import { terminalWidth } from './terminal.ts'
+import { isJsonObject } from '../util/json.ts'
+
+interface ColumnsOptions {
+  /** Names of columns that are left out, the first one first, until the rest fits. */
+  readonly drop?: readonly string[]
+  /** Columns of the terminal. Default: those of stdout; unlimited where that is no terminal. */
+  readonly width?: number
+}
+
+const gap = '  '
+
+/**
+ * Rows below their names, safe on a terminal. A table that is too wide loses whole columns; what
+ * remains is never cut, so that it can be copied.
+ */
+export function columns(
+  names: readonly string[],
+  rows: readonly (readonly string[])[],
+  { drop = [], width = terminalWidth(process.stdout) }: ColumnsOptions = {},
+): string {
+  const cells = [names, ...rows.map(row => row.map(cell => cleanText(cell) || '-'))]
+  const widths = names.map((_, at) => Math.max(...cells.map(row => stringWidth(row[at] ?? ''))))
+  let shown = names.map((_, at) => at)
+  const total = (): number =>
+    shown.reduce((sum, at) => sum + (widths[at] ?? 0), gap.length * (shown.length - 1))
+  for (const name of drop) {
+    if (total() <= width) break
+    shown = shown.filter(at => names[at] !== name)
+  }
+  const line = (row: readonly string[]): string =>
+    shown
+      .map(at => padded(row[at] ?? '', widths[at] ?? 0))
+      .join(gap)
+      .trimEnd()
+  return cells.map(line).join('\n')
+}
+
+function padded(cell: string, width: number): string {
+  return cell + ' '.repeat(width - stringWidth(cell))
+}
+
+/** Lines of at most `width` columns where the words allow it, behind these beginnings of lines. */
+export function wrapWords(text: string, width: number, first = '', later = ''): string[] {
+  const [start = '', ...words] = text.split(' ')
+  const lines = [first + start]
+  for (const word of words) {
+    const longer = `${lines.at(-1) ?? ''} ${word}`
+    if (stringWidth(longer) <= width) lines[lines.length - 1] = longer
+    else lines.push(later + word)
+  }
+  return lines
+}
+
+/** `1 account`, `2 accounts`. */
+export function counted(count: number, what: string): string {
+  return `${count} ${what}${count === 1 ? '' : 's'}`
+}
+
+const units = ['kB', 'MB', 'GB', 'TB', 'PB']
+
+/** `512 B`, `1.4 kB`, `300 MB`: as disks and networks count, in thousands. */
+export function sizeText(bytes: number): string {
+  if (bytes < 1000) return `${bytes} B`
+  let value = bytes
+  let unit = 'B'
+  for (const next of units) {
+    value /= 1000
+    unit = next
+    if (value < 999.5) break
+  }
+  return `${value < 9.95 ? value.toFixed(1) : Math.round(value)} ${unit}`
+}
+
+const second = 1000
+const minute = 60 * second
+const hour = 60 * minute
+const day = 24 * hour
+
+/** `3 h 12 min`, `29 days 4 h`, `45 s`: the two largest units, rounded down. */
+export function durationText(durationMs: number): string {
+  const ms = Math.max(0, durationMs)
+  if (ms < minute) return `${Math.floor(ms / second)} s`
+  if (ms < hour) return `${Math.floor(ms / minute)} min`
+  if (ms < day) return joined(Math.floor(ms / hour), 'h', Math.floor((ms % hour) / minute), 'min')
+  const days = Math.floor(ms / day)
+  return joined(days, days === 1 ? 'day' : 'days', Math.floor((ms % day) / hour), 'h')
+}
+
+/** `expires in 3 h 12 min`, `expired 2 days ago`; `what` in place of "expire", as in "end". */
+export function expiryText(expiresAtMs: number, nowMs: number, what = 'expire'): string {
+  const past = what.endsWith('e') ? `${what}d` : `${what}ed`
+  return expiresAtMs > nowMs
+    ? `${what}s in ${durationText(expiresAtMs - nowMs)}`
+    : `${past} ${durationText(nowMs - expiresAtMs)} ago`
+}
+
+function joined(large: number, largeUnit: string, small: number, smallUnit: string): string {
+  return small === 0 ? `${large} ${largeUnit}` : `${large} ${largeUnit} ${small} ${smallUnit}`
+}
+
+/**
+ * A JSON value in at most `most` characters of one line, safe on a terminal. Only as much of it is
+ * looked at as is shown: it may be a scene of megabytes.
+ */
+export function valueText(value: unknown, most: number): string {
+  const parts: string[] = []
+  write(value, { left: most + 1, parts })
+  return cleanText(parts.join(''), most)
+}
+
+interface Room {
+  left: number
+  readonly parts: string[]
+}
+
+function write(value: unknown, room: Room): void {
+  if (room.left <= 0) return
+  if (Array.isArray(value)) {
+    put(room, '[')
+    for (let at = 0; at < value.length && room.left > 0; at++) {
+      if (at > 0) put(room, ', ')
+      write(value[at], room)
+    }
+    return put(room, ']')
+  }
+  if (!isJsonObject(value)) return put(room, scalarText(value, room.left))
+  put(room, '{')
+  let first = true
+  for (const name in value) {
+    if (room.left <= 0) return
+    put(room, `${first ? '' : ', '}${cut(name, room.left)}: `)
+    first = false
+    write(value[name], room)
+  }
+  put(room, '}')
+}
+
+function put(room: Room, text: string): void {
+  room.parts.push(text)
+  room.left -= text.length
+}
+
+function scalarText(value: unknown, left: number): string {
+  return typeof value === 'string' ? JSON.stringify(cut(value, left)) : String(value)
+}
+
+function cut(text: string, most: number): string {
+  return text.length > most ? text.slice(0, most) : text
+}

@@ -1,0 +1,108 @@
+import { closeSync, openSync, readSync, statSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { errnoOf } from './errors.ts'
+import { ownUid } from './posix.ts'
+
+/** What Linux tells of a process in /proc/<pid>/stat. */
+export interface ProcessStat {
+  /** When it started, in clock ticks since boot; differs from a later process of the same pid. */
+  readonly ticks: string
+  /** A zombie: it still has its pid, and will never do anything again. */
+  readonly ended: boolean
+}
+
+/** 0 and negative numbers are process groups, not processes. */
+export function isPid(value: unknown): value is number {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value > 0
+}
+
+/** `starttime` is the 22nd field of proc_pid_stat(5), the 19th after the state. */
+const fieldsToStart = 19
+
+/**
+ * Reads proc_pid_stat(5). The name in the second field may itself hold spaces and brackets. By
+ * hand: some hundred processes are looked at twice a second.
+ */
+export function parseProcessStat(text: string): ProcessStat | null {
+  const state = text.lastIndexOf(')') + 2
+  let at = state
+  for (let field = 0; field < fieldsToStart; field++) {
+    at = text.indexOf(' ', at) + 1
+    if (at === 0) return null
+  }
+  const [ticks] = /^\d+(?= |$)/.exec(text.slice(at, at + 21)) ?? []
+  if (ticks === undefined) return null
+  const word = text.charAt(state)
+  return { ticks, ended: word === 'Z' || word === 'X' }
+}
+
+/** A line of proc_pid_stat(5) is some 300 bytes long. */
+const room = Buffer.alloc(2048)
+
+/** Null where the system does not tell (anything but Linux) or there is no such process. */
+export function processStat(pid: number): ProcessStat | null {
+  try {
+    const file = openSync(`/proc/${pid}/stat`, 'r')
+    try {
+      return parseProcessStat(room.toString('latin1', 0, readSync(file, room)))
+    } finally {
+      closeSync(file)
+    }
+  } catch {
+    return null
+  }
+}
+
+/** Names this run of the machine. Null where the system does not tell (anything but Linux). */
+export async function bootId(): Promise<string | null> {
+  const text = await readFile('/proc/sys/kernel/random/boot_id', 'utf8').catch(() => null)
+  return text?.trim() ?? null
+}
+
+/** What there is now under a pid; `start` is null where the system does not tell. */
+export interface ProcessNow {
+  /** There is such a process, ours or not, and it has not ended. */
+  readonly running: boolean
+  readonly start: string | null
+}
+
+/** `boot` is `bootId()`, which stays the same while this process runs. */
+export function lookAtProcess(pid: number, boot: string | null): ProcessNow {
+  const stat = processStat(pid)
+  if (stat === null) return { running: hasProcess(pid), start: null }
+  return { running: !stat.ended, start: boot === null ? null : `${boot}:${stat.ticks}` }
+}
+
+/**
+ * When a process started, as a text that differs when the same pid is given to another process,
+ * also after a restart of the machine: `<boot id>:<clock ticks>`. Null where the system does not
+ * tell (anything but Linux) or the process is gone. Compare for equality only.
+ */
+export async function processStart(pid: number): Promise<string | null> {
+  return lookAtProcess(pid, await bootId()).start
+}
+
+/** Is there a process with this id, ours or not, that has not ended? */
+export function isRunning(pid: number): boolean {
+  return lookAtProcess(pid, null).running
+}
+
+function hasProcess(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    // EPERM: it is there, as somebody else's.
+    return errnoOf(error) === 'EPERM'
+  }
+}
+
+/**
+ * Is there a process with this id here, and is it of the same user? Null where the system does not
+ * tell. An id from inside a container or sandbox is that of something else out here.
+ */
+export function isOwnProcess(pid: number): boolean | null {
+  const uid = ownUid()
+  if (process.platform !== 'linux' || uid === null) return null
+  return statSync(`/proc/${pid}`, { throwIfNoEntry: false })?.uid === uid
+}

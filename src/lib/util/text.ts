@@ -1,0 +1,87 @@
+const escapes = /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[ -/]*[0-~])/g
+/**
+ * Controls, the marks that turn the direction of what follows, and characters that nobody sees
+ * and a language model reads all the same. The joiners of scripts and emoji (U+200C, U+200D) stay.
+ */
+const hidden =
+  /[\u0000-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\u{e0000}-\u{e007f}]+/gu
+
+/** Text of another machine as one line that is safe on a terminal, at most `most` characters. */
+export function cleanText(text: string, most = 500): string {
+  const plain = text
+    .slice(0, most * 4)
+    .toWellFormed()
+    .replace(escapes, '')
+    .replace(hidden, ' ')
+  const line = plain.replace(/ {2,}/g, ' ').trim()
+  if (line.length <= most) return line
+  return `${line
+    .slice(0, most - 1)
+    .toWellFormed()
+    .replace(/\ufffd$/, '')}…`
+}
+
+/** Text of another machine with its lines and tabs, safe on a terminal. */
+export function cleanLines(text: string): string {
+  return text
+    .toWellFormed()
+    .replace(/\r\n/g, '\n')
+    .replace(escapes, '')
+    .replace(hidden, found => found.replace(/[^\n\t]+/g, ''))
+}
+
+/** Bytes encoded at a time: a multiple of 3, small enough that its text is short-lived. */
+export const encodeBytes = 48 * 1024
+
+/** Characters of the padded base64 of so many bytes. */
+export function base64Length(bytes: number): number {
+  return Math.ceil(bytes / 3) * 4
+}
+
+/** The bytes as a `Buffer`, not copied. */
+export function asBuffer(bytes: Uint8Array): Buffer {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+}
+
+/** The ASCII bytes of the padded base64 text. */
+export function encodeBase64(bytes: Uint8Array): Uint8Array {
+  const source = asBuffer(bytes)
+  const target = Buffer.allocUnsafeSlow(base64Length(source.length))
+  let length = 0
+  for (let at = 0; at < source.length; at += encodeBytes) {
+    length += target.write(source.toString('base64', at, at + encodeBytes), length, 'latin1')
+  }
+  return target
+}
+
+/** The known word closest to a mistyped one; undefined when none is close. */
+export function nearest(word: string, known: readonly string[]): string | undefined {
+  const wanted = word.toLowerCase()
+  let best: string | undefined
+  let bestDistance = Math.max(2, Math.floor(word.length / 3)) + 1
+  for (const candidate of known) {
+    const distance = editDistance(wanted, candidate.toLowerCase())
+    if (distance < bestDistance) [best, bestDistance] = [candidate, distance]
+  }
+  return best
+}
+
+function editDistance(left: string, right: string): number {
+  let previous = Array.from({ length: right.length + 1 }, (_, column) => column)
+  for (let row = 1; row <= left.length; row++) {
+    const current = [row]
+    for (let column = 1; column <= right.length; column++) {
+      const replaced = at(previous, column - 1) + (left[row - 1] === right[column - 1] ? 0 : 1)
+      current.push(Math.min(replaced, at(previous, column) + 1, at(current, column - 1) + 1))
+    }
+    previous = current
+  }
+  return at(previous, right.length)
+}
+
+function at(row: readonly number[], column: number): number {
+  return row[column] ?? Infinity
+}
+
+/** Any UUID in the form in which they are written here, for use in a longer expression. */
+export const uuidForm = '[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}'

@@ -1,0 +1,94 @@
+/** The time, in milliseconds since the Unix epoch. Injected, so that tests can set it. */
+export interface Clock {
+  now(): number
+}
+
+export const systemClock: Clock = { now: () => Date.now() }
+
+/** For durations: never set back, and not advanced by whoever sets the time. */
+export const monotonicClock: Clock = { now: () => performance.now() }
+
+/** RFC 3339 in UTC with milliseconds: the form of every time on the wire. */
+export function toRfc3339(timeMs: number): string {
+  return new Date(timeMs).toISOString()
+}
+
+const form = /^\d{4}-\d\d-(\d\d)[Tt ]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz]|[+-]\d\d:\d\d)$/
+
+/** Milliseconds of an RFC 3339 time, or null for anything else (no zone, 30 February). */
+export function parseRfc3339(text: string): number | null {
+  const match = form.exec(text)
+  if (match === null) return null
+  const normal = text.toUpperCase().replace(' ', 'T')
+  const timeMs = Date.parse(normal)
+  // The parser rolls 30 February over to March: the day must exist in its month.
+  const day = Date.parse(`${normal.slice(0, 10)}T00:00:00Z`)
+  if (Number.isNaN(timeMs) || new Date(day).getUTCDate() !== Number(match[1])) return null
+  return timeMs
+}
+
+/** Runs something later. Injected, so that tests can move time. */
+export interface Timer {
+  /** Returns the cancel. */
+  after(delayMs: number, run: () => void): () => void
+}
+
+/** Never keeps the process alive. */
+export const systemTimer: Timer = {
+  after(delayMs, run) {
+    const handle = setTimeout(run, delayMs)
+    handle.unref()
+    return () => clearTimeout(handle)
+  },
+}
+
+/** Resolves after a while, or as soon as the signal is aborted. */
+export function pause(timer: Timer, delayMs: number, signal: AbortSignal): Promise<void> {
+  if (delayMs <= 0 || signal.aborted) return Promise.resolve()
+  return new Promise(resolve => {
+    const cancel = timer.after(delayMs, done)
+    function done(): void {
+      cancel()
+      signal.removeEventListener('abort', done)
+      resolve()
+    }
+    signal.addEventListener('abort', done)
+  })
+}
+
+/**
+ * Runs it again and again, each time `delayMs` after the last one has ended; it must not reject.
+ * Returns the stop.
+ */
+export function repeat(timer: Timer, delayMs: number, run: () => Promise<void>): () => void {
+  let cancel = () => {}
+  let stopped = false
+
+  async function step(): Promise<void> {
+    await run()
+    schedule()
+  }
+
+  function schedule(): void {
+    if (!stopped) cancel = timer.after(delayMs, () => void step())
+  }
+
+  schedule()
+  return () => {
+    stopped = true
+    cancel()
+  }
+}
+
+const firstMs = 250
+const mostMs = 10_000
+const jitter = 0.2
+
+/**
+ * The pause before an attempt to connect, `attempt` counted from 0: 0.25 s, twice as long each
+ * time up to 10 s, ±20 % so that several clients do not come back at once. `random` is in 0…1.
+ */
+export function retryDelay(attempt: number, random: () => number): number {
+  const base = Math.min(firstMs * 2 ** attempt, mostMs)
+  return Math.round(base * (1 - jitter + 2 * jitter * random()))
+}

@@ -1,0 +1,166 @@
+import { createHash } from 'node:crypto'
+import { cleanText } from '../../lib/util/text.ts'
+import { parseRfc3339 } from '../../lib/util/time.ts'
+import { isJsonObject, type JsonObject, parseJson } from '../../lib/util/json.ts'
+import { isPid } from '../../lib/util/process.ts'
+import { constants } from 'node:fs'
+import { open, readdir, rename, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { errnoOf, ServiceError } from '../../lib/util/errors.ts'
+import { noFollow, noWait, ownUid } from '../../lib/util/posix.ts'
+import type { RequestListener } from 'node:http'
+import { isLocalPeer } from '../../lib/util/address.ts'
+import { findForwardingHeader } from '../http/trusted-proxies.ts'
+
+/** A gateway, as it tells the programs of its machine who it is. */
+export interface Resident {
+  /** UUID, new for each run. */
+  readonly instanceId: string
+  readonly pid: number
+  /** `processStart(pid)` */
+  readonly pidStart: string | null
+  readonly version: string
+  /** Its MCP endpoint. */
+  readonly url: string
+  /** RFC 3339 */
+  readonly startedAt: string
+  /** Which registry folder it looks at: equal for the same one, and saying nothing else. */
+  readonly registry: string
+}
+
+/** What no other program answers: by this a gateway is told from a stranger on its port. */
+export const residentPath = '/gateway/v1/resident'
+export const maxResidentBytes = 4096
+
+const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+const maxPidStartChars = 128
+
+/** `path` is the folder's real one: two spellings of a folder are one. */
+export function registryMark(path: string): string {
+  return createHash('sha256').update(path).digest('hex').slice(0, 16)
+}
+
+export function residentJson(resident: Resident): JsonObject {
+  return {
+    service: 'service-cli',
+    role: 'gateway',
+    instance_id: resident.instanceId,
+    pid: resident.pid,
+    pid_start: resident.pidStart,
+    version: resident.version,
+    url: resident.url,
+    started_at: resident.startedAt,
+    registry: resident.registry,
+  }
+}
+
+/** Null for anything a gateway does not say. Every text of it is safe to show. */
+export function parseResident(text: string): Resident | null {
+  const parsed = parseJson(text, 8)
+  if (!parsed.ok || !isJsonObject(parsed.value)) return null
+  const { service, role, instance_id, pid, pid_start, version, url, started_at, registry } =
+    parsed.value
+  if (service !== 'service-cli' || role !== 'gateway') return null
+  if (typeof instance_id !== 'string' || !uuid.test(instance_id)) return null
+  if (!isPid(pid)) return null
+  if (typeof version !== 'string' || typeof registry !== 'string') return null
+  if (typeof url !== 'string' || !/^https?:\/\//.test(url) || !URL.canParse(url)) return null
+  if (typeof started_at !== 'string' || parseRfc3339(started_at) === null) return null
+  const known = typeof pid_start === 'string' && pid_start.length <= maxPidStartChars
+  return {
+    instanceId: instance_id,
+    pid,
+    pidStart: known ? pid_start : null,
+    version: cleanText(version, 64),
+    url: cleanText(url, 300),
+    startedAt: started_at,
+    registry: cleanText(registry, 64),
+  }
+}
+
+/** Files that are read: many were killed before that many are there. */
+const maxListed = 256
+
+/**
+ * What the gateway on a port wrote of itself into the folder that only this user can change: proof
+ * of which process it is, also while it answers nobody. Removed by a gateway that yields, left by
+ * one that dies.
+ */
+export function residentFile(registryDir: string, port: number): string {
+  return join(registryDir, `gateway-${port}.json`)
+}
+
+export async function writeResidentFile(path: string, resident: Resident): Promise<void> {
+  const temporary = `${path}.${process.pid}.tmp`
+  try {
+    await writeFile(temporary, `${JSON.stringify(residentJson(resident))}\n`, { mode: 0o600 })
+    await rename(temporary, path)
+  } catch (error) {
+    await rm(temporary, { force: true }).catch(() => {})
+    throw error
+  }
+}
+
+/** Null where there is none of this user, or none that can be understood. */
+export async function readResidentFile(path: string): Promise<Resident | null> {
+  try {
+    const file = await open(path, constants.O_RDONLY | noFollow | noWait)
+    try {
+      const found = await file.stat()
+      const uid = ownUid()
+      if (!found.isFile() || found.size > maxResidentBytes) return null
+      if (uid !== null && found.uid !== uid) return null
+      return parseResident(await file.readFile('utf8'))
+    } finally {
+      await file.close()
+    }
+  } catch (error) {
+    if (errnoOf(error) === null) throw error
+    return null
+  }
+}
+
+const fileName = /^gateway-(\d{1,5})\.json$/
+
+/** Everybody who wrote itself down in the folder, by port; those that were killed, too. */
+export async function listResidents(
+  registryDir: string,
+): Promise<{ readonly port: number; readonly written: Resident }[]> {
+  const names = await readdir(registryDir).catch(() => [])
+  const ports = names.flatMap(name => (fileName.exec(name)?.slice(1) ?? []).map(Number))
+  const found = []
+  for (const port of ports.toSorted((a, b) => a - b).slice(0, maxListed)) {
+    const written = await readResidentFile(residentFile(registryDir, port))
+    if (written !== null) found.push({ port, written })
+  }
+  return found
+}
+
+/** Only its own: the port may have a new gateway. */
+export async function removeResidentFile(path: string, instanceId: string): Promise<void> {
+  const found = await readResidentFile(path)
+  if (found?.instanceId === instanceId) await rm(path, { force: true }).catch(() => {})
+}
+
+/** Tells programs of this machine which gateway this is. Nobody else learns that there is such a path. */
+export function createResidentRoom(resident: () => Resident | null): RequestListener {
+  return (req, res) => {
+    const { remoteAddress, localAddress } = req.socket
+    const known = resident()
+    const isLocal =
+      isLocalPeer(remoteAddress, localAddress) && findForwardingHeader(req.headers) === null
+    if (known === null || !isLocal) {
+      throw new ServiceError('route_not_found', 'nothing is served here')
+    }
+    if (req.method !== 'GET') {
+      throw new ServiceError('method_not_allowed', 'this path answers GET')
+    }
+    const body = Buffer.from(JSON.stringify(residentJson(known)))
+    res.writeHead(200, {
+      'Content-Type': 'application/json',
+      'Content-Length': body.length,
+      'Cache-Control': 'no-store',
+    })
+    res.end(body)
+  }
+}

@@ -1,0 +1,41 @@
+import { ServiceError } from '../../../lib/util/errors.ts'
+import { applicationWords } from '../../resources/errors.ts'
+import type { LinkErrorCode } from '../../../lib/host-link/wire.ts'
+
+/** Why a read of a resource of the application failed: `data.reason` on the wire. */
+export type HostReason = 'host_busy' | 'host_disconnected' | 'host_timeout' | 'host_failed'
+
+const texts: Readonly<Record<HostReason, readonly [message: string, hint: string]>> = {
+  host_busy: ['the application is busy', 'try again when its render, dialog or save is done'],
+  host_disconnected: ['the application is not connected', 'open it and press Connect'],
+  host_timeout: [
+    'the application did not answer in time',
+    'try again; look at its window: it may hang',
+  ],
+  host_failed: ['the application could not answer', 'its log says why'],
+}
+
+/** What the client is told; `applicationMessage` is passed on as the words of the application. */
+export function hostFailure(reason: HostReason, applicationMessage = ''): ServiceError {
+  const [message, hint] = texts[reason]
+  const { text, data } = applicationWords(applicationMessage)
+  return new ServiceError('resource_failed', message + text, { hint, data: { reason, ...data } })
+}
+
+/** Why a message of the application is not taken: its answer, word for word. */
+export class LinkRefusal extends Error {
+  override readonly name = 'LinkRefusal'
+  readonly code: LinkErrorCode
+
+  constructor(code: LinkErrorCode, message: string) {
+    super(message)
+    this.code = code
+  }
+}
+
+const retryable: readonly LinkErrorCode[] = ['limit', 'busy', 'internal', 'host_taken']
+
+/** `docs/host-link.md`, "Codes of errors" */
+export function isRetryable(code: LinkErrorCode): boolean {
+  return retryable.includes(code)
+}
