@@ -19,7 +19,7 @@ describe('the Python link beside a real serve', () => {
   })
   beforeEach(async () => {
     registryDir = await mkdtemp(join(tmpdir(), 'python-serve-'))
-    server = await startServeProcess({ registryDir })
+    server = await startServeProcess({ registryDir, flags: ['--limit', 'linkReadMs=3000'] })
     app = new PythonApp()
     await app.link({ registry_dir: registryDir })
     await app.untilState('connected')
@@ -107,7 +107,7 @@ describe('the Python link beside a real serve', () => {
     await server.exited
     await app.untilState('waiting')
     await app.named('record', { action: 'while.away' })
-    server = await startServeProcess({ registryDir })
+    server = await startServeProcess({ registryDir, flags: ['--limit', 'linkReadMs=3000'] })
     await app.untilState('connected', 20_000)
     expect((await app.call('flush', 5)).result).to.equal(true)
     expect(JSON.stringify(await read('scene://current'))).to.contain('"frame":7')
@@ -118,7 +118,7 @@ describe('the Python link beside a real serve', () => {
 
   it('comes back when its server is stopped and another one starts', async () => {
     await server.stop()
-    server = await startServeProcess({ registryDir })
+    server = await startServeProcess({ registryDir, flags: ['--limit', 'linkReadMs=3000'] })
     await app.untilState('connected', 20_000)
   }).timeout(40_000)
 
