@@ -25,7 +25,7 @@ const ownServer = fileURLToPath(new URL('servers/registry.ts', import.meta.url))
 /** `shipped`: the program itself; the others: `servers/registry.ts`. */
 export type RegistryKind = 'shipped' | 'database' | 'memory'
 
-export async function startRegistry(
+export async function startAccountsServer(
   bench: Bench,
   name: string,
   kind: RegistryKind = 'shipped',

@@ -6,7 +6,7 @@ import { hashConcurrency } from '../../src/server/accounts/hash-queue.ts'
 import { defaultAccountLimits } from '../../src/server/accounts/limits.ts'
 import type { Bench } from '../bench.ts'
 import { compare, type Entry } from '../compare.ts'
-import { loginText, meText, password, register, startRegistry } from '../registry.ts'
+import { loginText, meText, password, register, startAccountsServer } from '../registry.ts'
 import type { Measured } from '../table.ts'
 import { requestColumns, underLoad } from './requests.ts'
 
@@ -24,7 +24,7 @@ export async function measureSessionLookUp(bench: Bench): Promise<Measured> {
   ] as const
   const entries: Entry[] = []
   for (const [name, kind] of kinds) {
-    const target = await startRegistry(bench, name, kind)
+    const target = await startAccountsServer(bench, name, kind)
     const texts = [meText(target, await register(target, 'bench'))]
     const sessions = new Array<string>(connections).fill('')
     entries.push({
@@ -53,7 +53,7 @@ export async function measureSessionLookUp(bench: Bench): Promise<Measured> {
 /** Logins as fast as the registry takes them, and what other requests then wait for. */
 export async function measureLogin(bench: Bench): Promise<Measured> {
   const [load, loginLoad] = [bench.startLoad(), bench.startLoad()]
-  const target = await startRegistry(bench, 'registry')
+  const target = await startAccountsServer(bench, 'registry')
   const me = [meText(target, await register(target, 'reader'))]
   await register(target, 'bench')
   const login = [loginText(target, 'bench')]

@@ -5,7 +5,7 @@ import { performance } from 'node:perf_hooks'
 import { fileURLToPath } from 'node:url'
 import type { Bench } from '../bench.ts'
 import { compare, type Entry } from '../compare.ts'
-import { password, startRegistry } from '../registry.ts'
+import { password, startAccountsServer } from '../registry.ts'
 import type { Figures } from '../stats.ts'
 import type { Measured } from '../table.ts'
 import { cleanEnvironment } from '../targets.ts'
@@ -16,7 +16,7 @@ const oneLine = fileURLToPath(new URL('../programs/one-line/run.js', import.meta
 /** `whoami` with a saved token, beside the least that a command of oclif does. */
 export async function measureWhoami(bench: Bench): Promise<Measured> {
   const { entry } = bench.settings
-  const target = await startRegistry(bench, 'registry')
+  const target = await startAccountsServer(bench, 'registry')
   const env = {
     ...cleanEnvironment(),
     XDG_CONFIG_HOME: join(bench.folder, 'config'),

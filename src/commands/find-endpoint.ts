@@ -5,7 +5,7 @@ import type { Instance } from '../lib/instances/instance.ts'
 import { liveInstances } from '../lib/instances/live-instances.ts'
 import { namesId } from '../lib/instances/select-instance.ts'
 import type { Logger } from '../lib/util/logger.ts'
-import { selectRegistryDir } from '../lib/util/registry-path.ts'
+import { selectStateDirectory } from '../lib/util/registry-path.ts'
 import { ok } from '../lib/util/result.ts'
 import { Secret } from '../lib/util/secret.ts'
 import { type Locate, shownUrl } from '../lib/mcp/bridge/context.ts'
@@ -48,7 +48,7 @@ export async function findEndpoint(
     return { locate: async () => ok({ url, name: null }), found: { url: shownUrl(url) }, key }
   }
   if (word === '') throw usage('the name of the instance is empty', 'a variable may be unset')
-  const registryDir = selectRegistryDir(checkPath('registry-dir', flags['registry-dir']), env)
+  const registryDir = selectStateDirectory(checkPath('registry-dir', flags['registry-dir']), env)
   const mayHaveKey = ({ hostname: host, url }: Instance): boolean =>
     key === null || flags['allow-http'] || host === hostname() || !isExposed(url)
   const find = (also: (instance: Instance) => boolean) =>

@@ -1,4 +1,4 @@
-import { thisCommand } from '../lib/cli/own-command.ts'
+import { currentCommand } from '../lib/cli/own-command.ts'
 import { renderGatewayBanner } from '../lib/cli/gateway-banner.ts'
 import { defaultLimits } from '../lib/config/limits.ts'
 import type { GatewaySettings } from './gateway-settings.ts'
@@ -31,7 +31,7 @@ export async function runGateway(settings: GatewaySettings, output: OutputOption
           tokens: settings.auth?.mode === 'oauth',
           loopback: findOpening(settings) === null,
           colour,
-          command: thisCommand(),
+          command: currentCommand(),
         }),
     },
     output,

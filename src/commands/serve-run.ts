@@ -1,7 +1,7 @@
 import { renderBanner } from '../lib/cli/banner.ts'
 import type { CaptureFacts } from '../lib/cli/capture-lines.ts'
 import { pause, systemTimer } from '../lib/util/time.ts'
-import { thisCommand } from '../lib/cli/own-command.ts'
+import { currentCommand } from '../lib/cli/own-command.ts'
 import { defaultLimits } from '../lib/config/limits.ts'
 import type { ServeCaptureState } from '../server/host/serve-options.ts'
 import { findOpening } from './auth-settings.ts'
@@ -35,7 +35,7 @@ export async function runServe(settings: ServeSettings, output: OutputOptions): 
           loopback: findOpening(settings) === null,
           capture: capture === null ? null : await describeCapture(capture),
           colour,
-          command: thisCommand(),
+          command: currentCommand(),
         }),
     },
     output,

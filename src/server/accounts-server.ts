@@ -15,7 +15,7 @@ import { createPeerOf } from './http/trusted-proxies.ts'
 import { listen } from './http/listen.ts'
 import { baseUrlOf } from './http/listen-options.ts'
 import { type Limits, resolveLimits } from '../lib/config/limits.ts'
-import type { RegistryHandle, RegistryOptions } from './accounts/options.ts'
+import type { AccountsServerHandle, AccountsServerOptions } from './accounts/options.ts'
 import { TlsSource } from './http/tls-source.ts'
 import { version } from '../lib/util/version.ts'
 
@@ -23,10 +23,10 @@ import { version } from '../lib/util/version.ts'
  * The account registry: opens the database and the keys, made where there are none, and binds.
  * Once `cancelled` is aborted, it does not bind any more: it rejects and leaves nothing open.
  */
-export async function startRegistry(
-  options: RegistryOptions,
+export async function startAccountsServer(
+  options: AccountsServerOptions,
   cancelled: Pick<AbortSignal, 'throwIfAborted'> = new AbortController().signal,
-): Promise<RegistryHandle> {
+): Promise<AccountsServerHandle> {
   const { log, host } = options
   const limits = resolveLimits(options.limits)
   const accountLimits = resolveAccountLimits(options.accountLimits)
@@ -107,7 +107,14 @@ export function isLocal(where: {
 }
 
 function createListener(
-  { host, allowedHosts, allowedOrigins, trustedProxies = [], log, accessLog }: RegistryOptions,
+  {
+    host,
+    allowedHosts,
+    allowedOrigins,
+    trustedProxies = [],
+    log,
+    accessLog,
+  }: AccountsServerOptions,
   publicUrl: string | undefined,
   services: AccountServices,
   limits: Limits,

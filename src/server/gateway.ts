@@ -20,11 +20,11 @@ import { EventRing } from './gateway/event-ring.ts'
 import { resolveGatewayLimits } from '../lib/config/gateway-limits.ts'
 import {
   createResidentRoom,
-  readResidentFile,
+  readActiveGatewayFile,
   registryMark,
-  removeResidentFile,
-  type Resident,
-  residentFile,
+  removeActiveGatewayFile,
+  type ActiveGateway,
+  activeGatewayFile,
   residentPath,
   writeResidentFile,
 } from './gateway/active-gateway.ts'
@@ -33,7 +33,7 @@ import { listen } from './http/listen.ts'
 import { assembleApp } from './mcp/mcp-assembly.ts'
 import { mcpUrlOf } from './http/listen-options.ts'
 import { type Limits, resolveLimits } from '../lib/config/limits.ts'
-import { openRegistryDir, selectRegistryDir } from '../lib/instances/state-directory.ts'
+import { openStateDirectory, selectStateDirectory } from '../lib/instances/state-directory.ts'
 import { TlsSource } from './http/tls-source.ts'
 import { version } from '../lib/util/version.ts'
 
@@ -49,8 +49,8 @@ export async function startGateway(
   const { log } = options
   const limits = resolveLimits(options.limits)
   const gatewayLimits = resolveGatewayLimits(options.limits)
-  const { path: registryDir, instances } = await openRegistryDir(
-    selectRegistryDir(options.registryDir, process.env),
+  const { path: registryDir, instances } = await openStateDirectory(
+    selectStateDirectory(options.registryDir, process.env),
   )
   const registry = registryMark(await realpath(registryDir))
   const allLimits = { ...limits, ...gatewayLimits }
@@ -71,7 +71,7 @@ export async function startGateway(
   const tls = options.tls && (await TlsSource.open(options.tls, { limits, log }))
   opened.defer(() => tls?.close())
   const mcp = new DeferredEndpoint()
-  let resident: Resident | null = null
+  let resident: ActiveGateway | null = null
   let url = mcpUrlOf(options, options.port)
   const auth = await createAuth(options.auth ?? { mode: 'none' }, {
     mcpUrl: () => url,
@@ -99,12 +99,12 @@ export async function startGateway(
   const by = { ...candidate, port }
   url = mcpUrlOf(options, port)
   resident = await describeSelf({ instanceId, url, registry, startedMs })
-  const file = residentFile(registryDir, port)
+  const file = activeGatewayFile(registryDir, port)
   // Whoever yields takes it away first.
-  const yielded = (await readResidentFile(file))?.instanceId !== from?.instanceId
+  const yielded = (await readActiveGatewayFile(file))?.instanceId !== from?.instanceId
   tell(from === null ? { event: 'election_won' } : { event: 'takeover', from, yielded }, by)
   await writeDown(file, resident, log)
-  opened.defer(() => removeResidentFile(file, instanceId))
+  opened.defer(() => removeActiveGatewayFile(file, instanceId))
 
   const assembled = await assembleGateway({
     instancesDir: instances,
@@ -120,7 +120,7 @@ export async function startGateway(
   opened.defer(stopListening)
   opened.defer(() => {
     tell({ event: 'voluntary_yield' }, by)
-    return removeResidentFile(file, instanceId)
+    return removeActiveGatewayFile(file, instanceId)
   })
   return handleOf({ url, port, instanceId, registryDir }, opened.move())
 }
@@ -138,7 +138,9 @@ function openCatalog(
 async function describeSelf({
   startedMs,
   ...facts
-}: Pick<Resident, 'instanceId' | 'url' | 'registry'> & { startedMs: number }): Promise<Resident> {
+}: Pick<ActiveGateway, 'instanceId' | 'url' | 'registry'> & {
+  startedMs: number
+}): Promise<ActiveGateway> {
   return {
     ...facts,
     version,
@@ -152,7 +154,7 @@ interface ListenerParts {
   readonly auth: Auth
   readonly limits: Limits
   readonly mcp: DeferredEndpoint
-  readonly resident: () => Resident | null
+  readonly resident: () => ActiveGateway | null
 }
 
 function createGatewayListener(
@@ -180,7 +182,7 @@ function createGatewayListener(
 }
 
 /** Without it another gateway cannot tell which process this one is; it serves all the same. */
-async function writeDown(file: string, resident: Resident, log: Logger): Promise<void> {
+async function writeDown(file: string, resident: ActiveGateway, log: Logger): Promise<void> {
   try {
     await writeResidentFile(file, resident)
   } catch (error) {

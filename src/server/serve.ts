@@ -9,7 +9,7 @@ import { resolveAuthLimits } from './auth/limits.ts'
 import { createFsStore } from './artefacts/fs-store.ts'
 import { artefactRootIn } from './artefacts/helpers.ts'
 import type { ArtefactStore } from './artefacts/store.ts'
-import { createHostRoom, type HostSink } from './host/host-room.ts'
+import { createHostEndpoint, type HostSink } from './host/host-endpoint.ts'
 import { resolveHostToken } from './host/host-token.ts'
 import { createInstanceRecord, InstanceFile } from './host/instance-record.ts'
 import { resolveGatewayLimits } from '../lib/config/gateway-limits.ts'
@@ -20,7 +20,7 @@ import { mcpUrlOf } from './http/listen-options.ts'
 import { McpHttpServer } from './mcp/mcp-http-server.ts'
 import type { McpHttpConfig } from './mcp/mcp-http-config.ts'
 import { type Limits, resolveLimits } from '../lib/config/limits.ts'
-import { openRegistryDir, selectRegistryDir } from '../lib/instances/state-directory.ts'
+import { openStateDirectory, selectStateDirectory } from '../lib/instances/state-directory.ts'
 import { AuditLog } from './resources/audit-log.ts'
 import type { ResourceRegistry } from './resources/registry.ts'
 import { SessionEventBuffer } from './resources/session-event-buffer.ts'
@@ -40,7 +40,9 @@ export async function startServe(
   const { log } = options
   const limits = resolveLimits(options.limits)
   const instanceId = randomUUID()
-  const registryDir = await openRegistryDir(selectRegistryDir(options.registryDir, process.env))
+  const registryDir = await openStateDirectory(
+    selectStateDirectory(options.registryDir, process.env),
+  )
   const instancesDir = registryDir.instances
   await removeLeftovers({
     ...{ instancesDir, hostname: hostname(), clock: systemClock, log, cancelled },
@@ -85,7 +87,7 @@ export async function startServe(
     ...(store === null ? {} : { store }),
     ...(capture === null ? {} : { captureSource: capture.source }),
     host: ({ registry, peerOf, onRefused }) => {
-      const room = createHostRoom({
+      const endpoint = createHostEndpoint({
         sink: createSink(registry, audit, store, limits),
         registry,
         identity: { name: 'service-cli', version },
@@ -99,8 +101,8 @@ export async function startServe(
           capture?.follow(presence)
         },
       })
-      capture?.link(room.pictures)
-      return room
+      capture?.link(endpoint.pictures)
+      return endpoint
     },
   })
   opened.defer(() => server.stop())
@@ -119,7 +121,7 @@ export async function startServe(
     log,
     record: await createInstanceRecord(facts, systemClock),
     hostToken: token.isGenerated ? token.secret : undefined,
-    openFolder: () => openRegistryDir(registryDir.path),
+    openFolder: () => openStateDirectory(registryDir.path),
   })
   opened.defer(() => record.remove())
   presences.follow((presence, sinceMs) => {

@@ -10,7 +10,7 @@ import {
 import { runMcpConfig } from '../../src/commands/mcp-config/run.ts'
 import type { ServiceError } from '../../src/lib/util/errors.ts'
 import { silentLogger } from '../../src/lib/util/logger.ts'
-import { selectRegistryDir } from '../../src/lib/util/registry-path.ts'
+import { selectStateDirectory } from '../../src/lib/util/registry-path.ts'
 import { startServe } from '../../src/server/serve.ts'
 import type { ServeHandle, ServeOptions } from '../../src/server/host/serve-options.ts'
 
@@ -263,7 +263,7 @@ describe('mcp-config', function () {
   })
 
   it('names the folder of instances wherever the client’s own environment would lead elsewhere', () => {
-    const usual = selectRegistryDir(undefined, {})
+    const usual = selectStateDirectory(undefined, {})
     expect(registryWords(usual, { TMPDIR: '' })).to.deep.equal([])
     expect(registryWords('/elsewhere', {})).to.deep.equal(['--registry-dir', '/elsewhere'])
     for (const name of ['TMPDIR', 'TMP', 'TEMP']) {

@@ -8,7 +8,7 @@ import { expect } from 'chai'
 import { HostClient } from '../../src/lib/host-link/host-client.ts'
 import { silentLogger } from '../../src/lib/util/logger.ts'
 import { startGateway } from '../../src/server/gateway.ts'
-import { startRegistry } from '../../src/server/accounts-server.ts'
+import { startAccountsServer } from '../../src/server/accounts-server.ts'
 import type { Sdk, StatelessClient } from '../clients/client-face.ts'
 import { type Prepared, prepare, runScenario } from '../clients/scenario.ts'
 import { startServe } from '../clients/serve.ts'
@@ -147,7 +147,7 @@ describe('TLS', function () {
   })
 
   it('of the registry: its accounts are at https', async () => {
-    const registry = await startRegistry({
+    const registry = await startAccountsServer({
       ...{ port: 0, host: '127.0.0.1', allowedHosts: [], allowedOrigins: [], tls: files },
       ...{ dataDir: join(folder, 'registry'), log: silentLogger, accessLog: () => {} },
     })

@@ -43,7 +43,7 @@ export interface ServeProcess {
   post(path: string, body: unknown, headers?: Record<string, string>): Promise<Answer>
   /** Stores bytes through the host link; resolves with their hash. */
   store(bytes: Buffer | string, query?: string, mime?: string): Promise<string>
-  /** Resident memory in bytes: now, and the most since the start (or since `resetPeak`). */
+  /** ActiveGateway memory in bytes: now, and the most since the start (or since `resetPeak`). */
   rss(): { now: number; peak: number }
   resetPeak(): void
   /** What its open file descriptors lead to. */

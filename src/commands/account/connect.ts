@@ -1,5 +1,5 @@
 import { ServiceError } from '../../lib/util/errors.ts'
-import type { RegistryClient } from '../../lib/accounts/client.ts'
+import type { AccountsClient } from '../../lib/accounts/client.ts'
 import { defaultClientLimits } from '../../lib/accounts/client-limits.ts'
 import { connectRegistry } from '../../lib/accounts/connect.ts'
 import { withGivenToken, withSavedToken } from '../../lib/accounts/session.ts'
@@ -9,7 +9,7 @@ import type { AccountContext } from './context.ts'
 
 /** The registry of the context, ready to be asked. */
 export interface Connection {
-  readonly client: RegistryClient
+  readonly client: AccountsClient
   /**
    * Calls with the token that counts: one that was given as it is, the saved one refreshed when
    * that is due. Throws `auth_required` when there is none.

@@ -1,7 +1,7 @@
 import { type PromptPlace, requireQuestioner, whyNoQuestions } from '../../lib/cli/prompt.ts'
 import { readSecretFromStdin } from '../../lib/cli/secret-input.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
-import type { RegistrationCheck, RegistryClient } from '../../lib/accounts/client.ts'
+import type { RegistrationCheck, AccountsClient } from '../../lib/accounts/client.ts'
 import { Secret } from '../../lib/util/secret.ts'
 import { connect } from './connect.ts'
 import type { AccountContext, AccountFlags } from './context.ts'
@@ -50,7 +50,7 @@ export async function register(
 interface RegisterParts {
   readonly context: AccountContext
   readonly place: PromptPlace
-  readonly client: RegistryClient
+  readonly client: AccountsClient
 }
 
 /** Asks for the password only after the registry has accepted everything else. */
@@ -86,7 +86,7 @@ async function readInvite(flags: RegisterFlags, place: PromptPlace): Promise<Sec
 
 /** Returns the invitation, asked for where the registry needs one. Throws its refusal. */
 async function checkFirst(
-  client: RegistryClient,
+  client: AccountsClient,
   account: RegistrationCheck,
   place: PromptPlace,
 ): Promise<Secret | undefined> {

@@ -3,7 +3,7 @@ import { allLogins, savedLogin, withLogin } from '../../lib/config/registry-entr
 import { expiryText } from '../../lib/cli/format.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
 import type { Tokens } from '../../lib/accounts/answers.ts'
-import type { RegistryClient } from '../../lib/accounts/client.ts'
+import type { AccountsClient } from '../../lib/accounts/client.ts'
 import type { AccountContext } from './context.ts'
 import { timeOrNull } from './identity.ts'
 
@@ -13,7 +13,7 @@ export interface Who {
 }
 
 export interface Login {
-  readonly client: RegistryClient
+  readonly client: AccountsClient
   readonly tokens: Tokens
   /** Who logged in by a password: this is who it is where the registry cannot be asked. */
   readonly typed: Who
@@ -124,7 +124,7 @@ export function overridingVariable(env: NodeJS.ProcessEnv): string | null {
  * is saved, so nothing that fails here matters.
  */
 async function endReplaced(
-  client: RegistryClient,
+  client: AccountsClient,
   replaced: SavedLogin | undefined,
 ): Promise<void> {
   const { accessToken, refreshToken } = replaced ?? {}

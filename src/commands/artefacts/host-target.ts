@@ -7,7 +7,7 @@ import { readRecordFiles } from '../../lib/instances/record-files.ts'
 import type { JsonObject } from '../../lib/util/json.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import type { HostTarget } from '../../lib/mcp/client/host-request.ts'
-import { selectRegistryDir } from '../../lib/util/registry-path.ts'
+import { selectStateDirectory } from '../../lib/util/registry-path.ts'
 import { Secret } from '../../lib/util/secret.ts'
 import { checkSecretText, readSecretFile } from '../../lib/auth/secret-file.ts'
 import type { ClientFlags } from '../resources/client.ts'
@@ -42,7 +42,7 @@ export async function findHost(
   if (word === undefined && hostUrl && hostToken) {
     return foundAt(hostUrl, hostToken, 'SERVICE_HOST_URL')
   }
-  const registryDir = selectRegistryDir(checkPath('registry-dir', flags['registry-dir']), env)
+  const registryDir = selectStateDirectory(checkPath('registry-dir', flags['registry-dir']), env)
   const live = await liveInstances({ registryDir, log, nowMs: Date.now() })
   const { id } = chooseInstance(live, word, '--instance ID')
   const files = await readRecordFiles(registryDir, log)

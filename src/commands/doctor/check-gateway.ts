@@ -3,7 +3,7 @@ import { processStart } from '../../lib/util/process.ts'
 import { defaultPorts } from '../default-ports.ts'
 import type { Finding } from './finding.ts'
 
-type Resident = import('../../server/gateway/active-gateway.ts').Resident
+type ActiveGateway = import('../../server/gateway/active-gateway.ts').ActiveGateway
 type Holder = import('../../server/gateway/election.ts').Holder
 
 const { gateway: gatewayPort } = defaultPorts
@@ -50,7 +50,7 @@ export async function lookAtGateways(registryDir: string): Promise<Finding[]> {
   const [
     { createHolderProbe },
     { findOwnGateway },
-    { listResidents, readResidentFile, residentFile },
+    { listResidents, readActiveGatewayFile, activeGatewayFile },
     resident,
     fs,
   ] = await Promise.all([
@@ -63,7 +63,7 @@ export async function lookAtGateways(registryDir: string): Promise<Finding[]> {
   const registry = resident.registryMark(await fs.realpath(registryDir).catch(() => registryDir))
 
   async function look(port: number, base: string): Promise<Holder> {
-    const written = () => readResidentFile(residentFile(registryDir, port))
+    const written = () => readActiveGatewayFile(activeGatewayFile(registryDir, port))
     const gatewayPid = () => findOwnGateway(port)
     const probe = createHolderProbe({ base, timeoutMs: 3000, written, gatewayPid })
     try {
@@ -73,7 +73,7 @@ export async function lookAtGateways(registryDir: string): Promise<Finding[]> {
     }
   }
 
-  async function lookElsewhere(port: number, written: Resident): Promise<Finding[]> {
+  async function lookElsewhere(port: number, written: ActiveGateway): Promise<Finding[]> {
     // One that was killed leaves its file.
     if ((await processStart(written.pid)) !== written.pidStart) return []
     const holder = await look(port, baseOf(written, port))
@@ -94,7 +94,7 @@ function localAt(port: number): string {
 }
 
 /** Where it listens; its URL may be that of a proxy. */
-function baseOf({ url }: Resident, port: number): string {
+function baseOf({ url }: ActiveGateway, port: number): string {
   const { protocol, hostname, port: shown, origin } = new URL(url)
   const isOwn = isLoopback(hostname) && Number(shown) === port
   return isOwn && protocol === 'http:' ? origin : localAt(port)

@@ -6,7 +6,7 @@ import { writeStdout } from '../../lib/cli/write-stdout.ts'
 import { ApiKeyConfig } from '../../lib/auth/api-key-config.ts'
 import { configPath } from '../../lib/config/paths.ts'
 import { absenceText } from '../../lib/instances/instance.ts'
-import { selectRegistryDir } from '../../lib/util/registry-path.ts'
+import { selectStateDirectory } from '../../lib/util/registry-path.ts'
 import { checkAdapterFiles, findProgram, judgeBlender } from './check-adapters.ts'
 import { lookAtGateways } from './check-gateway.ts'
 import { checkHostTokens } from './check-host-tokens.ts'
@@ -31,7 +31,7 @@ const maxAsked = 20
 
 /** Runs every check and prints what they found. False when one failed. */
 export async function examine({ registryDir, json, env }: Examination): Promise<boolean> {
-  const folder = selectRegistryDir(registryDir, env)
+  const folder = selectStateDirectory(registryDir, env)
   const findings = await findAll(folder, env)
   const { colour } = describeTerminal(process.stdout.isTTY, env)
   const text = json

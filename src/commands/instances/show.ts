@@ -1,7 +1,7 @@
 import { aborted, openLiveLines } from '../../lib/cli/live-lines.ts'
 import { processOutput, type Output, warningsTo } from '../../lib/cli/output.ts'
 import { writeStdout } from '../../lib/cli/write-stdout.ts'
-import { selectRegistryDir } from '../../lib/util/registry-path.ts'
+import { selectStateDirectory } from '../../lib/util/registry-path.ts'
 import { usage } from '../../lib/util/errors.ts'
 import { changeLine, emptyText, instanceTable } from './lines.ts'
 import type { InstancesSettings } from './settings.ts'
@@ -16,7 +16,7 @@ export async function showInstances(settings: InstancesSettings): Promise<void> 
   const output = processOutput(settings)
   const local = await import('../../server/gateway/local-instances.ts')
   const query = readQuery(settings, local)
-  const registryDir = selectRegistryDir(settings.registryDir, process.env)
+  const registryDir = selectStateDirectory(settings.registryDir, process.env)
   const instances = await local.openLocalInstances(registryDir, warningsTo(output))
   try {
     await printList(instances, query, { output, json, registryDir })

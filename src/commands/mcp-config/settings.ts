@@ -7,7 +7,7 @@ import { liveInstances } from '../../lib/instances/live-instances.ts'
 import { namesId } from '../../lib/instances/select-instance.ts'
 import { checkName, chooseTarget, type Target } from '../../lib/mcp/settings/choose-target.ts'
 import type { Client, Place, Scope, Settings } from '../../lib/mcp/settings/client.ts'
-import { selectRegistryDir } from '../../lib/util/registry-path.ts'
+import { selectStateDirectory } from '../../lib/util/registry-path.ts'
 import { userAgent } from '../../lib/util/version.ts'
 import { isLoopback } from '../../lib/util/address.ts'
 
@@ -42,7 +42,7 @@ export async function readSettings(
       hint: 'over HTTP the client itself holds the key, in SERVICE_MCP_API_KEY',
     })
   }
-  const registryDir = selectRegistryDir(flags['registry-dir'], env)
+  const registryDir = selectStateDirectory(flags['registry-dir'], env)
   const log = warningsTo(output)
   const also = (instance: Instance): boolean => namesId(instance, flags.instance)
   const live = await liveInstances({ registryDir, log, nowMs: Date.now(), also })
@@ -116,7 +116,7 @@ const variables = ['TMPDIR', 'TMP', 'TEMP']
  * pass on hardly a variable, and macOS sets TMPDIR for every account.
  */
 export function registryWords(registryDir: string, env: Place['env']): string[] {
-  const isDefault = registryDir === selectRegistryDir(undefined, {})
+  const isDefault = registryDir === selectStateDirectory(undefined, {})
   const isMoved = variables.some(name => Boolean(env[name]))
   return isDefault && !isMoved ? [] : ['--registry-dir', registryDir]
 }

@@ -27,7 +27,7 @@ asks for it where registration is by invitation; it is valid once.`
     const { flags } = await this.parse(RegistryInvite)
     const place = adminPlace(flags)
     await administer(place, async admin => {
-      const { endInvite, makeInvite } = await import('../../server/accounts/admin/codes.ts')
+      const { revokeInvite, makeInvite } = await import('../../server/accounts/admin/codes.ts')
       const { code, ...made } = await makeInvite(admin, flags.days)
       place.output.note(`invitation, valid once until ${made.expires_at}; it is not shown again`)
       // Revealed here alone: this is what the command is for.
@@ -35,7 +35,7 @@ asks for it where registration is by invitation; it is valid once.`
       await showOnce(() => place.output.secret(code.reveal(), json), {
         what: 'invitation',
         leftOver: `it expires at ${made.expires_at}`,
-        run: () => endInvite(admin, code),
+        run: () => revokeInvite(admin, code),
       })
     })
   }

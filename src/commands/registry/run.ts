@@ -1,4 +1,4 @@
-import { thisCommand } from '../../lib/cli/own-command.ts'
+import { currentCommand } from '../../lib/cli/own-command.ts'
 import { renderRegistryBanner } from '../../lib/cli/registry-banner.ts'
 import { defaultLimits } from '../../lib/config/limits.ts'
 import { type OutputOptions, runServer } from '../run-server.ts'
@@ -14,8 +14,11 @@ export async function runRegistry(
     {
       graceMs: settings.limits?.stopGraceMs ?? defaultLimits.stopGraceMs,
       async start(log, cancelled) {
-        const { startRegistry } = await import('../../server/accounts-server.ts')
-        const handle = await startRegistry({ ...settings, log, accessLog: log.access }, cancelled)
+        const { startAccountsServer } = await import('../../server/accounts-server.ts')
+        const handle = await startAccountsServer(
+          { ...settings, log, accessLog: log.access },
+          cancelled,
+        )
         if (!handle.local && new URL(handle.url).protocol === 'http:') {
           const advice =
             'passwords and tokens cross the network unencrypted: serve HTTPS with --tls-cert and --tls-key, or put a proxy with TLS in front and name it with --public-url'
@@ -25,7 +28,14 @@ export async function runRegistry(
       },
       listening: ({ url, registration }) => ({ url, registration, data_dir: dataDir }),
       banner: ({ url, registration, local }, colour) =>
-        renderRegistryBanner({ url, registration, local, dataDir, colour, command: thisCommand() }),
+        renderRegistryBanner({
+          url,
+          registration,
+          local,
+          dataDir,
+          colour,
+          command: currentCommand(),
+        }),
     },
     output,
   )

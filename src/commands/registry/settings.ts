@@ -5,7 +5,7 @@ import {
   type PublicAccountLimits,
 } from '../../server/accounts/limits.ts'
 import { checkLimits, type PublicLimits } from '../../lib/config/limits.ts'
-import type { RegistryOptions } from '../../server/accounts/options.ts'
+import type { AccountsServerOptions } from '../../server/accounts/options.ts'
 import { readLimitFlags } from '../limit-flag.ts'
 import { type AddressFlags, readAddress } from '../server-settings.ts'
 import { selectDataDir } from './data-dir.ts'
@@ -17,7 +17,7 @@ export interface RegistryFlags extends AddressFlags {
   limit?: string[] | undefined
 }
 
-export type RegistrySettings = Omit<RegistryOptions, 'log' | 'accessLog'>
+export type RegistrySettings = Omit<AccountsServerOptions, 'log' | 'accessLog'>
 
 const accountLimitNames = Object.keys(defaultPublicAccountLimits)
 /** Those bounds of the other servers that this one has too. */

@@ -4,7 +4,7 @@ import { takeFileLock } from '../../lib/config/file-lock.ts'
 import { liveInstances } from '../../lib/instances/live-instances.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import { ensurePrivateDirectory } from '../../lib/util/posix.ts'
-import { selectRegistryDir } from '../../lib/util/registry-path.ts'
+import { selectStateDirectory } from '../../lib/util/registry-path.ts'
 import { repeat, systemTimer } from '../../lib/util/time.ts'
 import { Secret } from '../../lib/util/secret.ts'
 import { defaultBridgeLimits } from '../../lib/mcp/bridge/limits.ts'
@@ -66,7 +66,7 @@ function createPlace(
   { log, stop }: Stdio,
   env: NodeJS.ProcessEnv,
 ): JoinOrServe {
-  const registryDir = selectRegistryDir(serve.registryDir, env)
+  const registryDir = selectStateDirectory(serve.registryDir, env)
   return new JoinOrServe({
     dccType,
     live: () => liveInstances({ registryDir, log, nowMs: Date.now() }),

@@ -22,7 +22,7 @@ import { describeRefusal } from './refusal.ts'
 import type { RegistryRequest, Transport } from './transport.ts'
 
 /** Every call of the registry API. All throw a `ServiceError` that holds no secret. */
-export interface RegistryClient {
+export interface AccountsClient {
   readonly registry: RegistryUrl
   /** Also logs in. A registry that answers without a token is asked to log in at once. */
   register(account: NewAccount): Promise<Tokens>
@@ -80,7 +80,7 @@ interface Call {
 export function createRegistryClient(parts: {
   readonly transport: Transport
   readonly clock?: Clock
-}): RegistryClient {
+}): AccountsClient {
   const { transport, clock = systemClock } = parts
   const { registry } = transport
 
@@ -107,7 +107,7 @@ export function createRegistryClient(parts: {
     return askFor(call, json => parseTokens(json, clock.now()))
   }
 
-  const client: RegistryClient = {
+  const client: AccountsClient = {
     registry,
 
     async register({ username, email, password, invite }) {

@@ -2,7 +2,7 @@ import { hostname } from 'node:os'
 import { dirname, resolve } from 'node:path'
 import type { Clock } from '../util/time.ts'
 import type { RegistryEntry } from '../config/config-file.ts'
-import { type RegistryClient, createRegistryClient } from './client.ts'
+import { type AccountsClient, createRegistryClient } from './client.ts'
 import { clientLimits } from './client-limits.ts'
 import type { RegistryUrl } from '../util/registry-url.ts'
 import { createTransport } from './transport.ts'
@@ -20,7 +20,7 @@ export function connectRegistry(options: {
   readonly env: Readonly<Record<string, string | undefined>>
   readonly userAgent?: string
   readonly clock?: Clock
-}): RegistryClient {
+}): AccountsClient {
   const { registry, entry, configPath, env, userAgent = machineAgent(), clock } = options
   const caFile =
     entry?.caFile === undefined ? undefined : resolve(dirname(configPath), entry.caFile)

@@ -6,12 +6,12 @@ import { ServiceError } from '../util/errors.ts'
 import type { Logger } from '../util/logger.ts'
 import type { Secret } from '../util/secret.ts'
 import type { Tokens } from './answers.ts'
-import type { RegistryClient } from './client.ts'
+import type { AccountsClient } from './client.ts'
 import { canRefresh, isExpired, needsRefresh } from './refresh-need.ts'
 import type { TokenChoice } from './token-source.ts'
 
 export interface SessionParts {
-  readonly client: RegistryClient
+  readonly client: AccountsClient
   readonly store: ConfigStore
   /** Whose saved login; without it the newest of the registry. */
   readonly account?: string | undefined

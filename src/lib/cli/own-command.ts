@@ -13,7 +13,7 @@ interface Started {
  * The words that run this program in the folder where it was started: `service-cli` where PATH leads
  * to it, else `node bin/run.js`, which works under every Node that `bin/run.js` takes.
  */
-export function ownCommand({ program, cwd, path = '', platform }: Started): string {
+export function commandFor({ program, cwd, path = '', platform }: Started): string {
   const windows = platform === 'win32'
   const own = realPath(program)
   const isInstalled = path.split(delimiter).some(folder => {
@@ -45,16 +45,16 @@ const ownCommands = new RegExp(
 
 /** The text with its commands as they are typed here: `service-cli login` as `node bin/run.js login`. */
 export function asTyped(text: string, command?: string): string {
-  return text.replaceAll(ownCommands, () => `${command ?? thisCommand()} `)
+  return text.replaceAll(ownCommands, () => `${command ?? currentCommand()} `)
 }
 
 /** Of this process. A program that loads this one as a library has no file to name. */
-export function thisCommand(): string {
+export function currentCommand(): string {
   const { argv, env, platform } = process
   if (basename(realPath(argv[1] ?? '') ?? '') !== 'run.js') return 'service-cli'
   // npm runs its scripts in the folder of the package.
   const cwd = (env.npm_lifecycle_event !== undefined && env.INIT_CWD) || process.cwd()
-  return ownCommand({ program: argv[1] ?? 'service-cli', cwd, path: env.PATH, platform })
+  return commandFor({ program: argv[1] ?? 'service-cli', cwd, path: env.PATH, platform })
 }
 
 function realPath(path: string): string | null {

@@ -9,7 +9,7 @@ import {
   readKeysFile,
 } from '../auth/keys-file.ts'
 import { isOwn } from '../util/posix.ts'
-import { selectRegistryDir } from '../util/registry-path.ts'
+import { selectStateDirectory } from '../util/registry-path.ts'
 import { createKeyStore } from './key-store.ts'
 import { keysPath } from './paths.ts'
 
@@ -74,9 +74,9 @@ async function moveOlderKeys(
   env: Env,
 ): Promise<readonly MovedKeys[]> {
   const folders = [
-    selectRegistryDir(registryDir, env),
-    selectRegistryDir(undefined, env),
-    selectRegistryDir(undefined, {}),
+    selectStateDirectory(registryDir, env),
+    selectStateDirectory(undefined, env),
+    selectStateDirectory(undefined, {}),
   ]
   const found: string[] = []
   for (const folder of new Set(folders)) {

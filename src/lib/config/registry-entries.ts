@@ -46,7 +46,7 @@ export function withLogin(
     .map(pickLogin)
     .slice(0, maxOtherAccounts)
   const login = { username, email, ...pick(tokens) }
-  const entry = withAccounts({ ...login, ...byHand(before) }, accounts)
+  const entry = withAccounts({ ...login, ...registrySettings(before) }, accounts)
   return { ...withEntry(config, url, entry), defaultRegistry: config.defaultRegistry ?? url }
 }
 
@@ -85,12 +85,12 @@ export function withoutLogin(config: Config, url: string, account?: string): Con
   }
   const [next, ...others] = accounts
   if (next !== undefined) {
-    return withEntry(config, url, withAccounts({ ...next, ...byHand(entry) }, others))
+    return withEntry(config, url, withAccounts({ ...next, ...registrySettings(entry) }, others))
   }
   const { caFile, others: unknown } = entry
   const isKept = caFile !== undefined || Object.keys(unknown ?? {}).length > 0
   const registries = new Map(config.registries)
-  if (isKept) registries.set(url, byHand(entry))
+  if (isKept) registries.set(url, registrySettings(entry))
   else registries.delete(url)
   const after = { ...config, registries }
   const isDefault = config.defaultRegistry === url
@@ -132,7 +132,7 @@ function changeLogin(
   const entry = config.registries.get(url) ?? {}
   if (account === undefined || isOf(entry, account)) {
     const { accounts } = entry
-    const changed = { ...change(pickLogin(entry)), ...byHand(entry) }
+    const changed = { ...change(pickLogin(entry)), ...registrySettings(entry) }
     return withEntry(config, url, accounts === undefined ? changed : { ...changed, accounts })
   }
   const accounts = entry.accounts?.map(login => (isOf(login, account) ? change(login) : login))
@@ -147,7 +147,7 @@ function withAccounts(
 }
 
 /** What belongs to the registry and not to a login. */
-function byHand({ caFile, others }: RegistryEntry): RegistryEntry {
+function registrySettings({ caFile, others }: RegistryEntry): RegistryEntry {
   return { caFile, others }
 }
 

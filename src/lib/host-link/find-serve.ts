@@ -1,7 +1,7 @@
 import { maxRecordAgeMs, readRecordFiles, type RecordFile } from '../instances/record-files.ts'
 import { isJsonObject } from '../util/json.ts'
 import { type Logger, silentLogger } from '../util/logger.ts'
-import { selectRegistryDir } from '../util/registry-path.ts'
+import { selectStateDirectory } from '../util/registry-path.ts'
 import { checkSecretText, readSecretFile } from '../auth/secret-file.ts'
 import { isLoopback, withoutBrackets } from '../util/address.ts'
 import { Secret } from '../util/secret.ts'
@@ -28,7 +28,7 @@ export async function findServe(options: FindServeOptions): Promise<HostAddress 
   const { env = process.env, log = silentLogger, nowMs = Date.now() } = options
   const { SERVICE_HOST_URL: url, SERVICE_HOST_TOKEN: token } = env
   if (url && token) return explicitAddress(url, token)
-  const folder = selectRegistryDir(options.registryDir, env)
+  const folder = selectStateDirectory(options.registryDir, env)
   for (const { record } of rankRecords(await readRecordFiles(folder, log), { ...options, nowMs })) {
     try {
       const file = record.host_token_file

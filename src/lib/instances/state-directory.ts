@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { errnoOf, ServiceError } from '../util/errors.ts'
 import { ensurePrivateDirectory } from '../util/posix.ts'
 
-export { selectRegistryDir } from '../util/registry-path.ts'
+export { selectStateDirectory } from '../util/registry-path.ts'
 
 export interface RegistryDir {
   readonly path: string
@@ -19,7 +19,7 @@ const hint = 'name another folder with --registry-dir'
  * `registry_dir_unsafe` when others own it or can enter it, `storage_failed` when it cannot be
  * made or written.
  */
-export async function openRegistryDir(path: string): Promise<RegistryDir> {
+export async function openStateDirectory(path: string): Promise<RegistryDir> {
   const instances = join(path, 'instances')
   for (const folder of [path, instances]) await openFolder(folder)
   return { path, instances }

@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path'
 import { ownUid } from './posix.ts'
 
 /** Option, else `SERVICE_REGISTRY_DIR`, else a folder of this user below the temporary one. */
-export function selectRegistryDir(option: string | undefined, env: NodeJS.ProcessEnv): string {
+export function selectStateDirectory(option: string | undefined, env: NodeJS.ProcessEnv): string {
   const chosen = option || env.SERVICE_REGISTRY_DIR
   return chosen ? resolve(chosen) : join(tmpdir(), `service-cli-${ownName()}`)
 }

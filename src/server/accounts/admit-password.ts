@@ -1,5 +1,5 @@
 import type { Logger } from '../../lib/util/logger.ts'
-import { RegistryProblem } from './problems.ts'
+import { AccountsProblem } from './problems.ts'
 import { commonPasswords } from './common-passwords.ts'
 import { foldEmail, foldUsername } from './names.ts'
 
@@ -18,7 +18,7 @@ export function admitPassword(
   const detail = describeFlaw(flaw)
   if (!local) {
     const errors = [{ pointer, detail: `${detail}: choose another` }]
-    throw new RegistryProblem('password-blocked', `the password ${detail}: choose another`, {
+    throw new AccountsProblem('password-blocked', `the password ${detail}: choose another`, {
       errors,
     })
   }

@@ -16,7 +16,7 @@ import {
   problemHeaders,
   type ProblemSlug,
   problemStatus,
-  RegistryProblem,
+  AccountsProblem,
   toRegistryProblem,
 } from './problems.ts'
 import { createRouter } from './router.ts'
@@ -89,21 +89,21 @@ export function createRegistryListener(parts: RegistryAppParts): RequestListener
   function check(req: IncomingMessage, target: RequestTarget | null): void {
     if ((req.url ?? '').length > limits.maxTargetChars) {
       const message = `path and query together have more than ${limits.maxTargetChars} characters`
-      throw new RegistryProblem('uri-too-long', message)
+      throw new AccountsProblem('uri-too-long', message)
     }
     const refusal = checkRequest(req, target, parts)
     if (refusal !== null) {
-      throw new RegistryProblem(slugOfRefusal[refusal.reason], refusal.message)
+      throw new AccountsProblem(slugOfRefusal[refusal.reason], refusal.message)
     }
     const query = target?.url.split('?', 2)[1] ?? ''
     if (query.split('&').length > limits.maxQueryMembers) {
       const message = `the query has more than ${limits.maxQueryMembers} members`
-      throw new RegistryProblem('malformed-request', message)
+      throw new AccountsProblem('malformed-request', message)
     }
     if (!accepts(req.headers.accept, 'application/json')) {
-      throw new RegistryProblem('not-acceptable', 'the answer is application/json')
+      throw new AccountsProblem('not-acceptable', 'the answer is application/json')
     }
-    if (target?.path === '*') throw new RegistryProblem('not-found', 'nothing is served at *')
+    if (target?.path === '*') throw new AccountsProblem('not-found', 'nothing is served at *')
   }
 
   return (req, res) => {
@@ -140,7 +140,7 @@ export function createRegistryListener(parts: RegistryAppParts): RequestListener
   /** What the adapter could not make a request of. */
   function failedOutside(error: unknown): Response {
     if (!(error instanceof RequestError)) log.error({ err: error }, 'a request failed')
-    const problem = new RegistryProblem('malformed-request', 'the request target is malformed')
+    const problem = new AccountsProblem('malformed-request', 'the request target is malformed')
     return new Response(JSON.stringify(problemBody(problem, randomUUID())), {
       status: 400,
       headers: { 'Content-Type': 'application/problem+json' },

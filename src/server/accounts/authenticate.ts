@@ -4,7 +4,7 @@ import { type Scope, scopes } from '../../lib/accounts/wire.ts'
 import type { AccessClaims, AccessFailure, AccessTokens } from './access-tokens.ts'
 import type { AccountRow, AccountStore, ServiceTokenRow, SessionRow } from './account-store.ts'
 import type { Call } from './call.ts'
-import { RegistryProblem } from './problems.ts'
+import { AccountsProblem } from './problems.ts'
 import { isAlive } from './refresh-decision.ts'
 import { hashOfSecret, isServiceToken, serviceTokenPrefix } from './service-tokens.ts'
 
@@ -44,13 +44,13 @@ export function createAuthenticator(parts: {
     if (state === null) throw invalidToken()
     const { token, account } = state
     if (account.disabledAtMs !== null) {
-      throw new RegistryProblem('token-revoked', 'the account of this service token is disabled')
+      throw new AccountsProblem('token-revoked', 'the account of this service token is disabled')
     }
     if (token.revokedAtMs !== null) {
-      throw new RegistryProblem('token-revoked', 'the service token was revoked; create a new one')
+      throw new AccountsProblem('token-revoked', 'the service token was revoked; create a new one')
     }
     if (clock.now() >= token.expiresAtMs) {
-      throw new RegistryProblem('token-expired', 'the service token has expired; create a new one')
+      throw new AccountsProblem('token-expired', 'the service token has expired; create a new one')
     }
     // A full disk must not end pipelines: a use that cannot be noted is still a use.
     await store.touchServiceToken(token.id, clock.now()).catch(() => {})
@@ -78,7 +78,7 @@ export function presentedToken({ authorization }: Call): string {
     authorization === undefined
       ? 'a token is required: send "Authorization: Bearer <token>"'
       : 'the Authorization header must be "Bearer <token>"'
-  throw new RegistryProblem('token-missing', message)
+  throw new AccountsProblem('token-missing', message)
 }
 
 export function requireScope(principal: Principal, scope: Scope): void {
@@ -87,22 +87,22 @@ export function requireScope(principal: Principal, scope: Scope): void {
     principal.token === null
       ? `the token does not have the scope "${scope}"`
       : 'a service token cannot manage the account: log in with the password'
-  throw new RegistryProblem('insufficient-scope', message, { scope })
+  throw new AccountsProblem('insufficient-scope', message, { scope })
 }
 
-export function invalidToken(): RegistryProblem {
-  return new RegistryProblem('token-invalid', 'the token is not one of this registry')
+export function invalidToken(): AccountsProblem {
+  return new AccountsProblem('token-invalid', 'the token is not one of this registry')
 }
 
 /** Of an access token that was not taken. */
-export function refusedAccess(failure: AccessFailure): RegistryProblem {
+export function refusedAccess(failure: AccessFailure): AccountsProblem {
   return failure === 'expired' ? expiredToken() : invalidToken()
 }
 
-function expiredToken(): RegistryProblem {
-  return new RegistryProblem('token-expired', 'the token has expired; refresh it or log in again')
+function expiredToken(): AccountsProblem {
+  return new AccountsProblem('token-expired', 'the token has expired; refresh it or log in again')
 }
 
-export function revoked(): RegistryProblem {
-  return new RegistryProblem('token-revoked', 'the session has ended; log in again')
+export function revoked(): AccountsProblem {
+  return new AccountsProblem('token-revoked', 'the session has ended; log in again')
 }

@@ -6,11 +6,16 @@ import { addressKey } from './client-address.ts'
 import type { HashQueue } from './hash-queue.ts'
 import type { KeySource } from './access-tokens.ts'
 import type { AccountLimits } from './limits.ts'
-import { forgetFailureMs, loginDelayMs, strangers, strangersFactor } from './login-limits.ts'
+import {
+  forgetFailureMs,
+  loginDelayMs,
+  unknownAddresses,
+  unknownAddressesFactor,
+} from './login-limits.ts'
 import type { Passwords } from './passwords.ts'
-import { RegistryProblem } from './problems.ts'
+import { AccountsProblem } from './problems.ts'
 
-export interface PasswordTrial {
+export interface PasswordAttempt {
   /** The folded user name or email address that was given. */
   readonly name: string
   readonly account: AccountRow | null
@@ -38,7 +43,7 @@ export interface Credentials {
    * The stored hash that the password belongs to; null when it is wrong. Throws `rate-limited`
    * before any hashing, and `overloaded`.
    */
-  check(trial: PasswordTrial): Promise<string | null>
+  check(trial: PasswordAttempt): Promise<string | null>
   hash(password: NewPassword): Promise<string>
 }
 
@@ -75,8 +80,8 @@ export function createCredentials(parts: {
   async function admit(tried: Tried): Promise<boolean> {
     const hasFailures = await admitSource(tried)
     if (!tried.trusted) {
-      const failures = await store.findFailures(tried.name, strangers)
-      const free = limits.maxLoginFailures * strangersFactor
+      const failures = await store.findFailures(tried.name, unknownAddresses)
+      const free = limits.maxLoginFailures * unknownAddressesFactor
       refuseFor(loginDelayMs(failures, free, clock.now()))
     }
     return hasFailures
@@ -87,7 +92,12 @@ export function createCredentials(parts: {
     return addresses.some(address => addressKey(address) === key)
   }
 
-  async function describe({ name: typed, account, call, session }: PasswordTrial): Promise<Tried> {
+  async function describe({
+    name: typed,
+    account,
+    call,
+    session,
+  }: PasswordAttempt): Promise<Tried> {
     // User name and email address count separately, so that a count does not link them.
     const name = account === null ? keyOfUnknown(typed) : typed
     if (session !== null) return { name, source: `session ${session.id}`, trusted: true }
@@ -115,7 +125,7 @@ export function createCredentials(parts: {
         const hasFailures = await admit(tried)
         const right = await passwords.verify(password, account?.passwordHash ?? null)
         if (!right || account === null) {
-          const sources = trusted ? [source] : [source, strangers]
+          const sources = trusted ? [source] : [source, unknownAddresses]
           await store.addFailure(name, sources, clock.now(), forgetFailureMs)
           return null
         }
@@ -135,8 +145,8 @@ function refuseFor(waitMs: number): void {
   if (waitMs > 0) throw tooMany('too many failed logins', waitMs)
 }
 
-export function tooMany(what: string, waitMs: number): RegistryProblem {
+export function tooMany(what: string, waitMs: number): AccountsProblem {
   const retryAfter = Math.max(1, Math.ceil(waitMs / 1000))
   const message = `${what}; try again in ${retryAfter} s`
-  return new RegistryProblem('rate-limited', message, { retryAfter })
+  return new AccountsProblem('rate-limited', message, { retryAfter })
 }

@@ -1,4 +1,4 @@
-import { RegistryProblem } from './problems.ts'
+import { AccountsProblem } from './problems.ts'
 
 /** Whose hash it is. Turns are shared among addresses, and within an address among names. */
 interface Turn {
@@ -15,7 +15,7 @@ export interface HashQueue {
 
 interface Waiter {
   readonly start: () => void
-  readonly refuse: (problem: RegistryProblem) => void
+  readonly refuse: (problem: AccountsProblem) => void
 }
 
 /** Waiters of one address by name; the name that waits longest comes first. */
@@ -167,9 +167,9 @@ function longest<Item>(items: Iterable<Item>, lengthOf: (item: Item) => number):
   return found
 }
 
-function overloaded(): RegistryProblem {
+function overloaded(): AccountsProblem {
   const message = 'too many logins at the same moment; try again'
-  return new RegistryProblem('overloaded', message, { retryAfter })
+  return new AccountsProblem('overloaded', message, { retryAfter })
 }
 
 /** One core stays free for requests that hash nothing. */

@@ -6,14 +6,14 @@ const firstDelayMs = 30_000
 /** Not longer than it takes to forget one failure: the delay is over when the next try is due. */
 const maxDelayMs = forgetFailureMs
 
-/** The source under which failures of all strangers to a name are counted together. */
-export const strangers = ''
+/** The source under which failures of all unknown addresses for a name are counted together. */
+export const unknownAddresses = ''
 
 /**
  * Failures at one name from all addresses that never logged in to it delay such addresses from
  * this multiple of `maxLoginFailures` on: one or two attackers cannot reach it.
  */
-export const strangersFactor = 10
+export const unknownAddressesFactor = 10
 
 /** The failures of a name or a source that are not forgotten yet. */
 export function countFailures(failures: LoginFailures | null, nowMs: number): number {

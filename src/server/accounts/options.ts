@@ -6,7 +6,7 @@ import type { Limits } from '../../lib/config/limits.ts'
 import type { ListenOptions } from '../http/listen-options.ts'
 
 /** Everything `registry` decided before the server starts: checked values, no flags. */
-export interface RegistryOptions extends ListenOptions {
+export interface AccountsServerOptions extends ListenOptions {
   /** Also the issuer (`iss`) of the tokens. */
   publicUrl?: string
   /** Folder of the database and the keys. */
@@ -20,7 +20,7 @@ export interface RegistryOptions extends ListenOptions {
 }
 
 /** A started registry. */
-export interface RegistryHandle {
+export interface AccountsServerHandle {
   /** The base: the API is below `/api/v1/auth`. */
   readonly url: string
   readonly registration: RegistrationMode

@@ -54,8 +54,8 @@ export interface ProblemDetails {
 }
 
 /** Thrown by whatever refuses a request; the message is shown to the client. */
-export class RegistryProblem extends Error {
-  override readonly name: string = 'RegistryProblem'
+export class AccountsProblem extends Error {
+  override readonly name: string = 'AccountsProblem'
   readonly slug: ProblemSlug
   readonly details: ProblemDetails
 
@@ -78,26 +78,26 @@ const slugOf: Partial<Record<ErrorCode, ProblemSlug>> = {
 
 const storageRetrySeconds = 5
 
-export function toRegistryProblem(error: unknown): RegistryProblem {
-  if (error instanceof RegistryProblem) return error
+export function toRegistryProblem(error: unknown): AccountsProblem {
+  if (error instanceof AccountsProblem) return error
   const slug = error instanceof ServiceError ? slugOf[error.code] : undefined
   if (slug === undefined) {
     const message = 'the server could not do this; its log has the reason'
-    return new RegistryProblem('internal', message, { cause: error })
+    return new AccountsProblem('internal', message, { cause: error })
   }
   if (slug === 'storage-unavailable') {
     // The message is about this machine.
-    return new RegistryProblem(slug, 'the accounts cannot be read or written at the moment', {
+    return new AccountsProblem(slug, 'the accounts cannot be read or written at the moment', {
       retryAfter: storageRetrySeconds,
       cause: error,
     })
   }
-  return new RegistryProblem(slug, (error as ServiceError).message, { cause: error })
+  return new AccountsProblem(slug, (error as ServiceError).message, { cause: error })
 }
 
 /** RFC 9457. */
 export function problemBody(
-  { slug, message, details }: RegistryProblem,
+  { slug, message, details }: AccountsProblem,
   requestId: string,
 ): Problem {
   const status = problemStatus[slug]
@@ -113,7 +113,7 @@ export function problemBody(
   }
 }
 
-export function problemHeaders(problem: RegistryProblem): Record<string, string> {
+export function problemHeaders(problem: AccountsProblem): Record<string, string> {
   const { details } = problem
   const challenge = challengeOf(problem)
   return {
@@ -124,7 +124,7 @@ export function problemHeaders(problem: RegistryProblem): Record<string, string>
 }
 
 /** RFC 6750, section 3: no error word when no token was presented. */
-function challengeOf({ slug, message, details }: RegistryProblem): string | null {
+function challengeOf({ slug, message, details }: AccountsProblem): string | null {
   const realm = 'Bearer realm="registry"'
   if (slug === 'insufficient-scope') {
     return `${realm}, error="insufficient_scope", scope="${details.scope ?? 'account'}"`

@@ -13,7 +13,7 @@ import {
 } from './authenticate.ts'
 import type { Call } from './call.ts'
 import type { AccountLimits } from './limits.ts'
-import { RegistryProblem } from './problems.ts'
+import { AccountsProblem } from './problems.ts'
 import { decideRefresh } from './refresh-decision.ts'
 import { type RefreshClaims, refreshTokenPrefix, type RefreshTokens } from './refresh-tokens.ts'
 import { serviceTokenPrefix } from './service-tokens.ts'
@@ -64,7 +64,7 @@ export function createRefresher(parts: {
         await audit.record('refresh.reused', call, account.id, details)
         const message =
           'this refresh token was used before: somebody may have a copy, so the session has ended; log in again'
-        throw new RegistryProblem('refresh-reused', message)
+        throw new AccountsProblem('refresh-reused', message)
       }
       if (decision === 'repeat') {
         return sessions.pair(session, session.counter, session.rotatedAtMs ?? session.createdAtMs)
@@ -73,7 +73,7 @@ export function createRefresher(parts: {
         return sessions.pair(session, session.counter + 1, nowMs)
       }
     }
-    throw new RegistryProblem('overloaded', 'the session is being refreshed by others; try again', {
+    throw new AccountsProblem('overloaded', 'the session is being refreshed by others; try again', {
       retryAfter: 1,
     })
   }
@@ -117,7 +117,7 @@ export function createRefresher(parts: {
   }
 }
 
-function notRefreshed(): RegistryProblem {
+function notRefreshed(): AccountsProblem {
   const message = 'a service token is not refreshed: it works until it expires, then make another'
-  return new RegistryProblem('token-invalid', message)
+  return new AccountsProblem('token-invalid', message)
 }

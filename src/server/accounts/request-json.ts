@@ -6,7 +6,7 @@ import { bodyText, readBody } from '../http/body.ts'
 import { isJsonType } from '../http/media.ts'
 import type { Limits } from '../../lib/config/limits.ts'
 import type { AccountLimits } from './limits.ts'
-import { type MemberError, RegistryProblem } from './problems.ts'
+import { type MemberError, AccountsProblem } from './problems.ts'
 
 export type JsonLimits = Pick<
   AccountLimits,
@@ -72,10 +72,10 @@ export function checkShape<Value>(
   throw invalidMembers(errors)
 }
 
-export function invalidMembers(errors: readonly MemberError[]): RegistryProblem {
+export function invalidMembers(errors: readonly MemberError[]): AccountsProblem {
   const [first] = errors
   const where = first === undefined || first.pointer === '' ? 'the body' : first.pointer
-  return new RegistryProblem('validation-failed', `${where}: ${first?.detail ?? 'is not right'}`, {
+  return new AccountsProblem('validation-failed', `${where}: ${first?.detail ?? 'is not right'}`, {
     errors,
   })
 }
@@ -106,12 +106,12 @@ function shortened(text: string): string {
   return clean.length > maxEchoChars ? `${clean.slice(0, maxEchoChars)}…` : clean
 }
 
-function malformed(message: string): RegistryProblem {
-  return new RegistryProblem('malformed-json', message)
+function malformed(message: string): AccountsProblem {
+  return new AccountsProblem('malformed-json', message)
 }
 
-function unsupported(message: string): RegistryProblem {
-  return new RegistryProblem('unsupported-media-type', message)
+function unsupported(message: string): AccountsProblem {
+  return new AccountsProblem('unsupported-media-type', message)
 }
 
 /**

@@ -5,7 +5,7 @@ import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
 import { type Principal, requireScope } from './authenticate.ts'
 import type { Call } from './call.ts'
 import { describeOperation, documentFacts } from './openapi.ts'
-import { RegistryProblem } from './problems.ts'
+import { AccountsProblem } from './problems.ts'
 import { checkShape, type JsonLimits, readRequestJson } from './request-json.ts'
 import type { Route } from './route.ts'
 import { loginRoutes } from './routes/login.ts'
@@ -58,14 +58,14 @@ export function createRouter(parts: RouterParts): Hono<RegistryEnv> {
   for (const [path, methods] of methodsByPath(routes)) {
     app.all(path, () => {
       const allow = methods.join(', ')
-      throw new RegistryProblem('method-not-allowed', `this path answers ${allow}`, {
+      throw new AccountsProblem('method-not-allowed', `this path answers ${allow}`, {
         headers: { Allow: allow },
       })
     })
   }
   app.notFound(() => {
     // The path is not shown back: somebody may have put a token into it.
-    throw new RegistryProblem('not-found', 'nothing is served at this path; see /openapi.json')
+    throw new AccountsProblem('not-found', 'nothing is served at this path; see /openapi.json')
   })
   app.onError(async (error, { env }) => {
     await refuse(env.outgoing, env.call, error)

@@ -13,7 +13,7 @@ import { isLocalPeer } from '../../lib/util/address.ts'
 import { findForwardingHeader } from '../http/trusted-proxies.ts'
 
 /** A gateway, as it tells the programs of its machine who it is. */
-export interface Resident {
+export interface ActiveGateway {
   /** UUID, new for each run. */
   readonly instanceId: string
   readonly pid: number
@@ -40,7 +40,7 @@ export function registryMark(path: string): string {
   return createHash('sha256').update(path).digest('hex').slice(0, 16)
 }
 
-export function residentJson(resident: Resident): JsonObject {
+export function residentJson(resident: ActiveGateway): JsonObject {
   return {
     service: 'service-cli',
     role: 'gateway',
@@ -55,7 +55,7 @@ export function residentJson(resident: Resident): JsonObject {
 }
 
 /** Null for anything a gateway does not say. Every text of it is safe to show. */
-export function parseResident(text: string): Resident | null {
+export function parseResident(text: string): ActiveGateway | null {
   const parsed = parseJson(text, 8)
   if (!parsed.ok || !isJsonObject(parsed.value)) return null
   const { service, role, instance_id, pid, pid_start, version, url, started_at, registry } =
@@ -86,11 +86,11 @@ const maxListed = 256
  * of which process it is, also while it answers nobody. Removed by a gateway that yields, left by
  * one that dies.
  */
-export function residentFile(registryDir: string, port: number): string {
+export function activeGatewayFile(registryDir: string, port: number): string {
   return join(registryDir, `gateway-${port}.json`)
 }
 
-export async function writeResidentFile(path: string, resident: Resident): Promise<void> {
+export async function writeResidentFile(path: string, resident: ActiveGateway): Promise<void> {
   const temporary = `${path}.${process.pid}.tmp`
   try {
     await writeFile(temporary, `${JSON.stringify(residentJson(resident))}\n`, { mode: 0o600 })
@@ -102,7 +102,7 @@ export async function writeResidentFile(path: string, resident: Resident): Promi
 }
 
 /** Null where there is none of this user, or none that can be understood. */
-export async function readResidentFile(path: string): Promise<Resident | null> {
+export async function readActiveGatewayFile(path: string): Promise<ActiveGateway | null> {
   try {
     const file = await open(path, constants.O_RDONLY | noFollow | noWait)
     try {
@@ -125,25 +125,25 @@ const fileName = /^gateway-(\d{1,5})\.json$/
 /** Everybody who wrote itself down in the folder, by port; those that were killed, too. */
 export async function listResidents(
   registryDir: string,
-): Promise<{ readonly port: number; readonly written: Resident }[]> {
+): Promise<{ readonly port: number; readonly written: ActiveGateway }[]> {
   const names = await readdir(registryDir).catch(() => [])
   const ports = names.flatMap(name => (fileName.exec(name)?.slice(1) ?? []).map(Number))
   const found = []
   for (const port of ports.toSorted((a, b) => a - b).slice(0, maxListed)) {
-    const written = await readResidentFile(residentFile(registryDir, port))
+    const written = await readActiveGatewayFile(activeGatewayFile(registryDir, port))
     if (written !== null) found.push({ port, written })
   }
   return found
 }
 
 /** Only its own: the port may have a new gateway. */
-export async function removeResidentFile(path: string, instanceId: string): Promise<void> {
-  const found = await readResidentFile(path)
+export async function removeActiveGatewayFile(path: string, instanceId: string): Promise<void> {
+  const found = await readActiveGatewayFile(path)
   if (found?.instanceId === instanceId) await rm(path, { force: true }).catch(() => {})
 }
 
 /** Tells programs of this machine which gateway this is. Nobody else learns that there is such a path. */
-export function createResidentRoom(resident: () => Resident | null): RequestListener {
+export function createResidentRoom(resident: () => ActiveGateway | null): RequestListener {
   return (req, res) => {
     const { remoteAddress, localAddress } = req.socket
     const known = resident()

@@ -1,13 +1,13 @@
 import type { ElectionEvent } from './election.ts'
 import type { GatewayEvent } from './event-ring.ts'
 import { shortId } from './instance-rows.ts'
-import type { Resident } from './active-gateway.ts'
+import type { ActiveGateway } from './active-gateway.ts'
 
 /** How a gateway came to its port, and how it leaves it. */
 export type PortNews =
   | { readonly event: 'election_won' }
   /** `yielded`: the one before went by itself, it did not die. */
-  | { readonly event: 'takeover'; readonly from: Resident; readonly yielded: boolean }
+  | { readonly event: 'takeover'; readonly from: ActiveGateway; readonly yielded: boolean }
   | { readonly event: 'voluntary_yield' }
 
 export interface Report {
@@ -75,7 +75,7 @@ function own(
 }
 
 function of(
-  resident: Resident,
+  resident: ActiveGateway,
   event: GatewayEvent['event'],
   level: Report['level'],
   message: string,

@@ -1,18 +1,18 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { HolderProbe } from './holder-probe.ts'
-import type { Resident } from './active-gateway.ts'
+import type { ActiveGateway } from './active-gateway.ts'
 
 export interface Elected<Won> {
   readonly won: Won
   /** The gateway it stood by behind, which is gone; null when there was none. */
-  readonly from: Resident | null
+  readonly from: ActiveGateway | null
 }
 
 /** Nobody was elected: what has the port, and a gateway if that is what it is. */
 export class ElectionLost extends Error {
-  readonly resident: Resident | null
+  readonly resident: ActiveGateway | null
 
-  constructor(reason: string, resident: Resident | null) {
+  constructor(reason: string, resident: ActiveGateway | null) {
     super(reason)
     this.resident = resident
   }
@@ -78,12 +78,16 @@ async function pause(
 
 /** What holds the port that cannot be bound. */
 export type Holder =
-  | { readonly kind: 'gateway'; readonly resident: Resident }
+  | { readonly kind: 'gateway'; readonly resident: ActiveGateway }
   /**
    * Accepts connections and does not answer in time. `resident`: what the state directory says of
    * it; `pid`: the process, when it is known to be a gateway.
    */
-  | { readonly kind: 'silent'; readonly resident: Resident | null; readonly pid: number | null }
+  | {
+      readonly kind: 'silent'
+      readonly resident: ActiveGateway | null
+      readonly pid: number | null
+    }
   /** Answers as no gateway does. */
   | { readonly kind: 'stranger'; readonly answer: string }
   /** Takes no connection, or cuts it: on its way out, more often than not. */
@@ -100,7 +104,7 @@ export interface ElectionRules {
 
 export interface ElectionState {
   /** The gateway it stands by behind; null as long as none was seen. */
-  readonly resident: Resident | null
+  readonly resident: ActiveGateway | null
   readonly silentProbes: number
   readonly emptyTries: number
   /** What was said of the holder last, so that it is said once. */
@@ -111,19 +115,19 @@ export interface ElectionState {
 
 export type ElectionEvent =
   /** Another gateway is active: this one waits. */
-  | { readonly event: 'contention'; readonly resident: Resident }
+  | { readonly event: 'contention'; readonly resident: ActiveGateway }
   | {
       readonly event: 'resident_unresponsive'
       readonly pid: number
-      readonly resident: Resident | null
+      readonly resident: ActiveGateway | null
     }
-  | { readonly event: 'resident_recovered'; readonly resident: Resident }
+  | { readonly event: 'resident_recovered'; readonly resident: ActiveGateway }
   | { readonly event: 'port_taken'; readonly reason: string }
 
 export type Step =
   /** Try again: at once, or after the usual pause. */
   | { readonly kind: 'again'; readonly soon: boolean }
-  | { readonly kind: 'refuse'; readonly resident: Resident | null; readonly reason: string }
+  | { readonly kind: 'refuse'; readonly resident: ActiveGateway | null; readonly reason: string }
 
 export interface Decision {
   readonly state: ElectionState
@@ -162,7 +166,11 @@ export function decide(state: ElectionState, holder: Holder, rules: ElectionRule
   }
 }
 
-function behindGateway(state: ElectionState, resident: Resident, rules: ElectionRules): Decision {
+function behindGateway(
+  state: ElectionState,
+  resident: ActiveGateway,
+  rules: ElectionRules,
+): Decision {
   const next = { ...firstTry, resident, standsBy: true }
   if (!rules.standby) {
     const reason = 'another gateway has the port'

@@ -1,7 +1,7 @@
 import { type Clock, systemClock, systemTimer, type Timer } from '../../lib/util/time.ts'
 import { type Logger, silentLogger } from '../../lib/util/logger.ts'
 import type { Limits } from '../../lib/config/limits.ts'
-import { ResourceDesk } from '../resources/desk.ts'
+import { ResourceServer } from '../resources/resource-server.ts'
 import type { ServedResources } from '../resources/schemes.ts'
 import { announceCatalog, announceInstances } from './announce-changes.ts'
 import type { CatalogFile } from './catalog/catalog-file.ts'
@@ -49,7 +49,7 @@ export function createGatewayResources(parts: GatewayParts): ServedResources & {
   const { clock = systemClock, timer = systemTimer, log = silentLogger } = parts
   const rows = new InstanceRows(directory, source, limits)
   const catalogResources = new CatalogResources(catalog, limits)
-  const desk = new ResourceDesk({
+  const server = new ResourceServer({
     builtIns: {
       gateway: new GatewayProducer({
         rows,
@@ -75,9 +75,9 @@ export function createGatewayResources(parts: GatewayParts): ServedResources & {
     log,
     whereToLook,
   })
-  desk.onClose(announceInstances(directory, desk, ring))
-  desk.onClose(catalog.follow((before, now) => announceCatalog(before, now, desk)))
-  return desk
+  server.onClose(announceInstances(directory, server, ring))
+  server.onClose(catalog.follow((before, now) => announceCatalog(before, now, server)))
+  return server
 }
 
 function timeoutsOf(limits: Limits & GatewayLimits): Readonly<Record<string, number>> {

@@ -3,7 +3,12 @@ import { Agent as SecureAgent, request as secureRequest } from 'node:https'
 import type { Socket } from 'node:net'
 import { errnoOf } from '../../lib/util/errors.ts'
 import type { Holder } from './election.ts'
-import { maxResidentBytes, parseResident, type Resident, residentPath } from './active-gateway.ts'
+import {
+  maxResidentBytes,
+  parseResident,
+  type ActiveGateway,
+  residentPath,
+} from './active-gateway.ts'
 
 /** Looks at whoever has the port. */
 export interface HolderProbe {
@@ -18,7 +23,7 @@ export interface HolderProbeOptions {
   readonly base: string
   readonly timeoutMs: number
   /** Who has the port, by what it wrote down; asked when it answers nothing. */
-  readonly written: () => Promise<Resident | null>
+  readonly written: () => Promise<ActiveGateway | null>
   /** The process that has the port, when it is a gateway; asked when nothing is written down. */
   readonly gatewayPid: () => Promise<number | null>
 }

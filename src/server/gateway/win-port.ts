@@ -6,7 +6,7 @@ import { type Reporter, reportOf } from './election-report.ts'
 import { createHolderProbe } from './holder-probe.ts'
 import type { GatewayLimits } from '../../lib/config/gateway-limits.ts'
 import { findOwnGateway } from './own-gateway.ts'
-import { readResidentFile, type Resident, residentFile } from './active-gateway.ts'
+import { readActiveGatewayFile, type ActiveGateway, activeGatewayFile } from './active-gateway.ts'
 import type { Listening } from '../http/listen.ts'
 
 export interface GatewayElectionParts {
@@ -28,7 +28,7 @@ export interface GatewayElectionParts {
 export async function winPort(parts: GatewayElectionParts): Promise<Elected<Listening>> {
   const { options, limits, by, tell } = parts
   const { host, port, patient = false } = options
-  const written = () => readResidentFile(residentFile(parts.registryDir, port))
+  const written = () => readActiveGatewayFile(activeGatewayFile(parts.registryDir, port))
   try {
     return await elect({
       rules: { ...options, ...limits, patient },
@@ -68,7 +68,7 @@ function lineOf(news: ElectionEvent, by: Reporter): ElectionLine {
   }
 }
 
-function shown(resident: Resident, { registry }: Reporter): ElectionLine['resident'] {
+function shown(resident: ActiveGateway, { registry }: Reporter): ElectionLine['resident'] {
   const { instanceId, pid, url, version } = resident
   return {
     instance_id: instanceId,

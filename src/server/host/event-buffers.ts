@@ -1,7 +1,7 @@
 import { ServiceError } from '../../lib/util/errors.ts'
 import type { SessionEventBuffer } from '../resources/session-event-buffer.ts'
 import type { Timer } from '../resources/timer.ts'
-import type { BufferForm, HostSink } from './host-room.ts'
+import type { BufferForm, HostSink } from './host-endpoint.ts'
 
 type BufferSink = Pick<HostSink, 'openSessionEventBuffer' | 'closeSessionEventBuffer'>
 

@@ -1,3 +1,4 @@
+import { omitUndefined } from '../../lib/util/omit-undefined.ts'
 import { type Result, fail, ok } from '../../lib/util/result.ts'
 import type { Limits } from '../../lib/config/limits.ts'
 import type { AuditOutcome, AuditRecord } from '../resources/audit-log.ts'
@@ -69,7 +70,7 @@ function parseAuditRecord(
   const reader = new MemberReader(value, pointer)
   const text = (name: string) => reader.name(name, limits.maxFieldChars)
   return reader.finish<AuditRecord>(
-    present({
+    omitUndefined({
       action: reader.required('action', text('action'), ''),
       outcome: parseOutcome(reader, pointer),
       actor: text('actor'),
@@ -125,7 +126,7 @@ function parseEvent(
     )
   }
   return reader.finish<SessionEventInput>(
-    present({
+    omitUndefined({
       source: reader.required('source', text('source'), ''),
       stream: reader.required('stream', text('stream'), ''),
       level: level ?? 'info',
@@ -140,19 +141,4 @@ function parseEvent(
 
 export function jsonBytes(value: unknown): number {
   return Buffer.byteLength(JSON.stringify(value))
-}
-
-type Present<Members> = {
-  [Name in keyof Members as undefined extends Members[Name] ? never : Name]: Members[Name]
-} & {
-  [Name in keyof Members as undefined extends Members[Name] ? Name : never]?: Exclude<
-    Members[Name],
-    undefined
-  >
-}
-
-/** The object without its undefined members. */
-export function present<Members extends object>(members: Members): Present<Members> {
-  const entries = Object.entries(members).filter(([, value]) => value !== undefined)
-  return Object.fromEntries(entries) as Present<Members>
 }

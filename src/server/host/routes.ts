@@ -19,7 +19,7 @@ import {
   notUpgraded,
   type Refusal,
 } from './guards.ts'
-import type { HostSink } from './host-room.ts'
+import type { HostSink } from './host-endpoint.ts'
 import { parseAuditPost, parseEventsPost } from './messages.ts'
 import { parseSessionId } from './session-id.ts'
 import { artefactUri, isArtefactHex } from '../../lib/mcp/uris.ts'

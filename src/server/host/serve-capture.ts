@@ -54,7 +54,7 @@ export async function openServeCapture(
     source.aim(isDenied ? fail(deniedPictures) : target)
   }
   follow(noPresence)
-  return { source, follow, link: room => void (linked = room) }
+  return { source, follow, link: pictures => void (linked = pictures) }
 }
 
 const notLinked = {

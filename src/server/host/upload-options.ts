@@ -1,9 +1,10 @@
+import { omitUndefined } from '../../lib/util/omit-undefined.ts'
 import { parseJson } from '../../lib/util/json.ts'
 import { type Result, fail, ok } from '../../lib/util/result.ts'
 import type { PutOptionInvalid } from '../artefacts/put-options.ts'
 import type { ArtefactOptions } from '../artefacts/store.ts'
 import type { Limits } from '../../lib/config/limits.ts'
-import { jsonBytes, present } from './messages.ts'
+import { jsonBytes } from './messages.ts'
 import { type MemberFailure, MemberReader } from '../../lib/util/member-reader.ts'
 
 /**
@@ -36,7 +37,7 @@ export function readSidecar(
   if (expiresAt !== undefined && Date.parse(expiresAt) <= nowMs) {
     reader.refuse('expires_at', 'must be a time to come')
   }
-  return present({
+  return omitUndefined({
     mime,
     displayName: text('display_name'),
     sessionId: text('session_id'),

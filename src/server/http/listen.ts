@@ -102,7 +102,7 @@ export async function listen(
   // A failed accept must not end the process; when one fails, many do.
   server.on(
     'error',
-    rarely(warnEveryMs, ({ code }: NodeJS.ErrnoException) => {
+    throttle(warnEveryMs, ({ code }: NodeJS.ErrnoException) => {
       log.warn({ code: code ?? 'unknown' }, 'connections cannot be accepted')
     }),
   )
@@ -213,7 +213,7 @@ async function stop(
 }
 
 /** Runs `act` at most once in `everyMs`; what comes in between is left out. */
-export function rarely<Argument>(
+export function throttle<Argument>(
   everyMs: number,
   act: (argument: Argument) => void,
   nowMs: () => number = () => performance.now(),

@@ -25,7 +25,7 @@ import type { Upgrades } from '../http/listen.ts'
 import type { McpEndpoint } from './endpoint.ts'
 import { JsonText } from './json-text.ts'
 import { refusalMessage } from './refusal.ts'
-import type { RequestNotes } from './request-context.ts'
+import type { RequestContext } from './request-context.ts'
 import { sendRefusal } from './send.ts'
 import type { Limits } from '../../lib/config/limits.ts'
 
@@ -38,7 +38,7 @@ export interface AppParts {
   boundToAll: boolean
   peerOf: PeerOf
   /** `/host` and `/host/…`; guards itself with the host token. */
-  host?: HostRoom
+  host?: HostEndpoint
   /** `/artefacts/sha256/<hex>`. */
   download?: (req: IncomingMessage, res: ServerResponse, hex: string) => Promise<void>
   isReady: () => boolean
@@ -53,7 +53,7 @@ export interface AppParts {
 }
 
 /** What the application talks to. */
-export interface HostRoom {
+export interface HostEndpoint {
   handle(req: IncomingMessage, res: ServerResponse, path: string): Promise<void>
   /** Is this upgrade one of its own? */
   wantsUpgrade(req: IncomingMessage): boolean
@@ -66,7 +66,7 @@ const artefactPath = '/artefacts/sha256/'
 const maxLoggedText = 200
 
 /**
- * One request from first byte to last: guards, authentication, then its room. `/mcp` and
+ * One request from first byte to last: guards, authentication, then the handler of its path. `/mcp` and
  * `/artefacts` are answered on the Node response itself, the rest goes through Hono.
  */
 export function createListener(parts: AppParts): RequestListener {
@@ -219,7 +219,9 @@ export function createUpgrades({
   peerOf,
   host,
   onRefused,
-}: Pick<AppParts, 'guard' | 'boundToAll' | 'peerOf' | 'onRefused'> & { host: HostRoom }): Upgrades {
+}: Pick<AppParts, 'guard' | 'boundToAll' | 'peerOf' | 'onRefused'> & {
+  host: HostEndpoint
+}): Upgrades {
   return {
     wants: req => host.wantsUpgrade(req),
     handle(req, socket, head) {
@@ -233,7 +235,7 @@ export function createUpgrades({
   }
 }
 
-class Notes implements RequestNotes {
+class Notes implements RequestContext {
   isLogged = true
   /** Without the query; empty until it is known. */
   path = ''

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { ServiceError } from '../../lib/util/errors.ts'
 import type { McpEndpoint } from './endpoint.ts'
-import type { RequestNotes } from './request-context.ts'
+import type { RequestContext } from './request-context.ts'
 
 /**
  * An endpoint for a port that is bound before there is anything to serve: requests wait until it
@@ -25,7 +25,7 @@ export class DeferredEndpoint {
     this.#opened.resolve(endpoint)
   }
 
-  handle(req: IncomingMessage, res: ServerResponse, notes: RequestNotes): void | Promise<void> {
+  handle(req: IncomingMessage, res: ServerResponse, notes: RequestContext): void | Promise<void> {
     if (this.#real !== null) return this.#real.handle(req, res, notes)
     return this.#opened.promise.then(real => {
       if (!res.destroyed) return real.handle(req, res, notes)

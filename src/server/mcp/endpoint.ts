@@ -5,10 +5,10 @@ import { readBody } from '../http/body.ts'
 import { isJsonType, isUncoded } from '../http/media.ts'
 import type { Limits } from '../../lib/config/limits.ts'
 import type { ServedResources } from '../resources/schemes.ts'
-import { classify } from './era.ts'
+import { classify } from './classify-request.ts'
 import { GatheredWrites, sendJson, sendRefusal } from './send.ts'
-import { HeldAnswers } from './held-answers.ts'
-import type { RequestNotes, ServerIdentity } from './request-context.ts'
+import { UnsentAnswerBudget } from './unsent-answer-budget.ts'
+import type { RequestContext, ServerIdentity } from './request-context.ts'
 import { parseBody } from './json-rpc.ts'
 import { errorMessage } from './json-text.ts'
 import { KeepAlive } from './keep-alive.ts'
@@ -25,7 +25,7 @@ import { refusalMessage } from './refusal.ts'
 import { SubscriptionHub } from './subscriptions.ts'
 
 export interface McpEndpoint {
-  handle(req: IncomingMessage, res: ServerResponse, notes: RequestNotes): void | Promise<void>
+  handle(req: IncomingMessage, res: ServerResponse, notes: RequestContext): void | Promise<void>
   activity(): EndpointActivity
   /** Ends sessions and streams; the server stops. */
   close(): void
@@ -42,17 +42,17 @@ export interface McpEndpointParts {
   extraMethods?: ExtraMethods
 }
 
-/** `/mcp`: reads a POST, chooses the era that answers it, and wires both eras to the resources. */
+/** `/mcp`: reads a POST, chooses the transport that answers it, and connects both to the resources. */
 export function createMcpEndpoint(parts: McpEndpointParts): McpEndpoint {
   const { registry, resourcesEnabled, identity, limits, clock, log, extraMethods } = parts
   const hub = new SubscriptionHub(limits)
   const keepAlive = new KeepAlive(limits)
-  const held = new HeldAnswers(limits.maxHeldAnswerBytes)
+  const held = new UnsentAnswerBudget(limits.maxHeldAnswerBytes)
   const gathered = new GatheredWrites()
   const sessions = new Sessions({ hub, clock, limits })
   const pending = new PendingCalls()
   const resources = resourcesEnabled ? pending.of(createResourceMethods(registry)) : null
-  const legacy = new SessionEndpoint({
+  const session = new SessionEndpoint({
     ...parts,
     rules: { registry, resourcesEnabled },
     sessions,
@@ -62,7 +62,7 @@ export function createMcpEndpoint(parts: McpEndpointParts): McpEndpoint {
     methods: createSessionMethods(resources === null ? null : { registry, hub, resources }),
   })
   const streams = new ListenStreams({ registry, hub, keepAlive, gathered, identity, clock, limits })
-  const modern = new StatelessEndpoint({
+  const stateless = new StatelessEndpoint({
     rules: { registry, resourcesEnabled },
     methods: createStatelessMethods({
       identity,
@@ -83,7 +83,7 @@ export function createMcpEndpoint(parts: McpEndpointParts): McpEndpoint {
   async function post(
     req: IncomingMessage,
     res: ServerResponse,
-    notes: RequestNotes,
+    notes: RequestContext,
   ): Promise<void> {
     const body = await readBody(req, bodyLimits)
     if (!isJsonType(req.headers['content-type'])) {
@@ -97,11 +97,11 @@ export function createMcpEndpoint(parts: McpEndpointParts): McpEndpoint {
     }
     const inbound = parseBody(body, limits.maxJsonDepth)
     const classified = classify(req.headers, inbound)
-    switch (classified.era) {
-      case 'legacy':
-        return legacy.post(req, res, inbound, notes)
-      case 'modern':
-        return modern.post(req, res, classified.message, notes)
+    switch (classified.transport) {
+      case 'session':
+        return session.post(req, res, inbound, notes)
+      case 'stateless':
+        return stateless.post(req, res, classified.message, notes)
       case 'none':
         return sendJson(res, 400, errorMessage(classified.id, classified.error))
     }
@@ -113,9 +113,9 @@ export function createMcpEndpoint(parts: McpEndpointParts): McpEndpoint {
         case 'POST':
           return post(req, res, notes)
         case 'GET':
-          return legacy.get(req, res, notes)
+          return session.get(req, res, notes)
         case 'DELETE':
-          return legacy.delete(req, res, notes)
+          return session.delete(req, res, notes)
         default: {
           const answer = refusalMessage(req.headers, 405, 'method not allowed')
           const allow = { Allow: 'GET, POST, DELETE' }

@@ -9,7 +9,7 @@ export const rpcCodes = {
   sessionNotFound: -32001,
 } as const
 
-/** Which number a condition has. One table per era; what is absent is an internal error there. */
+/** Which number a condition has. One table per transport; what is absent is an internal error there. */
 export type RpcCodeTable = Readonly<Partial<Record<ErrorCode, number>>>
 
 /** What the client is told. Anything that is not our own error stays in the log. */

@@ -3,8 +3,8 @@ import type { Writable } from 'node:stream'
 import type { GatheredWrites } from './send.ts'
 import type { Topic } from './subscriptions.ts'
 
-/** How an era writes what it pushes; complete events, ready for the wire. */
-export interface StreamShape {
+/** How a transport writes what it pushes; complete events, ready for the wire. */
+export interface StreamEncoder {
   update(topic: Topic): Uint8Array
   /** Null: the client does not want to hear of it. */
   readonly listChanged: Uint8Array | null
@@ -24,7 +24,7 @@ export function eventFrame(data: string): Buffer {
  */
 export class EventStream {
   readonly #res: ServerResponse
-  readonly #shape: StreamShape
+  readonly #shape: StreamEncoder
   readonly #gathered: GatheredWrites
   readonly #clockNow: () => number
   #out: Writable
@@ -35,7 +35,7 @@ export class EventStream {
 
   constructor(
     res: ServerResponse,
-    shape: StreamShape,
+    shape: StreamEncoder,
     { gathered, now }: { gathered: GatheredWrites; now: () => number },
   ) {
     this.#res = res

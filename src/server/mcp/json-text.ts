@@ -40,7 +40,7 @@ function partLength(part: JsonPart): number {
   return part instanceof Uint8Array ? part.byteLength : base64Length(part.size)
 }
 
-/** Members that an era puts before those of every result, serialised once. */
+/** Members that a transport puts before those of every result, serialised once. */
 export class ResultOpening {
   readonly text: string
   readonly byteLength: number

@@ -4,7 +4,7 @@ import type { OAuthConfig } from '../../lib/auth/oauth-config.ts'
 import { type Clock, monotonicClock, systemClock } from '../../lib/util/time.ts'
 import { type Logger, silentLogger } from '../../lib/util/logger.ts'
 import { ok } from '../../lib/util/result.ts'
-import { type AppParts, createListener, createUpgrades, type HostRoom } from './app.ts'
+import { type AppParts, createListener, createUpgrades, type HostEndpoint } from './app.ts'
 import { createFsStore } from '../artefacts/fs-store.ts'
 import { artefactRootIn, defaultArtefactRoot } from '../artefacts/helpers.ts'
 import { createLazyStore } from '../artefacts/lazy-store.ts'
@@ -71,7 +71,7 @@ export interface ServerParts extends McpServices {
     registry: ResourceRegistry
     peerOf: PeerOf
     onRefused: (refused: RefusedRequest) => void
-  }) => HostRoom
+  }) => HostEndpoint
 }
 
 /**
@@ -95,7 +95,7 @@ export class McpHttpServer {
   #endpoint: McpEndpoint | null = null
   #listening: readonly Listening[] | null = null
   #tls: TlsSource | undefined
-  #hostRoom: HostRoom | null = null
+  #hostRoom: HostEndpoint | null = null
   #baseUrl: string | null
   #stopped = false
   #servedBy: 'start()' | 'requestListener()' | null = null
@@ -276,15 +276,9 @@ export class McpHttpServer {
   #openOwnWindow(): WindowCapture | null {
     const { capture } = this.#parts
     if (capture === undefined || this.#config.enableResources === false) return null
-    return new WindowCapture(
-      {
-        mode: capture.name,
-        backends: [capture],
-        limits: resolveCaptureLimits(this.#limits),
-        log: this.#log,
-      },
-      noApplication,
-    )
+    const limits = resolveCaptureLimits(this.#limits)
+    const parts = { mode: capture.name, backends: [capture], limits, log: this.#log }
+    return new WindowCapture(parts, noApplication)
   }
 
   #createRegistry(store: ArtefactStore | null): ResourceRegistry {

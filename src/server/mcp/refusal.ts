@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { rpcCodes } from './errors.ts'
 import { errorMessage, type JsonText } from './json-text.ts'
-import { namesStatelessEra } from './stateless/meta.ts'
+import { namesStatelessRevision } from './stateless/meta.ts'
 
 /**
  * The body of an answer to what was refused before any message of it was read. What is not read
@@ -13,7 +13,7 @@ export function refusalMessage(
   status: number,
   message: string,
 ): JsonText {
-  if (!namesStatelessEra(headers)) {
+  if (!namesStatelessRevision(headers)) {
     return errorMessage(null, { code: rpcCodes.refused, message })
   }
   const code = status < 500 ? rpcCodes.invalidRequest : rpcCodes.internalError

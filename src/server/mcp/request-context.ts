@@ -3,7 +3,7 @@ import type { ServedResources } from '../resources/schemes.ts'
 import type { RequestMessage } from './json-rpc.ts'
 
 /** What is known of a request beyond its bytes; the endpoint notes what it did, for the access log. */
-export interface RequestNotes {
+export interface RequestContext {
   readonly principal: string
   /** False: the caller may only read. */
   readonly mayWrite: boolean
@@ -23,7 +23,7 @@ export interface WriteRules {
  */
 export function assertAllowed(
   { method, params }: Pick<RequestMessage, 'method' | 'params'>,
-  { mayWrite }: Pick<RequestNotes, 'mayWrite'>,
+  { mayWrite }: Pick<RequestContext, 'mayWrite'>,
   { registry, resourcesEnabled }: WriteRules,
 ): void {
   if (mayWrite || !resourcesEnabled || method !== 'resources/read') return
@@ -31,7 +31,7 @@ export function assertAllowed(
   throw new ServiceError('scope_insufficient', 'this caller may only read, without drain=true')
 }
 
-/** What the server says of itself in every era. */
+/** What the server says of itself in both transports. */
 export interface ServerIdentity {
   readonly name: string
   readonly title: string

@@ -13,7 +13,7 @@ type Answer = JsonText | Promise<JsonText>
 
 /**
  * The methods on resources that all revisions share, from unchecked params to the serialised members
- * of the result: each era puts its own before them.
+ * of the result: each transport puts its own before them.
  */
 export interface ResourceMethods {
   list(params: JsonObject): Answer

@@ -3,7 +3,7 @@ import type { Reader } from '../resources/producer.ts'
 
 /**
  * The client of one request of 2026-07-28, where closing the connection cancels the request
- * ("Cancellation"). In the session eras it does not ("Streamable HTTP"): their reader says so.
+ * ("Cancellation"). In the session transport it does not ("Streamable HTTP"): their reader says so.
  */
 export class ResponseReader implements Reader {
   readonly #res: ServerResponse

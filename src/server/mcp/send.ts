@@ -5,7 +5,7 @@ import type { RequestId } from '../../lib/mcp/json-rpc.ts'
 import { awaitTurn } from '../http/open-answers.ts'
 import { endAfterBody, isBodyPending } from '../http/refused-body.ts'
 import type { StreamedBlob } from '../resources/producer.ts'
-import type { HeldAnswers } from './held-answers.ts'
+import type { UnsentAnswerBudget } from './unsent-answer-budget.ts'
 import type { JsonPart, JsonText } from './json-text.ts'
 import type { Writable } from 'node:stream'
 
@@ -34,7 +34,7 @@ export function sendJson(
 /** Sends the answer to a request; what is large of it counts as held until it is out. */
 export function sendAnswer(
   res: ServerResponse,
-  held: HeldAnswers,
+  held: UnsentAnswerBudget,
   id: RequestId,
   answer: JsonText,
 ): void | Promise<void> {

@@ -1,3 +1,4 @@
+import { omitUndefined } from '../../lib/util/omit-undefined.ts'
 import { isJsonObject, type JsonObject } from '../../lib/util/json.ts'
 import type { Limits } from '../../lib/config/limits.ts'
 import {
@@ -31,7 +32,7 @@ export function parseDescriptor(
   const entry = parseEntry(value, limits)
   if (!parsed.ok || parsed.value.scheme !== scheme || entry === null) return null
   if (size !== undefined && !(Number.isSafeInteger(size) && Number(size) >= 0)) return null
-  return present({ uri: parsed.value.text, ...entry, size }) as unknown as Descriptor
+  return frozenWithoutUndefined({ uri: parsed.value.text, ...entry, size }) as unknown as Descriptor
 }
 
 /** The template with its known members, or null. */
@@ -44,7 +45,9 @@ export function parseTemplate(
   const { uriTemplate } = value
   if (typeof uriTemplate !== 'string' || !uriTemplate.startsWith(`${scheme}:`)) return null
   const entry = parseEntry(value, limits)
-  return entry === null ? null : (present({ uriTemplate, ...entry }) as unknown as Template)
+  return entry === null
+    ? null
+    : (frozenWithoutUndefined({ uriTemplate, ...entry }) as unknown as Template)
 }
 
 /** What resources and templates have in common. */
@@ -63,7 +66,7 @@ function parseAnnotations(value: unknown): Annotations | null {
   if (audience !== undefined && !isAudience(audience)) return null
   if (priority !== undefined && !isPriority(priority)) return null
   if (lastModified !== undefined && !isTime(lastModified)) return null
-  return present({ audience, priority, lastModified })
+  return frozenWithoutUndefined({ audience, priority, lastModified })
 }
 
 function parseIcons(value: unknown, maxIcons: number): readonly Icon[] | null {
@@ -75,7 +78,7 @@ function parseIcons(value: unknown, maxIcons: number): readonly Icon[] | null {
     if (!isIconSource(src) || !areTexts(mimeType)) return null
     if (sizes !== undefined && !isIconSizes(sizes, maxIcons)) return null
     if (theme !== undefined && !isTheme(theme)) return null
-    icons.push(present({ src, mimeType, sizes, theme }) as Icon)
+    icons.push(frozenWithoutUndefined({ src, mimeType, sizes, theme }) as Icon)
   }
   return icons
 }
@@ -95,7 +98,7 @@ export function parseContent(value: unknown): Content | null {
   if ((text === undefined) === (blob === undefined)) return null
   if (text !== undefined && typeof text !== 'string') return null
   if (blob !== undefined && !isBlob(blob)) return null
-  return present({ uri, mimeType, text, blob }) as unknown as Content
+  return frozenWithoutUndefined({ uri, mimeType, text, blob }) as unknown as Content
 }
 
 /** What `complete` may return, or null. */
@@ -108,7 +111,7 @@ export function parseCompletion(value: unknown): CompletionValues | null {
     return null
   }
   if (hasMore !== undefined && typeof hasMore !== 'boolean') return null
-  return present({ values, total, hasMore }) as CompletionValues
+  return frozenWithoutUndefined({ values, total, hasMore }) as CompletionValues
 }
 
 function isBlob(blob: unknown): blob is BlobContent['blob'] {
@@ -131,9 +134,6 @@ function isOptionalObject(value: unknown): boolean {
   return value === undefined || isJsonObject(value)
 }
 
-/** Without the members that are undefined, frozen. */
-function present(members: Readonly<Record<string, unknown>>): object {
-  return Object.freeze(
-    Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)),
-  )
+function frozenWithoutUndefined(members: Readonly<Record<string, unknown>>): object {
+  return Object.freeze(omitUndefined(members))
 }

@@ -8,7 +8,7 @@ import { CaptureProducer } from './capture.ts'
 import { type CaptureSource, noCapture } from './capture-source.ts'
 import type { Completion } from './completion.ts'
 import { CustomProducer } from './custom-producer.ts'
-import { ResourceDesk } from './desk.ts'
+import { ResourceServer } from './resource-server.ts'
 import type { ResourceListener } from './listeners.ts'
 import type { ListPage } from './listing.ts'
 import type { MaybePromise } from './maybe-promise.ts'
@@ -51,7 +51,7 @@ export class ResourceRegistry implements ServedResources {
   readonly #scene: SceneState
   readonly #audit: AuditProducer
   readonly #events: SessionEventsProducer
-  readonly #desk: ResourceDesk
+  readonly #server: ResourceServer
   #frozen = false
 
   constructor(options: ResourceRegistryOptions) {
@@ -61,17 +61,17 @@ export class ResourceRegistry implements ServedResources {
     this.#timer = timer
     const sceneChanges = {
       sceneSet: () => {
-        this.#desk.updated(sceneCurrentUri)
-        this.#desk.updated(sceneDeltaUri)
+        this.#server.updated(sceneCurrentUri)
+        this.#server.updated(sceneDeltaUri)
       },
-      applicationChanged: () => this.#desk.updated(sceneCurrentUri),
+      applicationChanged: () => this.#server.updated(sceneCurrentUri),
     }
     this.#scene = new SceneState(limits, {
       ...{ listener: sceneChanges, clock, firstRevision: options.firstRevision },
     })
     this.#audit = new AuditProducer(limits)
     this.#events = new SessionEventsProducer(limits)
-    this.#desk = new ResourceDesk({
+    this.#server = new ResourceServer({
       builtIns: {
         scene: new SceneProducer(this.#scene, limits),
         audit: this.#audit,
@@ -87,10 +87,10 @@ export class ResourceRegistry implements ServedResources {
       timer,
     })
     const captureChanged = () => {
-      this.#desk.routes.templatesChanged()
-      this.#desk.listChanged()
+      this.#server.routes.templatesChanged()
+      this.#server.listChanged()
     }
-    this.#desk.onClose(capture.onChange(captureChanged))
+    this.#server.onClose(capture.onChange(captureChanged))
   }
 
   /**
@@ -124,7 +124,7 @@ export class ResourceRegistry implements ServedResources {
     if (!(log instanceof AuditLog)) throw new TypeError('wireAuditLog takes an AuditLog')
     if (this.#audit.log !== undefined) throw misuse('an audit log is wired already')
     this.#audit.wire(log)
-    this.#desk.onClose(log.onRecord(() => this.#desk.updated(auditRecentUri)))
+    this.#server.onClose(log.onRecord(() => this.#server.updated(auditRecentUri)))
   }
 
   /** The wired audit log: where the server records what it refused. */
@@ -138,12 +138,12 @@ export class ResourceRegistry implements ServedResources {
       throw new TypeError('registerSessionEventBuffer takes a SessionEventBuffer')
     }
     this.#events.register(buffer)
-    this.#desk.listChanged()
+    this.#server.listChanged()
   }
 
   /** The buffer is listed and read no more; one that is not registered changes nothing. */
   removeSessionEventBuffer(buffer: SessionEventBuffer): void {
-    if (this.#events.remove(buffer)) this.#desk.listChanged()
+    if (this.#events.remove(buffer)) this.#server.listChanged()
   }
 
   /**
@@ -158,8 +158,8 @@ export class ResourceRegistry implements ServedResources {
     const { limits, log, timer } = { limits: this.#limits, log: this.#log, timer: this.#timer }
     const custom = new CustomProducer(producer, { limits, log, timer })
     this.#assertFree(custom.scheme)
-    this.#desk.routes.add(custom)
-    this.#desk.listChanged()
+    this.#server.routes.add(custom)
+    this.#server.listChanged()
   }
 
   /**
@@ -168,20 +168,20 @@ export class ResourceRegistry implements ServedResources {
    */
   attach(source: SchemeSource): Attachment {
     this.#assertFree(source.scheme)
-    this.#desk.routes.attach(source)
-    this.#desk.listChanged()
+    this.#server.routes.attach(source)
+    this.#server.listChanged()
     let attached = true
     return {
       listChanged: () => {
         if (!attached) return
-        this.#desk.routes.templatesChanged()
-        this.#desk.listChanged()
+        this.#server.routes.templatesChanged()
+        this.#server.listChanged()
       },
       detach: () => {
         if (!attached) return
         attached = false
-        this.#desk.routes.detach(source)
-        this.#desk.listChanged()
+        this.#server.routes.detach(source)
+        this.#server.listChanged()
       },
     }
   }
@@ -189,7 +189,7 @@ export class ResourceRegistry implements ServedResources {
   /** May a source take the scheme? Reserved ones are the product's built-in resources. */
   schemeState(scheme: string): SchemeState {
     if (isReservedScheme(scheme)) return 'reserved'
-    return this.#desk.routes.serves(scheme) ? 'taken' : 'free'
+    return this.#server.routes.serves(scheme) ? 'taken' : 'free'
   }
 
   /**
@@ -197,10 +197,10 @@ export class ResourceRegistry implements ServedResources {
    * other scheme, `ResourceUriInvalid` for what is no URI.
    */
   notifyUpdated(uri: string): void {
-    const { scheme } = this.#desk.parsed(uri)
+    const { scheme } = this.#server.parsed(uri)
     if (isReservedScheme(scheme)) throw misuse(`updates of ${scheme}:// are the server's own`)
-    if (!this.#desk.routes.serves(scheme)) throw misuse(`no producer serves ${scheme}://`)
-    this.#desk.updated(normaliseUri(uri))
+    if (!this.#server.routes.serves(scheme)) throw misuse(`no producer serves ${scheme}://`)
+    this.#server.updated(normaliseUri(uri))
   }
 
   /** The server starts: wiring ends here. */
@@ -210,48 +210,48 @@ export class ResourceRegistry implements ServedResources {
 
   /** The server stopped: no listener and no timer stays behind. */
   close(): void {
-    this.#desk.close()
+    this.#server.close()
   }
 
   page(cursor: unknown): MaybePromise<ListPage> {
-    return this.#desk.page(cursor)
+    return this.#server.page(cursor)
   }
 
   templates(): readonly Template[] {
-    return this.#desk.templates()
+    return this.#server.templates()
   }
 
   read(uri: unknown, reader?: Reader): MaybePromise<readonly Content[]> {
-    return this.#desk.read(uri, reader)
+    return this.#server.read(uri, reader)
   }
 
   assertSubscribable(uri: unknown): string {
-    return this.#desk.assertSubscribable(uri)
+    return this.#server.assertSubscribable(uri)
   }
 
   canonical(uri: unknown): string {
-    return this.#desk.canonical(uri)
+    return this.#server.canonical(uri)
   }
 
   changes(uri: unknown): boolean {
-    return this.#desk.changes(uri)
+    return this.#server.changes(uri)
   }
 
   pushes(uri: unknown): boolean {
-    return this.#desk.pushes(uri)
+    return this.#server.pushes(uri)
   }
 
   complete(...asked: Parameters<ServedResources['complete']>): Promise<Completion> {
-    return this.#desk.complete(...asked)
+    return this.#server.complete(...asked)
   }
 
   listen(listener: ResourceListener): () => void {
-    return this.#desk.listen(listener)
+    return this.#server.listen(listener)
   }
 
   /** Artefacts appeared or went. */
   artefactsChanged(): void {
-    if (this.#desk.routes.artefacts !== undefined) this.#desk.listChanged()
+    if (this.#server.routes.artefacts !== undefined) this.#server.listChanged()
   }
 
   #assertFree(scheme: string): void {

@@ -12,7 +12,7 @@ import {
   reportText,
 } from '../../../src/commands/doctor/finding.ts'
 import type { Holder } from '../../../src/server/gateway/election.ts'
-import { makeResident } from '../../server/gateway/residents.ts'
+import { makeResident } from '../../server/gateway/active-gateways.ts'
 
 describe('checkNode', () => {
   const cases: [version: string, platform: string, status: Finding['status']][] = [

@@ -3,14 +3,14 @@ import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { expect } from 'chai'
 import { commandNames } from '../../../src/commands/index.ts'
-import { asTyped, firstWords, ownCommand } from '../../../src/lib/cli/own-command.ts'
+import { asTyped, firstWords, commandFor } from '../../../src/lib/cli/own-command.ts'
 
-describe('ownCommand', () => {
+describe('commandFor', () => {
   let folder: string
   let program: string
   const bin = () => join(folder, 'usr/bin')
   const command = (cwd: string, ...path: string[]) =>
-    ownCommand({ program, cwd, path: path.join(delimiter), platform: 'linux' })
+    commandFor({ program, cwd, path: path.join(delimiter), platform: 'linux' })
 
   before(async () => {
     folder = await realpath(await mkdtemp(join(tmpdir(), 'own command-')))

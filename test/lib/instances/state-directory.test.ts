@@ -3,12 +3,15 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { ServiceError } from '../../../src/lib/util/errors.ts'
-import { openRegistryDir, selectRegistryDir } from '../../../src/lib/instances/state-directory.ts'
+import {
+  openStateDirectory,
+  selectStateDirectory,
+} from '../../../src/lib/instances/state-directory.ts'
 import { skipBecause } from '../../helpers/skip.ts'
 
 const posix = process.getuid !== undefined
 
-describe('selectRegistryDir', () => {
+describe('selectStateDirectory', () => {
   const own = join(tmpdir(), `service-cli-${process.geteuid?.()}`)
   for (const [option, env, chosen] of [
     ['/a', { SERVICE_REGISTRY_DIR: '/b' }, '/a'],
@@ -20,12 +23,12 @@ describe('selectRegistryDir', () => {
   ] as const) {
     it(`takes ${chosen} for option ${option} and ${JSON.stringify(env)}`, function () {
       if (!posix) skipBecause(this, 'owners, modes and links need a POSIX system')
-      expect(selectRegistryDir(option, env)).to.equal(chosen)
+      expect(selectStateDirectory(option, env)).to.equal(chosen)
     })
   }
 })
 
-describe('openRegistryDir', () => {
+describe('openStateDirectory', () => {
   let base: string
   beforeEach(async () => (base = await mkdtemp(join(tmpdir(), 'registry-dir-'))))
   afterEach(() => rm(base, { recursive: true, force: true }))
@@ -34,7 +37,7 @@ describe('openRegistryDir', () => {
 
   async function refusal(path: string): Promise<ServiceError> {
     try {
-      await openRegistryDir(path)
+      await openStateDirectory(path)
     } catch (error) {
       if (error instanceof ServiceError) return error
       throw error
@@ -44,7 +47,10 @@ describe('openRegistryDir', () => {
 
   it('makes the folder and instances/ for this user alone', async () => {
     const path = join(base, 'deep', 'registry')
-    expect(await openRegistryDir(path)).to.deep.equal({ path, instances: join(path, 'instances') })
+    expect(await openStateDirectory(path)).to.deep.equal({
+      path,
+      instances: join(path, 'instances'),
+    })
     if (posix)
       expect([await modeOf(path), await modeOf(join(path, 'instances'))]).to.deep.equal([
         0o700, 0o700,
@@ -52,16 +58,16 @@ describe('openRegistryDir', () => {
   })
 
   it('opens what it made before', async () => {
-    await openRegistryDir(join(base, 'r'))
+    await openStateDirectory(join(base, 'r'))
     await writeFile(join(base, 'r', 'instances', 'x.json'), '{}')
-    await openRegistryDir(join(base, 'r'))
+    await openStateDirectory(join(base, 'r'))
   })
 
   it('closes an empty folder that is open to others', async function () {
     if (!posix) skipBecause(this, 'owners, modes and links need a POSIX system')
     await mkdir(join(base, 'r'))
     await chmod(join(base, 'r'), 0o777)
-    await openRegistryDir(join(base, 'r'))
+    await openStateDirectory(join(base, 'r'))
     expect(await modeOf(join(base, 'r'))).to.equal(0o700)
   })
 
@@ -81,7 +87,7 @@ describe('openRegistryDir', () => {
 
   it('refuses an open instances/ folder in use', async function () {
     if (!posix) skipBecause(this, 'owners, modes and links need a POSIX system')
-    const { instances } = await openRegistryDir(join(base, 'r'))
+    const { instances } = await openStateDirectory(join(base, 'r'))
     await writeFile(join(instances, 'x.token'), '')
     await chmod(instances, 0o755)
     expect((await refusal(join(base, 'r'))).message).to.contain(instances)

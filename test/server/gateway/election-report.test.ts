@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import type { ElectionEvent } from '../../../src/server/gateway/election.ts'
 import { type PortNews, reportOf } from '../../../src/server/gateway/election-report.ts'
-import { makeResident } from './residents.ts'
+import { makeResident } from './active-gateways.ts'
 
 const resident = makeResident()
 const by = {

@@ -7,7 +7,7 @@ import {
   firstTry,
   type Holder,
 } from '../../../src/server/gateway/election.ts'
-import { makeResident } from './residents.ts'
+import { makeResident } from './active-gateways.ts'
 
 const one = makeResident()
 const other = makeResident({ instanceId: '99999999-2222-4333-8444-555555555555' })

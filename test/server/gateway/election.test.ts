@@ -6,7 +6,7 @@ import {
   type ElectionRules,
   type Holder,
 } from '../../../src/server/gateway/election.ts'
-import { makeResident } from './residents.ts'
+import { makeResident } from './active-gateways.ts'
 
 const resident = makeResident()
 const gateway: Holder = { kind: 'gateway', resident }

@@ -6,7 +6,7 @@ import { expect } from 'chai'
 import { createHolderProbe, type HolderProbe } from '../../../src/server/gateway/holder-probe.ts'
 import { residentJson } from '../../../src/server/gateway/active-gateway.ts'
 import { makePair, type Pair } from '../../helpers/certificate.ts'
-import { makeResident } from './residents.ts'
+import { makeResident } from './active-gateways.ts'
 
 const resident = makeResident()
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { ArtefactOptions, PutResult } from '../../../src/server/artefacts/store.ts'
-import type { BufferForm, HostSink } from '../../../src/server/host/host-room.ts'
+import type { BufferForm, HostSink } from '../../../src/server/host/host-endpoint.ts'
 import { defaultLimits } from '../../../src/lib/config/limits.ts'
 import { AuditLog, type AuditRecord } from '../../../src/server/resources/audit-log.ts'
 import { SceneState } from '../../../src/server/resources/scene-state.ts'

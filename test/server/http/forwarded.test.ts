@@ -7,7 +7,7 @@ import { expect } from 'chai'
 import { type AccessEntry, silentLogger } from '../../../src/lib/util/logger.ts'
 import { startGateway } from '../../../src/server/gateway.ts'
 import { residentPath } from '../../../src/server/gateway/active-gateway.ts'
-import { startRegistry } from '../../../src/server/accounts-server.ts'
+import { startAccountsServer } from '../../../src/server/accounts-server.ts'
 import type { ServeHandle } from '../../../src/server/host/serve-options.ts'
 import { startServe } from '../../../src/server/serve.ts'
 import { until } from '../../e2e/until.ts'
@@ -95,7 +95,7 @@ describe('the address of a client', () => {
       [[], 429],
       [['127.0.0.1'], 401],
     ] as const) {
-      const registry = await startRegistry({
+      const registry = await startAccountsServer({
         ...{ ...common(), dataDir: join(folder, `data-${last}`), trustedProxies },
         accountLimits: { maxLoginFailures: 2 },
       })

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { silentLogger } from '../../../src/lib/util/logger.ts'
 import { startGateway } from '../../../src/server/gateway.ts'
-import { startRegistry } from '../../../src/server/accounts-server.ts'
+import { startAccountsServer } from '../../../src/server/accounts-server.ts'
 import { startServe } from '../../../src/server/serve.ts'
 import { exchange, RawSocket, requestText } from '../../e2e/raw-socket.ts'
 
@@ -27,7 +27,7 @@ describe('every server', () => {
     const servers = [
       await startServe({ ...common, dccType: 'maya', artefacts: true, resources: true }),
       await startGateway({ ...common, standby: false }),
-      await startRegistry({ ...common, dataDir: join(folder, 'data'), registration: 'open' }),
+      await startAccountsServer({ ...common, dataDir: join(folder, 'data'), registration: 'open' }),
     ]
     for (const [at, server] of servers.entries()) {
       opened.defer(() => server.stop())

@@ -2,10 +2,10 @@ import { expect } from 'chai'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { DeferredEndpoint } from '../../../src/server/mcp/deferred-endpoint.ts'
 import type { McpEndpoint } from '../../../src/server/mcp/endpoint.ts'
-import type { RequestNotes } from '../../../src/server/mcp/request-context.ts'
+import type { RequestContext } from '../../../src/server/mcp/request-context.ts'
 
 const req = {} as IncomingMessage
-const notes = {} as RequestNotes
+const notes = {} as RequestContext
 const open = { destroyed: false } as ServerResponse
 
 function recording(): { endpoint: McpEndpoint; handled: ServerResponse[]; closed: () => number } {

@@ -62,7 +62,7 @@ the account stops working.`
       await showOnce(() => place.output.secret(code.reveal(), json), {
         what: 'reset code',
         leftOver: `it expires at ${end}`,
-        run: () => codes.endResetCode(admin, id, code),
+        run: () => codes.revokeResetCode(admin, id, code),
       })
     })
   }

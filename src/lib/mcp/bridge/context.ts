@@ -6,7 +6,7 @@ import type { BridgeLimits } from './limits.ts'
 import type { Output } from './output.ts'
 import type { Result } from '../../util/result.ts'
 
-/** What both eras work with. */
+/** What both transports work with. */
 export interface BridgeContext {
   readonly link: HttpLink
   readonly output: Output

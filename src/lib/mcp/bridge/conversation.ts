@@ -12,18 +12,18 @@ import { type OpenRequest, OpenRequests } from './open-requests.ts'
 import { Recovery, type Restorable } from './recovery.ts'
 import { isStateless, statelessHeaders } from './own-request.ts'
 import { errorMessage } from './rpc.ts'
-import { SessionEra } from './session-era.ts'
+import { SessionTransport } from './session-transport.ts'
 import { serverGone, stopping, tooManyRequests } from './trouble.ts'
 import { ok, type Result } from '../../util/result.ts'
 import { Call } from './call.ts'
 import { ListenStream } from './listen-stream.ts'
 
-/** What one client says, each message led to the era it speaks. */
+/** What one client says, each message passed to the transport it uses. */
 export class Conversation {
   readonly #context: BridgeContext
   readonly #recovery: Recovery
-  readonly #sessions: SessionEra
-  readonly #stateless: StatelessEra
+  readonly #sessions: SessionTransport
+  readonly #stateless: StatelessTransport
   readonly #open = new OpenRequests()
   /** Those among the open ones that belong to a session: the server is told of their end. */
   readonly #inSession = new WeakSet<OpenRequest>()
@@ -39,8 +39,8 @@ export class Conversation {
     const { timer, random, log } = context
     this.#context = context
     this.#recovery = new Recovery({ locate, timer, random, log })
-    this.#sessions = new SessionEra(context, this.#recovery)
-    this.#stateless = new StatelessEra(context, this.#recovery)
+    this.#sessions = new SessionTransport(context, this.#recovery)
+    this.#stateless = new StatelessTransport(context, this.#recovery)
     this.#recovery.restores([this.#sessions, this.#stateless])
   }
 
@@ -188,7 +188,7 @@ function isBlank(bytes: Buffer): boolean {
 }
 
 /** Requests that say everything about themselves: revision 2026-07-28. */
-class StatelessEra implements Restorable {
+class StatelessTransport implements Restorable {
   readonly #context: BridgeContext
   readonly #recovery: Recovery
   readonly #streams = new Set<ListenStream>()

@@ -17,7 +17,7 @@ export interface PushStreamParts extends BridgeContext {
 /** A stream that lasted for so long makes the pauses between attempts start anew. */
 const stableMs = 5000
 
-/** The stream on which a server of a session era speaks unasked, opened again whenever it ends. */
+/** The stream on which a server of the session transport sends messages, opened again whenever it ends. */
 export class PushStream {
   readonly #parts: PushStreamParts
   readonly #stop = new AbortController()

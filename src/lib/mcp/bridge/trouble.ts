@@ -65,7 +65,7 @@ export function refusalError(refused: Refused, { url }: Target, keyed: boolean):
     const message = `${shownUrl(url)} redirects to ${to}, which is not followed; connect to that address itself if you trust it`
     return trouble('redirected', message, { status })
   }
-  // The server's own words, in its own form: also what tells a client which era it serves.
+  // The server's own words, in its own form: also what tells a client which transport it serves.
   const said = rpcErrorOf(refused)
   if (said !== null) return said
   const detail = detailOf(refused)

@@ -18,7 +18,7 @@ export interface ClientParts {
   readonly log: Logger
 }
 
-/** What both eras work with. */
+/** What both transports work with. */
 export interface ClientContext {
   readonly link: HttpLink
   readonly held: HeldBytes
@@ -42,7 +42,7 @@ export function createClientContext(parts: ClientParts): ClientContext {
   }
 }
 
-/** A client at one run of one server, in whichever era that speaks. */
+/** A client at one run of one server, over the transport that it speaks. */
 export interface McpSession {
   readonly url: URL
   /** Of the protocol. */

@@ -1,8 +1,8 @@
 import type { ServiceError } from '../../util/errors.ts'
 import type { ClientContext, McpSession } from './context.ts'
 import { failureOf } from './failure.ts'
-import { type OpenAnswer, openSession } from './session-era.ts'
-import { openStateless } from './stateless-era.ts'
+import { type OpenAnswer, openSession } from './session-transport.ts'
+import { openStateless } from './stateless-transport.ts'
 
 /**
  * Speaks to the server at the address: with a session, which servers of every age know, or without
@@ -22,7 +22,7 @@ export async function openMcp(
   throw openFailure(context, url, session.failure)
 }
 
-/** What servers that only know the era without sessions answer `initialize` with. */
+/** What servers that only know the stateless transport answer `initialize` with. */
 function mayBeStateless(answer: OpenAnswer): boolean {
   if (answer.kind === 'error') return true
   return answer.kind === 'refused' && [400, 404, 405].includes(answer.status)

@@ -51,13 +51,17 @@ export async function makeInvite(admin: Admin, days: number) {
 }
 
 /** Revokes a code that could not be shown. */
-export async function endInvite(admin: Admin, code: Secret): Promise<void> {
+export async function revokeInvite(admin: Admin, code: Secret): Promise<void> {
   await admin.store.deleteInvite(hashOfSecret(code.reveal()))
   await admin.record('invite.ended', null)
 }
 
 /** Revokes a code that could not be shown. */
-export async function endResetCode(admin: Admin, accountId: string, code: Secret): Promise<void> {
+export async function revokeResetCode(
+  admin: Admin,
+  accountId: string,
+  code: Secret,
+): Promise<void> {
   await admin.store.useResetCode(accountId, hashOfSecret(code.reveal()), admin.clock.now())
   await admin.record('reset_code.ended', accountId)
 }

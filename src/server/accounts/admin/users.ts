@@ -4,7 +4,12 @@ import { serviceTokenView, sessionView } from '../views.ts'
 import type { Admin } from './open-admin.ts'
 import { toRfc3339 } from '../../../lib/util/time.ts'
 import { defaultAccountLimits } from '../limits.ts'
-import { countFailures, loginDelayMs, strangers, strangersFactor } from '../login-limits.ts'
+import {
+  countFailures,
+  loginDelayMs,
+  unknownAddresses,
+  unknownAddressesFactor,
+} from '../login-limits.ts'
 import { cleanText } from '../../../lib/util/text.ts'
 import { ServiceError } from '../../../lib/util/errors.ts'
 import { foldLogin } from '../names.ts'
@@ -105,7 +110,12 @@ function userView(
 ): UserView {
   const free = defaultAccountLimits.maxLoginFailures
   const isWaiting = failures.some(
-    row => loginDelayMs(row, row.source === strangers ? free * strangersFactor : free, nowMs) > 0,
+    row =>
+      loginDelayMs(
+        row,
+        row.source === unknownAddresses ? free * unknownAddressesFactor : free,
+        nowMs,
+      ) > 0,
   )
   return {
     id,
@@ -121,7 +131,7 @@ function userView(
 /** Failures that are not forgotten yet; those of strangers are counted twice, by source and together. */
 function sumFailures(failures: readonly LoginFailures[], nowMs: number): number {
   return failures
-    .filter(({ source }) => source !== strangers)
+    .filter(({ source }) => source !== unknownAddresses)
     .reduce((sum, row) => sum + countFailures(row, nowMs), 0)
 }
 

@@ -8,7 +8,7 @@ import {
 } from '../../../lib/accounts/wire.ts'
 import type { Call } from '../call.ts'
 import { foldLogin } from '../names.ts'
-import { RegistryProblem } from '../problems.ts'
+import { AccountsProblem } from '../problems.ts'
 import { openRoute, type Route } from '../route.ts'
 import type { AccountServices } from '../services.ts'
 
@@ -31,7 +31,7 @@ export function loginRoutes(services: AccountServices): Route[] {
     if (account.disabledAtMs !== null) {
       await audit.record('login.disabled', call, account.id)
       const message = 'this account is disabled; ask the owner of the registry'
-      throw new RegistryProblem('account-disabled', message)
+      throw new AccountsProblem('account-disabled', message)
     }
     const session = await sessions.open(account.id, passwordHash, call)
     if (session === null) throw wrongCredentials()
@@ -65,6 +65,6 @@ export function loginRoutes(services: AccountServices): Route[] {
 }
 
 /** The same whether the name is unknown or the password wrong. */
-function wrongCredentials(): RegistryProblem {
-  return new RegistryProblem('invalid-credentials', 'the user name or the password is wrong')
+function wrongCredentials(): AccountsProblem {
+  return new AccountsProblem('invalid-credentials', 'the user name or the password is wrong')
 }

@@ -11,7 +11,7 @@ import { admitPassword } from '../admit-password.ts'
 import type { Principal } from '../authenticate.ts'
 import type { Call } from '../call.ts'
 import { foldLogin } from '../names.ts'
-import { RegistryProblem } from '../problems.ts'
+import { AccountsProblem } from '../problems.ts'
 import { openRoute, type Route, tokenRoute } from '../route.ts'
 import type { AccountServices } from '../services.ts'
 import { hashOfSecret } from '../service-tokens.ts'
@@ -27,7 +27,7 @@ export function passwordRoutes(services: AccountServices): Route[] {
     const oldHash = await credentials.check(trial)
     if (oldHash === null) {
       await audit.record('password.change_failed', call, account.id)
-      throw new RegistryProblem('invalid-credentials', 'the current password is wrong')
+      throw new AccountsProblem('invalid-credentials', 'the current password is wrong')
     }
     admitPassword(services, '/new_password', body.new_password, account)
     const newHash = await credentials.hash({
@@ -45,15 +45,15 @@ export function passwordRoutes(services: AccountServices): Route[] {
       nowMs: clock.now(),
     })
     if (changed === null) {
-      throw new RegistryProblem('invalid-credentials', 'the password was changed by somebody else')
+      throw new AccountsProblem('invalid-credentials', 'the password was changed by somebody else')
     }
     await audit.record('password.changed', call, account.id)
   }
 
-  async function refusedReset(call: Call, accountId: string | null): Promise<RegistryProblem> {
+  async function refusedReset(call: Call, accountId: string | null): Promise<AccountsProblem> {
     await refusals.record('password.reset_failed', call, accountId)
     const message = 'the user name or the reset code is wrong, or the code was used or is too old'
-    return new RegistryProblem('invalid-credentials', message)
+    return new AccountsProblem('invalid-credentials', message)
   }
 
   async function reset(body: ResetRequest, call: Call): Promise<ResetResponse> {

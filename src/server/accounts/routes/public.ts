@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { ServiceError } from '../../../lib/util/errors.ts'
-import { RegistryProblem, toRegistryProblem } from '../problems.ts'
+import { AccountsProblem, toRegistryProblem } from '../problems.ts'
 import { openRoute, type Route } from '../route.ts'
 import type { AccountServices } from '../services.ts'
 import { databaseReplaced, keysRemoved } from '../sqlite/check-files.ts'
@@ -59,7 +59,7 @@ export function publicRoutes(
 function notReady(error: unknown): never {
   const problem = toRegistryProblem(error)
   if (!(error instanceof ServiceError) || problem.slug !== 'storage-unavailable') throw problem
-  throw new RegistryProblem(problem.slug, publicReason(error), problem.details)
+  throw new AccountsProblem(problem.slug, publicReason(error), problem.details)
 }
 
 function publicReason({ code, data }: ServiceError): string {

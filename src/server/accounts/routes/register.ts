@@ -8,7 +8,7 @@ import {
 } from '../../../lib/accounts/wire.ts'
 import { tooMany } from '../credentials.ts'
 import { foldEmail, foldUsername, isMailable, isReservedName } from '../names.ts'
-import { RegistryProblem } from '../problems.ts'
+import { AccountsProblem } from '../problems.ts'
 import { invalidMembers } from '../request-json.ts'
 import { openRoute, type Route } from '../route.ts'
 import type { AccountServices } from '../services.ts'
@@ -29,12 +29,12 @@ export function registerRoutes(services: AccountServices): Route[] {
   ): Promise<string | undefined> {
     if (services.registration === 'open') return undefined
     if (services.registration === 'closed') {
-      throw new RegistryProblem('registration-closed', 'this registry takes no new accounts')
+      throw new AccountsProblem('registration-closed', 'this registry takes no new accounts')
     }
     if (invite === undefined) {
       const message = 'this registry takes new accounts by invitation alone (member "invite")'
       const detail = 'is required: this registry takes new accounts by invitation alone'
-      throw new RegistryProblem('registration-closed', message, {
+      throw new AccountsProblem('registration-closed', message, {
         errors: [{ pointer: '/invite', detail }],
       })
     }
@@ -63,10 +63,10 @@ export function registerRoutes(services: AccountServices): Route[] {
     if (!local) registrations.add(addressKey, clock.now())
   }
 
-  async function refusedInvite(call: Call): Promise<RegistryProblem> {
+  async function refusedInvite(call: Call): Promise<AccountsProblem> {
     await refusals.record('registration.refused', call, null, { reason: 'invite_invalid' })
     const message = 'the invitation is unknown, used or expired'
-    return new RegistryProblem('registration-closed', message)
+    return new AccountsProblem('registration-closed', message)
   }
 
   async function check(body: RegisterCheckRequest, call: Call): Promise<void> {
@@ -167,7 +167,7 @@ function checkNames({ username, email }: RegisterCheckRequest): void {
   if (errors.length > 0) throw invalidMembers(errors)
 }
 
-function taken(): RegistryProblem {
+function taken(): AccountsProblem {
   const message = 'there is an account with this user name or email address already'
-  return new RegistryProblem('account-exists', message)
+  return new AccountsProblem('account-exists', message)
 }

@@ -7,7 +7,7 @@ import {
   sessionsResponse,
 } from '../../../lib/accounts/wire.ts'
 import type { Principal } from '../authenticate.ts'
-import { RegistryProblem } from '../problems.ts'
+import { AccountsProblem } from '../problems.ts'
 import { type Route, tokenRoute } from '../route.ts'
 import type { AccountServices } from '../services.ts'
 import { isUuid } from '../uuid.ts'
@@ -66,7 +66,7 @@ export function sessionRoutes({ store, audit, clock }: AccountServices): Route[]
       handle: async ({ principal: { account }, params: { id = '' }, call }) => {
         const ended =
           isUuid(id) && (await store.revokeSession(account.id, id, 'revoked', clock.now()))
-        if (!ended) throw new RegistryProblem('not-found', 'the account has no such living session')
+        if (!ended) throw new AccountsProblem('not-found', 'the account has no such living session')
         await audit.record('session.revoked', call, account.id, { session_id: id })
         return {}
       },

@@ -9,7 +9,7 @@ import {
 } from '../../../lib/accounts/wire.ts'
 import { type Principal, revoked } from '../authenticate.ts'
 import type { Call } from '../call.ts'
-import { RegistryProblem } from '../problems.ts'
+import { AccountsProblem } from '../problems.ts'
 import { type Route, tokenRoute } from '../route.ts'
 import type { AccountServices } from '../services.ts'
 import { hashOfSecret, makeServiceToken } from '../service-tokens.ts'
@@ -27,7 +27,7 @@ export function tokenRoutes({ store, audit, clock, limits }: AccountServices): R
     const nowMs = clock.now()
     if ((await store.countServiceTokens(account.id, nowMs)) >= limits.maxServiceTokens) {
       const message = `the account has ${limits.maxServiceTokens} service tokens; revoke some first`
-      throw new RegistryProblem('too-many-tokens', message)
+      throw new AccountsProblem('too-many-tokens', message)
     }
     const text = makeServiceToken()
     const token = {
@@ -80,7 +80,7 @@ export function tokenRoutes({ store, audit, clock, limits }: AccountServices): R
       problems: ['not-found'],
       handle: async ({ principal: { account }, params: { id = '' }, call }) => {
         const gone = isUuid(id) && (await store.revokeServiceToken(account.id, id, clock.now()))
-        if (!gone) throw new RegistryProblem('not-found', 'the account has no such service token')
+        if (!gone) throw new AccountsProblem('not-found', 'the account has no such service token')
         await audit.record('token.revoked', call, account.id, { token_id: id })
         return {}
       },

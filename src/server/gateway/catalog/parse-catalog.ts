@@ -1,3 +1,4 @@
+import { omitUndefined } from '../../../lib/util/omit-undefined.ts'
 import { cleanText } from '../../../lib/util/text.ts'
 import { isJsonObject, parseJson } from '../../../lib/util/json.ts'
 import { MemberReader, pointerTo } from '../../../lib/util/member-reader.ts'
@@ -71,7 +72,7 @@ function readEntry(from: EntryReader): CatalogEntry {
   return {
     name: from.required('name', name, ''),
     description: from.required('description', from.description('description'), ''),
-    ...present({
+    ...omitUndefined({
       dcc: from.labels('dcc'),
       targets: from.objects('targets', target => ({
         kind: target.required('kind', target.word('kind', targetKinds), ''),
@@ -86,7 +87,7 @@ function readEntry(from: EntryReader): CatalogEntry {
       maintainer: from.label('maintainer'),
       category: from.label('category'),
       policy: from.object('policy', policy =>
-        present({ installation: policy.label('installation') }),
+        omitUndefined({ installation: policy.label('installation') }),
       ),
       requires: from.object('requires', readRequirements),
       icon: from.url('icon'),
@@ -99,7 +100,7 @@ function readEntry(from: EntryReader): CatalogEntry {
 
 function readInstall(from: EntryReader): CatalogInstall {
   const type = from.required('type', from.word('type', installTypes), 'path')
-  const install = present({
+  const install = omitUndefined({
     url: from.url('url'),
     ref: from.matching('ref', /^[0-9a-f]{40}$/, '40 hexadecimal digits in lower case'),
     sha256: from.matching('sha256', /^[0-9a-f]{64}$/, '64 hexadecimal digits in lower case'),
@@ -128,19 +129,19 @@ const neededBy = {
 function readPackage(from: EntryReader): CatalogPackage {
   return {
     format: from.required('format', from.word('format', packageFormats), 'adapter'),
-    ...present({
+    ...omitUndefined({
       skills: from.labels('skills'),
       components: from.objects('components', component => ({
         kind: component.required('kind', component.label('kind'), ''),
         id: component.required('id', component.label('id'), ''),
-        ...present({ root: component.label('root') }),
+        ...omitUndefined({ root: component.label('root') }),
       })),
     }),
   }
 }
 
 function readRequirements(from: EntryReader): CatalogRequirements {
-  return present({
+  return omitUndefined({
     env: from.labels('env'),
     bins: from.labels('bins'),
     python: from.label('python'),
@@ -163,15 +164,6 @@ function describe(title: string, failure: { pointer: string; detail: string }): 
   return member === ''
     ? `${title} ${failure.detail}`
     : `${title}: member ${member}: ${failure.detail}`
-}
-
-type Present<Members> = { [Name in keyof Members]?: Exclude<Members[Name], undefined> }
-
-/** Without the members that are undefined. */
-function present<Members extends object>(members: Members): Present<Members> {
-  return Object.fromEntries(
-    Object.entries(members).filter(([, value]) => value !== undefined),
-  ) as Present<Members>
 }
 
 type EntryLimits = Pick<GatewayLimits, 'maxCatalogTextChars' | 'maxCatalogItems'>

@@ -4,7 +4,7 @@ import type { Limits } from '../../../lib/config/limits.ts'
 import type { ResourceRegistry } from '../../resources/registry.ts'
 import type { Timer } from '../../resources/timer.ts'
 import type { EventBuffers } from '../event-buffers.ts'
-import type { HostSink } from '../host-room.ts'
+import type { HostSink } from '../host-endpoint.ts'
 
 /** What the live link works with, whichever application has it. */
 export interface LinkDeps {

@@ -1,3 +1,4 @@
+import { omitUndefined } from '../../../lib/util/omit-undefined.ts'
 import { isArtefactHex } from '../../../lib/mcp/uris.ts'
 import type { Mode } from '../../../lib/host-link/wire.ts'
 import type { JsonObject } from '../../../lib/util/json.ts'
@@ -8,7 +9,7 @@ import type { AuditRecord } from '../../resources/audit-log.ts'
 import type { SessionEventInput } from '../../resources/session-event.ts'
 import { checkArtefactMediaType } from '../guards.ts'
 import { MemberReader } from '../../../lib/util/member-reader.ts'
-import { parseAuditPost, parseEventsPost, present } from '../messages.ts'
+import { parseAuditPost, parseEventsPost } from '../messages.ts'
 import { parseSessionId } from '../session-id.ts'
 import { boundedMetadata, readSidecar } from '../upload-options.ts'
 import { type PictureOfferFacts, noPictures, readPictureOffer } from './pictures.ts'
@@ -205,7 +206,7 @@ function hello({ reader, limits }: MessageText): HelloFacts {
       name: requiredName(client, 'name', limits.maxFieldChars),
       version: requiredName(client, 'version', limits.maxFieldChars),
     },
-    app: present({
+    app: omitUndefined({
       dccType,
       mode: app.required('mode', app.word('mode', modes), 'gui'),
       version: name(app, 'version'),
@@ -252,7 +253,7 @@ function readDocument(reader: MemberReader, others: 'refuse' | 'pass'): Document
   const value = reader.any('document')
   if (value === undefined) return null
   const document = new MemberReader(value, '/document', others)
-  const facts = present({
+  const facts = omitUndefined({
     path: documentText(document, 'path'),
     name: documentText(document, 'name'),
     modified: document.flag('modified'),

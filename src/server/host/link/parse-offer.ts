@@ -1,3 +1,4 @@
+import { omitUndefined } from '../../../lib/util/omit-undefined.ts'
 import { fail, ok, type Result } from '../../../lib/util/result.ts'
 import type { Limits } from '../../../lib/config/limits.ts'
 import {
@@ -13,7 +14,6 @@ import {
 } from '../../resources/producer.ts'
 import { isScheme, parseResourceUri } from '../../resources/resource-uri.ts'
 import { type MemberFailure, MemberReader, pointerTo } from '../../../lib/util/member-reader.ts'
-import { present } from '../messages.ts'
 import { LinkRefusal } from './failures.ts'
 
 export type OfferLimits = Pick<Limits, 'maxLinkResources' | 'maxUriChars' | 'maxIcons'>
@@ -59,7 +59,7 @@ function parseDescriptor(
   else if (parsed.value.scheme !== scheme) reader.refuse('uri', `must begin with ${scheme}:`)
   const size = reader.integer('size', 0, Number.MAX_SAFE_INTEGER)
   const entry = readEntry(reader, pointer, limits)
-  return reader.finish<Descriptor>(present({ uri: String(uri), ...entry, size }))
+  return reader.finish<Descriptor>(omitUndefined({ uri: String(uri), ...entry, size }))
 }
 
 function parseTemplate(
@@ -74,7 +74,9 @@ function parseTemplate(
   if (!uriTemplate.startsWith(`${scheme}:`)) {
     reader.refuse('uriTemplate', `must begin with ${scheme}:`)
   }
-  return reader.finish<Template>(present({ uriTemplate, ...readEntry(reader, pointer, limits) }))
+  return reader.finish<Template>(
+    omitUndefined({ uriTemplate, ...readEntry(reader, pointer, limits) }),
+  )
 }
 
 /** What resources and templates have in common; short, for every client is sent every entry. */
@@ -136,7 +138,7 @@ function parseAnnotations(value: unknown, pointer: string): Result<Annotations, 
   const priority = reader.any('priority')
   const lastModified = reader.time('lastModified')
   return reader.finish<Annotations>(
-    present({
+    omitUndefined({
       audience: checked(reader, 'audience', audience, isAudience),
       priority: checked(reader, 'priority', priority, isPriority),
       lastModified,
@@ -171,7 +173,7 @@ function parseIcon(
   const isSizes = (sizes: unknown): sizes is Icon['sizes'] & {} =>
     isIconSizes(sizes, limits.maxIcons)
   return reader.finish<Icon>(
-    present({
+    omitUndefined({
       src: reader.required('src', checked(reader, 'src', src, isIconSource), ''),
       mimeType: reader.shortText('mimeType', limits.maxUriChars),
       sizes: checked(reader, 'sizes', reader.any('sizes'), isSizes),

@@ -1,13 +1,13 @@
 import type { ServerResponse } from 'node:http'
 import { errorMessage, type JsonText } from '../json-text.ts'
 import type { Message, RequestMessage } from '../json-rpc.ts'
-import type { HeldAnswers } from '../held-answers.ts'
+import type { UnsentAnswerBudget } from '../unsent-answer-budget.ts'
 import { drained, sendNoAnswer, writeParts } from '../send.ts'
 
 export interface BatchParts {
   /** Null: the client cancelled it, and is not answered. */
   dispatch: (request: RequestMessage) => JsonText | null | Promise<JsonText | null>
-  held: HeldAnswers
+  held: UnsentAnswerBudget
   /** False once the session has ended: what is left of the batch is then left alone. */
   isLive: () => boolean
 }

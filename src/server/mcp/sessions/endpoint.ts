@@ -7,11 +7,11 @@ import type { Limits } from '../../../lib/config/limits.ts'
 import { rpcCodes } from '../errors.ts'
 import { EventStream } from '../event-stream.ts'
 import { failedRequest } from '../failed-request.ts'
-import type { HeldAnswers } from '../held-answers.ts'
+import type { UnsentAnswerBudget } from '../unsent-answer-budget.ts'
 import { type GatheredWrites, sendAnswer, sendJson, sendNoAnswer, sendRefusal } from '../send.ts'
 import {
   assertAllowed,
-  type RequestNotes,
+  type RequestContext,
   type ServerIdentity,
   type WriteRules,
 } from '../request-context.ts'
@@ -28,14 +28,14 @@ import { answerBatch } from './batch.ts'
 import { allowsBatches, initializeResult, parseInitialize, sessionCodes } from './initialize.ts'
 import { findSession, type Session, type Sessions } from './sessions.ts'
 import type { MethodTable } from './methods.ts'
-import { sessionShape } from './stream-shape.ts'
+import { sessionShape } from './stream-encoder.ts'
 
 export interface SessionEndpointParts {
   sessions: Sessions
   methods: MethodTable
   rules: WriteRules
   keepAlive: KeepAlive
-  held: HeldAnswers
+  held: UnsentAnswerBudget
   gathered: GatheredWrites
   identity: ServerIdentity
   resourcesEnabled: boolean
@@ -57,7 +57,7 @@ export class SessionEndpoint {
     req: IncomingMessage,
     res: ServerResponse,
     inbound: Inbound,
-    notes: RequestNotes,
+    notes: RequestContext,
   ): void | Promise<void> {
     if (!this.#acceptsAnswers(req.headers.accept)) {
       const message = 'Accept must allow both application/json and text/event-stream'
@@ -67,7 +67,7 @@ export class SessionEndpoint {
     return this.#single(req, res, inbound, notes)
   }
 
-  get(req: IncomingMessage, res: ServerResponse, notes: RequestNotes): void | Promise<void> {
+  get(req: IncomingMessage, res: ServerResponse, notes: RequestContext): void | Promise<void> {
     if (!accepts(req.headers.accept, 'text/event-stream')) {
       return this.#refuse(res, 406, rpcCodes.refused, 'Accept must allow text/event-stream')
     }
@@ -90,7 +90,7 @@ export class SessionEndpoint {
     })
   }
 
-  delete(req: IncomingMessage, res: ServerResponse, notes: RequestNotes): void {
+  delete(req: IncomingMessage, res: ServerResponse, notes: RequestContext): void {
     const session = this.#session(req, res, notes)
     if (session === null) return
     this.#parts.sessions.end(session)
@@ -109,7 +109,7 @@ export class SessionEndpoint {
     req: IncomingMessage,
     res: ServerResponse,
     message: Message,
-    notes: RequestNotes,
+    notes: RequestContext,
   ): void | Promise<void> {
     if (message.kind === 'invalid') {
       return this.#refuse(res, 400, message.code, message.problem, message.id)
@@ -141,7 +141,7 @@ export class SessionEndpoint {
     req: IncomingMessage,
     res: ServerResponse,
     values: readonly unknown[],
-    notes: RequestNotes,
+    notes: RequestContext,
   ): void | Promise<void> {
     const { maxBatchMessages } = this.#parts.limits
     const session = this.#session(req, res, notes)
@@ -176,7 +176,7 @@ export class SessionEndpoint {
     req: IncomingMessage,
     res: ServerResponse,
     request: RequestMessage,
-    notes: RequestNotes,
+    notes: RequestContext,
   ): void | Promise<void> {
     const { sessions, identity, resourcesEnabled } = this.#parts
     if (req.headers['mcp-session-id'] !== undefined) {
@@ -202,7 +202,7 @@ export class SessionEndpoint {
   #session(
     req: IncomingMessage,
     res: ServerResponse,
-    notes: RequestNotes,
+    notes: RequestContext,
     id: RequestId | null = null,
   ): Session | null {
     const found = findSession(req.headers, notes.principal, this.#parts.sessions)
@@ -228,7 +228,7 @@ export class SessionEndpoint {
   #dispatch(
     request: RequestMessage,
     session: Session,
-    notes: RequestNotes,
+    notes: RequestContext,
   ): JsonText | Promise<JsonText | null> {
     const { id, method, params } = request
     const run = this.#parts.methods.get(method)

@@ -32,7 +32,7 @@ export function initializeResult(
   }
 }
 
-/** The revisions of the session eras, newest first. Dates, so they compare as strings. */
+/** The revisions of the session transport, newest first. Dates, so they compare as strings. */
 export const sessionRevisions = ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05'] as const
 
 export type SessionRevision = (typeof sessionRevisions)[number]

@@ -23,7 +23,7 @@ export interface MethodParts {
   resources: ResourceMethods
 }
 
-/** The requests of the session eras. Without resources only these few remain. */
+/** The requests of the session transport. Without resources only these few remain. */
 export function createSessionMethods(parts: MethodParts | null): MethodTable {
   const lifecycle: [string, Method][] = [
     ['ping', () => empty],

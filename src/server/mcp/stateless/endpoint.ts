@@ -4,10 +4,10 @@ import type { Reader } from '../../resources/producer.ts'
 import type { RpcError } from '../../../lib/mcp/json-rpc.ts'
 import { rpcCodes } from '../errors.ts'
 import { failedRequest } from '../failed-request.ts'
-import type { HeldAnswers } from '../held-answers.ts'
+import type { UnsentAnswerBudget } from '../unsent-answer-budget.ts'
 import type { NotificationMessage, RequestMessage } from '../json-rpc.ts'
 import { errorMessage, type JsonText, resultMessage } from '../json-text.ts'
-import { assertAllowed, type RequestNotes, type WriteRules } from '../request-context.ts'
+import { assertAllowed, type RequestContext, type WriteRules } from '../request-context.ts'
 import { ResponseReader } from '../response-reader.ts'
 import { sendAnswer, sendJson } from '../send.ts'
 import { statelessCodes, statelessRpcCodes } from './meta.ts'
@@ -19,7 +19,7 @@ import { metaKeys } from '../../../lib/mcp/request-metadata.ts'
 export interface StatelessEndpointParts {
   methods: MethodTable
   rules: WriteRules
-  held: HeldAnswers
+  held: UnsentAnswerBudget
   log: Logger
 }
 
@@ -37,14 +37,14 @@ export class StatelessEndpoint {
     req: IncomingMessage,
     res: ServerResponse,
     message: RequestMessage | NotificationMessage,
-    notes: RequestNotes,
+    notes: RequestContext,
   ): void | Promise<void> {
     notes.rpc = message.method
     notes.uri = message.params.uri
     if (message.kind === 'notification') {
       const check = checkNotification(req.headers, message)
       if (!check.ok) return sendJson(res, 400, errorMessage(undefined, check.failure))
-      // The era has none that asks for anything: a client ends a stream by closing it.
+      // The transport has none that asks for anything: a client ends a stream by closing it.
       res.writeHead(202).end()
       return
     }

@@ -6,7 +6,7 @@ import type { RequestId } from '../../../lib/mcp/json-rpc.ts'
 import type { Limits } from '../../../lib/config/limits.ts'
 import { ResourceUriInvalid } from '../../resources/errors.ts'
 import type { ServedResources } from '../../resources/schemes.ts'
-import { eventFrame, EventStream, type StreamShape } from '../event-stream.ts'
+import { eventFrame, EventStream, type StreamEncoder } from '../event-stream.ts'
 import type { GatheredWrites } from '../send.ts'
 import type { ServerIdentity } from '../request-context.ts'
 import type { RequestMessage } from '../json-rpc.ts'
@@ -31,7 +31,7 @@ interface Wanted {
   readonly canonical: string
 }
 
-/** `subscriptions/listen`: the streams that the stateless era has in place of sessions. */
+/** `subscriptions/listen`: the streams that the stateless transport has in place of sessions. */
 export class ListenStreams {
   readonly #parts: ListenParts
   readonly #open = new Map<EventStream, RequestId>()
@@ -155,10 +155,10 @@ const listChangedHead = Buffer.from(
 )
 
 /**
- * The stateless era tells every stream its own id, so an update is put together from a head that is
+ * The stateless transport tells every stream its own id, so an update is put together from a head that is
  * encoded once per topic and a tail that is encoded once per stream.
  */
-function listenShape(id: RequestId, wantsListChanged: boolean): StreamShape {
+function listenShape(id: RequestId, wantsListChanged: boolean): StreamEncoder {
   const tail = Buffer.from(`${JSON.stringify(id)}}}}\n\n`)
   // Most streams are about one URI, and in a burst the same update goes out many times.
   let last: { readonly head: Buffer; readonly bytes: Buffer } | null = null

@@ -38,7 +38,7 @@ export function metaProblem(meta: JsonObject): RpcError | null {
   return null
 }
 
-/** For a request whose header names the era, while its body does not. */
+/** For a request whose header names the stateless revision, while its body does not. */
 export function missingMeta(params: JsonObject): RpcError {
   const { _meta: meta } = params
   if (meta === undefined) return invalidMeta('_meta', 'is missing')
@@ -88,18 +88,18 @@ export function createResultOpenings(
   }
 }
 
-/** The revisions of the stateless era, newest first. Dates, so they compare as strings. */
+/** The revisions of the stateless transport, newest first. Dates, so they compare as strings. */
 export const statelessRevisions: readonly string[] = Object.freeze(['2026-07-28'])
 
 const firstRevision = '2026-07-28'
 
-/** Does the version belong to the era, served or not? */
+/** Does the version belong to the stateless transport, served or not? */
 export function isStatelessRevision(version: string): boolean {
   return version >= firstRevision
 }
 
-/** Does the version header name the era? */
-export function namesStatelessEra(headers: IncomingHttpHeaders): boolean {
+/** Does the version header name a stateless revision? */
+export function namesStatelessRevision(headers: IncomingHttpHeaders): boolean {
   const version = headers['mcp-protocol-version']
   return typeof version === 'string' && isStatelessRevision(version)
 }
@@ -111,7 +111,7 @@ export const statelessRpcCodes = {
   unsupportedVersion: -32022,
 } as const
 
-/** −32002 must not be sent in this era: what does not exist is a parameter out of range. */
+/** −32002 must not be sent in this transport: what does not exist is a parameter out of range. */
 export const statelessCodes: RpcCodeTable = {
   resource_not_found: rpcCodes.invalidParams,
   resource_not_enabled: rpcCodes.invalidParams,

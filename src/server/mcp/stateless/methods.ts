@@ -40,7 +40,7 @@ export interface MethodParts {
   extraMethods?: ExtraMethods | undefined
 }
 
-/** The requests of the stateless era. Without resources only discovery and no tools remain. */
+/** The requests of the stateless transport. Without resources only discovery and no tools remain. */
 export function createStatelessMethods(parts: MethodParts): MethodTable {
   const { identity, openings, resources, extraMethods } = parts
   const discovered = createDiscover(identity, resources !== null, extraMethods?.capabilities)

@@ -16,7 +16,7 @@ import {
   listAll,
   readResource,
 } from '../../../../src/lib/mcp/client/resources.ts'
-import { openStateless } from '../../../../src/lib/mcp/client/stateless-era.ts'
+import { openStateless } from '../../../../src/lib/mcp/client/stateless-transport.ts'
 import { Secret } from '../../../../src/lib/util/secret.ts'
 import { systemTimer } from '../../../../src/lib/util/time.ts'
 import { McpHttpServer } from '../../../../src/server/mcp/mcp-http-server.ts'

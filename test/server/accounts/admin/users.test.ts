@@ -19,7 +19,7 @@ import {
   unlockUser,
 } from '../../../../src/server/accounts/admin/users.ts'
 import { defaultAccountLimits } from '../../../../src/server/accounts/limits.ts'
-import { forgetFailureMs, strangers } from '../../../../src/server/accounts/login-limits.ts'
+import { forgetFailureMs, unknownAddresses } from '../../../../src/server/accounts/login-limits.ts'
 import { hashOfSecret, makeServiceToken } from '../../../../src/server/accounts/service-tokens.ts'
 import { day, failureOf, newAccount, newSession, startMs, withFolder } from '../support.ts'
 import { type Scene, withAdmin } from './support.ts'
@@ -84,7 +84,7 @@ describe('administration of accounts', () => {
   it('unlocks an account that addresses are refused at', () =>
     withAdmin(async ({ admin }) => {
       const fail = (name: string, source: string) =>
-        admin.store.addFailure(name, [source, strangers], startMs, forgetFailureMs)
+        admin.store.addFailure(name, [source, unknownAddresses], startMs, forgetFailureMs)
       for (let at = 0; at < 9; at++) await fail('alice', '192.0.2.1')
       await fail('alice@studio.example', '192.0.2.1')
       expect(await showUser(admin, 'alice')).to.include({ login: 'open', failed_logins: 10 })

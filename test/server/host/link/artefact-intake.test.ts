@@ -179,7 +179,7 @@ describe('ArtefactIntake', () => {
 
   it('holds the application up until every artefact has room again', async () => {
     const reads = new Map<string, () => Promise<unknown>>()
-    const byHand: Store = {
+    const registrySettings: Store = {
       put: (source, { mime = '' } = {}) => {
         const pieces = (source as AsyncIterable<Uint8Array>)[Symbol.asyncIterator]()
         reads.set(mime, () => pieces.next())
@@ -188,7 +188,7 @@ describe('ArtefactIntake', () => {
     }
     const news: string[] = []
     const intake = new ArtefactIntake({
-      store: byHand,
+      store: registrySettings,
       limits: { maxArtefactBytes: 0, maxUploads: 4, bodyTimeoutMs: 60_000 },
       pause: () => void news.push('pause'),
       resume: () => void news.push('resume'),

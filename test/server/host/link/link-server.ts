@@ -3,7 +3,7 @@ import { type Socket, connect } from 'node:net'
 import { WebSocket, type ClientOptions } from 'ws'
 import { type Clock, systemClock } from '../../../../src/lib/util/time.ts'
 import { Secret } from '../../../../src/lib/util/secret.ts'
-import { createHostRoom } from '../../../../src/server/host/host-room.ts'
+import { createHostEndpoint } from '../../../../src/server/host/host-endpoint.ts'
 import type { LinkedPictures } from '../../../../src/server/capture/host-backend.ts'
 import type { Presence } from '../../../../src/server/host/link/presence.ts'
 import type { RefusedRequest } from '../../../../src/server/http/access-log.ts'
@@ -45,7 +45,7 @@ export class LinkServer {
       log: this.log,
       accessLog: () => {},
       host: ({ registry }: { registry: ReturnType<McpHttpServer['resources']> }) => {
-        const room = createHostRoom({
+        const room = createHostEndpoint({
           ...{ sink: this.sink, registry, token: new Secret(token), log: this.log },
           identity: { name: 'service-cli', version: '0' },
           limits: resolveLimits(limits),

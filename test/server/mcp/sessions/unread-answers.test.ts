@@ -4,7 +4,7 @@ import { request } from 'node:http'
 import { expect } from 'chai'
 import { type AccessEntry, silentLogger } from '../../../../src/lib/util/logger.ts'
 import { openPolicy } from '../../../../src/server/http/authentication.ts'
-import { HeldAnswers } from '../../../../src/server/mcp/held-answers.ts'
+import { UnsentAnswerBudget } from '../../../../src/server/mcp/unsent-answer-budget.ts'
 import { JsonText, resultMessage } from '../../../../src/server/mcp/json-text.ts'
 import {
   ask,
@@ -78,7 +78,7 @@ describe('an answer that is not taken', () => {
   }).timeout(20_000)
 
   it('is refused beyond the bound, and served again when others are done', async () => {
-    const held = new HeldAnswers(250_000)
+    const held = new UnsentAnswerBudget(250_000)
     const text = (char: string) => resultMessage(1, JsonText.of(char.repeat(100_000)))
     const shared = JsonText.of('s'.repeat(100_000))
     const first = held.admit(1, resultMessage(1, shared))

@@ -4,7 +4,7 @@ import {
   registryMark,
   residentJson,
 } from '../../../src/server/gateway/active-gateway.ts'
-import { makeResident } from './residents.ts'
+import { makeResident } from './active-gateways.ts'
 
 describe('what a gateway says of itself', () => {
   const said = residentJson(makeResident())

@@ -25,7 +25,7 @@ export interface ResourceDeskOptions extends Omit<ResourceRoutesOptions, 'log'> 
  * What every server of resources has in common, whatever it serves: URIs are parsed once and led
  * to their producers, the listing is cut into pages, changes reach whoever listens.
  */
-export class ResourceDesk implements ServedResources {
+export class ResourceServer implements ServedResources {
   readonly routes: ResourceRoutes
   readonly #whereToLook: (scheme: string) => string
   readonly #parseUri: ReturnType<typeof createUriParser>
@@ -65,7 +65,7 @@ export class ResourceDesk implements ServedResources {
     return parsed.value
   }
 
-  /** `stop` ends with the desk whatever tells it of changes. */
+  /** `stop` ends with the server whatever tells it of changes. */
   onClose(stop: () => void): void {
     this.#stops.push(stop)
   }

@@ -34,7 +34,7 @@ export interface HostRoomDeps {
 }
 
 /** Everything below `/host`: the live link and the plain posts, which share the event buffers. */
-export function createHostRoom(deps: HostRoomDeps) {
+export function createHostEndpoint(deps: HostRoomDeps) {
   const { sink, token, limits, onRefused, clock = systemClock, timer = systemTimer } = deps
   const { maxEventBuffers: max, linkGraceMs: graceMs } = limits
   const buffers = new EventBuffers(sink, { max, graceMs, timer })

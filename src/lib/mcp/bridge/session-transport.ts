@@ -22,7 +22,7 @@ import { Subscriptions } from './subscriptions.ts'
 import { serverGone } from './trouble.ts'
 
 /** What the client sends within, or to begin, a session: revisions 2024-11-05 to 2025-11-25. */
-export class SessionEra implements Restorable {
+export class SessionTransport implements Restorable {
   readonly #context: BridgeContext
   readonly #recovery: Recovery
   readonly #subscriptions: Subscriptions

@@ -13,7 +13,7 @@ export interface Admitted {
  * answers (the scene, a kept blob) count once. Small texts and streamed blobs hold next to
  * nothing and always pass.
  */
-export class HeldAnswers {
+export class UnsentAnswerBudget {
   readonly #maxBytes: number
   readonly #users = new Map<Uint8Array, number>()
   #bytes = 0

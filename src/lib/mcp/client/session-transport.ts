@@ -32,7 +32,11 @@ export async function openSession(
   if (answer.kind !== 'result') return fail(answer)
   const opened = openedSession(params, answer.result, answer.headers)
   if (opened === null) return fail({ kind: 'missing' })
-  const session = new SessionEra(context, { url, opened, resources: resourcesOf(answer.result) })
+  const session = new SessionTransport(context, {
+    url,
+    opened,
+    resources: resourcesOf(answer.result),
+  })
   await session.initialized(signal)
   return ok(session)
 }
@@ -47,7 +51,7 @@ interface Opened {
   readonly resources: boolean
 }
 
-class SessionEra implements McpSession {
+class SessionTransport implements McpSession {
   readonly url: URL
   readonly revision: string
   readonly #context: ClientContext

@@ -1,10 +1,10 @@
-import { eventFrame, type StreamShape } from '../event-stream.ts'
+import { eventFrame, type StreamEncoder } from '../event-stream.ts'
 
 /** The key under which a topic keeps its encoding. */
 const key = 'session-sse'
 
-/** Updates of the session eras carry nothing of their session: one encoding serves all. */
-export const sessionShape: StreamShape = {
+/** Updates of the session transport carry nothing of their session: one encoding serves all. */
+export const sessionShape: StreamEncoder = {
   update: topic => topic.encoded(key, encodeUpdate),
   listChanged: notification({ method: 'notifications/resources/list_changed' }),
 }

@@ -10,23 +10,23 @@ import { version } from '../../util/version.ts'
 import { type Answer, asAnswer, ask } from './ask.ts'
 import type { ClientContext, McpSession, Over, Subscription } from './context.ts'
 import { failureOf } from './failure.ts'
-import type { OpenAnswer } from './session-era.ts'
+import type { OpenAnswer } from './session-transport.ts'
 
 const revision = '2026-07-28'
 
-/** `server/discover` finds out whether the server speaks this era; nothing has to be kept open. */
+/** `server/discover` finds out whether the server speaks this transport; nothing has to be kept open. */
 export async function openStateless(
   context: ClientContext,
   url: URL,
   signal: AbortSignal,
 ): Promise<Result<McpSession, OpenAnswer>> {
-  const session = new StatelessEra(context, url)
+  const session = new StatelessTransport(context, url)
   const answer = await session.ask('server/discover', {}, signal)
   if (answer.kind !== 'result') return fail(answer)
   return ok(session)
 }
 
-class StatelessEra implements McpSession {
+class StatelessTransport implements McpSession {
   readonly url: URL
   readonly revision = revision
   readonly #context: ClientContext

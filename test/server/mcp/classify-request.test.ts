@@ -1,11 +1,11 @@
 import { expect } from 'chai'
-import { classify } from '../../../src/server/mcp/era.ts'
+import { classify } from '../../../src/server/mcp/classify-request.ts'
 import { parseBody } from '../../../src/server/mcp/json-rpc.ts'
 import { initializeBody } from '../../helpers/mcp.ts'
 import { stateless, statelessMeta, statelessRequest } from '../../helpers/stateless.ts'
 
-/** The era, or the code of the refusal. */
-type Expected = 'legacy' | 'modern' | number
+/** The transport, or the code of the refusal. */
+type Expected = 'session' | 'stateless' | number
 
 const request = { jsonrpc: '2.0', id: 1, method: 'resources/list' }
 const modern = statelessRequest('resources/list')
@@ -13,69 +13,79 @@ const withMeta = (meta: unknown, other: object = request) => ({ ...other, params
 const initialize = JSON.parse(initializeBody())
 const notification = { jsonrpc: '2.0', method: 'notifications/cancelled' }
 
-describe('the era of a POST', () => {
+describe('the transport of a POST', () => {
   const cases: [title: string, body: unknown, version: string | undefined, Expected][] = [
-    ['a request without a claim', request, undefined, 'legacy'],
-    ['a request without a claim and an older header', request, '2025-11-25', 'legacy'],
-    ['a request without a claim and a header of the era', request, stateless, -32602],
+    ['a request without a claim', request, undefined, 'session'],
+    ['a request without a claim and an older header', request, '2025-11-25', 'session'],
+    ['a request without a claim and a header of its revision', request, stateless, -32602],
     ['a request without a claim and a header of a later revision', request, '2027-01-01', -32602],
-    ['a request with a claim', modern, stateless, 'modern'],
-    ['a request with a claim and no header', modern, undefined, 'modern'],
-    ['a request with a claim and an older header', modern, '2025-11-25', 'modern'],
+    ['a request with a claim', modern, stateless, 'stateless'],
+    ['a request with a claim and no header', modern, undefined, 'stateless'],
+    ['a request with a claim and an older header', modern, '2025-11-25', 'stateless'],
     [
       'a request that claims an older revision',
       withMeta(statelessMeta({ protocolVersion: '2025-11-25' })),
       undefined,
-      'modern',
+      'stateless',
     ],
     [
       'a claim that is no text',
       withMeta(statelessMeta({ protocolVersion: 1 })),
       undefined,
-      'modern',
+      'stateless',
     ],
-    ['_meta with other members', withMeta({ progressToken: 1 }), undefined, 'legacy'],
+    ['_meta with other members', withMeta({ progressToken: 1 }), undefined, 'session'],
     ['_meta with other members, header of the era', withMeta({ a: 1 }), stateless, -32602],
-    ['_meta that is no object', withMeta('x'), undefined, 'legacy'],
+    ['_meta that is no object', withMeta('x'), undefined, 'session'],
     ['_meta that is no object, header of the era', withMeta('x'), stateless, -32602],
 
-    ['initialize', initialize, undefined, 'legacy'],
-    ['initialize with an older header', initialize, '2025-06-18', 'legacy'],
-    ['initialize with a header of the era', initialize, stateless, -32020],
-    ['initialize with a whole claim', withMeta(statelessMeta(), initialize), stateless, 'modern'],
+    ['initialize', initialize, undefined, 'session'],
+    ['initialize with an older header', initialize, '2025-06-18', 'session'],
+    ['initialize with a header of its revision', initialize, stateless, -32020],
+    [
+      'initialize with a whole claim',
+      withMeta(statelessMeta(), initialize),
+      stateless,
+      'stateless',
+    ],
     [
       'initialize with half a claim',
       withMeta({ [key('protocolVersion')]: stateless }, initialize),
       undefined,
-      'legacy',
+      'session',
     ],
     [
       'initialize that claims an older revision',
       withMeta(statelessMeta({ protocolVersion: '2025-11-25' }), initialize),
       undefined,
-      'legacy',
+      'session',
     ],
 
-    ['a notification', notification, undefined, 'legacy'],
-    ['a notification with an older header', notification, '2025-11-25', 'legacy'],
-    ['a notification with a header of the era', notification, stateless, 'modern'],
-    ['a notification with a claim', withMeta(statelessMeta(), notification), undefined, 'modern'],
-
-    ['a response', { jsonrpc: '2.0', id: 1, result: {} }, undefined, 'legacy'],
+    ['a notification', notification, undefined, 'session'],
+    ['a notification with an older header', notification, '2025-11-25', 'session'],
+    ['a notification with a header of its revision', notification, stateless, 'stateless'],
     [
-      'a response with a header of the era',
+      'a notification with a claim',
+      withMeta(statelessMeta(), notification),
+      undefined,
+      'stateless',
+    ],
+
+    ['a response', { jsonrpc: '2.0', id: 1, result: {} }, undefined, 'session'],
+    [
+      'a response with a header of its revision',
       { jsonrpc: '2.0', id: 1, result: {} },
       stateless,
-      'legacy',
+      'session',
     ],
 
-    ['an empty batch', [], undefined, 'legacy'],
-    ['a batch', [request, notification], undefined, 'legacy'],
-    ['a batch with a header of the era', [request], stateless, -32600],
+    ['an empty batch', [], undefined, 'session'],
+    ['a batch', [request, notification], undefined, 'session'],
+    ['a batch with a header of its revision', [request], stateless, -32600],
     ['a batch with one claim in it', [request, modern], undefined, -32600],
-    ['a batch of anything', [1, null, [modern]], undefined, 'legacy'],
+    ['a batch of anything', [1, null, [modern]], undefined, 'session'],
 
-    ['no message', { id: 1 }, undefined, 'legacy'],
+    ['no message', { id: 1 }, undefined, 'session'],
     ['no message, header of the era', { id: 1 }, stateless, -32600],
     ['a null id, header of the era', { ...modern, id: null }, stateless, -32600],
     [
@@ -92,7 +102,7 @@ describe('the era of a POST', () => {
   }
 
   const bytes: [string, string | Buffer, string | undefined, Expected][] = [
-    ['no JSON', '{', undefined, 'legacy'],
+    ['no JSON', '{', undefined, 'session'],
     ['no JSON, header of the era', '{', stateless, -32700],
     ['nothing, header of the era', '', stateless, -32700],
     ['no UTF-8, header of the era', Buffer.from([0x22, 0xff, 0x22]), stateless, -32700],
@@ -118,5 +128,5 @@ function key(name: string): string {
 function judge(body: string | Buffer, version: string | undefined): Expected {
   const headers = version === undefined ? {} : { 'mcp-protocol-version': version }
   const classified = classify(headers, parseBody(Buffer.from(body), 64))
-  return classified.era === 'none' ? classified.error.code : classified.era
+  return classified.transport === 'none' ? classified.error.code : classified.transport
 }

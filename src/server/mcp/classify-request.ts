@@ -8,54 +8,54 @@ import {
   isStatelessRevision,
   metaProblem,
   missingMeta,
-  namesStatelessEra,
+  namesStatelessRevision,
   statelessRpcCodes,
 } from './stateless/meta.ts'
 
-/** Which era serves a POST. */
+/** Which transport serves a POST. */
 export type Classified =
-  | { readonly era: 'legacy' }
-  | { readonly era: 'modern'; readonly message: RequestMessage | NotificationMessage }
-  /** It claims two eras at once, or half of one: 400. */
-  | { readonly era: 'none'; readonly id: RequestId | undefined; readonly error: RpcError }
+  | { readonly transport: 'session' }
+  | { readonly transport: 'stateless'; readonly message: RequestMessage | NotificationMessage }
+  /** It claims both transports, or half of one: 400. */
+  | { readonly transport: 'none'; readonly id: RequestId | undefined; readonly error: RpcError }
 
-const legacy: Classified = Object.freeze({ era: 'legacy' })
+const session: Classified = Object.freeze({ transport: 'session' })
 
 /**
- * The body decides: a message whose `_meta` names a revision is of the stateless era. The version
+ * The body decides: a message whose `_meta` names a revision is for the stateless transport. The version
  * header only decides for what has no place for that, and must not promise what the body lacks.
  */
 export function classify(headers: IncomingHttpHeaders, inbound: Inbound): Classified {
-  const named = namesStatelessEra(headers)
+  const named = namesStatelessRevision(headers)
   if (isBatch(inbound)) {
     return named || inbound.some(claims)
       ? refuse(undefined, rpcCodes.invalidRequest, 'this protocol version has no batches')
-      : legacy
+      : session
   }
   switch (inbound.kind) {
     case 'request':
       return classifyRequest(inbound, named)
     case 'notification':
       return named || claimOf(inbound.params) !== null
-        ? { era: 'modern', message: inbound }
-        : legacy
+        ? { transport: 'stateless', message: inbound }
+        : session
     case 'response':
-      return legacy
+      return session
     case 'invalid':
-      return named ? refuse(inbound.id ?? undefined, inbound.code, inbound.problem) : legacy
+      return named ? refuse(inbound.id ?? undefined, inbound.code, inbound.problem) : session
   }
 }
 
 function classifyRequest(message: RequestMessage, named: boolean): Classified {
   const claim = claimOf(message.params)
   if (message.method === 'initialize' && !isWhole(claim)) {
-    // The handshake of the session eras.
-    if (!named) return legacy
+    // The handshake of the session transport.
+    if (!named) return session
     const text = 'initialize belongs to versions before the one that MCP-Protocol-Version names'
     return refuse(message.id, statelessRpcCodes.headerMismatch, text)
   }
-  if (claim !== null) return { era: 'modern', message }
-  return named ? { era: 'none', id: message.id, error: missingMeta(message.params) } : legacy
+  if (claim !== null) return { transport: 'stateless', message }
+  return named ? { transport: 'none', id: message.id, error: missingMeta(message.params) } : session
 }
 
 function isWhole(claim: ReturnType<typeof claimOf>): boolean {
@@ -68,5 +68,5 @@ function claims(element: unknown): boolean {
 }
 
 function refuse(id: RequestId | undefined, code: number, message: string): Classified {
-  return { era: 'none', id, error: { code, message } }
+  return { transport: 'none', id, error: { code, message } }
 }

@@ -1,11 +1,11 @@
 import { expect } from 'chai'
-import { rarely } from '../../../src/server/http/listen.ts'
+import { throttle } from '../../../src/server/http/listen.ts'
 
 describe('rarely', () => {
   it('acts at once, then not before the time is over', () => {
     let now = 5
     const acted: string[] = []
-    const act = rarely(
+    const act = throttle(
       1000,
       (word: string) => void acted.push(word),
       () => now,
