@@ -17,7 +17,7 @@ import { terminalWidth } from './lib/cli/terminal.ts'
 import { cannotWriteStdout, isClosedPipe } from './lib/cli/write-stdout.ts'
 import { usage } from './lib/util/errors.ts'
 
-export interface ProgramFiles {
+interface ProgramFiles {
   /** The package folder, as a file URL. */
   root: string
   /** The parsed package.json: it says where the commands are. */

@@ -47,7 +47,7 @@ export function decideMode(
   )
 }
 
-export function hasExpired({ expiresAt }: NamedKey, nowMs: number): boolean {
+function hasExpired({ expiresAt }: NamedKey, nowMs: number): boolean {
   return expiresAt !== null && (parseRfc3339(expiresAt) ?? 0) <= nowMs
 }
 

@@ -2,7 +2,7 @@ import { nearest } from '../lib/util/text.ts'
 import { messageOf, usage } from '../lib/util/errors.ts'
 
 /** One set of named bounds, and what refuses a value of one. */
-export interface LimitSet {
+interface LimitSet {
   readonly names: readonly string[]
   /** Throws `TypeError` for a value out of range. */
   readonly check: (limits: Readonly<Record<string, number>>) => unknown

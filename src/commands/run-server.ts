@@ -15,7 +15,7 @@ export interface OutputOptions {
 }
 
 /** What is said on stdout with `--json`. */
-export type SaidLine = { readonly event: string } & Readonly<Record<string, unknown>>
+type SaidLine = { readonly event: string } & Readonly<Record<string, unknown>>
 
 /** What every server of the program has in common once it runs. */
 interface Running {
@@ -24,7 +24,7 @@ interface Running {
   readonly closed: Promise<void>
 }
 
-export interface ServerRun<Handle extends Running> {
+interface ServerRun<Handle extends Running> {
   /**
    * Rejects when `cancelled` is aborted before it listens. `say` is for news before that: a line of
    * `--json`, nothing otherwise.

@@ -1,7 +1,7 @@
 import * as Flags from '@oclif/core/flags'
 import { logLevels } from '../lib/cli/log-level.ts'
 
-export interface AddressFlagTexts {
+interface AddressFlagTexts {
   readonly port: number
   /** What is called, in help texts. */
   readonly server: string

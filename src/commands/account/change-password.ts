@@ -14,7 +14,7 @@ import {
 import { refuseToken } from './refuse-token.ts'
 import { reportLogin, saveLogin } from './save-login.ts'
 
-export interface ChangePasswordFlags extends AccountFlags, PasswordFlags {
+interface ChangePasswordFlags extends AccountFlags, PasswordFlags {
   readonly 'reset-code'?: boolean | undefined
   readonly 'keep-tokens'?: boolean | undefined
 }

@@ -8,7 +8,7 @@ import type { Secret } from '../../lib/util/secret.ts'
 import type { AccountContext } from './context.ts'
 
 /** The registry of the context, ready to be asked. */
-export interface Connection {
+interface Connection {
   readonly client: AccountsClient
   /**
    * Calls with the token that counts: one that was given as it is, the saved one refreshed when

@@ -12,7 +12,7 @@ import { type PasswordFlags, checkPasswordFlags, readPassword, readText } from '
 import { refuseToken } from './refuse-token.ts'
 import { reportLogin, saveLogin, saveTokens } from './save-login.ts'
 
-export interface LoginFlags extends AccountFlags, PasswordFlags {
+interface LoginFlags extends AccountFlags, PasswordFlags {
   readonly 'token-stdin'?: boolean | undefined
 }
 

@@ -7,7 +7,7 @@ import { openHere } from './here.ts'
 import { refuseToken } from './refuse-token.ts'
 import { isNotOffered, overridingVariable } from './save-login.ts'
 
-export interface LogoutFlags extends AccountFlags {
+interface LogoutFlags extends AccountFlags {
   readonly all?: boolean | undefined
 }
 

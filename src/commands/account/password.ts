@@ -11,7 +11,7 @@ export interface PasswordFlags {
 }
 
 /** How a password may come other than by a question. */
-export const passwordWays =
+const passwordWays =
   'pipe it in with --password-stdin, or give --password; pipelines set SERVICE_TOKEN instead'
 
 /** Throws `usage_invalid` before anything is asked or read. */
@@ -48,7 +48,7 @@ export async function readPassword(
   return isNew ? askNewPassword(ask) : ask.askSecret('Password:')
 }
 
-export interface PasswordChange {
+interface PasswordChange {
   readonly current: Secret
   readonly next: Secret
 }

@@ -18,7 +18,7 @@ import {
 import { refuseToken } from './refuse-token.ts'
 import { reportLogin, saveLogin } from './save-login.ts'
 
-export interface RegisterFlags extends AccountFlags, PasswordFlags {
+interface RegisterFlags extends AccountFlags, PasswordFlags {
   readonly email?: string | undefined
   readonly invite?: boolean | undefined
 }

@@ -7,12 +7,12 @@ import type { AccountsClient } from '../../lib/accounts/client.ts'
 import type { AccountContext } from './context.ts'
 import { timeOrNull } from './identity.ts'
 
-export interface Who {
+interface Who {
   readonly username: string
   readonly email?: string | undefined
 }
 
-export interface Login {
+interface Login {
   readonly client: AccountsClient
   readonly tokens: Tokens
   /** Who logged in by a password: this is who it is where the registry cannot be asked. */

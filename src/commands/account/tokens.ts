@@ -8,7 +8,7 @@ import type { AccountFlags } from './context.ts'
 import { timeOf } from './identity.ts'
 import { openHere, promptPlace } from './here.ts'
 
-export interface TokenCreateFlags extends AccountFlags {
+interface TokenCreateFlags extends AccountFlags {
   readonly scope?: readonly string[] | undefined
   readonly days?: number | undefined
 }

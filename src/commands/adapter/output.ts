@@ -16,14 +16,14 @@ export const outputFlags = {
   force: Flags.boolean({ char: 'f', description: 'replace the file when it is already there' }),
 }
 
-export interface OutputChoice {
+interface OutputChoice {
   out?: string | undefined
   force: boolean
   json: boolean
   quiet: boolean
 }
 
-export interface Product {
+interface Product {
   readonly bytes: Uint8Array
   readonly defaultName: string
   /** What to do next, for people. */

@@ -18,7 +18,7 @@ import {
 import type { McpSession } from '../../lib/mcp/client/context.ts'
 import { type Client, type ClientFlags, withClient } from '../resources/client.ts'
 
-export interface GetFlags extends ClientFlags {
+interface GetFlags extends ClientFlags {
   out?: string | undefined
   force: boolean
 }

@@ -16,7 +16,7 @@ import { hostRequest } from '../../lib/mcp/client/host-request.ts'
 import { type ClientFlags, readClientLimits } from '../resources/client.ts'
 import { findHost } from './host-target.ts'
 
-export interface PutFlags extends ClientFlags {
+interface PutFlags extends ClientFlags {
   name?: string | undefined
   mime?: string | undefined
   metadata?: string | undefined

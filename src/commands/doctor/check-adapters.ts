@@ -19,7 +19,7 @@ export async function checkAdapterFiles(): Promise<Finding> {
   return { check, status: 'ok', summary: 'the adapters are there', hint }
 }
 
-export interface BlenderFacts {
+interface BlenderFacts {
   /** Where the program is; null when it is not in PATH. */
   readonly program: string | null
   /** An instance has Blender connected. */

@@ -2,7 +2,7 @@ import { counted } from '../../lib/cli/format.ts'
 import type { Finding } from './finding.ts'
 
 /** What of an instance is judged. */
-export interface InstanceFacts {
+interface InstanceFacts {
   readonly shortId: string
   readonly name: string
   readonly health: 'live' | 'stale' | 'unhealthy' | 'dead'

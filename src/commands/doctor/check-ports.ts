@@ -4,7 +4,7 @@ import { defaultPorts } from '../default-ports.ts'
 import type { Finding } from './finding.ts'
 
 /** A port that a command takes unless it is told another. */
-export interface KnownPort {
+interface KnownPort {
   readonly port: number
   readonly command: string
 }

@@ -11,7 +11,7 @@ export interface PathFacts {
   readonly mode: number
 }
 
-export interface PrivatePath {
+interface PrivatePath {
   readonly check: string
   /** What it is called, as in "the registry folder". */
   readonly what: string

@@ -56,7 +56,7 @@ export interface ThrowAwayServer {
 }
 
 /** A running instance, as its record tells of it. */
-export interface LiveInstance {
+interface LiveInstance {
   readonly shortId: string
   readonly name: string
   readonly url: string

@@ -19,7 +19,7 @@ import { anyFailed, type Finding, reportJson, reportText } from './finding.ts'
 type InstanceEntry = LocalInstances['entries'][number]
 type LocalInstances = import('../../server/gateway/local-instances.ts').LocalInstances
 
-export interface Examination {
+interface Examination {
   /** Undefined: the default in the temp folder. */
   readonly registryDir: string | undefined
   readonly json: boolean

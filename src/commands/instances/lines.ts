@@ -64,7 +64,7 @@ export function changeLine(event: string, row: ShownRow, time: Date): string {
   return [clock, event.padEnd(8), ...cells].join('  ')
 }
 
-export interface Hidden {
+interface Hidden {
   readonly dead: number
   readonly registryDir: string
   /** A filter was given. */

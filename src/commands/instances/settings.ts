@@ -2,7 +2,7 @@ import { usage } from '../../lib/util/errors.ts'
 import { readRegistryDir } from '../server-settings.ts'
 
 /** The flags of `instances` as the parser returns them. */
-export interface InstancesFlags {
+interface InstancesFlags {
   'dcc-type'?: string | undefined
   status?: string | undefined
   all: boolean

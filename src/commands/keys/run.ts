@@ -17,13 +17,13 @@ import { checkPath, readRegistryDir } from '../server-settings.ts'
 import { type KeysFlags, readLife } from './settings.ts'
 import { ServiceError, usage } from '../../lib/util/errors.ts'
 
-export interface KeyCreateFlags extends KeysFlags {
+interface KeyCreateFlags extends KeysFlags {
   readonly 'read-only': boolean
   readonly 'expires-in'?: string | undefined
 }
 
 /** Where the command writes, and its environment. */
-export type Here = Pick<OutputParts, 'stdout' | 'stderr'> & { readonly env: NodeJS.ProcessEnv }
+type Here = Pick<OutputParts, 'stdout' | 'stderr'> & { readonly env: NodeJS.ProcessEnv }
 
 /** Makes a key. It is the only thing on stdout: this is the only time it is shown. */
 export async function createKey(

@@ -19,7 +19,7 @@ interface Report {
 }
 
 /** Where the command runs, and where it speaks. */
-export type Here = Pick<OutputParts, 'stdout' | 'stderr'> & { readonly place: Place }
+type Here = Pick<OutputParts, 'stdout' | 'stderr'> & { readonly place: Place }
 
 export async function runMcpConfig(id: string, flags: McpConfigFlags, here: Here): Promise<void> {
   const { place, stdout, stderr } = here

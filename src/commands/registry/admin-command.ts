@@ -19,7 +19,7 @@ export abstract class AdminCommand extends BaseCommand {
   }
 }
 
-export interface AdminFlags {
+interface AdminFlags {
   readonly 'data-dir'?: string | undefined
   readonly 'no-input'?: boolean | undefined
   readonly json: boolean
@@ -27,7 +27,7 @@ export interface AdminFlags {
 }
 
 /** Where the registry is, and how the command speaks. */
-export interface AdminPlace {
+interface AdminPlace {
   readonly dataDir: string
   readonly output: Output
   readonly log: Logger

@@ -13,7 +13,7 @@ import { usage } from '../../lib/util/errors.ts'
 import { type ClientFlags, withSession } from './client.ts'
 import { checkUri, withNearest } from './uri-argument.ts'
 
-export interface ReadFlags extends ClientFlags {
+interface ReadFlags extends ClientFlags {
   out?: string | undefined
   force: boolean
 }

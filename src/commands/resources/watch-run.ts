@@ -14,7 +14,7 @@ import { cleanText } from '../../lib/util/text.ts'
 import type { JsonObject } from '../../lib/util/json.ts'
 import { shownUrl } from '../../lib/mcp/bridge/context.ts'
 
-export interface WatchFlags extends ClientFlags {
+interface WatchFlags extends ClientFlags {
   interval: number
 }
 

@@ -8,7 +8,7 @@ import type { ServeHandle } from '../../server/host/serve-options.ts'
 import { several } from './choose-instance.ts'
 import { targetOf } from './locate-instance.ts'
 
-export interface JoinOrServeParts {
+interface JoinOrServeParts {
   /** Undefined: any kind. */
   readonly dccType: string | undefined
   readonly live: () => Promise<Instance[]>

@@ -4,7 +4,7 @@ import { selectInstance } from '../../lib/instances/select-instance.ts'
 import { fail, ok } from '../../lib/util/result.ts'
 import type { Locate, Target } from '../../lib/mcp/bridge/context.ts'
 
-export interface LocateInstanceParts {
+interface LocateInstanceParts {
   readonly first: Instance
   /** The word of the user, or nothing. */
   readonly word: string | undefined

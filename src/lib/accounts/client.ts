@@ -52,7 +52,7 @@ export interface AccountsClient {
   revokeToken(token: Secret, id: string): Promise<void>
 }
 
-export interface NewAccount {
+interface NewAccount {
   readonly username: string
   readonly email: string
   readonly password: Secret
@@ -61,7 +61,7 @@ export interface NewAccount {
 
 export type RegistrationCheck = Omit<NewAccount, 'password'>
 
-export interface NewServiceToken {
+interface NewServiceToken {
   readonly name: string
   readonly scopes?: readonly string[] | undefined
   readonly expiresInDays?: number | undefined

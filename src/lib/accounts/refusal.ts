@@ -5,7 +5,7 @@ import { type ProblemFacts, readProblem } from './answers.ts'
 import type { RegistryUrl } from '../util/registry-url.ts'
 import type { RegistryAnswer } from './transport.ts'
 
-export interface RefusedCall {
+interface RefusedCall {
   readonly registry: RegistryUrl
   /** In words, as in "refused the login". */
   readonly action: string

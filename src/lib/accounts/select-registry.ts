@@ -1,9 +1,9 @@
 import { type RegistryUrl, requireRegistryUrl } from '../util/registry-url.ts'
 
 /** Where `service-cli registry` listens when nothing else is said. */
-export const builtInRegistry = 'http://127.0.0.1:8780'
+const builtInRegistry = 'http://127.0.0.1:8780'
 
-export interface RegistryChoice {
+interface RegistryChoice {
   readonly registry: RegistryUrl
   /** What named it, in words for people. */
   readonly source: string

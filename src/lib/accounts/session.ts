@@ -10,7 +10,7 @@ import type { AccountsClient } from './client.ts'
 import { canRefresh, isExpired, needsRefresh } from './refresh-need.ts'
 import type { TokenChoice } from './token-source.ts'
 
-export interface SessionParts {
+interface SessionParts {
   readonly client: AccountsClient
   readonly store: ConfigStore
   /** Whose saved login; without it the newest of the registry. */

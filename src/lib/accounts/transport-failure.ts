@@ -6,7 +6,7 @@ import type { ProxyInUse } from './proxy.ts'
  * What is kept of an error of the HTTP client: words of its code, nothing of its objects, which
  * hold the request with its token.
  */
-export interface FailureFacts {
+interface FailureFacts {
   readonly code: string
   /** The host or address that could not be reached, when the error names one. */
   readonly host: string | null

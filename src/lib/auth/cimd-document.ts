@@ -143,7 +143,7 @@ export function clientIdAt(publicUrl: string | null): string | null {
  * `value` itself; throws `TypeError` for what providers do not take as the URL of a document: it is
  * https with a path, without `.` or `..` in it, without user name and fragment.
  */
-export function requireClientId(value: unknown, member: string): string {
+function requireClientId(value: unknown, member: string): string {
   const text = requireUri(value, member)
   const { protocol, pathname, username, password } = new URL(text)
   const dots = /\/\.{1,2}(?=[/?]|$)/.test(text)

@@ -91,7 +91,7 @@ function refused(path: string, what: string, hint: string): ServiceError {
   return new ServiceError('config_invalid', `${path} ${what}`, { hint })
 }
 
-export const keyScopes = ['read', 'write'] as const
+const keyScopes = ['read', 'write'] as const
 
 /** What a key is good for; `write` includes `read`. */
 export type KeyScope = (typeof keyScopes)[number]

@@ -1,7 +1,7 @@
 import { ServiceError } from '../util/errors.ts'
 
 /** What the reordering must know of a flag; the flag definitions of the commands satisfy it. */
-export interface GlobalFlag {
+interface GlobalFlag {
   readonly type: 'boolean' | 'option'
   readonly char?: string | undefined
 }

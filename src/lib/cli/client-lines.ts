@@ -1,4 +1,4 @@
-export interface ClientLineFacts {
+interface ClientLineFacts {
   /** What clients call the server. */
   readonly name: string
   /** The MCP endpoint, as clients use it. */

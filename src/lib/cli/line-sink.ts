@@ -1,7 +1,7 @@
 /** Writes one chunk; calls back once, with an error when the other side is gone for good. */
 export type WriteChunk = (chunk: string, done: (error?: Error | null) => void) => void
 
-export interface LineSinkOptions {
+interface LineSinkOptions {
   write: WriteChunk
   /** The line that tells how many were dropped, newline included. */
   notice: (dropped: number) => string
@@ -13,7 +13,7 @@ export interface LineSinkOptions {
   flushMs?: number
 }
 
-export interface LineSink {
+interface LineSink {
   /** Takes one line, newline included. Never throws, never waits. */
   write(line: string): void
   /** Settles when all lines taken so far are out, after `timeoutMs`, or when the sink is closed. */

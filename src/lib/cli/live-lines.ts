@@ -2,7 +2,7 @@ import { createLineSink } from './line-sink.ts'
 import { watchStopSignals } from './stop-signals.ts'
 
 /** Lines on stdout for as long as somebody looks on. */
-export interface LiveLines {
+interface LiveLines {
   /** One line, newline included. Never waits: what a slow reader does not take is counted. */
   write(line: string): void
   /** Aborted by the first stop signal, and when nobody reads any more. */

@@ -43,7 +43,7 @@ function clip(text: string, most: number): string {
   return text.length > most ? text.slice(0, Math.max(0, most)) : text
 }
 
-export interface ProgressParts {
+interface ProgressParts {
   readonly label: string
   readonly enabled: boolean
   readonly stream: { write(text: string): unknown; readonly columns?: number | undefined }

@@ -2,7 +2,7 @@ import { ServiceError } from '../util/errors.ts'
 import { Secret } from '../util/secret.ts'
 
 /** What is read of stdin; `process.stdin` satisfies it. */
-export interface SecretStream extends AsyncIterable<unknown> {
+interface SecretStream extends AsyncIterable<unknown> {
   readonly isTTY?: boolean | undefined
 }
 
@@ -36,7 +36,7 @@ export async function readTwoSecretsFromStdin(
 }
 
 /** Throws `usage_invalid`; the text itself is never repeated. */
-export function parseSecretInput(bytes: Uint8Array, flag: string): string {
+function parseSecretInput(bytes: Uint8Array, flag: string): string {
   let text: string
   try {
     text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)

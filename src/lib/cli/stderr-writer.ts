@@ -20,7 +20,7 @@ export function stderrWriter(): WriteChunk {
 }
 
 /** For a descriptor in non-blocking mode: waits and tries again while the other side is full. */
-export function nonBlockingWriter(fd: number): WriteChunk {
+function nonBlockingWriter(fd: number): WriteChunk {
   return (chunk, done) => {
     const attempt = (rest: Buffer): void => {
       writeFd(fd, rest, (error, count) => {

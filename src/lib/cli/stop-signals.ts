@@ -1,7 +1,7 @@
 const numbers = { SIGHUP: 1, SIGINT: 2, SIGTERM: 15 } as const
-export type StopSignal = keyof typeof numbers
+type StopSignal = keyof typeof numbers
 
-export interface StopSignals {
+interface StopSignals {
   /** Settles with the first signal. */
   readonly received: Promise<StopSignal>
   /** Back to the default behaviour. */
@@ -27,7 +27,7 @@ export function watchStopSignals(): StopSignals {
   }
 }
 
-export interface StopRequest {
+interface StopRequest {
   /** Aborted by the first signal. */
   readonly signal: AbortSignal
   /** Back to the default behaviour. */

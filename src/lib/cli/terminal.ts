@@ -1,4 +1,4 @@
-export interface Terminal {
+interface Terminal {
   readonly isTTY: boolean
   readonly colour: boolean
 }

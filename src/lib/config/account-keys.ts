@@ -15,7 +15,7 @@ import { keysPath } from './paths.ts'
 
 type Env = Readonly<Record<string, string | undefined>>
 
-export interface AccountKeys {
+interface AccountKeys {
   readonly path: string
   /** Null: there is no such file. */
   readonly keys: readonly NamedKey[] | null

@@ -8,7 +8,7 @@ import { fail, ok, type Result } from '../util/result.ts'
 const sqliteBusy = 5
 const retryMs = { least: 20, most: 50 } as const
 
-export interface LockOptions {
+interface LockOptions {
   /** How long to wait for whoever has it. */
   readonly waitMs: number
   readonly clock?: Clock

@@ -2,7 +2,7 @@ import type { Secret } from '../util/secret.ts'
 import type { Config, RegistryEntry, SavedLogin } from './config-file.ts'
 
 /** Tokens as a registry gave them; absent ones were not given. */
-export interface SavedTokens {
+interface SavedTokens {
   readonly accessToken: Secret
   readonly accessExpiresAtMs?: number | undefined
   readonly refreshToken?: Secret | undefined

@@ -12,7 +12,7 @@ export type Ending =
   /** No running server was found. */
   | { readonly kind: 'nowhere' }
 
-export interface Circumstances {
+interface Circumstances {
   /** Attempts since the last stable link. */
   readonly attempt: number
   /** The token was given by the user or the environment: looking again brings no other one. */
@@ -22,7 +22,7 @@ export interface Circumstances {
   readonly random: () => number
 }
 
-export type Next =
+type Next =
   | { readonly retry: true; readonly delayMs: number; readonly text: string }
   | { readonly retry: false; readonly text: string }
 

@@ -22,7 +22,7 @@ export interface HostApp {
   readonly displayName?: string
 }
 
-export interface AppStateParts {
+interface AppStateParts {
   readonly app: HostApp
   readonly instanceId: string
   readonly document: DocumentState | null

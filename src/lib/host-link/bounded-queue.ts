@@ -4,7 +4,7 @@ export interface QueueItem {
   readonly text: string
 }
 
-export interface QueueBounds {
+interface QueueBounds {
   readonly maxItems: number
   /** UTF-8 bytes of the texts. */
   readonly maxBytes: number

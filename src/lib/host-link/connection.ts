@@ -27,7 +27,7 @@ export interface HostStatus {
   readonly lastError: string | null
 }
 
-export interface ConnectionParts {
+interface ConnectionParts {
   readonly limits: ClientLimits
   readonly timer: Timer
   readonly clock: Clock

@@ -58,7 +58,7 @@ export class PictureUnavailable extends HostLinkError {
 }
 
 /** What a reader learns of an error that a producer threw. */
-export interface AnswerFailure {
+interface AnswerFailure {
   readonly code: LinkErrorCode
   readonly message: string
   readonly retryable: boolean

@@ -46,7 +46,7 @@ export async function findServe(options: FindServeOptions): Promise<HostAddress 
 }
 
 /** Those that this application may link to, best first: its own kind, then the newest. */
-export function rankRecords(
+function rankRecords(
   files: readonly RecordFile[],
   facts: { dccType: string; nowMs: number; known?: string | undefined },
 ): RecordFile[] {
@@ -85,7 +85,7 @@ export interface HostAddress {
  * The WebSocket address of a `host_url`. Throws `TypeError` for anything but `http:` or `ws:` to
  * this machine: the token would travel in the clear.
  */
-export function webSocketUrl(hostUrl: string): string {
+function webSocketUrl(hostUrl: string): string {
   const url = URL.canParse(hostUrl) ? new URL(hostUrl) : null
   if (url === null || !['http:', 'ws:'].includes(url.protocol)) {
     throw new TypeError('the host url must be like http://127.0.0.1:8765/host')

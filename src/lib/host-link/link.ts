@@ -26,7 +26,7 @@ export interface AskFailure {
 /** What the server says of its own accord once it is connected. */
 export type ServerWord = Exclude<ServerMessage, Welcome>
 
-export interface LinkOptions {
+interface LinkOptions {
   /** `ws://…/host` */
   readonly url: string
   readonly token: Secret

@@ -32,7 +32,7 @@ export interface HostProducer {
   templates?(): readonly LinkTemplate[]
 }
 
-export interface ProducersParts {
+interface ProducersParts {
   readonly limits: ClientLimits
   readonly timer: Timer
   readonly log: Logger
@@ -40,7 +40,7 @@ export interface ProducersParts {
 }
 
 /** One registration; for the handle that the caller gets. */
-export interface Entry {
+interface Entry {
   readonly producer: HostProducer
   state: 'new' | 'changed' | 'told' | 'removed'
   readonly updates: Set<string>

@@ -7,7 +7,7 @@ import type { Link, ServerWord } from './link.ts'
 import type { Pictures } from './pictures.ts'
 import type { HostContent, HostProducer } from './producers.ts'
 
-export interface QuestionsParts {
+interface QuestionsParts {
   readonly find: (scheme: string) => HostProducer | undefined
   readonly pictures: Pick<Pictures, 'take'>
   readonly timer: Timer
@@ -111,7 +111,7 @@ export class Questions {
 }
 
 /** The contents as JSON text, bytes as base64. Throws `TypeError` for anything else. */
-export function contentsText(contents: unknown): string {
+function contentsText(contents: unknown): string {
   if (!Array.isArray(contents)) throw new TypeError('read must return an array of contents')
   const plain = contents.map((content: HostContent) => {
     const { uri, mimeType, text, blob } = content

@@ -6,7 +6,7 @@ import { type Feed, Pump } from './feeds.ts'
 import { jsonObjectText } from './json-text.ts'
 import type { AskFailure, Link } from './link.ts'
 
-export interface SceneFeedParts {
+interface SceneFeedParts {
   readonly limits: ClientLimits
   readonly timer: Timer
   readonly now: () => number

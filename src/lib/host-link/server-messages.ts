@@ -17,7 +17,7 @@ export type ServerReply =
 export type FromServer = ServerMessage | ServerReply
 
 /** Why a text is not taken. */
-export type ServerMessageProblem =
+type ServerMessageProblem =
   /** No message at all: the link ends with 4400. */
   | { readonly kind: 'broken'; readonly message: string }
   /** A known type with a wrong member: it changes nothing and gets an error. */

@@ -11,7 +11,7 @@ export interface WaitOptions {
   readonly timeoutMs?: number
 }
 
-export interface StatusWatchParts {
+interface StatusWatchParts {
   readonly log: Logger
   readonly timer: Timer
   readonly onStatus: ((status: HostStatus) => void) | undefined
@@ -92,7 +92,7 @@ export function startHeartbeat(link: Link, clock: Clock, text: (idleMs: number) 
   plan()
 }
 
-export interface SilenceParts {
+interface SilenceParts {
   readonly timer: Timer
   readonly clock: Clock
   readonly silenceMs: number

@@ -96,7 +96,7 @@ export async function isOwnHost(host: string): Promise<boolean> {
 }
 
 /** What a record says about the process that wrote it. */
-export interface Owner {
+interface Owner {
   readonly pid: number
   readonly pidStart: string | null
   readonly hostname: string

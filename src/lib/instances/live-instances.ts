@@ -5,7 +5,7 @@ import { isRunning, processStart } from '../util/process.ts'
 import { type Instance, isDead, isOwnHost, parseInstance } from './instance.ts'
 import { maxRecordAgeMs, readRecordFiles } from './record-files.ts'
 
-export interface LiveInstancesParts {
+interface LiveInstancesParts {
   readonly registryDir: string
   readonly log: Logger
   /** Milliseconds since the epoch. */
@@ -45,7 +45,7 @@ async function isReachable(
   return isOwnHost(host)
 }
 
-export interface NextRunFacts {
+interface NextRunFacts {
   /** The instance that was connected to, as it was last known. */
   readonly previous: Instance
   /** When it was missed first. */

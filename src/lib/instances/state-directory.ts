@@ -6,7 +6,7 @@ import { ensurePrivateDirectory } from '../util/posix.ts'
 
 export { selectStateDirectory } from '../util/registry-path.ts'
 
-export interface RegistryDir {
+interface RegistryDir {
   readonly path: string
   /** Records and tokens of the running instances. */
   readonly instances: string

@@ -44,7 +44,7 @@ export function plainAddress(address: string): string {
   return address.toLowerCase().replace(/^::ffff:(?=\d+\.)/, '')
 }
 
-export interface Network {
+interface Network {
   readonly address: string
   /** So many bits at its beginning are those of every address of the network. */
   readonly bits: number

@@ -1,7 +1,7 @@
 import { findUnknownMember } from './known-members.ts'
 
 /** Smallest and greatest value of a bound. */
-export type Range = readonly [least: number, most: number]
+type Range = readonly [least: number, most: number]
 
 /** A timer that is to wait longer fires at once. */
 export const maxTimerMs: number = 2 ** 31 - 1

@@ -1,7 +1,7 @@
 import { isJsonObject } from './json.ts'
 import type { JsonChange } from './json-diff.ts'
 
-export interface Applied {
+interface Applied {
   readonly value: unknown
   /** For each change its path in words: array elements by what they are called. */
   readonly labels: readonly string[]

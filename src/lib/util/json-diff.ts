@@ -12,7 +12,7 @@ export type JsonChange =
       readonly after: unknown
     }
 
-export interface JsonDiff {
+interface JsonDiff {
   readonly changes: readonly JsonChange[]
   /** There were more changes than allowed; those listed are the first ones. */
   readonly truncated: boolean

@@ -41,7 +41,7 @@ function endOfString(text: string, from: number): number {
   return text.length
 }
 
-export type JsonFailure = 'syntax' | 'depth'
+type JsonFailure = 'syntax' | 'depth'
 
 /** Parses untrusted JSON; nesting beyond `maxDepth` is refused before parsing. */
 export function parseJson(text: string, maxDepth: number): Result<unknown, JsonFailure> {

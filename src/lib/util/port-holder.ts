@@ -5,7 +5,7 @@ import type { Agent } from 'node:http'
 import type { Socket } from 'node:net'
 import { plainAddress } from './address.ts'
 
-export interface PortHolder {
+interface PortHolder {
   readonly pid: number
   /** Its name, without arguments: any of them may be a secret. */
   readonly program: string

@@ -4,7 +4,7 @@ import { errnoOf } from './errors.ts'
 import { ownUid } from './posix.ts'
 
 /** What Linux tells of a process in /proc/<pid>/stat. */
-export interface ProcessStat {
+interface ProcessStat {
   /** When it started, in clock ticks since boot; differs from a later process of the same pid. */
   readonly ticks: string
   /** A zombie: it still has its pid, and will never do anything again. */

@@ -14,7 +14,7 @@ export interface RegistryUrl {
   readonly exposed: boolean
 }
 
-export type RegistryUrlFault =
+type RegistryUrlFault =
   'not_a_url' | 'wrong_scheme' | 'with_credentials' | 'with_query' | 'with_text_that_is_no_address'
 
 const faults: Readonly<Record<RegistryUrlFault, string>> = {

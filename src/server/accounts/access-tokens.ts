@@ -16,7 +16,7 @@ export interface AccessClaims {
   readonly expiresAtMs: number
 }
 
-export interface NewAccessToken {
+interface NewAccessToken {
   readonly accountId: string
   readonly sessionId: string
   readonly tokenId: string
@@ -27,7 +27,7 @@ export interface NewAccessToken {
   readonly sessionExpiresAtMs: number
 }
 
-export interface IssuedAccessToken {
+interface IssuedAccessToken {
   readonly token: string
   readonly expiresInSeconds: number
   readonly scope: string
@@ -42,7 +42,7 @@ export interface AccessTokens {
   verifyPast(token: string): Promise<Result<AccessClaims, AccessFailure>>
 }
 
-export const sessionScopes = scopes.join(' ')
+const sessionScopes = scopes.join(' ')
 const clientId = 'service-cli'
 /** The library accepts white space around a token. */
 const compactForm = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/

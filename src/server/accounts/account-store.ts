@@ -192,7 +192,7 @@ export interface ServiceTokenRow extends NewServiceToken {
   readonly revokedAtMs: number | null
 }
 
-export interface ServiceTokenState {
+interface ServiceTokenState {
   readonly token: ServiceTokenRow
   readonly account: AccountRow
 }

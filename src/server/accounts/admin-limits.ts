@@ -1,5 +1,5 @@
 /** Bounds of the administration of a registry; those with a range are flags of a command. */
-export interface AdminLimits {
+interface AdminLimits {
   /** A code for a lost password is good for so long. */
   readonly resetCodeMinutes: Range
   /** An invitation is good for so long. */

@@ -23,7 +23,7 @@ import { createRouter } from './router.ts'
 import type { AccountServices } from './services.ts'
 import { hideTokens } from '../../lib/util/secret.ts'
 
-export interface RegistryAppParts {
+interface RegistryAppParts {
   readonly services: AccountServices
   readonly guard: Guard
   readonly cors: Cors

@@ -7,7 +7,7 @@ import type { CountedWindows } from './login-limits.ts'
 import type { AccountLimits } from './limits.ts'
 
 /** What is written down of what people, and whoever pretends to be them, did to accounts. */
-export type AuditAction =
+type AuditAction =
   | 'account.registered'
   | 'login.ok'
   | 'login.failed'

@@ -15,7 +15,7 @@ import {
 import type { Passwords } from './passwords.ts'
 import { AccountsProblem } from './problems.ts'
 
-export interface PasswordAttempt {
+interface PasswordAttempt {
   /** The folded user name or email address that was given. */
   readonly name: string
   readonly account: AccountRow | null

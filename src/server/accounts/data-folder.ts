@@ -28,7 +28,7 @@ export function registryFiles(dataDir: string): DataFiles {
   }
 }
 
-export interface DataFolderOptions {
+interface DataFolderOptions {
   readonly dataDir: string
   readonly clock: Clock
   readonly log: Logger

@@ -25,7 +25,7 @@ type Names = Map<string, Waiter[]>
 export const maxWaitingHashes = 256
 const retryAfter = 1
 /** Names whose last hash is remembered; a few megabytes. */
-export const maxRememberedNames = 16_384
+const maxRememberedNames = 16_384
 
 /**
  * Bounds how many hashes run at once, since each takes a core and 19 MiB, and how many wait.

@@ -43,7 +43,7 @@ export interface MemberError {
   readonly detail: string
 }
 
-export interface ProblemDetails {
+interface ProblemDetails {
   readonly errors?: readonly MemberError[]
   /** Seconds; also sent as `Retry-After`. */
   readonly retryAfter?: number

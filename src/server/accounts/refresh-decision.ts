@@ -6,7 +6,7 @@ import type { SessionState } from './account-store.ts'
  * get the answer, or two processes asked at once. `reused`: an older one, so two hold the session
  * and one of them stole it. `ended`: there is no such living session.
  */
-export type RefreshDecision = 'rotate' | 'repeat' | 'reused' | 'ended'
+type RefreshDecision = 'rotate' | 'repeat' | 'reused' | 'ended'
 
 export function decideRefresh(
   counter: number,

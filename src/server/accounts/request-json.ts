@@ -46,7 +46,7 @@ export async function readRequestJson(
 }
 
 /** Throws `malformed-json`. */
-export function parseStrictJson(text: string, maxDepth: number): unknown {
+function parseStrictJson(text: string, maxDepth: number): unknown {
   const parsed = parseJson(text, maxDepth)
   if (!parsed.ok) {
     throw malformed(

@@ -4,7 +4,7 @@ import type { Principal } from './authenticate.ts'
 import type { Call } from './call.ts'
 import type { ProblemSlug } from './problems.ts'
 
-export interface Reply {
+interface Reply {
   readonly body?: object
   readonly headers?: Readonly<Record<string, string>>
 }
@@ -34,9 +34,9 @@ export interface Route extends RouteFacts {
 }
 
 /** `any`: whatever the token allows. */
-export type Access = 'none' | 'optional' | 'any' | Scope
+type Access = 'none' | 'optional' | 'any' | Scope
 
-export interface RouteRequest {
+interface RouteRequest {
   readonly call: Call
   readonly params: Readonly<Record<string, string>>
   /** Checked against the schema; undefined where there is none. */

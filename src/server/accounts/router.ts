@@ -16,7 +16,7 @@ import { sessionRoutes } from './routes/sessions.ts'
 import { tokenRoutes } from './routes/tokens.ts'
 import type { AccountServices } from './services.ts'
 
-export interface RegistryEnv {
+interface RegistryEnv {
   readonly Bindings: {
     readonly incoming: IncomingMessage
     readonly outgoing: ServerResponse
@@ -24,7 +24,7 @@ export interface RegistryEnv {
   }
 }
 
-export interface RouterParts {
+interface RouterParts {
   readonly services: AccountServices
   readonly limits: JsonLimits
   readonly version: string

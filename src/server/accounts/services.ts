@@ -15,7 +15,7 @@ import { createRefresher, type Refresher } from './refresh.ts'
 import { createRefreshTokens } from './refresh-tokens.ts'
 import { createSessionTokens, type SessionTokens } from './session-tokens.ts'
 
-export interface AccountParts {
+interface AccountParts {
   readonly store: AccountStore
   readonly keys: KeySource
   /** `iss` of every token, and its only audience. */

@@ -17,7 +17,7 @@ const keptOverheadBytes = 5 * 1024
 /** Files remembered as holding the right bytes. */
 const maxVerified = 10_000
 
-export interface BlobLoaderOptions {
+interface BlobLoaderOptions {
   store: ArtefactStore
   limits: { blobCacheBytes: number; maxCachedBlobBytes: number }
 }

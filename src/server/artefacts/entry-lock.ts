@@ -14,7 +14,7 @@ export interface EntryLocks {
   clean(): void
 }
 
-export interface EntryLockOptions {
+interface EntryLockOptions {
   dir: string
   /** Of this process; see `ownMark`. */
   mark: string

@@ -28,7 +28,7 @@ export interface Entry {
   readonly key: string
 }
 
-export type EntryReading =
+type EntryReading =
   | { readonly state: 'entry'; readonly entry: Entry }
   | { readonly state: 'absent' }
   | { readonly state: 'bad'; readonly reason: string; readonly key: string }
@@ -131,11 +131,7 @@ export function serialiseSidecar(ref: ArtefactRef): string {
  * version or by nobody in particular: every member is checked, unknown ones are left out.
  * The failure is the reason, for the log.
  */
-export function parseSidecar(
-  text: string,
-  hex: string,
-  maxDepth: number,
-): Result<ArtefactRef, string> {
+function parseSidecar(text: string, hex: string, maxDepth: number): Result<ArtefactRef, string> {
   const parsed = parseJson(text, maxDepth + ownLevels)
   if (!parsed.ok) return fail(parsed.failure === 'depth' ? 'nested too deep' : 'not JSON')
   const value = parsed.value

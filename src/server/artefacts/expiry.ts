@@ -26,7 +26,7 @@ export function laterExpiry(
   return Number.isFinite(before) ? toRfc3339(before) : null
 }
 
-export interface Evictable {
+interface Evictable {
   readonly hex: string
   readonly bytes: number
 }

@@ -9,7 +9,7 @@ import type { EntryLocks } from './entry-lock.ts'
 import { type FsWork, type ShardTable, shardNames } from './shard-table.ts'
 
 /** Folders of a store. */
-export interface FsLayout {
+interface FsLayout {
   readonly root: string
   /** `<2 hex>/<hex>` and `<hex>.json`: what is served. */
   readonly bodies: string

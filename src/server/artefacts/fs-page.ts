@@ -6,7 +6,7 @@ import type { FsContext } from './fs-context.ts'
 import { timeMsOf } from './put-options.ts'
 import type { ArtefactFilter, ArtefactPage, ArtefactRef } from './store.ts'
 
-export interface ReadPage {
+interface ReadPage {
   readonly page: ArtefactPage
   /** When the first artefact on the page expires; Infinity when none does. */
   readonly validUntilMs: number

@@ -128,7 +128,7 @@ const pieceBytes = 1024 * 1024
  * Writes the source to `file`, hashing on the way; holds one piece at a time. Throws
  * `artefact_too_large` as soon as more than `maxBytes` came.
  */
-export async function writeBody(
+async function writeBody(
   file: FileHandle,
   source: Uint8Array | AsyncIterable<Uint8Array>,
   maxBytes: number,

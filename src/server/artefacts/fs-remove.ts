@@ -13,7 +13,7 @@ export function removeArtefact(store: FsContext, hex: string): Promise<boolean> 
 }
 
 /** Removes the entry unless it was stored again in the meantime, perhaps by another process. */
-export function removeUnchanged(store: FsContext, entry: Entry): Promise<boolean> {
+function removeUnchanged(store: FsContext, entry: Entry): Promise<boolean> {
   const { hex, key } = entry
   return store.locks.hold(hex, async () => {
     const path = sidecarPath(store.shards.dirOf(hex), hex)

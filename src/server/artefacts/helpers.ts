@@ -12,7 +12,7 @@ import type { ArtefactFilter, ArtefactOptions, ArtefactRef } from './store.ts'
 import { parseArtefactUri } from '../../lib/mcp/uris.ts'
 
 /** Where the helpers find the store. */
-export interface ArtefactRoot {
+interface ArtefactRoot {
   /** Folder of the store. Default `defaultArtefactRoot()`. */
   root?: string
 }

@@ -6,7 +6,7 @@ import { hostname } from 'node:os'
 import { isRunning, processStat } from '../../lib/util/process.ts'
 
 /** One file that every process appends a byte to when it changed the store. */
-export interface ChangeMark {
+interface ChangeMark {
   /** Different after any change that was finished before the call. */
   read(): string
   /**
@@ -68,7 +68,7 @@ export function ownMark(): string {
   return `${ownPlace()}-${process.pid}-${processStat(process.pid)?.ticks ?? '0'}`
 }
 
-export type MarkState = 'alive' | 'gone' | 'unknown'
+type MarkState = 'alive' | 'gone' | 'unknown'
 
 const form = /^([0-9a-f]{8})-(\d{1,10})-(\d{1,20})$/
 

@@ -28,7 +28,7 @@ export function corrupt(ref: ArtefactRef): ServiceError {
   return new ServiceError('artefact_corrupt', `${ref.uri} is damaged`, { hint })
 }
 
-export interface BodyEvents {
+interface BodyEvents {
   /** Runs before `artefact_corrupt` is thrown. */
   onDamage(inode: number): Promise<void>
   /** Runs once for each body that was hashed to its end. */

@@ -16,7 +16,7 @@ import type {
   Template,
 } from '../resources/producer.ts'
 
-export interface ArtefactProducerOptions {
+interface ArtefactProducerOptions {
   store: ArtefactStore
   limits: Pick<Limits, 'pageSize' | 'blobCacheBytes' | 'maxCachedBlobBytes'>
   /** Address of the plain download, or null when there is none. */

@@ -8,7 +8,7 @@ import type { ArtefactOptions, ArtefactRef } from './store.ts'
 /** The part of a reference that its producer decides. */
 export type PutFields = Omit<ArtefactRef, 'uri' | 'digest' | 'size_bytes' | 'created_at'>
 
-export const maxNameChars = 255
+const maxNameChars = 255
 const token = "[!#$%&'*+.^_`|~0-9A-Za-z-]+"
 const parameter = `;[ \\t]*${token}=(?:${token}|"[\\x20-\\x21\\x23-\\x5b\\x5d-\\x7e]*")`
 const mediaType = new RegExp(`^${token}/${token}(?:[ \\t]*${parameter})*$`)

@@ -33,7 +33,7 @@ export const shardNames: readonly string[] = Object.freeze(
   Array.from({ length: 256 }, (_, at) => at.toString(16).padStart(2, '0')),
 )
 
-export interface ShardTableOptions {
+interface ShardTableOptions {
   dir: string
   index: EntryIndex
   limits: EntryLimits

@@ -5,7 +5,7 @@ import { type KeyScope, type NamedKey, readKeysFile } from '../../lib/auth/keys-
 import type { Logger } from '../../lib/util/logger.ts'
 import type { AuthLimits } from './limits.ts'
 
-export interface NamedKeysParts {
+interface NamedKeysParts {
   readonly path: string
   readonly limits: Pick<AuthLimits, 'keysFreshMs' | 'keysPollMs'>
   readonly ticks: Clock

@@ -20,7 +20,7 @@ export function backendOrder(mode: CaptureMode): readonly BackendName[] {
   return orders[mode]
 }
 
-export interface PlanFacts {
+interface PlanFacts {
   readonly mode: CaptureMode
   /** Whose window, or why it is nobody's: those who look from outside need to know. */
   readonly target: Result<CaptureTarget, Unavailable>

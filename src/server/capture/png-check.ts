@@ -2,12 +2,12 @@ import { crc32 } from 'node:zlib'
 import { type Result, fail, ok } from '../../lib/util/result.ts'
 import { pngSignature, startsAsPng } from './png/pixels.ts'
 
-export interface PngBounds {
+interface PngBounds {
   readonly maxBytes: number
   readonly maxWidth: number
 }
 
-export interface PngSize {
+interface PngSize {
   readonly width: number
   readonly height: number
 }

@@ -6,7 +6,7 @@ import type { BackendName, CaptureBackend, CaptureTarget } from './backend.ts'
 import type { CaptureLimits } from './limits.ts'
 import type { Probed } from './plan.ts'
 
-export interface ProbesParts {
+interface ProbesParts {
   readonly backends: readonly CaptureBackend[]
   readonly limits: Pick<
     CaptureLimits,

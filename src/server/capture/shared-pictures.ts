@@ -3,7 +3,7 @@ import { ServiceError } from '../../lib/util/errors.ts'
 import type { Reader } from '../resources/producer.ts'
 import type { CaptureLimits } from './limits.ts'
 
-export interface SharedPicturesParts<Picture> {
+interface SharedPicturesParts<Picture> {
   /** Takes one; its rejection reaches every reader of it. Ends soon after the signal. */
   readonly take: (maxWidth: number, signal: AbortSignal) => Promise<Picture>
   readonly limits: Pick<CaptureLimits, 'captureReuseMs' | 'maxCapturesAtOnce' | 'maxCaptureReaders'>

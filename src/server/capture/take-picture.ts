@@ -13,7 +13,7 @@ import type { CaptureLimits } from './limits.ts'
 import { nextBackends, tellingFailure } from './plan.ts'
 import { startsAsPng } from './png/pixels.ts'
 
-export interface TakeParts {
+interface TakeParts {
   /** Those that said they can, best first. */
   readonly backends: readonly CaptureBackend[]
   readonly target: CaptureTarget

@@ -7,7 +7,7 @@ import { parentInProc } from './window/process-family.ts'
 import { createX11Backend } from './x11/backend.ts'
 import type { DisplayEnvironment } from './x11/display.ts'
 
-export interface WindowBackendsOptions {
+interface WindowBackendsOptions {
   /** Of `serve`: which display is meant. */
   readonly env: DisplayEnvironment
   readonly timer: Timer

@@ -19,7 +19,7 @@ import { Probes } from './probes.ts'
 import { SharedPictures } from './shared-pictures.ts'
 import { takePicture } from './take-picture.ts'
 
-export interface WindowCaptureParts {
+interface WindowCaptureParts {
   readonly mode: CaptureMode
   /** At most one of each name. */
   readonly backends: readonly CaptureBackend[]
@@ -33,7 +33,7 @@ export interface WindowCaptureParts {
 }
 
 /** The backends that can be tried, best first; or why there are none. */
-export type CaptureState = Result<readonly BackendName[], Unavailable>
+type CaptureState = Result<readonly BackendName[], Unavailable>
 
 /** Where backends that need no window of somebody else's are sent. */
 const nowhere: CaptureTarget = Object.freeze({ pid: null, title: null })

@@ -14,7 +14,7 @@ import { startReaper } from './reap.ts'
 import type { McpEndpoint } from '../mcp/endpoint.ts'
 import type { Limits } from '../../lib/config/limits.ts'
 
-export interface GatewayAssemblyParts {
+interface GatewayAssemblyParts {
   /** `<registry_dir>/instances` */
   readonly instancesDir: string
   readonly catalog: CatalogFile
@@ -25,7 +25,7 @@ export interface GatewayAssemblyParts {
 }
 
 /** What a gateway serves once it has the port. */
-export interface AssembledGateway {
+interface AssembledGateway {
   readonly endpoint: McpEndpoint
   /** Looks at nothing any more; the endpoint is closed with the port. */
   close(): Promise<void>

@@ -38,7 +38,7 @@ export interface EndpointActivity {
   readonly subscribers: number
 }
 
-export interface InstanceCounts {
+interface InstanceCounts {
   readonly total: number
   readonly live: number
   readonly stale: number
@@ -46,13 +46,13 @@ export interface InstanceCounts {
   readonly dead: number
 }
 
-export function countInstances(rows: readonly InstanceRow[]): InstanceCounts {
+function countInstances(rows: readonly InstanceRow[]): InstanceCounts {
   const counts = { total: rows.length, live: 0, stale: 0, unhealthy: 0, dead: 0 }
   for (const { health } of rows) counts[health]++
   return counts
 }
 
-export interface ProcessParts {
+interface ProcessParts {
   readonly self: GatewaySelf
   readonly nowMs: number
   readonly rows: readonly InstanceRow[]
@@ -64,7 +64,7 @@ export interface ProcessParts {
 }
 
 /** `gateway://diagnostics/process`; the counts are those of the kind of application asked for. */
-export function processDiagnostics(parts: ProcessParts): object {
+function processDiagnostics(parts: ProcessParts): object {
   const { self, nowMs, rows, answer, faults } = parts
   const counts = countInstances(rows)
   const memory = process.memoryUsage()
@@ -100,12 +100,12 @@ export function processDiagnostics(parts: ProcessParts): object {
 }
 
 /** Everything is asked for: what is wrong is what a reader of diagnostics came for. */
-export function diagnosticsQuery(dccType: string | undefined, limit: number): InstanceQuery {
+function diagnosticsQuery(dccType: string | undefined, limit: number): InstanceQuery {
   return { includeStale: true, includeDead: true, dccType, limit, offset: 0, verbose: true }
 }
 
 /** `gateway://diagnostics/audit`. */
-export function auditDiagnostics(activity: EndpointActivity): object {
+function auditDiagnostics(activity: EndpointActivity): object {
   return {
     success: true,
     message: `${activity.pendingCalls} calls pending, ${activity.subscriptions} subscriptions`,
@@ -122,7 +122,7 @@ export function auditDiagnostics(activity: EndpointActivity): object {
 }
 
 /** `gateway://diagnostics/metrics`; `timeouts` are as configured, in milliseconds. */
-export function metricsDiagnostics(
+function metricsDiagnostics(
   { live }: InstanceCounts,
   timeouts: Readonly<Record<string, number>>,
 ): object {
@@ -171,7 +171,7 @@ function summary(counts: InstanceCounts, faults: number): string {
   return parts.join(', ')
 }
 
-export interface DiagnosticParts {
+interface DiagnosticParts {
   readonly rows: InstanceRows
   readonly clock: Clock
   readonly limits: Limits & GatewayLimits

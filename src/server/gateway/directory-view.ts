@@ -2,7 +2,7 @@ import type { InstanceChange, InstanceEntry, RecordFault } from './instance-dire
 import type { Logger } from '../../lib/util/logger.ts'
 
 /** What one source of records says now: an entry, a fault, or neither. */
-export interface Finding {
+interface Finding {
   readonly entry: InstanceEntry | null
   readonly fault: RecordFault | null
 }

@@ -10,7 +10,7 @@ export type PortNews =
   | { readonly event: 'takeover'; readonly from: ActiveGateway; readonly yielded: boolean }
   | { readonly event: 'voluntary_yield' }
 
-export interface Report {
+interface Report {
   /** For the event ring. */
   readonly entry: GatewayEvent
   readonly level: 'info' | 'warn'

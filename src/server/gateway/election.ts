@@ -18,7 +18,7 @@ export class ElectionLost extends Error {
   }
 }
 
-export interface ElectionParts<Won> {
+interface ElectionParts<Won> {
   readonly rules: ElectionRules
   readonly retryMs: number
   /** Binding the port is the election. Null: it is taken. */
@@ -124,7 +124,7 @@ export type ElectionEvent =
   | { readonly event: 'resident_recovered'; readonly resident: ActiveGateway }
   | { readonly event: 'port_taken'; readonly reason: string }
 
-export type Step =
+type Step =
   /** Try again: at once, or after the usual pause. */
   | { readonly kind: 'again'; readonly soon: boolean }
   | { readonly kind: 'refuse'; readonly resident: ActiveGateway | null; readonly reason: string }

@@ -13,7 +13,7 @@ import { idPrefix } from './instance-query.ts'
 import type { InstanceResources } from './instance-resources.ts'
 import type { GatewayLimits } from '../../lib/config/gateway-limits.ts'
 
-export interface GatewayProducerParts {
+interface GatewayProducerParts {
   readonly rows: InstanceRows
   readonly instances: InstanceResources
   readonly diagnostics: DiagnosticResources

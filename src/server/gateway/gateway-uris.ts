@@ -3,10 +3,10 @@ import type { Descriptor, Template } from '../resources/producer.ts'
 
 export const instancesUri = 'gateway://instances'
 export const processUri = 'gateway://diagnostics/process'
-export const auditUri = 'gateway://diagnostics/audit'
+const auditUri = 'gateway://diagnostics/audit'
 export const metricsUri = 'gateway://diagnostics/metrics'
 export const catalogUri = 'gateway://catalog'
-export const eventsUri = 'resources://gateway/events'
+const eventsUri = 'resources://gateway/events'
 
 const json = 'application/json'
 const audience = ['user', 'assistant'] as const

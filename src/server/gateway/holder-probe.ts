@@ -18,7 +18,7 @@ export interface HolderProbe {
   close(): void
 }
 
-export interface HolderProbeOptions {
+interface HolderProbeOptions {
   /** `http://127.0.0.1:9765`; with TLS there, it is found out. */
   readonly base: string
   readonly timeoutMs: number

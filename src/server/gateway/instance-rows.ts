@@ -55,7 +55,7 @@ export interface InstanceRow {
   }
 }
 
-export interface VerboseRow extends InstanceRow {
+interface VerboseRow extends InstanceRow {
   /** The server's process. */
   readonly pid: number
   readonly hostname: string
@@ -120,7 +120,7 @@ export function instanceRow(
 }
 
 /** For people and agents: is an application behind the server? Null: it is connected. */
-export function absenceOf(entry: InstanceEntry): string | null {
+function absenceOf(entry: InstanceEntry): string | null {
   const { connected } = entry.record.host
   const since = sinceOf(entry)
   if (!connected && since === null) return 'no application has connected yet'

@@ -26,7 +26,7 @@ export interface LocalInstances {
   close(): Promise<void>
 }
 
-export type RowChange = 'appeared' | 'changed' | 'gone'
+type RowChange = 'appeared' | 'changed' | 'gone'
 
 export async function openLocalInstances(
   registryDir: string,

@@ -8,7 +8,7 @@ import { type DirectoryRecord, instanceStatuses } from './instance-directory.ts'
 import type { GatewayLimits } from '../../lib/config/gateway-limits.ts'
 import { safeMetadata } from './shown.ts'
 
-export type RecordLimits = Pick<
+type RecordLimits = Pick<
   GatewayLimits,
   | 'maxRecordBytes'
   | 'maxRecordDepth'
@@ -44,7 +44,7 @@ export function parseRecord(
   return strange === null ? readMembers(parsed.value, instanceId, limits) : fail(strange)
 }
 
-export function tooLarge(limits: Pick<GatewayLimits, 'maxRecordBytes'>): string {
+function tooLarge(limits: Pick<GatewayLimits, 'maxRecordBytes'>): string {
   return `it is larger than ${limits.maxRecordBytes} bytes`
 }
 

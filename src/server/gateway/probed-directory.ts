@@ -5,7 +5,7 @@ import type { GatewayLimits } from '../../lib/config/gateway-limits.ts'
 import type { Probes } from './probes.ts'
 import { judgeProbe } from './verdict.ts'
 
-export interface ProbedDirectoryOptions {
+interface ProbedDirectoryOptions {
   readonly directory: InstanceDirectory
   readonly probes: Probes
   readonly limits: Pick<GatewayLimits, 'maxProbeFailures'>

@@ -29,7 +29,7 @@ export interface ProbeOutcome {
 /** With what the verdict goes by. */
 export interface ProbeResult extends ProbeOutcome, ProbeFacts {}
 
-export interface ProbesOptions {
+interface ProbesOptions {
   readonly directory: Pick<InstanceDirectory, 'entries' | 'onChange'>
   /** Instances of other machines are not asked. */
   readonly hostname: string

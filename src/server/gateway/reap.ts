@@ -5,7 +5,7 @@ import type { Logger } from '../../lib/util/logger.ts'
 import type { InstanceDirectory } from './instance-directory.ts'
 import type { GatewayLimits } from '../../lib/config/gateway-limits.ts'
 
-export interface ReaperOptions {
+interface ReaperOptions {
   readonly directory: Pick<InstanceDirectory, 'entries'>
   /** `<registry_dir>/instances` */
   readonly instancesDir: string

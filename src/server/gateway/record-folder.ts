@@ -18,7 +18,7 @@ import { fail, ok, type Result } from '../../lib/util/result.ts'
 /** Names of files besides records: tokens, records half-written. */
 const othersPerRecord = 4
 
-export interface RecordNames {
+interface RecordNames {
   readonly names: readonly string[]
   /** There are more than `most`. */
   readonly more: boolean
@@ -114,7 +114,7 @@ export interface FileStamp {
   readonly modifiedMs: number
 }
 
-export type FileLook =
+type FileLook =
   | { readonly kind: 'missing' }
   /** As it was: not read. */
   | { readonly kind: 'same'; readonly stamp: FileStamp }

@@ -9,7 +9,7 @@ import { findOwnGateway } from './own-gateway.ts'
 import { readActiveGatewayFile, type ActiveGateway, activeGatewayFile } from './active-gateway.ts'
 import type { Listening } from '../http/listen.ts'
 
-export interface GatewayElectionParts {
+interface GatewayElectionParts {
   readonly options: GatewayOptions
   readonly limits: GatewayLimits
   readonly registryDir: string

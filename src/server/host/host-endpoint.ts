@@ -17,7 +17,7 @@ import type { AuditLog } from '../resources/audit-log.ts'
 import type { SceneOwnership } from '../resources/scene-state.ts'
 import type { SessionEventBuffer } from '../resources/session-event-buffer.ts'
 
-export interface HostRoomDeps {
+interface HostRoomDeps {
   readonly sink: HostSink
   readonly registry: LinkDeps['registry']
   readonly token: Secret

@@ -5,7 +5,7 @@ import { tokenFile } from '../../lib/instances/files.ts'
 import { checkSecretText, readSecretFile } from '../../lib/auth/secret-file.ts'
 import { Secret } from '../../lib/util/secret.ts'
 
-export interface HostToken {
+interface HostToken {
   readonly secret: Secret
   /** Where an adapter can read it, or null when it came from the environment. */
   readonly file: string | null
@@ -13,7 +13,7 @@ export interface HostToken {
   readonly isGenerated: boolean
 }
 
-export interface HostTokenSource {
+interface HostTokenSource {
   /** `--host-token-file` */
   readonly file?: string | undefined
   /** Value of `SERVICE_HOST_TOKEN`; empty counts as absent. */

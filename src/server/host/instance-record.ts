@@ -34,7 +34,7 @@ export interface InstanceRecord {
 }
 
 /** The application behind the instance. */
-export interface HostPresence {
+interface HostPresence {
   readonly connected: boolean
   readonly app_pid: number | null
   readonly version: string | null
@@ -44,7 +44,7 @@ export interface HostPresence {
 }
 
 /** What the start of a server found out about it. */
-export interface InstanceFacts {
+interface InstanceFacts {
   readonly instanceId: string
   readonly dccType: string
   readonly name: string | undefined
@@ -83,7 +83,7 @@ export type InstancePatch = Partial<
   Omit<InstanceRecord, 'schema_version' | 'instance_id' | 'pid' | 'pid_start' | 'hostname'>
 >
 
-export interface InstanceFileOptions {
+interface InstanceFileOptions {
   /** `<registry_dir>/instances` */
   readonly instancesDir: string
   readonly record: InstanceRecord

@@ -9,7 +9,7 @@ import type { Logger } from '../../lib/util/logger.ts'
 /** A token is written moments before its record, a temporary file lives for moments. */
 const strayAgeMs = 60 * 60 * 1000
 
-export interface LeftoverOptions {
+interface LeftoverOptions {
   /** `<registry_dir>/instances` */
   readonly instancesDir: string
   readonly hostname: string

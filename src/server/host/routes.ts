@@ -31,7 +31,7 @@ import { parseJson } from '../../lib/util/json.ts'
 import type { Result } from '../../lib/util/result.ts'
 import type { MemberFailure } from '../../lib/util/member-reader.ts'
 
-export interface HostRoutesDeps {
+interface HostRoutesDeps {
   readonly sink: HostSink
   readonly buffers: EventBuffers
   readonly token: Secret
@@ -52,7 +52,7 @@ export interface HostRefused {
   readonly peer: string
 }
 
-export type HostRoutes = (req: IncomingMessage, res: ServerResponse, path: string) => Promise<void>
+type HostRoutes = (req: IncomingMessage, res: ServerResponse, path: string) => Promise<void>
 
 interface Route {
   checkMediaType(contentType: string | undefined): Refusal | null

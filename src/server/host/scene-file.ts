@@ -7,7 +7,7 @@ import { decodeText, readBounded } from '../../lib/util/file-text.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import type { Limits } from '../../lib/config/limits.ts'
 
-export interface SceneFileOptions {
+interface SceneFileOptions {
   readonly path: string
   /** Throws `TypeError` for what is no scene. */
   setSceneText(json: string): unknown

@@ -80,7 +80,7 @@ export function inWireName({ option, detail }: PutOptionInvalid): MemberFailure 
 }
 
 /** Form encoding, decoded once; a parameter given twice has no meaning, so it is refused. */
-export function parseQuery(query: string): Result<Record<string, string>, MemberFailure> {
+function parseQuery(query: string): Result<Record<string, string>, MemberFailure> {
   try {
     // URLSearchParams repairs broken escapes silently; this does not.
     decodeURIComponent(query)

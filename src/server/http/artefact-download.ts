@@ -7,7 +7,7 @@ import type { Limits } from '../../lib/config/limits.ts'
 import { awaitTurn } from './open-answers.ts'
 import { makeProblem, sendProblem, toProblem } from './problem.ts'
 
-export interface ArtefactDownloadOptions {
+interface ArtefactDownloadOptions {
   store: ArtefactStore
   /** `bodyTimeoutMs`: a reader that takes nothing for this long is cut. */
   limits: Pick<Limits, 'bodyTimeoutMs' | 'refusedBodyDrainMs'>
@@ -15,11 +15,7 @@ export interface ArtefactDownloadOptions {
   log: Logger
 }
 
-export type ArtefactDownload = (
-  req: IncomingMessage,
-  res: ServerResponse,
-  hex: string,
-) => Promise<void>
+type ArtefactDownload = (req: IncomingMessage, res: ServerResponse, hex: string) => Promise<void>
 
 /**
  * Answers `GET` and `HEAD /artefacts/sha256/<hex>`. A whole body is hashed while it is sent and the

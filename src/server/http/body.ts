@@ -9,7 +9,7 @@ export interface BodyLimits {
   readonly timeoutMs: number
 }
 
-export interface WholeBodyLimits extends BodyLimits {
+interface WholeBodyLimits extends BodyLimits {
   /** A body that still brings bytes after this is given up. Default: the limit `maxBodyMs`. */
   readonly maxMs?: number
 }

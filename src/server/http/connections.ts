@@ -6,13 +6,13 @@ import type { Socket } from 'node:net'
  * bytes of finished answers, so a client that pipelines and never reads would fill the memory.
  * Far above what pipelining clients keep open.
  */
-export const maxUnansweredRequests = 32
+const maxUnansweredRequests = 32
 
 /**
  * One read of 64 KiB may hold thousands of requests, and Node parses all of it. The answer to this
  * one closes the connection; requests behind it are dropped, and clients send those again.
  */
-export const maxPipelinedRequests = 256
+const maxPipelinedRequests = 256
 
 /** What of a connection has not been answered. */
 interface Unanswered {

@@ -98,7 +98,7 @@ export function refusalError({ status, message }: Refusal): ServiceError {
   return new ServiceError(status === 403 ? 'request_refused' : 'body_invalid', message)
 }
 
-export interface OriginRules {
+interface OriginRules {
   /** The server's own names, the bound address and that of `--public-url`: for Host and Origin. */
   readonly own: readonly string[]
   /** Further names that a Host header may carry. */

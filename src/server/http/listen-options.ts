@@ -19,7 +19,7 @@ export interface ListenOptions {
 }
 
 /** Where a server is bound, and what clients call it. */
-export interface BoundAt {
+interface BoundAt {
   readonly host: string
   readonly publicUrl?: string | undefined
   readonly tls?: TlsFiles | undefined

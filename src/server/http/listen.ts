@@ -35,7 +35,7 @@ export interface Upgrades {
   handle(req: IncomingMessage, socket: Socket, head: Buffer): void
 }
 
-export interface ListenParts {
+interface ListenParts {
   readonly listener: RequestListener
   readonly upgrades?: Upgrades | undefined
   /** What is no request that can be read. Default: the bare answer that Node gives. */

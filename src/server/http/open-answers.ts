@@ -2,7 +2,7 @@ import { type Clock, systemClock, systemTimer, type Timer } from '../../lib/util
 import type { ServerResponse } from 'node:http'
 
 /** An answer that is on its way; cutting it closes its connection. */
-export interface OpenAnswer {
+interface OpenAnswer {
   destroy(): void
 }
 

@@ -9,7 +9,7 @@ import type { OAuthConfig } from '../../lib/auth/oauth-config.ts'
  */
 export type PublicDocuments = ReadonlyMap<string, () => Readonly<object> | null>
 
-export interface PublicRoutesParts {
+interface PublicRoutesParts {
   readonly isReady: () => boolean
   readonly documents?: PublicDocuments | undefined
 }

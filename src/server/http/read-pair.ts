@@ -16,13 +16,13 @@ export interface TlsPair {
 }
 
 /** Why files are no pair. */
-export interface PairProblem {
+interface PairProblem {
   /** Names the flag and the file. */
   readonly message: string
   readonly hint: string
 }
 
-export type PairLimits = Pick<Limits, 'maxTlsFileBytes'>
+type PairLimits = Pick<Limits, 'maxTlsFileBytes'>
 
 /** Both files, which belong together and make a server. Never rejects. */
 export async function readPair(

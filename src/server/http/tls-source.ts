@@ -13,7 +13,7 @@ import { markOf, openToOthers, readPair, type TlsPair } from './read-pair.ts'
 import type { TlsFiles } from './listen-options.ts'
 import type { X509Certificate } from 'node:crypto'
 
-export interface TlsSourceParts {
+interface TlsSourceParts {
   readonly limits: Pick<Limits, 'maxTlsFileBytes' | 'tlsPollMs'>
   readonly log: Logger
   /** The time of day. Default: the system's. */

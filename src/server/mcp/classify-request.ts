@@ -13,7 +13,7 @@ import {
 } from './stateless/meta.ts'
 
 /** Which transport serves a POST. */
-export type Classified =
+type Classified =
   | { readonly transport: 'session' }
   | { readonly transport: 'stateless'; readonly message: RequestMessage | NotificationMessage }
   /** It claims both transports, or half of one: 400. */

@@ -31,7 +31,7 @@ export interface McpEndpoint {
   close(): void
 }
 
-export interface McpEndpointParts {
+interface McpEndpointParts {
   registry: ServedResources
   resourcesEnabled: boolean
   identity: ServerIdentity

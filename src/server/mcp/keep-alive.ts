@@ -1,5 +1,5 @@
 /** A stream that wants a sign of life now and then. */
-export interface KeptAlive {
+interface KeptAlive {
   keepAlive(stallMs: number): void
 }
 

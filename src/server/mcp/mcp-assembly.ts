@@ -13,7 +13,7 @@ import type { ServedResources } from '../resources/schemes.ts'
 import { version } from '../../lib/util/version.ts'
 
 /** Where a server is reached, and by which names. */
-export interface Reachable {
+interface Reachable {
   /** The address it is bound to. */
   readonly host: string
   /** The address clients use, when it is another. */
@@ -46,7 +46,7 @@ export function createServerEndpoint(parts: {
   return createMcpEndpoint({ ...parts, identity })
 }
 
-export interface AssemblyParts {
+interface AssemblyParts {
   readonly mcp: AppParts['mcp']
   readonly reachable: Reachable
   /** Default: everyone who reaches the server may read. */

@@ -2,7 +2,7 @@ import type { RequestId } from '../../lib/mcp/json-rpc.ts'
 import { rpcCodes } from './errors.ts'
 import { errorMessage, type JsonText } from './json-text.ts'
 
-export interface Admitted {
+interface Admitted {
   readonly text: JsonText
   /** To be called when the answer is out, or its client gone; null when nothing is held. */
   readonly release: (() => void) | null

@@ -122,13 +122,10 @@ export interface AuditEntry {
   readonly session_id: string | null
 }
 
-export type AuditEntryLimits = Pick<
-  Limits,
-  'maxAuditParamsBytes' | 'maxAuditTextBytes' | 'maxJsonDepth'
->
+type AuditEntryLimits = Pick<Limits, 'maxAuditParamsBytes' | 'maxAuditTextBytes' | 'maxJsonDepth'>
 
 /** Throws `TypeError` for a record of the wrong types; only `params` may be anything. */
-export function auditEntry(
+function auditEntry(
   record: AuditRecord,
   { id, nowMs, limits }: { id: number; nowMs: number; limits: AuditEntryLimits },
 ): AuditEntry {

@@ -27,7 +27,7 @@ function truncated(bytes: number | null): object {
   return Object.freeze({ truncated: true, size_bytes: bytes })
 }
 
-export interface CutText {
+interface CutText {
   readonly text: string
   /** Bytes before and after the cut; equal when nothing was cut. */
   readonly originalBytes: number

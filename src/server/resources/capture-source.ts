@@ -2,7 +2,7 @@ import type { MaybePromise } from './maybe-promise.ts'
 import type { EncodedBlob, Reader } from './producer.ts'
 
 /** Why there is no picture to be had, and what would change that. */
-export interface NoCapture {
+interface NoCapture {
   readonly message: string
   readonly hint: string
 }

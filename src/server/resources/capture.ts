@@ -6,7 +6,7 @@ import type { Content, Descriptor, EncodedBlob, Reader, Template } from './produ
 import { rangeParameter, wordParameter } from './query-parameters.ts'
 import type { ResourceUri } from './resource-uri.ts'
 
-export const currentWindowUri = 'capture://current_window'
+const currentWindowUri = 'capture://current_window'
 
 const annotations = { audience: ['user', 'assistant'], priority: 0.7 } as const
 const mimeType = 'image/png'

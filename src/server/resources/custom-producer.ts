@@ -15,7 +15,7 @@ import { listedValues } from './completion.ts'
 import type { Timer } from './timer.ts'
 import { TypedContents } from './typed-contents.ts'
 
-export interface CustomProducerContext {
+interface CustomProducerContext {
   limits: Pick<Limits, 'producerTimeoutMs' | 'maxPendingReads' | 'maxUriChars' | 'maxIcons'>
   log: Logger
   timer: Timer

@@ -45,7 +45,7 @@ export class ResourceUriInvalid extends ServiceError {
   }
 }
 
-export type FailureReason = 'producer_failed' | 'producer_timeout'
+type FailureReason = 'producer_failed' | 'producer_timeout'
 
 /** What happened, and what to do. A failure is likely to repeat: only a timeout suggests a retry. */
 const failures: Record<FailureReason, readonly [what: string, hint: string]> = {

@@ -18,7 +18,7 @@ import {
 } from './producer.ts'
 import { parseResourceUri } from './resource-uri.ts'
 
-export type ProducerCheckLimits = Pick<Limits, 'maxUriChars' | 'maxIcons'>
+type ProducerCheckLimits = Pick<Limits, 'maxUriChars' | 'maxIcons'>
 
 /** The descriptor with its known members, or null when a custom producer returned another shape. */
 export function parseDescriptor(

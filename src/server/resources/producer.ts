@@ -125,7 +125,7 @@ export interface Annotations {
   readonly lastModified?: string
 }
 
-export type Audience = 'user' | 'assistant'
+type Audience = 'user' | 'assistant'
 
 /** A picture for an entry; clients of 2025-11-25 and later may show it. */
 export interface Icon {
@@ -138,7 +138,7 @@ export interface Icon {
   readonly theme?: Theme
 }
 
-export type Theme = 'light' | 'dark'
+type Theme = 'light' | 'dark'
 
 /** What each member must be, for whoever refuses another. */
 export const hintForms = {

@@ -27,7 +27,7 @@ import { SessionEventBuffer } from './session-event-buffer.ts'
 import { SessionEventsProducer } from './session-events.ts'
 import { systemTimer, type Timer } from './timer.ts'
 
-export interface ResourceRegistryOptions {
+interface ResourceRegistryOptions {
   limits: Limits
   clock?: Clock
   log?: Logger

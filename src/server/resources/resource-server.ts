@@ -12,7 +12,7 @@ import { ResourceRoutes, type ResourceRoutesOptions } from './routes.ts'
 import type { ServedResources } from './schemes.ts'
 import { systemTimer, type Timer } from './timer.ts'
 
-export interface ResourceDeskOptions extends Omit<ResourceRoutesOptions, 'log'> {
+interface ResourceDeskOptions extends Omit<ResourceRoutesOptions, 'log'> {
   limits: Limits
   clock?: Clock | undefined
   log?: Logger | undefined

@@ -21,7 +21,7 @@ export interface SessionEventBufferOptions {
   limits?: Partial<SessionEventLimits>
 }
 
-export interface SessionEventQuery {
+interface SessionEventQuery {
   /** Events with a greater id. Default 0. */
   cursor?: number
   /** Default 100. */

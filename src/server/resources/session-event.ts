@@ -49,7 +49,7 @@ export type SessionEventLimits = Pick<
   'maxEventMetadataBytes' | 'maxEventTextBytes' | 'maxJsonDepth'
 >
 
-export interface SessionEventPlace {
+interface SessionEventPlace {
   id: number
   nowMs: number
   sessionId: string

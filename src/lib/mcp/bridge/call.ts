@@ -7,7 +7,7 @@ import { errorMessage } from './rpc.ts'
 import { isBatch } from './server-message.ts'
 import { answerCut, answerMissing, answerTooLarge, refusalError, serverGone } from './trouble.ts'
 
-export interface CallParts {
+interface CallParts {
   readonly body: Buffer
   /** What waits for an answer: of a batch there may be several, of a notification there is none. */
   readonly requests: readonly OpenRequest[]

@@ -36,7 +36,7 @@ export interface ClientBatch {
 
 export type ClientMessage = ClientRequest | ClientNotification | ClientResponse | ClientBatch
 
-export interface BadLine {
+interface BadLine {
   readonly id: RequestId | null
   readonly error: RpcError
 }

@@ -34,12 +34,12 @@ export interface Refused {
   readonly body: Buffer
 }
 
-export interface ExchangeParts extends ReadAnswerParts {
+interface ExchangeParts extends ReadAnswerParts {
   readonly link: HttpLink
   readonly log: Logger
 }
 
-export interface ExchangeHooks {
+interface ExchangeHooks {
   /** The answer begins and is no refusal. */
   readonly begun?: (() => void) | undefined
   /** The next text is read when this has resolved. False: enough, the rest is not read. */

@@ -26,7 +26,7 @@ export class HeldBytes {
   }
 }
 
-export interface HeldShare {
+interface HeldShare {
   /** False, and nothing changed, when there is no room for so much. */
   set(bytes: number): boolean
 }

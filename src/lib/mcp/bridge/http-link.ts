@@ -21,7 +21,7 @@ export interface HttpAsk {
   readonly signal: AbortSignal
 }
 
-export interface HttpLinkParts {
+interface HttpLinkParts {
   readonly limits: Pick<BridgeLimits, 'connectMs'>
   /** Sent to the server the user named, and to no other: redirects are not followed. */
   readonly key: Secret | null

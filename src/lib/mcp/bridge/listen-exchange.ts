@@ -7,7 +7,7 @@ import type { RpcError } from '../json-rpc.ts'
 import { errorMessage } from './rpc.ts'
 import type { ServerMessage } from './server-message.ts'
 
-export interface ListenHooks {
+interface ListenHooks {
   /** First of all, with the part of the filter that the server honours. */
   readonly acknowledged: (params: JsonObject, line: Buffer) => Promise<void>
   readonly notified: (line: Buffer) => Promise<void>

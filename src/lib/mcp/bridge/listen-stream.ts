@@ -11,7 +11,7 @@ import type { RpcError } from '../json-rpc.ts'
 import { errorMessage, notificationMessage } from './rpc.ts'
 import { refusalError, serverGone } from './trouble.ts'
 
-export interface ListenStreamParts {
+interface ListenStreamParts {
   readonly context: BridgeContext
   readonly request: ClientRequest
   readonly open: OpenRequest

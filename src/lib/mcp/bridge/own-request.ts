@@ -12,7 +12,7 @@ import {
   namedMember,
 } from '../request-metadata.ts'
 
-export interface OwnRequest {
+interface OwnRequest {
   readonly target: Target
   readonly headers: Readonly<Record<string, string>>
   readonly method: string

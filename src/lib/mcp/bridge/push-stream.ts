@@ -2,7 +2,7 @@ import { pause, retryDelay } from '../../util/time.ts'
 import type { BridgeContext, Target } from './context.ts'
 import { exchange, type Exchanged, type ServerText } from './exchange.ts'
 
-export interface PushStreamParts extends BridgeContext {
+interface PushStreamParts extends BridgeContext {
   readonly target: Target
   /** Those of the session. */
   readonly headers: Readonly<Record<string, string>>

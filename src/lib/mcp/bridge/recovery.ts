@@ -13,7 +13,7 @@ export interface Restorable {
   restore(target: Target): Promise<Result<void, string>>
 }
 
-export interface RecoveryParts {
+interface RecoveryParts {
   readonly locate: Locate
   readonly timer: Timer
   /** 0…1 */

@@ -7,7 +7,7 @@ import { subscribeAgain } from './session-restore.ts'
 import { type Session, sessionHeaders } from './session.ts'
 import type { Subscriptions } from './subscriptions.ts'
 
-export interface SessionPushParts {
+interface SessionPushParts {
   readonly context: BridgeContext
   readonly recovery: Recovery
   readonly subscriptions: Subscriptions

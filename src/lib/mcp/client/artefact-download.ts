@@ -20,7 +20,7 @@ export interface Download {
   cancel(): void
 }
 
-export interface DownloadWish {
+interface DownloadWish {
   /** The MCP endpoint: artefacts lie beside it. */
   readonly url: URL
   readonly hex: string
@@ -156,7 +156,7 @@ export async function resolveArtefact(
   })
 }
 
-export function notStored(hex: string): ServiceError {
+function notStored(hex: string): ServiceError {
   return new ServiceError('resource_not_found', `no artefact ${hex} is stored`, {
     hint: 'service-cli artefacts list shows them',
   })

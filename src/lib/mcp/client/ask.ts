@@ -6,7 +6,7 @@ import { requestMessage } from '../bridge/rpc.ts'
 import { parseServerText } from '../bridge/server-message.ts'
 import type { ClientContext } from './context.ts'
 
-export interface Ask {
+interface Ask {
   readonly url: URL
   readonly headers: Readonly<Record<string, string>>
   readonly id: RequestId

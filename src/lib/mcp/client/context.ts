@@ -8,7 +8,7 @@ import type { McpClientLimits } from './limits.ts'
 import type { JsonObject } from '../../util/json.ts'
 import type { ServiceError } from '../../util/errors.ts'
 
-export interface ClientParts {
+interface ClientParts {
   /** Sent as Bearer to the endpoint, and nowhere else. */
   readonly key: Secret | null
   /** For the proxy variables. */

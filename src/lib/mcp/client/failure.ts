@@ -6,7 +6,7 @@ import { shownUrl } from '../bridge/context.ts'
 import { refusalError } from '../bridge/trouble.ts'
 import type { Answer } from './ask.ts'
 
-export interface FailureFacts {
+interface FailureFacts {
   readonly url: URL
   readonly method: string
   /** Of the request, when it names one. */

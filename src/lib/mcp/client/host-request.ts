@@ -13,7 +13,7 @@ export interface HostTarget {
   readonly token: Secret
 }
 
-export interface HostRequest {
+interface HostRequest {
   readonly method: 'POST' | 'DELETE'
   /** Below the address of the target, as in `v1/artefacts`. */
   readonly path: string

@@ -4,7 +4,7 @@ import { type Contents, type Listed, parseContents, parseListed } from './ask.ts
 import type { McpClientLimits } from './limits.ts'
 import type { McpSession } from './context.ts'
 
-export interface Listing {
+interface Listing {
   readonly entries: readonly Listed[]
   /** There are more than may be listed. */
   readonly cut: boolean
@@ -47,7 +47,7 @@ export async function listAll(
   return { entries, cut: true }
 }
 
-export interface ReadResult {
+interface ReadResult {
   readonly contents: readonly Contents[]
   /** The answer as it came. */
   readonly raw: JsonObject
@@ -65,7 +65,7 @@ export async function readResource(
   throw new ServiceError('resource_failed', 'the server answered with contents that are none')
 }
 
-export interface Completed {
+interface Completed {
   readonly values: readonly string[]
   readonly more: boolean
 }

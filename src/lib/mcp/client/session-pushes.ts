@@ -8,7 +8,7 @@ import { asAnswer } from './ask.ts'
 import type { ClientContext, Over, Subscription } from './context.ts'
 import { failureOf } from './failure.ts'
 
-export interface PushesParts {
+interface PushesParts {
   readonly context: ClientContext
   readonly url: URL
   /** Those of the session. */

@@ -3,7 +3,7 @@ import { pause, retryDelay, type Timer } from '../../util/time.ts'
 import type { Locate } from '../bridge/context.ts'
 import type { McpSession, Over, Subscription } from './context.ts'
 
-export interface WatchParts {
+interface WatchParts {
   readonly locate: Locate
   readonly open: (url: URL, signal: AbortSignal) => Promise<McpSession>
   readonly uri: string
@@ -17,7 +17,7 @@ export interface WatchParts {
   readonly hooks: WatchHooks
 }
 
-export interface WatchHooks {
+interface WatchHooks {
   /** The subscription stands, at first and after each time the server was away. May reject. */
   stands(session: McpSession, again: boolean, signal: AbortSignal): Promise<void>
   /** Something changed since it was looked at last. May reject. */

@@ -10,7 +10,7 @@ export interface EntryEdit {
   readonly value: unknown
 }
 
-export interface EntryDecision {
+interface EntryDecision {
   readonly change: Change
   readonly edits: readonly EntryEdit[]
 }

@@ -5,25 +5,25 @@ export type JsonNode = JsonContainer | JsonScalar
 
 export type JsonContainer = JsonObjectNode | JsonArrayNode
 
-export interface JsonObjectNode extends Span {
+interface JsonObjectNode extends Span {
   readonly kind: 'object'
   readonly members: readonly JsonMember[]
   /** Just behind the last member, and behind its comma when one follows. */
   readonly trailingComma: number | null
 }
 
-export interface JsonArrayNode extends Span {
+interface JsonArrayNode extends Span {
   readonly kind: 'array'
   readonly items: readonly JsonNode[]
   readonly trailingComma: number | null
 }
 
-export interface JsonScalar extends Span {
+interface JsonScalar extends Span {
   readonly kind: 'scalar'
   readonly value: string | number | boolean | null
 }
 
-export interface JsonMember {
+interface JsonMember {
   readonly key: string
   readonly keyStart: number
   readonly value: JsonNode

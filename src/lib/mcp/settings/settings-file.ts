@@ -16,7 +16,7 @@ import { fsyncDirectory, makeFolders, noFollow, noWait, ownUid } from '../../uti
 import type { ClientFile } from './client.ts'
 
 /** A settings file as it was read. */
-export interface FoundSettings {
+interface FoundSettings {
   readonly bytes: Buffer
   readonly stats: Stats
 }
@@ -46,7 +46,7 @@ export async function readSettingsFile(file: ClientFile): Promise<FoundSettings 
   }
 }
 
-export interface Replacement {
+interface Replacement {
   readonly text: string
   /** What is there now; what it is replaced for. */
   readonly found: FoundSettings | null

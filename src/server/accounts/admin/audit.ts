@@ -4,7 +4,7 @@ import { isUuid } from '../uuid.ts'
 import { findAccount } from './users.ts'
 import type { Admin } from './open-admin.ts'
 
-export interface AuditView {
+interface AuditView {
   readonly timestamp: string
   readonly action: string
   readonly account_id: string | null

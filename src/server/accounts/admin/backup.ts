@@ -119,7 +119,7 @@ const manifest = z.object({
 })
 
 export type BackupManifest = z.infer<typeof manifest>
-export type FileFacts = z.infer<typeof file>
+type FileFacts = z.infer<typeof file>
 
 export async function readManifest(folder: string): Promise<BackupManifest> {
   const path = join(folder, backupFiles.manifest)

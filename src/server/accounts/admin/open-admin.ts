@@ -19,7 +19,7 @@ export interface Admin extends AsyncDisposable {
   ): Promise<void>
 }
 
-export type AdminAction =
+type AdminAction =
   | 'account.deleted'
   | 'account.disabled'
   | 'account.enabled'
@@ -34,7 +34,7 @@ export type AdminAction =
   | 'sessions.ended'
   | 'token.revoked'
 
-export interface AdminOptions {
+interface AdminOptions {
   readonly dataDir: string
   readonly log: Logger
   readonly clock?: Clock

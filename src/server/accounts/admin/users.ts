@@ -14,7 +14,7 @@ import { cleanText } from '../../../lib/util/text.ts'
 import { ServiceError } from '../../../lib/util/errors.ts'
 import { foldLogin } from '../names.ts'
 
-export interface UserList {
+interface UserList {
   readonly users: readonly UserView[]
   /** There are further ones after the last. */
   readonly more: boolean

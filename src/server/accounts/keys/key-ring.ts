@@ -14,7 +14,7 @@ export interface KeyAge {
   readonly retiredAtMs: number | null
 }
 
-export interface SigningKey extends KeyAge {
+interface SigningKey extends KeyAge {
   readonly kid: string
   readonly jwk: PrivateJwk
 }
@@ -28,7 +28,7 @@ export interface PrivateJwk {
   readonly d: string
 }
 
-export interface RefreshKey extends KeyAge {
+interface RefreshKey extends KeyAge {
   /** 0 to 255. */
   readonly id: number
   /** 32 bytes, base64url. */

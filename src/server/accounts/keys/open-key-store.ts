@@ -22,7 +22,7 @@ import {
 import type { KeyFacts, KeySet, KeyStore } from './key-store.ts'
 import { formatKeyRing, parseKeyRing } from './parse-key-ring.ts'
 
-export interface KeyStoreOptions {
+interface KeyStoreOptions {
   /** In a folder that is private to this user already. */
   readonly file: string
   readonly clock: Clock
@@ -152,7 +152,7 @@ function absent(file: string): ServiceError {
   return new ServiceError('storage_failed', `there is no key file ${file}`, { hint })
 }
 
-export interface FollowOptions {
+interface FollowOptions {
   readonly timer: Timer
   readonly log: Logger
   /** `keyPollMs` of the limits. */

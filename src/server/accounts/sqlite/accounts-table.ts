@@ -3,7 +3,7 @@ import { accountColumns, type Database, integer, isTaken, text, toAccount } from
 import { serviceTokenRevoker } from './service-tokens-table.ts'
 import { insertSession } from './sessions-table.ts'
 
-export type AccountMethods = Pick<
+type AccountMethods = Pick<
   AccountStore,
   | 'createAccount'
   | 'findAccount'

@@ -6,7 +6,7 @@ import {
 } from '../account-store.ts'
 import { type Database, integer, json, type Row, text, textOrNull } from './database.ts'
 
-export type AuditMethods = Pick<AccountStore, 'audit' | 'listAudit'>
+type AuditMethods = Pick<AccountStore, 'audit' | 'listAudit'>
 
 function toEntry(row: Row): AuditRow {
   return {

@@ -9,7 +9,7 @@ import { checkSchema } from './migrate.ts'
 import { migrations } from './schema.ts'
 
 /** What a backup holds. */
-export interface BackupFacts {
+interface BackupFacts {
   readonly registryId: string
   readonly schemaVersion: number
   readonly accounts: number

@@ -97,7 +97,7 @@ const suffixes = ['', '-wal', '-shm'] as const
 export const databaseReplaced = 'database_replaced'
 export const keysRemoved = 'keys_removed'
 
-export interface WatchedFiles {
+interface WatchedFiles {
   readonly database: string
   /** Made after the database, and replaced by each rotation: only its absence is an error. */
   readonly keys?: string | undefined

@@ -149,7 +149,7 @@ const messages: Readonly<Record<number, string>> = {
 }
 
 /** SQLite's result code, or null for any other error. */
-export function sqliteCode(error: unknown): number | null {
+function sqliteCode(error: unknown): number | null {
   if (!(error instanceof Error) || !('errcode' in error)) return null
   return typeof error.errcode === 'number' ? error.errcode : null
 }

@@ -14,7 +14,7 @@ import { open, readdir, readlink, stat } from 'node:fs/promises'
 import { endianness } from 'node:os'
 import { setTimeout as delay } from 'node:timers/promises'
 
-export interface OpenOptions {
+interface OpenOptions {
   readonly file: string
   readonly log: Logger
   readonly clock: Clock

@@ -10,7 +10,7 @@ import {
   toAccount,
 } from './database.ts'
 
-export type ServiceTokenMethods = Pick<
+type ServiceTokenMethods = Pick<
   AccountStore,
   | 'createServiceToken'
   | 'findServiceToken'

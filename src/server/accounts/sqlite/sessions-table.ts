@@ -10,7 +10,7 @@ import {
   toAccount,
 } from './database.ts'
 
-export type SessionMethods = Pick<
+type SessionMethods = Pick<
   AccountStore,
   | 'createSession'
   | 'findSession'

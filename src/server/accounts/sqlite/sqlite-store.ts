@@ -22,7 +22,7 @@ import { serviceTokensTable } from './service-tokens-table.ts'
 import { sessionsTable } from './sessions-table.ts'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 
-export interface SqliteStoreOptions {
+interface SqliteStoreOptions {
   /** Its folder becomes private to this user. */
   readonly file: string
   /** The key file. Once it was there, changes are refused while it is missing. */

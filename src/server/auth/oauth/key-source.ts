@@ -7,9 +7,9 @@ import type { KeySet } from './key-set.ts'
 import type { KeyLoader } from './provider.ts'
 
 /** `unknown`: the provider has no such key. `unavailable`: it cannot be asked. */
-export type KeyFailure = 'unknown' | 'unavailable'
+type KeyFailure = 'unknown' | 'unavailable'
 
-export interface FoundKey {
+interface FoundKey {
   readonly key: CryptoKey
   /** Of the keys that it is one of. */
   readonly mark: string
@@ -27,7 +27,7 @@ export interface KeySource {
   close(): void
 }
 
-export type KeySourceLimits = Pick<
+type KeySourceLimits = Pick<
   AuthLimits,
   | 'providerKeysFreshMs'
   | 'maxProviderKeysAgeMs'

@@ -11,7 +11,7 @@ import { createKeyLoader } from './provider.ts'
 import { createTokenVerifier, type TokenRefusal, type Verdict } from './verify-token.ts'
 import type { TokenClaims } from './claims.ts'
 
-export type OAuthDeps = Pick<AuthDeps, 'mcpUrl' | 'limits' | 'clock' | 'ticks' | 'log'>
+type OAuthDeps = Pick<AuthDeps, 'mcpUrl' | 'limits' | 'clock' | 'ticks' | 'log'>
 
 /**
  * The OAuth 2.1 resource server: takes access tokens that the provider issued for this server, and

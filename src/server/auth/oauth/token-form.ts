@@ -2,7 +2,7 @@ import { isJsonObject, type JsonObject, parseJson } from '../../../lib/util/json
 import { type Result, fail, ok } from '../../../lib/util/result.ts'
 
 /** A token that is well formed; nothing in it is proven yet. */
-export interface TokenForm {
+interface TokenForm {
   readonly alg: string
   /** Absent: the provider must have one fitting key. */
   readonly kid: string | undefined
@@ -13,7 +13,7 @@ export interface TokenForm {
 export type TokenType = 'at+jwt' | 'jwt'
 
 /** Only signatures that the verifier cannot make itself. */
-export const acceptedAlgorithms: ReadonlySet<string> = new Set(
+const acceptedAlgorithms: ReadonlySet<string> = new Set(
   'ES256 ES384 ES512 EdDSA Ed25519 PS256 PS384 PS512 RS256 RS384 RS512'.split(' '),
 )
 

@@ -17,12 +17,12 @@ export type TokenRefusal =
 
 export type Verdict = Result<TokenClaims, TokenRefusal>
 
-export interface TokenVerifier {
+interface TokenVerifier {
   /** A token that was good a moment ago needs no waiting. */
   verify(token: string): Verdict | Promise<Verdict>
 }
 
-export type VerifierLimits = Pick<
+type VerifierLimits = Pick<
   AuthLimits,
   'maxAccessTokenChars' | 'maxSubjectChars' | 'tokenClockToleranceMs' | 'maxVerifiedTokens'
 >

@@ -16,12 +16,12 @@ import { probeDisplay } from '../x11/display.ts'
 import { shootShown, type ShownWindowOptions } from '../x11/shown-window.ts'
 import type { NativeAnswer, NativeJob } from './native-thread.ts'
 
-export interface NativeOptions extends ShownWindowOptions {
+interface NativeOptions extends ShownWindowOptions {
   readonly timer: Timer
   readonly platform: NodeJS.Platform
 }
 
-export interface NativeBackend extends CaptureBackend {
+interface NativeBackend extends CaptureBackend {
   close(): Promise<void>
 }
 

@@ -20,7 +20,7 @@ export interface NativeWindow {
   captureImage(): Promise<NativeImage>
 }
 
-export interface NativeImage {
+interface NativeImage {
   readonly width: number
   readonly height: number
   /** Four bytes a pixel: red, green, blue, transparency. */

@@ -57,7 +57,7 @@ export type NativeAnswer =
   | { readonly kind: 'probe'; readonly result: Result<null, Unavailable> }
   | { readonly kind: 'take'; readonly result: Result<PackedNativePicture, CaptureFailure> }
 
-export interface PackedNativePicture {
+interface PackedNativePicture {
   readonly picture: PackedPicture
   readonly window: NativePicture['window']
 }

@@ -1,7 +1,7 @@
 import type { RgbPicture } from './pixels.ts'
 
 /** The height that keeps the shape of the picture. */
-export function heightFor({ width, height }: RgbPicture, newWidth: number): number {
+function heightFor({ width, height }: RgbPicture, newWidth: number): number {
   return Math.max(1, Math.round((height * newWidth) / width))
 }
 

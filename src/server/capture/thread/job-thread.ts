@@ -3,7 +3,7 @@ import { Worker } from 'node:worker_threads'
 import type { Timer } from '../../../lib/util/time.ts'
 import type { JobOutcome } from './serve-jobs.ts'
 
-export interface JobThreadOptions {
+interface JobThreadOptions {
   readonly script: URL
   /** It ends after so long without work, and is started again when there is some. */
   readonly idleMs: number

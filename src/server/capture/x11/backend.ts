@@ -9,7 +9,7 @@ import type { X11Window } from './windows.ts'
 import { replies, requests } from './wire.ts'
 import type { DisplaySetup } from './setup.ts'
 
-export interface X11Options extends ShownWindowOptions {
+interface X11Options extends ShownWindowOptions {
   readonly pictures: PictureMaker
 }
 

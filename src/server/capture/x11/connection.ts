@@ -29,7 +29,7 @@ export interface X11Connection {
   close(): void
 }
 
-export interface ConnectOptions {
+interface ConnectOptions {
   readonly key: DisplayKey | null
   readonly maxAnswerBytes: number
   /** Ends the conversation, also later. */

@@ -66,7 +66,7 @@ export interface Desktop {
   readonly questions: Questions
 }
 
-export type DesktopFailure = 'no_screen' | 'no_window_manager'
+type DesktopFailure = 'no_screen' | 'no_window_manager'
 
 export async function readDesktop(
   connection: X11Connection,
@@ -112,7 +112,7 @@ async function hasCompositor(connection: X11Connection, screenNumber: number): P
   return replies.owner(await connection.ask(requests.getSelectionOwner(selection))) !== none
 }
 
-export async function readStack({ ask }: Questions, root: number): Promise<number[]> {
+async function readStack({ ask }: Questions, root: number): Promise<number[]> {
   const reply = await ask(requests.queryTree(root))
   return reply === null ? [] : replies.tree(reply).children
 }

@@ -17,8 +17,8 @@ const names = [
   'WM_STATE',
 ] as const
 
-export type AtomName = (typeof names)[number]
-export type Atoms = Readonly<Record<AtomName, number>>
+type AtomName = (typeof names)[number]
+type Atoms = Readonly<Record<AtomName, number>>
 
 /** Asks a display about windows that may be gone by the time the question arrives. */
 export interface Questions {

@@ -10,14 +10,14 @@ export interface DisplaySetup {
   readonly screens: readonly Screen[]
 }
 
-export interface PixelFormat {
+interface PixelFormat {
   readonly bitsPerPixel: number
   /** Rows end at a multiple of so many bits. */
   readonly rowPadBits: number
 }
 
 /** How a pixel is a colour. */
-export interface Visual {
+interface Visual {
   /** Else a pixel is an index into a table of colours. */
   readonly trueColour: boolean
   readonly red: number

@@ -27,12 +27,12 @@ export interface ShownWindowOptions {
 }
 
 /** Takes a picture of a window that was chosen and checked. */
-export type Shoot<Shot> = (
+type Shoot<Shot> = (
   display: OpenDisplay,
   window: X11Window,
 ) => Promise<Result<Shot, CaptureFailure>>
 
-export interface ShotOf<Shot> {
+interface ShotOf<Shot> {
   readonly window: X11Window
   readonly shot: Shot
 }

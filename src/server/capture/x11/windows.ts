@@ -6,7 +6,7 @@ import { pidOf, titleOf } from './properties.ts'
 import { atoms, replies, requests } from './wire.ts'
 
 /** What is drawn of a window, without the border, in pixels of the screen. */
-export interface Rectangle {
+interface Rectangle {
   readonly x: number
   readonly y: number
   readonly width: number
@@ -77,7 +77,7 @@ async function placeOf({ questions, screen }: Desktop, id: number) {
 }
 
 /** Null when the window is gone, or deeper in others than any manager puts it. */
-export async function frameOf(
+async function frameOf(
   { questions, screen }: Desktop,
   id: number,
   maxDepth: number,

@@ -1,6 +1,5 @@
 /** The few words of the X protocol, version 11, that reading windows takes; little-endian. */
 
-export const oldestError = 0
 export const replyKind = 1
 export const genericEvent = 35
 /** Of every reply, event and error; replies and generic events may be longer. */

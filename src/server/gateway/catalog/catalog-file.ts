@@ -12,7 +12,7 @@ import { type CatalogParseLimits, parseCatalog } from './parse-catalog.ts'
 export type CatalogFileLimits = CatalogParseLimits &
   Pick<GatewayLimits, 'maxCatalogBytes' | 'catalogPollMs'>
 
-export interface CatalogFileOptions {
+interface CatalogFileOptions {
   readonly path: string
   readonly source: Catalog['source']
   readonly limits: CatalogFileLimits

@@ -20,7 +20,7 @@ export type AppReply =
 
 type ErrorReply = Extract<AppReply, { type: 'error' }>
 
-export interface ReadFailure {
+interface ReadFailure {
   /** For the reader. */
   readonly error: ServiceError
   /** For the log; null when there is nothing wrong with the application. */

@@ -12,7 +12,7 @@ import type { HelloFacts } from './message-parsers.ts'
 import { offeredPictures, pictureFailure } from './pictures.ts'
 import type { Presence } from './presence.ts'
 
-export interface AppLinkDeps extends LinkDeps {
+interface AppLinkDeps extends LinkDeps {
   /** The server's own, for the welcome. */
   readonly identity: { readonly name: string; readonly version: string }
   /** Told of every change of what is known of the application. */

@@ -18,7 +18,7 @@ export interface AppQuestions {
   list(scheme: string): Promise<Result<unknown, string>>
 }
 
-export interface AppRequestsParts {
+interface AppRequestsParts {
   /** False when the link is lost. Must not throw; may call `disconnect` or `settle` at once. */
   send(message: ServerMessage): boolean
   /** Asked when a question ran out of time: `lateReason` with the link's newest heartbeat. */

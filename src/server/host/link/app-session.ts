@@ -12,7 +12,7 @@ import { PictureFrame } from './pictures.ts'
 import { isRetryable, LinkRefusal } from './failures.ts'
 import { SceneSlot } from './scene-slot.ts'
 
-export interface AppSessionDeps extends Pick<
+interface AppSessionDeps extends Pick<
   LinkDeps,
   'sink' | 'buffers' | 'limits' | 'log' | 'clock' | 'ticks'
 > {
@@ -24,7 +24,7 @@ export interface AppSessionDeps extends Pick<
 /** Messages about the application itself and what it offers. */
 export type SideMessage = Extract<Incoming, { type: SideType }>
 
-export interface SessionListener {
+interface SessionListener {
   /** Returns the members of the answer, or throws a `LinkRefusal`. */
   told(message: SideMessage): object
   /** The bytes of the picture, when the answer announced one. */

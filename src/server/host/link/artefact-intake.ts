@@ -9,7 +9,7 @@ import { createHash } from 'node:crypto'
 
 type ArtefactPut = Extract<Incoming, { type: 'artefact.put' }>
 
-export interface ArtefactIntakeParts {
+interface ArtefactIntakeParts {
   readonly store: Pick<ArtefactStore, 'put'> | null
   readonly limits: Pick<Limits, 'maxArtefactBytes' | 'maxUploads' | 'bodyTimeoutMs'>
   pause(): void

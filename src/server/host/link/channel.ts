@@ -3,7 +3,7 @@ import type { RawData, WebSocket } from 'ws'
 import { closeCodes } from '../../../lib/host-link/wire.ts'
 import type { Limits } from '../../../lib/config/limits.ts'
 
-export type ChannelLimits = Pick<Limits, 'linkPingMs' | 'linkSilenceMs' | 'maxLinkBacklogBytes'>
+type ChannelLimits = Pick<Limits, 'linkPingMs' | 'linkSilenceMs' | 'maxLinkBacklogBytes'>
 
 /** Who hears of what arrives. Must not throw. */
 export interface ChannelReader {

@@ -10,7 +10,7 @@ import { LinkedScheme, type Offer } from './linked-scheme.ts'
 import { type OfferLimits, parseResources, parseScheme, parseTemplates } from './parse-offer.ts'
 import { LinkRefusal } from './failures.ts'
 
-export interface LinkedProducersParts {
+interface LinkedProducersParts {
   registry: Pick<ResourceRegistry, 'attach' | 'schemeState' | 'notifyUpdated'>
   timer: Timer
   limits: OfferLimits & Pick<Limits, 'maxLinkSchemes' | 'linkGraceMs'>

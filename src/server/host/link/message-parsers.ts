@@ -51,7 +51,7 @@ export interface HelloFacts {
   readonly capture: PictureOfferFacts
 }
 
-export interface HeartbeatFacts {
+interface HeartbeatFacts {
   readonly type: 'heartbeat'
   readonly mainIdleMs: number
   readonly busy: string | undefined

@@ -56,7 +56,7 @@ export function offeredPictures(
 }
 
 /** The answer that announced the picture, and its bytes. */
-export interface ArrivedPicture {
+interface ArrivedPicture {
   readonly reply: AppReply
   readonly png: Buffer
 }
@@ -93,7 +93,7 @@ export class PictureFrame {
   }
 }
 
-export interface PictureFailure {
+interface PictureFailure {
   readonly failure: CaptureFailure
   /** For the log; null when there is nothing wrong with the application. */
   readonly trouble: string | null

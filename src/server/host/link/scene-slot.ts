@@ -2,10 +2,7 @@ import { ok, type Result } from '../../../lib/util/result.ts'
 import type { LinkRefusal } from './failures.ts'
 
 /** What became of a scene: the revision that it is, or that stands in its place. */
-export type SceneOutcome = Result<
-  { readonly revision: number; readonly superseded: boolean },
-  LinkRefusal
->
+type SceneOutcome = Result<{ readonly revision: number; readonly superseded: boolean }, LinkRefusal>
 
 interface Waiting {
   readonly text: string

@@ -12,7 +12,7 @@ import type { Limits } from '../../../lib/config/limits.ts'
 import { checkForwarded, checkOrigin, checkPeer, checkToken } from '../guards.ts'
 import type { HostRefused } from '../routes.ts'
 
-export interface LinkUpgradeDeps {
+interface LinkUpgradeDeps {
   readonly token: Secret
   readonly limits: Pick<Limits, 'maxMessageBytes' | 'maxLinks' | 'stopGraceMs'>
   openLinks(): number
@@ -22,7 +22,7 @@ export interface LinkUpgradeDeps {
   onRefused(refused: HostRefused): void
 }
 
-export type LinkUpgrade = (req: IncomingMessage, socket: Socket, head: Buffer) => void
+type LinkUpgrade = (req: IncomingMessage, socket: Socket, head: Buffer) => void
 
 /** Is it for the live link? Any other upgrade is not taken up: the request is answered as it is. */
 export function wantsLink(req: IncomingMessage): boolean {

@@ -4,7 +4,7 @@ import type { Message, RequestMessage } from '../json-rpc.ts'
 import type { UnsentAnswerBudget } from '../unsent-answer-budget.ts'
 import { drained, sendNoAnswer, writeParts } from '../send.ts'
 
-export interface BatchParts {
+interface BatchParts {
   /** Null: the client cancelled it, and is not answered. */
   dispatch: (request: RequestMessage) => JsonText | null | Promise<JsonText | null>
   held: UnsentAnswerBudget

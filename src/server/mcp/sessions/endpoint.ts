@@ -30,7 +30,7 @@ import { findSession, type Session, type Sessions } from './sessions.ts'
 import type { MethodTable } from './methods.ts'
 import { sessionShape } from './stream-encoder.ts'
 
-export interface SessionEndpointParts {
+interface SessionEndpointParts {
   sessions: Sessions
   methods: MethodTable
   rules: WriteRules

@@ -44,7 +44,7 @@ export function isSessionRevision(text: string): text is SessionRevision {
 }
 
 /** "Lifecycle", version negotiation: echo what is supported, else offer the newest. Never an error. */
-export function negotiate(requested: string): SessionRevision {
+function negotiate(requested: string): SessionRevision {
   return isSessionRevision(requested) ? requested : newest
 }
 

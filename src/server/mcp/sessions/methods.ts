@@ -6,18 +6,14 @@ import { emptyToolList, type ResourceMethods } from '../resource-methods.ts'
 import type { SubscriptionHub } from '../subscriptions.ts'
 import type { Session } from './sessions.ts'
 
-export type Method = (
-  params: JsonObject,
-  session: Session,
-  reader: Reader,
-) => JsonText | Promise<JsonText>
+type Method = (params: JsonObject, session: Session, reader: Reader) => JsonText | Promise<JsonText>
 
 /** A method that is not in the table does not exist: −32601. */
 export type MethodTable = ReadonlyMap<string, Method>
 
 const empty = JsonText.membersOf({})
 
-export interface MethodParts {
+interface MethodParts {
   registry: ServedResources
   hub: SubscriptionHub
   resources: ResourceMethods

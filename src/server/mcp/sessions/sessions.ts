@@ -173,7 +173,7 @@ class SessionReader implements Reader {
   }
 }
 
-export interface SessionRefusal {
+interface SessionRefusal {
   readonly status: number
   readonly code: number
   readonly message: string

@@ -16,7 +16,7 @@ import type { AnsweredMethod, MethodTable } from './methods.ts'
 import { isJsonObject, type JsonObject } from '../../../lib/util/json.ts'
 import { metaKeys } from '../../../lib/mcp/request-metadata.ts'
 
-export interface StatelessEndpointParts {
+interface StatelessEndpointParts {
   methods: MethodTable
   rules: WriteRules
   held: UnsentAnswerBudget

@@ -12,7 +12,7 @@ import type { NotificationMessage, RequestMessage } from '../json-rpc.ts'
 import { metaProblem, missingMeta, statelessRevisions, statelessRpcCodes } from './meta.ts'
 
 /** Why a message is not served; every failure is a 400. */
-export type EnvelopeCheck = Result<null, RpcError>
+type EnvelopeCheck = Result<null, RpcError>
 
 const accepted = ok(null)
 const maxEchoedChars = 100

@@ -15,7 +15,7 @@ import type { SubscriptionHub } from '../subscriptions.ts'
 import { fail, ok, type Result } from '../../../lib/util/result.ts'
 import { metaKeys } from '../../../lib/mcp/request-metadata.ts'
 
-export interface ListenParts {
+interface ListenParts {
   registry: ServedResources
   hub: SubscriptionHub
   keepAlive: KeepAlive

@@ -55,7 +55,7 @@ function invalidMeta(key: string, problem: string): RpcError {
   return { code: rpcCodes.invalidParams, message: `${where} ${problem}`, data: { key } }
 }
 
-export type FreshnessLimits = Pick<Limits, 'discoverFreshMs' | 'artefactFreshMs'>
+type FreshnessLimits = Pick<Limits, 'discoverFreshMs' | 'artefactFreshMs'>
 
 /**
  * What stands before the members of every result, one text per kind of result. Never "public":

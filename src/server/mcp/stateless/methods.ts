@@ -21,18 +21,18 @@ export interface AnsweredMethod {
 }
 
 /** A method whose answer is a stream. */
-export interface StreamedMethod {
+interface StreamedMethod {
   readonly kind: 'stream'
   /** Throws, with nothing written, what the client is to be told instead. */
   open(res: ServerResponse, request: RequestMessage): void
 }
 
-export type Method = AnsweredMethod | StreamedMethod
+type Method = AnsweredMethod | StreamedMethod
 
 /** A method that is not in the table does not exist: 404, −32601. */
 export type MethodTable = ReadonlyMap<string, Method>
 
-export interface MethodParts {
+interface MethodParts {
   identity: ServerIdentity
   openings: ResultOpenings
   /** Null: resources are switched off. */
