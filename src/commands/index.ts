@@ -56,7 +56,7 @@ type Name = keyof typeof loaders
 export const commandNames = Object.keys(loaders) as readonly Name[]
 
 /** The commands that were loaded: what oclif, which reads this member, knows of. */
-const COMMANDS: Record<string, Command.Class> = {}
+export const COMMANDS: Record<string, Command.Class> = {}
 
 export async function loadCommands(names: readonly Name[]): Promise<typeof COMMANDS> {
   await Promise.all(
