@@ -117,7 +117,7 @@ describe('the transport of a POST', () => {
   it('keeps the id of what it refuses, where there is one', () => {
     const inbound = parseBody(Buffer.from(JSON.stringify({ ...request, id: 'a' })), 64)
     const refused = classify({ 'mcp-protocol-version': stateless }, inbound)
-    expect(refused).to.include({ era: 'none', id: 'a' })
+    expect(refused).to.include({ transport: 'none', id: 'a' })
   })
 })
 
