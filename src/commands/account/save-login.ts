@@ -119,9 +119,9 @@ export function overridingVariable(env: NodeJS.ProcessEnv): string | null {
 }
 
 /**
- * Ends the session that a new login took the place of, at the registry that both are of: nobody
- * holds its tokens any more, and it would stand in the list of sessions for weeks. The new login
- * is saved, so nothing that fails here matters.
+ * Ends the session that a new login replaced, on the accounts server of both. Its tokens are no
+ * longer saved anywhere, and it would stay in the list of sessions for weeks. The new login is
+ * saved, so a failure here is ignored.
  */
 async function endReplaced(
   client: AccountsClient,

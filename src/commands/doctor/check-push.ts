@@ -170,7 +170,7 @@ async function openPushSession(options: PushSessionOptions): Promise<PushSession
     log: silentLogger,
   })
   const { promise: updated, resolve, reject } = Promise.withResolvers<void>()
-  // Whoever waits hears of it; when something else failed first, nobody does.
+  // Awaited later; without this, an earlier failure would leave the rejection unhandled.
   updated.catch(() => {})
   signal.addEventListener('abort', () => reject(tooLate('no update came in time')), { once: true })
   let session: McpSession | null = null

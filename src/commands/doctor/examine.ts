@@ -142,7 +142,7 @@ async function checkConfigFile(env: NodeJS.ProcessEnv): Promise<Finding> {
   })
 }
 
-/** A server on a free port that keeps nothing on the disk and that nobody is told of. */
+/** A server on a free port that stores nothing on disk and writes no instance record. */
 async function startThrowAway(): Promise<ThrowAwayServer> {
   const { McpHttpServer } = await import('../../server/mcp/mcp-http-server.ts')
   const server = new McpHttpServer()
@@ -170,7 +170,7 @@ export function checkNode(version: string, platform: string): Finding {
     check,
     status: 'warn',
     summary: `${summary}: only Linux is tested so far`,
-    hint: 'owners and modes of files may not be checked, and nobody knows who holds a port',
+    hint: 'owners and modes of files may not be checked, and the process on a port is unknown',
   }
 }
 

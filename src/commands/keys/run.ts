@@ -166,7 +166,7 @@ function newEntry(
   }
   if (keys.length >= maxKeys) {
     throw new ServiceError('limit_reached', `there are ${maxKeys} keys already`, {
-      hint: 'end those that nobody uses with service-cli keys revoke',
+      hint: 'revoke unused keys with service-cli keys revoke',
     })
   }
   return {
@@ -178,7 +178,7 @@ function newEntry(
   }
 }
 
-/** The others. Throws `request_refused` when there is none of the name. */
+/** Returns all keys but the named one. Throws `request_refused` when no key has the name. */
 function without(keys: readonly NamedKey[], name: string): readonly NamedKey[] {
   const left = keys.filter(key => key.name !== name)
   if (left.length < keys.length) return left

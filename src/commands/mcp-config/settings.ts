@@ -92,7 +92,7 @@ function thisProgram(): string[] {
 /** How long a server on this machine may take to say so. */
 const timeoutMs = 2000
 
-/** Does the endpoint refuse whoever comes without a key? Null when it does not answer. */
+/** Returns whether the endpoint refuses requests without a key; null when it does not answer. */
 async function asksForKey(url: string): Promise<boolean | null> {
   try {
     const signal = AbortSignal.timeout(timeoutMs)

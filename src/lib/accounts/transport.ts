@@ -207,9 +207,9 @@ export type Attempt =
 const passing = new Set([502, 503, 504])
 
 /**
- * How long to wait before the same request again, or null for never. Only GET is repeated: of
- * anything else nobody knows whether it was done (a password tried twice counts twice). A time-out
- * is not repeated either: it has already taken all the time there was.
+ * Returns the milliseconds to wait before a retry, or null for none. Only GET is retried: any other
+ * request may already have taken effect (a password tried twice counts twice). A request that timed
+ * out is not retried either: it has already used all its time.
  */
 export function retryDelayMs(
   method: string,

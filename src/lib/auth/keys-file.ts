@@ -179,7 +179,7 @@ function readKey(reader: MemberReader): NamedKey {
 /** Tells a key of this program from other secrets: for people, and for what hides them in logs. */
 export const keyPrefix = 'smk_'
 
-/** 256 random bits: nobody guesses it, however fast. */
+/** 256 random bits: too many to guess. */
 export function newKey(): string {
   return `${keyPrefix}${generateApiKey(32)}`
 }

@@ -138,7 +138,7 @@ export function parseIssuerUrl(text: string): Result<string, string> {
   return ok(text)
 }
 
-/** https, or plain http that never leaves the machine: nobody on the way can swap the keys. */
+/** https, or plain http on this machine: the keys cannot be replaced in transit. */
 export function isSafeFetchUrl(url: URL): boolean {
   if (url.protocol === 'https:') return true
   return url.protocol === 'http:' && isLoopback(url.hostname)

@@ -56,8 +56,8 @@ interface NextRunFacts {
 const overlapMs = 10_000
 
 /**
- * The same instance, or its next run: every run has an id of its own, so it goes by what it is and
- * when it began. Null as long as there is none, or it is unclear which it is.
+ * Returns the same instance or its next run. Every run has another id, so the next run is found by
+ * machine, kind of application and start time, then by name. Null when none or several fit.
  */
 export function findNextRun(
   instances: readonly Instance[],

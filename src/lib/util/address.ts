@@ -77,8 +77,8 @@ export function proxyEnv(env: Env): Record<string, string> {
 }
 
 /**
- * The origin as browsers write it in the `Origin` header (lower case, no default port), or null for
- * what is none: `scheme://host`, `scheme://host:port`.
+ * Parses an origin, `scheme://host` or `scheme://host:port`. Returns it as browsers write it in the
+ * `Origin` header (lower case, no default port), or null when it is invalid.
  */
 export function parseOrigin(text: string): string | null {
   if (!/^[a-z][a-z0-9+.-]*:\/\/[^\s/?#@*\\]+$/i.test(text) || !URL.canParse(text)) return null

@@ -31,7 +31,7 @@ interface AssembledGateway {
   close(): Promise<void>
 }
 
-/** Resolves when everything that runs now has been seen: nobody is told of less. */
+/** Resolves after the first scan, so that no client sees a partial list. */
 export async function assembleGateway(parts: GatewayAssemblyParts): Promise<AssembledGateway> {
   const { instancesDir, catalog, self, ring, limits, log } = parts
   const clocks = { clock: systemClock, ticks: monotonicClock, timer: systemTimer }

@@ -1,6 +1,6 @@
 import { ServiceError } from '../../lib/util/errors.ts'
 import type { SessionEventBuffer } from '../resources/session-event-buffer.ts'
-import type { Timer } from '../resources/timer.ts'
+import type { Timer } from '../../lib/util/time.ts'
 import type { BufferForm, HostSink } from './host-endpoint.ts'
 
 type BufferSink = Pick<HostSink, 'openSessionEventBuffer' | 'closeSessionEventBuffer'>

@@ -1,11 +1,16 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { type Clock, monotonicClock, systemClock } from '../../lib/util/time.ts'
+import {
+  type Clock,
+  monotonicClock,
+  systemClock,
+  systemTimer,
+  type Timer,
+} from '../../lib/util/time.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import type { Secret } from '../../lib/util/secret.ts'
 import type { PeerOf } from '../http/trusted-proxies.ts'
 import type { Limits } from '../../lib/config/limits.ts'
-import { systemTimer, type Timer } from '../resources/timer.ts'
 import { EventBuffers } from './event-buffers.ts'
 import { AppLink } from './link/app-link.ts'
 import type { LinkDeps } from './link/link-deps.ts'

@@ -12,7 +12,7 @@ import type {
 import { parseCompletion, parseContent, parseDescriptor, parseTemplate } from './producer-check.ts'
 import { customReadError, producerFailure } from './errors.ts'
 import { listedValues } from './completion.ts'
-import type { Timer } from './timer.ts'
+import type { Timer } from '../../lib/util/time.ts'
 import { TypedContents } from './typed-contents.ts'
 
 interface CustomProducerContext {

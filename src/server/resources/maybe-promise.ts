@@ -1,4 +1,4 @@
-import type { Timer } from './timer.ts'
+import type { Timer } from '../../lib/util/time.ts'
 
 /** Synchronous where it can be: only producers that need time cost the reader a turn. */
 export type MaybePromise<Value> = Value | Promise<Value>

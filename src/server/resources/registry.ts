@@ -1,4 +1,4 @@
-import type { Clock } from '../../lib/util/time.ts'
+import { type Clock, systemTimer, type Timer } from '../../lib/util/time.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
 import { type Logger, silentLogger } from '../../lib/util/logger.ts'
 import type { Limits } from '../../lib/config/limits.ts'
@@ -25,7 +25,6 @@ import {
 } from './schemes.ts'
 import { SessionEventBuffer } from './session-event-buffer.ts'
 import { SessionEventsProducer } from './session-events.ts'
-import { systemTimer, type Timer } from './timer.ts'
 
 interface ResourceRegistryOptions {
   limits: Limits

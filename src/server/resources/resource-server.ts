@@ -1,4 +1,4 @@
-import { type Clock, systemClock } from '../../lib/util/time.ts'
+import { type Clock, systemClock, systemTimer, type Timer } from '../../lib/util/time.ts'
 import { type Logger, silentLogger } from '../../lib/util/logger.ts'
 import type { Limits } from '../../lib/config/limits.ts'
 import type { Completion } from './completion.ts'
@@ -10,7 +10,6 @@ import type { Content, Reader, Template } from './producer.ts'
 import { createUriParser, type ResourceUri } from './resource-uri.ts'
 import { ResourceRoutes, type ResourceRoutesOptions } from './routes.ts'
 import type { ServedResources } from './schemes.ts'
-import { systemTimer, type Timer } from './timer.ts'
 
 interface ResourceDeskOptions extends Omit<ResourceRoutesOptions, 'log'> {
   limits: Limits

@@ -1,5 +1,5 @@
 import type { Clock } from '../../../src/lib/util/time.ts'
-import type { Timer } from '../../../src/server/resources/timer.ts'
+import type { Timer } from '../../../src/lib/util/time.ts'
 
 /** A clock and a timer that move only when told. */
 export class ManualTime implements Clock, Timer {

@@ -1,8 +1,7 @@
-import type { Clock } from '../../../lib/util/time.ts'
+import type { Clock, Timer } from '../../../lib/util/time.ts'
 import type { Logger } from '../../../lib/util/logger.ts'
 import type { Limits } from '../../../lib/config/limits.ts'
 import type { ResourceRegistry } from '../../resources/registry.ts'
-import type { Timer } from '../../resources/timer.ts'
 import type { EventBuffers } from '../event-buffers.ts'
 import type { HostSink } from '../host-endpoint.ts'
 

@@ -1,1 +1,0 @@
-export { type Timer, systemTimer } from '../../lib/util/time.ts'
