@@ -19,14 +19,14 @@ import type { ElectionEvent } from './gateway/election.ts'
 import { EventRing } from './gateway/event-ring.ts'
 import { resolveGatewayLimits } from '../lib/config/gateway-limits.ts'
 import {
-  createResidentRoom,
+  createIdentityRoute,
   readActiveGatewayFile,
   registryMark,
   removeActiveGatewayFile,
   type ActiveGateway,
   activeGatewayFile,
-  residentPath,
-  writeResidentFile,
+  identityPath,
+  writeActiveGatewayFile,
 } from './gateway/active-gateway.ts'
 import { createRefusalLog } from './http/access-log.ts'
 import { listen } from './http/listen.ts'
@@ -71,7 +71,7 @@ export async function startGateway(
   const tls = options.tls && (await TlsSource.open(options.tls, { limits, log }))
   opened.defer(() => tls?.close())
   const mcp = new DeferredEndpoint()
-  let resident: ActiveGateway | null = null
+  let active: ActiveGateway | null = null
   let url = mcpUrlOf(options, options.port)
   const auth = await createAuth(options.auth ?? { mode: 'none' }, {
     mcpUrl: () => url,
@@ -79,7 +79,7 @@ export async function startGateway(
     ...{ clock: systemClock, ticks: monotonicClock, timer: systemTimer, log },
   })
   opened.defer(() => auth.close())
-  const parts = { auth, limits, mcp, resident: () => resident }
+  const parts = { auth, limits, mcp, active: () => active }
   const listener = createGatewayListener(options, parts)
   const candidate = { instanceId, port: options.port, registry }
   const { won: listening, from } = await winPort({
@@ -98,12 +98,12 @@ export async function startGateway(
   const { port } = listening.address
   const by = { ...candidate, port }
   url = mcpUrlOf(options, port)
-  resident = await describeSelf({ instanceId, url, registry, startedMs })
+  active = await describeSelf({ instanceId, url, registry, startedMs })
   const file = activeGatewayFile(registryDir, port)
   // Whoever yields takes it away first.
   const yielded = (await readActiveGatewayFile(file))?.instanceId !== from?.instanceId
   tell(from === null ? { event: 'election_won' } : { event: 'takeover', from, yielded }, by)
-  await writeDown(file, resident, log)
+  await writeDown(file, active, log)
   opened.defer(() => removeActiveGatewayFile(file, instanceId))
 
   const assembled = await assembleGateway({
@@ -154,12 +154,12 @@ interface ListenerParts {
   readonly auth: Auth
   readonly limits: Limits
   readonly mcp: DeferredEndpoint
-  readonly resident: () => ActiveGateway | null
+  readonly active: () => ActiveGateway | null
 }
 
 function createGatewayListener(
   options: GatewayOptions,
-  { auth, limits, mcp, resident }: ListenerParts,
+  { auth, limits, mcp, active }: ListenerParts,
 ): RequestListener {
   const { accessLog, log } = options
   const app = assembleApp({
@@ -176,15 +176,15 @@ function createGatewayListener(
   return createListener({
     ...app,
     documents: auth.documents,
-    activeGateway: { path: residentPath, handle: createResidentRoom(resident) },
+    activeGateway: { path: identityPath, handle: createIdentityRoute(active) },
     isReady: () => mcp.isOpen,
   })
 }
 
 /** Without it another gateway cannot tell which process this one is; it serves all the same. */
-async function writeDown(file: string, resident: ActiveGateway, log: Logger): Promise<void> {
+async function writeDown(file: string, active: ActiveGateway, log: Logger): Promise<void> {
   try {
-    await writeResidentFile(file, resident)
+    await writeActiveGatewayFile(file, active)
   } catch (error) {
     log.warn({ err: error, file }, 'the gateway cannot write down which process it is')
   }

@@ -121,7 +121,7 @@ describe('the election of a gateway', function () {
     if (process.platform === 'win32') skipBecause(this, 'needs SIGSTOP')
     const resident = start()
     await resident.line('listening')
-    const standby = start('--bound=residentProbeMs=300')
+    const standby = start('--bound=activeProbeMs=300')
     await standby.line('standby')
     resident.child.kill('SIGSTOP')
     const said = await standby.line('resident_unresponsive')
@@ -144,7 +144,7 @@ describe('the election of a gateway', function () {
     await resident.line('listening')
     resident.child.kill('SIGSTOP')
     await rm(join(registryDir, `gateway-${port}.json`))
-    const other = start('--bound=residentProbeMs=300')
+    const other = start('--bound=activeProbeMs=300')
     const said = await other.line('resident_unresponsive')
     expect(said.reason).to.contain(`process ${resident.pid}`)
     // Ended by the person, as the message asks.
@@ -183,7 +183,7 @@ describe('the election of a gateway', function () {
       await once(server, 'listening')
       close = () => server.close()
       const taken = (server.address() as AddressInfo).port
-      const flags = ['--bound=residentProbeMs=100']
+      const flags = ['--bound=activeProbeMs=100']
       const args = ['gateway', `--port=${taken}`, `--registry-dir=${registryDir}`, ...flags]
       const { code, stderr } = await runProgram(args)
       expect(code).to.equal(1)

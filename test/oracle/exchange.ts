@@ -51,9 +51,9 @@ async function whole(res: IncomingMessage): Promise<string> {
 }
 
 /** Leaves the stream after its first message; one that nobody asked anything brings none. */
-async function firstMessage(res: IncomingMessage, isAsked: boolean): Promise<string> {
+async function firstMessage(res: IncomingMessage, isRequired: boolean): Promise<string> {
   let text = ''
-  if (isAsked) {
+  if (isRequired) {
     for await (const chunk of res) {
       text += String(chunk)
       const data = /^data: ?(.+)\r?\n\r?\n/m.exec(text)

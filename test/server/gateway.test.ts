@@ -17,7 +17,7 @@ import { freePort } from '../helpers/gateway-process.ts'
 import { writeInstance } from '../helpers/instance-files.ts'
 import { ask, RawSession } from '../helpers/mcp.ts'
 
-const residentPath = '/gateway/v1/resident'
+const identityPath = '/gateway/v1/resident'
 const keyed = { mode: 'api-key', key: 'the-key-of-clients', keysFile: '/none/keys.json' } as const
 
 describe('startGateway', () => {
@@ -64,7 +64,7 @@ describe('startGateway', () => {
     expect(instances).to.have.length(1)
     expect(instances[0]).to.include({ instance_id: instance.instanceId, mcp_url: instance.url })
 
-    const { status, json } = await ask(`${baseOf(gateway)}${residentPath}`)
+    const { status, json } = await ask(`${baseOf(gateway)}${identityPath}`)
     expect(status).to.equal(200)
     const { instanceId: instance_id, url, port } = gateway
     expect(json).to.include({ service: 'service-cli', role: 'gateway', instance_id, url })
@@ -108,7 +108,7 @@ describe('startGateway', () => {
     const entries: AccessEntry[] = []
     const accessLog = (entry: AccessEntry) => void entries.push(entry)
     const gateway = await start({ auth: keyed, accessLog })
-    const url = `${baseOf(gateway)}${residentPath}`
+    const url = `${baseOf(gateway)}${identityPath}`
     expect((await ask(url)).status).to.equal(200)
     expect((await ask(url, { method: 'POST' })).status).to.equal(405)
     expect((await ask(url, { headers: { Host: 'evil.example' } })).status).to.equal(403)
@@ -121,7 +121,7 @@ describe('startGateway', () => {
 
   it('is the only one that has this path', async () => {
     const { url } = await serve({})
-    expect((await ask(`${baseOf({ url })}${residentPath}`)).status).to.equal(404)
+    expect((await ask(`${baseOf({ url })}${identityPath}`)).status).to.equal(404)
   })
 
   it('says before it competes when it could never serve', async () => {

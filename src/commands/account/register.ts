@@ -64,9 +64,9 @@ async function readSecrets(
     return { invite: code, password }
   }
   const given = flags.invite === true ? await readInvite(flags, place) : undefined
-  const isAsked = flags.password === undefined && flags['password-stdin'] !== true
+  const isRequired = flags.password === undefined && flags['password-stdin'] !== true
   const invite =
-    isAsked && whyNoQuestions(place) === null
+    isRequired && whyNoQuestions(place) === null
       ? await checkFirst(client, { ...names, invite: given }, place)
       : given
   const password = await readPassword(flags, { output, place, isNew: true })

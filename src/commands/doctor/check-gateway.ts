@@ -19,7 +19,7 @@ export function judgeGateway(holder: Holder, registry: string, port: number): Fi
       return { check, status: 'ok', summary: none, hint }
     }
     case 'silent': {
-      const pid = holder.resident?.pid ?? holder.pid
+      const pid = holder.active?.pid ?? holder.pid
       if (pid === null) return { check, status: 'ok', summary: none }
       return {
         check,
@@ -29,9 +29,9 @@ export function judgeGateway(holder: Holder, registry: string, port: number): Fi
       }
     }
     case 'gateway': {
-      const { pid, version, url } = holder.resident
+      const { pid, version, url } = holder.active
       const summary = `the gateway answers at ${url} (process ${pid}, version ${version})`
-      if (holder.resident.registry === registry) return { check, status: 'ok', summary }
+      if (holder.active.registry === registry) return { check, status: 'ok', summary }
       return {
         check,
         status: 'warn',
@@ -50,8 +50,8 @@ export async function lookAtGateways(registryDir: string): Promise<Finding[]> {
   const [
     { createHolderProbe },
     { findOwnGateway },
-    { listResidents, readActiveGatewayFile, activeGatewayFile },
-    resident,
+    { listActiveGatewayFiles, readActiveGatewayFile, activeGatewayFile },
+    active,
     fs,
   ] = await Promise.all([
     import('../../server/gateway/holder-probe.ts'),
@@ -60,7 +60,7 @@ export async function lookAtGateways(registryDir: string): Promise<Finding[]> {
     import('../../server/gateway/active-gateway.ts'),
     import('node:fs/promises'),
   ])
-  const registry = resident.registryMark(await fs.realpath(registryDir).catch(() => registryDir))
+  const registry = active.registryMark(await fs.realpath(registryDir).catch(() => registryDir))
 
   async function look(port: number, base: string): Promise<Holder> {
     const written = () => readActiveGatewayFile(activeGatewayFile(registryDir, port))
@@ -83,8 +83,8 @@ export async function lookAtGateways(registryDir: string): Promise<Finding[]> {
 
   const usual = async () =>
     judgeGateway(await look(gatewayPort, localAt(gatewayPort)), registry, gatewayPort)
-  const residents = await listResidents(registryDir)
-  const elsewhere = residents.filter(({ port }) => port !== gatewayPort).slice(0, maxElsewhere)
+  const written = await listActiveGatewayFiles(registryDir)
+  const elsewhere = written.filter(({ port }) => port !== gatewayPort).slice(0, maxElsewhere)
   const found = elsewhere.map(({ port, written }) => lookElsewhere(port, written))
   return (await Promise.all([usual(), ...found])).flat()
 }

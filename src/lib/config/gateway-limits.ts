@@ -49,9 +49,9 @@ export interface GatewayLimits extends Pick<PublicLimits, 'instanceStaleMs'> {
   /** A gateway that stands by tries this often to take the port. */
   electionRetryMs: number
   /** Whoever has the port must have said within this time who it is. */
-  residentProbeMs: number
+  activeProbeMs: number
   /** A gateway that did not say so, so often in a row, is unresponsive. */
-  maxResidentProbeFailures: number
+  maxActiveProbeFailures: number
 
   /** Instances of one answer, also when the reader names no `limit`. */
   maxInstanceRows: number
@@ -106,8 +106,8 @@ export const defaultGatewayLimits: Readonly<GatewayLimits> = {
   maxProbeFailures: 2,
 
   electionRetryMs: 500,
-  residentProbeMs: 1500,
-  maxResidentProbeFailures: 3,
+  activeProbeMs: 1500,
+  maxActiveProbeFailures: 3,
 
   maxInstanceRows: 1000,
   maxLookupCandidates: 20,

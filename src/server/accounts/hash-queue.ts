@@ -57,7 +57,7 @@ export function createHashQueue(limits: {
   }
 
   function enter(key: string, name: string, waiter: Waiter): void {
-    if (waiting >= limits.maxWaiting && !makeRoom(key, name)) throw overloaded()
+    if (waiting >= limits.maxWaiting && !makeSpace(key, name)) throw overloaded()
     const names = addresses.get(key) ?? new Map<string, Waiter[]>()
     const queue = names.get(name) ?? []
     queue.push(waiter)
@@ -67,7 +67,7 @@ export function createHashQueue(limits: {
   }
 
   /** False when no address and no name of this one has two waiters more than the newcomer. */
-  function makeRoom(key: string, name: string): boolean {
+  function makeSpace(key: string, name: string): boolean {
     const own = addresses.get(key)
     const largest = longest(addresses.values(), countWaiters)
     const isOther = countWaiters(largest) > countWaiters(own) + 1

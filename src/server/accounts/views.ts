@@ -4,7 +4,7 @@ import {
   type account as accountShape,
   serviceScopes,
   type ServiceTokenView,
-  type session as sessionShape,
+  type session as sessionEncoder,
 } from '../../lib/accounts/wire.ts'
 import type { NewAccount, ServiceTokenRow, SessionRow } from './account-store.ts'
 
@@ -21,7 +21,7 @@ export function accountView({
 export function sessionView(
   session: SessionRow,
   currentId: string | null,
-): z.infer<typeof sessionShape> {
+): z.infer<typeof sessionEncoder> {
   return {
     id: session.id,
     created_at: toRfc3339(session.createdAtMs),

@@ -159,7 +159,7 @@ export async function createFsStore(options: FsStoreOptions): Promise<FsStore> {
     return sweeping
   }
 
-  async function makeRoom(hex: string): Promise<void> {
+  async function makeSpace(hex: string): Promise<void> {
     try {
       if (performance.now() - lookedAt > fullLookMs) await refresh()
       await evict(store, hex)
@@ -207,7 +207,7 @@ export async function createFsStore(options: FsStoreOptions): Promise<FsStore> {
         const fields = parsePutOptions(putOptions, clock.now(), limits)
         if (!isLayoutComplete(layout)) await refresh()
         const result = await putArtefact(store, source, fields)
-        await makeRoom(result.ref.digest.slice('sha256:'.length))
+        await makeSpace(result.ref.digest.slice('sha256:'.length))
         announce()
         return result
       }),

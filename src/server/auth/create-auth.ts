@@ -59,7 +59,8 @@ async function createKeyAuth(
   }
   const named = await NamedKeys.open({ ...deps, path: keysFile })
   const failures = new FailureLimit(deps)
-  if (isOpen) named.onAsked(() => log.warn({ keysFile }, 'clients must present a key from now on'))
+  if (isOpen)
+    named.onRequired(() => log.warn({ keysFile }, 'clients must present a key from now on'))
   const policy = createKeyPolicy({ key, named, failures, clock })
   return {
     policy: isOpen ? createOpenUntilKey(named, policy) : policy,
@@ -73,17 +74,17 @@ async function createKeyAuth(
  * open streams of callers without a key are cut.
  */
 function createOpenUntilKey(
-  named: Pick<NamedKeys, 'isUnchanged' | 'isAsked' | 'look' | 'onAsked'>,
+  named: Pick<NamedKeys, 'isUnchanged' | 'isRequired' | 'look' | 'onRequired'>,
   keyed: AuthPolicy,
 ): AuthPolicy {
-  const current = (): AuthPolicy => (named.isAsked ? keyed : openPolicy)
+  const current = (): AuthPolicy => (named.isRequired ? keyed : openPolicy)
   return {
     authenticate(caller) {
       if (named.isUnchanged()) return current().authenticate(caller)
       return named.look().then(() => current().authenticate(caller))
     },
     onRevoked(listener) {
-      const stops = [keyed.onRevoked?.(listener), named.onAsked(() => listener(anonymous))]
+      const stops = [keyed.onRevoked?.(listener), named.onRequired(() => listener(anonymous))]
       return () => stops.forEach(stop => stop?.())
     },
   }

@@ -82,12 +82,12 @@ export class NamedKeys {
   }
 
   /** Whether clients must present a key: the file has or had one, or is unusable. */
-  get isAsked(): boolean {
+  get isRequired(): boolean {
     return this.#hadKeys || this.#failed
   }
 
-  /** Told when `isAsked` becomes true. Returns the unsubscribe. */
-  onAsked(listener: () => void): () => void {
+  /** Told when `isRequired` becomes true. Returns the unsubscribe. */
+  onRequired(listener: () => void): () => void {
     this.#askedListeners.add(listener)
     return () => void this.#askedListeners.delete(listener)
   }
@@ -153,9 +153,9 @@ export class NamedKeys {
   }
 
   #becomeAsked(change: () => void): void {
-    const before = this.isAsked
+    const before = this.isRequired
     change()
-    if (before || !this.isAsked) return
+    if (before || !this.isRequired) return
     for (const listener of this.#askedListeners) listener()
   }
 

@@ -29,8 +29,8 @@ export interface ActiveGateway {
 }
 
 /** What no other program answers: by this a gateway is told from a stranger on its port. */
-export const residentPath = '/gateway/v1/resident'
-export const maxResidentBytes = 4096
+export const identityPath = '/gateway/v1/resident'
+export const maxActiveGatewayBytes = 4096
 
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 const maxPidStartChars = 128
@@ -40,22 +40,22 @@ export function registryMark(path: string): string {
   return createHash('sha256').update(path).digest('hex').slice(0, 16)
 }
 
-export function residentJson(resident: ActiveGateway): JsonObject {
+export function activeGatewayJson(active: ActiveGateway): JsonObject {
   return {
     service: 'service-cli',
     role: 'gateway',
-    instance_id: resident.instanceId,
-    pid: resident.pid,
-    pid_start: resident.pidStart,
-    version: resident.version,
-    url: resident.url,
-    started_at: resident.startedAt,
-    registry: resident.registry,
+    instance_id: active.instanceId,
+    pid: active.pid,
+    pid_start: active.pidStart,
+    version: active.version,
+    url: active.url,
+    started_at: active.startedAt,
+    registry: active.registry,
   }
 }
 
 /** Null for anything a gateway does not say. Every text of it is safe to show. */
-export function parseResident(text: string): ActiveGateway | null {
+export function parseActiveGateway(text: string): ActiveGateway | null {
   const parsed = parseJson(text, 8)
   if (!parsed.ok || !isJsonObject(parsed.value)) return null
   const { service, role, instance_id, pid, pid_start, version, url, started_at, registry } =
@@ -90,10 +90,10 @@ export function activeGatewayFile(registryDir: string, port: number): string {
   return join(registryDir, `gateway-${port}.json`)
 }
 
-export async function writeResidentFile(path: string, resident: ActiveGateway): Promise<void> {
+export async function writeActiveGatewayFile(path: string, active: ActiveGateway): Promise<void> {
   const temporary = `${path}.${process.pid}.tmp`
   try {
-    await writeFile(temporary, `${JSON.stringify(residentJson(resident))}\n`, { mode: 0o600 })
+    await writeFile(temporary, `${JSON.stringify(activeGatewayJson(active))}\n`, { mode: 0o600 })
     await rename(temporary, path)
   } catch (error) {
     await rm(temporary, { force: true }).catch(() => {})
@@ -108,9 +108,9 @@ export async function readActiveGatewayFile(path: string): Promise<ActiveGateway
     try {
       const found = await file.stat()
       const uid = ownUid()
-      if (!found.isFile() || found.size > maxResidentBytes) return null
+      if (!found.isFile() || found.size > maxActiveGatewayBytes) return null
       if (uid !== null && found.uid !== uid) return null
-      return parseResident(await file.readFile('utf8'))
+      return parseActiveGateway(await file.readFile('utf8'))
     } finally {
       await file.close()
     }
@@ -123,7 +123,7 @@ export async function readActiveGatewayFile(path: string): Promise<ActiveGateway
 const fileName = /^gateway-(\d{1,5})\.json$/
 
 /** Everybody who wrote itself down in the folder, by port; those that were killed, too. */
-export async function listResidents(
+export async function listActiveGatewayFiles(
   registryDir: string,
 ): Promise<{ readonly port: number; readonly written: ActiveGateway }[]> {
   const names = await readdir(registryDir).catch(() => [])
@@ -143,10 +143,10 @@ export async function removeActiveGatewayFile(path: string, instanceId: string):
 }
 
 /** Tells programs of this machine which gateway this is. Nobody else learns that there is such a path. */
-export function createResidentRoom(resident: () => ActiveGateway | null): RequestListener {
+export function createIdentityRoute(active: () => ActiveGateway | null): RequestListener {
   return (req, res) => {
     const { remoteAddress, localAddress } = req.socket
-    const known = resident()
+    const known = active()
     const isLocal =
       isLocalPeer(remoteAddress, localAddress) && findForwardingHeader(req.headers) === null
     if (known === null || !isLocal) {
@@ -155,7 +155,7 @@ export function createResidentRoom(resident: () => ActiveGateway | null): Reques
     if (req.method !== 'GET') {
       throw new ServiceError('method_not_allowed', 'this path answers GET')
     }
-    const body = Buffer.from(JSON.stringify(residentJson(known)))
+    const body = Buffer.from(JSON.stringify(activeGatewayJson(known)))
     res.writeHead(200, {
       'Content-Type': 'application/json',
       'Content-Length': body.length,

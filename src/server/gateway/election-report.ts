@@ -39,21 +39,21 @@ export function reportOf(news: ElectionEvent | PortNews, by: Reporter): Report {
     case 'voluntary_yield':
       return own(by, news.event, `this gateway leaves port ${by.port} to others`)
     case 'contention': {
-      const { resident } = news
-      const told = `process ${resident.pid} is the gateway of port ${by.port}; standing by`
-      if (resident.registry === by.registry) return of(resident, news.event, 'info', told)
+      const { active } = news
+      const told = `process ${active.pid} is the gateway of port ${by.port}; standing by`
+      if (active.registry === by.registry) return of(active, news.event, 'info', told)
       // Whoever connects there sees nothing of what this user runs.
-      return of(resident, news.event, 'warn', `${told}, though it serves another registry folder`)
+      return of(active, news.event, 'warn', `${told}, though it serves another registry folder`)
     }
     case 'resident_unresponsive': {
-      const { pid, resident } = news
+      const { pid, active } = news
       const told = `the gateway of port ${by.port}, process ${pid}, accepts connections and does not answer; end it to let another gateway take over`
-      if (resident !== null) return of(resident, news.event, 'warn', told)
+      if (active !== null) return of(active, news.event, 'warn', told)
       const unnamed = own(by, news.event, told, 'warn')
       return { ...unnamed, fields: { ...unnamed.fields, resident_pid: pid } }
     }
     case 'resident_recovered':
-      return of(news.resident, news.event, 'info', 'the gateway answers again')
+      return of(news.active, news.event, 'info', 'the gateway answers again')
     case 'port_taken':
       return own(
         by,
@@ -75,12 +75,12 @@ function own(
 }
 
 function of(
-  resident: ActiveGateway,
+  active: ActiveGateway,
   event: GatewayEvent['event'],
   level: Report['level'],
   message: string,
 ): Report {
-  const { instanceId, pid, url } = resident
+  const { instanceId, pid, url } = active
   const entry = { event, instanceId: shortId(instanceId), reason: message }
-  return { entry, level, message, fields: { event, resident: instanceId, resident_pid: pid, url } }
+  return { entry, level, message, fields: { event, active: instanceId, resident_pid: pid, url } }
 }

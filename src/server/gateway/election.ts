@@ -10,11 +10,11 @@ export interface Elected<Won> {
 
 /** Nobody was elected: what has the port, and a gateway if that is what it is. */
 export class ElectionLost extends Error {
-  readonly resident: ActiveGateway | null
+  readonly active: ActiveGateway | null
 
-  constructor(reason: string, resident: ActiveGateway | null) {
+  constructor(reason: string, active: ActiveGateway | null) {
     super(reason)
-    this.resident = resident
+    this.active = active
   }
 }
 
@@ -44,12 +44,12 @@ export async function elect<Won>(parts: ElectionParts<Won>): Promise<Elected<Won
     for (;;) {
       signal.throwIfAborted()
       const won = await parts.bind()
-      if (won !== null) return { won, from: state.resident }
+      if (won !== null) return { won, from: state.active }
       const decision = decide(state, await probe.look(), rules)
       state = decision.state
       for (const event of decision.events) tell(event)
       const { step } = decision
-      if (step.kind === 'refuse') throw new ElectionLost(step.reason, step.resident)
+      if (step.kind === 'refuse') throw new ElectionLost(step.reason, step.active)
       const pauseMs = step.soon ? minPauseMs : parts.retryMs
       // Somebody who lets go of every connection at once must not keep this one busy.
       woken = await pause(pauseMs, woken ? null : probe.lost(), signal)
@@ -78,14 +78,14 @@ async function pause(
 
 /** What holds the port that cannot be bound. */
 export type Holder =
-  | { readonly kind: 'gateway'; readonly resident: ActiveGateway }
+  | { readonly kind: 'gateway'; readonly active: ActiveGateway }
   /**
-   * Accepts connections and does not answer in time. `resident`: what the state directory says of
+   * Accepts connections and does not answer in time. `active`: what the state directory says of
    * it; `pid`: the process, when it is known to be a gateway.
    */
   | {
       readonly kind: 'silent'
-      readonly resident: ActiveGateway | null
+      readonly active: ActiveGateway | null
       readonly pid: number | null
     }
   /** Answers as no gateway does. */
@@ -99,12 +99,12 @@ export interface ElectionRules {
   /** Waits behind any program: the port is not what this process is for. */
   readonly patient: boolean
   /** Probes without an answer, in a row, that make a holder silent. */
-  readonly maxResidentProbeFailures: number
+  readonly maxActiveProbeFailures: number
 }
 
 export interface ElectionState {
   /** The gateway it stands by behind; null as long as none was seen. */
-  readonly resident: ActiveGateway | null
+  readonly active: ActiveGateway | null
   readonly silentProbes: number
   readonly emptyTries: number
   /** What was said of the holder last, so that it is said once. */
@@ -115,19 +115,19 @@ export interface ElectionState {
 
 export type ElectionEvent =
   /** Another gateway is active: this one waits. */
-  | { readonly event: 'contention'; readonly resident: ActiveGateway }
+  | { readonly event: 'contention'; readonly active: ActiveGateway }
   | {
       readonly event: 'resident_unresponsive'
       readonly pid: number
-      readonly resident: ActiveGateway | null
+      readonly active: ActiveGateway | null
     }
-  | { readonly event: 'resident_recovered'; readonly resident: ActiveGateway }
+  | { readonly event: 'resident_recovered'; readonly active: ActiveGateway }
   | { readonly event: 'port_taken'; readonly reason: string }
 
 type Step =
   /** Try again: at once, or after the usual pause. */
   | { readonly kind: 'again'; readonly soon: boolean }
-  | { readonly kind: 'refuse'; readonly resident: ActiveGateway | null; readonly reason: string }
+  | { readonly kind: 'refuse'; readonly active: ActiveGateway | null; readonly reason: string }
 
 export interface Decision {
   readonly state: ElectionState
@@ -136,7 +136,7 @@ export interface Decision {
 }
 
 export const firstTry: ElectionState = {
-  resident: null,
+  active: null,
   silentProbes: 0,
   emptyTries: 0,
   said: null,
@@ -153,7 +153,7 @@ const later: Step = { kind: 'again', soon: false }
 export function decide(state: ElectionState, holder: Holder, rules: ElectionRules): Decision {
   switch (holder.kind) {
     case 'gateway':
-      return behindGateway(state, holder.resident, rules)
+      return behindGateway(state, holder.active, rules)
     case 'silent':
       return behindSilence(state, holder, rules)
     case 'stranger':
@@ -168,19 +168,19 @@ export function decide(state: ElectionState, holder: Holder, rules: ElectionRule
 
 function behindGateway(
   state: ElectionState,
-  resident: ActiveGateway,
+  active: ActiveGateway,
   rules: ElectionRules,
 ): Decision {
-  const next = { ...firstTry, resident, standsBy: true }
+  const next = { ...firstTry, active, standsBy: true }
   if (!rules.standby) {
     const reason = 'another gateway has the port'
-    return { state: next, step: { kind: 'refuse', resident, reason }, events: [] }
+    return { state: next, step: { kind: 'refuse', active, reason }, events: [] }
   }
-  if (state.resident?.instanceId !== resident.instanceId) {
-    return { state: next, step: later, events: [{ event: 'contention', resident }] }
+  if (state.active?.instanceId !== active.instanceId) {
+    return { state: next, step: later, events: [{ event: 'contention', active }] }
   }
   const recovered = state.said === 'unresponsive'
-  const events: ElectionEvent[] = recovered ? [{ event: 'resident_recovered', resident }] : []
+  const events: ElectionEvent[] = recovered ? [{ event: 'resident_recovered', active }] : []
   return { state: next, step: later, events }
 }
 
@@ -189,26 +189,26 @@ function behindSilence(
   holder: Holder & { kind: 'silent' },
   rules: ElectionRules,
 ): Decision {
-  const resident = holder.resident ?? state.resident
+  const active = holder.active ?? state.active
   const silentProbes = state.silentProbes + 1
-  const next = { ...state, resident, silentProbes, emptyTries: 0 }
-  if (silentProbes < rules.maxResidentProbeFailures) return { state: next, step: soon, events: [] }
+  const next = { ...state, active, silentProbes, emptyTries: 0 }
+  if (silentProbes < rules.maxActiveProbeFailures) return { state: next, step: soon, events: [] }
   const silence = 'accepts connections and does not answer'
-  const pid = resident?.pid ?? holder.pid
+  const pid = active?.pid ?? holder.pid
   if (pid === null) return behindStranger(next, silence, rules)
   const told = state.said === 'unresponsive'
-  const events: ElectionEvent[] = told ? [] : [{ event: 'resident_unresponsive', pid, resident }]
+  const events: ElectionEvent[] = told ? [] : [{ event: 'resident_unresponsive', pid, active }]
   const said = { ...next, said: 'unresponsive' as const, standsBy: rules.standby }
   if (rules.standby) return { state: said, step: later, events }
   const reason = `the gateway that has the port ${silence}`
-  return { state: said, step: { kind: 'refuse', resident, reason }, events }
+  return { state: said, step: { kind: 'refuse', active, reason }, events }
 }
 
 /** A standby keeps waiting while an unrelated program holds the port. */
 function behindStranger(state: ElectionState, reason: string, rules: ElectionRules): Decision {
-  const { resident } = state
+  const { active } = state
   if (!rules.patient && !state.standsBy) {
-    return { state, step: { kind: 'refuse', resident, reason }, events: [] }
+    return { state, step: { kind: 'refuse', active, reason }, events: [] }
   }
   const told = state.said === 'stranger'
   const events: ElectionEvent[] = told ? [] : [{ event: 'port_taken', reason }]

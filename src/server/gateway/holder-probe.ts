@@ -4,10 +4,10 @@ import type { Socket } from 'node:net'
 import { errnoOf } from '../../lib/util/errors.ts'
 import type { Holder } from './election.ts'
 import {
-  maxResidentBytes,
-  parseResident,
+  maxActiveGatewayBytes,
+  parseActiveGateway,
   type ActiveGateway,
-  residentPath,
+  identityPath,
 } from './active-gateway.ts'
 
 /** Looks at whoever has the port. */
@@ -69,9 +69,9 @@ export function createHolderProbe(options: HolderProbeOptions): HolderProbe {
       const { seen, socket } = await askEither()
       follow(seen === 'silence' || seen.kind !== 'gateway' ? null : socket)
       if (seen !== 'silence') return seen
-      const resident = await options.written()
-      const pid = resident === null ? await options.gatewayPid() : null
-      return { kind: 'silent', resident, pid }
+      const active = await options.written()
+      const pid = active === null ? await options.gatewayPid() : null
+      return { kind: 'silent', active, pid }
     },
     lost: () => lost,
     close() {
@@ -92,7 +92,7 @@ interface Look {
 }
 
 function ask({ base, timeoutMs }: HolderProbeOptions, way: Way): Promise<Look> {
-  const url = new URL(residentPath, base)
+  const url = new URL(identityPath, base)
   url.protocol = way.scheme
   return new Promise(resolve => {
     const req = way.request(url, { agent: way.agent })
@@ -124,11 +124,12 @@ async function readAnswer(res: IncomingMessage): Promise<Holder> {
   let bytes = 0
   for await (const chunk of res as AsyncIterable<Buffer>) {
     bytes += chunk.length
-    if (bytes > maxResidentBytes) return { kind: 'stranger', answer: 'answers as no gateway does' }
+    if (bytes > maxActiveGatewayBytes)
+      return { kind: 'stranger', answer: 'answers as no gateway does' }
     chunks.push(chunk)
   }
-  const resident = parseResident(Buffer.concat(chunks).toString('utf8'))
-  if (res.statusCode === 200 && resident !== null) return { kind: 'gateway', resident }
+  const active = parseActiveGateway(Buffer.concat(chunks).toString('utf8'))
+  if (res.statusCode === 200 && active !== null) return { kind: 'gateway', active }
   return { kind: 'stranger', answer: `answers as no gateway does (HTTP ${res.statusCode})` }
 }
 

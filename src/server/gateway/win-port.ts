@@ -36,7 +36,7 @@ export async function winPort(parts: GatewayElectionParts): Promise<Elected<List
       bind: () => parts.bind().catch(whenTaken),
       probe: createHolderProbe({
         base: localBase(host, port),
-        timeoutMs: limits.residentProbeMs,
+        timeoutMs: limits.activeProbeMs,
         written,
         gatewayPid: () => findOwnGateway(port),
       }),
@@ -59,29 +59,29 @@ function whenTaken(error: unknown): null {
 /** For whoever started the program. */
 function lineOf(news: ElectionEvent, by: Reporter): ElectionLine {
   const { message } = reportOf(news, by)
-  const resident = 'resident' in news ? news.resident : null
+  const active = 'active' in news ? news.active : null
   return {
     event: news.event === 'contention' ? 'standby' : news.event,
     port: by.port,
     reason: message,
-    resident: resident === null ? null : shown(resident, by),
+    resident: active === null ? null : shown(active, by),
   }
 }
 
-function shown(resident: ActiveGateway, { registry }: Reporter): ElectionLine['resident'] {
-  const { instanceId, pid, url, version } = resident
+function shown(active: ActiveGateway, { registry }: Reporter): ElectionLine['resident'] {
+  const { instanceId, pid, url, version } = active
   return {
     instance_id: instanceId,
     pid,
     url,
     version,
-    same_registry: resident.registry === registry,
+    same_registry: active.registry === registry,
   }
 }
 
 function lostError(lost: ElectionLost, host: string, port: number): ServiceError {
-  const { resident } = lost
-  if (resident === null) {
+  const { active } = lost
+  if (active === null) {
     return new ServiceError(
       'port_in_use',
       `port ${port} on ${host} is in use: it ${lost.message}`,
@@ -91,7 +91,7 @@ function lostError(lost: ElectionLost, host: string, port: number): ServiceError
       },
     )
   }
-  const { pid, version, startedAt, instanceId } = resident
+  const { pid, version, startedAt, instanceId } = active
   const holder = `the gateway of process ${pid} (${instanceId}, version ${version}, since ${startedAt})`
   return new ServiceError('port_in_use', `port ${port} on ${host} is held by ${holder}`, {
     cause: lost,

@@ -40,7 +40,7 @@ export class EventBuffers {
     this.#cancelRemoval(sessionId)
     const known = this.#bySession.get(sessionId)
     if (known !== undefined) return known
-    this.#makeRoom()
+    this.#makeSpace()
     const buffer = this.#sink.openSessionEventBuffer(sessionId, form)
     this.#bySession.set(sessionId, buffer)
     return buffer
@@ -79,7 +79,7 @@ export class EventBuffers {
     this.#removals.delete(sessionId)
   }
 
-  #makeRoom(): void {
+  #makeSpace(): void {
     const { max } = this.#rules
     if (this.#bySession.size < max) return
     const [oldest] = this.#ended

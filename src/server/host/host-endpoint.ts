@@ -22,7 +22,7 @@ import type { AuditLog } from '../resources/audit-log.ts'
 import type { SceneOwnership } from '../resources/scene-state.ts'
 import type { SessionEventBuffer } from '../resources/session-event-buffer.ts'
 
-interface HostRoomDeps {
+interface HostEndpointDeps {
   readonly sink: HostSink
   readonly registry: LinkDeps['registry']
   readonly token: Secret
@@ -39,7 +39,7 @@ interface HostRoomDeps {
 }
 
 /** Everything below `/host`: the live link and the plain posts, which share the event buffers. */
-export function createHostEndpoint(deps: HostRoomDeps) {
+export function createHostEndpoint(deps: HostEndpointDeps) {
   const { sink, token, limits, onRefused, clock = systemClock, timer = systemTimer } = deps
   const { maxEventBuffers: max, linkGraceMs: graceMs } = limits
   const buffers = new EventBuffers(sink, { max, graceMs, timer })

@@ -39,7 +39,7 @@ const incomplete = new Set<IncompleteBody>()
  * Refuses the oldest bodies of the client that holds the most bytes, until the others fit. So
  * connections that hold incomplete bodies cannot keep the new bodies of others out.
  */
-function makeRoom(maxBytes: number): void {
+function makeSpace(maxBytes: number): void {
   while (receivingBytes > maxBytes) {
     const bytesOf = new Map<string, number>()
     let most = ''
@@ -81,7 +81,7 @@ export function readBody(req: IncomingMessage, limits: WholeBodyLimits): Promise
       }
       holder.bytes += bytes
       receivingBytes += bytes
-      makeRoom(Math.max(maxReceivingBytes, 2 * limits.maxBytes))
+      makeSpace(Math.max(maxReceivingBytes, 2 * limits.maxBytes))
     }
     const release = () => {
       if (holder === undefined) return

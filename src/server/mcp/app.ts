@@ -87,8 +87,8 @@ export function createListener(parts: AppParts): RequestListener {
   function route(req: IncomingMessage, res: ServerResponse, notes: Notes): void | Promise<void> {
     const target = parseTarget(req.url ?? '')
     const path = (notes.path = target?.path ?? '')
-    const isRoom = path === '/mcp' || path.startsWith(artefactPath)
-    if (isRoom) parts.cors.vary(res)
+    const isHotPath = path === '/mcp' || path.startsWith(artefactPath)
+    if (isHotPath) parts.cors.vary(res)
     const refusal = checkRequest(req, target, parts)
     if (refusal !== null) return refuse(req, res, notes, refusal)
     if (path === '*') throw new ServiceError('route_not_found', 'nothing is served at *')
@@ -103,7 +103,7 @@ export function createListener(parts: AppParts): RequestListener {
       parts.cors.apply(req, res)
       if (parts.cors.preflight(req, res)) return
     }
-    if (!isRoom) return publicRoutes(req, res)
+    if (!isHotPath) return publicRoutes(req, res)
 
     const outcome = auth.authenticate({ headers: req.headers, peer: notes.peer })
     return outcome instanceof Promise

@@ -95,7 +95,7 @@ export class McpHttpServer {
   #endpoint: McpEndpoint | null = null
   #listening: readonly Listening[] | null = null
   #tls: TlsSource | undefined
-  #hostRoom: HostEndpoint | null = null
+  #hostEndpoint: HostEndpoint | null = null
   #baseUrl: string | null
   #stopped = false
   #servedBy: 'start()' | 'requestListener()' | null = null
@@ -141,7 +141,7 @@ export class McpHttpServer {
     this.#tls = tls
     const app = this.#assemble()
     const { host } = app
-    this.#hostRoom = host ?? null
+    this.#hostEndpoint = host ?? null
     const parts = {
       listener: createListener(app),
       upgrades: host === undefined ? undefined : createUpgrades({ ...app, host }),
@@ -170,7 +170,7 @@ export class McpHttpServer {
     const listening = this.#listening
     this.#listening = null
     const endStreams = () => {
-      this.#hostRoom?.close()
+      this.#hostEndpoint?.close()
       this.#endpoint?.close()
     }
     this.#tls?.close()

@@ -11,7 +11,7 @@ import { createUriParser, type ResourceUri } from './resource-uri.ts'
 import { ResourceRoutes, type ResourceRoutesOptions } from './routes.ts'
 import type { ServedResources } from './schemes.ts'
 
-interface ResourceDeskOptions extends Omit<ResourceRoutesOptions, 'log'> {
+interface ResourceServerOptions extends Omit<ResourceRoutesOptions, 'log'> {
   limits: Limits
   clock?: Clock | undefined
   log?: Logger | undefined
@@ -33,7 +33,7 @@ export class ResourceServer implements ServedResources {
   readonly #listChanges: Throttle
   readonly #stops: (() => void)[] = []
 
-  constructor(options: ResourceDeskOptions) {
+  constructor(options: ResourceServerOptions) {
     const { limits, clock = systemClock, log = silentLogger, timer = systemTimer } = options
     this.#whereToLook = options.whereToLook
     this.#parseUri = createUriParser(limits.maxUriChars, limits.maxParsedUris)

@@ -12,7 +12,7 @@ import {
   reportText,
 } from '../../../src/commands/doctor/finding.ts'
 import type { Holder } from '../../../src/server/gateway/election.ts'
-import { makeResident } from '../../server/gateway/active-gateways.ts'
+import { makeActiveGateway } from '../../server/gateway/active-gateways.ts'
 
 describe('checkNode', () => {
   const cases: [version: string, platform: string, status: Finding['status']][] = [
@@ -102,32 +102,32 @@ describe('judgePath', () => {
 })
 
 describe('judgeGateway', () => {
-  const resident = makeResident()
+  const active = makeActiveGateway()
   const cases: [Holder, Finding['status'], told: string][] = [
     [{ kind: 'nobody' }, 'ok', 'no gateway runs on port 9765'],
     [{ kind: 'stranger', answer: 'x' }, 'ok', 'no gateway runs on port 9765'],
-    [{ kind: 'silent', resident: null, pid: null }, 'ok', 'no gateway runs on port 9765'],
-    [{ kind: 'silent', resident, pid: null }, 'fail', 'does not answer'],
-    [{ kind: 'silent', resident: null, pid: 7 }, 'fail', 'process 7'],
-    [{ kind: 'gateway', resident }, 'ok', `answers at ${resident.url}`],
+    [{ kind: 'silent', active: null, pid: null }, 'ok', 'no gateway runs on port 9765'],
+    [{ kind: 'silent', active, pid: null }, 'fail', 'does not answer'],
+    [{ kind: 'silent', active: null, pid: 7 }, 'fail', 'process 7'],
+    [{ kind: 'gateway', active }, 'ok', `answers at ${active.url}`],
     [
-      { kind: 'gateway', resident: { ...resident, registry: 'another' } },
+      { kind: 'gateway', active: { ...active, registry: 'another' } },
       'warn',
       'another registry folder',
     ],
   ]
   for (const [holder, status, told] of cases) {
     it(`is ${status} and says: ${told}`, () => {
-      const finding = judgeGateway(holder, resident.registry, 9765)
+      const finding = judgeGateway(holder, active.registry, 9765)
       expect(finding).to.include({ check: 'gateway', status })
       expect(finding.summary).to.contain(told)
     })
   }
 
   it('names the port of one that has another, in what to do, too', () => {
-    const finding = judgeGateway({ kind: 'silent', resident, pid: null }, resident.registry, 4711)
+    const finding = judgeGateway({ kind: 'silent', active, pid: null }, active.registry, 4711)
     expect(finding.check).to.equal('gateway_4711')
-    expect(finding.hint).to.contain(`end process ${resident.pid}`)
+    expect(finding.hint).to.contain(`end process ${active.pid}`)
   })
 })
 

@@ -1,18 +1,20 @@
 import { expect } from 'chai'
 import {
-  parseResident,
+  parseActiveGateway,
   registryMark,
-  residentJson,
+  activeGatewayJson,
 } from '../../../src/server/gateway/active-gateway.ts'
-import { makeResident } from './active-gateways.ts'
+import { makeActiveGateway } from './active-gateways.ts'
 
 describe('what a gateway says of itself', () => {
-  const said = residentJson(makeResident())
+  const said = activeGatewayJson(makeActiveGateway())
   const text = (members: object) => JSON.stringify({ ...said, ...members })
 
   it('is understood by another', () => {
-    expect(parseResident(text({}))).to.deep.equal(makeResident())
-    expect(parseResident(text({ pid_start: null }))).to.deep.equal(makeResident({ pidStart: null }))
+    expect(parseActiveGateway(text({}))).to.deep.equal(makeActiveGateway())
+    expect(parseActiveGateway(text({ pid_start: null }))).to.deep.equal(
+      makeActiveGateway({ pidStart: null }),
+    )
   })
 
   const strange: [string, string][] = [
@@ -32,13 +34,13 @@ describe('what a gateway says of itself', () => {
     ['a deep answer', `${'['.repeat(20)}${']'.repeat(20)}`],
   ]
   for (const [what, answer] of strange) {
-    it(`is not said by ${what}`, () => expect(parseResident(answer)).to.equal(null))
+    it(`is not said by ${what}`, () => expect(parseActiveGateway(answer)).to.equal(null))
   }
 
   it('is safe to show, whoever says it', () => {
-    const resident = parseResident(text({ version: '\u001b[2J1', registry: 'a\nb'.repeat(100) }))
-    expect(resident?.version).to.equal('1')
-    expect(resident?.registry).to.have.length(64).and.not.contain('\n')
+    const active = parseActiveGateway(text({ version: '\u001b[2J1', registry: 'a\nb'.repeat(100) }))
+    expect(active?.version).to.equal('1')
+    expect(active?.registry).to.have.length(64).and.not.contain('\n')
   })
 
   it('names the registry folder without telling it', () => {

@@ -1,7 +1,7 @@
 import type { ActiveGateway } from '../../../src/server/gateway/active-gateway.ts'
 
 /** A gateway that says of itself what gateways say. */
-export function makeResident(members: Partial<ActiveGateway> = {}): ActiveGateway {
+export function makeActiveGateway(members: Partial<ActiveGateway> = {}): ActiveGateway {
   return {
     instanceId: '11111111-2222-4333-8444-555555555555',
     pid: 4711,

@@ -1,25 +1,25 @@
 import { expect } from 'chai'
 import type { ElectionEvent } from '../../../src/server/gateway/election.ts'
 import { type PortNews, reportOf } from '../../../src/server/gateway/election-report.ts'
-import { makeResident } from './active-gateways.ts'
+import { makeActiveGateway } from './active-gateways.ts'
 
-const resident = makeResident()
+const active = makeActiveGateway()
 const by = {
   instanceId: '99999999-2222-4333-8444-555555555555',
   port: 9765,
-  registry: resident.registry,
+  registry: active.registry,
 }
 
 describe('reportOf', () => {
   const table: [ElectionEvent | PortNews, level: string, told: string][] = [
     [{ event: 'election_won' }, 'info', 'the gateway of port 9765'],
-    [{ event: 'takeover', from: resident, yielded: true }, 'info', 'process 4711, yielded'],
-    [{ event: 'takeover', from: resident, yielded: false }, 'info', 'ended without a word'],
+    [{ event: 'takeover', from: active, yielded: true }, 'info', 'process 4711, yielded'],
+    [{ event: 'takeover', from: active, yielded: false }, 'info', 'ended without a word'],
     [{ event: 'voluntary_yield' }, 'info', 'leaves port 9765'],
-    [{ event: 'contention', resident }, 'info', 'standing by'],
-    [{ event: 'resident_unresponsive', pid: 4711, resident }, 'warn', 'process 4711, accepts'],
-    [{ event: 'resident_unresponsive', pid: 7, resident: null }, 'warn', 'process 7, accepts'],
-    [{ event: 'resident_recovered', resident }, 'info', 'answers again'],
+    [{ event: 'contention', active }, 'info', 'standing by'],
+    [{ event: 'resident_unresponsive', pid: 4711, active }, 'warn', 'process 4711, accepts'],
+    [{ event: 'resident_unresponsive', pid: 7, active: null }, 'warn', 'process 7, accepts'],
+    [{ event: 'resident_recovered', active }, 'info', 'answers again'],
     [
       { event: 'port_taken', reason: 'answers oddly' },
       'warn',
@@ -36,13 +36,13 @@ describe('reportOf', () => {
   }
 
   it('warns of a gateway that shows another folder', () => {
-    const report = reportOf({ event: 'contention', resident }, { ...by, registry: 'other' })
+    const report = reportOf({ event: 'contention', active }, { ...by, registry: 'other' })
     expect(report.level).to.equal('warn')
     expect(report.message).to.contain('another registry folder')
   })
 
   it('names whom it is about', () => {
-    expect(reportOf({ event: 'contention', resident }, by).entry.instanceId).to.equal('11111111')
+    expect(reportOf({ event: 'contention', active }, by).entry.instanceId).to.equal('11111111')
     expect(reportOf({ event: 'election_won' }, by).entry.instanceId).to.equal('99999999')
   })
 })

@@ -7,17 +7,17 @@ import {
   firstTry,
   type Holder,
 } from '../../../src/server/gateway/election.ts'
-import { makeResident } from './active-gateways.ts'
+import { makeActiveGateway } from './active-gateways.ts'
 
-const one = makeResident()
-const other = makeResident({ instanceId: '99999999-2222-4333-8444-555555555555' })
+const one = makeActiveGateway()
+const other = makeActiveGateway({ instanceId: '99999999-2222-4333-8444-555555555555' })
 
 const holders: Readonly<Record<string, Holder>> = {
-  gateway: { kind: 'gateway', resident: one },
-  'another gateway': { kind: 'gateway', resident: other },
-  silence: { kind: 'silent', resident: null, pid: null },
-  'silence of a gateway': { kind: 'silent', resident: one, pid: null },
-  'silence of a gateway without a record': { kind: 'silent', resident: null, pid: 4711 },
+  gateway: { kind: 'gateway', active: one },
+  'another gateway': { kind: 'gateway', active: other },
+  silence: { kind: 'silent', active: null, pid: null },
+  'silence of a gateway': { kind: 'silent', active: one, pid: null },
+  'silence of a gateway without a record': { kind: 'silent', active: null, pid: 4711 },
   stranger: { kind: 'stranger', answer: 'answers as no gateway does' },
   nobody: { kind: 'nobody' },
 }
@@ -25,7 +25,7 @@ const holders: Readonly<Record<string, Holder>> = {
 const plain: ElectionRules = {
   standby: true,
   patient: false,
-  maxResidentProbeFailures: 3,
+  maxActiveProbeFailures: 3,
 }
 const refusing = { ...plain, standby: false }
 const patient = { ...plain, patient: true }
@@ -152,7 +152,7 @@ describe('decide', () => {
   }
 
   it('names whom it turns away for', () => {
-    const { step } = decide(firstTry, { kind: 'gateway', resident: one }, refusing)
-    expect(step).to.deep.include({ kind: 'refuse', resident: one })
+    const { step } = decide(firstTry, { kind: 'gateway', active: one }, refusing)
+    expect(step).to.deep.include({ kind: 'refuse', active: one })
   })
 })

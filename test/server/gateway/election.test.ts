@@ -6,10 +6,10 @@ import {
   type ElectionRules,
   type Holder,
 } from '../../../src/server/gateway/election.ts'
-import { makeResident } from './active-gateways.ts'
+import { makeActiveGateway } from './active-gateways.ts'
 
-const resident = makeResident()
-const gateway: Holder = { kind: 'gateway', resident }
+const active = makeActiveGateway()
+const gateway: Holder = { kind: 'gateway', active }
 const never = new Promise<void>(() => {})
 
 interface Contest {
@@ -29,7 +29,7 @@ function run(contest: Contest) {
   const counts = { tries: 0, looks: 0, closed: 0 }
   const won = elect({
     rules: {
-      ...{ standby: true, patient: false, maxResidentProbeFailures: 3 },
+      ...{ standby: true, patient: false, maxActiveProbeFailures: 3 },
       ...contest.rules,
     },
     retryMs,
@@ -58,8 +58,8 @@ describe('elect', () => {
 
   it('stands by behind a gateway, and takes over from it', async () => {
     const { won, told } = run({ holders: [gateway], wins: 4 })
-    expect(await won).to.deep.equal({ won: 'the port', from: resident })
-    expect(told).to.deep.equal([{ event: 'contention', resident }])
+    expect(await won).to.deep.equal({ won: 'the port', from: active })
+    expect(told).to.deep.equal([{ event: 'contention', active }])
   })
 
   it('tries at once when the other one lets go', async () => {
@@ -93,7 +93,7 @@ describe('elect', () => {
   it('says for whom it turns away', async () => {
     const { won, counts } = run({ holders: [gateway], rules: { standby: false } })
     const error = await won.catch((cause: unknown) => cause)
-    expect(error).to.be.instanceOf(ElectionLost).and.deep.include({ resident })
+    expect(error).to.be.instanceOf(ElectionLost).and.deep.include({ active })
     expect(counts.closed).to.equal(1)
   })
 })

@@ -4,11 +4,11 @@ import { createServer as createSecureServer } from 'node:https'
 import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net'
 import { expect } from 'chai'
 import { createHolderProbe, type HolderProbe } from '../../../src/server/gateway/holder-probe.ts'
-import { residentJson } from '../../../src/server/gateway/active-gateway.ts'
+import { activeGatewayJson } from '../../../src/server/gateway/active-gateway.ts'
 import { makePair, type Pair } from '../../helpers/certificate.ts'
-import { makeResident } from './active-gateways.ts'
+import { makeActiveGateway } from './active-gateways.ts'
 
-const resident = makeResident()
+const active = makeActiveGateway()
 
 describe('a probe of whoever has the port', () => {
   let end = () => {}
@@ -34,7 +34,7 @@ describe('a probe of whoever has the port', () => {
   }
 
   function aim(port: number, timeoutMs = 5000): void {
-    const written = () => Promise.resolve(resident)
+    const written = () => Promise.resolve(active)
     const gatewayPid = () => Promise.reject(new Error('only asked without a record'))
     probe = createHolderProbe({ base: `http://127.0.0.1:${port}`, timeoutMs, written, gatewayPid })
   }
@@ -45,10 +45,10 @@ describe('a probe of whoever has the port', () => {
     await listening((req, res) => {
       sockets.add(req.socket)
       paths.add(`${req.method} ${req.url}`)
-      res.end(JSON.stringify(residentJson(resident)))
+      res.end(JSON.stringify(activeGatewayJson(active)))
     })
     for (let look = 0; look < 3; look++) {
-      expect(await probe.look()).to.deep.equal({ kind: 'gateway', resident })
+      expect(await probe.look()).to.deep.equal({ kind: 'gateway', active })
     }
     expect(sockets.size).to.equal(1)
     expect([...paths]).to.deep.equal(['GET /gateway/v1/resident'])
@@ -60,13 +60,13 @@ describe('a probe of whoever has the port', () => {
     await listening(
       (req, res) => {
         sockets.add(req.socket)
-        res.end(JSON.stringify(residentJson(resident)))
+        res.end(JSON.stringify(activeGatewayJson(active)))
       },
       undefined,
       pair,
     )
     for (let look = 0; look < 3; look++) {
-      expect(await probe.look()).to.deep.equal({ kind: 'gateway', resident })
+      expect(await probe.look()).to.deep.equal({ kind: 'gateway', active })
     }
     expect(sockets.size).to.equal(1)
     for (const socket of sockets) socket.destroy()
@@ -77,7 +77,7 @@ describe('a probe of whoever has the port', () => {
     const sockets: Socket[] = []
     await listening((req, res) => {
       sockets.push(req.socket)
-      res.end(JSON.stringify(residentJson(resident)))
+      res.end(JSON.stringify(activeGatewayJson(active)))
     })
     await probe.look()
     await probe.look()
@@ -89,7 +89,7 @@ describe('a probe of whoever has the port', () => {
   const strange: [string, RequestListener][] = [
     ['a page', (_req, res) => res.end('<html>')],
     ['JSON of its own', (_req, res) => res.end('{"status":"ok"}')],
-    ['a refusal', (_req, res) => res.writeHead(404).end(JSON.stringify(residentJson(resident)))],
+    ['a refusal', (_req, res) => res.writeHead(404).end(JSON.stringify(activeGatewayJson(active)))],
     ['more than a gateway would', (_req, res) => res.end(' '.repeat(100_000))],
     ['no HTTP', ({ socket }) => socket.end('220 mail.example\r\n')],
   ]
@@ -136,7 +136,7 @@ describe('a probe of whoever has the port', () => {
       server.close()
     }
     aim((server.address() as AddressInfo).port, 50)
-    expect(await probe.look()).to.deep.equal({ kind: 'silent', resident, pid: null })
+    expect(await probe.look()).to.deep.equal({ kind: 'silent', active, pid: null })
   })
 
   it('does not wait for one that answers in drops', async () => {
@@ -145,7 +145,7 @@ describe('a probe of whoever has the port', () => {
       res.writeHead(200)
       timer = setInterval(() => res.write(' '), 5)
     }, 100)
-    expect(await probe.look()).to.deep.equal({ kind: 'silent', resident, pid: null })
+    expect(await probe.look()).to.deep.equal({ kind: 'silent', active, pid: null })
     clearInterval(timer)
   })
 })

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { type AccessEntry, silentLogger } from '../../../src/lib/util/logger.ts'
 import { startGateway } from '../../../src/server/gateway.ts'
-import { residentPath } from '../../../src/server/gateway/active-gateway.ts'
+import { identityPath } from '../../../src/server/gateway/active-gateway.ts'
 import { startAccountsServer } from '../../../src/server/accounts-server.ts'
 import type { ServeHandle } from '../../../src/server/host/serve-options.ts'
 import { startServe } from '../../../src/server/serve.ts'
@@ -143,7 +143,7 @@ describe('the address of a client', () => {
     const rules = { standby: false }
     const gateway = await startGateway({ ...common(), ...rules, registryDir: folder })
     stop.push(() => gateway.stop())
-    const url = new URL(residentPath, gateway.url).href
+    const url = new URL(identityPath, gateway.url).href
     expect((await ask(url)).status).to.equal(200)
     expect((await ask(url, { headers: forged })).status).to.equal(404)
   })

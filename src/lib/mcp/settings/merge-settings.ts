@@ -90,10 +90,10 @@ function mergeJson(text: string, wanted: WantedEntry, force: boolean): Merge {
   if (!Array.isArray(inputs)) return fail({ kind: 'shape', member: 'inputs' })
   const decided = decideEntry(own(entries, name), plain(entry), force)
   if (!decided.ok) return decided
-  const isAsked =
+  const isRequired =
     input === null || inputs.some(known => isJsonObject(known) && known.id === input.id)
   const { change, edits } = decided.value
-  if (edits.length === 0 && isAsked) return ok({ change: 'unchanged', text })
+  if (edits.length === 0 && isRequired) return ok({ change: 'unchanged', text })
 
   const expected = structuredClone(root) as Record<string, unknown>
   let edited: string | null = text
@@ -103,7 +103,7 @@ function mergeJson(text: string, wanted: WantedEntry, force: boolean): Merge {
     )
     put(expected, [section, name, ...path], value)
   }
-  if (!isAsked) {
+  if (!isRequired) {
     edited = edit(edited, dialect, (from, node) =>
       appendItem(from, node, ['inputs'], input, dialect),
     )

@@ -79,7 +79,7 @@ export class AppRequests implements AppQuestions {
     const shared = this.#reads.get(uri)
     if (shared !== undefined) return shared.join(reader)
     if (!this.#connected) return Promise.reject(hostFailure('host_disconnected'))
-    if (!this.#hasRoom()) return Promise.reject(hostFailure('host_busy'))
+    if (!this.#hasSpace()) return Promise.reject(hostFailure('host_busy'))
     const { limits, log } = this.#parts
     const { promise, resolve, reject } = Promise.withResolvers<readonly Content[]>()
     const deadline_ms = limits.linkReadMs
@@ -112,7 +112,7 @@ export class AppRequests implements AppQuestions {
     const message = (id: string) => ({ type: 'list', id, scheme, deadline_ms }) as const
     const ask = () =>
       this.#ask(message, deadline_ms, outcome => resolve(listOutcome(outcome, this.#parts.limits)))
-    if (this.#hasRoom()) ask()
+    if (this.#hasSpace()) ask()
     else if (this.#waitingLists.length >= maxLinkSchemes) resolve(fail('host_busy'))
     else this.#waitingLists.push({ ask, giveUp: () => resolve(fail('host_disconnected')) })
     return promise
@@ -123,7 +123,7 @@ export class AppRequests implements AppQuestions {
     const { limits, log } = this.#parts
     const { signal, view: target } = form
     if (!this.#connected) return Promise.resolve(fail(pictureFailure('host_disconnected')))
-    if (this.#isPictured || !this.#hasRoom()) {
+    if (this.#isPictured || !this.#hasSpace()) {
       return Promise.resolve(fail(pictureFailure('host_busy')))
     }
     if (signal.aborted) return Promise.resolve(fail(pictureFailure('timeout')))
@@ -201,10 +201,10 @@ export class AppRequests implements AppQuestions {
   #finish(question: OpenQuestion, outcome: Outcome, png: Buffer | null = null): void {
     question.cancelTimer()
     question.settled(outcome, png)
-    if (this.#hasRoom()) this.#waitingLists.shift()?.ask()
+    if (this.#hasSpace()) this.#waitingLists.shift()?.ask()
   }
 
-  #hasRoom(): boolean {
+  #hasSpace(): boolean {
     return this.#open.size < this.#parts.limits.maxLinkRequests
   }
 }

@@ -138,7 +138,7 @@ export class LinkedProducers {
     if (state === 'taken') {
       return fail(new LinkRefusal('scheme_taken', `${scheme}:// is served by another producer`))
     }
-    if (!this.#hasRoom()) {
+    if (!this.#hasSpace()) {
       const message = `there are ${limits.maxLinkSchemes} schemes already (maxLinkSchemes)`
       return fail(new LinkRefusal('limit', message))
     }
@@ -149,7 +149,7 @@ export class LinkedProducers {
   }
 
   /** What only waits for its application makes room for what the application offers now. */
-  #hasRoom(): boolean {
+  #hasSpace(): boolean {
     const { maxLinkSchemes } = this.#parts.limits
     if (this.#entries.size < maxLinkSchemes) return true
     const waiting = this.#entries.values().find(({ cancelGrace }) => cancelGrace !== null)

@@ -28,7 +28,7 @@ import { answerBatch } from './batch.ts'
 import { allowsBatches, initializeResult, parseInitialize, sessionCodes } from './initialize.ts'
 import { findSession, type Session, type Sessions } from './sessions.ts'
 import type { MethodTable } from './methods.ts'
-import { sessionShape } from './stream-encoder.ts'
+import { sessionEncoder } from './stream-encoder.ts'
 
 interface SessionEndpointParts {
   sessions: Sessions
@@ -76,7 +76,7 @@ export class SessionEndpoint {
     if (session === null || res.destroyed) return
     const { clock, keepAlive, gathered } = this.#parts
     const now = () => clock.now()
-    const stream = new EventStream(res, sessionShape, { gathered, now })
+    const stream = new EventStream(res, sessionEncoder, { gathered, now })
     stream.open()
     const forget = keepAlive.add(stream)
     // Each message goes to exactly one stream of a session: the newest, the older one ends.

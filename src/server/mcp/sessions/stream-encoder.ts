@@ -4,7 +4,7 @@ import { eventFrame, type StreamEncoder } from '../event-stream.ts'
 const key = 'session-sse'
 
 /** Updates of the session transport carry nothing of their session: one encoding serves all. */
-export const sessionShape: StreamEncoder = {
+export const sessionEncoder: StreamEncoder = {
   update: topic => topic.encoded(key, encodeUpdate),
   listChanged: notification({ method: 'notifications/resources/list_changed' }),
 }

@@ -44,7 +44,7 @@ export class ListenStreams {
   /** Turns the answer into a stream; throws, with nothing written, what the client is to be told. */
   listen(res: ServerResponse, { id, params }: Pick<RequestMessage, 'id' | 'params'>): void {
     const { hub, keepAlive, gathered, clock } = this.#parts
-    this.#assertRoom(id)
+    this.#assertSpace(id)
     const { filter, wanted } = this.#wantedBy(params)
     // A client that left while it was being authenticated has no stream to keep.
     if (res.destroyed) return
@@ -73,7 +73,7 @@ export class ListenStreams {
     for (const [stream, id] of this.#open) stream.end(streamResult(id, this.#parts.identity))
   }
 
-  #assertRoom(id: RequestId): void {
+  #assertSpace(id: RequestId): void {
     const { maxListenStreams, maxListenIdChars } = this.#parts.limits
     if (this.#closed) throw refused('server_stopping', 'the server is stopping')
     if (this.#open.size >= maxListenStreams) {
