@@ -15,7 +15,7 @@ import { until } from './until.ts'
 
 const MiB = 1024 * 1024
 
-describe('the client of the live link with the real program', function () {
+describe('the client of the host link with the real program', function () {
   this.timeout(30_000)
   let registryDir: string
   let serve: ServeProcess

@@ -12,7 +12,7 @@ const KiB = 1024
 const pieceBytes = 256 * KiB
 const sha256Of = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex')
 
-describe('artefacts over the live link of the real program', () => {
+describe('artefacts over the host link of the real program', () => {
   let serve: ServeProcess
   let session: RawSession
   let app: LinkClient

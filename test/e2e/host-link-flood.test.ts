@@ -8,7 +8,7 @@ const MiB = 1024 * 1024
 const smallMessages = 20_000
 const scenes = 2000
 
-describe('a flood over the live link of the real program', function () {
+describe('a flood over the host link of the real program', function () {
   this.timeout(60_000)
   let serve: ServeProcess
   let session: RawSession

@@ -28,7 +28,7 @@ function fragments(message: string, size: number, between: () => Buffer[] = () =
   return Buffer.concat(frames)
 }
 
-describe('frames on the live link of the real program', () => {
+describe('frames on the host link of the real program', () => {
   let serve: ServeProcess
 
   before(async () => {

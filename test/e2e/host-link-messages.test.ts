@@ -6,7 +6,7 @@ import { expectHealthy } from './host-link-health.ts'
 
 const nested = (levels: number) => `${'{"a":'.repeat(levels)}1${'}'.repeat(levels)}`
 
-describe('messages on the live link of the real program', () => {
+describe('messages on the host link of the real program', () => {
   let serve: ServeProcess
   let session: RawSession
 
@@ -172,7 +172,7 @@ describe('messages on the live link of the real program', () => {
   })
 })
 
-describe('the one place on the live link', () => {
+describe('the one place on the host link', () => {
   let serve: ServeProcess
 
   before(async () => {

@@ -10,7 +10,7 @@ const listChanged = 'notifications/resources/list_changed'
 const graceMs = 1500
 const listMs = 4000
 
-describe('schemes of an application over the live link', function () {
+describe('schemes of an application over the host link', function () {
   // What is never answered takes its whole deadline.
   this.timeout(30_000)
   let serve: ServeProcess

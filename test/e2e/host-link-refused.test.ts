@@ -11,7 +11,7 @@ type Changes = Record<string, string | undefined>
 
 const foreign = 'evil.example'
 
-describe('who is not let in to the live link of the real program', () => {
+describe('who is not let in to the host link of the real program', () => {
   let serve: ServeProcess
   let session: RawSession
 

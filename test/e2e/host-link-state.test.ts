@@ -5,7 +5,7 @@ import { type ServeProcess, startServeProcess } from '../helpers/serve-process.t
 import { expectHealthy, recordOf } from './host-link-health.ts'
 import { until } from './until.ts'
 
-describe('what an application tells over the live link', () => {
+describe('what an application tells over the host link', () => {
   let serve: ServeProcess
   let session: RawSession
   let app: LinkClient

@@ -101,16 +101,16 @@ describe('TLS', function () {
     expect(hash(await whole.arrayBuffer())).to.equal(sha256)
   })
 
-  it('leaves the live link of an application that finds its server alone', async () => {
+  it('leaves the host link of an application that finds its server alone', async () => {
     const app = { dccType: 'blender', mode: 'gui' } as const
     const host = new HostClient({ app, registryDir: folder })
     try {
       host.start()
       await host.connected({ timeoutMs: 10_000 })
-      host.setScene({ from: 'the live link' })
+      host.setScene({ from: 'the host link' })
       await host.sceneSettled()
       const session = await RawSession.open(prepared.serving.url)
-      expect(await session.readJson('scene://current')).to.include({ from: 'the live link' })
+      expect(await session.readJson('scene://current')).to.include({ from: 'the host link' })
     } finally {
       await host.stop()
     }

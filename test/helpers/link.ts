@@ -29,7 +29,7 @@ export function helloOf(members: Record<string, unknown> = {}) {
   }
 }
 
-/** An application on the live link that says what a test makes it say. */
+/** An application on the host link that says what a test makes it say. */
 export class LinkClient {
   readonly ws: WebSocket
   /** All messages that came, replies included. */

@@ -8,12 +8,14 @@ type Holder = import('../../server/gateway/election.ts').Holder
 
 const { gateway: gatewayPort } = defaultPorts
 
-/** What a look at the gateway's port found; `registry` is the mark of the folder that is examined. */
+/**
+ * What a look at the gateway's port found; `registry` is the mark of the folder that is examined.
+ */
 export function judgeGateway(holder: Holder, registry: string, port: number): Finding {
   const check = port === gatewayPort ? 'gateway' : `gateway_${port}`
   const none = `no gateway runs on port ${port}`
   switch (holder.kind) {
-    case 'nobody':
+    case 'free':
     case 'stranger': {
       const hint = 'service-cli gateway, or serve --gateway, starts one'
       return { check, status: 'ok', summary: none, hint }
@@ -35,7 +37,7 @@ export function judgeGateway(holder: Holder, registry: string, port: number): Fi
       return {
         check,
         status: 'warn',
-        summary: `${summary}, and shows another registry folder`,
+        summary: `${summary}, and shows another state directory`,
         hint: 'start one of your own with service-cli gateway --port 0, or name its --registry-dir',
       }
     }
@@ -45,7 +47,9 @@ export function judgeGateway(holder: Holder, registry: string, port: number): Fi
 /** Of more gateways than that the first ones say enough. */
 const maxElsewhere = 8
 
-/** Asks whoever has the port of gateways, and the gateways that wrote themselves into the folder. */
+/**
+ * Asks whoever has the port of gateways, and the gateways that wrote themselves into the folder.
+ */
 export async function lookAtGateways(registryDir: string): Promise<Finding[]> {
   const [
     { createHolderProbe },

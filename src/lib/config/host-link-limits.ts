@@ -1,4 +1,4 @@
-/** The bounds of the live link, on which the application and the server talk; part of `Limits`. */
+/** The bounds of the host link, on which the application and the server talk; part of `Limits`. */
 export interface LiveLinkLimits {
   /** Events that a buffer opened over the link may retain. */
   maxEventBufferEvents: number

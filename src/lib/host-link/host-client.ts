@@ -29,7 +29,7 @@ import type { DocumentState, LinkAuditRecord, LinkEvent, Mode } from './wire.ts'
 export * from './host-client-exports.ts'
 
 /**
- * The application's end of the live link (docs/host-link.md). Everything that is told before a
+ * The application's end of the host link (docs/host-link.md). Everything that is told before a
  * server is connected waits, within bounds, and is told again to a server that is started anew.
  * A started client keeps the process alive until `stop()`, or until it is refused.
  *

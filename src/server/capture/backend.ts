@@ -61,9 +61,9 @@ export interface CaptureBackend {
   /** Whether a picture can be expected; without side effects, a second at most. */
   probe(target: CaptureTarget): Promise<Result<null, Unavailable>>
   capture(target: CaptureTarget, form: CaptureForm): Promise<Result<Capture, CaptureFailure>>
-  /** The view of the scene alone: nobody can tell it from the rest who only sees a window. */
+  /** The 3D view alone, which cannot be told from the rest of the window from outside. */
   readonly viewport?: {
-    /** Asks nobody. */
+    /** Answers from memory. */
     offered(): boolean
     capture(form: CaptureForm): Promise<Result<Capture, CaptureFailure>>
   }

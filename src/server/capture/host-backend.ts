@@ -25,8 +25,8 @@ export interface AppPicture {
 /** The linked application as a source of pictures: what the host link offers, over all its runs. */
 export interface AppCapture {
   /**
-   * Whether an application is linked that said it can draw its window, or what else is named. Asks
-   * nobody, never throws.
+   * Whether the linked application offered to draw its window, or the named view. Answers from
+   * memory and never throws.
    */
   offered(view?: CaptureView): Result<null, Unavailable>
   /**
@@ -62,7 +62,7 @@ export function createHostBackend(app: AppCapture): CaptureBackend {
   }
 }
 
-/** One picture, checked: what comes from the application is nobody's word but its own. */
+/** Takes one picture and checks it: the application is not trusted. */
 export async function captureInApp(
   app: AppCapture,
   form: AppCaptureForm,

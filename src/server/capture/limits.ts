@@ -4,7 +4,7 @@ type PublicNames = 'maxCaptureBytes' | 'maxCaptureWidth' | 'captureMs'
 
 /** Every bound of window capture. */
 export interface CaptureLimits extends Pick<PublicLimits, PublicNames> {
-  /** A finished picture is given to whoever asks within this time. */
+  /** A finished picture answers all reads within this time. */
   captureReuseMs: number
   /** Pictures of different widths taken at the same time; further ones wait. */
   maxCapturesAtOnce: number

@@ -5,8 +5,8 @@ import type { BackendName, CaptureFailure, CaptureTarget, Unavailable } from './
 export type Probed = Result<null, Unavailable>
 
 /**
- * By `auto`, what the person sees comes first, menus and dialogs included; what the application
- * draws of itself comes when nobody can look from outside.
+ * `auto` prefers what the user sees, menus and dialogs included; the application's own drawing
+ * comes next, when nothing can capture from outside.
  */
 const orders: Readonly<Record<CaptureMode, readonly BackendName[]>> = {
   auto: ['native', 'x11', 'host'],
@@ -22,7 +22,7 @@ export function backendOrder(mode: CaptureMode): readonly BackendName[] {
 
 interface PlanFacts {
   readonly mode: CaptureMode
-  /** Whose window, or why it is nobody's: those who look from outside need to know. */
+  /** The window to capture, or why there is none; used by backends that capture from outside. */
   readonly target: Result<CaptureTarget, Unavailable>
   /** What each said last; absent: it did not say anything yet, or it is not there. */
   readonly probes: ReadonlyMap<BackendName, Probed>
@@ -62,7 +62,7 @@ export function planCapture({
   return fail(outsideTrouble(mode, probes) ?? failures[0] ?? notTriedYet)
 }
 
-/** Why nobody can look at windows from outside; null: somebody can, or it is not known yet. */
+/** Why no backend can capture from outside; null: one can, or it is not known yet. */
 export function outsideTrouble(mode: CaptureMode, probes: PlanFacts['probes']): Unavailable | null {
   const failures: Unavailable[] = []
   for (const name of backendOrder(mode)) {
@@ -75,7 +75,7 @@ export function outsideTrouble(mode: CaptureMode, probes: PlanFacts['probes']): 
 
 type Reason = CaptureFailure['reason']
 
-/** What everybody sees who looks at the screen from outside. */
+/** Reasons that hold for every backend that captures the screen from outside. */
 const sameFromOutside: ReadonlySet<Reason> = new Set(['covered', 'minimised'])
 
 /** Who of those that remain could still give a picture after such a failure. */

@@ -15,7 +15,7 @@ interface PngSize {
 /** Length, type and checksum around the data of a chunk. */
 const chunkFrame = 12
 const headerBytes = 13
-/** No window is higher. Also bounds what a small file can unfold to in whoever opens it. */
+/** No window is higher. Also bounds what a small file can unfold to in a decoder. */
 const maxHeight = 16_384
 
 /** Bit depths by colour type (PNG, section 11.2.1). */
@@ -35,7 +35,7 @@ export function checkPng(png: Buffer, bounds: PngBounds): Result<PngSize, string
   if (png.length > bounds.maxBytes) {
     return fail(`it has ${png.length} bytes, at most ${bounds.maxBytes} were asked for`)
   }
-  if (!startsAsPng(png)) return fail('it is no PNG file')
+  if (!startsAsPng(png)) return fail('not a PNG file')
   const header = readHeader(png)
   if (!header.ok) return header
   const { width, height } = header.value

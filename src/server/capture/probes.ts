@@ -18,12 +18,12 @@ interface ProbesParts {
   readonly log: Logger
   /** One of the `results` is new. */
   readonly changed: () => void
-  /** Everybody was asked once. */
+  /** Called when every backend answered once. */
   readonly done: () => void
 }
 
 /** Who looks from outside tells by any process of this machine whether it can look at all. */
-const anybody: CaptureTarget = Object.freeze({ pid: process.pid, title: null })
+const ownWindow: CaptureTarget = Object.freeze({ pid: process.pid, title: null })
 
 /** What each backend said last of whether it works. Asked in rounds, beside everything else. */
 export class Probes {
@@ -52,7 +52,7 @@ export class Probes {
     this.look()
   }
 
-  /** Asks everybody; once more afterwards when a round is under way. */
+  /** Probes every backend; once more afterwards when a round is under way. */
   look(): void {
     if (this.#closed) return
     this.#again = true
@@ -77,7 +77,7 @@ export class Probes {
     this.#cancel()
     while (this.#again && !this.#closed) {
       this.#again = false
-      await this.#round(this.#target ?? anybody)
+      await this.#round(this.#target ?? ownWindow)
     }
     this.#running = false
     if (this.#closed || this.#target === null) return

@@ -5,7 +5,7 @@ import type { CaptureTarget, Unavailable } from './backend.ts'
 export interface AppPresence {
   readonly connected: boolean
   readonly app: { readonly pid?: number; readonly mode: 'gui' | 'background' } | null
-  /** Whoever sits at the application wants no picture of it. */
+  /** Whether the user denied pictures. */
   readonly pictures?: { readonly denied: boolean }
 }
 
@@ -44,8 +44,8 @@ export function captureTarget(
   if (mode === 'background') return fail(background)
   if (pid === undefined) return fail(unknownProcess('the application does not say its process id'))
   if (isOwn(pid) === false) {
-    // Else the windows of whatever else has this id here would be shown as its own.
-    const message = `the application says it is process ${pid}, which is no process of yours here`
+    // Otherwise the windows of another process with this id would be shown as the application's.
+    const message = `the application reported process id ${pid}, which is not a process of this user`
     return fail(unknownProcess(message))
   }
   return ok({ pid, title: null })

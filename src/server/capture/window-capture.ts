@@ -35,7 +35,7 @@ interface WindowCaptureParts {
 /** The backends that can be tried, best first; or why there are none. */
 type CaptureState = Result<readonly BackendName[], Unavailable>
 
-/** Where backends that need no window of somebody else's are sent. */
+/** The target of backends that need no window of another program. */
 const nowhere: CaptureTarget = Object.freeze({ pid: null, title: null })
 
 /**
@@ -100,7 +100,7 @@ export class WindowCapture implements CaptureSource {
     return this.#pictures.window.waiting + this.#pictures.viewport.waiting
   }
 
-  /** Whose window, from now on; or why it is nobody's. Backends are asked anew. */
+  /** Sets whose window is captured, or why none is. Probes all backends again. */
   aim(target: Result<CaptureTarget, Unavailable>): void {
     if (this.#closed) return
     if (!isSame(target, this.#target)) this.#drop()
@@ -222,7 +222,7 @@ function viewportBackends(backends: readonly CaptureBackend[]): readonly Capture
   })
 }
 
-/** What whoever reads can do about it, or tell the person who can. */
+/** What the reader can do about it, or tell the user. */
 const failureHints: Readonly<Record<CaptureFailure['reason'], string>> = {
   minimised: 'ask the person to restore the window, then read again',
   no_window: 'see that the application shows a window on this desktop',

@@ -24,7 +24,9 @@ export interface ActiveGateway {
   readonly url: string
   /** RFC 3339 */
   readonly startedAt: string
-  /** Which registry folder it looks at: equal for the same one, and saying nothing else. */
+  /**
+   * A hash of the state directory's path: equal for the same directory, and reveals nothing else.
+   */
   readonly registry: string
 }
 
@@ -82,9 +84,9 @@ export function parseActiveGateway(text: string): ActiveGateway | null {
 const maxListed = 256
 
 /**
- * What the gateway on a port wrote of itself into the folder that only this user can change: proof
- * of which process it is, also while it answers nobody. Removed by a gateway that yields, left by
- * one that dies.
+ * The file in which the gateway of a port describes itself, in a folder that only this user can
+ * change. It proves which process holds the port, also when that process hangs. A gateway that
+ * yields removes it; one that is killed leaves it.
  */
 export function activeGatewayFile(registryDir: string, port: number): string {
   return join(registryDir, `gateway-${port}.json`)
@@ -101,7 +103,7 @@ export async function writeActiveGatewayFile(path: string, active: ActiveGateway
   }
 }
 
-/** Null where there is none of this user, or none that can be understood. */
+/** Null when there is no such file of this user, or its content is invalid. */
 export async function readActiveGatewayFile(path: string): Promise<ActiveGateway | null> {
   try {
     const file = await open(path, constants.O_RDONLY | noFollow | noWait)
@@ -122,7 +124,7 @@ export async function readActiveGatewayFile(path: string): Promise<ActiveGateway
 
 const fileName = /^gateway-(\d{1,5})\.json$/
 
-/** Everybody who wrote itself down in the folder, by port; those that were killed, too. */
+/** The files of all gateways in the state directory, by port; also those of killed gateways. */
 export async function listActiveGatewayFiles(
   registryDir: string,
 ): Promise<{ readonly port: number; readonly written: ActiveGateway }[]> {
@@ -142,7 +144,7 @@ export async function removeActiveGatewayFile(path: string, instanceId: string):
   if (found?.instanceId === instanceId) await rm(path, { force: true }).catch(() => {})
 }
 
-/** Tells programs of this machine which gateway this is. Nobody else learns that there is such a path. */
+/** Tells programs on this machine which gateway this is. All others get 404. */
 export function createIdentityRoute(active: () => ActiveGateway | null): RequestListener {
   return (req, res) => {
     const { remoteAddress, localAddress } = req.socket

@@ -31,7 +31,7 @@ export function announceInstances(
   }
 
   return directory.onChange(changes => {
-    // All are noted before anybody is told: a reader finds the events of what it was told.
+    // All are recorded before listeners run: they find the events of the changes they hear of.
     const cameOrWent = changes.map(note).includes(true)
     server.updated(instancesUri)
     for (const id of changedIds(changes)) announceInstance(id, server)
@@ -67,7 +67,7 @@ function changedIds(changes: readonly InstanceChange[]): Set<string> {
   )
 }
 
-/** A dead one is gone for whoever looks for somebody to talk to. */
+/** Dead instances count as removed. */
 function isThere(status: RowStatus | undefined): boolean {
   return status !== undefined && status !== 'dead'
 }
@@ -95,7 +95,7 @@ export function eventOf(
   }
 }
 
-/** A dead one goes when somebody removed what it left, or when it is dead for too long. */
+/** A dead instance is removed when its leftovers are deleted, or after a while. */
 function goneEvent(entry: InstanceEntry): GatewayEvent {
   if (entry.verdict.health === 'dead') return instanceEvent('ghost_reaped', entry)
   return { ...instanceEvent('instance_gone', entry), reason: 'it took its record away' }

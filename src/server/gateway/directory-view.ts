@@ -76,7 +76,9 @@ function byAge({ record: a }: InstanceEntry, { record: b }: InstanceEntry): numb
 
 type Listener = (changes: readonly InstanceChange[]) => void
 
-/** Tells changes to whoever listens; one that throws is logged and costs the others nothing. */
+/**
+ * Notifies listeners of changes; a listener that throws is logged and does not affect the others.
+ */
 export class DirectoryNews {
   readonly #log: Logger
   readonly #listeners = new Set<{ readonly tell: Listener }>()

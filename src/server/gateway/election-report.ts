@@ -42,8 +42,8 @@ export function reportOf(news: ElectionEvent | PortNews, by: Reporter): Report {
       const { active } = news
       const told = `process ${active.pid} is the gateway of port ${by.port}; standing by`
       if (active.registry === by.registry) return of(active, news.event, 'info', told)
-      // Whoever connects there sees nothing of what this user runs.
-      return of(active, news.event, 'warn', `${told}, though it serves another registry folder`)
+      // Clients of that gateway see no instance of this user.
+      return of(active, news.event, 'warn', `${told}, though it serves another state directory`)
     }
     case 'resident_unresponsive': {
       const { pid, active } = news

@@ -8,7 +8,7 @@ export interface Elected<Won> {
   readonly from: ActiveGateway | null
 }
 
-/** Nobody was elected: what has the port, and a gateway if that is what it is. */
+/** The election failed: what holds the port, and the gateway when it is one. */
 export class ElectionLost extends Error {
   readonly active: ActiveGateway | null
 
@@ -28,7 +28,7 @@ interface ElectionParts<Won> {
   readonly signal: AbortSignal
 }
 
-/** Between two tries, whatever happens. */
+/** Between two tries. */
 const minPauseMs = 20
 
 /**
@@ -51,7 +51,7 @@ export async function elect<Won>(parts: ElectionParts<Won>): Promise<Elected<Won
       const { step } = decision
       if (step.kind === 'refuse') throw new ElectionLost(step.reason, step.active)
       const pauseMs = step.soon ? minPauseMs : parts.retryMs
-      // Somebody who lets go of every connection at once must not keep this one busy.
+      // A program that drops every connection at once must not keep this loop busy.
       woken = await pause(pauseMs, woken ? null : probe.lost(), signal)
     }
   } finally {
@@ -91,7 +91,7 @@ export type Holder =
   /** Answers as no gateway does. */
   | { readonly kind: 'stranger'; readonly answer: string }
   /** Takes no connection, or cuts it: on its way out, more often than not. */
-  | { readonly kind: 'nobody' }
+  | { readonly kind: 'free' }
 
 export interface ElectionRules {
   /** Waits behind another gateway. */
@@ -143,7 +143,7 @@ export const firstTry: ElectionState = {
   standsBy: false,
 }
 
-/** A port that nobody answers on is a gateway between two others, for so many tries. */
+/** A free port that cannot be bound is between two gateways; this many tries wait for that. */
 const maxEmptyTries = 10
 
 const soon: Step = { kind: 'again', soon: true }
@@ -158,7 +158,7 @@ export function decide(state: ElectionState, holder: Holder, rules: ElectionRule
       return behindSilence(state, holder, rules)
     case 'stranger':
       return behindStranger(state, holder.answer, rules)
-    case 'nobody': {
+    case 'free': {
       const next = { ...state, silentProbes: 0, emptyTries: state.emptyTries + 1 }
       if (next.emptyTries < maxEmptyTries) return { state: next, step: soon, events: [] }
       return behindStranger(next, 'takes no connection', rules)

@@ -34,7 +34,7 @@ const pushedRoots: ReadonlySet<string> = new Set([
 ])
 const switches: ReadonlySet<string> = new Set(['include_stale', 'include_dead', 'verbose'])
 
-/** The scheme `gateway://`: leads each URI to its room. */
+/** The scheme `gateway://`: passes each URI to its resource. */
 export class GatewayProducer implements BuiltIn {
   readonly #parts: GatewayProducerParts
 
@@ -85,7 +85,7 @@ export class GatewayProducer implements BuiltIn {
 
   pushes({ path }: ResourceUri): boolean {
     if (!path.startsWith(onePrefix)) return pushedRoots.has(path) || path.startsWith(entryPrefix)
-    // What selects no instance, whoever comes, is not waited for.
+    // A prefix that matches no instance fails at once.
     const prefix = idPrefix(path.slice(onePrefix.length))
     return prefix !== null && prefix.length >= minPrefixChars
   }
@@ -115,7 +115,7 @@ export class GatewayProducer implements BuiltIn {
       : suggestedLimits(maxInstanceRows, maxInstanceRows)
   }
 
-  /** Whoever completes an id wants to connect: those that live come first. */
+  /** Live instances come first: a client that completes an id wants to connect. */
   #instanceIds(prefix: string): string[] {
     const wanted = plainId(prefix)
     const rows = this.#parts.rows

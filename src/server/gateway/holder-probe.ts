@@ -10,7 +10,7 @@ import {
   identityPath,
 } from './active-gateway.ts'
 
-/** Looks at whoever has the port. */
+/** Identifies the program that holds the port. */
 export interface HolderProbe {
   look(): Promise<Holder>
   /** Settles when the connection of the last look is closed by the other side. */
@@ -30,8 +30,8 @@ interface HolderProbeOptions {
 
 /**
  * Asks over one connection that stays open in between: the system closes it in the moment in which
- * the other process ends, however it ends. A certificate is not looked at: what is asked for is no
- * secret, nothing secret is sent, and whoever has the port could say all of it without TLS, too.
+ * the other process ends. The certificate is not verified: the question and its answer are no
+ * secret, and any program that holds the port could answer the same without TLS.
  */
 export function createHolderProbe(options: HolderProbeOptions): HolderProbe {
   const rules = { keepAlive: true, maxSockets: 1 }
@@ -112,7 +112,7 @@ function ask({ base, timeoutMs }: HolderProbeOptions, way: Way): Promise<Look> {
       void readAnswer(res).then(
         settle,
         // Cut in the middle of its answer.
-        () => settle({ kind: 'nobody' }),
+        () => settle({ kind: 'free' }),
       )
     })
     req.end()
@@ -133,8 +133,8 @@ async function readAnswer(res: IncomingMessage): Promise<Holder> {
   return { kind: 'stranger', answer: `answers as no gateway does (HTTP ${res.statusCode})` }
 }
 
-/** Errors of the system are connections refused or cut; the rest is an answer that is no HTTP. */
+/** System errors are refused or cut connections; any other error is an invalid HTTP answer. */
 function describeFailure(error: Error): Holder {
   const cut = errnoOf(error) !== null || ('code' in error && error.code === 'ECONNRESET')
-  return cut ? { kind: 'nobody' } : { kind: 'stranger', answer: 'answers as no gateway does' }
+  return cut ? { kind: 'free' } : { kind: 'stranger', answer: 'answers as no gateway does' }
 }

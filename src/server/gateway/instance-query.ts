@@ -15,7 +15,7 @@ import { fail, ok, type Result } from '../../lib/util/result.ts'
 export interface InstanceQuery {
   readonly includeStale: boolean
   readonly includeDead: boolean
-  /** The kind of application, whatever its case. */
+  /** The kind of application, compared without case. */
   readonly dccType?: string | undefined
   /** Part of a name, id, version or scene. */
   readonly text?: string | undefined

@@ -49,7 +49,7 @@ export interface InstanceRow {
   readonly metadata: unknown
   readonly instance_status: {
     readonly status: RowStatus
-    /** May the same request succeed later, without anybody doing anything? */
+    /** Whether the same request may succeed later without any action. */
     readonly retryable: boolean
     readonly recommended_next_action: string
   }

@@ -15,7 +15,7 @@ export interface LocalQuery {
   readonly dead: boolean
 }
 
-/** The instances of this user, for a program that is no gateway: the same rows, by the same query. */
+/** The instances of this user, for a program other than a gateway: same rows, same query. */
 export interface LocalInstances {
   readonly faults: readonly RecordFault[]
   readonly entries: readonly InstanceEntry[]
@@ -83,7 +83,7 @@ export function parseStatus(word: string): RowStatus | null {
 
 export { rowStatuses }
 
-/** What the change is to somebody who sees some of the instances; `shown` is kept up to date. */
+/** What the change means for a client that sees some of the instances; updates `shown`. */
 function changeOf(
   change: InstanceChange,
   shown: Set<string>,

@@ -16,7 +16,7 @@ export interface GatewayOptions extends ListenOptions {
   catalog?: string
   /** Wait behind another gateway; else fail, naming it. */
   standby: boolean
-  /** Wait behind anybody who has the port, for as long as it takes. */
+  /** Wait behind any program that holds the port, without a time limit. */
   patient?: boolean
   /** Who may use `/mcp`; absent: everyone. */
   auth?: AuthSettings
@@ -40,7 +40,7 @@ export interface ElectionLine {
     readonly pid: number
     readonly url: string
     readonly version: string
-    /** It looks at the registry folder of this one. */
+    /** Whether it serves the same state directory. */
     readonly same_registry: boolean
   } | null
 }

@@ -22,10 +22,9 @@ const newestVersion = 1
 const maxPid = 2 ** 31 - 1
 
 /**
- * The instance record (version 1) in these bytes, which anybody may have written, or why it is
- * not one. Texts come out as single lines safe to show, cut to their bounds. Where the record
- * itself is kept says whose it may be: `instanceId`. How to feed the instance is left out; of
- * `host_url` only the origin is kept, to ask there.
+ * Parses untrusted bytes as an instance record (version 1). Texts come out as single printable
+ * lines within their bounds. `instanceId`, from the name of the file, must match the record. Leaves
+ * out how to feed the instance; of `host_url` only the origin is kept, for probes.
  */
 export function parseRecord(
   bytes: Buffer,
@@ -117,7 +116,7 @@ function readName(reader: MemberReader, name: string, mostChars: number): string
   return reader.required(name, text || undefined, '')
 }
 
-/** Null when there is none, or nothing is left of it that can be shown. */
+/** Null when it is missing, or nothing printable is left. */
 function readText(reader: MemberReader, name: string, mostChars: number): string | null {
   return cleanText(reader.text(name) ?? '', mostChars) || null
 }
@@ -137,7 +136,7 @@ function readMcpUrl(
     reader.refuse('mcp_url', `must be an http or https URL of at most ${mostChars} characters`)
     return { href: '', isLoopback: false }
   }
-  // It is shown to everybody who may read the gateway.
+  // All clients of the gateway may read it.
   if (url.username !== '' || url.password !== '') {
     reader.refuse('mcp_url', 'must not hold a user name or a password')
   }
@@ -145,7 +144,7 @@ function readMcpUrl(
   return { href: url.href, isLoopback: isLoopback(url.hostname) }
 }
 
-/** What cannot be used is no fault of the record: nobody asks there then. */
+/** A URL that cannot be used does not make the record invalid: the instance is not probed there. */
 function localUrlOf(text: unknown, mostChars: number): string | null {
   if (typeof text !== 'string' || text.length > mostChars) return null
   const url = URL.parse(text)

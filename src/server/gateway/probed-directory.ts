@@ -13,8 +13,8 @@ interface ProbedDirectoryOptions {
 }
 
 /**
- * The same instances, with what probes found out in their verdicts. `refresh` looks at the
- * directory and asks nobody. Closes both.
+ * The same instances, with the results of probes in their verdicts. `refresh` reads the directory
+ * and sends no probe. Closes both.
  */
 export function createProbedDirectory(options: ProbedDirectoryOptions): InstanceDirectory {
   const { directory, probes, limits } = options

@@ -48,7 +48,7 @@ export class Probes {
   readonly #options: ProbesOptions
   readonly #results = new Map<string, ProbeResult>()
   readonly #listeners = new Set<(instanceId: string) => void>()
-  /** Those that wait for their turn or are being asked: nobody is asked twice at a time. */
+  /** Instances that wait for a probe or are being probed: one probe at a time for each. */
   readonly #pending = new Set<string>()
   readonly #waiting: { readonly id: string; readonly url: URL }[] = []
   readonly #running = new Set<Promise<void>>()
@@ -74,7 +74,7 @@ export class Probes {
     return url.ok ? null : url.failure
   }
 
-  /** Null: it was not asked yet, or is none to be asked (`whyNot`). */
+  /** Null: not probed yet, or not to be probed (`whyNot`). */
   of(instanceId: string): ProbeResult | null {
     return this.#results.get(instanceId) ?? null
   }
@@ -85,13 +85,13 @@ export class Probes {
     return () => void this.#listeners.delete(listener)
   }
 
-  /** Resolves when nobody is being asked any more. */
+  /** Resolves when no probe is under way. */
   async close(): Promise<void> {
     this.#closed = true
     for (const stop of this.#stops) stop()
     this.#waiting.length = 0
     this.#listeners.clear()
-    // One that hangs would keep whoever stops waiting.
+    // A probe that hangs must not delay the close.
     this.#asking.abort()
     await Promise.all(this.#running)
   }
@@ -101,7 +101,7 @@ export class Probes {
     const id = change.entry.record.instanceId
     const known = this.of(id)
     if (change.kind === 'gone') this.#results.delete(id)
-    // What it failed to answer before it fell silent is no word about it when it is back.
+    // A probe that failed before the instance fell silent says nothing about it when it is back.
     else if (known !== null && !mayAnswer(change.entry)) {
       this.#results.set(id, { ...known, failuresInARow: 0 })
     }
@@ -180,7 +180,7 @@ export function probeUrl(
   const { mcpUrl, mcpUrlIsLoopback, localUrl } = record
   const isPlain = mcpUrlIsLoopback && mcpUrl.startsWith('http:')
   if (isPlain) return ok(new URL('/readyz', mcpUrl))
-  // Behind a proxy, or with a certificate that nobody here knows, it still has its local address.
+  // Behind a proxy, or with a certificate unknown here, it still has its local address.
   if (localUrl !== null) return ok(new URL('/readyz', localUrl))
   if (!mcpUrlIsLoopback) return fail('its address is not one of this machine alone')
   return fail('its address is not an http one')
@@ -189,7 +189,7 @@ export function probeUrl(
 interface AskParts {
   readonly limits: ProbeLimits
   readonly timer: Timer
-  /** Nobody waits for the answer any more. */
+  /** Aborted when the answer is no longer needed. */
   readonly signal?: AbortSignal
 }
 
@@ -201,7 +201,7 @@ function askReady(url: URL, { limits, timer, signal }: AskParts): Promise<Result
       host: withoutBrackets(url.hostname),
       port: url.port || 80,
       path: url.pathname,
-      // A connection of its own: that one is accepted is part of the answer.
+      // A new connection each time: accepting it is part of the answer.
       agent: false,
       headers: { accept: 'application/json', 'user-agent': userAgent },
       lookup: loopbackOnly,
@@ -231,7 +231,7 @@ function askReady(url: URL, { limits, timer, signal }: AskParts): Promise<Result
   })
 }
 
-/** `localhost` is what it should be, whatever a resolver makes of it. */
+/** Resolves `localhost` to loopback, independent of the system's resolver. */
 const loopbackOnly: LookupFunction = (_name, options, found) => {
   const all = [
     { address: '127.0.0.1', family: 4 },

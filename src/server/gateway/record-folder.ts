@@ -24,7 +24,7 @@ interface RecordNames {
   readonly more: boolean
 }
 
-/** The names of the records in a folder; none when there is no folder. */
+/** The names of the records in a folder; an empty list when the folder is missing. */
 export function listRecords(folder: string, most: number): Result<RecordNames, string> {
   const names: string[] = []
   try {
@@ -77,7 +77,7 @@ export class FolderWatch {
       this.#watchedId = id
       if (found !== null && isSafe) this.#watch()
     }
-    return isSafe ? null : 'the folder is not used: others can change it, or it is no folder'
+    return isSafe ? null : 'the folder is not used: others can change it, or it is not a folder'
   }
 
   close(): void {
@@ -124,9 +124,9 @@ type FileLook =
   | { readonly kind: 'trouble'; readonly stamp: FileStamp | null; readonly reason: string }
 
 /**
- * The content of one small file if it is not as `known`. Nothing here waits: what is no plain
- * file is not opened, and the calls are those of a file system that answers from memory, 20 times
- * cheaper than through the thread pool (1000 files are looked at every 2 seconds).
+ * Returns the content of one small file when it differs from `known`. Synchronous: only plain files
+ * are opened, and a file system answers such calls from memory, 20 times cheaper than through the
+ * thread pool (1000 files are checked every 2 seconds).
  */
 export function lookAtFile(path: string, known: FileStamp | null, maxBytes: number): FileLook {
   let stamp: FileStamp | null = null

@@ -14,8 +14,8 @@ export type ShownLimits = Pick<
 >
 
 /**
- * Texts of records as they leave the process. Somebody else wrote them, so they are data: one
- * line, without controls, of a bounded length. The directory promises as much; this holds it.
+ * Texts of records as they leave the process. Other programs wrote them, so they are data: one
+ * printable line of bounded length. The directory promises the same; this enforces it.
  */
 export function shownText(text: string, { maxRecordTextChars }: ShownLimits): string {
   return cleanText(text, maxRecordTextChars)

@@ -219,9 +219,9 @@ interface HeartbeatParts {
 }
 
 /**
- * Follows the modification time of one record. It is compared with itself alone: whoever sets the
- * clock of a machine, or writes from one that goes wrong, changes no verdict. Only at first sight,
- * when there is nothing to compare it with, the time of day decides whether it is old.
+ * Follows the modification time of one record. It is compared only with earlier times of the same
+ * file, so a wrong or changed clock alters no verdict. Only at first sight the time of day decides
+ * whether the record is old.
  */
 class Heartbeat {
   /** Changes since `countAnew`. */

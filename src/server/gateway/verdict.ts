@@ -24,7 +24,7 @@ export interface LifeFacts {
 
 export type Judgement = Pick<Verdict, 'health' | 'reason'>
 
-/** One touch could be anybody's, a backup's for instance; two are a heartbeat. */
+/** One touch may come from another program, such as a backup; two are a heartbeat. */
 const beatsOfLife = 2
 
 /** Is it there? By its process where that can be seen, then by its heartbeat, then by its word. */

@@ -56,7 +56,7 @@ function whenTaken(error: unknown): null {
   throw error
 }
 
-/** For whoever started the program. */
+/** The line on stdout for the program that started this one. */
 function lineOf(news: ElectionEvent, by: Reporter): ElectionLine {
   const { message } = reportOf(news, by)
   const active = 'active' in news ? news.active : null

@@ -46,7 +46,7 @@ export class EventBuffers {
     return buffer
   }
 
-  /** Nothing more comes for it. False when there is no such buffer. */
+  /** Marks the buffer as complete. Returns false when there is no such buffer. */
   end(sessionId: string): boolean {
     if (!this.#bySession.has(sessionId)) return false
     this.#ended.delete(sessionId)

@@ -12,7 +12,7 @@ export interface Refusal {
   readonly headers: Readonly<Record<string, string>>
 }
 
-/** Only programs of this machine may write state, whatever address the server is bound to. */
+/** Only programs on this machine may write state, also when the server listens on the network. */
 export function checkPeer(
   remoteAddress: string | undefined,
   localAddress: string | undefined,
@@ -75,10 +75,10 @@ export function checkMethod(
   return refusal('method', 'method_not_allowed', detail, undefined, { Allow: allowed })
 }
 
-/** `/host` itself is the live link, and nothing else. */
+/** `/host` itself accepts only the WebSocket of the host link. */
 export function notUpgraded(): Refusal {
   const headers = { Upgrade: 'websocket', Connection: 'Upgrade' }
-  const detail = '/host is the address of the live link, a WebSocket'
+  const detail = '/host is the address of the host link, a WebSocket'
   const hint = 'connect with a WebSocket client, or post to /host/v1/scene'
   return refusal('not_upgraded', 'upgrade_required', detail, hint, headers)
 }
@@ -103,7 +103,7 @@ export function checkUploads(running: number, most: number): Refusal | null {
 const mediaType =
   /^[\w!#$&^.+-]{1,127}\/[\w!#$&^.+-]{1,127}(\s*;\s*[\w!#$&^.+-]+=("[^"\\]*"|[\w!#$&^.+-]+))*$/
 
-/** Artefacts: any media type but the forms, which tools send when nobody named a type. */
+/** Artefacts: any media type except forms, which HTTP tools send by default. */
 export function checkArtefactMediaType(contentType: string | undefined): Refusal | null {
   if (contentType === undefined) return null
   const hint = 'send the raw bytes with their own type, for example "Content-Type: image/png"'

@@ -38,7 +38,7 @@ interface HostEndpointDeps {
   onRefused(refused: HostRefused): void
 }
 
-/** Everything below `/host`: the live link and the plain posts, which share the event buffers. */
+/** Everything below `/host`: the WebSocket and the plain posts, which share the event buffers. */
 export function createHostEndpoint(deps: HostEndpointDeps) {
   const { sink, token, limits, onRefused, clock = systemClock, timer = systemTimer } = deps
   const { maxEventBuffers: max, linkGraceMs: graceMs } = limits
@@ -71,8 +71,8 @@ export interface BufferForm {
 /** Stores what the application reports; the host link only validates. */
 export interface HostSink {
   /**
-   * Replaces or clears the scene and returns its revision; `TypeError` for what is no scene.
-   * `setBy`: instance id of the application on the live link.
+   * Replaces or clears the scene and returns its revision; `TypeError` for an invalid scene.
+   * `setBy`: instance id of the application on the WebSocket.
    */
   setSceneText(json: string, setBy?: string): number
   readonly scene: SceneOwnership

@@ -26,7 +26,7 @@ interface HostTokenSource {
 /**
  * The token that the application must present: from the file, else the environment, else made
  * for this run and written beside the instance record. Throws `config_invalid` for a file that
- * others can read or a text that is no token, `storage_failed` when it cannot be written.
+ * others can read or an invalid token, `storage_failed` when it cannot be written.
  */
 export async function resolveHostToken(source: HostTokenSource): Promise<HostToken> {
   if (source.file) {
@@ -52,7 +52,9 @@ export async function resolveHostToken(source: HostTokenSource): Promise<HostTok
   return { secret, file, isGenerated: true }
 }
 
-/** Creates the file. Exclusive: an existing file, or a symlink put there, is never written through. */
+/**
+ * Creates the file. Exclusive: an existing file, or a symlink put there, is never written through.
+ */
 export function writeHostToken(file: string, secret: Secret): Promise<void> {
   return writeFile(file, secret.reveal(), { flag: 'wx', mode: 0o600 })
 }

@@ -89,7 +89,7 @@ interface InstanceFileOptions {
   readonly record: InstanceRecord
   readonly heartbeatMs: number
   readonly log: Logger
-  /** Kept in the token file of the instance. Absent: the user keeps it, in a place of their own. */
+  /** Kept in the token file of the instance; absent when the user supplied the token. */
   readonly hostToken?: Secret | undefined
   /** Makes `instancesDir`, private to this user, when it is gone. Absent: it is not made again. */
   readonly openFolder?: (() => Promise<unknown>) | undefined
@@ -214,7 +214,9 @@ export class InstanceFile {
   }
 }
 
-/** Writes a private file (0600). Readers see the old text or the new one; an error keeps the old. */
+/**
+ * Writes a private file (0600). Readers see the old text or the new one; an error keeps the old.
+ */
 async function replaceFile(path: string, text: string): Promise<void> {
   const temporary = `${path}.${process.pid}.tmp`
   try {

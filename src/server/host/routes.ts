@@ -64,8 +64,8 @@ const artefactsPrefix = '/host/v1/artefacts/'
 
 /**
  * The plain form of the host link (docs/host-link.md): requests below `/host/`. The returned
- * function answers every request itself, whatever happens, and never rejects. `path` is the path
- * of the request's address as the client wrote it, without the query.
+ * function answers every request itself and never rejects. `path` is the path of the request's
+ * address as the client wrote it, without the query.
  */
 export function createHostRoutes(deps: HostRoutesDeps): HostRoutes {
   const { sink, buffers, limits, clock = systemClock, peerOf = peerOfConnection } = deps
@@ -160,7 +160,7 @@ function refuse(res: ServerResponse, refusal: Refusal, limits: Limits): void {
 
 function sceneIsLive(): ServiceError {
   return new ServiceError('scene_live', 'a connected application sends the scene', {
-    hint: 'disconnect the application, or post to a server of its own: service-cli serve --port 0',
+    hint: 'disconnect the application, or start another server: service-cli serve --port 0',
   })
 }
 
@@ -212,7 +212,7 @@ async function receiveArtefact(
     maxBytes: limits.maxArtefactBytes || Infinity,
     timeoutMs: limits.bodyTimeoutMs,
   })
-  // What the body throws comes out of the store as it is: the client hears of its own body.
+  // An error of the request's body passes through the store unchanged and reaches the client.
   const { ref, existed } = await store.put(source, options).catch((error: unknown) => {
     throw error instanceof PutOptionInvalid ? invalidMember(inWireName(error)) : error
   })

@@ -9,7 +9,7 @@ import type { Limits } from '../../lib/config/limits.ts'
 
 interface SceneFileOptions {
   readonly path: string
-  /** Throws `TypeError` for what is no scene. */
+  /** Throws `TypeError` for an invalid scene. */
   setSceneText(json: string): unknown
   /** Does a connected application hold the scene? Then the file does not replace it. */
   isPaused?(): boolean

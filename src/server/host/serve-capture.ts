@@ -48,7 +48,7 @@ export async function openServeCapture(
   )
   let isDenied = false
   const follow = (presence: AppPresence): void => {
-    // Whoever said no has not said yes by losing the link, also not to a window named by its title.
+    // A denial outlives the connection, and also covers a window that is found by its title.
     if (presence.connected) isDenied = presence.pictures?.denied === true
     const target = captureTarget(presence, title ?? null, isOwnProcess)
     source.aim(isDenied ? fail(deniedPictures) : target)

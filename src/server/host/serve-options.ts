@@ -10,9 +10,11 @@ import type { AccessLog } from '../http/access-log.ts'
 import type { Limits } from '../../lib/config/limits.ts'
 import type { ListenOptions } from '../http/listen-options.ts'
 
-/** Everything `serve` decided before the server starts: checked values, no flags, no environment. */
+/**
+ * Everything `serve` decided before the server starts: checked values, no flags, no environment.
+ */
 export interface ServeOptions extends ListenOptions {
-  /** Kind of application; `unknown` when nobody said. */
+  /** Kind of application; `unknown` by default. */
   dccType: string
   /** What people call this instance. */
   name?: string
@@ -51,7 +53,7 @@ export interface ServeCaptureOptions {
 export interface ServeCaptureState {
   /** The names of the backends that can be tried, best first; or why there are none. */
   readonly state: Result<readonly string[], Unavailable>
-  /** Why nobody can look at windows from outside of the application; null: nothing is known against it. */
+  /** Why windows cannot be captured from outside of the application; null: no reason is known. */
   readonly outside: Unavailable | null
   /** Resolves when every backend has said once whether it works here. */
   readonly tried: Promise<void>

@@ -24,7 +24,7 @@ export function parseUploadOptions(
   return reader.finish(readSidecar(reader, mime, metadata, nowMs, limits))
 }
 
-/** The sidecar members beside the type of the bytes, as posts and the live link both name them. */
+/** The sidecar members without the media type; posts and the WebSocket use the same names. */
 export function readSidecar(
   reader: MemberReader,
   mime: string | undefined,

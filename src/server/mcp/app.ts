@@ -212,7 +212,7 @@ export function createListener(parts: AppParts): RequestListener {
   }
 }
 
-/** Takes requests that leave HTTP for the live link; they pass the guards that all requests pass. */
+/** Takes requests that leave HTTP for the host link; they pass the guards that all requests pass. */
 export function createUpgrades({
   guard,
   boundToAll,

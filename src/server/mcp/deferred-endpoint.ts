@@ -5,14 +5,14 @@ import type { RequestContext } from './request-context.ts'
 
 /**
  * An endpoint for a port that is bound before there is anything to serve: requests wait until it
- * is opened, so that nobody is turned away or told of nothing.
+ * is opened, and no client gets an error or an empty list.
  */
 export class DeferredEndpoint {
   readonly #opened = Promise.withResolvers<McpEndpoint>()
   #real: McpEndpoint | null = null
 
   constructor() {
-    // Nobody may be waiting when it is closed.
+    // It may be closed while no request waits.
     this.#opened.promise.catch(() => {})
   }
 

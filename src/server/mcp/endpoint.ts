@@ -42,7 +42,9 @@ interface McpEndpointParts {
   extraMethods?: ExtraMethods
 }
 
-/** `/mcp`: reads a POST, chooses the transport that answers it, and connects both to the resources. */
+/**
+ * `/mcp`: reads a POST, chooses the transport that answers it, and connects both to the resources.
+ */
 export function createMcpEndpoint(parts: McpEndpointParts): McpEndpoint {
   const { registry, resourcesEnabled, identity, limits, clock, log, extraMethods } = parts
   const hub = new SubscriptionHub(limits)
@@ -147,7 +149,7 @@ interface EndpointActivity {
   /** Streams open for notifications, of any revision. */
   readonly streams: number
   readonly subscriptions: number
-  /** Whoever has at least one subscription: sessions, and streams of their own. */
+  /** Sessions and listen streams with at least one subscription. */
   readonly subscribers: number
 }
 

@@ -10,7 +10,7 @@ export function failedRequest(
   error: unknown,
   { codes, log }: { codes: RpcCodeTable; log: Logger },
 ): JsonText {
-  // A failed read is logged where it failed; what the client did to itself is no trouble at all.
+  // A failed read is logged where it failed; a client error needs no log entry.
   if (!(error instanceof ServiceError) || error.code === 'internal') {
     log.error({ err: error, rpc: method }, 'a request failed')
   }

@@ -16,7 +16,7 @@ export type NotificationMessage = Message & { kind: 'notification' }
 /** The body of a POST: one message, or the elements of a batch as they came. */
 export type Inbound = Message | readonly unknown[]
 
-/** Takes the bytes of a body apart. What is no JSON, or nests too deep, is an invalid message. */
+/** Parses a body. Invalid JSON, or JSON nested too deep, is an invalid message. */
 export function parseBody(body: Buffer, maxDepth: number): Inbound {
   // Replacement characters would change what was asked for: bytes that are no text are refused.
   if (!isUtf8(body)) return noJson
@@ -56,9 +56,9 @@ export function parseMessage(value: unknown): Message {
 }
 
 /**
- * The server asks nothing of clients, so no answer of theirs leads anywhere. One that is none is
- * refused all the same ("Streamable HTTP": what cannot be accepted is an HTTP error), without its
- * id: that is not the client's to choose.
+ * The server sends no requests, so every response of a client has an unknown id. A malformed
+ * response is refused with an HTTP error ("Streamable HTTP": messages that cannot be accepted),
+ * without its id, which a client does not choose.
  */
 function parseResponse({ id, result, error }: JsonObject): Message {
   if ((result === undefined) === (error === undefined)) {

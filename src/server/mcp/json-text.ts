@@ -2,11 +2,13 @@ import { base64Length } from '../../lib/util/text.ts'
 import type { RequestId, RpcError } from '../../lib/mcp/json-rpc.ts'
 import type { StreamedBlob } from '../resources/producer.ts'
 
-/** A piece of a JSON text: text, ASCII bytes inside a string, or bytes still to be base64-encoded. */
+/**
+ * A piece of a JSON text: text, ASCII bytes inside a string, or bytes still to be base64-encoded.
+ */
 export type JsonPart = string | Uint8Array | StreamedBlob
 
 /**
- * JSON that is serialised already and written as it is. A blob is a part of its own, so that
+ * JSON that is already serialised and is written unchanged. A blob is a separate part, so that
  * megabytes are neither escaped nor copied, and a large one is never held.
  */
 export class JsonText {
@@ -22,7 +24,9 @@ export class JsonText {
     return new JsonText([JSON.stringify(value)])
   }
 
-  /** The members of an object without its braces: more can be put before them, see `ResultOpening`. */
+  /**
+   * The members of an object without its braces: more can be put before them, see `ResultOpening`.
+   */
   static membersOf(value: object): JsonText {
     return new JsonText([JSON.stringify(value).slice(1, -1)])
   }
@@ -45,7 +49,7 @@ export class ResultOpening {
   readonly text: string
   readonly byteLength: number
 
-  /** With members, the result must have some of its own, too: a comma stands between. */
+  /** With members, the result must have at least one member, too: a comma separates them. */
   constructor(members: object = {}) {
     const text = JSON.stringify(members).slice(1, -1)
     this.text = text === '' ? '' : `${text},`
@@ -59,7 +63,9 @@ const resultHead = ',"result":{'
 const tail = '}}'
 const frameLength = envelopeHead.length + resultHead.length + tail.length
 
-/** The answer to a request: an envelope around the members of the result, nothing serialised again. */
+/**
+ * The answer to a request: an envelope around the members of the result, nothing serialised again.
+ */
 export function resultMessage(
   id: RequestId,
   members: JsonText,

@@ -12,8 +12,8 @@ export const emptyToolList = JsonText.membersOf({ tools: [] })
 type Answer = JsonText | Promise<JsonText>
 
 /**
- * The methods on resources that all revisions share, from unchecked params to the serialised members
- * of the result: each transport puts its own before them.
+ * The methods on resources that all revisions share, from unchecked params to the serialised
+ * members of the result: each transport puts its own before them.
  */
 export interface ResourceMethods {
   list(params: JsonObject): Answer
@@ -93,7 +93,7 @@ function cursorOf(params: JsonObject): string | undefined {
   throw new ResourceUriInvalid('"cursor" must be a string')
 }
 
-/** The values chosen for other variables; from 2025-06-18 on, elsewhere nobody sends any. */
+/** The values chosen for other variables; clients send them from revision 2025-06-18 on. */
 function resolvedOf(context: unknown): ReadonlyMap<string, string> {
   if (context === undefined || context === null) return new Map()
   const values = isJsonObject(context) ? (context.arguments ?? {}) : null

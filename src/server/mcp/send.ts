@@ -38,8 +38,8 @@ export function sendAnswer(
   id: RequestId,
   answer: JsonText,
 ): void | Promise<void> {
-  // A client that left while its answer was made: its end is not told a second time, so whatever
-  // were held for it now would be held for good.
+  // The client left while its answer was made: `close` does not fire again, so a budget reserved
+  // now would never be released.
   if (res.destroyed) return
   const { text, release } = held.admit(id, answer)
   if (release !== null) res.once('close', release)
@@ -98,7 +98,7 @@ export async function drained(res: ServerResponse): Promise<void> {
   try {
     await once(res, 'drain', { signal: gone.signal })
   } catch {
-    // The client closed the connection: nobody is left to write to.
+    // The client closed the connection: there is no one to write to.
   } finally {
     res.off('close', stop)
   }
@@ -113,7 +113,9 @@ async function writeBlob(res: ServerResponse, blob: StreamedBlob): Promise<void>
   }
 }
 
-/** Base64 of the concatenated chunks: the bytes left over after each three go with the next chunk. */
+/**
+ * Base64 of the concatenated chunks: the bytes left over after each three go with the next chunk.
+ */
 async function* base64(chunks: AsyncIterable<Uint8Array>): AsyncIterable<string> {
   let rest = Buffer.alloc(0)
   for await (const chunk of chunks) {
@@ -128,8 +130,8 @@ async function* base64(chunks: AsyncIterable<Uint8Array>): AsyncIterable<string>
 }
 
 /**
- * Gathers the writes of one turn of the event loop. A single update goes straight to the socket; in a
- * burst, whatever follows the first one is held until the turn ends and leaves in one write. The
+ * Gathers the writes of one turn of the event loop. A single update goes straight to the socket; in
+ * a burst, all that follow the first one are held until the turn ends and leave in one write. The
  * bookkeeping is one callback per turn, however many streams there are.
  */
 export class GatheredWrites {

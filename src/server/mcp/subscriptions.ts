@@ -25,7 +25,7 @@ export class Topic {
   }
 }
 
-/** Whoever wants updates: a session's stream, a listen stream. Must never throw nor block. */
+/** A receiver of updates: a session's stream or a listen stream. Must never throw nor block. */
 export interface Subscriber {
   resourceUpdated(topic: Topic): void
   listChanged(): void
@@ -39,7 +39,9 @@ export class SubscriptionHub {
   readonly #limits: Pick<Limits, 'maxSubscriptions' | 'maxSubscriptionsPerSession'>
   /** URI without query → the URIs subscribed under it, as written. */
   readonly #topics = new Map<string, Map<string, Topic>>()
-  /** Of each subscriber: canonical URI, query included → the topic in the spelling it chose last. */
+  /**
+   * Of each subscriber: canonical URI, query included → the topic in the spelling it chose last.
+   */
   readonly #bySubscriber = new Map<Subscriber, Map<string, Topic>>()
   #count = 0
 
@@ -108,7 +110,7 @@ export class SubscriptionHub {
     this.#bySubscriber.delete(subscriber)
   }
 
-  /** Tells everyone subscribed to the URI, with or without a query of their own. */
+  /** Notifies every subscriber of the URI, with or without a query. */
   resourceUpdated(uri: string): void {
     const family = this.#topics.get(withoutQuery(uri))
     if (family === undefined) return

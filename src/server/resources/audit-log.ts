@@ -41,7 +41,7 @@ export class AuditLog {
     return this.#lastId
   }
 
-  /** When the newest entry was recorded, whatever time it names itself; null before the first. */
+  /** When the newest entry was recorded, by this machine's clock; null before the first. */
   get lastRecordedMs(): number | null {
     return this.#lastRecordedMs
   }

@@ -1,7 +1,7 @@
 import type { MaybePromise } from './maybe-promise.ts'
 import type { EncodedBlob, Reader } from './producer.ts'
 
-/** Why there is no picture to be had, and what would change that. */
+/** Why no picture can be taken, and what would change that. */
 interface NoCapture {
   readonly message: string
   readonly hint: string
@@ -12,9 +12,9 @@ export type CaptureView = 'window' | 'viewport'
 
 /** Where the picture of the application's window comes from. */
 export interface CaptureSource {
-  /** Null: a read can be expected to give a picture. Known at once, asks nobody. */
+  /** Null: a read is expected to give a picture. Answers from memory. */
   readonly unavailable: NoCapture | null
-  /** Pixels; nobody gets a wider picture. */
+  /** Pixels; wider pictures are scaled down. */
   readonly maxWidth: number
   /** Is there a picture of the view of the scene alone, too? Absent: no. */
   readonly hasViewport?: boolean
@@ -23,11 +23,14 @@ export interface CaptureSource {
    * the reader as it is. Once every reader has left, the answer may be anything.
    */
   read(maxWidth: number, reader?: Reader, view?: CaptureView): MaybePromise<EncodedBlob>
-  /** Told when `unavailable` becomes null or stops to be, or `hasViewport` changes. Returns how to call it off. */
+  /**
+   * Told when `unavailable` becomes null or stops to be, or `hasViewport` changes. Returns how to
+   * call it off.
+   */
   onChange(listener: () => void): () => void
 }
 
-/** Of a server that nobody gave a window to. */
+/** For a server without a window. */
 export const noCapture: CaptureSource = Object.freeze<CaptureSource>({
   unavailable: Object.freeze({
     message: 'this server has no window to capture',

@@ -3,12 +3,12 @@ import type { CompletionContext, CompletionValues, Descriptor, Template } from '
 
 export interface Completion {
   readonly values: readonly string[]
-  /** Absent when nobody counted them. */
+  /** Absent when the total is unknown. */
   readonly total?: number
   readonly hasMore: boolean
 }
 
-/** A template with whoever knows the values of its variables. */
+/** A template and the producer that knows the values of its variables. */
 export interface OwnedTemplate {
   readonly template: Template
   complete(
@@ -34,7 +34,7 @@ function allOf(values: readonly string[]) {
   return { values, total: values.length, hasMore: false }
 }
 
-/** Values that start with what was typed, then those that have it anywhere, whatever the case. */
+/** Values that start with the typed text, then those that contain it, compared without case. */
 export function rankedMatches(values: readonly string[], typed: string): readonly string[] {
   const wanted = typed.toLowerCase()
   const starting = values.filter(value => value.startsWith(typed))
@@ -65,8 +65,8 @@ type Part = { readonly literal: string } | { readonly variable: string }
  * order, each once; those whose other variables differ from what is resolved are left out.
  *
  * Only for templates whose variables stand alone, each up to the next literal text
- * (`app://{kind}/{name}`). The others, and a query (`{?limit}`), give nothing: from a URI there
- * is no one way back to their values.
+ * (`app://{kind}/{name}`). The others, and a query (`{?limit}`), give nothing: a URI does not tell
+ * their values.
  */
 export function templateValues(
   { uriTemplate, resolved }: CompletionContext,
@@ -135,7 +135,7 @@ function matchUri(parts: readonly Part[], uri: string): ReadonlyMap<string, stri
   return at === uri.length ? found : null
 }
 
-/** Where the literal begins that follows; -1 when there is none. */
+/** Where the literal begins that follows; -1 when it does not occur. */
 function endOfValue(uri: string, at: number, [next, ...more]: readonly Part[]): number {
   if (next === undefined || !('literal' in next)) return uri.length
   if (more.length > 0) return uri.indexOf(next.literal, at)

@@ -24,8 +24,8 @@ interface CustomProducerContext {
 const none: readonly never[] = Object.freeze([])
 
 /**
- * A producer of the host: whatever it throws, rejects, leaves pending or returns,
- * the caller gets well-formed values or one of our errors, within the time allowed.
+ * Wraps a producer of the embedding program: when it throws, rejects, never answers or returns
+ * invalid values, the caller gets well-formed values or one of our errors, within the time allowed.
  */
 export class CustomProducer {
   readonly scheme: string
@@ -35,7 +35,7 @@ export class CustomProducer {
   /** Calls of `list` that ran out of time and are still pending. */
   #lateLists = 0
   #pendingReads = 0
-  /** Counted apart: who completes takes no room from who reads. */
+  /** Counted apart: completions must not use up the limit of reads. */
   #pendingCompletions = 0
   readonly #typed = new TypedContents()
   /** The list as it was returned, when it promises to stay. */

@@ -1,6 +1,6 @@
 import type { Logger } from '../../lib/util/logger.ts'
 
-/** Whoever passes changes of resources on to clients. */
+/** Passes changes of resources on to clients. */
 export interface ResourceListener {
   resourceUpdated(uri: string): void
   listChanged(): void

@@ -50,7 +50,7 @@ export class Listing {
     this.#limits = limits
   }
 
-  /** Throws `ResourceUriInvalid` for a cursor that is none. */
+  /** Throws `ResourceUriInvalid` for an invalid cursor. */
   page(cursor: unknown): MaybePromise<ListPage> {
     const parsed = parseCursor(cursor, this.#limits.maxUriChars)
     if (!parsed.ok) throw new ResourceUriInvalid(parsed.failure)
@@ -78,12 +78,12 @@ export class Listing {
   #lastPages(key: string, head: Head, after: string | undefined): MaybePromise<ListPage> {
     const { artefacts } = this.#sources
     if (artefacts === undefined) return this.#keep(key, head, noDescriptors, undefined)
-    const room = this.#limits.pageSize - (head.to - head.from)
-    if (room === 0) {
+    const free = this.#limits.pageSize - (head.to - head.from)
+    if (free === 0) {
       const next = encodeCursor({ part: 'artefacts', after: undefined })
       return this.#keep(key, head, noDescriptors, next)
     }
-    return chain(artefacts(after, room), ({ descriptors, next }) => {
+    return chain(artefacts(after, free), ({ descriptors, next }) => {
       const cursor =
         next === undefined ? undefined : encodeCursor({ part: 'artefacts', after: next })
       return this.#keep(key, head, descriptors, cursor)

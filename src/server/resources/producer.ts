@@ -73,7 +73,7 @@ export interface DescriptorPage {
 export interface CompletionContext {
   /** The template that the variable is of. */
   readonly uriTemplate: string
-  /** Variables of it that the client has chosen values for, as it says; checked by nobody. */
+  /** Variables for which the client has chosen values already; the values are not validated. */
   readonly resolved: ReadonlyMap<string, string>
 }
 
@@ -140,7 +140,7 @@ export interface Icon {
 
 type Theme = 'light' | 'dark'
 
-/** What each member must be, for whoever refuses another. */
+/** What each member must be; used in error messages. */
 export const hintForms = {
   audience: 'must be an array of "user" and "assistant"',
   priority: 'must be a number from 0 to 1',
@@ -183,7 +183,7 @@ export function isTheme(value: unknown): value is Theme {
   return value === 'light' || value === 'dark'
 }
 
-/** Whoever waits for contents, where it can be known that nobody does any more. */
+/** The caller of a read, where it can be known that the caller has left. */
 export interface Reader {
   /** Calls `left` once, at once if it has left already. Returns how to call it off. */
   onLeave(left: () => void): () => void

@@ -33,7 +33,7 @@ interface ResourceRegistryOptions {
   timer?: Timer
   artefacts?: PagedProducer | undefined
   enableArtefactResources: boolean
-  /** Default: there is no window. */
+  /** Default: no window. */
   capture?: CaptureSource | undefined
   /** The revision before the first scene. Default 0. */
   firstRevision?: number | undefined
@@ -95,7 +95,7 @@ export class ResourceRegistry implements ServedResources {
   /**
    * Replaces the scene snapshot, null clears it; tells every subscriber, also when nothing
    * changed. Returns the revision. Throws `TypeError`, and the old scene stays, for anything
-   * that is no JSON object, refers to itself, holds NaN or Infinity, is too deep or too large.
+   * that is not a JSON object, refers to itself, holds NaN or Infinity, is too deep or too large.
    */
   setScene(scene: object | null): number {
     return this.#scene.set(scene)
@@ -192,8 +192,9 @@ export class ResourceRegistry implements ServedResources {
   }
 
   /**
-   * Tells subscribers that a resource of a custom or attached scheme changed. Throws `usage_invalid` for any
-   * other scheme, `ResourceUriInvalid` for what is no URI.
+   * Notifies subscribers that a resource of a custom or attached scheme changed. Throws
+   * `usage_invalid`
+   * for any other scheme, `ResourceUriInvalid` for an invalid URI.
    */
   notifyUpdated(uri: string): void {
     const { scheme } = this.#server.parsed(uri)

@@ -21,8 +21,8 @@ interface ResourceServerOptions extends Omit<ResourceRoutesOptions, 'log'> {
 }
 
 /**
- * What every server of resources has in common, whatever it serves: URIs are parsed once and led
- * to their producers, the listing is cut into pages, changes reach whoever listens.
+ * What every server of resources has in common: it parses each URI once and passes it to its
+ * producer, cuts the listing into pages, and passes changes to the listeners.
  */
 export class ResourceServer implements ServedResources {
   readonly routes: ResourceRoutes
@@ -47,7 +47,7 @@ export class ResourceServer implements ServedResources {
     )
   }
 
-  /** Tells whoever listens that the resource changed; `uri` in its canonical spelling. */
+  /** Notifies the listeners that the resource changed; `uri` in its canonical spelling. */
   updated(uri: string): void {
     this.#listeners.resourceUpdated(uri)
   }
@@ -64,7 +64,7 @@ export class ResourceServer implements ServedResources {
     return parsed.value
   }
 
-  /** `stop` ends with the server whatever tells it of changes. */
+  /** `stop` runs when the server closes; it ends the source of the changes. */
   onClose(stop: () => void): void {
     this.#stops.push(stop)
   }
@@ -136,7 +136,9 @@ export class ResourceServer implements ServedResources {
   }
 }
 
-/** At most one call in `intervalMs`; the last request of a burst is never lost, until it is closed. */
+/**
+ * At most one call in `intervalMs`; the last request of a burst is never lost, until it is closed.
+ */
 class Throttle {
   readonly #intervalMs: number
   readonly #run: () => void

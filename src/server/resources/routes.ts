@@ -232,7 +232,7 @@ class ArtefactSource {
     this.#log = log
   }
 
-  /** Rejects only for a position that is none. */
+  /** Rejects only for an invalid position. */
   page(after: string | undefined, limit: number): MaybePromise<DescriptorPage> {
     return recovered(
       () => this.#producer.page(after, limit),

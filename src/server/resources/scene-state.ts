@@ -7,7 +7,7 @@ export interface SceneRevision {
   readonly revision: number
   readonly text: string | null
   readonly bytes: number
-  /** Null for revision 0, which nobody set. */
+  /** Null for revision 0, the state before the first scene. */
   readonly setAtMs: number | null
 }
 
@@ -119,7 +119,7 @@ export class SceneState implements SceneOwnership {
   /**
    * Replaces the scene; null clears it. Serialised at once: later changes to the object do not
    * show. Returns the new revision. Throws `TypeError`, and keeps the old scene, when the value
-   * is no JSON object, refers to itself, is too deep or too large.
+   * is not a JSON object, refers to itself, is too deep or too large.
    */
   set(scene: object | null): number {
     return this.#replace(scene === null ? null : serialiseScene(scene, this.#limits), null)

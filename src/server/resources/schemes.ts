@@ -45,7 +45,7 @@ export function isContentAddressed(uri: unknown): boolean {
  */
 export interface SchemeSource {
   readonly scheme: string
-  /** What there is now, without waiting for anybody. Never throws. */
+  /** The resources known now, without waiting. Never throws. */
   list(): readonly Descriptor[]
   /** Likewise. */
   templates(): readonly Template[]
@@ -73,7 +73,9 @@ export interface Attachment {
 /** May a source or producer take the scheme? */
 export type SchemeState = 'free' | 'taken' | 'reserved'
 
-/** What an endpoint serves, of an application or of a gateway: pages and contents out, changes on. */
+/**
+ * What an endpoint serves, of an application or of a gateway: pages and contents out, changes on.
+ */
 export interface ServedResources {
   /** Throws (or rejects with) `ResourceUriInvalid` for a bad cursor. */
   page(cursor: unknown): MaybePromise<ListPage>
@@ -94,7 +96,8 @@ export interface ServedResources {
   pushes(uri: unknown): boolean
   /**
    * Values for a variable of a template, for what was typed so far; `resolved` are the variables
-   * whose values were chosen. Rejects with `ResourceUriInvalid` for an unknown template or variable.
+   * whose values were chosen. Rejects with `ResourceUriInvalid` for an unknown template or
+   * variable.
    */
   complete(
     ref: string,

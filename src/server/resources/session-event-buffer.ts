@@ -202,7 +202,7 @@ function bufferUri(sessionId: unknown): string {
     throw new TypeError('sessionId must be a non-empty string')
   }
   const uri = `events://session/${encodeURIComponent(sessionId)}`
-  // Half of the longest URI: room for the query, whatever its order.
+  // Half of the longest URI leaves space for the query, in any order.
   if (uri.length > defaultLimits.maxUriChars / 2) {
     throw new TypeError(`sessionId is too long: its URI would have ${uri.length} characters`)
   }

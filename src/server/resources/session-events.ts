@@ -101,7 +101,7 @@ export class SessionEventsProducer implements BuiltIn {
     }
   }
 
-  /** Whatever is no clear "no" to draining: the reader of it is told what is wrong with it. */
+  /** Invalid values of `drain` count as changes, too: a read then reports what is wrong. */
   changes(uri: ResourceUri): boolean {
     return !['false', '0'].includes(uri.query.get('drain') ?? 'false')
   }

@@ -104,7 +104,7 @@ describe('judgePath', () => {
 describe('judgeGateway', () => {
   const active = makeActiveGateway()
   const cases: [Holder, Finding['status'], told: string][] = [
-    [{ kind: 'nobody' }, 'ok', 'no gateway runs on port 9765'],
+    [{ kind: 'free' }, 'ok', 'no gateway runs on port 9765'],
     [{ kind: 'stranger', answer: 'x' }, 'ok', 'no gateway runs on port 9765'],
     [{ kind: 'silent', active: null, pid: null }, 'ok', 'no gateway runs on port 9765'],
     [{ kind: 'silent', active, pid: null }, 'fail', 'does not answer'],
@@ -113,7 +113,7 @@ describe('judgeGateway', () => {
     [
       { kind: 'gateway', active: { ...active, registry: 'another' } },
       'warn',
-      'another registry folder',
+      'another state directory',
     ],
   ]
   for (const [holder, status, told] of cases) {

@@ -41,9 +41,9 @@ describe('checkPng', () => {
   const nothing = 'its header says nothing that a PNG can be'
   const cut = 'it is cut off'
   const refused: [what: string, png: Buffer, why: string][] = [
-    ['nothing at all', Buffer.alloc(0), 'it is no PNG file'],
-    ['a JPEG', Buffer.from('ffd8ffe000104a46494600', 'hex'), 'it is no PNG file'],
-    ['a text', Buffer.from('<svg onload="x"/>'), 'it is no PNG file'],
+    ['nothing at all', Buffer.alloc(0), 'not a PNG file'],
+    ['a JPEG', Buffer.from('ffd8ffe000104a46494600', 'hex'), 'not a PNG file'],
+    ['a text', Buffer.from('<svg onload="x"/>'), 'not a PNG file'],
     ['a signature alone', pngSignature, noHeader],
     ['another chunk first', file(pixels, pngHeader(1, 1), end), noHeader],
     ['half a header', good.subarray(0, 30), noHeader],

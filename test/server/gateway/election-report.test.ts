@@ -38,7 +38,7 @@ describe('reportOf', () => {
   it('warns of a gateway that shows another folder', () => {
     const report = reportOf({ event: 'contention', active }, { ...by, registry: 'other' })
     expect(report.level).to.equal('warn')
-    expect(report.message).to.contain('another registry folder')
+    expect(report.message).to.contain('another state directory')
   })
 
   it('names whom it is about', () => {

@@ -19,7 +19,7 @@ const holders: Readonly<Record<string, Holder>> = {
   'silence of a gateway': { kind: 'silent', active: one, pid: null },
   'silence of a gateway without a record': { kind: 'silent', active: null, pid: 4711 },
   stranger: { kind: 'stranger', answer: 'answers as no gateway does' },
-  nobody: { kind: 'nobody' },
+  free: { kind: 'free' },
 }
 
 const plain: ElectionRules = {
@@ -119,15 +119,15 @@ describe('decide', () => {
     ['turns away at a stranger', ['stranger'], plain, ['refuse'], []],
     ['turns away at silence', many(3, 'silence'), plain, ['soon', 'soon', 'refuse'], []],
     [
-      'turns away where nobody answers for long',
-      many(10, 'nobody'),
+      'refuses when the port stays free but cannot be bound',
+      many(10, 'free'),
       plain,
       [...many(9, 'soon'), 'refuse'],
       [],
     ],
     [
       'waits behind a stranger that came in between',
-      ['gateway', 'nobody', 'stranger', 'stranger'],
+      ['gateway', 'free', 'stranger', 'stranger'],
       plain,
       ['wait', 'soon', 'wait', 'wait'],
       ['contention', 'port_taken'],
@@ -141,7 +141,7 @@ describe('decide', () => {
     ],
     [
       'tries at once when the port seems free',
-      ['gateway', 'nobody'],
+      ['gateway', 'free'],
       plain,
       ['wait', 'soon'],
       ['contention'],

@@ -114,9 +114,9 @@ describe('a probe of whoever has the port', () => {
 
   it('finds nobody who cuts the connection, or does not listen', async () => {
     await listening(({ socket }) => socket.destroy())
-    expect(await probe.look()).to.deep.equal({ kind: 'nobody' })
+    expect(await probe.look()).to.deep.equal({ kind: 'free' })
     end()
-    expect(await probe.look()).to.deep.equal({ kind: 'nobody' })
+    expect(await probe.look()).to.deep.equal({ kind: 'free' })
   })
 
   it('finds nobody when the answer ends in the middle', async () => {
@@ -124,7 +124,7 @@ describe('a probe of whoever has the port', () => {
       res.writeHead(200, { 'Content-Length': 500 })
       res.write('{', () => res.destroy())
     })
-    expect(await probe.look()).to.deep.equal({ kind: 'nobody' })
+    expect(await probe.look()).to.deep.equal({ kind: 'free' })
   })
 
   it('takes a silent one for who it wrote that it is', async () => {

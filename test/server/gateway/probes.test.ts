@@ -18,7 +18,7 @@ describe('probeUrl', () => {
     ['https://127.0.0.1/mcp', true, 'here', null],
   ]
   for (const [mcpUrl, mcpUrlIsLoopback, host, asked] of table) {
-    it(`asks ${asked ?? 'nobody'} for ${mcpUrl} ${host}`, () => {
+    it(`asks ${asked ?? 'no address'} for ${mcpUrl} ${host}`, () => {
       const record = { mcpUrl, mcpUrlIsLoopback, localUrl: null, hostname: host }
       const found = probeUrl(record, 'here')
       expect(found.ok ? found.value.href : null).to.equal(asked)
@@ -33,7 +33,7 @@ describe('probeUrl', () => {
     ['https://dcc.studio.example/mcp', false, 'elsewhere', null],
   ]
   for (const [mcpUrl, mcpUrlIsLoopback, host, asked] of behind) {
-    it(`asks ${asked ?? 'nobody'} for ${mcpUrl} ${host} with a local address`, () => {
+    it(`asks ${asked ?? 'no address'} for ${mcpUrl} ${host} with a local address`, () => {
       const found = probeUrl({ mcpUrl, mcpUrlIsLoopback, localUrl, hostname: host }, 'here')
       expect(found.ok ? found.value.href : null).to.equal(asked)
     })

@@ -149,7 +149,7 @@ describe('the address of a client', () => {
   })
 })
 
-/** The status line that an upgrade to the live link gets. */
+/** The status line that an upgrade to the host link gets. */
 async function upgrade({ hostUrl }: ServeHandle, headers: Record<string, string>): Promise<string> {
   const { port, host } = new URL(hostUrl)
   const socket = connect(Number(port), '127.0.0.1')

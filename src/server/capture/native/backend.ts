@@ -26,8 +26,8 @@ interface NativeBackend extends CaptureBackend {
 }
 
 /**
- * The optional package node-screenshots, in a thread of its own. On Linux the window is chosen and
- * checked on the X display itself, which tells more of it than the package does.
+ * The optional package node-screenshots, in its own thread. On Linux the X display chooses and
+ * checks the window, because it knows more about windows than the package.
  */
 export function createNativeBackend(options: NativeOptions): NativeBackend {
   const { env, limits, platform, timer } = options

@@ -88,7 +88,7 @@ export function failureOfListing(error: unknown): CaptureFailure {
     return { reason: 'failed', message: 'no window manager runs on the display' }
   }
   if (noDisplay.test(text)) {
-    return { reason: 'no_display', message: 'there is no display, or it does not let us in' }
+    return { reason: 'no_display', message: 'there is no display, or it refused the connection' }
   }
   return { reason: 'failed', message: `the windows cannot be listed: ${text}` }
 }

@@ -9,7 +9,7 @@ import { type PackedPicture, unpackPicture } from './pixels.ts'
 import type { PictureJob } from './picture-thread.ts'
 import type { RawPicture } from './pixels.ts'
 
-/** Makes PNG files of raw pictures, in a thread of its own. */
+/** Makes PNG files of raw pictures, in its own thread. */
 export interface PictureMaker {
   /** The bytes of `raw` are gone afterwards. Never rejects. */
   make(raw: RawPicture, form: CaptureForm): Promise<Result<Picture, CaptureFailure>>

@@ -17,7 +17,9 @@ interface Entry<Job, Answer> {
   reject(error: unknown): void
 }
 
-/** A file beside the asking one that a thread starts with; sources and build differ in its ending. */
+/**
+ * A file beside the asking one that a thread starts with; sources and build differ in its ending.
+ */
 export function scriptBeside(moduleUrl: string, name: string): URL {
   return new URL(`./${name}${extname(new URL(moduleUrl).pathname)}`, moduleUrl)
 }
@@ -115,7 +117,7 @@ export class JobThread<Job, Answer> {
     if (place >= 0) this.#queue.splice(place, 1)
     entry.reject(reason)
     if (this.#running?.entry !== entry) return
-    // There is no other way to take a job from a thread that is at it.
+    // A running job can be ended only with its thread.
     void this.#stop()
     this.#next()
   }

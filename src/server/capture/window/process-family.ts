@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import type { InFamily } from './choose-window.ts'
 
-/** The process that started another; null where the system does not tell or there is none. */
+/** The id of the parent process; null where the system does not tell or there is no parent. */
 export type ParentOf = (pid: number) => number | null
 
 /**

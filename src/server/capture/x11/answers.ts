@@ -11,8 +11,8 @@ export type Answer =
 export class AnswerTooLong extends Error {}
 
 /**
- * Cuts what arrives into answers. A picture is some megabytes: its bytes are copied once, into the
- * buffer that is then handed on. Events, which nobody asked for, are dropped.
+ * Splits the incoming bytes into answers. A picture is some megabytes: its bytes are copied once,
+ * into the buffer that is returned. Events are dropped.
  */
 export class AnswerReader {
   readonly #maxBytes: number
@@ -46,7 +46,7 @@ export class AnswerReader {
   #begin(): void {
     const length = this.#setupDone ? lengthOf(this.#head) : setupBytes(this.#head)
     if (length > this.#maxBytes) throw new AnswerTooLong(`an answer of ${length} bytes`)
-    // Of its own, so that a picture can be given to another thread.
+    // Not from the shared pool, so that it can be transferred to another thread.
     this.#body = Buffer.allocUnsafeSlow(length)
     this.#head.copy(this.#body)
   }

@@ -41,7 +41,7 @@ export async function openDisplay(
   return ok({ connection: opened.value, screenNumber: display.value.screen })
 }
 
-/** Nothing when there is no such file: many displays of a person's own machine need no key. */
+/** Empty when there is no such file: many local displays need no key. */
 async function readKeys(path: string, maxBytes: number): Promise<Buffer> {
   try {
     await using file = await open(path, constants.O_RDONLY | noWait)

@@ -39,7 +39,7 @@ export async function askAbout(connection: X11Connection, maxBytes: number): Pro
       throw error
     })
   const property = async (window: number, name: number): Promise<Property | null> => {
-    // An atom that nobody ever named is on no window.
+    // An atom that does not exist is on no window.
     if (name === 0) return null
     const reply = await ask(requests.getProperty(window, name, maxBytes))
     return reply === null ? null : replies.property(reply)

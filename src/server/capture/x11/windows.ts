@@ -103,7 +103,9 @@ async function isMinimised({ questions }: Desktop, id: number): Promise<boolean>
   return state === iconic || states.includes(names._NET_WM_STATE_HIDDEN)
 }
 
-/** The first type that is known counts; one without a type is a dialog when it belongs to another. */
+/**
+ * The first type that is known counts; one without a type is a dialog when it belongs to another.
+ */
 async function isDialog({ questions }: Desktop, id: number): Promise<boolean> {
   const { atoms: names, numbers } = questions
   const [types, [owner = 0]] = await Promise.all([
@@ -122,7 +124,7 @@ export interface Above extends Rectangle {
 
 export type Hidden = 'covered' | 'off_screen'
 
-/** Without a compositor a window has no picture of its own: what is on the screen is taken. */
+/** Without a compositor a window is captured from the screen, so other windows may cover it. */
 export function whatHides(
   window: Rectangle,
   screen: { readonly width: number; readonly height: number },

@@ -104,7 +104,7 @@ export const replies = {
   }),
 } as const
 
-/** `type` is none (0) when the window has no such property. */
+/** `type` is 0 when the window has no such property. */
 export interface Property {
   readonly type: number
   /** Bytes of an item: 1, 2 or 4. */

@@ -30,7 +30,7 @@ export class CatalogFile implements Catalog {
   #text: string | null = null
   #looking: Promise<CatalogState> | null = null
 
-  /** Throws `config_invalid` for a file that cannot be read or is no catalog. */
+  /** Throws `config_invalid` for a file that cannot be read or an invalid catalog. */
   static async open(options: CatalogFileOptions): Promise<CatalogFile> {
     const file = new CatalogFile(options)
     const { problem } = await file.refresh()

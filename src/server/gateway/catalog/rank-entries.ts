@@ -74,7 +74,7 @@ function wordsOf(text: string): string[] {
     .filter(word => word !== '')
 }
 
-/** By code unit: the same order on every machine, whatever its language. */
+/** By code unit: the same order on every machine and in every locale. */
 function byName({ name: a }: CatalogEntry, { name: b }: CatalogEntry): number {
   return a < b ? -1 : a > b ? 1 : 0
 }

@@ -23,7 +23,7 @@ const noHello = 'the first message must be a hello'
 /** When the server stops, clients come back no sooner than this. */
 const reconnectAfterMs = 1000
 
-/** The live link's one place: which application has it, who is turned away, what is left of it. */
+/** Which application is linked: accepts one at a time, refuses the others, cleans up after it. */
 export class AppLink {
   readonly #deps: AppLinkDeps
   readonly #channels = new Set<Channel>()

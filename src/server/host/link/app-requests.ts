@@ -53,9 +53,9 @@ interface OpenQuestion {
 export class AppRequests implements AppQuestions {
   readonly #parts: AppRequestsParts
   readonly #open = new Map<string, OpenQuestion>()
-  /** By URI: whoever asks for what another one waits for gets the same answer. */
+  /** By URI: concurrent reads of one URI share one request and get the same answer. */
   readonly #reads = new Map<string, SharedRead>()
-  /** Lists that found no room: nobody waits for them, and nobody would ask again. */
+  /** Lists that exceeded the limit of open requests; they are sent as soon as one completes. */
   readonly #waitingLists: { ask(): void; giveUp(): void }[] = []
   #lastId = 0
   #isPictured = false
@@ -66,7 +66,7 @@ export class AppRequests implements AppQuestions {
     this.#parts = parts
   }
 
-  /** Answers that nobody waited for: late, a second time, of an unknown id. */
+  /** Counts dropped responses: late, duplicate, or with an unknown id. */
   get ignoredAnswers(): number {
     return this.#ignored
   }
@@ -104,7 +104,7 @@ export class AppRequests implements AppQuestions {
     return read.join(reader)
   }
 
-  /** Waits for room among the open questions, where a read would fail. */
+  /** Waits while too many requests are open, where a read would fail. */
   list(scheme: string): Promise<Result<unknown, string>> {
     const { maxLinkSchemes, linkListMs: deadline_ms } = this.#parts.limits
     if (!this.#connected) return Promise.resolve(fail('host_disconnected'))
@@ -150,7 +150,7 @@ export class AppRequests implements AppQuestions {
     return promise
   }
 
-  /** Takes an answer of the application; false when nobody waits for it (any more). */
+  /** Completes the request that `reply` answers; false when no request waits for it (any more). */
   settle(reply: AppReply, png: Buffer | null = null): boolean {
     const question = this.#take(reply.id)
     if (question === undefined) {
@@ -178,7 +178,7 @@ export class AppRequests implements AppQuestions {
     return id
   }
 
-  /** Nobody waits for the answer any more: its time is up, or whoever asked has left. */
+  /** Gives a request up: it timed out, or its caller has left. */
   #drop(id: string, reason: HostReason): void {
     const question = this.#take(id)
     if (question === undefined) return
@@ -218,7 +218,9 @@ function listOutcome(
   return reply.type === 'ok' ? ok(reply['resources']) : fail(describeError(reply, limits))
 }
 
-/** One question for all who read the same URI meanwhile; given up when the last of them has left. */
+/**
+ * One question for all who read the same URI meanwhile; given up when the last of them has left.
+ */
 class SharedRead {
   readonly #answer: Promise<readonly Content[]>
   readonly #giveUp: () => void
@@ -229,7 +231,7 @@ class SharedRead {
     this.#giveUp = giveUp
   }
 
-  /** Without a reader, whoever asked waits to the end. */
+  /** Without a reader the caller waits until the end. */
   join(reader: Reader | undefined): Promise<readonly Content[]> {
     this.#waiting++
     if (reader === undefined) return this.#answer

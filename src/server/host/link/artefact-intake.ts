@@ -23,14 +23,16 @@ export class ArtefactIntake {
   #receiving: { readonly id: string | null; readonly upload: Upload } | null = null
   /** Those that the store has not finished, whose bytes may all be here. */
   #storing = 0
-  /** Those that have no room for more bytes: several at once, when a piece holds several. */
+  /** Uploads that have all their bytes: several at once, when a piece holds several. */
   #full = 0
 
   constructor(parts: ArtefactIntakeParts) {
     this.#parts = parts
   }
 
-  /** Resolves with the members of the answer. A put before the bytes of the last one gives that up. */
+  /**
+   * Resolves with the members of the answer. A put before the bytes of the last one gives that up.
+   */
   async put(message: ArtefactPut): Promise<object> {
     const { store, limits } = this.#parts
     this.#giveUp('another artefact.put came before all of its bytes')
@@ -61,7 +63,7 @@ export class ArtefactIntake {
     }
   }
 
-  /** A put that was no good: its bytes, if they come, are nobody's. */
+  /** Skips the bytes of a put that was refused. */
   passOver(sizeBytes: number): void {
     this.#giveUp('another artefact.put came before all of its bytes')
     const upload = this.#uploadOf(sizeBytes, undefined)
@@ -117,7 +119,7 @@ function asRefusal(error: unknown): unknown {
   if (!(error instanceof ServiceError)) return error
   if (error.code === 'artefact_too_large') return new LinkRefusal('limit', error.message)
   if (error.code === 'storage_full') {
-    return new LinkRefusal('limit', 'the server has no room left to store this')
+    return new LinkRefusal('limit', 'the server has no space left to store this')
   }
   return error
 }
@@ -162,7 +164,7 @@ export class Upload {
   feed(bytes: Buffer): boolean {
     if (bytes.length > this.#missing) return false
     this.#missing -= bytes.length
-    // An empty frame brings nothing: it must neither take room nor gain time.
+    // An empty frame must neither use up the limit of pieces nor extend the time-out.
     if (this.#isRefused || bytes.length === 0) return true
     this.#waiting.push(bytes)
     this.#waitingBytes += bytes.length
@@ -174,7 +176,7 @@ export class Upload {
     return true
   }
 
-  /** The rest does not come: whoever reads the bytes gets the refusal. */
+  /** Ends the upload early: the reader of its bytes gets the failure. */
   fail(failure: LinkRefusal): void {
     this.#failure ??= failure
     this.#wake()
@@ -188,7 +190,9 @@ export class Upload {
     this.#flow()
   }
 
-  /** All bytes in order. Throws a `LinkRefusal` when they do not come or are not those announced. */
+  /**
+   * All bytes in order. Throws a `LinkRefusal` when they do not come or are not those announced.
+   */
   async *bytes(): AsyncGenerator<Uint8Array> {
     const { sha256 } = this.#parts
     const hash = sha256 === undefined ? null : createHash('sha256')

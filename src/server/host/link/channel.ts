@@ -14,8 +14,8 @@ export interface ChannelReader {
 }
 
 /**
- * One WebSocket with a life of its own: pings, cuts what fell silent, closes towards a peer that
- * takes nothing.
+ * One WebSocket: pings the peer, cuts it when it falls silent, and closes also towards a peer that
+ * no longer reads.
  */
 export class Channel {
   readonly #ws: WebSocket
@@ -81,7 +81,7 @@ export class Channel {
   }
 
   #arrived(data: RawData, isBinary: boolean): void {
-    // Frames behind a close of ours are nobody's any more.
+    // Frames that follow our own close frame are ignored.
     if (!this.isOpen) return
     const bytes = data as Buffer
     if (isBinary) this.#reader.bytes(bytes)
@@ -101,7 +101,7 @@ export class Channel {
   }
 }
 
-/** What a close frame has room for (RFC 6455, section 5.5, less the code). */
+/** The longest reason of a close frame (RFC 6455, section 5.5, without the code). */
 const maxReasonBytes = 123
 
 /** A longer reason would be an error instead of a close. Cut at a character. */

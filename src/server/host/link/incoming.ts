@@ -12,7 +12,7 @@ import {
 /** What a text frame of the application is. */
 export type IncomingFrame =
   | { readonly kind: 'message'; readonly id: string | undefined; readonly message: Incoming }
-  /** The answer to a question of the server; its members are for whoever asked. */
+  /** The answer to a request of the server; the code that made the request checks its members. */
   | { readonly kind: 'reply'; readonly reply: AppReply }
   /** A message that is not taken; the link goes on. */
   | {
@@ -70,7 +70,7 @@ export function parseFrame(text: string, nowMs: number, limits: LinkParseLimits)
   return { kind: 'refused', id, type, code: 'invalid', message: detail, ...announced(value) }
 }
 
-/** Whoever sends a message that is refused may not wait for the answer before the bytes. */
+/** A client may send the bytes without waiting for the answer to its message. */
 function announced({ type, size }: JsonObject): { readonly announcedBytes?: number } {
   const announces = type === 'artefact.put' && Number.isSafeInteger(size) && Number(size) > 0
   return announces ? { announcedBytes: Number(size) } : {}

@@ -5,7 +5,7 @@ import type { ResourceRegistry } from '../../resources/registry.ts'
 import type { EventBuffers } from '../event-buffers.ts'
 import type { HostSink } from '../host-endpoint.ts'
 
-/** What the live link works with, whichever application has it. */
+/** What the host link works with, for every application. */
 export interface LinkDeps {
   readonly sink: HostSink
   readonly buffers: EventBuffers

@@ -148,7 +148,7 @@ export class LinkedProducers {
     return done
   }
 
-  /** What only waits for its application makes room for what the application offers now. */
+  /** Producers whose application is gone are removed for those that it offers now. */
   #hasSpace(): boolean {
     const { maxLinkSchemes } = this.#parts.limits
     if (this.#entries.size < maxLinkSchemes) return true

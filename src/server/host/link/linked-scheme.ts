@@ -64,7 +64,7 @@ export class LinkedScheme implements SchemeSource {
     return answer
   }
 
-  /** From what it lists: nobody waits for the application. */
+  /** Completes from the list of resources, without a request to the application. */
   complete(variable: string, prefix: string, context: CompletionContext): readonly string[] {
     return listedValues(this.#offer.resources, variable, prefix, context)
   }

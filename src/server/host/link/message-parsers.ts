@@ -57,7 +57,7 @@ interface HeartbeatFacts {
   readonly busy: string | undefined
 }
 
-/** Lists of resources stay as they came: whoever keeps them checks them. */
+/** Lists of resources are passed on unchecked: `LinkedScheme` checks them. */
 export type Incoming =
   | HelloFacts
   | HeartbeatFacts

@@ -12,7 +12,7 @@ import type { HostReason } from './failures.ts'
 /** What an application said of pictures of itself. */
 export interface PictureOfferFacts {
   readonly targets: readonly PictureTarget[]
-  /** Nobody is to take any, not even from outside. */
+  /** The user shares no pictures: also none taken from outside of the application. */
   readonly denied: boolean
 }
 
@@ -21,7 +21,9 @@ export const noPictures: PictureOfferFacts = { targets: [], denied: false }
 /** More than there will ever be kinds of pictures. */
 const maxTargets = 16
 
-/** The member `capture` of a message; undefined when it is absent. Unknown targets are newer ones. */
+/**
+ * The member `capture` of a message; undefined when it is absent. Unknown targets are newer ones.
+ */
 export function readPictureOffer(
   reader: MemberReader,
   others: 'refuse' | 'pass',
@@ -136,7 +138,7 @@ export function pictureFailure(reason: Reason): CaptureFailure {
   return { reason, message: texts[reason] ?? reason }
 }
 
-/** What whoever asked for a picture gets for the answer: docs/host-link.md, "capture". */
+/** The result of a capture for the application's answer: docs/host-link.md, "capture". */
 export function pictureOutcome(
   answer: Result<AppReply, HostReason>,
   png: Buffer | null,

@@ -23,7 +23,7 @@ const noPresence: Presence = {
 
 /**
  * Passes on what is known of the application, and logs a new document or mode; its coming and going
- * is logged where it happens. An application may be there before anybody follows.
+ * is logged where it happens. `follow` may be called after the application connected.
  */
 export class PresenceNews {
   readonly #log: Logger

@@ -24,13 +24,13 @@ interface LinkUpgradeDeps {
 
 type LinkUpgrade = (req: IncomingMessage, socket: Socket, head: Buffer) => void
 
-/** Is it for the live link? Any other upgrade is not taken up: the request is answered as it is. */
+/** Whether the request upgrades to the host link. Other upgrades are answered as plain requests. */
 export function wantsLink(req: IncomingMessage): boolean {
   const upgrade = req.headers.upgrade?.toLowerCase()
   return upgrade === 'websocket' && parseTarget(req.url ?? '')?.path === '/host'
 }
 
-/** The handshake of the live link. Whoever is not let in gets an answer and a closed connection. */
+/** The handshake of the host link. A refused client gets an answer and a closed connection. */
 export function createLinkUpgrade(deps: LinkUpgradeDeps): LinkUpgrade {
   const { limits } = deps
   // Known to the library, not to its types.
@@ -49,7 +49,7 @@ export function createLinkUpgrade(deps: LinkUpgradeDeps): LinkUpgrade {
     refuseUpgrade(socket as Socket, makeProblem(400, 'body-invalid', detail))
   })
   return (req, socket, head) => {
-    // Until the library takes the socket over, nobody listens for its errors.
+    // Until the library takes over the socket, errors without a listener would end the process.
     const dropped = () => socket.destroy()
     socket.on('error', dropped)
     const stranger =
@@ -65,12 +65,12 @@ export function createLinkUpgrade(deps: LinkUpgradeDeps): LinkUpgrade {
     }
     const offered = (req.headers['sec-websocket-protocol'] ?? '').split(',').map(one => one.trim())
     if (!offered.includes(subprotocol)) {
-      const detail = `the live link needs "Sec-WebSocket-Protocol: ${subprotocol}"`
+      const detail = `the host link needs "Sec-WebSocket-Protocol: ${subprotocol}"`
       return refuseUpgrade(socket, makeProblem(400, 'body-invalid', detail))
     }
     // The library would take an older draft as well.
     if (req.headers['sec-websocket-version'] !== '13') {
-      const detail = 'no WebSocket handshake: the live link needs "Sec-WebSocket-Version: 13"'
+      const detail = 'no WebSocket handshake: the host link needs "Sec-WebSocket-Version: 13"'
       const problem = makeProblem(400, 'body-invalid', detail)
       return refuseUpgrade(socket, problem, { 'Sec-WebSocket-Version': '13' })
     }

@@ -121,7 +121,7 @@ export class SessionEndpoint {
     const session = this.#session(req, res, notes, idOf(message))
     if (session === null) return
     if (message.kind !== 'request') {
-      heed(message, session)
+      applyNotification(message, session)
       res.writeHead(202).end()
       return
     }
@@ -164,7 +164,7 @@ export class SessionEndpoint {
       )
     }
     notes.rpc = `batch of ${values.length}`
-    for (const message of messages) heed(message, session)
+    for (const message of messages) applyNotification(message, session)
     return answerBatch(res, messages, {
       dispatch: request => this.#dispatch(request, session, notes),
       held: this.#parts.held,
@@ -261,7 +261,7 @@ function idOf(inbound: Inbound): RequestId | null {
 }
 
 /** The one notification that has an effect. */
-function heed(message: Message, session: Session): void {
+function applyNotification(message: Message, session: Session): void {
   if (message.kind !== 'notification' || message.method !== 'notifications/cancelled') return
   session.reads.cancel(message.params.requestId)
 }

@@ -14,7 +14,7 @@ import { rpcCodes } from '../errors.ts'
 export class Session implements Subscriber {
   readonly id = randomBytes(24).toString('base64url')
   readonly revision: SessionRevision
-  /** Whoever opened it; nobody else may use it. */
+  /** The caller that opened it; the session refuses all others. */
   readonly principal: string
   readonly reads = new CancellableReads()
   lastSeenMs: number
@@ -60,7 +60,7 @@ export class Sessions {
     return this.#byId.size
   }
 
-  /** Null when there is room for no more: every session has a stream open. */
+  /** Null when the limit is reached and every session has a stream open. */
   open(revision: SessionRevision, principal: string): Session | null {
     if (this.#byId.size >= this.#limits.maxSessions && !this.#evictIdlest()) return null
     const session = new Session(revision, principal, this.#clock.now())
@@ -134,23 +134,28 @@ class CancellableReads {
     return new SessionReader(cancel => this.#add(id, cancel, limits))
   }
 
-  /** Ids that are none, unknown or over by now are passed over ("Cancellation", "Error Handling"). */
+  /**
+   * Ids that are none, unknown or over by now are passed over ("Cancellation", "Error Handling").
+   */
   cancel(id: unknown): void {
     this.#cancels.get(id as RequestId)?.()
   }
 
   #add(id: RequestId, cancel: () => void, { maxCancellableReads }: ReadLimits): () => void {
-    // Of two open requests with one id nobody could say which is meant: the first one keeps it.
+    // Of two open requests with one id the first one keeps it: a cancellation cannot name the
+    // second.
     if (this.#cancels.size >= maxCancellableReads || this.#cancels.has(id)) return () => {}
     this.#cancels.set(id, cancel)
     return () => void this.#cancels.delete(id)
   }
 }
 
-/** The client of one request of a session: it leaves by saying so, not by closing the connection. */
+/**
+ * The client of one request of a session: it leaves by saying so, not by closing the connection.
+ */
 class SessionReader implements Reader {
   readonly #listen: (cancel: () => void) => () => void
-  /** Made when somebody asks: most requests are over before. */
+  /** Made when first used: most requests end before. */
   #end: PromiseWithResolvers<null> | undefined
 
   constructor(listen: (cancel: () => void) => () => void) {

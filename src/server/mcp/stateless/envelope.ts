@@ -19,8 +19,8 @@ const maxEchoedChars = 100
 
 /**
  * What every request must bring ("basic", `_meta`; "Streamable HTTP", "Request Metadata"): its
- * revision and capabilities in the body, and headers that say the same as the body, because whoever
- * stands in between goes by the headers.
+ * revision and capabilities in the body, and headers that say the same as the body, because proxies
+ * go by the headers.
  */
 export function checkRequest(
   headers: IncomingHttpHeaders,

@@ -58,11 +58,11 @@ function invalidMeta(key: string, problem: string): RpcError {
 type FreshnessLimits = Pick<Limits, 'discoverFreshMs' | 'artefactFreshMs'>
 
 /**
- * What stands before the members of every result, one text per kind of result. Never "public":
- * whoever may read here may not hand it on. What shows live state is stale at once.
+ * The opening members of every result, one text per kind of result. Never "public": a reader may
+ * not be allowed to pass the result on. Live state is stale at once.
  */
 export interface ResultOpenings {
-  /** For results that nobody may keep: they carry no hint. */
+  /** For results that must not be cached: they carry no hint. */
   readonly plain: ResultOpening
   readonly live: ResultOpening
   readonly discover: ResultOpening

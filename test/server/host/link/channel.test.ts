@@ -76,7 +76,7 @@ describe('a link on which nothing arrives', () => {
   })
 })
 
-describe('a message of the live link', () => {
+describe('a message of the host link', () => {
   let server: LinkServer
   beforeEach(async () => (server = await LinkServer.start({ limits: { maxMessageBytes: 5000 } })))
   afterEach(() => server.stop())

@@ -22,7 +22,7 @@ function written(first: string, change: Lines): string {
   return `${first} HTTP/1.1\r\n${lines.join('')}\r\n`
 }
 
-describe('the handshake of the live link', () => {
+describe('the handshake of the host link', () => {
   let server: LinkServer
   before(async () => {
     server = await LinkServer.start({ allowedOrigins: ['https://studio.example'] })
