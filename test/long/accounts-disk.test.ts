@@ -5,9 +5,9 @@ import { join } from 'node:path'
 import { openKeyStore } from '../../src/server/accounts/keys/open-key-store.ts'
 import { openSqliteStore } from '../../src/server/accounts/sqlite/sqlite-store.ts'
 import { skipBecause } from '../helpers/skip.ts'
+import { failureOf } from '../helpers/failure.ts'
 import {
   day,
-  failureOf,
   newAccount,
   newSession,
   settableClock,

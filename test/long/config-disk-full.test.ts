@@ -7,7 +7,8 @@ import { withLogin } from '../../src/lib/config/registry-entries.ts'
 import { silentLogger } from '../../src/lib/util/logger.ts'
 import { Secret } from '../../src/lib/util/secret.ts'
 import { skipBecause } from '../helpers/skip.ts'
-import { failureOf, withFolder } from '../lib/config/support.ts'
+import { failureOf } from '../helpers/failure.ts'
+import { withFolder } from '../lib/config/support.ts'
 
 const mount = (path: string) =>
   spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=256k,mode=700', 'tmpfs', path])

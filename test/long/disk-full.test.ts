@@ -4,7 +4,8 @@ import { randomBytes } from 'node:crypto'
 import * as fs from 'node:fs'
 import { join } from 'node:path'
 import { createFsStore } from '../../src/server/artefacts/fs-store.ts'
-import { failureOf, sha256, withFolder } from '../server/artefacts/support.ts'
+import { failureOf } from '../helpers/failure.ts'
+import { sha256, withFolder } from '../server/artefacts/support.ts'
 import { skipBecause } from '../helpers/skip.ts'
 
 const mount = (path: string) =>

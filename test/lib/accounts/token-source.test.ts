@@ -6,7 +6,8 @@ import { join } from 'node:path'
 import { inspect } from 'node:util'
 import { readChosenToken, selectTokenSource } from '../../../src/lib/accounts/token-source.ts'
 import { skipBecause } from '../../helpers/skip.ts'
-import { failureOf, withFolder } from '../config/support.ts'
+import { failureOf } from '../../helpers/failure.ts'
+import { withFolder } from '../config/support.ts'
 
 const configPath = '/home/a/.config/service-cli/config.toml'
 

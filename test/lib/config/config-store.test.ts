@@ -7,7 +7,8 @@ import { writePrivateFile } from '../../../src/lib/config/private-file.ts'
 import { withLogin } from '../../../src/lib/config/registry-entries.ts'
 import { Secret } from '../../../src/lib/util/secret.ts'
 import { skipBecause } from '../../helpers/skip.ts'
-import { failureOf, listLog, withFolder } from './support.ts'
+import { failureOf } from '../../helpers/failure.ts'
+import { listLog, withFolder } from './support.ts'
 
 const url = 'https://registry.example'
 const modeOf = (path: string) => fs.statSync(path).mode & 0o777

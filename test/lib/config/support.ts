@@ -3,7 +3,6 @@ import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { ServiceError } from '../../../src/lib/util/errors.ts'
 import type { Logger } from '../../../src/lib/util/logger.ts'
 
 /** A folder of its own for each run, gone afterwards. */
@@ -14,16 +13,6 @@ export async function withFolder<T>(run: (folder: string) => Promise<T> | T): Pr
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
-}
-
-export async function failureOf(run: () => unknown): Promise<ServiceError> {
-  try {
-    await run()
-  } catch (error) {
-    if (error instanceof ServiceError) return error
-    throw error
-  }
-  throw new Error('it did not fail')
 }
 
 export interface Line {

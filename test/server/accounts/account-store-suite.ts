@@ -1,7 +1,8 @@
 import { expect } from 'chai'
 import type { AccountStore } from '../../../src/server/accounts/account-store.ts'
 import { describeSessions } from './session-store-suite.ts'
-import { day, failureOf, newAccount, newSession, newToken, startMs } from './support.ts'
+import { failureOf } from '../../helpers/failure.ts'
+import { day, newAccount, newSession, newToken, startMs } from './support.ts'
 
 export interface StoreUnderTest {
   /** The same store as another process has it open. */

@@ -8,9 +8,9 @@ import { silentLogger } from '../../../src/lib/util/logger.ts'
 import { restoreBackup, verifyBackup } from '../../../src/server/accounts/sqlite/backup.ts'
 import { migrations } from '../../../src/server/accounts/sqlite/schema.ts'
 import { openSqliteStore } from '../../../src/server/accounts/sqlite/sqlite-store.ts'
+import { failureOf } from '../../helpers/failure.ts'
 import {
   day,
-  failureOf,
   newAccount,
   newSession,
   newToken,

@@ -9,7 +9,8 @@ import { silentLogger } from '../../../src/lib/util/logger.ts'
 import { checkFiles } from '../../../src/server/accounts/sqlite/check-files.ts'
 import { openSqliteStore } from '../../../src/server/accounts/sqlite/sqlite-store.ts'
 import { walBytes } from '../../../src/server/accounts/sqlite/open-database.ts'
-import { failureOf, newAccount, newSession, settableClock, withFolder } from './support.ts'
+import { failureOf } from '../../helpers/failure.ts'
+import { newAccount, newSession, settableClock, withFolder } from './support.ts'
 
 const loop = join(import.meta.dirname, 'scripts', 'write-loop.ts')
 const clock = settableClock()

@@ -13,7 +13,8 @@ import {
   rotateRing,
 } from '../../../src/server/accounts/keys/key-ring.ts'
 import type { KeySet } from '../../../src/server/accounts/keys/key-store.ts'
-import { day, failureOf, settableClock, withFolder } from './support.ts'
+import { failureOf } from '../../helpers/failure.ts'
+import { day, settableClock, withFolder } from './support.ts'
 
 const lifetimes = { accessTokenMs: day, refreshTokenMs: 30 * day }
 const script = join(import.meta.dirname, 'scripts', 'rotate-keys.ts')

@@ -6,7 +6,6 @@ import type {
   NewServiceToken,
   NewSession,
 } from '../../../src/server/accounts/account-store.ts'
-import { ServiceError } from '../../../src/lib/util/errors.ts'
 
 export const day = 24 * 60 * 60 * 1000
 export const startMs = Date.parse('2030-01-01T00:00:00Z')
@@ -71,14 +70,4 @@ export async function withFolder<Value>(use: (path: string) => Promise<Value>): 
 export function settableClock(start = startMs) {
   let time = start
   return { now: () => time, advance: (ms: number) => void (time += ms) }
-}
-
-export async function failureOf(action: () => Promise<unknown>): Promise<ServiceError> {
-  try {
-    await action()
-  } catch (error) {
-    if (error instanceof ServiceError) return error
-    throw error
-  }
-  throw new Error('the action was expected to fail')
 }

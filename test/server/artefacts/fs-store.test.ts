@@ -7,10 +7,10 @@ import { defaultLimits, resolveLimits } from '../../../src/lib/config/limits.ts'
 import { createFsStore, type FsStoreOptions } from '../../../src/server/artefacts/fs-store.ts'
 import { ownMark } from '../../../src/server/artefacts/marks.ts'
 import { artefactStoreSuite } from './store-suite.ts'
+import { failureOf } from '../../helpers/failure.ts'
 import {
   bytesHashedTo,
   collect,
-  failureOf,
   recordingLog,
   settableClock,
   sha256,

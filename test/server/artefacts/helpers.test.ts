@@ -14,7 +14,8 @@ import {
 } from '../../../src/server/artefacts/helpers.ts'
 import { createFsStore } from '../../../src/server/artefacts/fs-store.ts'
 import { ResourceNotFound, ResourceUriInvalid } from '../../../src/server/resources/errors.ts'
-import { failureOf, sha256, withFolder } from './support.ts'
+import { failureOf } from '../../helpers/failure.ts'
+import { sha256, withFolder } from './support.ts'
 
 describe('artefact helpers', () => {
   it('put, list and get in the folder that a server serves', () =>

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { createOpenToSend } from '../../../src/server/artefacts/open-artefact.ts'
 import type { OpenArtefact } from '../../../src/server/artefacts/store.ts'
-import { failureOf } from './support.ts'
+import { failureOf } from '../../helpers/failure.ts'
 
 /** As many as are sent at once. */
 const most = 128

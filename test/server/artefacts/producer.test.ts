@@ -12,7 +12,8 @@ import type {
   EncodedBlob,
   StreamedBlob,
 } from '../../../src/server/resources/producer.ts'
-import { collect, failureOf, settableClock, sha256, withFolder } from './support.ts'
+import { failureOf } from '../../helpers/failure.ts'
+import { collect, settableClock, sha256, withFolder } from './support.ts'
 
 interface Setup {
   root: string

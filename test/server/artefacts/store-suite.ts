@@ -4,7 +4,8 @@ import { promisify } from 'node:util'
 import type { Clock } from '../../../src/lib/util/time.ts'
 import { type Limits, resolveLimits } from '../../../src/lib/config/limits.ts'
 import type { ArtefactStore } from '../../../src/server/artefacts/store.ts'
-import { collect, failureOf, settableClock, sha256 } from './support.ts'
+import { failureOf } from '../../helpers/failure.ts'
+import { collect, settableClock, sha256 } from './support.ts'
 
 const derive = promisify(pbkdf2)
 

@@ -3,7 +3,6 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Logger } from '../../../src/lib/util/logger.ts'
-import { ServiceError } from '../../../src/lib/util/errors.ts'
 
 /** Runs `use` with a folder of its own and removes it afterwards. */
 export async function withFolder<Value>(use: (path: string) => Promise<Value>): Promise<Value> {
@@ -35,17 +34,6 @@ export function bytesHashedTo(start: string, length = 32): Buffer {
 export function settableClock(start = Date.parse('2030-01-01T00:00:00Z')) {
   let time = start
   return { now: () => time, advance: (ms: number) => void (time += ms) }
-}
-
-/** The code and message an action fails with; fails itself when the action does not. */
-export async function failureOf(action: () => Promise<unknown>): Promise<ServiceError> {
-  try {
-    await action()
-  } catch (error) {
-    if (error instanceof ServiceError) return error
-    throw error
-  }
-  throw new Error('the action was expected to fail')
 }
 
 export function recordingLog(): Logger & { readonly lines: { level: string; text: string }[] } {

@@ -1,11 +1,11 @@
 import { expect } from 'chai'
-import { ServiceError } from '../../../src/lib/util/errors.ts'
 import { defaultLimits } from '../../../src/lib/config/limits.ts'
 import { AuditLog } from '../../../src/server/resources/audit-log.ts'
 import type { PagedProducer, ResourceProducer } from '../../../src/server/resources/producer.ts'
 import { ResourceRegistry } from '../../../src/server/resources/registry.ts'
 import { SessionEventBuffer } from '../../../src/server/resources/session-event-buffer.ts'
 import { ManualTime } from './manual-time.ts'
+import { codeOf } from './support.ts'
 
 const artefacts: PagedProducer = {
   scheme: 'artefact',
@@ -31,16 +31,6 @@ function listened(enableArtefactResources = true) {
     listChanged: () => lists.count++,
   })
   return { resources, time, updates, lists }
-}
-
-function codeOf(call: () => unknown): string {
-  try {
-    call()
-  } catch (error) {
-    if (error instanceof ServiceError) return error.code
-    throw error
-  }
-  return 'none'
 }
 
 describe('resource updates', () => {

@@ -32,7 +32,6 @@ function artefacts(count: number): PagedProducer {
     scheme: 'artefact',
     list: () => list,
     read: () => [],
-    templates: () => [{ uriTemplate: 'artefact://sha256/{hex}', name: 'Artefact' }],
     page(after = '0', limit): DescriptorPage {
       if (!/^\d+$/.test(after)) throw new ResourceUriInvalid('bad cursor')
       const end = Number(after) + limit
@@ -81,7 +80,7 @@ function allPages(resources: ResourceRegistry): string[][] {
 }
 
 describe('resource listing', () => {
-  it('has the built-in resources and no others at first', () => {
+  it('holds the built-in resources at first', () => {
     const page = now(registry().page(undefined))
     expect(page.descriptors.map(({ uri }) => uri)).to.deep.equal([
       'scene://current',
@@ -96,7 +95,7 @@ describe('resource listing', () => {
     }
   })
 
-  it('goes on with buffers, producers in their order, artefacts', () => {
+  it('continues with buffers, producers in their order, artefacts', () => {
     const resources = registry({ artefacts: artefacts(2) })
     resources.addProducer(custom('zeta', 1))
     resources.addProducer(custom('alpha', 1))
@@ -121,7 +120,7 @@ describe('resource listing', () => {
     [14, 1],
     [17, 23],
   ] as const) {
-    it(`is cut into full pages: ${fixed} custom resources, ${stored} artefacts`, () => {
+    it(`fills its pages with ${fixed} custom resources and ${stored} artefacts`, () => {
       const resources = registry({ limits: { pageSize: 7 }, artefacts: artefacts(stored) })
       resources.addProducer(custom('docs', fixed))
       const pages = allPages(resources)
@@ -131,11 +130,11 @@ describe('resource listing', () => {
     })
   }
 
-  it('has no artefacts when they are switched off', () => {
+  it('holds no artefacts when they are disabled', () => {
     expect(allPages(registry({ artefacts: artefacts(2), enabled: false })).flat()).to.have.length(3)
   })
 
-  it('gives the identical page object while nothing changed', () => {
+  it('returns the identical page object while nothing changed', () => {
     const resources = registry({ limits: { pageSize: 2 } })
     resources.addProducer(custom('docs', 3))
     const first = now(resources.page(undefined))
@@ -154,7 +153,7 @@ describe('resource listing', () => {
     expect(allPages(resources)).to.deep.equal(withBuffer)
   })
 
-  it('gives the identical page object for identical artefacts, also asynchronous ones', async () => {
+  it('returns the identical page object for identical artefacts, also asynchronous ones', async () => {
     let page: DescriptorPage = { descriptors: descriptors('artefact', 2) }
     const resources = registry({
       artefacts: { ...artefacts(0), page: () => Promise.resolve(page) },
@@ -165,7 +164,7 @@ describe('resource listing', () => {
     expect(await resources.page(undefined)).not.to.equal(first)
   })
 
-  it('makes a new page for a list that is not frozen', () => {
+  it('builds a new page for a list that is not frozen', () => {
     const resources = registry()
     const names = ['a']
     const list = () => names.map(name => ({ uri: `docs://${name}`, name }))
@@ -175,7 +174,7 @@ describe('resource listing', () => {
     expect(now(resources.page(undefined)).descriptors).to.have.length(5)
   })
 
-  it('keeps few pages', () => {
+  it('keeps a bounded number of pages', () => {
     const resources = registry({ limits: { pageSize: 1, maxKeptAnswers: 2 } })
     const first = now(resources.page(undefined))
     const second = now(resources.page(first.nextCursor))
@@ -212,105 +211,4 @@ describe('resource listing', () => {
     expect((await rejecting.page(undefined)).descriptors).to.have.length(3)
     expect(log.error).to.have.length(2)
   })
-})
-
-describe('resource templates', () => {
-  it('are those that are served', () => {
-    const own = [
-      'scene://delta{?since}',
-      'audit://recent{?limit}',
-      'events://session/{session_id}{?cursor,limit,drain}',
-    ]
-    const uris = (resources: ResourceRegistry) =>
-      resources.templates().map(({ uriTemplate }) => uriTemplate)
-    expect(uris(registry())).to.deep.equal(own)
-    const more = registry({ artefacts: artefacts(0) })
-    more.addProducer({
-      ...custom('docs', 0),
-      templates: () => [{ uriTemplate: 'docs://{page}', name: 'Page' }],
-    })
-    expect(uris(more)).to.deep.equal([...own, 'docs://{page}', 'artefact://sha256/{hex}'])
-    expect(more.templates()).to.equal(more.templates())
-    expect(Object.isFrozen(more.templates())).to.equal(true)
-  })
-})
-
-describe('completion', () => {
-  const resources = registry({
-    artefacts: {
-      ...artefacts(0),
-      complete: (_, prefix) => ['abc', 'abd'].filter(hex => hex.startsWith(prefix)),
-    },
-  })
-  for (let n = 0; n < 150; n++) {
-    resources.registerSessionEventBuffer(new SessionEventBuffer({ sessionId: `s${n}` }))
-  }
-  for (let n = 0; n < 12; n++) resources.setScene({})
-  resources.addProducer({
-    ...custom('docs', 0),
-    templates: () => [{ uriTemplate: 'docs://{page}', name: 'Page' }],
-    complete: async (variable, prefix) => [`${variable}-${prefix}`],
-  })
-  const events = 'events://session/{session_id}{?cursor,limit,drain}'
-
-  const cases: [template: string, variable: string, prefix: string, values: string[]][] = [
-    ['scene://delta{?since}', 'since', '1', ['12', '11', '10', '1']],
-    ['audit://recent{?limit}', 'limit', '', ['50', '10', '100', '500']],
-    ['audit://recent{?limit}', 'limit', '7', []],
-    [
-      events,
-      'session_id',
-      's14',
-      ['s14', 's140', 's141', 's142', 's143', 's144', 's145', 's146', 's147', 's148', 's149'],
-    ],
-    [events, 'session_id', 'S149', ['s149']],
-    [events, 'session_id', '49', ['s49', 's149']],
-    [events, 'drain', 't', ['true']],
-    [events, 'limit', '1', ['100', '10', '1000']],
-    [events, 'cursor', '', ['0']],
-    ['artefact://sha256/{hex}', 'hex', 'abd', ['abd']],
-    ['docs://{page}', 'page', 'x', ['page-x']],
-  ]
-  for (const [template, variable, prefix, values] of cases) {
-    it(`of ${variable} "${prefix}" in ${template}`, async () => {
-      expect(await resources.complete(template, variable, prefix)).to.deep.equal({
-        values,
-        total: values.length,
-        hasMore: false,
-      })
-    })
-  }
-
-  it('of a cursor: all, or what comes from now on, of the session that is chosen', async () => {
-    const buffer = new SessionEventBuffer({ sessionId: 'chosen' })
-    resources.registerSessionEventBuffer(buffer)
-    for (let n = 0; n < 12; n++) buffer.append({ source: 'a', stream: 'b', message: 'c' })
-    const cursors = async (session_id: string) => {
-      const resolved = new Map([['session_id', session_id]])
-      return (await resources.complete(events, 'cursor', '', resolved)).values
-    }
-    expect(await cursors('chosen')).to.deep.equal(['0', '12'])
-    expect(await cursors('none')).to.deep.equal(['0'])
-    // Something happened there last.
-    expect((await resources.complete(events, 'session_id', '')).values[0]).to.equal('chosen')
-    resources.removeSessionEventBuffer(buffer)
-  })
-
-  it('gives at most 100 values and says how many there are', async () => {
-    const completed = await resources.complete(events, 'session_id', '')
-    expect(completed).to.include({ total: 150, hasMore: true })
-    expect(completed.values).to.have.length(100)
-  })
-
-  for (const [template, variable] of [
-    ['none://{a}', 'a'],
-    ['audit://recent{?limit}', 'other'],
-  ] as const) {
-    it(`refuses ${variable} of ${template}`, async () => {
-      const error = await resources
-        .complete(template, variable, '')
-        .catch((error: unknown) => error)
-      expect(error).to.be.instanceOf(ResourceUriInvalid)
-    })
-  }
 })

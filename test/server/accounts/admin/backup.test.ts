@@ -3,7 +3,7 @@ import * as fs from 'node:fs'
 import { join } from 'node:path'
 import { readAudit } from '../../../../src/server/accounts/admin/audit.ts'
 import { backUp } from '../../../../src/server/accounts/admin/backup.ts'
-import { failureOf } from '../support.ts'
+import { failureOf } from '../../../helpers/failure.ts'
 import { withAdmin } from './support.ts'
 
 describe('backup of a registry', () => {

@@ -8,7 +8,7 @@ import { backUp } from '../../../../src/server/accounts/admin/backup.ts'
 import { openAdmin } from '../../../../src/server/accounts/admin/open-admin.ts'
 import { type RestoreOptions, restore } from '../../../../src/server/accounts/admin/restore.ts'
 import { deleteUser, listUsers, showUser } from '../../../../src/server/accounts/admin/users.ts'
-import { failureOf } from '../support.ts'
+import { failureOf } from '../../../helpers/failure.ts'
 import { type Scene, withAdmin } from './support.ts'
 
 interface Backed extends Scene {

@@ -1,7 +1,8 @@
 import { expect } from 'chai'
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { listKeys, rotateKeys } from '../../../../src/server/accounts/admin/signing-keys.ts'
-import { day, failureOf } from '../support.ts'
+import { failureOf } from '../../../helpers/failure.ts'
+import { day } from '../support.ts'
 import { withAdmin } from './support.ts'
 
 const states = (list: Awaited<ReturnType<typeof listKeys>>, use: string) =>

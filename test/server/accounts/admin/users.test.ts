@@ -21,7 +21,8 @@ import {
 import { defaultAccountLimits } from '../../../../src/server/accounts/limits.ts'
 import { forgetFailureMs, unknownAddresses } from '../../../../src/server/accounts/login-limits.ts'
 import { hashOfSecret, makeServiceToken } from '../../../../src/server/accounts/service-tokens.ts'
-import { day, failureOf, newAccount, newSession, startMs, withFolder } from '../support.ts'
+import { failureOf } from '../../../helpers/failure.ts'
+import { day, newAccount, newSession, startMs, withFolder } from '../support.ts'
 import { type Scene, withAdmin } from './support.ts'
 
 const minute = 60_000

@@ -1,0 +1,188 @@
+import { expect } from 'chai'
+import { failureOf } from '../../helpers/failure.ts'
+import { ServiceError } from '../../../src/lib/util/errors.ts'
+import { resolveLimits } from '../../../src/lib/config/limits.ts'
+import { ResourceNotFound, ResourceUriInvalid } from '../../../src/server/resources/errors.ts'
+import type { PagedProducer } from '../../../src/server/resources/producer.ts'
+import { ResourceRegistry } from '../../../src/server/resources/registry.ts'
+import { fail, good, never, secret, serving } from './support.ts'
+
+describe('a custom producer that reads', () => {
+  it('receives the requested URI, and its contents are returned unchanged', () => {
+    const asked: string[] = []
+    const text = { uri: 'docs://a', mimeType: 'text/plain', text: 'hello' }
+    const blob = { uri: 'docs://a', blob: new Uint8Array([1]) }
+    const read = (uri: string) => (asked.push(uri), [text, blob])
+    const { resources } = serving({ read })
+    expect(resources.read('docs://a%20b?x=1#y')).to.deep.equal([
+      text,
+      { ...blob, mimeType: 'application/octet-stream' },
+    ])
+    expect(asked).to.deep.equal(['docs://a%20b?x=1#y'])
+  })
+
+  it('may return the identical frozen array for unchanged contents', () => {
+    const mimeType = 'text/plain'
+    const frozen = Object.freeze([Object.freeze({ uri: 'docs://a', mimeType, text: 'x' })])
+    const loose = [{ uri: 'docs://b', mimeType, text: 'x' }]
+    const { resources } = serving({ read: (uri: string) => (uri === 'docs://a' ? frozen : loose) })
+    expect(resources.read('docs://a')).to.equal(frozen)
+    expect(resources.read('docs://b')).not.to.equal(loose)
+  })
+
+  it('gets the MIME type of its list or a generic one, in an identical array while unchanged', () => {
+    const frozen = Object.freeze([Object.freeze({ uri: 'docs://a', text: 'x' })])
+    const list = [{ ...good[0], mimeType: 'text/markdown' }]
+    const { resources } = serving({ list: () => list, read: () => frozen })
+    void resources.page(undefined)
+    const first = resources.read('docs://a')
+    expect(first).to.deep.equal([{ uri: 'docs://a', mimeType: 'text/markdown', text: 'x' }])
+    expect(resources.read('docs://a')).to.equal(first)
+    expect([first, ...(first as object[])].every(Object.isFrozen)).to.equal(true)
+    const never = serving({ read: () => [{ uri: 'docs://a', blob: 'AAAA' }] })
+    expect(never.resources.read('docs://a')).to.deep.equal([
+      { uri: 'docs://a', mimeType: 'application/octet-stream', blob: 'AAAA' },
+    ])
+  })
+
+  it('may return a promise', async () => {
+    const { resources, time } = serving({ read: async (uri: string) => [{ uri, text: 'x' }] })
+    expect(await resources.read('docs://a')).to.deep.equal([
+      { uri: 'docs://a', mimeType: 'text/plain', text: 'x' },
+    ])
+    expect(time.waiting).to.equal(0)
+  })
+
+  for (const read of [
+    (uri: string) => {
+      throw new ResourceNotFound(uri)
+    },
+    async () => {
+      throw new ResourceNotFound('docs://some/other/path')
+    },
+  ]) {
+    it(`may throw ResourceNotFound (${read.constructor.name})`, async () => {
+      const { resources } = serving({ read })
+      const error = await failureOf(() => resources.read('docs://none'))
+      expect(error).to.be.instanceOf(ResourceNotFound)
+      expect(error.data).to.deep.equal({ uri: 'docs://none' })
+    })
+  }
+
+  it('may throw ResourceUriInvalid, of which only the message is kept', async () => {
+    const { resources } = serving({
+      read: () => {
+        // Nothing but the message is bounded in what it may hold.
+        throw new ResourceUriInvalid('page must be > 0', { data: { secret }, hint: secret })
+      },
+    })
+    const error = await failureOf(() => resources.read('docs://a?page=0'))
+    expect(error).to.include({ code: 'resource_uri_invalid', message: 'page must be > 0' })
+    expect(error).to.include({ data: undefined, hint: undefined })
+  })
+
+  const uri = 'docs://a'
+  const bad: [how: string, read: () => unknown][] = [
+    ['throws', fail],
+    [
+      'throws a string',
+      () => {
+        throw secret
+      },
+    ],
+    [
+      'throws undefined',
+      () => {
+        throw undefined
+      },
+    ],
+    [
+      'throws another ServiceError',
+      () => {
+        throw new ServiceError('internal', secret)
+      },
+    ],
+    ['rejects', async () => fail()],
+    ['returns nothing', () => undefined],
+    ['returns one content', () => ({ uri, text: 'x' })],
+    ['resolves to a string', async () => 'x'],
+    ['returns a null content', () => [null]],
+    ['returns a content without uri', () => [{ text: 'x' }]],
+    ['returns a content without body', () => [{ uri }]],
+    ['returns a content with two bodies', () => [{ uri, text: 'x', blob: 'eA==' }]],
+    ['returns a text that is a number', () => [{ uri, text: 5 }]],
+    ['returns a blob that is a number', () => [{ uri, blob: 5 }]],
+    ['returns a blob that is not base64', () => [{ uri, blob: 'a"b=' }]],
+    ['returns base64 without padding', () => [{ uri, blob: 'eA' }]],
+    ['returns a MIME type that is a number', () => [{ uri, text: 'x', mimeType: 5 }]],
+    ['returns an object whose then throws', () => Object.defineProperty({}, 'then', { get: fail })],
+  ]
+  for (const [how, read] of bad) {
+    it(`fails without the producer's message when it ${how}`, async () => {
+      const { resources, logged } = serving({ read })
+      const error = await failureOf(() => resources.read(uri))
+      expect(error.code).to.equal('resource_failed')
+      expect(error.data).to.deep.equal({ reason: 'producer_failed' })
+      expect(error.cause).to.equal(undefined)
+      expect(`${error.message} ${error.hint}`).not.to.contain('secret')
+      expect(logged).to.have.length(1)
+    })
+  }
+
+  it('fails after the timeout and ignores a late answer', async () => {
+    const { promise, reject } = Promise.withResolvers<never>()
+    const { resources, time, logged } = serving({ read: () => promise })
+    const read = failureOf(() => resources.read(uri))
+    time.advance(1999)
+    expect(time.waiting).to.equal(1)
+    time.advance(1)
+    expect((await read).data).to.deep.equal({ reason: 'producer_timeout' })
+    expect(logged).to.have.length(1)
+    reject(new Error('late'))
+    await new Promise(setImmediate)
+  })
+
+  it('fails immediately when too many of its reads are pending', async () => {
+    const { resources, time } = serving({ read: never }, { maxPendingReads: 2 })
+    const pending = [1, 2].map(() => failureOf(() => resources.read(uri)))
+    const refused = await failureOf(() => resources.read(uri))
+    expect(refused.data).to.deep.equal({ reason: 'producer_timeout' })
+    time.advance(2000)
+    await Promise.all(pending)
+  })
+})
+
+describe('the artefact producer', () => {
+  const producer: PagedProducer = {
+    scheme: 'artefact',
+    list: () => [],
+    read: () => [],
+    page: () => ({ descriptors: [] }),
+  }
+  const hash = `artefact://sha256/${'a'.repeat(64)}`
+  const cases: [thrown: Error, code: string][] = [
+    [new ResourceNotFound(hash), 'resource_not_found'],
+    [new ResourceUriInvalid('not a hash'), 'resource_uri_invalid'],
+    [new ServiceError('storage_failed', secret), 'resource_failed'],
+    [new Error(secret), 'resource_failed'],
+  ]
+  for (const [thrown, code] of cases) {
+    it(`fails with ${code} when its read throws ${thrown.name}`, async () => {
+      for (const read of [
+        () => {
+          throw thrown
+        },
+        () => Promise.reject(thrown),
+      ]) {
+        const resources = new ResourceRegistry({
+          limits: resolveLimits(),
+          artefacts: { ...producer, read },
+          enableArtefactResources: true,
+        })
+        const error = await failureOf(() => resources.read(hash))
+        expect(error.code).to.equal(code)
+        expect(error.message).not.to.contain('secret')
+      }
+    })
+  }
+})

@@ -1,0 +1,157 @@
+import { expect } from 'chai'
+import { codeOf, contents, payload, registry } from './support.ts'
+
+describe('scene://delta', () => {
+  it('returns a reset when the base belongs to an earlier application', () => {
+    const resources = registry()
+    for (const frame of [1, 2]) resources.setSceneText(`{"frame":${frame}}`, 'run-1')
+    resources.setSceneText('{"frame":3}', 'run-2')
+    for (const query of ['', '?since=1', '?since=2']) {
+      const read = payload(resources, `scene://delta${query}`)
+      expect(read, query).to.deep.equal({ reset: true, revision: 3 })
+    }
+    expect(payload(resources, 'scene://delta?since=3')).to.include({ base_revision: 3 })
+  })
+
+  it('returns a reset when the delta would be larger than the scene', () => {
+    const resources = registry()
+    const objects = Array.from({ length: 100 }, (_, at) => ({ id: `Cube.${at}`, at }))
+    resources.setScene({ objects })
+    resources.setScene({ objects: objects.slice(0, 1) })
+    expect(payload(resources, 'scene://delta')).to.deep.equal({ reset: true, revision: 2 })
+    resources.setScene({ objects })
+    expect(payload(resources, 'scene://delta?since=1')).to.include({ truncated: false })
+  })
+
+  it('reports objects beyond the limit as omitted and listed, never as removed or added', () => {
+    const resources = registry()
+    const [cube, lamp] = [{ id: 'Cube' }, { id: 'Lamp' }]
+    const scenes = [{ objects: [cube, lamp] }, { objects: [cube], omitted: ['Lamp'] }]
+    for (const scene of [...scenes, scenes[0]!, { objects: [cube] }]) resources.setScene(scene)
+    const kinds = [1, 2, 3].map(since => {
+      const { changes } = payload(resources, `scene://delta?since=${since}`)
+      return (changes as { path: string; kind: string }[])
+        .filter(({ path }) => path === '/objects/1')
+        .map(({ kind }) => kind)
+    })
+    expect(kinds).to.deep.equal([['removed'], [], ['removed']])
+    resources.setScene(scenes[1]!)
+    expect(payload(resources, 'scene://delta?since=3')['changes']).to.deep.equal([
+      { path: '/objects/1', kind: 'omitted', before: lamp },
+      { path: '/omitted', kind: 'added', after: ['Lamp'] },
+    ])
+    resources.setScene(scenes[0]!)
+    expect(payload(resources, 'scene://delta')['changes']).to.deep.equal([
+      { path: '/omitted', kind: 'removed', before: ['Lamp'] },
+      { path: '/objects/1', kind: 'listed', after: lamp },
+    ])
+  })
+
+  it('reports no object as removed while the list of omitted objects is incomplete', () => {
+    const resources = registry()
+    const [cube, lamp] = [{ id: 'Cube' }, { id: 'Lamp' }]
+    const kindSince = (since: number): unknown =>
+      (payload(resources, `scene://delta?since=${since}`)['changes'] as { path: string }[]).find(
+        ({ path }) => path === '/objects/1',
+      )
+    const partial = { objects: [cube], omitted: ['Tree'], truncated: { total: 3 } }
+    for (const scene of [{ objects: [cube, lamp] }, partial]) resources.setScene(scene)
+    expect(kindSince(1)).to.include({ kind: 'omitted' })
+    resources.setScene({ objects: [cube, lamp], omitted: ['Tree'], truncated: { total: 3 } })
+    expect(kindSince(2)).to.include({ kind: 'listed' })
+    resources.setScene({ objects: [cube], omitted: ['Tree'], truncated: { total: 2 } })
+    expect(kindSince(3)).to.include({ kind: 'removed' })
+  })
+
+  it('returns the placeholder without a scene', () => {
+    const resources = registry()
+    expect(payload(resources, 'scene://delta')).to.include({ status: 'no_snapshot' })
+    resources.setScene({})
+    resources.setScene(null)
+    expect(payload(resources, 'scene://delta?since=1')).to.include({ status: 'no_snapshot' })
+  })
+
+  it('reports all members of the first scene as added', () => {
+    const resources = registry()
+    resources.setScene({ frame: 1 })
+    expect(payload(resources, 'scene://delta')).to.deep.equal({
+      base_revision: 0,
+      revision: 1,
+      changes: [{ path: '/frame', kind: 'added', after: 1 }],
+      truncated: false,
+    })
+  })
+
+  it('compares with the previous revision, or with the one in since', () => {
+    const resources = registry()
+    for (const frame of [1, 2, 3]) resources.setScene({ frame })
+    const change = (before: number) => [{ path: '/frame', kind: 'changed', before, after: 3 }]
+    expect(payload(resources, 'scene://delta')).to.deep.include({
+      base_revision: 2,
+      changes: change(2),
+    })
+    expect(payload(resources, 'scene://delta?since=1')).to.deep.include({
+      base_revision: 1,
+      changes: change(1),
+    })
+    expect(payload(resources, 'scene://delta?since=3')).to.deep.include({
+      base_revision: 3,
+      changes: [],
+    })
+  })
+
+  it('returns a reset for an unknown revision', () => {
+    const resources = registry({ maxSceneRevisions: 2 })
+    for (const frame of [1, 2, 3]) resources.setScene({ frame })
+    for (const since of [0, 1, 4, 999]) {
+      expect(payload(resources, `scene://delta?since=${since}`)).to.deep.equal({
+        reset: true,
+        revision: 3,
+      })
+    }
+  })
+
+  it('returns a reset when only the current scene fits the history', () => {
+    const resources = registry({ maxSceneRevisionBytes: 1 })
+    resources.setScene({ frame: 1 })
+    resources.setScene({ frame: 2 })
+    expect(payload(resources, 'scene://delta')).to.deep.equal({ reset: true, revision: 2 })
+  })
+
+  it('lists a bounded number of changes and sets truncated', () => {
+    const resources = registry({ maxSceneChanges: 2 })
+    resources.setScene({ a: 1, b: 2, c: 3 })
+    const delta = payload(resources, 'scene://delta')
+    expect(delta['changes']).to.have.length(2)
+    expect(delta['truncated']).to.equal(true)
+  })
+
+  for (const since of ['', '-1', '1.5', 'x', '1e3', '99999999999999999999', '%201']) {
+    it(`refuses since=${since}, with and without a scene`, () => {
+      const resources = registry()
+      const read = () => resources.read(`scene://delta?since=${since}`)
+      expect(codeOf(read)).to.equal('resource_uri_invalid')
+      resources.setScene({})
+      expect(codeOf(read)).to.equal('resource_uri_invalid')
+    })
+  }
+
+  it('computes the delta of a revision once', () => {
+    const resources = registry()
+    resources.setScene({ frame: 1 })
+    const first = contents(resources, 'scene://delta')
+    expect(contents(resources, 'scene://delta')).to.equal(first)
+    resources.setScene({ frame: 1 })
+    expect(contents(resources, 'scene://delta')).not.to.equal(first)
+  })
+
+  it('keeps a bounded number of answers and bytes', () => {
+    const kept = registry({ maxKeptAnswers: 1 })
+    const bytes = registry({ maxKeptAnswerBytes: 1 })
+    for (const resources of [kept, bytes]) resources.setScene({ frame: 1 })
+    contents(kept, 'scene://delta')
+    const second = contents(kept, 'scene://delta?since=0')
+    expect(contents(kept, 'scene://delta?since=0')).not.to.equal(second)
+    expect(contents(bytes, 'scene://delta')).not.to.equal(contents(bytes, 'scene://delta'))
+  })
+})

@@ -1,0 +1,117 @@
+import { expect } from 'chai'
+import { ServiceError } from '../../../src/lib/util/errors.ts'
+import { resolveLimits } from '../../../src/lib/config/limits.ts'
+import { ResourceRegistry } from '../../../src/server/resources/registry.ts'
+import { contents, payload, registry } from './support.ts'
+
+describe('scene://current', () => {
+  it('returns a placeholder until a scene is set, and again after it is cleared', () => {
+    const resources = registry()
+    expect(payload(resources, 'scene://current')).to.include({ status: 'no_snapshot' })
+    expect(resources.setScene({ frame: 1 })).to.equal(1)
+    expect(payload(resources, 'scene://current')).to.deep.equal({ frame: 1 })
+    expect(resources.setScene(null)).to.equal(2)
+    const { status, hint } = payload(resources, 'scene://current')
+    expect(status).to.equal('no_snapshot')
+    expect(hint).to.contain('the scene was withdrawn')
+  })
+
+  it('returns JSON text unchanged', () => {
+    const resources = registry()
+    resources.setSceneText('{ "frame": 1 }')
+    expect(contents(resources, 'scene://current')[0]).to.include({
+      ...{ uri: 'scene://current', mimeType: 'application/json', text: '{ "frame": 1 }' },
+    })
+  })
+
+  it('returns the identical frozen array until the next scene', () => {
+    const resources = registry()
+    resources.setScene({ frame: 1 })
+    const first = contents(resources, 'scene://current')
+    expect(contents(resources, 'scene://current')).to.equal(first)
+    expect([first, ...first].every(Object.isFrozen)).to.equal(true)
+    resources.setScene({ frame: 1 })
+    expect(contents(resources, 'scene://current')).not.to.equal(first)
+  })
+
+  it('echoes the requested URI', () => {
+    const resources = registry()
+    resources.setScene({ frame: 1 })
+    for (const uri of ['SCENE://current', 'scene://%63urrent']) {
+      expect(payload(resources, uri)).to.deep.equal({ frame: 1 })
+    }
+  })
+})
+
+describe('a scene URI with an unknown query parameter', () => {
+  for (const [uri, known] of [
+    ['scene://current?x=1', 'it has none'],
+    ['scene://delta?sinse=1', 'known: since'],
+    ['scene://delta?since=0&x', 'known: since'],
+  ] as const) {
+    it(`is refused when ${uri} is read and when it is subscribed to`, () => {
+      const resources = registry()
+      for (const call of [() => resources.read(uri), () => resources.assertSubscribable(uri)]) {
+        expect(call).to.throw(ServiceError, known).with.property('code', 'resource_uri_invalid')
+      }
+    })
+  }
+})
+
+describe('the _meta of a scene content', () => {
+  const meta = (resources: ResourceRegistry, uri = 'scene://current') =>
+    contents(resources, uri)[0]?._meta?.['service-cli/scene']
+
+  it('holds revision, time, size and application', () => {
+    const clock = { now: () => 5000 }
+    const limits = resolveLimits()
+    const parts = { limits, clock, firstRevision: 70, enableArtefactResources: false }
+    const resources = new ResourceRegistry(parts)
+    const none = { revision: 70, set_at: null, size: 0, application: null }
+    expect(meta(resources)).to.deep.equal(none)
+    resources.setScene({ frame: 1 })
+    const facts = { revision: 71, set_at: '1970-01-01T00:00:05.000Z', size: 11, application: null }
+    for (const uri of ['scene://current', 'SCENE://current', 'scene://delta?since=70']) {
+      expect(meta(resources, uri), uri).to.deep.equal(facts)
+    }
+  })
+
+  it('says since when the application is gone or back, and announces both', () => {
+    let nowMs = 1000
+    const clock = { now: () => nowMs }
+    const parts = { limits: resolveLimits(), clock, enableArtefactResources: false }
+    const resources = new ResourceRegistry(parts)
+    const updates: string[] = []
+    resources.listen({ resourceUpdated: uri => void updates.push(uri), listChanged() {} })
+    const blender = { instanceId: 'run-1', dccType: 'blender' }
+    resources.scene.tell({ ...blender, connected: true })
+    resources.setSceneText('{"frame":1}', 'run-1')
+    updates.splice(0)
+    const states = [false, false, true].map(connected => {
+      nowMs += 1000
+      resources.scene.tell({ ...blender, connected })
+      return meta(resources)
+    })
+    const gone = { connected: false, dcc_type: 'blender', since: '1970-01-01T00:00:02.000Z' }
+    const back = { connected: true, dcc_type: 'blender', since: '1970-01-01T00:00:04.000Z' }
+    const scene = { revision: 1, set_at: '1970-01-01T00:00:01.000Z', size: 11 }
+    expect(states).to.deep.equal([gone, gone, back].map(application => ({ ...scene, application })))
+    expect(updates).to.deep.equal(['scene://current', 'scene://current'])
+    expect(payload(resources, 'scene://current')).to.deep.equal({ frame: 1 })
+  })
+
+  it('describes the application that set the scene until another one sets its own', () => {
+    const resources = registry()
+    const connected = { connected: true, dcc_type: 'blender' }
+    resources.scene.tell({ instanceId: 'run-1', dccType: 'blender', connected: true })
+    expect(meta(resources)).to.have.deep.nested.include({ 'application.connected': true })
+    resources.setSceneText('{"a":1}', 'run-1')
+    resources.scene.tell({ instanceId: 'run-1', dccType: 'blender', connected: false })
+    resources.scene.tell({ instanceId: 'run-2', dccType: 'blender', connected: true })
+    expect(meta(resources)).to.have.nested.include({ 'application.connected': false })
+    resources.setSceneText('{"a":2}', 'run-2')
+    expect((meta(resources) as { application: object }).application).to.include(connected)
+    resources.setScene({ a: 3 })
+    expect(meta(resources)).to.include({ application: null })
+  })
+})

@@ -1,0 +1,63 @@
+import { expect } from 'chai'
+import { ServiceError } from '../../../src/lib/util/errors.ts'
+import { type Limits, resolveLimits } from '../../../src/lib/config/limits.ts'
+import type {
+  Content,
+  PagedProducer,
+  ResourceProducer,
+} from '../../../src/server/resources/producer.ts'
+import { ResourceRegistry } from '../../../src/server/resources/registry.ts'
+import { ManualTime } from './manual-time.ts'
+
+export function registry(limits: Partial<Limits> = {}, artefacts?: PagedProducer) {
+  const enableArtefactResources = artefacts !== undefined
+  return new ResourceRegistry({ limits: resolveLimits(limits), artefacts, enableArtefactResources })
+}
+
+/** Built-in resources answer at once, never with a promise. */
+export function contents(resources: ResourceRegistry, uri: string): readonly Content[] {
+  const answer = resources.read(uri)
+  if (answer instanceof Promise) throw new Error(`${uri} was not read synchronously`)
+  return answer
+}
+
+export function payload(resources: ResourceRegistry, uri: string): Record<string, unknown> {
+  const [content, ...more] = contents(resources, uri)
+  if (content === undefined || !('text' in content)) throw new Error(`${uri} has no text`)
+  expect(more).to.deep.equal([])
+  expect(content).to.include({ uri, mimeType: 'application/json' })
+  return JSON.parse(content.text) as Record<string, unknown>
+}
+
+export function codeOf(call: () => unknown): string {
+  try {
+    call()
+  } catch (error) {
+    if (error instanceof ServiceError) return error.code
+    throw error
+  }
+  return 'none'
+}
+
+export const good = [{ uri: 'docs://a', name: 'A' }]
+export const never = () => new Promise<never>(() => {})
+export const secret = 'Error: /home/artist/secret.ma'
+export const fail = (): never => {
+  throw new Error(secret)
+}
+
+export function serving(producer: object, limits: Partial<Limits> = {}) {
+  const time = new ManualTime()
+  const logged: object[] = []
+  const note = (fields: object) => void logged.push(fields)
+  const resources = new ResourceRegistry({
+    limits: resolveLimits(limits),
+    timer: time,
+    log: { debug: note, info: note, warn: note, error: note },
+    enableArtefactResources: false,
+  })
+  const base: ResourceProducer = { scheme: 'docs', list: () => good, read: () => [] }
+  resources.addProducer(Object.assign(base, producer))
+  resources.freeze()
+  return { resources, time, logged }
+}
