@@ -4,10 +4,7 @@ import { silentLogger } from '../../src/lib/util/logger.ts'
 import { createListener } from '../../src/server/mcp/app.ts'
 import { CatalogFile } from '../../src/server/gateway/catalog/catalog-file.ts'
 import { EventRing } from '../../src/server/gateway/event-ring.ts'
-import {
-  createGatewayResources,
-  type GatewayParts,
-} from '../../src/server/gateway/gateway-resources.ts'
+import { GatewayResources, type GatewayParts } from '../../src/server/gateway/gateway-resources.ts'
 import { type GatewayLimits, resolveGatewayLimits } from '../../src/lib/config/gateway-limits.ts'
 import { accessLogOn } from '../../src/server/http/access-log.ts'
 import { listen } from '../../src/server/http/listen.ts'
@@ -47,7 +44,7 @@ export async function startGatewayServer(options: GatewayTestOptions = {}): Prom
     log,
   })
   let port = 0
-  const resources = createGatewayResources({
+  const resources = new GatewayResources({
     directory,
     ring,
     catalog,

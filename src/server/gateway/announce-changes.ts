@@ -1,5 +1,5 @@
 import { minPrefixChars } from '../../lib/instances/select-instance.ts'
-import type { ResourceServer } from '../resources/resource-server.ts'
+import type { ResourceListener } from '../resources/listeners.ts'
 import type { CatalogState } from './catalog/catalog-resources.ts'
 import type { EventRing, GatewayEvent, GatewayEventKind } from './event-ring.ts'
 import { catalogUri, instancesUri, metricsUri, processUri } from './gateway-uris.ts'
@@ -7,12 +7,10 @@ import type { InstanceChange, InstanceDirectory, InstanceEntry } from './instanc
 import { idPrefix } from './instance-query.ts'
 import { rowStatus, type RowStatus, shortId } from './instance-rows.ts'
 
-type Announcer = Pick<ResourceServer, 'updated' | 'listChanged'>
-
 /** Tells subscribers and the ring what changes in the directory. Returns the stop. */
 export function announceInstances(
   directory: InstanceDirectory,
-  server: Announcer,
+  listener: ResourceListener,
   ring: EventRing,
 ): () => void {
   const statuses = new Map<string, RowStatus>()
@@ -33,31 +31,36 @@ export function announceInstances(
   return directory.onChange(changes => {
     // All are recorded before listeners run: they find the events of the changes they hear of.
     const cameOrWent = changes.map(note).includes(true)
-    server.updated(instancesUri)
-    for (const id of changedIds(changes)) announceInstance(id, server)
-    server.updated(processUri)
-    server.updated(metricsUri)
-    if (cameOrWent) server.listChanged()
+    listener.resourceUpdated(instancesUri)
+    for (const id of changedIds(changes)) announceInstance(id, listener)
+    listener.resourceUpdated(processUri)
+    listener.resourceUpdated(metricsUri)
+    if (cameOrWent) listener.listChanged()
   })
 }
 
 /** Tells subscribers of the catalog and of each entry that is another now. */
-export function announceCatalog(before: CatalogState, now: CatalogState, server: Announcer): void {
-  server.updated(catalogUri)
+export function announceCatalog(
+  before: CatalogState,
+  now: CatalogState,
+  listener: ResourceListener,
+): void {
+  listener.resourceUpdated(catalogUri)
   const old = new Map(before.entries.map(entry => [entry.name, JSON.stringify(entry)]))
   for (const entry of now.entries) {
-    if (old.get(entry.name) !== JSON.stringify(entry)) server.updated(`${catalogUri}/${entry.name}`)
+    if (old.get(entry.name) !== JSON.stringify(entry))
+      listener.resourceUpdated(`${catalogUri}/${entry.name}`)
     old.delete(entry.name)
   }
-  for (const name of old.keys()) server.updated(`${catalogUri}/${name}`)
+  for (const name of old.keys()) listener.resourceUpdated(`${catalogUri}/${name}`)
 }
 
 /** Subscribers may have selected it by any number of its first digits. */
-function announceInstance(instanceId: string, server: Announcer): void {
+function announceInstance(instanceId: string, listener: ResourceListener): void {
   const digits = idPrefix(instanceId)
   if (digits === null) return
   for (let length = minPrefixChars; length <= digits.length; length++) {
-    server.updated(`${instancesUri}/${digits.slice(0, length)}`)
+    listener.resourceUpdated(`${instancesUri}/${digits.slice(0, length)}`)
   }
 }
 

@@ -5,7 +5,7 @@ import type { CatalogFile } from './catalog/catalog-file.ts'
 import type { GatewaySelf } from './diagnostics.ts'
 import type { EventRing } from './event-ring.ts'
 import { openFsDirectory } from './fs-directory.ts'
-import { createGatewayResources } from './gateway-resources.ts'
+import { GatewayResources } from './gateway-resources.ts'
 import type { GatewayLimits } from '../../lib/config/gateway-limits.ts'
 import { createServerEndpoint } from '../mcp/mcp-assembly.ts'
 import { createProbedDirectory } from './probed-directory.ts'
@@ -45,7 +45,7 @@ export async function assembleGateway(parts: GatewayAssemblyParts): Promise<Asse
   })
   const directory = createProbedDirectory({ directory: files, probes, limits, log })
   const stopReaper = startReaper({ ...machine, directory })
-  const resources = createGatewayResources({
+  const resources = new GatewayResources({
     directory,
     ring,
     catalog,

@@ -1,8 +1,7 @@
-import { type Clock, systemClock, systemTimer, type Timer } from '../../lib/util/time.ts'
-import { type Logger, silentLogger } from '../../lib/util/logger.ts'
+import { type Clock, systemClock, type Timer } from '../../lib/util/time.ts'
+import type { Logger } from '../../lib/util/logger.ts'
 import type { Limits } from '../../lib/config/limits.ts'
 import { ResourceServer } from '../resources/resource-server.ts'
-import type { ServedResources } from '../resources/schemes.ts'
 import { announceCatalog, announceInstances } from './announce-changes.ts'
 import type { CatalogFile } from './catalog/catalog-file.ts'
 import { CatalogResources } from './catalog/catalog-resources.ts'
@@ -44,40 +43,31 @@ export interface GatewayParts {
 }
 
 /** The resources of a gateway, for the same endpoint that serves those of an application. */
-export function createGatewayResources(parts: GatewayParts): ServedResources & { close(): void } {
-  const { directory, source = 'file', ring, catalog, limits } = parts
-  const { clock = systemClock, timer = systemTimer, log = silentLogger } = parts
-  const rows = new InstanceRows(directory, source, limits)
-  const catalogResources = new CatalogResources(catalog, limits)
-  const server = new ResourceServer({
-    builtIns: {
-      gateway: new GatewayProducer({
+export class GatewayResources extends ResourceServer {
+  constructor(parts: GatewayParts) {
+    const { directory, source = 'file', ring, catalog, limits, clock = systemClock } = parts
+    const rows = new InstanceRows(directory, source, limits)
+    const gateway = new GatewayProducer({
+      rows,
+      instances: new InstanceResources(rows, limits),
+      diagnostics: new DiagnosticResources({
         rows,
-        instances: new InstanceResources(rows, limits),
-        diagnostics: new DiagnosticResources({
-          rows,
-          clock,
-          limits,
-          self: () => parts.self(),
-          activity: () => parts.activity(),
-          probeOf: id => parts.probeOf?.(id) ?? null,
-          whyNotProbed: entry => parts.whyNotProbed?.(entry) ?? null,
-          timeouts: timeoutsOf(limits),
-        }),
-        catalog: catalogResources,
+        clock,
         limits,
+        self: () => parts.self(),
+        activity: () => parts.activity(),
+        probeOf: id => parts.probeOf?.(id) ?? null,
+        whyNotProbed: entry => parts.whyNotProbed?.(entry) ?? null,
+        timeouts: timeoutsOf(limits),
       }),
-      resources: new EventResources(ring, limits),
-    },
-    limits,
-    clock,
-    timer,
-    log,
-    whereToLook,
-  })
-  server.onClose(announceInstances(directory, server, ring))
-  server.onClose(catalog.follow((before, now) => announceCatalog(before, now, server)))
-  return server
+      catalog: new CatalogResources(catalog, limits),
+      limits,
+    })
+    const builtIns = { gateway, resources: new EventResources(ring, limits) }
+    super({ builtIns, limits, clock, timer: parts.timer, log: parts.log, whereToLook })
+    this.onClose(announceInstances(directory, this.notify, ring))
+    this.onClose(catalog.follow((before, now) => announceCatalog(before, now, this.notify)))
+  }
 }
 
 function timeoutsOf(limits: Limits & GatewayLimits): Readonly<Record<string, number>> {

@@ -6,13 +6,9 @@ import { AuditProducer, auditRecentUri } from './audit.ts'
 import { AuditLog } from './audit-log.ts'
 import { CaptureProducer } from './capture.ts'
 import { type CaptureSource, noCapture } from './capture-source.ts'
-import type { Completion } from './completion.ts'
 import { CustomProducer } from './custom-producer.ts'
 import { ResourceServer } from './resource-server.ts'
-import type { ResourceListener } from './listeners.ts'
-import type { ListPage } from './listing.ts'
-import type { MaybePromise } from './maybe-promise.ts'
-import type { Content, PagedProducer, Reader, ResourceProducer, Template } from './producer.ts'
+import type { PagedProducer, ResourceProducer } from './producer.ts'
 import { isScheme, normaliseUri } from './resource-uri.ts'
 import { sceneCurrentUri, sceneDeltaUri, SceneProducer } from './scene.ts'
 import { type SceneOwnership, SceneState } from './scene-state.ts'
@@ -21,7 +17,6 @@ import {
   isReservedScheme,
   type SchemeSource,
   type SchemeState,
-  type ServedResources,
 } from './schemes.ts'
 import { SessionEventBuffer } from './session-event-buffer.ts'
 import { SessionEventsProducer } from './session-events.ts'
@@ -43,38 +38,34 @@ interface ResourceRegistryOptions {
  * All resources of one server. The host puts state in (`setScene`, `wireAuditLog`, …), the
  * endpoint takes pages and contents out and passes changes on.
  */
-export class ResourceRegistry implements ServedResources {
+export class ResourceRegistry extends ResourceServer {
   readonly #limits: Limits
   readonly #log: Logger
   readonly #timer: Timer
   readonly #scene: SceneState
   readonly #audit: AuditProducer
   readonly #events: SessionEventsProducer
-  readonly #server: ResourceServer
   #frozen = false
 
   constructor(options: ResourceRegistryOptions) {
     const { limits, clock, log = silentLogger, timer = systemTimer, capture = noCapture } = options
-    this.#limits = limits
-    this.#log = log
-    this.#timer = timer
     const sceneChanges = {
       sceneSet: () => {
-        this.#server.updated(sceneCurrentUri)
-        this.#server.updated(sceneDeltaUri)
+        this.notify.resourceUpdated(sceneCurrentUri)
+        this.notify.resourceUpdated(sceneDeltaUri)
       },
-      applicationChanged: () => this.#server.updated(sceneCurrentUri),
+      applicationChanged: () => this.notify.resourceUpdated(sceneCurrentUri),
     }
-    this.#scene = new SceneState(limits, {
+    const scene = new SceneState(limits, {
       ...{ listener: sceneChanges, clock, firstRevision: options.firstRevision },
     })
-    this.#audit = new AuditProducer(limits)
-    this.#events = new SessionEventsProducer(limits)
-    this.#server = new ResourceServer({
+    const audit = new AuditProducer(limits)
+    const events = new SessionEventsProducer(limits)
+    super({
       builtIns: {
-        scene: new SceneProducer(this.#scene, limits),
-        audit: this.#audit,
-        events: this.#events,
+        scene: new SceneProducer(scene, limits),
+        audit,
+        events,
         capture: new CaptureProducer(capture),
       },
       artefacts: options.enableArtefactResources ? options.artefacts : undefined,
@@ -85,11 +76,17 @@ export class ResourceRegistry implements ServedResources {
       log,
       timer,
     })
+    this.#limits = limits
+    this.#log = log
+    this.#timer = timer
+    this.#scene = scene
+    this.#audit = audit
+    this.#events = events
     const captureChanged = () => {
-      this.#server.routes.templatesChanged()
-      this.#server.listChanged()
+      this.routes.templatesChanged()
+      this.notify.listChanged()
     }
-    this.#server.onClose(capture.onChange(captureChanged))
+    this.onClose(capture.onChange(captureChanged))
   }
 
   /**
@@ -123,7 +120,7 @@ export class ResourceRegistry implements ServedResources {
     if (!(log instanceof AuditLog)) throw new TypeError('wireAuditLog takes an AuditLog')
     if (this.#audit.log !== undefined) throw misuse('an audit log is wired already')
     this.#audit.wire(log)
-    this.#server.onClose(log.onRecord(() => this.#server.updated(auditRecentUri)))
+    this.onClose(log.onRecord(() => this.notify.resourceUpdated(auditRecentUri)))
   }
 
   /** The wired audit log: where the server records what it refused. */
@@ -137,12 +134,12 @@ export class ResourceRegistry implements ServedResources {
       throw new TypeError('registerSessionEventBuffer takes a SessionEventBuffer')
     }
     this.#events.register(buffer)
-    this.#server.listChanged()
+    this.notify.listChanged()
   }
 
   /** The buffer is listed and read no more; one that is not registered changes nothing. */
   removeSessionEventBuffer(buffer: SessionEventBuffer): void {
-    if (this.#events.remove(buffer)) this.#server.listChanged()
+    if (this.#events.remove(buffer)) this.notify.listChanged()
   }
 
   /**
@@ -157,8 +154,8 @@ export class ResourceRegistry implements ServedResources {
     const { limits, log, timer } = { limits: this.#limits, log: this.#log, timer: this.#timer }
     const custom = new CustomProducer(producer, { limits, log, timer })
     this.#assertFree(custom.scheme)
-    this.#server.routes.add(custom)
-    this.#server.listChanged()
+    this.routes.add(custom)
+    this.notify.listChanged()
   }
 
   /**
@@ -167,20 +164,20 @@ export class ResourceRegistry implements ServedResources {
    */
   attach(source: SchemeSource): Attachment {
     this.#assertFree(source.scheme)
-    this.#server.routes.attach(source)
-    this.#server.listChanged()
+    this.routes.attach(source)
+    this.notify.listChanged()
     let attached = true
     return {
       listChanged: () => {
         if (!attached) return
-        this.#server.routes.templatesChanged()
-        this.#server.listChanged()
+        this.routes.templatesChanged()
+        this.notify.listChanged()
       },
       detach: () => {
         if (!attached) return
         attached = false
-        this.#server.routes.detach(source)
-        this.#server.listChanged()
+        this.routes.detach(source)
+        this.notify.listChanged()
       },
     }
   }
@@ -188,19 +185,18 @@ export class ResourceRegistry implements ServedResources {
   /** May a source take the scheme? Reserved ones are the product's built-in resources. */
   schemeState(scheme: string): SchemeState {
     if (isReservedScheme(scheme)) return 'reserved'
-    return this.#server.routes.serves(scheme) ? 'taken' : 'free'
+    return this.routes.serves(scheme) ? 'taken' : 'free'
   }
 
   /**
    * Notifies subscribers that a resource of a custom or attached scheme changed. Throws
-   * `usage_invalid`
-   * for any other scheme, `ResourceUriInvalid` for an invalid URI.
+   * `usage_invalid` for any other scheme, `ResourceUriInvalid` for an invalid URI.
    */
   notifyUpdated(uri: string): void {
-    const { scheme } = this.#server.parsed(uri)
+    const { scheme } = this.parsed(uri)
     if (isReservedScheme(scheme)) throw misuse(`updates of ${scheme}:// are the server's own`)
-    if (!this.#server.routes.serves(scheme)) throw misuse(`no producer serves ${scheme}://`)
-    this.#server.updated(normaliseUri(uri))
+    if (!this.routes.serves(scheme)) throw misuse(`no producer serves ${scheme}://`)
+    this.notify.resourceUpdated(normaliseUri(uri))
   }
 
   /** The server starts: wiring ends here. */
@@ -208,50 +204,9 @@ export class ResourceRegistry implements ServedResources {
     this.#frozen = true
   }
 
-  /** The server stopped: no listener and no timer stays behind. */
-  close(): void {
-    this.#server.close()
-  }
-
-  page(cursor: unknown): MaybePromise<ListPage> {
-    return this.#server.page(cursor)
-  }
-
-  templates(): readonly Template[] {
-    return this.#server.templates()
-  }
-
-  read(uri: unknown, reader?: Reader): MaybePromise<readonly Content[]> {
-    return this.#server.read(uri, reader)
-  }
-
-  assertSubscribable(uri: unknown): string {
-    return this.#server.assertSubscribable(uri)
-  }
-
-  canonical(uri: unknown): string {
-    return this.#server.canonical(uri)
-  }
-
-  changes(uri: unknown): boolean {
-    return this.#server.changes(uri)
-  }
-
-  pushes(uri: unknown): boolean {
-    return this.#server.pushes(uri)
-  }
-
-  complete(...asked: Parameters<ServedResources['complete']>): Promise<Completion> {
-    return this.#server.complete(...asked)
-  }
-
-  listen(listener: ResourceListener): () => void {
-    return this.#server.listen(listener)
-  }
-
   /** Artefacts appeared or went. */
   artefactsChanged(): void {
-    if (this.#server.routes.artefacts !== undefined) this.#server.listChanged()
+    if (this.routes.artefacts !== undefined) this.notify.listChanged()
   }
 
   #assertFree(scheme: string): void {

@@ -25,7 +25,12 @@ interface ResourceServerOptions extends Omit<ResourceRoutesOptions, 'log'> {
  * producer, cuts the listing into pages, and passes changes to the listeners.
  */
 export class ResourceServer implements ServedResources {
-  readonly routes: ResourceRoutes
+  protected readonly routes: ResourceRoutes
+  /**
+   * Notifies the listeners: a resource changed (`uri` in its canonical spelling), or the listing
+   * did, which is passed on at most once in `listChangedIntervalMs`.
+   */
+  protected readonly notify: ResourceListener
   readonly #whereToLook: (scheme: string) => string
   readonly #parseUri: ReturnType<typeof createUriParser>
   readonly #listing: Listing
@@ -45,27 +50,21 @@ export class ResourceServer implements ServedResources {
       () => this.#listeners.listChanged(),
       { clock, timer },
     )
-  }
-
-  /** Notifies the listeners that the resource changed; `uri` in its canonical spelling. */
-  updated(uri: string): void {
-    this.#listeners.resourceUpdated(uri)
-  }
-
-  /** The listing changed: told at most once in `listChangedIntervalMs`. */
-  listChanged(): void {
-    this.#listChanges.request()
+    this.notify = {
+      resourceUpdated: uri => this.#listeners.resourceUpdated(uri),
+      listChanged: () => this.#listChanges.request(),
+    }
   }
 
   /** The URI taken apart, or throws `ResourceUriInvalid`. */
-  parsed(uri: unknown): ResourceUri {
+  protected parsed(uri: unknown): ResourceUri {
     const parsed = this.#parseUri(uri)
     if (!parsed.ok) throw new ResourceUriInvalid(parsed.failure)
     return parsed.value
   }
 
   /** `stop` runs when the server closes; it ends the source of the changes. */
-  onClose(stop: () => void): void {
+  protected onClose(stop: () => void): void {
     this.#stops.push(stop)
   }
 

@@ -1,6 +1,6 @@
 import type { CatalogState } from '../../../src/server/gateway/catalog/catalog-resources.ts'
 import { EventRing } from '../../../src/server/gateway/event-ring.ts'
-import { createGatewayResources } from '../../../src/server/gateway/gateway-resources.ts'
+import { GatewayResources } from '../../../src/server/gateway/gateway-resources.ts'
 import type { InstanceDirectory } from '../../../src/server/gateway/instance-directory.ts'
 import { type GatewayLimits, resolveGatewayLimits } from '../../../src/lib/config/gateway-limits.ts'
 import { type Limits, resolveLimits } from '../../../src/lib/config/limits.ts'
@@ -54,7 +54,7 @@ export function gatewayOver(
   const ring = new EventRing(all, time)
   const activity = { pendingCalls: 3, sessions: 2, streams: 1, subscriptions: 5, subscribers: 2 }
   const probe = { probedMs: time.now(), latencyMs: 3.14159, lastError: 'cut', lastErrorMs: 0 }
-  const resources = createGatewayResources({
+  const resources = new GatewayResources({
     directory,
     ring,
     catalog,
