@@ -1,13 +1,14 @@
+import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { accountFlags, BaseCommand, globalFlags } from '../../lib/cli/base-command.ts'
 import { type Output, processOutput, warningsTo } from '../../lib/cli/output.ts'
-import type { Logger } from '../../lib/util/logger.ts'
 import { adminLimits, type Range } from '../../server/accounts/admin-limits.ts'
 import { selectDataDir } from './data-dir.ts'
 
+type Operations = typeof import('../../server/accounts/admin/operations.ts')
 type Admin = import('../../server/accounts/admin/open-admin.ts').Admin
 
-/** Base of the commands for whoever owns the files of a registry, running or not. */
+/** Base of the commands of the operator: they work on the files, whether the server runs or not. */
 export abstract class AdminCommand extends BaseCommand {
   static override baseFlags = {
     ...globalFlags,
@@ -21,32 +22,33 @@ export abstract class AdminCommand extends BaseCommand {
 
 interface AdminFlags {
   readonly 'data-dir'?: string | undefined
-  readonly 'no-input'?: boolean | undefined
   readonly json: boolean
   readonly quiet: boolean
 }
 
-/** Where the registry is, and how the command speaks. */
-interface AdminPlace {
-  readonly dataDir: string
-  readonly output: Output
-  readonly log: Logger
-}
-
-export function adminPlace(flags: AdminFlags): AdminPlace {
+/** Opens the database while `action` runs and prints. Loads the store only now: help needs none. */
+export async function administer(
+  flags: AdminFlags,
+  action: (parts: {
+    readonly admin: Admin
+    readonly operations: Operations
+    readonly output: Output
+  }) => Promise<void>,
+): Promise<void> {
   const output = processOutput(flags)
   const dataDir = selectDataDir(flags['data-dir'], process.env)
-  return { dataDir, output, log: warningsTo(output) }
+  const operations = await import('../../server/accounts/admin/operations.ts')
+  await using admin = await operations.openAdmin({ dataDir, log: warningsTo(output) })
+  await action({ admin, operations, output })
 }
 
-/** Opens the registry for the length of `action`. Loads the store only now: help needs none. */
-export async function administer<Value>(
-  { dataDir, log }: AdminPlace,
-  action: (admin: Admin) => Promise<Value>,
-): Promise<Value> {
-  const { openAdmin } = await import('../../server/accounts/admin/open-admin.ts')
-  await using admin = await openAdmin({ dataDir, log })
-  return await action(admin)
+/** The account that a command is about. */
+export const userArg = {
+  user: Args.string({
+    ignoreStdin: true,
+    description: 'user name or email address',
+    required: true,
+  }),
 }
 
 /** Of the commands that show rows. */

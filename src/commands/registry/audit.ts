@@ -1,6 +1,6 @@
 import * as Args from '@oclif/core/args'
 import { columns } from '../../lib/cli/format.ts'
-import { AdminCommand, adminPlace, administer, limitFlag } from './admin-command.ts'
+import { AdminCommand, administer, limitFlag } from './admin-command.ts'
 
 /** Shows what was done to accounts. */
 export default class RegistryAudit extends AdminCommand {
@@ -24,18 +24,16 @@ export default class RegistryAudit extends AdminCommand {
 
   override async run(): Promise<void> {
     const { args, flags } = await this.parse(RegistryAudit)
-    const place = adminPlace(flags)
-    const list = await administer(place, async admin => {
-      const { readAudit } = await import('../../server/accounts/admin/audit.ts')
-      return readAudit(admin, { name: args.user, limit: flags.limit })
+    await administer(flags, async ({ admin, operations, output }) => {
+      const list = await operations.readAudit(admin, { name: args.user, limit: flags.limit })
+      const rows = list.entries.map(entry => [
+        entry.timestamp,
+        entry.action,
+        entry.username ?? entry.account_id ?? '',
+        entry.address ?? '',
+        JSON.stringify(entry.details),
+      ])
+      await output.result(columns(['TIME', 'ACTION', 'USER', 'ADDRESS', 'DETAILS'], rows), list)
     })
-    const rows = list.entries.map(entry => [
-      entry.timestamp,
-      entry.action,
-      entry.username ?? entry.account_id ?? '',
-      entry.address ?? '',
-      JSON.stringify(entry.details),
-    ])
-    await place.output.result(columns(['TIME', 'ACTION', 'USER', 'ADDRESS', 'DETAILS'], rows), list)
   }
 }

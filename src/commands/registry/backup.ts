@@ -1,7 +1,7 @@
 import * as Flags from '@oclif/core/flags'
 import { resolve } from 'node:path'
 import { counted } from '../../lib/cli/format.ts'
-import { AdminCommand, adminPlace, administer } from './admin-command.ts'
+import { AdminCommand, administer } from './admin-command.ts'
 
 /** Writes a backup of a registry. */
 export default class RegistryBackup extends AdminCommand {
@@ -29,15 +29,13 @@ that it is done.`
 
   override async run(): Promise<void> {
     const { flags } = await this.parse(RegistryBackup)
-    const place = adminPlace(flags)
-    const made = await administer(place, async admin => {
-      const { backUp } = await import('../../server/accounts/admin/backup.ts')
-      return backUp(admin, resolve(flags.out))
+    await administer(flags, async ({ admin, operations, output }) => {
+      const made = await operations.backUp(admin, resolve(flags.out))
+      await output.result('', made)
+      const { accounts, sessions, folder } = made
+      output.note(
+        `wrote ${counted(accounts, 'account')}, ${counted(sessions, 'session')} and the keys to ${folder}`,
+      )
     })
-    await place.output.result('', made)
-    const { accounts, sessions, folder } = made
-    place.output.note(
-      `wrote ${counted(accounts, 'account')}, ${counted(sessions, 'session')} and the keys to ${folder}`,
-    )
   }
 }

@@ -1,7 +1,7 @@
 import * as Flags from '@oclif/core/flags'
 import { showOnce } from '../../lib/cli/show-once.ts'
 import { adminLimits } from '../../server/accounts/admin-limits.ts'
-import { AdminCommand, adminPlace, administer, bounds } from './admin-command.ts'
+import { AdminCommand, administer, bounds } from './admin-command.ts'
 
 /** Makes an invitation for one new account. */
 export default class RegistryInvite extends AdminCommand {
@@ -25,17 +25,14 @@ asks for it where registration is by invitation; it is valid once.`
 
   override async run(): Promise<void> {
     const { flags } = await this.parse(RegistryInvite)
-    const place = adminPlace(flags)
-    await administer(place, async admin => {
-      const { revokeInvite, makeInvite } = await import('../../server/accounts/admin/codes.ts')
-      const { code, ...made } = await makeInvite(admin, flags.days)
-      place.output.note(`invitation, valid once until ${made.expires_at}; it is not shown again`)
-      // Revealed here alone: this is what the command is for.
+    await administer(flags, async ({ admin, operations, output }) => {
+      const { code, ...made } = await operations.makeInvite(admin, flags.days)
+      output.note(`invitation, valid once until ${made.expires_at}; it is not shown again`)
       const json = { ...made, code: code.reveal() }
-      await showOnce(() => place.output.secret(code.reveal(), json), {
+      await showOnce(() => output.secret(code.reveal(), json), {
         what: 'invitation',
         leftOver: `it expires at ${made.expires_at}`,
-        run: () => revokeInvite(admin, code),
+        run: () => operations.revokeInvite(admin, code),
       })
     })
   }

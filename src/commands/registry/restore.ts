@@ -1,7 +1,9 @@
 import * as Flags from '@oclif/core/flags'
 import { resolve } from 'node:path'
 import { counted } from '../../lib/cli/format.ts'
-import { AdminCommand, adminPlace } from './admin-command.ts'
+import { processOutput, warningsTo } from '../../lib/cli/output.ts'
+import { AdminCommand } from './admin-command.ts'
+import { selectDataDir } from './data-dir.ts'
 
 /** Brings a backup back. */
 export default class RegistryRestore extends AdminCommand {
@@ -36,21 +38,22 @@ Stop the registry first.`
 
   override async run(): Promise<void> {
     const { flags } = await this.parse(RegistryRestore)
-    const place = adminPlace(flags)
+    const output = processOutput(flags)
+    const dataDir = selectDataDir(flags['data-dir'], process.env)
     const { restore } = await import('../../server/accounts/admin/restore.ts')
     const done = await restore({
       from: resolve(flags.from),
-      dataDir: place.dataDir,
-      log: place.log,
+      dataDir,
+      log: warningsTo(output),
       force: flags.force,
       withoutKeys: flags['without-keys'],
       keepSessions: flags['keep-sessions'],
     })
-    await place.output.result('', done)
+    await output.result('', done)
     const { accounts, data_dir: folder, backup_created_at: time, replaced } = done
-    place.output.note(`${folder} has ${counted(accounts, 'account')}, as of ${time}`)
-    if (replaced !== null) place.output.note(`what was there is in ${replaced}`)
-    place.output.note(
+    output.note(`${folder} has ${counted(accounts, 'account')}, as of ${time}`)
+    if (replaced !== null) output.note(`what was there is in ${replaced}`)
+    output.note(
       flags['keep-sessions']
         ? 'sessions go on; passwords, tokens and sessions changed since then are as they were'
         : `ended ${counted(done.sessions_ended, 'session')}; passwords and tokens changed since then are as they were`,

@@ -1,6 +1,5 @@
-import * as Args from '@oclif/core/args'
 import { counted } from '../../../lib/cli/format.ts'
-import { AdminCommand, adminPlace, administer } from '../admin-command.ts'
+import { AdminCommand, administer, userArg } from '../admin-command.ts'
 
 /** Ends every session of an account. */
 export default class RegistrySessionsEnd extends AdminCommand {
@@ -13,22 +12,14 @@ request on. Service tokens go on: see \`registry tokens revoke\`.`
     { description: 'by name', command: '<%= config.bin %> registry sessions end alice' },
   ]
 
-  static override args = {
-    user: Args.string({
-      ignoreStdin: true,
-      description: 'user name or email address',
-      required: true,
-    }),
-  }
+  static override args = userArg
 
   override async run(): Promise<void> {
     const { args, flags } = await this.parse(RegistrySessionsEnd)
-    const place = adminPlace(flags)
-    const done = await administer(place, async admin => {
-      const { endSessions } = await import('../../../server/accounts/admin/tokens.ts')
-      return endSessions(admin, args.user)
+    await administer(flags, async ({ admin, operations, output }) => {
+      const done = await operations.endSessions(admin, args.user)
+      await output.result('', done)
+      output.note(`ended ${counted(done.ended, 'session')} of "${done.username}"`)
     })
-    await place.output.result('', done)
-    place.output.note(`ended ${counted(done.ended, 'session')} of "${done.username}"`)
   }
 }

@@ -1,5 +1,5 @@
 import { columns } from '../../../lib/cli/format.ts'
-import { AdminCommand, adminPlace, administer } from '../admin-command.ts'
+import { AdminCommand, administer } from '../admin-command.ts'
 
 /** Lists the keys that tokens are made with. */
 export default class RegistrySigningKeysList extends AdminCommand {
@@ -15,18 +15,16 @@ is shown.`
 
   override async run(): Promise<void> {
     const { flags } = await this.parse(RegistrySigningKeysList)
-    const place = adminPlace(flags)
-    const list = await administer(place, async admin => {
-      const { listKeys } = await import('../../../server/accounts/admin/signing-keys.ts')
-      return listKeys(admin)
+    await administer(flags, async ({ admin, operations, output }) => {
+      const list = await operations.listKeys(admin)
+      const rows = list.keys.map(key => [
+        key.use,
+        key.id,
+        key.state,
+        key.created_at,
+        key.retired_at ?? '',
+      ])
+      await output.result(columns(['USE', 'ID', 'STATE', 'CREATED', 'RETIRED'], rows), list)
     })
-    const rows = list.keys.map(key => [
-      key.use,
-      key.id,
-      key.state,
-      key.created_at,
-      key.retired_at ?? '',
-    ])
-    await place.output.result(columns(['USE', 'ID', 'STATE', 'CREATED', 'RETIRED'], rows), list)
   }
 }

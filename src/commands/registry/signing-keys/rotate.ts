@@ -1,5 +1,5 @@
 import * as Flags from '@oclif/core/flags'
-import { AdminCommand, adminPlace, administer } from '../admin-command.ts'
+import { AdminCommand, administer } from '../admin-command.ts'
 
 /** Puts the next keys into use. */
 export default class RegistrySigningKeysRotate extends AdminCommand {
@@ -29,15 +29,13 @@ are also rotated by themselves, every 90 days. A running registry follows within
 
   override async run(): Promise<void> {
     const { flags } = await this.parse(RegistrySigningKeysRotate)
-    const place = adminPlace(flags)
-    const done = await administer(place, async admin => {
-      const { rotateKeys } = await import('../../../server/accounts/admin/signing-keys.ts')
-      return rotateKeys(admin, flags)
+    await administer(flags, async ({ admin, operations, output }) => {
+      const done = await operations.rotateKeys(admin, flags)
+      await output.result('', done)
+      const fate = flags.compromised ? 'void' : 'valid until they expire'
+      output.note(
+        `the keys are rotated; tokens of the old ones are ${fate}. A running registry follows within a second`,
+      )
     })
-    await place.output.result('', done)
-    const fate = flags.compromised ? 'void' : 'valid until they expire'
-    place.output.note(
-      `the keys are rotated; tokens of the old ones are ${fate}. A running registry follows within a second`,
-    )
   }
 }

@@ -1,6 +1,6 @@
 import * as Args from '@oclif/core/args'
 import { columns } from '../../../lib/cli/format.ts'
-import { AdminCommand, adminPlace, administer, limitFlag } from '../admin-command.ts'
+import { AdminCommand, administer, limitFlag } from '../admin-command.ts'
 
 /** Lists service tokens. */
 export default class RegistryTokensList extends AdminCommand {
@@ -24,21 +24,19 @@ The tokens themselves are kept nowhere.`
 
   override async run(): Promise<void> {
     const { args, flags } = await this.parse(RegistryTokensList)
-    const place = adminPlace(flags)
-    const list = await administer(place, async admin => {
-      const { listTokens } = await import('../../../server/accounts/admin/tokens.ts')
-      return listTokens(admin, { name: args.user, limit: flags.limit })
+    await administer(flags, async ({ admin, operations, output }) => {
+      const list = await operations.listTokens(admin, { name: args.user, limit: flags.limit })
+      const rows = list.tokens.map(token => [
+        token.username,
+        token.id,
+        token.name,
+        token.scopes.join(' '),
+        token.expires_at,
+        token.last_used_at ?? '',
+      ])
+      const names = ['USER', 'ID', 'NAME', 'SCOPES', 'EXPIRES', 'LAST USED']
+      await output.result(columns(names, rows), list)
+      if (list.more) output.note('there are more: see --limit')
     })
-    const rows = list.tokens.map(token => [
-      token.username,
-      token.id,
-      token.name,
-      token.scopes.join(' '),
-      token.expires_at,
-      token.last_used_at ?? '',
-    ])
-    const names = ['USER', 'ID', 'NAME', 'SCOPES', 'EXPIRES', 'LAST USED']
-    await place.output.result(columns(names, rows), list)
-    if (list.more) place.output.note('there are more: see --limit')
   }
 }

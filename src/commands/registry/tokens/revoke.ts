@@ -1,5 +1,5 @@
 import * as Args from '@oclif/core/args'
-import { AdminCommand, adminPlace, administer } from '../admin-command.ts'
+import { AdminCommand, administer } from '../admin-command.ts'
 
 /** Ends a service token. */
 export default class RegistryTokensRevoke extends AdminCommand {
@@ -20,12 +20,10 @@ export default class RegistryTokensRevoke extends AdminCommand {
 
   override async run(): Promise<void> {
     const { args, flags } = await this.parse(RegistryTokensRevoke)
-    const place = adminPlace(flags)
-    const done = await administer(place, async admin => {
-      const { revokeToken } = await import('../../../server/accounts/admin/tokens.ts')
-      return revokeToken(admin, args.id)
+    await administer(flags, async ({ admin, operations, output }) => {
+      const done = await operations.revokeToken(admin, args.id)
+      await output.result('', done)
+      output.note(`token "${done.name}" of "${done.username}" is revoked`)
     })
-    await place.output.result('', done)
-    place.output.note(`token "${done.name}" of "${done.username}" is revoked`)
   }
 }

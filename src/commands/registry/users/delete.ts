@@ -1,9 +1,9 @@
-import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
-import { ServiceError } from '../../../lib/util/errors.ts'
+import { usage } from '../../../lib/util/errors.ts'
 import { requireQuestioner } from '../../../lib/cli/prompt.ts'
 import { counted } from '../../../lib/cli/format.ts'
-import { AdminCommand, adminPlace, administer } from '../admin-command.ts'
+import { promptPlace } from '../../account/here.ts'
+import { AdminCommand, administer, userArg } from '../admin-command.ts'
 
 /** Deletes an account. */
 export default class RegistryUsersDelete extends AdminCommand {
@@ -20,13 +20,7 @@ the audit stay, and its name cannot be registered for 90 days. Disabling can be 
     },
   ]
 
-  static override args = {
-    user: Args.string({
-      ignoreStdin: true,
-      description: 'user name or email address',
-      required: true,
-    }),
-  }
+  static override args = userArg
 
   static override flags = {
     yes: Flags.boolean({ char: 'y', description: 'delete without a question' }),
@@ -34,30 +28,18 @@ the audit stay, and its name cannot be registered for 90 days. Disabling can be 
 
   override async run(): Promise<void> {
     const { args, flags } = await this.parse(RegistryUsersDelete)
-    const place = adminPlace(flags)
-    const done = await administer(place, async admin => {
-      const { deleteUser, showUser } = await import('../../../server/accounts/admin/users.ts')
-      const { username, sessions, tokens } = await showUser(admin, args.user)
+    await administer(flags, async ({ admin, operations, output }) => {
+      const { username, sessions, tokens } = await operations.showUser(admin, args.user)
       if (!flags.yes) {
-        const what = `"${username}" with ${counted(sessions.length, 'session')} and ${counted(tokens.length, 'token')}`
-        await confirm(username, what, flags['no-input'])
+        const way = 'give --yes to delete without a question'
+        const ask = requireQuestioner(promptPlace(flags), 'the confirmation', way)
+        const what = `${counted(sessions.length, 'session')} and ${counted(tokens.length, 'token')}`
+        const typed = await ask.askText(`Type the name to delete "${username}" with ${what}:`)
+        if (typed !== username) throw usage('that is another name: nothing was deleted')
       }
-      return deleteUser(admin, username)
+      const done = await operations.deleteUser(admin, username)
+      await output.result('', done)
+      output.note(`the account "${done.username}" is deleted`)
     })
-    await place.output.result('', done)
-    place.output.note(`the account "${done.username}" is deleted`)
   }
-}
-
-async function confirm(username: string, what: string, noInput: boolean): Promise<void> {
-  const { stdin, stderr } = process
-  const place = { stdinIsTTY: stdin.isTTY, stderrIsTTY: stderr.isTTY, noInput }
-  const ask = requireQuestioner(
-    place,
-    'the confirmation',
-    'give --yes to delete without a question',
-  )
-  const typed = await ask.askText(`Type the name to delete ${what}:`)
-  if (typed === username) return
-  throw new ServiceError('usage_invalid', 'that is another name: nothing was deleted')
 }

@@ -1,5 +1,4 @@
-import * as Args from '@oclif/core/args'
-import { AdminCommand, adminPlace, administer } from '../admin-command.ts'
+import { AdminCommand, administer, userArg } from '../admin-command.ts'
 
 /** Enables an account. */
 export default class RegistryUsersEnable extends AdminCommand {
@@ -12,27 +11,19 @@ tokens, works again.`
     { description: 'by name', command: '<%= config.bin %> registry users enable alice' },
   ]
 
-  static override args = {
-    user: Args.string({
-      ignoreStdin: true,
-      description: 'user name or email address',
-      required: true,
-    }),
-  }
+  static override args = userArg
 
   override async run(): Promise<void> {
     const { args, flags } = await this.parse(RegistryUsersEnable)
-    const place = adminPlace(flags)
-    const done = await administer(place, async admin => {
-      const { setUserDisabled } = await import('../../../server/accounts/admin/users.ts')
-      return setUserDisabled(admin, args.user, false)
+    await administer(flags, async ({ admin, operations, output }) => {
+      const done = await operations.setUserDisabled(admin, args.user, false)
+      const { username, changed } = done
+      await output.result('', done)
+      output.note(
+        changed
+          ? `the account "${username}" is enabled`
+          : `the account "${username}" was enabled already`,
+      )
     })
-    const { username, changed } = done
-    await place.output.result('', done)
-    place.output.note(
-      changed
-        ? `the account "${username}" is enabled`
-        : `the account "${username}" was enabled already`,
-    )
   }
 }

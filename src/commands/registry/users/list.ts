@@ -1,6 +1,6 @@
 import * as Flags from '@oclif/core/flags'
 import { columns } from '../../../lib/cli/format.ts'
-import { AdminCommand, adminPlace, administer, limitFlag } from '../admin-command.ts'
+import { AdminCommand, administer, limitFlag } from '../admin-command.ts'
 
 /** Lists the accounts. */
 export default class RegistryUsersList extends AdminCommand {
@@ -24,21 +24,17 @@ of the names.`
 
   override async run(): Promise<void> {
     const { flags } = await this.parse(RegistryUsersList)
-    const place = adminPlace(flags)
-    const list = await administer(place, async admin => {
-      const { listUsers } = await import('../../../server/accounts/admin/users.ts')
-      return listUsers(admin, flags)
+    await administer(flags, async ({ admin, operations, output }) => {
+      const list = await operations.listUsers(admin, flags)
+      const rows = list.users.map(user => [
+        user.username,
+        user.email,
+        user.disabled_at === null ? user.login : 'disabled',
+        user.created_at,
+      ])
+      await output.result(columns(['NAME', 'EMAIL', 'LOGIN', 'CREATED'], rows), list)
+      const last = list.users.at(-1)
+      if (list.more && last !== undefined) output.note(`there are more: --after ${last.username}`)
     })
-    const rows = list.users.map(user => [
-      user.username,
-      user.email,
-      user.disabled_at === null ? user.login : 'disabled',
-      user.created_at,
-    ])
-    await place.output.result(columns(['NAME', 'EMAIL', 'LOGIN', 'CREATED'], rows), list)
-    const last = list.users.at(-1)
-    if (list.more && last !== undefined) {
-      place.output.note(`there are more: --after ${last.username}`)
-    }
   }
 }

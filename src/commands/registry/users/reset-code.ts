@@ -1,10 +1,9 @@
-import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { counted } from '../../../lib/cli/format.ts'
 import { asTyped } from '../../../lib/cli/own-command.ts'
 import { showOnce } from '../../../lib/cli/show-once.ts'
 import { adminLimits } from '../../../server/accounts/admin-limits.ts'
-import { AdminCommand, adminPlace, administer, bounds } from '../admin-command.ts'
+import { AdminCommand, administer, bounds, userArg } from '../admin-command.ts'
 
 /** Makes a code for a lost password. */
 export default class RegistryUsersResetCode extends AdminCommand {
@@ -23,13 +22,7 @@ the account stops working.`
     },
   ]
 
-  static override args = {
-    user: Args.string({
-      ignoreStdin: true,
-      description: 'user name or email address',
-      required: true,
-    }),
-  }
+  static override args = userArg
 
   static override flags = {
     minutes: Flags.integer({
@@ -41,28 +34,21 @@ the account stops working.`
 
   override async run(): Promise<void> {
     const { args, flags } = await this.parse(RegistryUsersResetCode)
-    const place = adminPlace(flags)
-    await administer(place, async admin => {
-      const codes = await import('../../../server/accounts/admin/codes.ts')
-      const { code, ...made } = await codes.makeResetCode(admin, args.user, flags.minutes)
+    await administer(flags, async ({ admin, operations, output }) => {
+      const { code, ...made } = await operations.makeResetCode(admin, args.user, flags.minutes)
       const { id, username, expires_at: end, ends } = made
-      place.output.note(
-        `reset code of "${username}", valid once until ${end}; it is not shown again`,
-      )
-      place.output.note(asTyped(`the user runs: service-cli password ${username} --reset-code`))
+      output.note(`reset code of "${username}", valid once until ${end}; it is not shown again`)
+      output.note(asTyped(`the user runs: service-cli password ${username} --reset-code`))
       const what = `${counted(ends.sessions, 'login')} and ${counted(ends.tokens.length, 'service token')}`
-      place.output.note(
-        `using it revokes ${what}; with --keep-tokens the service tokens stay valid`,
-      )
+      output.note(`using it revokes ${what}; with --keep-tokens the service tokens stay valid`)
       for (const token of ends.tokens) {
-        place.output.note(`service token "${token.name}" (${token.id})`)
+        output.note(`service token "${token.name}" (${token.id})`)
       }
-      // Revealed here alone: this is what the command is for.
       const json = { ...made, code: code.reveal() }
-      await showOnce(() => place.output.secret(code.reveal(), json), {
+      await showOnce(() => output.secret(code.reveal(), json), {
         what: 'reset code',
         leftOver: `it expires at ${end}`,
-        run: () => codes.revokeResetCode(admin, id, code),
+        run: () => operations.revokeResetCode(admin, id, code),
       })
     })
   }

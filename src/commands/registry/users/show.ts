@@ -1,6 +1,5 @@
-import * as Args from '@oclif/core/args'
 import { columns } from '../../../lib/cli/format.ts'
-import { AdminCommand, adminPlace, administer } from '../admin-command.ts'
+import { AdminCommand, administer, userArg } from '../admin-command.ts'
 
 /** Shows one account. */
 export default class RegistryUsersShow extends AdminCommand {
@@ -14,46 +13,38 @@ export default class RegistryUsersShow extends AdminCommand {
     },
   ]
 
-  static override args = {
-    user: Args.string({
-      ignoreStdin: true,
-      description: 'user name or email address',
-      required: true,
-    }),
-  }
+  static override args = userArg
 
   override async run(): Promise<void> {
     const { args, flags } = await this.parse(RegistryUsersShow)
-    const place = adminPlace(flags)
-    const user = await administer(place, async admin => {
-      const { showUser } = await import('../../../server/accounts/admin/users.ts')
-      return showUser(admin, args.user)
+    await administer(flags, async ({ admin, operations, output }) => {
+      const user = await operations.showUser(admin, args.user)
+      const { sessions, tokens, ...facts } = user
+      const rows = Object.entries(facts).map(([name, value]) => [name, String(value ?? '-')])
+      const text = [
+        columns(['account', ''], rows),
+        columns(
+          ['session', 'created', 'expires', 'address', 'client'],
+          sessions.map(session => [
+            session.id,
+            session.created_at,
+            session.expires_at,
+            session.address ?? '',
+            session.user_agent ?? '',
+          ]),
+        ),
+        columns(
+          ['token', 'name', 'scopes', 'expires', 'last used'],
+          tokens.map(token => [
+            token.id,
+            token.name,
+            token.scopes.join(' '),
+            token.expires_at,
+            token.last_used_at ?? '',
+          ]),
+        ),
+      ]
+      await output.result(text.join('\n\n'), user)
     })
-    const { sessions, tokens, ...facts } = user
-    const rows = Object.entries(facts).map(([name, value]) => [name, String(value ?? '-')])
-    const text = [
-      columns(['account', ''], rows),
-      columns(
-        ['session', 'created', 'expires', 'address', 'client'],
-        sessions.map(session => [
-          session.id,
-          session.created_at,
-          session.expires_at,
-          session.address ?? '',
-          session.user_agent ?? '',
-        ]),
-      ),
-      columns(
-        ['token', 'name', 'scopes', 'expires', 'last used'],
-        tokens.map(token => [
-          token.id,
-          token.name,
-          token.scopes.join(' '),
-          token.expires_at,
-          token.last_used_at ?? '',
-        ]),
-      ),
-    ]
-    await place.output.result(text.join('\n\n'), user)
   }
 }

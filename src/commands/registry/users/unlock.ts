@@ -1,6 +1,5 @@
-import * as Args from '@oclif/core/args'
 import { counted } from '../../../lib/cli/format.ts'
-import { AdminCommand, adminPlace, administer } from '../admin-command.ts'
+import { AdminCommand, administer, userArg } from '../admin-command.ts'
 
 /** Forgets the failed logins of an account. */
 export default class RegistryUsersUnlock extends AdminCommand {
@@ -13,23 +12,15 @@ This forgets the failed logins of the account, from every address.`
     { description: 'by name', command: '<%= config.bin %> registry users unlock alice' },
   ]
 
-  static override args = {
-    user: Args.string({
-      ignoreStdin: true,
-      description: 'user name or email address',
-      required: true,
-    }),
-  }
+  static override args = userArg
 
   override async run(): Promise<void> {
     const { args, flags } = await this.parse(RegistryUsersUnlock)
-    const place = adminPlace(flags)
-    const done = await administer(place, async admin => {
-      const { unlockUser } = await import('../../../server/accounts/admin/users.ts')
-      return unlockUser(admin, args.user)
+    await administer(flags, async ({ admin, operations, output }) => {
+      const done = await operations.unlockUser(admin, args.user)
+      await output.result('', done)
+      const { username, failed_logins: count } = done
+      output.note(`forgot ${counted(count, 'failed login')} of "${username}"`)
     })
-    await place.output.result('', done)
-    const { username, failed_logins: count } = done
-    place.output.note(`forgot ${counted(count, 'failed login')} of "${username}"`)
   }
 }

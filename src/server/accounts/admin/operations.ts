@@ -1,0 +1,8 @@
+/** What the operator can do with the files of an accounts server. */
+export { readAudit } from './audit.ts'
+export { backUp } from './backup.ts'
+export { makeInvite, makeResetCode, revokeInvite, revokeResetCode } from './codes.ts'
+export { openAdmin } from './open-admin.ts'
+export { listKeys, rotateKeys } from './signing-keys.ts'
+export { endSessions, listTokens, revokeToken } from './tokens.ts'
+export { deleteUser, listUsers, setUserDisabled, showUser, unlockUser } from './users.ts'
