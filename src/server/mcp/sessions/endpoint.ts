@@ -5,7 +5,7 @@ import type { RequestId } from '../../../lib/mcp/json-rpc.ts'
 import { accepts } from '../../http/media.ts'
 import type { Limits } from '../../../lib/config/limits.ts'
 import { rpcCodes } from '../errors.ts'
-import { EventStream } from '../event-stream.ts'
+import { eventFrame, EventStream, type StreamEncoder } from '../event-stream.ts'
 import { failedRequest } from '../failed-request.ts'
 import type { UnsentAnswerBudget } from '../unsent-answer-budget.ts'
 import { type GatheredWrites, sendAnswer, sendJson, sendNoAnswer, sendRefusal } from '../send.ts'
@@ -28,7 +28,6 @@ import { answerBatch } from './batch.ts'
 import { allowsBatches, initializeResult, parseInitialize, sessionCodes } from './initialize.ts'
 import { findSession, type Session, type Sessions } from './sessions.ts'
 import type { MethodTable } from './methods.ts'
-import { sessionEncoder } from './stream-encoder.ts'
 
 interface SessionEndpointParts {
   sessions: Sessions
@@ -264,4 +263,21 @@ function idOf(inbound: Inbound): RequestId | null {
 function applyNotification(message: Message, session: Session): void {
   if (message.kind !== 'notification' || message.method !== 'notifications/cancelled') return
   session.reads.cancel(message.params.requestId)
+}
+
+/** The key under which a topic keeps its encoding. */
+const key = 'session-sse'
+
+/** Updates of the session transport carry nothing of their session: one encoding serves all. */
+const sessionEncoder: StreamEncoder = {
+  update: topic => topic.encoded(key, encodeUpdate),
+  listChanged: notification({ method: 'notifications/resources/list_changed' }),
+}
+
+function encodeUpdate(uri: string): Buffer {
+  return notification({ method: 'notifications/resources/updated', params: { uri } })
+}
+
+function notification(members: object): Buffer {
+  return eventFrame(JSON.stringify({ jsonrpc: '2.0', ...members }))
 }

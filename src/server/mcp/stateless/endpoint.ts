@@ -8,7 +8,6 @@ import type { UnsentAnswerBudget } from '../unsent-answer-budget.ts'
 import type { NotificationMessage, RequestMessage } from '../json-rpc.ts'
 import { errorMessage, type JsonText, resultMessage } from '../json-text.ts'
 import { assertAllowed, type RequestContext, type WriteRules } from '../request-context.ts'
-import { ResponseReader } from '../response-reader.ts'
 import { sendAnswer, sendJson } from '../send.ts'
 import { statelessCodes, statelessRpcCodes } from './meta.ts'
 import { checkNotification, checkRequest } from './envelope.ts'
@@ -111,5 +110,26 @@ export function missingCapabilities(required: JsonObject, params: JsonObject): R
     code: statelessRpcCodes.missingCapability,
     message: `this request needs capabilities that the client did not declare: ${names}`,
     data: { requiredCapabilities: Object.fromEntries(missing) },
+  }
+}
+
+/**
+ * The client of one request of 2026-07-28, where closing the connection cancels the request
+ * ("Cancellation"). In the session transport it does not ("Streamable HTTP"): its reader says so.
+ */
+class ResponseReader implements Reader {
+  readonly #res: ServerResponse
+
+  constructor(res: ServerResponse) {
+    this.#res = res
+  }
+
+  onLeave(left: () => void): () => void {
+    if (this.#res.destroyed) {
+      left()
+      return () => {}
+    }
+    this.#res.once('close', left)
+    return () => void this.#res.off('close', left)
   }
 }
