@@ -1,8 +1,18 @@
 import { createHash, randomBytes } from 'node:crypto'
+import * as fs from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { type Limits, resolveLimits } from '../../../src/lib/config/limits.ts'
 import type { Logger } from '../../../src/lib/util/logger.ts'
+import {
+  type FsStore,
+  type FsStoreOptions,
+  createFsStore,
+} from '../../../src/server/artefacts/fs-store.ts'
+import { createArtefactProducer } from '../../../src/server/artefacts/producer.ts'
+
+export const noTimers = resolveLimits({ artefactPollMs: 0, artefactSweepMs: 0 })
 
 /** Runs `use` with a folder of its own and removes it afterwards. */
 export async function withFolder<Value>(use: (path: string) => Promise<Value>): Promise<Value> {
@@ -48,3 +58,72 @@ export function recordingLog(): Logger & { readonly lines: { level: string; text
     error: write('error'),
   }
 }
+
+export function open(root: string, options: Partial<FsStoreOptions> = {}) {
+  return createFsStore({ root, limits: noTimers, ...options })
+}
+
+/** Returns a function that opens stores in folders of their own; they are removed after each test. */
+export function useStores() {
+  const opened: { root: string; close(): Promise<void> }[] = []
+  afterEach(async () => {
+    for (const { root, close } of opened.splice(0)) {
+      await close()
+      await rm(root, { recursive: true })
+    }
+  })
+  return async (limits: Partial<Limits> = {}, clock = settableClock()) => {
+    const root = await mkdtemp(join(tmpdir(), 'artefacts-'))
+    const store = await open(root, { limits: resolveLimits(limits), clock })
+    opened.push({ root, close: () => store.close() })
+    return { root, store }
+  }
+}
+
+export function bodyPath(root: string, hex: string): string {
+  return join(root, 'sha256', hex.slice(0, 2), hex)
+}
+
+/** Changes the last byte of a stored body. */
+export function damage(root: string, hex: string): void {
+  const path = bodyPath(root, hex)
+  const bytes = fs.readFileSync(path)
+  bytes[bytes.length - 1] = (bytes[bytes.length - 1] ?? 0) ^ 1
+  fs.writeFileSync(path, bytes)
+}
+
+/** Makes every file and folder an hour old, so that nothing counts as fresh. */
+export function age(root: string): void {
+  const past = new Date(Date.now() - 3600_000)
+  for (const shard of fs.readdirSync(join(root, 'sha256'))) {
+    const dir = join(root, 'sha256', shard)
+    for (const name of fs.readdirSync(dir)) fs.utimesSync(join(dir, name), past, past)
+    fs.utimesSync(dir, past, past)
+  }
+}
+
+interface ProducerSetup {
+  root: string
+  store: FsStore
+  work: { bodiesHashed: number }
+  clock: ReturnType<typeof settableClock>
+  producer: ReturnType<typeof createArtefactProducer>
+}
+
+export function withProducer(
+  use: (setup: ProducerSetup) => Promise<void>,
+  overrides: Partial<Limits> = {},
+) {
+  return withFolder(async root => {
+    const limits = resolveLimits(overrides)
+    const clock = settableClock()
+    const work = { shardChecks: 0, shardScans: 0, sidecarReads: 0, bodiesHashed: 0 }
+    const store = await createFsStore({ root, limits, clock, work })
+    const downloadUrl = (hex: string) => `http://127.0.0.1:1/artefacts/sha256/${hex}`
+    const producer = createArtefactProducer({ store, limits, downloadUrl })
+    await use({ root, store, work, clock, producer })
+    await store.close()
+  })
+}
+
+export const hexOf = (ref: { digest: string }) => ref.digest.slice('sha256:'.length)

@@ -1,115 +1,8 @@
 import { expect } from 'chai'
 import { randomBytes } from 'node:crypto'
-import { once } from 'node:events'
-import * as fs from 'node:fs'
-import { type IncomingMessage, type RequestOptions, createServer, request } from 'node:http'
-import { type AddressInfo, connect } from 'node:net'
-import { join } from 'node:path'
-import { resolveLimits } from '../../../src/lib/config/limits.ts'
-import { createArtefactDownload } from '../../../src/server/http/artefact-download.ts'
-import { type FsStore, createFsStore } from '../../../src/server/artefacts/fs-store.ts'
-import type { ArtefactStore } from '../../../src/server/artefacts/store.ts'
+import { type RequestOptions } from 'node:http'
 import { makeProblem } from '../../../src/server/http/problem.ts'
-import { recordingLog, settableClock, sha256, withFolder } from '../artefacts/support.ts'
-
-interface Setup {
-  root: string
-  store: FsStore
-  port: number
-  /** Artefacts opened and not closed yet. */
-  opened(): number
-  /** Artefacts opened to be sent, so far. */
-  sent(): number
-  /** Resolves when the handler has answered for the n-th time. */
-  handled(count: number): Promise<void>
-  log: ReturnType<typeof recordingLog>
-}
-
-/** The real store, with its open artefacts counted. */
-function counting(store: ArtefactStore) {
-  let opened = 0
-  let sent = 0
-  const counted: ArtefactStore = {
-    ...store,
-    async openToSend(hex, cut) {
-      const artefact = await store.openToSend(hex, cut)
-      if (artefact === null) return null
-      opened++
-      sent++
-      return {
-        ...artefact,
-        async close() {
-          opened--
-          await artefact.close()
-        },
-      }
-    },
-  }
-  return { counted, opened: () => opened, sent: () => sent }
-}
-
-function withServer(use: (setup: Setup) => Promise<void>, bodyTimeoutMs = 10_000) {
-  return withFolder(async root => {
-    const store = await createFsStore({ root, clock: settableClock() })
-    const { counted, opened, sent } = counting(store)
-    const limits = resolveLimits({ bodyTimeoutMs })
-    const log = recordingLog()
-    const download = createArtefactDownload({ store: counted, limits, log })
-    let done = 0
-    let onDone = () => {}
-    const server = createServer((req, res) => {
-      const hex = (req.url ?? '').replace('/artefacts/sha256/', '')
-      void download(req, res, hex).then(() => {
-        done++
-        onDone()
-      })
-    })
-    server.listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    const { port } = server.address() as AddressInfo
-    const handled = async (count: number) => {
-      while (done < count) await new Promise<void>(resolve => (onDone = resolve))
-    }
-    try {
-      await use({ root, store, port, opened, sent, handled, log })
-    } finally {
-      server.closeAllConnections()
-      server.close()
-      await store.close()
-    }
-  })
-}
-
-interface Answer {
-  status: number
-  headers: IncomingMessage['headers']
-  body: Buffer
-  isComplete: boolean
-}
-
-async function ask(port: number, hex: string, options: RequestOptions = {}): Promise<Answer> {
-  const path = `/artefacts/sha256/${hex}`
-  const req = request({ host: '127.0.0.1', port, path, agent: false, ...options }).end()
-  const [res] = (await once(req, 'response')) as [IncomingMessage]
-  const pieces: Buffer[] = []
-  res.on('data', piece => pieces.push(piece))
-  res.on('error', () => {})
-  await new Promise(resolve => res.on('close', resolve))
-  const { statusCode: status = 0, headers, complete: isComplete } = res
-  return { status, headers, body: Buffer.concat(pieces), isComplete }
-}
-
-function flipLast(root: string, hex: string): void {
-  const path = join(root, 'sha256', hex.slice(0, 2), hex)
-  const bytes = fs.readFileSync(path)
-  bytes[bytes.length - 1] = (bytes[bytes.length - 1] ?? 0) ^ 1
-  fs.writeFileSync(path, bytes)
-}
-
-async function put(store: FsStore, bytes: Uint8Array, options = {}): Promise<string> {
-  await store.put(bytes, options)
-  return sha256(bytes)
-}
+import { ask, put, withServer } from './download-server.ts'
 
 describe('artefact download', () => {
   it('sends the bytes with headers that keep a browser from running them', () =>
@@ -140,7 +33,7 @@ describe('artefact download', () => {
       expect(opened()).to.equal(0)
     }))
 
-  it('answers 304 when the client has the bytes', () =>
+  it('returns 304 for a matching ETag', () =>
     withServer(async ({ store, port }) => {
       const hex = await put(store, randomBytes(100))
       for (const tag of [`"${hex}"`, `W/"${hex}"`, `"x", "${hex}"`, '*']) {
@@ -155,7 +48,7 @@ describe('artefact download', () => {
       expect(gone.status).to.equal(404)
     }))
 
-  it('sends one range, and everything when asked for what it does not do', () =>
+  it('sends one range, and the whole body for unsupported ranges', () =>
     withServer(async ({ store, port }) => {
       const bytes = randomBytes(1000)
       const hex = await put(store, bytes)
@@ -193,7 +86,7 @@ describe('artefact download', () => {
       expect([answer.status, answer.headers['content-range']]).to.deep.equal([416, 'bytes */0'])
     }))
 
-  it('answers problems as problems', () =>
+  it('returns problem documents', () =>
     withServer(async ({ store, port }) => {
       const hex = await put(store, randomBytes(10))
       const cases: [string, RequestOptions, number, string][] = [
@@ -242,81 +135,4 @@ describe('artefact download', () => {
         expect(headers['content-disposition']).to.equal(expected.replace('<hex>', hex))
       }))
   }
-
-  it('cuts the connection before the end of a damaged body', () =>
-    withServer(async ({ root, store, port, opened, log }) => {
-      const hex = await put(store, randomBytes(2_000_000))
-      flipLast(root, hex)
-      const { isComplete, body } = await ask(port, hex)
-      expect(log.lines).to.have.length(1)
-      expect(isComplete).to.equal(false)
-      expect(body.length).to.be.lessThan(2_000_000)
-      expect(opened()).to.equal(0)
-      expect((await ask(port, hex)).status).to.equal(404)
-    }))
-
-  it('answers 500 when a damaged body is small enough to know before', () =>
-    withServer(async ({ root, store, port }) => {
-      const hex = await put(store, randomBytes(1000))
-      flipLast(root, hex)
-      const { status, body } = await ask(port, hex)
-      expect([status, JSON.parse(body.toString()).code]).to.deep.equal([500, 'artefact-corrupt'])
-    }))
-
-  it('answers 500 when the file system fails, and only the log knows why', () =>
-    withServer(async ({ root, store, port, log }) => {
-      const hex = await put(store, randomBytes(1000))
-      const shard = join(root, 'sha256', hex.slice(0, 2))
-      fs.rmSync(shard, { recursive: true })
-      // Whatever is looked for in a link to itself fails with ELOOP.
-      fs.symlinkSync(shard, shard)
-      const { status, headers, body } = await ask(port, hex)
-      const problem = JSON.parse(body.toString())
-      expect([status, problem.code]).to.deep.equal([500, 'storage-failed'])
-      expect(body.toString()).not.to.contain(root)
-      expect(headers['x-content-type-options']).to.equal('nosniff')
-      const [line, ...more] = log.lines.filter(({ level }) => level === 'error')
-      expect(more).to.deep.equal([])
-      expect(line?.text).to.contain('an artefact could not be sent').and.contain(hex)
-    }))
-
-  it('takes no place among the sent bodies for answers without bytes', () =>
-    withServer(async ({ store, port, sent }) => {
-      const hex = await put(store, randomBytes(1000))
-      const headers = { 'If-None-Match': `"${hex}"` }
-      const short = [
-        await ask(port, hex, { method: 'HEAD' }),
-        await ask(port, hex, { headers }),
-        await ask(port, hex, { headers: { Range: 'bytes=1000-' } }),
-      ]
-      expect(short.map(({ status }) => status)).to.deep.equal([200, 304, 416])
-      expect(sent()).to.equal(0)
-      expect((await ask(port, hex)).status).to.equal(200)
-      expect(sent()).to.equal(1)
-    }))
-
-  it('closes the file when the client goes away', () =>
-    withServer(async ({ store, port, opened, handled }) => {
-      const hex = await put(store, randomBytes(30_000_000))
-      const path = `/artefacts/sha256/${hex}`
-      const req = request({ host: '127.0.0.1', port, path, agent: false }).end()
-      const [res] = (await once(req, 'response')) as [IncomingMessage]
-      expect(opened()).to.equal(1)
-      res.on('error', () => {})
-      res.destroy()
-      await handled(1)
-      expect(opened()).to.equal(0)
-    }))
-
-  it('cuts a reader that takes nothing', () =>
-    withServer(async ({ store, port, opened, handled }) => {
-      const hex = await put(store, randomBytes(30_000_000))
-      const socket = connect(port, '127.0.0.1')
-      socket.pause()
-      socket.on('error', () => {})
-      socket.write(`GET /artefacts/sha256/${hex} HTTP/1.1\r\nHost: x\r\n\r\n`)
-      await handled(1)
-      expect(opened()).to.equal(0)
-      socket.destroy()
-    }, 200))
 })

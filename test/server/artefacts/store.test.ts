@@ -1,41 +1,16 @@
 import { expect } from 'chai'
 import { pbkdf2, randomBytes } from 'node:crypto'
 import { promisify } from 'node:util'
-import type { Clock } from '../../../src/lib/util/time.ts'
-import { type Limits, resolveLimits } from '../../../src/lib/config/limits.ts'
 import type { ArtefactStore } from '../../../src/server/artefacts/store.ts'
 import { failureOf } from '../../helpers/failure.ts'
-import { collect, settableClock, sha256 } from './support.ts'
+import { collect, settableClock, sha256, useStores } from './support.ts'
 
 const derive = promisify(pbkdf2)
 
-export interface StoreHarness {
-  store: ArtefactStore
-  /** Does what the store's own timer does. */
-  sweep(): Promise<void>
-  /** Changes one byte of the stored body behind the store's back. */
-  damage(hex: string): Promise<void>
-  dispose(): Promise<void>
-}
+describe('artefact store', () => {
+  const create = useStores()
 
-export type CreateStore = (options: { limits: Limits; clock: Clock }) => Promise<StoreHarness>
-
-/** What every artefact store must do; each implementation runs it. */
-export function artefactStoreSuite(createStore: CreateStore): void {
-  let open: StoreHarness[] = []
-
-  async function create(limits: Partial<Limits> = {}, clock: Clock = settableClock()) {
-    const harness = await createStore({ limits: resolveLimits(limits), clock })
-    open.push(harness)
-    return harness
-  }
-
-  afterEach(async () => {
-    for (const harness of open) await harness.dispose()
-    open = []
-  })
-
-  it('gives back what was put', async () => {
+  it('returns the bytes and the metadata that were put', async () => {
     const { store } = await create()
     const bytes = randomBytes(1_000_000)
     const hex = sha256(bytes)
@@ -76,7 +51,7 @@ export function artefactStoreSuite(createStore: CreateStore): void {
     await artefact.close()
   })
 
-  it('takes a stream, and an artefact without bytes', async () => {
+  it('accepts a stream and an empty artefact', async () => {
     const { store } = await create()
     const pieces = [randomBytes(3), randomBytes(0), randomBytes(70_000)]
     const { ref } = await store.put(
@@ -93,7 +68,7 @@ export function artefactStoreSuite(createStore: CreateStore): void {
     await artefact.close()
   })
 
-  it('stores what it hashed when the caller changes its bytes meanwhile', async () => {
+  it('stores the hashed bytes when the caller changes its buffer during the put', async () => {
     const { store } = await create()
     const bytes = randomBytes(3_000_000)
     const busy = keepThreadsBusy()
@@ -108,7 +83,7 @@ export function artefactStoreSuite(createStore: CreateStore): void {
     await artefact.close()
   })
 
-  it('has nothing under an unknown or malformed hash', async () => {
+  it('finds nothing for an unknown or malformed hash', async () => {
     const { store } = await create()
     for (const hex of ['0'.repeat(64), 'A'.repeat(64), '../../etc/passwd', '']) {
       expect(await store.find(hex)).to.equal(null)
@@ -133,7 +108,7 @@ export function artefactStoreSuite(createStore: CreateStore): void {
     expect(later.ref.expires_at).to.equal('2030-07-01T00:00:00.000Z')
   })
 
-  it('ends with one whole entry when the same bytes are put at the same time', async () => {
+  it('keeps one complete entry when the same bytes are put concurrently', async () => {
     const { store } = await create()
     const bytes = randomBytes(100_000)
     const days = Array.from({ length: 20 }, (_, at) => String(at + 1).padStart(2, '0'))
@@ -150,7 +125,7 @@ export function artefactStoreSuite(createStore: CreateStore): void {
     await artefact.close()
   })
 
-  it('refuses options out of their form and stores nothing', async () => {
+  it('refuses invalid options and stores nothing', async () => {
     const { store } = await create({ maxArtefactMetadataBytes: 100 })
     const cyclic: Record<string, unknown> = {}
     cyclic['self'] = cyclic
@@ -175,7 +150,7 @@ export function artefactStoreSuite(createStore: CreateStore): void {
     expect((await store.page(undefined, 10)).refs).to.deep.equal([])
   })
 
-  it('refuses what is too large while it comes and stays usable', async () => {
+  it('refuses a stream as soon as it is too large and stays usable', async () => {
     const { store } = await create({ maxArtefactBytes: 1000 })
     let taken = 0
     const endless = (async function* () {
@@ -187,7 +162,7 @@ export function artefactStoreSuite(createStore: CreateStore): void {
     expect((await store.page(undefined, 10)).refs).to.have.length(1)
   })
 
-  it('passes on the error of a source that fails and stores nothing', async () => {
+  it('rethrows the error of a failing source and stores nothing', async () => {
     const { store } = await create()
     const gone = Object.assign(new Error('gone'), { code: 'ECONNRESET', errno: -104 })
     const failing = (async function* () {
@@ -227,7 +202,7 @@ export function artefactStoreSuite(createStore: CreateStore): void {
     }
   })
 
-  it('makes a page of large sidecars shorter and loses none', async () => {
+  it('shortens a page of large sidecars and loses none', async () => {
     const { store } = await create({ maxArtefactPageBytes: 100_000 })
     for (let at = 0; at < 5; at++) {
       await store.put(randomBytes(8), { metadata: { text: 'x'.repeat(40_000), at } })
@@ -245,7 +220,7 @@ export function artefactStoreSuite(createStore: CreateStore): void {
     expect(seen.toSorted()).to.deep.equal([0, 1, 2, 3, 4])
   })
 
-  it('filters a listing', async () => {
+  it('filters a listing by its members and time', async () => {
     const clock = settableClock()
     const { store } = await create({}, clock)
     await store.put(randomBytes(8), { displayName: 'a', mime: 'image/png', sessionId: 's1' })
@@ -263,7 +238,7 @@ export function artefactStoreSuite(createStore: CreateStore): void {
     expect((await failureOf(() => named({ createdSince: 'x' }))).code).to.equal('body_invalid')
   })
 
-  it('finds hashes by their start', async () => {
+  it('finds hashes by prefix', async () => {
     const { store } = await create()
     const hashes: string[] = []
     for (let at = 0; at < 30; at++)
@@ -275,113 +250,7 @@ export function artefactStoreSuite(createStore: CreateStore): void {
     }
     expect(await store.startingWith('', 4)).to.have.length(4)
   })
-
-  it('never serves an expired artefact, and the sweep removes it', async () => {
-    const clock = settableClock()
-    const { store, sweep } = await create({ artefactTtlMs: 10_000 }, clock)
-    const own = (await store.put(randomBytes(8))).ref.digest.slice(7)
-    const dated = await store.put(randomBytes(8), { expiresAt: new Date(clock.now() + 20_000) })
-    const hex = dated.ref.digest.slice(7)
-    clock.advance(9_999)
-    expect(await store.find(own)).to.not.equal(null)
-    clock.advance(1)
-    expect(await store.find(own)).to.equal(null)
-    expect(await store.open(own)).to.equal(null)
-    expect((await store.page(undefined, 10)).refs).to.deep.equal([dated.ref])
-    expect(await store.startingWith('', 10)).to.deep.equal([hex])
-    let changes = 0
-    store.onChange(() => changes++)
-    await sweep()
-    expect(changes).to.equal(1)
-    expect(await store.remove(own)).to.equal(false)
-    clock.advance(10_000)
-    expect(await store.find(hex)).to.equal(null)
-    expect((await store.put(randomBytes(8))).existed).to.equal(false)
-  })
-
-  it('keeps everything for ever when the time to live is off', async () => {
-    const clock = settableClock()
-    const bounds = { artefactTtlMs: 0, maxArtefacts: 0, maxArtefactTotalBytes: 0 }
-    const { store, sweep } = await create({ ...bounds, maxArtefactBytes: 0 }, clock)
-    const { ref } = await store.put(randomBytes(8))
-    clock.advance(100 * 365 * 24 * 3600_000)
-    await sweep()
-    expect(await store.find(ref.digest.slice(7))).to.deep.equal(ref)
-  })
-
-  it('removes the oldest when there are too many or too large ones', async () => {
-    const clock = settableClock()
-    const { store } = await create({ maxArtefacts: 3, maxArtefactTotalBytes: 1000 }, clock)
-    const names = async () => (await store.page(undefined, 9)).refs.map(ref => ref.display_name)
-    const put = async (displayName: string, size: number) => {
-      clock.advance(1)
-      await store.put(randomBytes(size), { displayName })
-    }
-    for (const name of ['a', 'b', 'c', 'd']) await put(name, 10)
-    expect(await names()).to.deep.equal(['d', 'c', 'b'])
-    await put('e', 985)
-    expect(await names()).to.deep.equal(['e', 'd'])
-    await put('f', 1000)
-    expect(await names()).to.deep.equal(['f'])
-    const failure = await failureOf(() => store.put(randomBytes(1001)))
-    expect(failure.code).to.equal('artefact_too_large')
-    expect(await names()).to.deep.equal(['f'])
-  })
-
-  it('tells listeners after artefacts appeared or went', async () => {
-    const { store } = await create()
-    const seen: number[] = []
-    const stop = store.onChange(() => seen.push(1))
-    const stopFailing = store.onChange(() => {
-      throw new Error('a listener that fails')
-    })
-    const { ref } = await store.put(randomBytes(8))
-    expect(seen).to.have.length(1)
-    await store.find(ref.digest.slice(7))
-    await store.page(undefined, 10)
-    expect(seen).to.have.length(1)
-    await store.remove(ref.digest.slice(7))
-    expect(seen).to.have.length(2)
-    stop()
-    stopFailing()
-    await store.put(randomBytes(8))
-    expect(seen).to.have.length(2)
-  })
-
-  for (const size of [0x10, 400_000, 2_000_000]) {
-    it(`never completes a damaged body of ${size} bytes, and drops it`, async () => {
-      const { store, damage } = await create()
-      const bytes = randomBytes(size)
-      const hex = sha256(bytes)
-      await store.put(bytes)
-      await damage(hex)
-      const artefact = await store.open(hex)
-      if (artefact === null) throw new Error('not stored')
-      let received = 0
-      const failure = await failureOf(async () => {
-        for await (const piece of artefact.verified()) received += piece.byteLength
-      })
-      await artefact.close()
-      expect(failure.code).to.equal('artefact_corrupt')
-      expect(received).to.be.lessThan(size)
-      expect(await store.find(hex)).to.equal(null)
-      expect((await store.page(undefined, 10)).refs).to.deep.equal([])
-      expect((await store.put(bytes)).existed).to.equal(false)
-      expect(await store.find(hex)).to.not.equal(null)
-    })
-  }
-
-  it('lets an opened artefact be read to its end after it was removed', async () => {
-    const { store } = await create()
-    const bytes = randomBytes(900_000)
-    await store.put(bytes)
-    const artefact = await store.open(sha256(bytes))
-    if (artefact === null) throw new Error('not stored')
-    await store.remove(sha256(bytes))
-    expect((await collect(artefact.verified())).equals(bytes)).to.equal(true)
-    await artefact.close()
-  })
-}
+})
 
 /** Makes reads and writes wait for a thread, so that a change between hash and write can happen. */
 function keepThreadsBusy() {

@@ -1,0 +1,153 @@
+import { expect } from 'chai'
+import { randomBytes } from 'node:crypto'
+import * as fs from 'node:fs'
+import { dirname, join } from 'node:path'
+import { failureOf } from '../../helpers/failure.ts'
+import {
+  age,
+  bodyPath,
+  bytesHashedTo,
+  collect,
+  damage,
+  noTimers,
+  open,
+  recordingLog,
+  sha256,
+  withFolder,
+} from './support.ts'
+
+describe('filesystem artefact store with damaged files', () => {
+  it('hides only invalid sidecars and logs each once', () =>
+    withFolder(async root => {
+      const writer = await open(root)
+      const good = (await writer.put(bytesHashedTo('aa'))).ref
+      const cases: [string, (ref: Record<string, unknown>) => string][] = [
+        ['not JSON', () => '{"uri":'],
+        ['not an object', () => '[]'],
+        ['wrong digest', ref => JSON.stringify({ ...ref, digest: `sha256:${'0'.repeat(64)}` })],
+        ['bad mime', ref => JSON.stringify({ ...ref, mime: 'a/b\r\nX: y' })],
+        ['bad time', ref => JSON.stringify({ ...ref, created_at: 'now' })],
+        ['bad expiry', ref => JSON.stringify({ ...ref, expires_at: 5 })],
+        ['bad size', ref => JSON.stringify({ ...ref, size_bytes: -1 })],
+        ['bad name', ref => JSON.stringify({ ...ref, display_name: 'a\nb' })],
+        ['too deep', ref => JSON.stringify({ ...ref, metadata: 0 }).replace('0}', deep(200) + '}')],
+        ['too large', ref => JSON.stringify({ ...ref, metadata: 'x'.repeat(100_000) })],
+      ]
+      const hashes: string[] = []
+      for (const [, spoil] of cases) {
+        const { ref } = await writer.put(bytesHashedTo('aa'))
+        const path = `${bodyPath(root, ref.digest.slice(7))}.json`
+        fs.writeFileSync(path, spoil({ ...ref }))
+        hashes.push(ref.digest.slice(7))
+      }
+      await writer.close()
+
+      const log = recordingLog()
+      const store = await open(root, { log })
+      for (let round = 0; round < 3; round++) {
+        expect((await store.page(undefined, 100)).refs).to.deep.equal([good])
+      }
+      for (const [at, hex] of hashes.entries()) {
+        expect(await store.find(hex), cases[at]?.[0]).to.equal(null)
+        expect(await store.open(hex)).to.equal(null)
+      }
+      expect(log.lines.filter(line => line.level === 'warn')).to.have.length(cases.length)
+      await store.close()
+    }))
+
+  it('hides artefacts whose body is a symlink or missing', () =>
+    withFolder(async root => {
+      fs.writeFileSync(join(root, 'secret'), 'secret')
+      const first = await open(root)
+      const linked = (await first.put(Buffer.from('secret'))).ref.digest.slice(7)
+      const missing = (await first.put(randomBytes(8))).ref.digest.slice(7)
+      await first.close()
+      for (const hex of [linked, missing]) fs.rmSync(bodyPath(root, hex))
+      fs.symlinkSync(join(root, 'secret'), bodyPath(root, linked))
+      const store = await open(root)
+      for (const hex of [linked, missing]) {
+        expect(await store.find(hex)).to.equal(null)
+        expect(await store.open(hex)).to.equal(null)
+      }
+      await store.close()
+    }))
+
+  it('refuses a body that became a symlink after it was indexed', () =>
+    withFolder(async root => {
+      const store = await open(root)
+      const hex = (await store.put(Buffer.from('secret'))).ref.digest.slice(7)
+      age(root)
+      await store.page(undefined, 1)
+      fs.writeFileSync(join(root, 'secret'), 'secret')
+      const path = bodyPath(root, hex)
+      const times = fs.statSync(dirname(path))
+      fs.rmSync(path)
+      fs.symlinkSync(join(root, 'secret'), path)
+      fs.utimesSync(dirname(path), times.atime, times.mtime)
+      expect((await failureOf(() => store.open(hex))).code).to.equal('storage_failed')
+      await store.close()
+    }))
+
+  for (const claimed of [1, 5_000_000]) {
+    it(`serves an undamaged body whose sidecar claims ${claimed} bytes`, () =>
+      withFolder(async root => {
+        const bytes = randomBytes(3000)
+        const hex = sha256(bytes)
+        const writer = await open(root)
+        const { ref } = await writer.put(bytes)
+        await writer.close()
+        const sidecar = `${bodyPath(root, hex)}.json`
+        fs.writeFileSync(sidecar, JSON.stringify({ ...ref, size_bytes: claimed }))
+        const store = await open(root)
+        expect(await store.find(hex)).to.deep.equal(ref)
+        expect((await store.page(undefined, 1)).refs).to.deep.equal([ref])
+        const artefact = await store.open(hex)
+        if (artefact === null) throw new Error('not stored')
+        expect((await collect(artefact.verified())).equals(bytes)).to.equal(true)
+        await artefact.close()
+        expect(fs.readdirSync(join(root, 'quarantine'))).to.deep.equal([])
+        fs.truncateSync(bodyPath(root, hex), 2999)
+        expect((await failureOf(() => store.open(hex))).code).to.equal('artefact_corrupt')
+        await store.close()
+      }))
+  }
+
+  it('quarantines truncated bodies within the bound', () =>
+    withFolder(async root => {
+      const bound = { ...noTimers, maxArtefactQuarantineBytes: 8192 }
+      const store = await open(root, { limits: bound })
+      for (let at = 0; at < 3; at++) {
+        const hex = (await store.put(randomBytes(100))).ref.digest.slice(7)
+        fs.truncateSync(bodyPath(root, hex), 50)
+        expect((await failureOf(() => store.open(hex))).code).to.equal('artefact_corrupt')
+        expect(fs.existsSync(bodyPath(root, hex))).to.equal(false)
+        expect(fs.existsSync(`${bodyPath(root, hex)}.json`)).to.equal(false)
+      }
+      expect(fs.readdirSync(join(root, 'quarantine'))).to.have.length(3)
+      await store.sweep()
+      expect(fs.readdirSync(join(root, 'quarantine'))).to.have.length(2)
+      await store.close()
+    }))
+
+  it('keeps a good body that replaced the damaged one during a read', () =>
+    withFolder(async root => {
+      const store = await open(root)
+      const bytes = randomBytes(1000)
+      const hex = sha256(bytes)
+      await store.put(bytes)
+      damage(root, hex)
+      const artefact = await store.open(hex)
+      if (artefact === null) throw new Error('not stored')
+      await store.put(bytes)
+      const failure = await failureOf(() => Array.fromAsync(artefact.verified()))
+      await artefact.close()
+      expect(failure.code).to.equal('artefact_corrupt')
+      expect(fs.readFileSync(bodyPath(root, hex)).equals(bytes)).to.equal(true)
+      expect(await store.find(hex)).to.not.equal(null)
+      await store.close()
+    }))
+})
+
+function deep(levels: number): string {
+  return '['.repeat(levels) + ']'.repeat(levels)
+}
