@@ -9,7 +9,6 @@ import { type AccountLimits, resolveAccountLimits } from './accounts/limits.ts'
 import { type AccountServices, createAccountServices } from './accounts/services.ts'
 import { sweepRegularly } from './accounts/audit-trail.ts'
 import { createCors } from './http/cors.ts'
-import { answerClientError } from './http/client-error.ts'
 import { createGuard } from './http/guards.ts'
 import { createPeerOf } from './http/trusted-proxies.ts'
 import { listen } from './http/listen.ts'
@@ -68,7 +67,6 @@ export async function startAccountsServer(
     { host, port: options.port },
     {
       listener: createListener(options, publicUrl, services, limits),
-      onClientError: answerClientError,
       tls,
       limits,
       log,

@@ -127,6 +127,17 @@ describe('bad HTTP to the real program', () => {
     })
   }
 
+  it('says as a problem document what is wrong with bytes that are no request', async () => {
+    for (const [bytes, code] of [
+      ['nonsense\r\n\r\n', 'malformed-request'],
+      [post([`X-A: ${'x'.repeat(20_000)}`, length]), 'headers-too-large'],
+    ] as const) {
+      const answer = await exchange(serve.port, bytes)
+      expect(answer?.headers).to.have.property('content-type', 'application/problem+json')
+      expect(JSON.parse(answer?.body ?? '')).to.include({ code, status: answer?.status })
+    }
+  })
+
   it('does not act on what follows a message of unclear length', async () => {
     const hidden = post([length])
     for (const start of [

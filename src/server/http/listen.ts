@@ -12,7 +12,7 @@ import { ServiceError } from '../../lib/util/errors.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import { Connections } from './connections.ts'
 import { makeProblem } from './problem.ts'
-import { refuseUpgrade } from './refused-upgrade.ts'
+import { answerClientError, refuseUpgrade } from './refused-upgrade.ts'
 import type { Limits } from '../../lib/config/limits.ts'
 import type { TlsPair } from './read-pair.ts'
 import type { TlsSource } from './tls-source.ts'
@@ -38,8 +38,6 @@ export interface Upgrades {
 interface ListenParts {
   readonly listener: RequestListener
   readonly upgrades?: Upgrades | undefined
-  /** What is no request that can be read. Default: the bare answer that Node gives. */
-  readonly onClientError?: (error: NodeJS.ErrnoException, socket: Socket) => void
   /** HTTPS with this certificate; absent: plain HTTP. Stays open. */
   readonly tls?: TlsSource | undefined
   readonly limits: Limits
@@ -59,7 +57,7 @@ export function stallTimeoutMs(
 /** Binds a server with every time-out and bound set. */
 export async function listen(
   where: { host: string; port: number },
-  { listener, upgrades, onClientError, tls, limits, log }: ListenParts,
+  { listener, upgrades, tls, limits, log }: ListenParts,
 ): Promise<Listening> {
   const ended = new WeakSet<Socket>()
   const options: ServerOptions = {
@@ -91,13 +89,11 @@ export async function listen(
   server.on('connect', (_req, socket) => {
     if (!ended.has(socket as Socket)) refuseTunnel(socket as Socket)
   })
-  if (onClientError !== undefined) {
-    server.on('clientError', (error, socket) => {
-      // In the middle of an answer there is no way to tell.
-      if (connections.mayAnswer(socket as Socket)) onClientError(error, socket as Socket)
-      else socket.destroy()
-    })
-  }
+  server.on('clientError', (error, socket) => {
+    // In the middle of an answer there is no way to tell.
+    if (connections.mayAnswer(socket as Socket)) answerClientError(error, socket as Socket)
+    else socket.destroy()
+  })
   await bind(server, where)
   // A failed accept must not end the process; when one fails, many do.
   server.on(
@@ -153,7 +149,7 @@ function whenReadable(listener: RequestListener, ended: WeakSet<Socket>): Reques
       res.setHeader('Connection', 'close')
     }
     setImmediate(() => {
-      // Not writable: Node has answered that it is malformed.
+      // Not writable: it was malformed, and is answered.
       if (req.socket.writable) listener(req, res)
     })
   }

@@ -1,6 +1,6 @@
 import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
-import type { Problem } from './problem.ts'
+import { makeProblem, type Problem } from './problem.ts'
 
 /** The request asked to leave HTTP: there is no response object, and nothing else on this socket. */
 export function refuseUpgrade(
@@ -21,4 +21,28 @@ export function refuseUpgrade(
   // Whoever does not close its side would keep the socket.
   socket.once('finish', () => socket.destroy())
   socket.end(`HTTP/1.1 ${problem.status} ${phrase}\r\n${lines.join('')}\r\n${body}`)
+}
+
+/** Answers what never became a request, as RFC 9457 has it, and closes the connection. */
+export function answerClientError(error: NodeJS.ErrnoException, socket: Socket): void {
+  // The client has gone, or closes already.
+  if (error.code === 'ECONNRESET' || !socket.writable) socket.destroy()
+  else refuseUpgrade(socket, problemOf(error.code))
+}
+
+function problemOf(code: string | undefined): Problem {
+  switch (code) {
+    case 'HPE_HEADER_OVERFLOW':
+      return makeProblem(
+        431,
+        'headers-too-large',
+        'the header block is too large, or has over 1000 headers',
+      )
+    case 'HPE_CHUNK_EXTENSIONS_OVERFLOW':
+      return makeProblem(413, 'body-too-large', 'the chunk extensions of the body are too large')
+    case 'ERR_HTTP_REQUEST_TIMEOUT':
+      return makeProblem(408, 'request-timeout', 'the header block did not arrive in time')
+    default:
+      return makeProblem(400, 'malformed-request', 'this is not a request of HTTP/1.1')
+  }
 }

@@ -13,7 +13,6 @@ import type { Passwords } from '../../../src/server/accounts/passwords.ts'
 import type { RegistrationMode } from '../../../src/lib/accounts/registration-mode.ts'
 import { createAccountServices } from '../../../src/server/accounts/services.ts'
 import { openSqliteStore } from '../../../src/server/accounts/sqlite/sqlite-store.ts'
-import { answerClientError } from '../../../src/server/http/client-error.ts'
 import { createCors } from '../../../src/server/http/cors.ts'
 import { createGuard } from '../../../src/server/http/guards.ts'
 import { createPeerOf } from '../../../src/server/http/trusted-proxies.ts'
@@ -108,10 +107,7 @@ export async function withRegistry(
     log,
     accessLog: entry => accessed.push(entry),
   })
-  const listening = await listen(
-    { host: '127.0.0.1', port: 0 },
-    { listener, onClientError: answerClientError, limits, log },
-  )
+  const listening = await listen({ host: '127.0.0.1', port: 0 }, { listener, limits, log })
   opened.defer(() => listening.stop(() => {}))
   const base = `http://127.0.0.1:${listening.address.port}`
 
