@@ -1,9 +1,7 @@
 import { expect } from 'chai'
 import { compactVerify } from 'jose'
 import type { KeySet } from '../../../src/server/accounts/keys/key-store.ts'
-import { type Registry, withRegistry } from './harness.ts'
-
-const auth = '/api/v1/auth'
+import { auth, type Registry, withRegistry } from './harness.ts'
 
 async function codeOf({ call }: Registry, token: string): Promise<string> {
   const { status, json } = await call('GET', `${auth}/me`, { token })

@@ -5,11 +5,10 @@ import { createHmac } from 'node:crypto'
 import { decodeJwt, decodeProtectedHeader, exportSPKI, type JWTPayload, SignJWT } from 'jose'
 import { canonicalSignature } from '../../../src/server/accounts/access-tokens.ts'
 import type { KeySet } from '../../../src/server/accounts/keys/key-store.ts'
-import { issuer, makeKeys, makeSigningKey, type Registry, withRegistry } from './harness.ts'
+import { auth, issuer, makeKeys, makeSigningKey, type Registry, withRegistry } from './harness.ts'
 
 type SigningKey = KeySet['signing']['key']
 
-const auth = '/api/v1/auth'
 const me = `${auth}/me`
 
 async function codeOf({ call }: Registry, token: string): Promise<string> {

@@ -61,7 +61,20 @@ export interface CallOptions {
   headers?: Record<string, string>
 }
 
+export const auth = '/api/v1/auth'
 export const password = 'a long and honest phrase'
+
+export const logIn = (
+  { call }: Registry,
+  username: unknown,
+  secret: unknown = password,
+  headers: Record<string, string> = {},
+) => call('POST', `${auth}/login`, { body: { username, password: secret }, headers })
+
+export const signUp = ({ call }: Registry, username: unknown, more: object = {}) =>
+  call('POST', `${auth}/register`, {
+    body: { username, email: 'someone@studio.example', password, ...more },
+  })
 
 /** Hashing that costs next to nothing: what it protects from is not what most tests are about. */
 export const cheapHashing = { passwordHashBytes: 8 * 1024, passwordHashPasses: 1 }
@@ -140,7 +153,7 @@ export async function withRegistry(
     call,
     async register(username, secret = password) {
       const body = { username, email: `${username}@studio.example`, password: secret }
-      const answer = await call('POST', '/api/v1/auth/register', { body })
+      const answer = await call('POST', `${auth}/register`, { body })
       if (answer.status !== 201) throw new Error(`register: HTTP ${answer.status} ${answer.text}`)
       return answer.json
     },

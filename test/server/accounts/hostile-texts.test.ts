@@ -1,8 +1,6 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { password, type Registry, withRegistry } from './harness.ts'
-
-const auth = '/api/v1/auth'
+import { auth, password, type Registry, withRegistry } from './harness.ts'
 
 /** What means something to a database, a language, a terminal, a path or a log. */
 const hostile = [

@@ -2,9 +2,8 @@ import { expect } from 'chai'
 import { connect } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import type { Answer } from '../../helpers/mcp.ts'
-import { password, type Registry, withRegistry } from './harness.ts'
+import { auth, password, type Registry, withRegistry } from './harness.ts'
 
-const auth = '/api/v1/auth'
 const login = `${auth}/login`
 const json = { 'Content-Type': 'application/json' }
 const good = { username: 'alice', password }

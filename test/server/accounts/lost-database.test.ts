@@ -5,9 +5,8 @@ import { silentLogger } from '../../../src/lib/util/logger.ts'
 import { openRegistryStore } from '../../../src/server/accounts/data-folder.ts'
 import { failureOf } from '../../helpers/failure.ts'
 import { settableClock, withFolder } from './support.ts'
-import { password, type Registry, withRegistry } from './harness.ts'
+import { auth, password, type Registry, withRegistry } from './harness.ts'
 
-const auth = '/api/v1/auth'
 const hour = 60 * 60 * 1000
 
 function registerBob({ call }: Registry) {

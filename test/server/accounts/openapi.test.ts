@@ -1,8 +1,6 @@
 import { expect } from 'chai'
 import { documentOf, exercised } from './openapi-check.ts'
-import { password, withRegistry } from './harness.ts'
-
-const auth = '/api/v1/auth'
+import { auth, password, withRegistry } from './harness.ts'
 
 describe('OpenAPI document', () => {
   it('is of version 3.1 and has every route, with the schemas that check it', () =>

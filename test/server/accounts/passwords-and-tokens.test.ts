@@ -1,8 +1,7 @@
 import { expect } from 'chai'
 import { hashOfSecret } from '../../../src/server/accounts/service-tokens.ts'
-import { password, type Registry, withRegistry } from './harness.ts'
+import { auth, password, type Registry, withRegistry } from './harness.ts'
 
-const auth = '/api/v1/auth'
 const day = 86_400_000
 
 async function login({ call }: Registry, username = 'alice', secret = password) {

@@ -1,7 +1,5 @@
 import { expect } from 'chai'
-import { password, withRegistry } from './harness.ts'
-
-const auth = '/api/v1/auth'
+import { auth, password, withRegistry } from './harness.ts'
 
 describe('logs and audit', () => {
   it('have no password, token or code in them, whatever goes wrong', () =>

@@ -1,8 +1,6 @@
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'
-import { password, type Registry, withRegistry } from './harness.ts'
-
-const auth = '/api/v1/auth'
+import { auth, password, type Registry, withRegistry } from './harness.ts'
 
 async function login({ call }: Registry, username = 'alice', secret = password) {
   const answer = await call('POST', `${auth}/login`, { body: { username, password: secret } })

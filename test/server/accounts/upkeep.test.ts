@@ -4,9 +4,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { silentLogger } from '../../../src/lib/util/logger.ts'
 import { sweepRegularly } from '../../../src/server/accounts/audit-trail.ts'
 import { ManualTime } from '../resources/manual-time.ts'
-import { password, type Registry, withRegistry } from './harness.ts'
-
-const auth = '/api/v1/auth'
+import { auth, password, type Registry, withRegistry } from './harness.ts'
 
 async function fail({ call }: Registry): Promise<void> {
   const answer = await call('POST', `${auth}/login`, {
