@@ -5,7 +5,7 @@
  */
 import { systemClock } from '../../src/lib/util/time.ts'
 import type { AccountStore, SessionState } from '../../src/server/accounts/account-store.ts'
-import { corsMethods, createRegistryListener } from '../../src/server/accounts/app.ts'
+import { corsMethods, createAccountsListener } from '../../src/server/accounts/app.ts'
 import { openRegistryStore, registryFiles } from '../../src/server/accounts/data-folder.ts'
 import { openKeyStore } from '../../src/server/accounts/keys/open-key-store.ts'
 import { defaultAccountLimits } from '../../src/server/accounts/limits.ts'
@@ -43,7 +43,7 @@ const services = createAccountServices({
   clock,
   log,
 })
-const listener = createRegistryListener({
+const listener = createAccountsListener({
   services,
   guard: createGuard({ own: ['127.0.0.1'], hosts: [], origins: [] }),
   cors: createCors([], corsMethods),

@@ -1,7 +1,7 @@
 import { isLoopback, isWildcard } from '../lib/util/address.ts'
 import { type Clock, systemClock, systemTimer } from '../lib/util/time.ts'
 import type { Logger } from '../lib/util/logger.ts'
-import { corsMethods, createRegistryListener } from './accounts/app.ts'
+import { corsMethods, createAccountsListener } from './accounts/app.ts'
 import { isThere, openRegistryStore, registryFiles } from './accounts/data-folder.ts'
 import { followKeys, openKeyStore } from './accounts/keys/open-key-store.ts'
 import type { KeyStore } from './accounts/keys/key-store.ts'
@@ -118,7 +118,7 @@ function createListener(
   limits: Limits,
 ) {
   const publicHost = publicUrl === undefined ? [] : [new URL(publicUrl).host]
-  return createRegistryListener({
+  return createAccountsListener({
     services,
     guard: createGuard({
       own: [host, ...publicHost],

@@ -47,55 +47,73 @@ function codePoints(text: string): number {
   return Array.from(text.normalize('NFC')).length
 }
 
-export const registerRequest = z.strictObject({
-  username: z
-    .string()
-    .regex(usernamePattern, 'is 3 to 64 letters and digits, with single . _ - between them'),
-  email: z.email().max(maxEmailChars),
-  password,
-  /** Asked for when registration is by invitation. */
-  invite: plainText(200).optional(),
-})
+export const registerRequest = z
+  .strictObject({
+    username: z
+      .string()
+      .regex(usernamePattern, 'is 3 to 64 letters and digits, with single . _ - between them'),
+    email: z.email().max(maxEmailChars),
+    password,
+    /** Asked for when registration is by invitation. */
+    invite: plainText(200).optional(),
+  })
+  .meta({ id: 'RegisterRequest' })
 
 /** Everything of a registration but the password. */
-export const registerCheckRequest = registerRequest.omit({ password: true })
+export const registerCheckRequest = registerRequest
+  .omit({ password: true })
+  .meta({ id: 'RegisterCheckRequest' })
 
 /** `username` may hold the email address. No rule of a new account is checked here. */
-export const loginRequest = z.strictObject({
-  username: plainText(maxEmailChars).min(1),
-  password: z.string().min(1).max(4096),
-})
+export const loginRequest = z
+  .strictObject({
+    username: plainText(maxEmailChars).min(1),
+    password: z.string().min(1).max(4096),
+  })
+  .meta({ id: 'LoginRequest' })
 
 /** Also empty: then the Authorization header says what is to be refreshed. */
-export const refreshRequest = z.strictObject({ refresh_token: plainText(200).optional() })
+export const refreshRequest = z
+  .strictObject({ refresh_token: plainText(200).optional() })
+  .optional()
+  .meta({ id: 'RefreshRequest' })
 
-export const logoutRequest = z.strictObject({
-  /** Every session of the account, not this one alone. */
-  all: z.boolean().optional(),
-})
+export const logoutRequest = z
+  .strictObject({
+    /** Every session of the account, not this one alone. */
+    all: z.boolean().optional(),
+  })
+  .optional()
+  .meta({ id: 'LogoutRequest' })
 
-export const passwordRequest = z.strictObject({
-  current_password: z.string().min(1).max(4096),
-  new_password: password,
-})
+export const passwordRequest = z
+  .strictObject({
+    current_password: z.string().min(1).max(4096),
+    new_password: password,
+  })
+  .meta({ id: 'PasswordRequest' })
 
 /** A code that the owner of the machine made for an account that lost its password. */
-export const resetRequest = z.strictObject({
-  username: plainText(maxEmailChars).min(1),
-  code: plainText(200).min(1),
-  new_password: password,
-  /** Service tokens end with the old password unless this is true. */
-  keep_tokens: z.boolean().optional(),
-})
+export const resetRequest = z
+  .strictObject({
+    username: plainText(maxEmailChars).min(1),
+    code: plainText(200).min(1),
+    new_password: password,
+    /** Service tokens end with the old password unless this is true. */
+    keep_tokens: z.boolean().optional(),
+  })
+  .meta({ id: 'ResetRequest' })
 
-export const tokenRequest = z.strictObject({
-  name: plainText(100)
-    .min(1)
-    .refine(text => text.trim() !== '', 'is empty'),
-  scopes: z.array(z.enum(serviceScopes)).min(1).optional(),
-  /** Default 90, at most 365. */
-  expires_in_days: z.int().min(1).max(365).optional(),
-})
+export const tokenRequest = z
+  .strictObject({
+    name: plainText(100)
+      .min(1)
+      .refine(text => text.trim() !== '', 'is empty'),
+    scopes: z.array(z.enum(serviceScopes)).min(1).optional(),
+    /** Default 90, at most 365. */
+    expires_in_days: z.int().min(1).max(365).optional(),
+  })
+  .meta({ id: 'TokenRequest' })
 
 const time = z.iso.datetime({ offset: true })
 
@@ -107,18 +125,20 @@ export const account = z.object({
 })
 
 /** `refresh_token` is absent when an access token was merely issued again. */
-export const tokenResponse = z.object({
-  access_token: z.string(),
-  token_type: z.literal('Bearer'),
-  /** Seconds. */
-  expires_in: z.int(),
-  refresh_token: z.string().optional(),
-  refresh_expires_in: z.int().optional(),
-  /** Separated by spaces. */
-  scope: z.string(),
-})
+export const tokenResponse = z
+  .object({
+    access_token: z.string(),
+    token_type: z.literal('Bearer'),
+    /** Seconds. */
+    expires_in: z.int(),
+    refresh_token: z.string().optional(),
+    refresh_expires_in: z.int().optional(),
+    /** Separated by spaces. */
+    scope: z.string(),
+  })
+  .meta({ id: 'TokenResponse' })
 
-export const registerResponse = tokenResponse.extend({ account })
+export const registerResponse = tokenResponse.extend({ account }).meta({ id: 'RegisterResponse' })
 
 export const session = z.object({
   id: z.string(),
@@ -131,15 +151,19 @@ export const session = z.object({
   current: z.boolean(),
 })
 
-export const meResponse = account.extend({
-  scopes: z.array(z.enum(scopes)),
-  /** Null for a service token. */
-  session: z.object({ id: z.string(), created_at: time, expires_at: time }).nullable(),
-  /** Null for a session. */
-  token: z.object({ id: z.string(), name: z.string(), expires_at: time }).nullable(),
-})
+export const meResponse = account
+  .extend({
+    scopes: z.array(z.enum(scopes)),
+    /** Null for a service token. */
+    session: z.object({ id: z.string(), created_at: time, expires_at: time }).nullable(),
+    /** Null for a session. */
+    token: z.object({ id: z.string(), name: z.string(), expires_at: time }).nullable(),
+  })
+  .meta({ id: 'MeResponse' })
 
-export const sessionsResponse = z.object({ sessions: z.array(session) })
+export const sessionsResponse = z
+  .object({ sessions: z.array(session) })
+  .meta({ id: 'SessionsResponse' })
 
 const serviceToken = z.object({
   id: z.string(),
@@ -151,29 +175,37 @@ const serviceToken = z.object({
 })
 
 /** The only time that `token` is shown. */
-export const tokenCreatedResponse = serviceToken.extend({ token: z.string() })
-export const tokensResponse = z.object({ tokens: z.array(serviceToken) })
+export const tokenCreatedResponse = serviceToken
+  .extend({ token: z.string() })
+  .meta({ id: 'TokenCreatedResponse' })
+export const tokensResponse = z
+  .object({ tokens: z.array(serviceToken) })
+  .meta({ id: 'TokensResponse' })
 
 /** What ended with the old password. */
-export const resetResponse = z.object({
-  ended_sessions: z.int(),
-  ended_tokens: z.array(serviceToken),
-})
+export const resetResponse = z
+  .object({
+    ended_sessions: z.int(),
+    ended_tokens: z.array(serviceToken),
+  })
+  .meta({ id: 'ResetResponse' })
 
 /** RFC 9457 with the members of this API. */
-export const problem = z.object({
-  type: z.string(),
-  title: z.string(),
-  status: z.int(),
-  detail: z.string().optional(),
-  /** For programs: one of the words of docs/registry.md, "Errors". */
-  code: z.string(),
-  /** The id of the request, for whoever reads the log. */
-  instance: z.string().optional(),
-  errors: z.array(z.object({ pointer: z.string(), detail: z.string() })).optional(),
-  /** Seconds. */
-  retry_after: z.int().optional(),
-})
+export const problem = z
+  .object({
+    type: z.string(),
+    title: z.string(),
+    status: z.int(),
+    detail: z.string().optional(),
+    /** For programs: one of the words of docs/registry.md, "Errors". */
+    code: z.string(),
+    /** The id of the request, for whoever reads the log. */
+    instance: z.string().optional(),
+    errors: z.array(z.object({ pointer: z.string(), detail: z.string() })).optional(),
+    /** Seconds. */
+    retry_after: z.int().optional(),
+  })
+  .meta({ id: 'Problem' })
 
 export type RegisterRequest = z.infer<typeof registerRequest>
 export type RegisterCheckRequest = z.infer<typeof registerCheckRequest>

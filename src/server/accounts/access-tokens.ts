@@ -33,7 +33,8 @@ interface IssuedAccessToken {
   readonly scope: string
 }
 
-export type AccessFailure = 'invalid' | 'expired'
+/** `early`: issued in the future, so the clock of the server was set back. */
+export type AccessFailure = 'invalid' | 'expired' | 'early'
 
 export interface AccessTokens {
   issue(token: NewAccessToken): Promise<IssuedAccessToken>
@@ -174,6 +175,9 @@ function splitSignature(token: string): [signed: string, signature: string] {
 
 function failureOf(error: unknown): Result<never, AccessFailure> {
   if (error instanceof errors.JWTExpired) return fail('expired')
+  if (error instanceof errors.JWTClaimValidationFailed && error.claim === 'iat') {
+    return fail(error.reason === 'check_failed' ? 'early' : 'invalid')
+  }
   if (error instanceof errors.JOSEError) return fail('invalid')
   throw error
 }

@@ -17,13 +17,13 @@ import {
   type ProblemSlug,
   problemStatus,
   AccountsProblem,
-  toRegistryProblem,
+  toAccountsProblem,
 } from './problems.ts'
 import { createRouter } from './router.ts'
 import type { AccountServices } from './services.ts'
 import { hideTokens } from '../../lib/util/secret.ts'
 
-interface RegistryAppParts {
+interface AccountsListenerParts {
   readonly services: AccountServices
   readonly guard: Guard
   readonly cors: Cors
@@ -46,14 +46,13 @@ const slugOfRefusal: Record<Refusal['reason'], ProblemSlug> = {
   origin_not_allowed: 'origin-not-allowed',
 }
 
-/** What the routes of the registry answer, for pages that are allowed to ask. */
+/** Methods of the routes, for pages of allowed origins. */
 export const corsMethods = 'GET, POST, PUT, DELETE'
 
-/** One request of the registry from first byte to last: guards, then its route. */
-export function createRegistryListener(parts: RegistryAppParts): RequestListener {
+/** Serves the requests of the accounts server: the guards, then the route. */
+export function createAccountsListener(parts: AccountsListenerParts): RequestListener {
   const { services, cors, log } = parts
   const limits = { ...services.limits, ...parts.limits }
-  const calls = new WeakMap<IncomingMessage, Call>()
   // One entry for each peer and second: a flood must not push out what matters.
   const onRefused = createRefusalLog(services.clock, ({ status, reason, peer }) => {
     const from = { requestId: '', address: peer }
@@ -61,7 +60,9 @@ export function createRegistryListener(parts: RegistryAppParts): RequestListener
   })
 
   function refuse(res: ServerResponse, call: Call, error: unknown): void {
-    const problem = toRegistryProblem(error)
+    // The adapter could not make a request of it.
+    const isMalformed = error instanceof RequestError
+    const problem = isMalformed ? malformedTarget() : toAccountsProblem(error)
     const status = problemStatus[problem.slug]
     if (status >= 500 && problem.slug !== 'overloaded') {
       const err = problem.cause ?? problem
@@ -75,16 +76,18 @@ export function createRegistryListener(parts: RegistryAppParts): RequestListener
   }
 
   const router = createRouter({ services, limits, version: parts.version, refuse })
-  const listener = getRequestListener(
-    (request, env) => {
-      const { incoming, outgoing } = env as { incoming: IncomingMessage; outgoing: ServerResponse }
-      const call = calls.get(incoming)
-      if (call === undefined) throw new TypeError('a request without a call')
-      return router.fetch(request, { incoming, outgoing, call })
-    },
-    // Bodies are read, or thrown away, by us alone.
-    { autoCleanupIncoming: false, errorHandler: failedOutside, overrideGlobalObjects: false },
-  )
+  function serve(req: IncomingMessage, res: ServerResponse, call: Call): Promise<void> {
+    const serveRequest = getRequestListener(
+      request => router.fetch(request, { incoming: req, outgoing: res, call }),
+      {
+        // Bodies are read, or thrown away, by us alone.
+        autoCleanupIncoming: false,
+        overrideGlobalObjects: false,
+        errorHandler: error => refuse(res, call, error),
+      },
+    )
+    return serveRequest(req, res)
+  }
 
   function check(req: IncomingMessage, target: RequestTarget | null): void {
     if ((req.url ?? '').length > limits.maxTargetChars) {
@@ -109,7 +112,6 @@ export function createRegistryListener(parts: RegistryAppParts): RequestListener
   return (req, res) => {
     const startedMs = performance.now()
     const call = describeCall(req, randomUUID(), parts.peerOf)
-    calls.set(req, call)
     const target = parseTarget(req.url ?? '')
     const path = loggedPath(target?.path ?? '')
     res.on('close', () => {
@@ -131,21 +133,15 @@ export function createRegistryListener(parts: RegistryAppParts): RequestListener
         cors.apply(req, res)
         if (cors.preflight(req, res)) return
       }
-      listener(req, res).catch((error: unknown) => refuse(res, call, error))
+      serve(req, res, call).catch((error: unknown) => refuse(res, call, error))
     } catch (error) {
       refuse(res, call, error)
     }
   }
+}
 
-  /** What the adapter could not make a request of. */
-  function failedOutside(error: unknown): Response {
-    if (!(error instanceof RequestError)) log.error({ err: error }, 'a request failed')
-    const problem = new AccountsProblem('malformed-request', 'the request target is malformed')
-    return new Response(JSON.stringify(problemBody(problem, randomUUID())), {
-      status: 400,
-      headers: { 'Content-Type': 'application/problem+json' },
-    })
-  }
+function malformedTarget(): AccountsProblem {
+  return new AccountsProblem('malformed-request', 'the request target is malformed')
 }
 
 /** What an honest client does not do by accident, and no entry of its own tells of. */

@@ -91,16 +91,24 @@ export function requireScope(principal: Principal, scope: Scope): void {
 }
 
 export function invalidToken(): AccountsProblem {
-  return new AccountsProblem('token-invalid', 'the token is not one of this registry')
+  return new AccountsProblem('token-invalid', 'the token is not one of this accounts server')
 }
 
-/** Of an access token that was not taken. */
 export function refusedAccess(failure: AccessFailure): AccountsProblem {
-  return failure === 'expired' ? expiredToken() : invalidToken()
-}
-
-function expiredToken(): AccountsProblem {
-  return new AccountsProblem('token-expired', 'the token has expired; refresh it or log in again')
+  switch (failure) {
+    case 'invalid':
+      return invalidToken()
+    case 'expired':
+      return new AccountsProblem(
+        'token-expired',
+        'the token has expired; refresh it or log in again',
+      )
+    case 'early':
+      return new AccountsProblem(
+        'token-invalid',
+        'the token was issued in the future: the clock of the accounts server may be wrong',
+      )
+  }
 }
 
 export function revoked(): AccountsProblem {

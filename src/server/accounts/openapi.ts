@@ -1,11 +1,11 @@
 import type { MiddlewareHandler } from 'hono'
 import { describeRoute, resolver } from 'hono-openapi'
+import type { z } from 'zod'
 import { problem } from '../../lib/accounts/wire.ts'
 import { type ProblemSlug, problemStatus } from './problems.ts'
-import type { NamedSchema, Route } from './route.ts'
+import { type Route, statusOf } from './route.ts'
 
 const json = 'application/json'
-const problemShape: NamedSchema = { name: 'Problem', schema: problem }
 
 const everywhere: readonly ProblemSlug[] = [
   'malformed-request',
@@ -31,57 +31,49 @@ const withToken: readonly ProblemSlug[] = [
   'token-revoked',
 ]
 
-/** What the OpenAPI document says of the route; the schemas are those that check it. */
+/** What the OpenAPI document says about the route; the schemas are those that check it. */
 export function describeOperation(route: Route): MiddlewareHandler {
-  const { body, answer } = route
-  const secured = route.access !== 'none'
+  const { summary, access, body, answer } = route
+  const content = answer === undefined ? {} : { content: { [json]: { schema: schemaOf(answer) } } }
   return describeRoute({
-    summary: route.summary,
-    ...(secured ? { security: securityOf(route) } : {}),
-    ...(body === null
+    summary,
+    ...(access === 'none' ? {} : { security: securityOf(route) }),
+    ...(body === undefined
       ? {}
       : {
           requestBody: {
-            required: !body.optional,
-            content: { [json]: { schema: shapeOf(body) } },
+            required: !body.safeParse(undefined).success,
+            content: { [json]: { schema: schemaOf(body) } },
           },
         }),
     responses: {
-      [String(answer.status)]: {
-        description: answer.shape === undefined ? 'Done' : answer.shape.name,
-        ...(answer.shape === undefined
-          ? {}
-          : { content: { [json]: { schema: shapeOf(answer.shape) } } }),
-      },
+      [String(statusOf(route))]: { description: answer?.meta()?.id ?? 'Done', ...content },
       ...problemResponses(route),
     },
   })
 }
 
 /** The refusals of a route, by status: the words that may come with it. */
-function problemsOf(route: Route): ReadonlyMap<number, readonly ProblemSlug[]> {
+function problemResponses({ access, body, problems = [] }: Route) {
+  const isOpen = access === 'none' || access === 'optional'
   const slugs = new Set<ProblemSlug>([
     ...everywhere,
-    ...(route.body === null ? [] : withBody),
-    ...(route.access === 'none' ? [] : withToken),
-    ...(route.access === 'none' || route.access === 'optional' || route.access === 'any'
-      ? []
-      : (['insufficient-scope'] as const)),
-    ...route.problems,
+    ...(body === undefined ? [] : withBody),
+    ...(access === 'none' ? [] : withToken),
+    ...(isOpen || access === 'any' ? [] : (['insufficient-scope'] as const)),
+    ...problems,
   ])
-  return Map.groupBy(slugs, slug => problemStatus[slug])
-}
-
-function problemResponses(route: Route) {
-  return Object.fromEntries(
-    Array.from(problemsOf(route), ([status, slugs]) => [
+  const responses = Array.from(
+    Map.groupBy(slugs, slug => problemStatus[slug]),
+    ([status, words]) => [
       String(status),
       {
-        description: slugs.join(', '),
-        content: { 'application/problem+json': { schema: shapeOf(problemShape) } },
+        description: words.join(', '),
+        content: { 'application/problem+json': { schema: schemaOf(problem) } },
       },
-    ]),
+    ],
   )
+  return Object.fromEntries(responses)
 }
 
 function securityOf({ access }: Route) {
@@ -91,8 +83,8 @@ function securityOf({ access }: Route) {
 }
 
 /** Answers stay open for members to come: `input` does not close them. */
-function shapeOf({ name, schema }: NamedSchema) {
-  return resolver(schema.meta({ id: name }), { io: 'input' })
+function schemaOf(schema: z.ZodType) {
+  return resolver(schema, { io: 'input' })
 }
 
 export const documentFacts = {

@@ -78,7 +78,7 @@ const slugOf: Partial<Record<ErrorCode, ProblemSlug>> = {
 
 const storageRetrySeconds = 5
 
-export function toRegistryProblem(error: unknown): AccountsProblem {
+export function toAccountsProblem(error: unknown): AccountsProblem {
   if (error instanceof AccountsProblem) return error
   const slug = error instanceof ServiceError ? slugOf[error.code] : undefined
   if (slug === undefined) {

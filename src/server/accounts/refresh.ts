@@ -87,7 +87,7 @@ export function createRefresher(parts: {
   /** The access token beside a refresh token may be expired, but must be of the same session. */
   async function agree(call: Call, token: string, claims: RefreshClaims): Promise<void> {
     const access = await accessTokens.verifyPast(token)
-    if (!access.ok) throw invalidToken()
+    if (!access.ok) throw refusedAccess(access.failure)
     if (access.value.sessionId === claims.sessionId) return
     const details = { session_id: access.value.sessionId, other_session_id: claims.sessionId }
     await audit.record('refresh.mismatch', call, access.value.accountId, details)

@@ -15,13 +15,13 @@ export type JsonLimits = Pick<
   Pick<Limits, 'bodyTimeoutMs' | 'maxBodyMs'>
 
 /**
- * The JSON value of a body; undefined for an empty one when `optional`. Throws the refusal. Only
- * `application/json` is taken: a web page can send other types without asking anybody.
+ * Returns the body as the schema has it; an optional schema takes an empty one. Throws the refusal.
+ * Only `application/json` is accepted: a web page can send other types without asking anybody.
  */
-export async function readRequestJson(
+export async function readRequestBody(
   req: IncomingMessage,
+  schema: z.ZodType,
   limits: JsonLimits,
-  { optional }: { readonly optional: boolean },
 ): Promise<unknown> {
   const encoding = req.headers['content-encoding']
   if (encoding !== undefined && encoding.trim().toLowerCase() !== 'identity') {
@@ -35,43 +35,31 @@ export async function readRequestJson(
     timeoutMs: limits.bodyTimeoutMs,
     maxMs: limits.maxBodyMs,
   })
-  if (bytes.length === 0) {
-    if (optional) return undefined
-    throw type === undefined
-      ? unsupported('the request needs a body of the type application/json')
-      : malformed('the body is empty')
+  const isEmpty = bytes.length === 0
+  if (isEmpty && schema.safeParse(undefined).success) return undefined
+  if (type === undefined) {
+    const what = isEmpty ? 'the request needs a body of the type' : 'the body must be declared as'
+    throw unsupported(`${what} application/json`)
   }
-  if (type === undefined) throw unsupported('the body must be declared as application/json')
-  return parseStrictJson(bodyText(bytes), limits.maxAuthJsonDepth)
+  if (isEmpty) throw malformed('the body is empty')
+  const parsed = schema.safeParse(parseStrictJson(bodyText(bytes), limits.maxAuthJsonDepth))
+  if (parsed.success) return parsed.data
+  throw invalidMembers(parsed.error.issues.slice(0, limits.maxReportedErrors).map(toMemberError))
 }
 
 /** Throws `malformed-json`. */
 function parseStrictJson(text: string, maxDepth: number): unknown {
   const parsed = parseJson(text, maxDepth)
   if (!parsed.ok) {
-    throw malformed(
-      parsed.failure === 'depth'
-        ? `the body nests deeper than ${maxDepth}`
-        : 'the body is not JSON',
-    )
+    const isDeep = parsed.failure === 'depth'
+    throw malformed(isDeep ? `the body nests deeper than ${maxDepth}` : 'the body is not JSON')
   }
   const twice = findDuplicateMember(text)
   if (twice !== null) throw malformed(`the body has the member ${quoted(twice)} twice`)
   return parsed.value
 }
 
-/** The value as the schema has it. Throws `validation-failed`, naming members, echoing no value. */
-export function checkShape<Value>(
-  schema: z.ZodType<Value>,
-  value: unknown,
-  maxErrors: number,
-): Value {
-  const parsed = schema.safeParse(value)
-  if (parsed.success) return parsed.data
-  const errors = parsed.error.issues.slice(0, maxErrors).map(toMemberError)
-  throw invalidMembers(errors)
-}
-
+/** A `validation-failed`, which names members and repeats no value. */
 export function invalidMembers(errors: readonly MemberError[]): AccountsProblem {
   const [first] = errors
   const where = first === undefined || first.pointer === '' ? 'the body' : first.pointer

@@ -4,88 +4,44 @@ import type { Principal } from './authenticate.ts'
 import type { Call } from './call.ts'
 import type { ProblemSlug } from './problems.ts'
 
-interface Reply {
-  readonly body?: object
-  readonly headers?: Readonly<Record<string, string>>
-}
+/** `none`: open; `optional`: the handler reads the token; else any token, or one of the scope. */
+type Access = 'none' | 'optional' | 'any' | Scope
 
-/** A shape of the wire under its name in the OpenAPI document. */
-export interface NamedSchema<Value = unknown> {
-  readonly name: string
-  readonly schema: z.ZodType<Value>
-}
-
-interface RouteFacts {
+/** One operation: what serves it, and what the OpenAPI document says about it. */
+export interface Route<Body = unknown, Needs extends Access = Access> {
   readonly method: 'get' | 'post' | 'put' | 'delete'
   /** As the router writes it: `/sessions/:id`. */
   readonly path: string
   readonly summary: string
-  readonly answer: { readonly status: 200 | 201 | 204; readonly shape?: NamedSchema }
+  readonly access: Needs
+  /** An optional schema also takes an empty body. */
+  readonly body?: z.ZodType<Body>
+  /** Default: 200, or 204 for an answer without a body. */
+  readonly status?: 201
+  readonly answer?: z.ZodType
+  readonly headers?: Readonly<Record<string, string>>
   /** Beside those that every route of its kind has. */
-  readonly problems: readonly ProblemSlug[]
+  readonly problems?: readonly ProblemSlug[]
+  /** Returns the body of the answer. */
+  handle(request: RouteRequest<Body, Needs>): Promise<object | void>
 }
 
-/** One operation: what serves it, and what the OpenAPI document says of it. */
-export interface Route extends RouteFacts {
-  readonly body: (NamedSchema & { readonly optional: boolean }) | null
-  /** `none`: open to everybody; `optional`: the handler decides on the token itself. */
-  readonly access: Access
-  handle(request: RouteRequest): Promise<Reply>
-}
-
-/** `any`: whatever the token allows. */
-type Access = 'none' | 'optional' | 'any' | Scope
-
-interface RouteRequest {
+interface RouteRequest<Body, Needs extends Access> {
   readonly call: Call
   readonly params: Readonly<Record<string, string>>
   /** Checked against the schema; undefined where there is none. */
-  readonly body: unknown
-  /** Null where `access` asks for no token. */
-  readonly principal: Principal | null
-}
-
-interface OpenRequest<Body> {
-  readonly call: Call
   readonly body: Body
+  /** Null for the routes that are open or read the token themselves. */
+  readonly principal: Needs extends 'none' | 'optional' ? null : Principal
 }
 
-export function openRoute<Body = undefined>(
-  facts: RouteFacts & {
-    readonly access?: 'none' | 'optional'
-    readonly body?: NamedSchema<Body> & { readonly optional?: boolean }
-    readonly handle: (request: OpenRequest<Body>) => Promise<Reply>
-  },
+/** The types of the handler follow from `body` and `access`; the router checks both. */
+export function route<Body = undefined, const Needs extends Access = Access>(
+  facts: Route<Body, Needs>,
 ): Route {
-  const { body, handle, access = 'none', ...rest } = facts
-  return {
-    ...rest,
-    access,
-    body: body === undefined ? null : { ...body, optional: body.optional ?? false },
-    // The value was parsed with the schema of this very body.
-    handle: request => handle({ call: request.call, body: request.body as Body }),
-  }
+  return facts
 }
 
-interface TokenRequest<Body> extends OpenRequest<Body> {
-  readonly principal: Principal
-  readonly params: Readonly<Record<string, string>>
-}
-
-export function tokenRoute<Body = undefined>(
-  facts: RouteFacts & {
-    readonly access: 'any' | Scope
-    readonly body?: NamedSchema<Body> & { readonly optional?: boolean }
-    readonly handle: (request: TokenRequest<Body>) => Promise<Reply>
-  },
-): Route {
-  const { body, handle, ...rest } = facts
-  return {
-    ...rest,
-    body: body === undefined ? null : { ...body, optional: body.optional ?? false },
-    handle: async ({ call, params, body: value, principal }) => {
-      if (principal === null) throw new TypeError('a route for tokens was called without one')
-      return handle({ call, params, principal, body: value as Body })
-    },
-  }
+export function statusOf({ status, answer }: Route): number {
+  return status ?? (answer === undefined ? 204 : 200)
 }

@@ -6,8 +6,8 @@ import { type Principal, requireScope } from './authenticate.ts'
 import type { Call } from './call.ts'
 import { describeOperation, documentFacts } from './openapi.ts'
 import { AccountsProblem } from './problems.ts'
-import { checkShape, type JsonLimits, readRequestJson } from './request-json.ts'
-import type { Route } from './route.ts'
+import { type JsonLimits, readRequestBody } from './request-json.ts'
+import { type Route, statusOf } from './route.ts'
 import { loginRoutes } from './routes/login.ts'
 import { passwordRoutes } from './routes/password.ts'
 import { publicRoutes } from './routes/public.ts'
@@ -16,7 +16,7 @@ import { sessionRoutes } from './routes/sessions.ts'
 import { tokenRoutes } from './routes/tokens.ts'
 import type { AccountServices } from './services.ts'
 
-interface RegistryEnv {
+interface RouterEnv {
   readonly Bindings: {
     readonly incoming: IncomingMessage
     readonly outgoing: ServerResponse
@@ -32,14 +32,15 @@ interface RouterParts {
   readonly refuse: (res: ServerResponse, call: Call, error: unknown) => void | Promise<void>
 }
 
-/** Every route of the registry, a 405 for other methods, a 404 for other paths. */
-export function createRouter(parts: RouterParts): Hono<RegistryEnv> {
+/** Every route of the accounts server, a 405 for other methods, a 404 for other paths. */
+export function createRouter(parts: RouterParts): Hono<RouterEnv> {
   const { services, refuse } = parts
-  const app = new Hono<RegistryEnv>()
-  let document: Promise<object> | null = null
-  const describe = () =>
-    (document ??= generateSpecs(app, {
-      documentation: { ...documentFacts, info: { ...documentFacts.info, version: parts.version } },
+  const app = new Hono<RouterEnv>()
+  const info = { ...documentFacts.info, version: parts.version }
+  let document: object | null = null
+  const describe = async (): Promise<object> =>
+    (document ??= await generateSpecs(app, {
+      documentation: { ...documentFacts, info },
       excludeStaticFile: false,
     }))
   const routes = [
@@ -75,35 +76,25 @@ export function createRouter(parts: RouterParts): Hono<RegistryEnv> {
 }
 
 async function serve(
-  c: Context<RegistryEnv>,
+  c: Context<RouterEnv>,
   route: Route,
   { services, limits }: RouterParts,
 ): Promise<Response> {
   const { call, incoming } = c.env
   const principal = await admit(route, call, services)
-  const { body: spec } = route
-  const body =
-    spec === null
-      ? undefined
-      : checkShape(
-          spec.schema,
-          await readRequestJson(incoming, limits, spec),
-          limits.maxReportedErrors,
-        )
-  const reply = await route.handle({ call, params: c.req.param(), body, principal })
+  const body = route.body && (await readRequestBody(incoming, route.body, limits))
+  const answer = await route.handle({ call, params: c.req.param(), body, principal })
   const headers = {
     'Cache-Control': 'no-store',
     'X-Content-Type-Options': 'nosniff',
-    ...reply.headers,
+    ...(answer === undefined ? {} : { 'Content-Type': 'application/json' }),
+    ...route.headers,
   }
-  if (reply.body === undefined) return new Response(null, { status: route.answer.status, headers })
-  return new Response(JSON.stringify(reply.body), {
-    status: route.answer.status,
-    headers: { ...headers, 'Content-Type': 'application/json' },
-  })
+  const text = answer === undefined ? null : JSON.stringify(answer)
+  return new Response(text, { status: statusOf(route), headers })
 }
 
-/** Before the body is read: it may be large, and is nobody's business yet. */
+/** Before the body is read: it may be large. */
 async function admit(
   { access }: Route,
   call: Call,

@@ -108,6 +108,19 @@ describe('access tokens', () => {
       expect(await codeOf(registry, access_token)).to.equal('token-expired')
     }))
 
+  it('are refused with a word about the clock when it was set back', () =>
+    withRegistry(async registry => {
+      const { access_token } = await registry.register('alice')
+      registry.clock.nowMs -= 5000
+      expect(await codeOf(registry, access_token)).to.equal('ok')
+      registry.clock.nowMs -= 3_600_000
+      const { status, json } = await registry.call('GET', '/api/v1/auth/me', {
+        token: access_token,
+      })
+      expect(status).to.equal(401)
+      expect(json.detail).to.include('the clock of the accounts server may be wrong')
+    }))
+
   const wrongClaims: [what: string, claims: Record<string, unknown>][] = [
     ['another issuer', { iss: 'https://evil.example' }],
     ['another audience', { aud: 'https://evil.example' }],

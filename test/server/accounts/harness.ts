@@ -5,7 +5,8 @@ import { join } from 'node:path'
 import { calculateJwkThumbprint, exportJWK, generateKeyPair } from 'jose'
 import type { AccessEntry, Logger } from '../../../src/lib/util/logger.ts'
 import type { AccountStore, AuditRow } from '../../../src/server/accounts/account-store.ts'
-import { corsMethods, createRegistryListener } from '../../../src/server/accounts/app.ts'
+import { corsMethods, createAccountsListener } from '../../../src/server/accounts/app.ts'
+import type { AuditTrail } from '../../../src/server/accounts/audit-trail.ts'
 import type { KeySource } from '../../../src/server/accounts/access-tokens.ts'
 import type { KeySet } from '../../../src/server/accounts/keys/key-store.ts'
 import { type AccountLimits, resolveAccountLimits } from '../../../src/server/accounts/limits.ts'
@@ -31,6 +32,7 @@ export interface RegistrySettings {
   serverLimits?: Partial<Limits>
   keys?: KeySource
   passwords?: Passwords
+  audit?: AuditTrail
   /** The store as the server is to see it. */
   wrap?: (store: AccountStore) => AccountStore
   allowedOrigins?: string[]
@@ -96,7 +98,7 @@ export async function withRegistry(
   const keys = settings.keys ?? (await makeKeys())
   const accessed: AccessEntry[] = []
   const { passwords } = settings
-  const services = createAccountServices({
+  const made = createAccountServices({
     store,
     keys,
     issuer,
@@ -107,9 +109,10 @@ export async function withRegistry(
     log,
     ...(passwords === undefined ? {} : { passwords }),
   })
+  const services = { ...made, audit: settings.audit ?? made.audit }
   const limits = resolveLimits(settings.serverLimits)
   const origins = settings.allowedOrigins ?? []
-  const listener = createRegistryListener({
+  const listener = createAccountsListener({
     services,
     guard: createGuard({ own: ['127.0.0.1'], hosts: [], origins }),
     cors: createCors(origins, corsMethods),

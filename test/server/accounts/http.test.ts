@@ -287,3 +287,24 @@ describe('requests', () => {
       expect([answer.status, answer.text]).to.deep.equal([200, ''])
     }))
 })
+
+describe('a failure outside of a route', () => {
+  it('is an internal error with its reason in the log', async () => {
+    const failures = [new TypeError('a defect')]
+    const audit = {
+      record() {
+        const failure = failures.pop()
+        if (failure !== undefined) throw failure
+        return Promise.resolve()
+      },
+    }
+    await withRegistry(
+      async ({ call, logged }) => {
+        const answer = await call('GET', `${auth}/me`, { token: 'x' })
+        expect(outcome(answer)).to.deep.equal([500, 'internal'])
+        expect(logged.map(({ fields }) => fields.err?.message)).to.include('a defect')
+      },
+      { audit },
+    )
+  })
+})

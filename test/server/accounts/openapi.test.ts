@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { loginRequest } from '../../../src/lib/accounts/wire.ts'
 import { documentOf, exercised } from './openapi-check.ts'
 import { auth, password, withRegistry } from './harness.ts'
 
@@ -37,6 +38,18 @@ describe('OpenAPI document', () => {
         required: ['username', 'email', 'password'],
       })
       expect(RegisterRequest).to.have.nested.property('properties.password.minLength', 8)
+    }))
+
+  it('is made again after it could not be made', () =>
+    withRegistry(async ({ base }) => {
+      const { _zod: schema } = loginRequest
+      schema.toJSONSchema = () => {
+        throw new Error('no memory')
+      }
+      const failed = await fetch(`${base}/openapi.json`)
+      delete schema.toJSONSchema
+      expect(failed.status).to.equal(500)
+      expect((await fetch(`${base}/openapi.json`)).status).to.equal(200)
     }))
 
   it('foresees the success of every route', () =>

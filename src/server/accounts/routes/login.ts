@@ -9,10 +9,8 @@ import {
 import type { Call } from '../call.ts'
 import { foldLogin } from '../names.ts'
 import { AccountsProblem } from '../problems.ts'
-import { openRoute, type Route } from '../route.ts'
+import { type Route, route } from '../route.ts'
 import type { AccountServices } from '../services.ts'
-
-const tokens = { name: 'TokenResponse', schema: tokenResponse }
 
 export function loginRoutes(services: AccountServices): Route[] {
   const { store, audit, refusals, credentials, sessions, refresher } = services
@@ -40,26 +38,25 @@ export function loginRoutes(services: AccountServices): Route[] {
   }
 
   return [
-    openRoute({
+    route({
       method: 'post',
       path: `${apiPrefix}/login`,
       summary: 'Log in with user name, or email address, and password',
-      body: { name: 'LoginRequest', schema: loginRequest },
-      answer: { status: 200, shape: tokens },
+      access: 'none',
+      body: loginRequest,
+      answer: tokenResponse,
       problems: ['invalid-credentials', 'account-disabled', 'rate-limited', 'overloaded'],
-      handle: async ({ body, call }) => ({ body: await login(body, call) }),
+      handle: ({ body, call }) => login(body, call),
     }),
-    openRoute({
+    route({
       method: 'post',
       path: `${apiPrefix}/refresh`,
       summary: 'Get a fresh token for the one presented',
       access: 'optional',
-      body: { name: 'RefreshRequest', schema: refreshRequest.optional(), optional: true },
-      answer: { status: 200, shape: tokens },
+      body: refreshRequest,
+      answer: tokenResponse,
       problems: ['refresh-reused', 'overloaded'],
-      handle: async ({ body, call }) => ({
-        body: await refresher.refresh(call, body?.refresh_token),
-      }),
+      handle: ({ body, call }) => refresher.refresh(call, body?.refresh_token),
     }),
   ]
 }

@@ -12,7 +12,7 @@ import type { Principal } from '../authenticate.ts'
 import type { Call } from '../call.ts'
 import { foldLogin } from '../names.ts'
 import { AccountsProblem } from '../problems.ts'
-import { openRoute, type Route, tokenRoute } from '../route.ts'
+import { type Route, route } from '../route.ts'
 import type { AccountServices } from '../services.ts'
 import { hashOfSecret } from '../service-tokens.ts'
 import { serviceTokenView } from '../views.ts'
@@ -87,27 +87,24 @@ export function passwordRoutes(services: AccountServices): Route[] {
   }
 
   return [
-    tokenRoute({
+    route({
       method: 'put',
       path: `${apiPrefix}/password`,
       summary: 'Change the password; every other session ends',
       access: 'account',
-      body: { name: 'PasswordRequest', schema: passwordRequest },
-      answer: { status: 204 },
+      body: passwordRequest,
       problems: ['invalid-credentials', 'password-blocked', 'rate-limited', 'overloaded'],
-      handle: async ({ body, principal, call }) => {
-        await change(body, principal, call)
-        return {}
-      },
+      handle: ({ body, principal, call }) => change(body, principal, call),
     }),
-    openRoute({
+    route({
       method: 'post',
       path: `${apiPrefix}/reset`,
       summary: 'Set a new password with a reset code; every session and service token ends',
-      body: { name: 'ResetRequest', schema: resetRequest },
-      answer: { status: 200, shape: { name: 'ResetResponse', schema: resetResponse } },
+      access: 'none',
+      body: resetRequest,
+      answer: resetResponse,
       problems: ['invalid-credentials', 'password-blocked', 'overloaded'],
-      handle: async ({ body, call }) => ({ body: await reset(body, call) }),
+      handle: ({ body, call }) => reset(body, call),
     }),
   ]
 }

@@ -1,63 +1,65 @@
 import { z } from 'zod'
 import { ServiceError } from '../../../lib/util/errors.ts'
-import { AccountsProblem, toRegistryProblem } from '../problems.ts'
-import { openRoute, type Route } from '../route.ts'
+import { AccountsProblem, toAccountsProblem } from '../problems.ts'
+import { type Route, route } from '../route.ts'
 import type { AccountServices } from '../services.ts'
 import { databaseReplaced, keysRemoved } from '../sqlite/check-files.ts'
 
-const status = (text: string) => z.object({ status: z.literal(text) })
-const jwks = z.object({ keys: z.array(z.looseObject({ kty: z.string(), kid: z.string() })) })
+const jwks = z
+  .object({ keys: z.array(z.looseObject({ kty: z.string(), kid: z.string() })) })
+  .meta({ id: 'JsonWebKeys' })
+const health = z.object({ status: z.literal('ok') }).meta({ id: 'Health' })
+const readiness = z.object({ status: z.literal('ready') }).meta({ id: 'Readiness' })
+const anyDocument = z.looseObject({}).meta({ id: 'Document' })
 
-/** What anybody may ask for: health, and the keys that proxies check access tokens with. */
+/** Health, and the keys that proxies check access tokens with. */
 export function publicRoutes(
   { store, keys }: AccountServices,
   document: () => Promise<object>,
 ): Route[] {
   return [
-    openRoute({
+    route({
       method: 'get',
       path: '/.well-known/jwks.json',
       summary: 'The public keys of access tokens',
-      answer: { status: 200, shape: { name: 'JsonWebKeys', schema: jwks } },
-      problems: [],
-      handle: async () => ({
-        body: keys.current().jwks,
-        headers: { 'Cache-Control': 'public, max-age=300' },
-      }),
+      access: 'none',
+      answer: jwks,
+      headers: { 'Cache-Control': 'public, max-age=300' },
+      handle: async () => keys.current().jwks,
     }),
-    openRoute({
+    route({
       method: 'get',
       path: '/healthz',
       summary: 'Is the process alive?',
-      answer: { status: 200, shape: { name: 'Health', schema: status('ok') } },
-      problems: [],
-      handle: async () => ({ body: { status: 'ok' } }),
+      access: 'none',
+      answer: health,
+      handle: async () => ({ status: 'ok' }),
     }),
-    openRoute({
+    route({
       method: 'get',
       path: '/readyz',
       summary: 'Can accounts be read and changed?',
-      answer: { status: 200, shape: { name: 'Readiness', schema: status('ready') } },
-      problems: [],
+      access: 'none',
+      answer: readiness,
       handle: async () => {
         await store.ping().catch(notReady)
-        return { body: { status: 'ready' } }
+        return { status: 'ready' }
       },
     }),
-    openRoute({
+    route({
       method: 'get',
       path: '/openapi.json',
       summary: 'This document',
-      answer: { status: 200, shape: { name: 'Document', schema: z.looseObject({}) } },
-      problems: [],
-      handle: async () => ({ body: await document() }),
+      access: 'none',
+      answer: anyDocument,
+      handle: document,
     }),
   ]
 }
 
 /** Says what is wrong without a path: the route is public. */
 function notReady(error: unknown): never {
-  const problem = toRegistryProblem(error)
+  const problem = toAccountsProblem(error)
   if (!(error instanceof ServiceError) || problem.slug !== 'storage-unavailable') throw problem
   throw new AccountsProblem(problem.slug, publicReason(error), problem.details)
 }

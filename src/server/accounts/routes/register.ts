@@ -10,7 +10,7 @@ import { tooMany } from '../credentials.ts'
 import { foldEmail, foldUsername, isMailable, isReservedName } from '../names.ts'
 import { AccountsProblem } from '../problems.ts'
 import { invalidMembers } from '../request-json.ts'
-import { openRoute, type Route } from '../route.ts'
+import { type Route, route } from '../route.ts'
 import type { AccountServices } from '../services.ts'
 import { hashOfSecret } from '../service-tokens.ts'
 import { makeUuid } from '../uuid.ts'
@@ -122,24 +122,23 @@ export function registerRoutes(services: AccountServices): Route[] {
   }
 
   return [
-    openRoute({
+    route({
       method: 'post',
       path: `${apiPrefix}/register/check`,
       summary: 'Say whether the names and the invitation of a registration would be accepted',
-      body: { name: 'RegisterCheckRequest', schema: registerCheckRequest },
-      answer: { status: 204 },
+      access: 'none',
+      body: registerCheckRequest,
       problems: ['registration-closed', 'account-exists', 'rate-limited'],
-      handle: async ({ body, call }) => {
-        await check(body, call)
-        return {}
-      },
+      handle: ({ body, call }) => check(body, call),
     }),
-    openRoute({
+    route({
       method: 'post',
       path: `${apiPrefix}/register`,
       summary: 'Create an account and log in',
-      body: { name: 'RegisterRequest', schema: registerRequest },
-      answer: { status: 201, shape: { name: 'RegisterResponse', schema: registerResponse } },
+      access: 'none',
+      body: registerRequest,
+      status: 201,
+      answer: registerResponse,
       problems: [
         'registration-closed',
         'account-exists',
@@ -147,10 +146,8 @@ export function registerRoutes(services: AccountServices): Route[] {
         'rate-limited',
         'overloaded',
       ],
-      handle: async ({ body, call }) => ({
-        body: await register(body, call),
-        headers: { Location: `${apiPrefix}/me` },
-      }),
+      headers: { Location: `${apiPrefix}/me` },
+      handle: ({ body, call }) => register(body, call),
     }),
   ]
 }

@@ -8,30 +8,27 @@ import {
 } from '../../../lib/accounts/wire.ts'
 import type { Principal } from '../authenticate.ts'
 import { AccountsProblem } from '../problems.ts'
-import { type Route, tokenRoute } from '../route.ts'
+import { type Route, route } from '../route.ts'
 import type { AccountServices } from '../services.ts'
 import { isUuid } from '../uuid.ts'
 import { accountView, sessionView } from '../views.ts'
 
 export function sessionRoutes({ store, audit, clock }: AccountServices): Route[] {
   return [
-    tokenRoute({
+    route({
       method: 'get',
       path: `${apiPrefix}/me`,
       summary: 'Whose token this is',
       access: 'any',
-      answer: { status: 200, shape: { name: 'MeResponse', schema: meResponse } },
-      problems: [],
-      handle: async ({ principal }) => ({ body: meView(principal) }),
+      answer: meResponse,
+      handle: async ({ principal }) => meView(principal),
     }),
-    tokenRoute({
+    route({
       method: 'post',
       path: `${apiPrefix}/logout`,
       summary: 'End this session, or every session of the account',
       access: 'account',
-      body: { name: 'LogoutRequest', schema: logoutRequest.optional(), optional: true },
-      answer: { status: 204 },
-      problems: [],
+      body: logoutRequest,
       handle: async ({ body, principal, call }) => {
         const { account, session } = principal
         if (body?.all === true) {
@@ -41,34 +38,30 @@ export function sessionRoutes({ store, audit, clock }: AccountServices): Route[]
           await store.revokeSession(account.id, session.id, 'logout', clock.now())
           await audit.record('logout', call, account.id, { session_id: session.id })
         }
-        return {}
       },
     }),
-    tokenRoute({
+    route({
       method: 'get',
       path: `${apiPrefix}/sessions`,
       summary: 'The living sessions of the account, newest first',
       access: 'account',
-      answer: { status: 200, shape: { name: 'SessionsResponse', schema: sessionsResponse } },
-      problems: [],
+      answer: sessionsResponse,
       handle: async ({ principal: { account, session } }) => {
         const rows = await store.listSessions(account.id, clock.now())
-        return { body: { sessions: rows.map(row => sessionView(row, session?.id ?? null)) } }
+        return { sessions: rows.map(row => sessionView(row, session?.id ?? null)) }
       },
     }),
-    tokenRoute({
+    route({
       method: 'delete',
       path: `${apiPrefix}/sessions/:id`,
       summary: 'End one session of the account',
       access: 'account',
-      answer: { status: 204 },
       problems: ['not-found'],
       handle: async ({ principal: { account }, params: { id = '' }, call }) => {
         const ended =
           isUuid(id) && (await store.revokeSession(account.id, id, 'revoked', clock.now()))
         if (!ended) throw new AccountsProblem('not-found', 'the account has no such living session')
         await audit.record('session.revoked', call, account.id, { session_id: id })
-        return {}
       },
     }),
   ]

@@ -10,7 +10,7 @@ import {
 import { type Principal, revoked } from '../authenticate.ts'
 import type { Call } from '../call.ts'
 import { AccountsProblem } from '../problems.ts'
-import { type Route, tokenRoute } from '../route.ts'
+import { type Route, route } from '../route.ts'
 import type { AccountServices } from '../services.ts'
 import { hashOfSecret, makeServiceToken } from '../service-tokens.ts'
 import { isUuid, makeUuid } from '../uuid.ts'
@@ -46,43 +46,38 @@ export function tokenRoutes({ store, audit, clock, limits }: AccountServices): R
   }
 
   return [
-    tokenRoute({
+    route({
       method: 'post',
       path: `${apiPrefix}/tokens`,
       summary: 'Make a service token; this answer alone shows it',
       access: 'account',
-      body: { name: 'TokenRequest', schema: tokenRequest },
-      answer: {
-        status: 201,
-        shape: { name: 'TokenCreatedResponse', schema: tokenCreatedResponse },
-      },
+      body: tokenRequest,
+      status: 201,
+      answer: tokenCreatedResponse,
       problems: ['too-many-tokens'],
-      handle: async ({ body, principal, call }) => ({ body: await create(body, principal, call) }),
+      handle: ({ body, principal, call }) => create(body, principal, call),
     }),
-    tokenRoute({
+    route({
       method: 'get',
       path: `${apiPrefix}/tokens`,
       summary: 'The service tokens of the account',
       access: 'account',
-      answer: { status: 200, shape: { name: 'TokensResponse', schema: tokensResponse } },
-      problems: [],
+      answer: tokensResponse,
       handle: async ({ principal: { account } }) => {
         const rows = await store.listServiceTokens(account.id, clock.now())
-        return { body: { tokens: rows.map(serviceTokenView) } }
+        return { tokens: rows.map(serviceTokenView) }
       },
     }),
-    tokenRoute({
+    route({
       method: 'delete',
       path: `${apiPrefix}/tokens/:id`,
       summary: 'Revoke a service token',
       access: 'account',
-      answer: { status: 204 },
       problems: ['not-found'],
       handle: async ({ principal: { account }, params: { id = '' }, call }) => {
         const gone = isUuid(id) && (await store.revokeServiceToken(account.id, id, clock.now()))
         if (!gone) throw new AccountsProblem('not-found', 'the account has no such service token')
         await audit.record('token.revoked', call, account.id, { token_id: id })
-        return {}
       },
     }),
   ]
