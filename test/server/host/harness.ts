@@ -1,3 +1,4 @@
+import { expect } from 'chai'
 import { once } from 'node:events'
 import {
   type IncomingHttpHeaders,
@@ -78,6 +79,13 @@ export class Harness {
     const address = server.address()
     if (typeof address === 'object' && address !== null) harness.port = address.port
     return harness
+  }
+
+  expectNothingArrived(): void {
+    expect(this.sink.scenes).to.deep.equal([])
+    expect(this.sink.records).to.deep.equal([])
+    expect([...this.sink.buffers.keys()]).to.deep.equal([])
+    expect(this.sink.memory.stored.size).to.equal(0)
   }
 
   async stop(): Promise<void> {
