@@ -6,6 +6,7 @@ import { getCACertificates } from 'node:tls'
 import { type Clock, systemClock } from '../util/time.ts'
 import { type ErrorCode, readProblem, ServiceError } from '../util/errors.ts'
 import { parseJson } from '../util/json.ts'
+import { collectBounded } from '../util/bytes.ts'
 import { proxyEnv } from '../util/address.ts'
 import type { Secret } from '../util/secret.ts'
 import type { ClientLimits } from './client-limits.ts'
@@ -149,20 +150,13 @@ async function readText(
   { origin }: RegistryUrl,
   { maxAnswerBytes }: ClientLimits,
 ): Promise<string> {
-  const chunks: Uint8Array[] = []
-  let bytes = 0
-  for await (const chunk of stream) {
-    bytes += chunk.length
-    if (bytes > maxAnswerBytes) {
-      throw new ServiceError(
-        'registry_answer_invalid',
-        `the answer of ${origin} is larger than ${maxAnswerBytes} bytes`,
-        { hint: 'check that the address is that of a registry' },
-      )
-    }
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks).toString('utf8')
+  const bytes = await collectBounded(stream, maxAnswerBytes)
+  if (bytes !== null) return bytes.toString('utf8')
+  throw new ServiceError(
+    'registry_answer_invalid',
+    `the answer of ${origin} is larger than ${maxAnswerBytes} bytes`,
+    { hint: 'check that the address is that of a registry' },
+  )
 }
 
 function readJson(text: string, { maxAnswerDepth }: ClientLimits): unknown {

@@ -1,8 +1,9 @@
+import { collectBounded } from '../util/bytes.ts'
 import { ServiceError } from '../util/errors.ts'
 import { Secret } from '../util/secret.ts'
 
 /** What is read of stdin; `process.stdin` satisfies it. */
-interface SecretStream extends AsyncIterable<unknown> {
+interface SecretStream extends AsyncIterable<Uint8Array> {
   readonly isTTY?: boolean | undefined
 }
 
@@ -56,18 +57,10 @@ async function readAll(stdin: SecretStream, flag: string): Promise<Uint8Array> {
       hint: `write it as in: pass show registry | service-cli … ${flag}, or leave ${flag} out to be asked`,
     })
   }
-  const chunks: Uint8Array[] = []
-  let bytes = 0
-  for await (const chunk of stdin) {
-    const part = chunk instanceof Uint8Array ? chunk : Buffer.from(String(chunk))
-    bytes += part.length
-    if (bytes > maxSecretInputBytes) {
-      throw new ServiceError(
-        'usage_invalid',
-        `${flag} got more than ${maxSecretInputBytes} bytes from stdin`,
-      )
-    }
-    chunks.push(part)
-  }
-  return Buffer.concat(chunks)
+  const bytes = await collectBounded(stdin, maxSecretInputBytes)
+  if (bytes !== null) return bytes
+  throw new ServiceError(
+    'usage_invalid',
+    `${flag} got more than ${maxSecretInputBytes} bytes from stdin`,
+  )
 }

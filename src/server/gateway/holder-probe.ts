@@ -1,6 +1,7 @@
 import { Agent, type IncomingMessage, request } from 'node:http'
 import { Agent as SecureAgent, request as secureRequest } from 'node:https'
 import type { Socket } from 'node:net'
+import { collectBounded } from '../../lib/util/bytes.ts'
 import { errnoOf } from '../../lib/util/errors.ts'
 import type { Holder } from './election.ts'
 import {
@@ -120,15 +121,9 @@ function ask({ base, timeoutMs }: HolderProbeOptions, way: Way): Promise<Look> {
 }
 
 async function readAnswer(res: IncomingMessage): Promise<Holder> {
-  const chunks: Buffer[] = []
-  let bytes = 0
-  for await (const chunk of res as AsyncIterable<Buffer>) {
-    bytes += chunk.length
-    if (bytes > maxActiveGatewayBytes)
-      return { kind: 'stranger', answer: 'answers as no gateway does' }
-    chunks.push(chunk)
-  }
-  const active = parseActiveGateway(Buffer.concat(chunks).toString('utf8'))
+  const bytes = await collectBounded(res, maxActiveGatewayBytes)
+  if (bytes === null) return { kind: 'stranger', answer: 'answers as no gateway does' }
+  const active = parseActiveGateway(bytes.toString('utf8'))
   if (res.statusCode === 200 && active !== null) return { kind: 'gateway', active }
   return { kind: 'stranger', answer: `answers as no gateway does (HTTP ${res.statusCode})` }
 }

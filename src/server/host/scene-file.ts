@@ -3,7 +3,7 @@ import { type FSWatcher, watch } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { basename, dirname, resolve } from 'node:path'
 import { errnoOf } from '../../lib/util/errors.ts'
-import { decodeText, readBounded } from '../../lib/util/file-text.ts'
+import { decodeText, readBounded } from '../../lib/util/bytes.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import type { Limits } from '../../lib/config/limits.ts'
 

@@ -87,7 +87,11 @@ describe('readSecretFromStdin', () => {
 describe('readTwoSecretsFromStdin', () => {
   const names = ['current password', 'new password'] as const
   const readBoth = (chunks: readonly string[]) =>
-    readTwoSecretsFromStdin(Readable.from(chunks), '--password-stdin', names)
+    readTwoSecretsFromStdin(
+      Readable.from(chunks.map(chunk => Buffer.from(chunk))),
+      '--password-stdin',
+      names,
+    )
 
   const accepted: [chunks: string[], first: string, second: string][] = [
     [['old\nnew\n'], 'old', 'new'],

@@ -1,5 +1,6 @@
 import http, { type IncomingMessage } from 'node:http'
 import { cleanText } from '../../util/text.ts'
+import { collectBounded } from '../../util/bytes.ts'
 import { ServiceError } from '../../util/errors.ts'
 import { isJsonObject, type JsonObject, parseJson } from '../../util/json.ts'
 import type { Secret } from '../../util/secret.ts'
@@ -25,6 +26,7 @@ interface HostRequest {
 }
 
 const maxAnswerBytes = 64 * 1024
+const instancesHint = 'service-cli instances shows what runs here'
 
 /** The answer to a request that was taken. Rejects with `ServiceError`. */
 export async function hostRequest(target: HostTarget, wanted: HostRequest): Promise<JsonObject> {
@@ -41,7 +43,11 @@ export async function hostRequest(target: HostTarget, wanted: HostRequest): Prom
     agent: false,
     signal,
   })
-  req.setTimeout(silenceMs, () => req.destroy(new Error('it does not answer')))
+  let isLate = false
+  req.setTimeout(silenceMs, () => {
+    isLate = true
+    req.destroy(new Error('timeout'))
+  })
   const answered = new Promise<IncomingMessage>((resolve, reject) => {
     req.once('response', resolve)
     req.on('error', reject)
@@ -51,18 +57,25 @@ export async function hostRequest(target: HostTarget, wanted: HostRequest): Prom
   try {
     await send(req, body, answered)
     const answer = await answered
-    return await readAnswer(answer)
+    return await readAnswer(answer, url.host)
   } catch (error) {
     if (error instanceof ServiceError) throw error
     if (signal.aborted) throw new ServiceError('cancelled', 'cancelled')
+    if (isLate) throw timedOut(url, silenceMs)
     const clause = describeSocketError(error as NodeJS.ErrnoException, url)
     throw new ServiceError('network_failed', `${url.host} cannot be reached: ${clause}`, {
       cause: error,
-      hint: 'service-cli instances shows what runs here',
+      hint: instancesHint,
     })
   } finally {
     req.destroy()
   }
+}
+
+function timedOut({ host }: URL, silenceMs: number): ServiceError {
+  return new ServiceError('net_timeout', `no answer from ${host} within ${silenceMs / 1000} s`, {
+    hint: 'SERVICE_TIMEOUT=SECONDS allows more time',
+  })
 }
 
 /** A server that refuses answers before all is sent: the rest is of no use then. */
@@ -87,22 +100,21 @@ async function send(
   if (!over) req.end()
 }
 
-async function readAnswer(answer: IncomingMessage): Promise<JsonObject> {
-  const chunks: Buffer[] = []
-  let bytes = 0
-  for await (const chunk of answer) {
-    bytes += (chunk as Buffer).length
-    if (bytes > maxAnswerBytes) break
-    chunks.push(chunk as Buffer)
-  }
-  const parsed = parseJson(Buffer.concat(chunks).toString('utf8'), 64)
-  const value = parsed.ok && isJsonObject(parsed.value) ? parsed.value : {}
+async function readAnswer(answer: IncomingMessage, host: string): Promise<JsonObject> {
   const { statusCode: status = 0 } = answer
-  if (status >= 200 && status < 300) return value
-  throw refusalOf(status, value)
+  const isTaken = status >= 200 && status < 300
+  const bytes = await collectBounded(answer, maxAnswerBytes)
+  if (bytes === null && isTaken) {
+    const message = `the answer of ${host} is larger than ${maxAnswerBytes} bytes`
+    throw new ServiceError('network_failed', message, { hint: instancesHint })
+  }
+  const parsed = parseJson(bytes?.toString('utf8') ?? '', 64)
+  const value = parsed.ok && isJsonObject(parsed.value) ? parsed.value : {}
+  if (isTaken) return value
+  throw refusalOf(status, value, host)
 }
 
-function refusalOf(status: number, { code, detail, hint }: JsonObject): ServiceError {
+function refusalOf(status: number, { code, detail, hint }: JsonObject, host: string): ServiceError {
   const said = typeof detail === 'string' ? cleanText(detail, 300) : `HTTP ${status}`
   const hints = typeof hint === 'string' ? { hint: cleanText(hint, 300) } : {}
   if (status === 401) {
@@ -112,6 +124,10 @@ function refusalOf(status: number, { code, detail, hint }: JsonObject): ServiceE
   }
   if (code === 'resource-not-found') return new ServiceError('resource_not_found', said, hints)
   if (status === 429) return new ServiceError('rate_limited', said, hints)
-  if (status >= 500) return new ServiceError('storage_failed', `the server failed: ${said}`, hints)
+  if (status >= 500) {
+    const text =
+      typeof detail === 'string' ? `the server failed: ${said}` : `${host} failed with ${said}`
+    return new ServiceError('storage_failed', text, hints)
+  }
   return new ServiceError('request_refused', `the server refuses it: ${said}`, hints)
 }

@@ -1,3 +1,4 @@
+import { collectBounded } from '../../../lib/util/bytes.ts'
 import type { Clock } from '../../../lib/util/time.ts'
 import { fail, ok, type Result } from '../../../lib/util/result.ts'
 import type { AuthLimits } from '../limits.ts'
@@ -127,7 +128,8 @@ async function fetchJson(
       await answer.body?.cancel()
       return answered(`it answers with status ${answer.status}`)
     }
-    const bytes = await readBounded(answer, limits.maxProviderBytes)
+    // Counted as unpacked: a small answer may grow.
+    const bytes = await collectBounded(answer.body ?? [], limits.maxProviderBytes)
     if (bytes === null) return answered(`it sends more than ${limits.maxProviderBytes} bytes`)
     const parsed = parseJson(bytes.toString('utf8'), maxDepth)
     return parsed.ok ? ok(parsed.value) : answered('it sends no JSON')
@@ -141,19 +143,6 @@ async function fetchJson(
 
 function answered(message: string): Result<never, FetchFailure> {
   return fail({ isUnreachable: false, message })
-}
-
-/** Counted as unpacked: a small answer may grow. */
-async function readBounded(answer: Response, maxBytes: number): Promise<Buffer | null> {
-  const chunks: Uint8Array[] = []
-  let length = 0
-  for await (const chunk of answer.body ?? []) {
-    length += chunk.length
-    // Leaving the loop cancels the rest.
-    if (length > maxBytes) return null
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks)
 }
 
 /** `fetch failed` says nothing: the cause knows. */

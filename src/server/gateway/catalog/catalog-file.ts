@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises'
 import { readProblem, ServiceError } from '../../../lib/util/errors.ts'
-import { decodeText, readBounded } from '../../../lib/util/file-text.ts'
+import { decodeText, readBounded } from '../../../lib/util/bytes.ts'
 import type { Logger } from '../../../lib/util/logger.ts'
 import { repeat, systemTimer, type Timer } from '../../../lib/util/time.ts'
 import { fail, ok, type Result } from '../../../lib/util/result.ts'

@@ -3,6 +3,21 @@ import { constants } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { type Result, fail, ok } from './result.ts'
 
+/** Returns all bytes, or null for more than `maxBytes`; the source is then closed unread. */
+export async function collectBounded(
+  chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+  maxBytes: number,
+): Promise<Buffer | null> {
+  const kept: Uint8Array[] = []
+  let bytes = 0
+  for await (const chunk of chunks) {
+    bytes += chunk.length
+    if (bytes > maxBytes) return null
+    kept.push(chunk)
+  }
+  return Buffer.concat(kept)
+}
+
 /** The bytes of a regular file, if there are no more than `maxBytes`. Errors of the file system pass. */
 export async function readBounded(path: string, maxBytes: number): Promise<Result<Buffer, string>> {
   // Not blocking: opening a named pipe would wait for a writer.

@@ -1,0 +1,64 @@
+import { expect } from 'chai'
+import { once } from 'node:events'
+import { createServer, type RequestListener, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { hostRequest } from '../../../../src/lib/mcp/client/host-request.ts'
+import type { ServiceError } from '../../../../src/lib/util/errors.ts'
+import { Secret } from '../../../../src/lib/util/secret.ts'
+
+describe('hostRequest', () => {
+  let server: Server | undefined
+  let host = ''
+
+  afterEach(() => {
+    server?.closeAllConnections()
+    server?.close()
+  })
+
+  async function ask(listener: RequestListener, silenceMs = 60_000): Promise<unknown> {
+    server = createServer(listener).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    host = `127.0.0.1:${(server.address() as AddressInfo).port}`
+    const target = { url: new URL(`http://${host}/host`), token: new Secret('t'.repeat(32)) }
+    const signal = new AbortController().signal
+    return hostRequest(target, { method: 'POST', path: 'v1/x', silenceMs, signal })
+  }
+  const failure = async (...of: Parameters<typeof ask>): Promise<ServiceError> =>
+    ask(...of).then(
+      () => expect.fail('answered'),
+      (error: ServiceError) => error,
+    )
+
+  it('returns the object of the answer', async () => {
+    expect(await ask((_, res) => res.end('{"a":1}'))).to.deep.equal({ a: 1 })
+  })
+
+  it('rejects an answer that is too large', async () => {
+    const text = JSON.stringify({ sha256: 'f', padding: ' '.repeat(64 * 1024) })
+    const { code, message } = await failure((_, res) => res.end(text))
+    expect([code, message]).to.deep.equal([
+      'network_failed',
+      `the answer of ${host} is larger than 65536 bytes`,
+    ])
+  })
+
+  for (const [when, listener] of [
+    ['before the answer', () => {}],
+    ['within the answer', (_, res) => res.write('{')],
+  ] satisfies [string, RequestListener][]) {
+    it(`names time-out and address when the server stops ${when}`, async () => {
+      const { code, message } = await failure(listener, 50)
+      expect([code, message]).to.deep.equal(['net_timeout', `no answer from ${host} within 0.05 s`])
+    })
+  }
+
+  it('names status and address when the server fails without details', async () => {
+    const { code, message } = await failure((_, res) => res.writeHead(502).end('<html>'))
+    expect([code, message]).to.deep.equal(['storage_failed', `${host} failed with HTTP 502`])
+  })
+
+  it('repeats the details of a server that fails', async () => {
+    const { message } = await failure((_, res) => res.writeHead(507).end('{"detail":"disk full"}'))
+    expect(message).to.equal('the server failed: disk full')
+  })
+})
