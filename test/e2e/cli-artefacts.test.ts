@@ -111,6 +111,23 @@ describe('service-cli artefacts', function () {
     }
   })
 
+  it('leaves no part when the first byte never arrives', async () => {
+    const server = createServer((_, res) => {
+      res.writeHead(200, { 'Content-Length': bytes.length }).flushHeaders()
+      res.socket?.end()
+    })
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`
+    try {
+      const args = ['artefacts', 'get', hex, '--url', url, '--out', path('a.bin')]
+      expect((await runCommand(args)).code).to.equal(5)
+      expect(await readdir(home)).to.deep.equal(['shot.exr'])
+    } finally {
+      server.close()
+    }
+  })
+
   it('replaces no file unless it is told to', async () => {
     await serve.store('one')
     const one = createHash('sha256').update('one').digest('hex')

@@ -102,11 +102,11 @@ async function save(fetch: Fetch): Promise<void> {
   const part = await openPartFile(join(where.folder, `${hex.slice(0, 12)}.part`))
   let keep = false
   try {
-    await saveTo(where, fetch, part, () => (keep = true))
-    keep = false
+    await saveTo(where, fetch, part)
   } catch (error) {
-    // Bytes that are wrong are of no use to the next run.
-    if (error instanceof ServiceError && error.code === 'artefact_corrupt') keep = false
+    // The next run continues with what arrived, unless the bytes are wrong.
+    const isWrong = error instanceof ServiceError && error.code === 'artefact_corrupt'
+    keep = part.bytes > 0 && !isWrong
     throw error
   } finally {
     await part.close()
@@ -114,15 +114,8 @@ async function save(fetch: Fetch): Promise<void> {
   }
 }
 
-async function saveTo(
-  { folder, name: given }: Out,
-  fetch: Fetch,
-  part: PartFile,
-  begun: () => void,
-): Promise<void> {
+async function saveTo({ folder, name: given }: Out, fetch: Fetch, part: PartFile): Promise<void> {
   const { client, flags, url, hex, signal } = fetch
-  // Whatever fails before the first byte leaves what was there.
-  if (part.bytes > 0) begun()
   const download = await openDownload(client.context, { url, hex, from: part.bytes, signal })
   const name = given ?? nameOf(download, hex)
   const target = join(folder, name)
@@ -134,7 +127,6 @@ async function saveTo(
     download.cancel()
     throw taken(target)
   }
-  begun()
   await receive(fetch, part, download)
   if (part.digest() !== hex) throw damaged(hex)
   const free = { folder, name, numbered: given === null, force: flags.force }
