@@ -95,7 +95,7 @@ function prepare(server: McpHttpServer): void {
   const log = new AuditLog()
   resources.wireAuditLog(log)
   resources.addProducer(photos)
-  resources.setScene({ name: 'shot 010' })
+  resources.setScene({ objects: [{ id: 1, name: 'Cube', type: 'mesh' }] })
   log.record({ action: 'mesh.create' })
   const buffer = new SessionEventBuffer({ sessionId: 'render-12' })
   buffer.append({ source: 'maya', stream: 'stdout', message: 'frame 1' })

@@ -28,8 +28,9 @@ interface JsonDiff {
  *    and the ids present in both come in the same order: aligned on `id`. Removals come
  *    first, from the end (indices of the old array), then additions and changes from the start
  *    (indices of the new array).
- * 2. Same length: compared position by position.
- * 3. Otherwise one `changed` for the whole array.
+ * 2. Up to 16 numbers, as of a position or matrix: one `changed` for the whole array.
+ * 3. Same length: compared position by position.
+ * 4. Otherwise one `changed` for the whole array.
  *
  * Time and memory are linear in the size of the two values.
  */
@@ -87,13 +88,30 @@ function diffArray(path: string, before: Items, after: Items, into: Collector): 
   const newIds = oldIds && identities(after)
   if (oldIds && newIds && keepsOrder(oldIds, newIds)) {
     diffAligned(path, before, after, oldIds, newIds, into)
-  } else if (before.length === after.length) {
+  } else if (before.length === after.length && !(isVector(before) && isVector(after))) {
     for (let at = 0; at < after.length && !into.full; at++) {
       diffValue(`${path}/${at}`, before[at], after[at], into)
     }
   } else {
-    into.add({ path, kind: 'changed', before, after })
+    if (!isVector(after) || !sameNumbers(before, after)) {
+      into.add({ path, kind: 'changed', before, after })
+    }
   }
+}
+
+const maxVector = 16
+
+/** A short list of numbers: a position, a colour, a matrix. */
+export function isVector(value: unknown): value is readonly number[] {
+  return (
+    Array.isArray(value) &&
+    value.length <= maxVector &&
+    value.every(each => typeof each === 'number')
+  )
+}
+
+function sameNumbers(before: Items, after: Items): boolean {
+  return before.length === after.length && before.every((value, at) => value === after[at])
 }
 
 type Id = string | number

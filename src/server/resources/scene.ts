@@ -1,19 +1,38 @@
 import { toRfc3339 } from '../../lib/util/time.ts'
 import type { Limits } from '../../lib/config/limits.ts'
+import type { JsonObject } from '../../lib/util/json.ts'
 import { type BuiltIn, changedAt, freezeAll, jsonContents } from './built-in.ts'
 import { ResourceNotFound } from './errors.ts'
 import { KeptAnswers } from './kept-answers.ts'
 import type { Content, Descriptor, Template } from './producer.ts'
 import { countParameter, onlyParameters } from './query-parameters.ts'
 import type { ResourceUri } from './resource-uri.ts'
+import { sceneDelta, sceneReset } from './scene-delta.ts'
+import { parseSceneQuery, sceneParameters, sceneValues, selectPart } from './scene-query.ts'
 import type { SceneRevision, SceneState, ShownApplication } from './scene-state.ts'
-import { diffJson, type JsonChange } from '../../lib/util/json-diff.ts'
-import { isJsonObject } from '../../lib/util/json.ts'
+import { summariseScene } from './scene-summary.ts'
 
 export const sceneCurrentUri = 'scene://current'
 export const sceneDeltaUri = 'scene://delta'
 
+export const sceneSummaryUri = 'scene://current?view=summary'
+
+/** From this size on readers are told of the summary. */
+const largeSceneBytes = 50 * 1024
+
 const templates: readonly Template[] = freezeAll([
+  {
+    uriTemplate: `scene://current{?${sceneParameters.join(',')}}`,
+    name: 'Part of the scene',
+    title: 'Part of the scene',
+    description:
+      'A part of the scene instead of all of it. Start with view=summary (at most 4 KB). ' +
+      'Objects: type=light, name=*wheel*, ids=Cube,Lamp, where=visible:false, ' +
+      'fields=name,translate, offset and limit for pages. ' +
+      'Any other part: pointer=/render (JSON pointer), depth=1 to see its outline.',
+    mimeType: 'application/json',
+    annotations: { audience: ['assistant'], priority: 0.8 },
+  },
   {
     uriTemplate: 'scene://delta{?since}',
     name: 'Scene changes since a revision',
@@ -33,11 +52,16 @@ const withdrawn = placeholder(
 
 type Meta = Readonly<Record<string, unknown>>
 
+const maxCompleted = 1000
+
 /** `scene://current` and `scene://delta`. */
 export class SceneProducer implements BuiltIn {
   readonly #state: SceneState
   readonly #maxChanges: number
   readonly #deltas: KeptAnswers
+  readonly #parts: KeptAnswers
+  /** Parsed for readers of parts; given up under memory pressure, and made again. */
+  #parsed: { readonly text: string; readonly scene: WeakRef<JsonObject> } | undefined
   #version = -1
   #contents: readonly Content[] = []
   #meta: Meta = {}
@@ -51,6 +75,7 @@ export class SceneProducer implements BuiltIn {
     this.#state = state
     this.#maxChanges = limits.maxSceneChanges
     this.#deltas = new KeptAnswers(limits)
+    this.#parts = new KeptAnswers(limits)
   }
 
   /** Made when asked for after a change, so that changing the scene costs nothing here. */
@@ -67,17 +92,18 @@ export class SceneProducer implements BuiltIn {
     return templates
   }
 
-  /** Revisions that `since` may name, newest first. */
+  /** Values that the present scene has; for `since` the kept revisions, newest first. */
   complete(variable: string, prefix: string): readonly string[] {
-    if (variable !== 'since') return []
-    return this.#state.revisions
-      .map(String)
-      .filter(text => text.startsWith(prefix))
-      .reverse()
+    const matching = (values: readonly string[]) =>
+      values.filter(value => value.startsWith(prefix)).slice(0, maxCompleted)
+    if (variable === 'since') return matching(this.#state.revisions.map(String).reverse())
+    const { text } = this.#state.current
+    if (text === null) return []
+    return matching(sceneValues(this.#parsedScene(text), variable))
   }
 
   checkParameters(uri: ResourceUri): void {
-    if (uri.path === 'current') onlyParameters(uri, [])
+    if (uri.path === 'current') parseSceneQuery(uri)
     if (uri.path === 'delta') sinceParameter(uri)
   }
 
@@ -93,11 +119,25 @@ export class SceneProducer implements BuiltIn {
   }
 
   #current(uri: ResourceUri): readonly Content[] {
-    onlyParameters(uri, [])
-    const text = textOf(this.#state.current)
+    const query = parseSceneQuery(uri)
+    const { current, version } = this.#state
     const meta = this.#freshMeta()
-    if (uri.text !== sceneCurrentUri) return jsonContents(uri.text, text, meta)
-    return this.#contents
+    if (current.text === null || query === null) {
+      if (uri.text === sceneCurrentUri) return this.#contents
+      return jsonContents(uri.text, textOf(current), meta)
+    }
+    const scene = this.#parsedScene(current.text)
+    const build = () =>
+      query.view === 'summary' ? summariseScene(scene) : JSON.stringify(selectPart(scene, query))
+    return this.#parts.get(version, uri.text, build, meta)
+  }
+
+  #parsedScene(text: string): JsonObject {
+    const known = this.#parsed?.text === text ? this.#parsed.scene.deref() : undefined
+    if (known !== undefined) return known
+    const scene: JsonObject = JSON.parse(text)
+    this.#parsed = { text, scene: new WeakRef(scene) }
+    return scene
   }
 
   #delta(uri: ResourceUri): readonly Content[] {
@@ -146,6 +186,7 @@ function sceneFacts(
     revision,
     set_at: setAtMs === null ? null : toRfc3339(setAtMs),
     size: bytes,
+    ...(bytes > largeSceneBytes && { summary_uri: sceneSummaryUri }),
     application: application && {
       connected: application.connected,
       dcc_type: application.dccType,
@@ -178,89 +219,4 @@ function describe(revision: SceneRevision): readonly Descriptor[] {
       annotations: { audience: ['assistant'], priority: 0.6, ...changed },
     },
   ])
-}
-
-/** Up to this size a delta is worth reading even where the whole scene is smaller. */
-const smallDeltaBytes = 1024
-
-/**
- * The payload of `scene://delta`: how the scene went from `base` to `current`. A revision
- * without a scene counts as an empty object, so all members of the first scene are `added`.
- * A delta larger than the scene is a reset: reading the scene again costs less.
- */
-function sceneDelta(base: SceneRevision, current: SceneRevision, maxChanges: number): string {
-  if (base.revision === current.revision) return deltaText(base, current, [], false)
-  const [before, after] = [parse(base), parse(current)]
-  const { changes, truncated } = diffJson(before, after, maxChanges)
-  const text = deltaText(base, current, namedOmissions(changes, before, after), truncated)
-  const worthBytes = Math.max(current.bytes, smallDeltaBytes)
-  return Buffer.byteLength(text) > worthBytes ? sceneReset(current) : text
-}
-
-/** The base is not kept (any more): the reader takes the whole scene and goes on from there. */
-function sceneReset(current: SceneRevision): string {
-  return JSON.stringify({ reset: true, revision: current.revision })
-}
-
-type SceneChange = JsonChange | OmissionChange
-
-/** Applied like `removed` and `added`: the object left or joined the list, not the scene. */
-type OmissionChange =
-  | { readonly path: string; readonly kind: 'omitted'; readonly before: unknown }
-  | { readonly path: string; readonly kind: 'listed'; readonly after: unknown }
-
-/** Beyond the object limit an object may leave the list and still be in the scene. */
-function namedOmissions(
-  changes: readonly JsonChange[],
-  before: unknown,
-  after: unknown,
-): readonly SceneChange[] {
-  const [wasOmitted, isOmitted] = [omissionOf(before), omissionOf(after)]
-  return changes.map(change => {
-    if (!objectPath.test(change.path)) return change
-    if (change.kind === 'removed' && isOmitted(idOf(change.before))) {
-      return { ...change, kind: 'omitted' }
-    }
-    if (change.kind === 'added' && wasOmitted(idOf(change.after))) {
-      return { ...change, kind: 'listed' }
-    }
-    return change
-  })
-}
-
-const objectPath = /^\/objects\/\d+$/
-
-/**
- * Tells whether the scene may hold an object that its `objects` leave out: one named in `omitted`,
- * or any while `objects` and `omitted` are fewer than `truncated.total`.
- */
-function omissionOf(scene: unknown): (id: unknown) => boolean {
-  if (!isJsonObject(scene)) return () => false
-  const [objects, omitted] = [arrayOf(scene.objects), arrayOf(scene.omitted)]
-  const { total } = isJsonObject(scene.truncated) ? scene.truncated : {}
-  if (typeof total === 'number' && objects.length + omitted.length < total) return () => true
-  const ids = new Set(omitted)
-  return id => ids.has(id)
-}
-
-function arrayOf(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : []
-}
-
-function idOf(object: unknown): unknown {
-  return isJsonObject(object) ? object.id : undefined
-}
-
-function deltaText(
-  base: SceneRevision,
-  current: SceneRevision,
-  changes: readonly SceneChange[],
-  truncated: boolean,
-): string {
-  const { revision } = current
-  return JSON.stringify({ base_revision: base.revision, revision, changes, truncated })
-}
-
-function parse(revision: SceneRevision): unknown {
-  return revision.text === null ? {} : JSON.parse(revision.text)
 }

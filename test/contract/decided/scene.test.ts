@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import type { ResourceRegistry } from '../../../src/index.ts'
 import { facts, listening, readCode, serving } from '../facts.ts'
+import { until } from '../../e2e/until.ts'
 
 const delta = 'scene://delta'
 
@@ -79,7 +80,7 @@ facts('decision: scene://delta', [
       const read = await deltaAfter([{ objects: [cube, lamp] }, { objects: [{ ...lamp, x: 6 }] }])
       expect(read.changes).to.deep.equal([
         { path: '/objects/0', kind: 'removed', before: cube },
-        { path: '/objects/0/x', kind: 'changed', before: 5, after: 6 },
+        { path: '/objects/0/x', kind: 'changed', before: 5, after: 6, id: 'Lamp' },
       ])
     },
   ],
@@ -117,6 +118,8 @@ facts('decision: scene://delta', [
       await serving(async ({ server }) => {
         earlier = server.resources().setScene({ n: 1 })
       })
+      // Revisions begin at the time of the start, in milliseconds.
+      await until(() => Date.now() > earlier, 'a later millisecond')
       await serving(async ({ session, server }) => {
         const revision = [{ n: 2 }, { n: 3 }].map(each => server.resources().setScene(each))[1]
         const read = await session.readJson(`${delta}?since=${earlier}`)

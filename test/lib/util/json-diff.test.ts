@@ -86,9 +86,15 @@ describe('diffJson', () => {
     ],
     [
       'a position in arrays of one length',
-      { range: [1, 250] },
-      { range: [1, 300] },
-      [{ path: '/range/1', kind: 'changed', before: 250, after: 300 }],
+      { layers: ['a', 'b'] },
+      { layers: ['a', 'c'] },
+      [{ path: '/layers/1', kind: 'changed', before: 'b', after: 'c' }],
+    ],
+    [
+      'a vector of up to 16 numbers as one value, once',
+      { range: [1, 250], same: [1, 2] },
+      { range: [1, 300], same: [1, 2] },
+      [{ path: '/range', kind: 'changed', before: [1, 250], after: [1, 300] }],
     ],
     [
       'the whole array when lengths differ',

@@ -13,14 +13,14 @@ describe('a custom producer with templates', () => {
   for (const [how, templates] of bad) {
     it(`loses only its own templates when they ${how}`, () => {
       const { resources } = serving({ templates })
-      expect(resources.templates()).to.have.length(3)
+      expect(resources.templates()).to.have.length(4)
     })
   }
 
   it('serves only the known members of its templates', () => {
     const hints = { annotations: { priority: 1 }, icons: [{ src: 'data:image/png;base64,AAAA' }] }
     const { resources } = serving({ templates: () => [{ ...template, ...hints, x: 1 }] })
-    expect(resources.templates()[3]).to.deep.equal({ ...template, ...hints })
+    expect(resources.templates().at(-1)).to.deep.equal({ ...template, ...hints })
   })
 
   it('receives the template and its resolved variables', async () => {

@@ -47,7 +47,7 @@ describe('hints of the built-in resources', () => {
   it('are a title, an audience and a priority on every entry and every template', () => {
     const { resources, listed } = timed()
     const entries = [...uris.map(listed), ...resources.templates()]
-    expect(entries).to.have.length(7)
+    expect(entries).to.have.length(8)
     for (const { title, annotations } of entries) {
       expect(title).to.be.a('string').and.not.equal('')
       expect(annotations?.audience).to.be.an('array').and.not.have.length(0)

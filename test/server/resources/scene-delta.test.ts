@@ -155,3 +155,39 @@ describe('scene://delta', () => {
     expect(contents(bytes, 'scene://delta')).not.to.equal(contents(bytes, 'scene://delta'))
   })
 })
+
+describe('a change of scene://delta', () => {
+  const changesOf = (...scenes: object[]) => {
+    const resources = registry()
+    for (const scene of scenes) resources.setScene(scene)
+    return payload(resources, 'scene://delta')['changes']
+  }
+
+  it('names the object that it is in', () => {
+    const lamp = { id: 'Lamp', name: 'Key light', energy: 10, data: { shadow: true } }
+    const moved = { ...lamp, energy: 20, data: { shadow: false } }
+    const changes = changesOf({ objects: [{ id: 'A' }, lamp] }, { objects: [moved], frame: 2 })
+    const named = { id: 'Lamp', name: 'Key light' }
+    expect(changes).to.deep.equal([
+      { path: '/objects/0', kind: 'removed', before: { id: 'A' } },
+      { path: '/objects/0/energy', kind: 'changed', before: 10, after: 20, ...named },
+      { path: '/objects/0/data/shadow', kind: 'changed', before: true, after: false, ...named },
+      { path: '/frame', kind: 'added', after: 2 },
+    ])
+  })
+
+  it('has the whole vector', () => {
+    const at = (translate: number[]) => ({ objects: [{ id: 'A', translate }] })
+    expect(changesOf(at([0, 0, 0]), at([0, 0, 0.5]))).to.deep.equal([
+      {
+        path: '/objects/0/translate',
+        ...{ kind: 'changed', before: [0, 0, 0], after: [0, 0, 0.5], id: 'A' },
+      },
+    ])
+  })
+
+  it('is never a counter or time of the snapshot', () => {
+    const scene = { change_count: 1, captured_at: '2026-01-01T00:00:00.000Z', frame: 1 }
+    expect(changesOf(scene, { ...scene, change_count: 2, captured_at: 'later' })).to.deep.equal([])
+  })
+})

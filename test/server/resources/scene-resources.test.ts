@@ -45,7 +45,7 @@ describe('scene://current', () => {
 
 describe('a scene URI with an unknown query parameter', () => {
   for (const [uri, known] of [
-    ['scene://current?x=1', 'it has none'],
+    ['scene://current?x=1', 'known: view, pointer'],
     ['scene://delta?sinse=1', 'known: since'],
     ['scene://delta?since=0&x', 'known: since'],
   ] as const) {

@@ -1,0 +1,163 @@
+import { expect } from 'chai'
+import { ServiceError } from '../../../src/lib/util/errors.ts'
+import { payload, registry } from './support.ts'
+
+const lamp = { id: 'Lamp', name: 'Lamp', type: 'light', visible: true, translate: [1, 2, 3] }
+const cube = { id: 'Cube', name: 'Cube', type: 'mesh', visible: false, translate: [0, 0, 0] }
+const cube2 = { id: 'Cube.001', name: 'Cube.001', type: 'mesh', selected: true }
+const camera = { id: 'Camera', name: 'Camera', type: 'camera', native_type: 'CAMERA' }
+const scene = {
+  schema: 'dcc-scene/1',
+  objects: [camera, lamp, cube, cube2],
+  render: { engine: 'cycles', output: { path: '/tmp/x', tiles: [{ at: 1 }] } },
+  'a/b': { '~': 1 },
+}
+
+const resources = registry()
+resources.setScene(scene)
+const read = (query: string) => payload(resources, `scene://current?${query}`)
+
+describe('a part of scene://current', () => {
+  const selections: [query: string, ids: string[]][] = [
+    ['type=mesh', ['Cube', 'Cube.001']],
+    ['type=LIGHT,mesh', ['Lamp', 'Cube', 'Cube.001']],
+    ['type=Camera', ['Camera']],
+    ['name=cube*', ['Cube', 'Cube.001']],
+    ['name=*.00?', ['Cube.001']],
+    ['name=cube', ['Cube']],
+    ['ids=Lamp,Cube.001', ['Lamp', 'Cube.001']],
+    ['ids=%5B%22Lamp%22%5D', ['Lamp']],
+    ['where=visible:false', ['Cube']],
+    ['where=selected:true', ['Cube.001']],
+    ['where=name:Lamp', ['Lamp']],
+    ['type=mesh&name=*1', ['Cube.001']],
+    ['offset=2', ['Cube', 'Cube.001']],
+    ['offset=9', []],
+    ['limit=1&offset=1', ['Lamp']],
+    ['pointer=/objects&type=light', ['Lamp']],
+  ]
+  for (const [query, ids] of selections) {
+    it(`has the objects selected by ${query}`, () => {
+      const { items } = read(query) as { items: { id: string }[] }
+      expect(items.map(({ id }) => id)).to.deep.equal(ids)
+    })
+  }
+
+  it('says how many there are, how many it has and where the next page begins', () => {
+    expect(read('limit=3&fields=name')).to.deep.equal({
+      pointer: '/objects',
+      total: 4,
+      returned: 3,
+      next_offset: 3,
+      items: [camera, lamp, cube].map(({ id, name }) => ({ id, name })),
+    })
+    expect(read('limit=3&offset=3'))
+      .to.include({ total: 4, returned: 1 })
+      .and.not.have.property('next_offset')
+  })
+
+  it('has the value that a JSON pointer leads to', () => {
+    expect(read('pointer=/render/engine')).to.deep.equal({
+      pointer: '/render/engine',
+      value: 'cycles',
+    })
+    expect(read('pointer=/a~1b/~0')).to.include({ value: 1 })
+    expect(read('pointer=/objects/1/translate')).to.deep.include({ value: [1, 2, 3] })
+    expect(read('pointer=/objects/1&fields=type')).to.deep.include({
+      value: { id: 'Lamp', type: 'light' },
+    })
+  })
+
+  it('shows the size of what lies deeper than depth, and vectors whole', () => {
+    expect(read('depth=1')).to.deep.include({
+      value: {
+        schema: 'dcc-scene/1',
+        objects: '[array: 4 items]',
+        render: '[object: 2 members]',
+        'a/b': '[object: 1 members]',
+      },
+    })
+    const { value } = read('pointer=/render&depth=2') as { value: unknown }
+    expect(value).to.deep.equal({
+      engine: 'cycles',
+      output: { path: '/tmp/x', tiles: '[array: 1 items]' },
+    })
+    const { items } = read('ids=Lamp&depth=1') as { items: unknown[] }
+    expect(items).to.deep.equal([lamp])
+  })
+
+  it('is of the only array of objects when the scene has no member "objects"', () => {
+    const other = registry()
+    other.setScene({ nodes: [{ id: 1, type: 'a' }], tags: ['x'] })
+    expect(payload(other, 'scene://current?type=a')).to.include({ pointer: '/nodes', total: 1 })
+  })
+
+  it('echoes the URI and has the same _meta as the whole scene', () => {
+    const [part] = resources.read('scene://current?type=mesh') as readonly any[]
+    const [whole] = resources.read('scene://current') as readonly any[]
+    expect(part).to.include({ uri: 'scene://current?type=mesh' })
+    expect(part._meta).to.deep.equal(whole._meta)
+  })
+
+  it('is the identical answer until the scene changes', () => {
+    const own = registry()
+    own.setScene(scene)
+    const first = own.read('scene://current?type=mesh')
+    expect(own.read('scene://current?type=mesh')).to.equal(first)
+    own.setScene({ ...scene, objects: [cube] })
+    expect(own.read('scene://current?type=mesh')).to.not.equal(first)
+    expect(payload(own, 'scene://current?type=mesh')).to.include({ total: 1 })
+  })
+
+  it('is the placeholder while there is no scene', () => {
+    expect(payload(registry(), 'scene://current?type=mesh')).to.include({ status: 'no_snapshot' })
+  })
+
+  const refused: [query: string, message: string][] = [
+    ['colour=red', 'known: view, pointer, depth, type'],
+    ['view=all', 'must be one of summary'],
+    ['view=summary&type=mesh', 'takes no other parameter'],
+    ['depth=0', 'an integer from 1 to 64'],
+    ['limit=0', 'an integer from 1 to 1000'],
+    ['limit=1001', 'an integer from 1 to 1000'],
+    ['offset=-1', 'a non-negative integer'],
+    ['where=visible', 'must be member:value'],
+    ['ids=%5Bx', 'values separated by commas'],
+    ['pointer=render', 'members there: schema, objects, render'],
+    ['pointer=/render/motor', 'members there: engine, output'],
+    ['pointer=/objects/9', 'leads to nothing'],
+    ['pointer=/objects/length', 'leads to nothing'],
+    ['pointer=/render&type=mesh', 'leads to no array'],
+  ]
+  for (const [query, message] of refused) {
+    it(`is refused for ${query}, and the message tells what would do`, () => {
+      expect(() => resources.read(`scene://current?${query}`))
+        .to.throw(ServiceError, message)
+        .with.property('code', 'resource_uri_invalid')
+    })
+  }
+
+  it('asks for the pointer when several arrays could be meant', () => {
+    const other = registry()
+    other.setScene({ nodes: [{ id: 1 }], edges: [{ id: 1 }] })
+    expect(() => other.read('scene://current?limit=1')).to.throw('name the array of items')
+  })
+
+  it('takes a glob of many stars in the time of one', () => {
+    const own = registry()
+    own.setScene({ objects: [{ id: 'a', name: 'a'.repeat(100_000) }] })
+    const { total } = payload(own, `scene://current?name=${'*a'.repeat(500)}*b`)
+    expect(total).to.equal(0)
+  })
+
+  it('completes with values of the scene', async () => {
+    const template = resources.templates()[0]!.uriTemplate
+    const values = async (variable: string, prefix = '') =>
+      (await resources.complete(template, variable, prefix)).values
+    expect(await values('view')).to.deep.equal(['summary'])
+    expect(await values('type')).to.deep.equal(['camera', 'light', 'mesh'])
+    expect(await values('name', 'Cu')).to.deep.equal(['Cube', 'Cube.001'])
+    expect(await values('pointer', '/r')).to.deep.equal(['/render'])
+    expect(await values('fields', 't')).to.deep.equal(['type', 'translate'])
+  })
+})
