@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process'
 import * as fs from 'node:fs'
 import { join } from 'node:path'
 import { createConfigStore } from '../../src/lib/config/config-store.ts'
-import { withLogin } from '../../src/lib/config/registry-entries.ts'
+import { withLogin } from '../../src/lib/config/saved-logins.ts'
 import { silentLogger } from '../../src/lib/util/logger.ts'
 import { Secret } from '../../src/lib/util/secret.ts'
 import { skipBecause } from '../helpers/skip.ts'
@@ -40,7 +40,7 @@ describe('configuration on a full disk', () => {
 
         fs.rmSync(join(folder, 'filler'))
         await save('third')
-        const entry = (await store.read()).registries.get(url)
+        const entry = (await store.read()).registries.get(url)?.logins[0]
         expect(entry?.accessToken?.reveal()).to.equal('third')
       } finally {
         spawnSync('umount', [folder])

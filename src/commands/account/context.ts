@@ -2,7 +2,7 @@ import { type Output, warningsTo } from '../../lib/cli/output.ts'
 import type { Config, SavedLogin } from '../../lib/config/config-file.ts'
 import { type ConfigStore, createConfigStore } from '../../lib/config/config-store.ts'
 import { configPath } from '../../lib/config/paths.ts'
-import { onlyLogin, savedLogin } from '../../lib/config/registry-entries.ts'
+import { onlyLogin, savedLogin } from '../../lib/config/saved-logins.ts'
 import { ServiceError, usage } from '../../lib/util/errors.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import type { RegistryUrl } from '../../lib/util/registry-url.ts'
@@ -73,7 +73,7 @@ export async function openContext(
     onlyLogin: onlyLogin(config),
     filePath: store.path,
   })
-  const newest = config.registries.get(registry.url)
+  const newest = config.registries.get(registry.url)?.logins[0]
   const login = savedLogin(config, registry.url, account)
   if (account !== undefined && login?.accessToken === undefined) {
     throw new ServiceError(

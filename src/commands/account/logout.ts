@@ -1,5 +1,5 @@
 import type { Config } from '../../lib/config/config-file.ts'
-import { onlyLogin, savedLogin, withoutLogin } from '../../lib/config/registry-entries.ts'
+import { onlyLogin, savedLogin, withoutLogin } from '../../lib/config/saved-logins.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
 import { connect } from './connect.ts'
 import type { AccountContext, AccountFlags } from './context.ts'
@@ -21,10 +21,9 @@ export async function logout(flags: LogoutFlags, env: NodeJS.ProcessEnv): Promis
   const { registry, login, account, store, output } = context
   const { all = false } = flags
   const failure = login?.accessToken === undefined ? null : await revoke(context, all)
-  const left =
-    login === undefined
-      ? context.config
-      : await store.update(config => withoutLogin(config, registry.url, account))
+  const left = context.config.registries.has(registry.url)
+    ? await store.update(config => withoutLogin(config, registry.url, account))
+    : context.config
   const revoked = login?.accessToken !== undefined && failure === null
   if (all && failure !== null) throw notAllEnded(context, failure)
   if (failure !== null) output.warn(describe(context, failure))

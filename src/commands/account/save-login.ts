@@ -1,5 +1,5 @@
 import type { SavedLogin } from '../../lib/config/config-file.ts'
-import { allLogins, savedLogin, withLogin } from '../../lib/config/registry-entries.ts'
+import { liveLogins, savedLogin, withLogin } from '../../lib/config/saved-logins.ts'
 import { expiryText } from '../../lib/cli/format.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
 import type { Tokens } from '../../lib/accounts/answers.ts'
@@ -49,7 +49,7 @@ export async function saveTokens(
 ): Promise<SavedLogin | undefined> {
   let replaced: SavedLogin | undefined
   await store.update(config => {
-    const newest = config.registries.get(registry.url)
+    const newest = config.registries.get(registry.url)?.logins[0]
     const earlier = savedLogin(config, registry.url, username)
     replaced = earlier ?? (newest?.username === undefined ? newest : undefined)
     return withLogin(config, registry.url, { username, email }, tokens)
@@ -95,8 +95,7 @@ export async function reportLogin(
       ? ''
       : `, the token ${expiryText(accessExpiresAtMs, Date.now())}`
   output.note(`logged in to ${registry.url} as ${username}${until}`)
-  const before = config.registries.get(registry.url)
-  const others = before === undefined ? [] : allLogins(before).map(login => login.username)
+  const others = liveLogins(config, registry.url).map(login => login.username)
   const names = others.filter(name => name !== undefined && name !== username)
   if (names.length > 0) {
     output.note(`also logged in there: ${names.join(', ')} (--account NAME uses another login)`)

@@ -1,6 +1,6 @@
 import { exitCodeOf } from '../../lib/cli/exit-codes.ts'
 import type { SavedLogin } from '../../lib/config/config-file.ts'
-import { allLogins, savedLogin } from '../../lib/config/registry-entries.ts'
+import { liveLogins, savedLogin } from '../../lib/config/saved-logins.ts'
 import { ServiceError, usage } from '../../lib/util/errors.ts'
 import { requireRegistryUrl } from '../../lib/util/registry-url.ts'
 import type { AccountContext } from './context.ts'
@@ -29,8 +29,8 @@ export async function whoamiAll(flags: WhoamiFlags, env: NodeJS.ProcessEnv): Pro
   const context = await openHere(flags, rest)
   const { config, output } = context
   const used = savedLogin(config, context.registry.url)
-  const asked = Array.from(config.registries).flatMap(([url, entry]) =>
-    allLogins(entry).map(login => {
+  const asked = Array.from(config.registries.keys()).flatMap(url =>
+    liveLogins(config, url).map(login => {
       return showLogin(context, { url, login, isDefault: login === used }, flags.offline === true)
     }),
   )

@@ -1,6 +1,6 @@
 import { describeFailure } from '../../lib/cli/failure.ts'
 import { exitCodeOf } from '../../lib/cli/exit-codes.ts'
-import { savedLogin } from '../../lib/config/registry-entries.ts'
+import { savedLogin } from '../../lib/config/saved-logins.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
 import { readJwtExpiry } from '../../lib/accounts/refresh-need.ts'
 import type { TokenChoice } from '../../lib/accounts/token-source.ts'

@@ -1,7 +1,7 @@
 import { hostname } from 'node:os'
 import { dirname, resolve } from 'node:path'
 import type { Clock } from '../util/time.ts'
-import type { RegistryEntry } from '../config/config-file.ts'
+import type { ServerEntry } from '../config/config-file.ts'
 import { type AccountsClient, createRegistryClient } from './client.ts'
 import { clientLimits } from './client-limits.ts'
 import type { RegistryUrl } from '../util/registry-url.ts'
@@ -14,8 +14,8 @@ import { createTransport } from './transport.ts'
  */
 export function connectRegistry(options: {
   readonly registry: RegistryUrl
-  /** What is kept of this registry, if anything. */
-  readonly entry: RegistryEntry | undefined
+  /** What is saved for this server, if anything. */
+  readonly entry: ServerEntry | undefined
   readonly configPath: string
   readonly env: Readonly<Record<string, string | undefined>>
   readonly userAgent?: string

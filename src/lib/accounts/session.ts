@@ -1,7 +1,7 @@
 import { type Clock, systemClock } from '../util/time.ts'
 import type { SavedLogin } from '../config/config-file.ts'
 import type { ConfigStore, HeldConfig } from '../config/config-store.ts'
-import { isSameToken, savedLogin, withTokens, withoutTokens } from '../config/registry-entries.ts'
+import { isSameToken, savedLogin, withTokens, withoutTokens } from '../config/saved-logins.ts'
 import { ServiceError } from '../util/errors.ts'
 import type { Logger } from '../util/logger.ts'
 import type { Secret } from '../util/secret.ts'

@@ -7,7 +7,7 @@ import { Secret } from '../util/secret.ts'
 
 /** One saved login. Times are milliseconds of the epoch. */
 export interface SavedLogin {
-  /** Who logged in, for a look at it without the registry. */
+  /** Who logged in, shown without a request. */
   readonly username?: string | undefined
   readonly email?: string | undefined
   readonly accessToken?: Secret | undefined
@@ -16,11 +16,11 @@ export interface SavedLogin {
   readonly refreshExpiresAtMs?: number | undefined
 }
 
-/** What is kept of one registry: its newest login, and those of other accounts. */
-export interface RegistryEntry extends SavedLogin {
-  /** Logins of other accounts, newest first. */
-  readonly accounts?: readonly SavedLogin[] | undefined
-  /** Certificates (PEM) to trust for this registry beside the usual ones. */
+/** What is kept of one accounts server. */
+export interface ServerEntry {
+  /** Newest first, one for each account. In the file the newest stands in the entry itself. */
+  readonly logins: readonly SavedLogin[]
+  /** Certificates (PEM) to trust for this server beside the usual ones. */
   readonly caFile?: string | undefined
   /** Members that this version does not know; written back as they were. */
   readonly others?: Readonly<TomlTable> | undefined
@@ -29,7 +29,7 @@ export interface RegistryEntry extends SavedLogin {
 /** The configuration file, typed. Registries are keyed by their one spelling (`RegistryUrl.url`). */
 export interface Config {
   readonly defaultRegistry?: string | undefined
-  readonly registries: ReadonlyMap<string, RegistryEntry>
+  readonly registries: ReadonlyMap<string, ServerEntry>
   readonly others?: Readonly<TomlTable> | undefined
 }
 
@@ -74,7 +74,7 @@ function readConfig(table: TomlTable): Config {
     throw new Fault(`was written by a newer service-cli (version ${found}, known is ${version})`)
   }
   if (!isTable(registries)) throw new Fault('has something else than a table as registries')
-  const entries = new Map<string, RegistryEntry>()
+  const entries = new Map<string, ServerEntry>()
   for (const [key, value] of Object.entries(registries)) {
     const parsed = parseRegistryUrl(key)
     // Not repeated: an address may hold a password.
@@ -88,15 +88,16 @@ function readConfig(table: TomlTable): Config {
   return { defaultRegistry, registries: entries, others }
 }
 
-function readEntry(table: TomlTable, at: string): RegistryEntry {
-  const { ca_file, accounts, ...rest } = table
+function readEntry(table: TomlTable, at: string): ServerEntry {
+  const { ca_file, accounts = [], ...rest } = table
   const { login, others } = readLogin(rest, at)
-  return {
-    ...login,
-    caFile: readText(ca_file, `${at}ca_file`),
-    ...(accounts === undefined ? {} : { accounts: readAccounts(accounts, `${at}accounts`) }),
-    others,
-  }
+  const logins = [login, ...readAccounts(accounts, `${at}accounts`)].filter(isSome)
+  return { logins, caFile: readText(ca_file, `${at}ca_file`), others }
+}
+
+/** An entry with manual settings alone holds no login. */
+function isSome(login: SavedLogin): boolean {
+  return Object.values(login).some(value => value !== undefined)
 }
 
 function readAccounts(value: TomlValue, name: string): SavedLogin[] {
@@ -176,10 +177,10 @@ export function formatConfig(config: Config): string {
   return head + stringify(table, { numbersAsFloat: true, maxDepth: maxDepth + 8 })
 }
 
-function formatEntry(entry: RegistryEntry): TomlTable {
-  const { accounts = [] } = entry
+function formatEntry(entry: ServerEntry): TomlTable {
+  const [newest = {}, ...accounts] = entry.logins
   return withoutAbsent({
-    ...formatLogin(entry),
+    ...formatLogin(newest),
     ca_file: entry.caFile,
     ...entry.others,
     accounts: accounts.length === 0 ? undefined : accounts.map(formatLogin),

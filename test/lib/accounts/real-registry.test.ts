@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { join } from 'node:path'
 import { createConfigStore } from '../../../src/lib/config/config-store.ts'
-import { withLogin } from '../../../src/lib/config/registry-entries.ts'
+import { withLogin } from '../../../src/lib/config/saved-logins.ts'
 import { silentLogger } from '../../../src/lib/util/logger.ts'
 import { connectRegistry } from '../../../src/lib/accounts/connect.ts'
 import { withSavedToken } from '../../../src/lib/accounts/session.ts'
@@ -98,7 +98,7 @@ describe('registry client and our registry', function () {
         await store.update(config => withLogin(config, registry.base, account, tokens))
         const parts = { client, store, log: silentLogger, refreshMarginMs: 300_000, clock }
         const whoami = async () => (await withSavedToken(parts, token => client.me(token))).username
-        const saved = async () => (await store.read()).registries.get(registry.base)
+        const saved = async () => (await store.read()).registries.get(registry.base)?.logins[0]
 
         clock.nowMs += 24 * hourMs - 60_000
         const names = await Promise.all(Array.from({ length: 4 }, whoami))

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import type { RegistryEntry } from '../../../src/lib/config/config-file.ts'
+import type { SavedLogin } from '../../../src/lib/config/config-file.ts'
 import { createConfigStore } from '../../../src/lib/config/config-store.ts'
 import { withSavedToken } from '../../../src/lib/accounts/session.ts'
 import { Secret } from '../../../src/lib/util/secret.ts'
@@ -14,8 +14,8 @@ export interface Case {
   readonly path: string
   readonly store: ReturnType<typeof createConfigStore>
   readonly lines: ReturnType<typeof listLog>['lines']
-  save(entry: RegistryEntry): Promise<unknown>
-  saved(): Promise<RegistryEntry | undefined>
+  save(entry: SavedLogin): Promise<unknown>
+  saved(): Promise<SavedLogin | undefined>
   /** Who is logged in, by the saved token. */
   whoami(): Promise<string>
 }
@@ -36,9 +36,9 @@ export function withCase(run: (parts: Case) => Promise<void>): Promise<void> {
         save: entry =>
           store.update(config => ({
             ...config,
-            registries: new Map(config.registries).set(registry.url, entry),
+            registries: new Map(config.registries).set(registry.url, { logins: [entry] }),
           })),
-        saved: async () => (await store.read()).registries.get(registry.url),
+        saved: async () => (await store.read()).registries.get(registry.url)?.logins[0],
         whoami: async () => (await withSavedToken(parts, token => client.me(token))).username,
       })
     }),
@@ -46,7 +46,7 @@ export function withCase(run: (parts: Case) => Promise<void>): Promise<void> {
 }
 
 /** What a login an hour ago left: valid for so long. */
-export function login({ access, refresh }: RotatingRegistry, leftMs: number): RegistryEntry {
+export function login({ access, refresh }: RotatingRegistry, leftMs: number): SavedLogin {
   return {
     username: 'alice',
     accessToken: new Secret(access),

@@ -158,7 +158,9 @@ describe('saved login', function () {
         locked: (run: Parameters<typeof locked>[0]) =>
           locked(async held => {
             const before = await held.read()
-            const registries = new Map([[registry.url, { ...entry, username: 'carol' }]])
+            const registries = new Map([
+              [registry.url, { logins: [{ ...entry, username: 'carol' }] }],
+            ])
             let reads = 0
             // The first look finds the old login, the next one that of carol.
             const read = () => (reads++ === 0 ? Promise.resolve(before) : held.read())

@@ -1,7 +1,12 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { inspect } from 'node:util'
-import { formatConfig, parseConfig } from '../../../src/lib/config/config-file.ts'
+import {
+  formatConfig,
+  parseConfig,
+  type SavedLogin,
+  type ServerEntry,
+} from '../../../src/lib/config/config-file.ts'
 import { Secret } from '../../../src/lib/util/secret.ts'
 
 const studio = 'https://registry.studio.example'
@@ -11,6 +16,8 @@ function parsed(text: string) {
   if (!result.ok) throw new Error(result.failure.what)
   return result.value
 }
+
+const entryOf = (...logins: SavedLogin[]): ServerEntry => ({ logins })
 
 describe('configuration file', () => {
   it('reads every key of a registry', () => {
@@ -27,27 +34,43 @@ describe('configuration file', () => {
       ca_file = "studio.pem"`)
     expect(config.defaultRegistry).to.equal(studio)
     const entry = config.registries.get(studio)
-    expect(entry).to.deep.include({
+    expect(entry?.caFile).to.equal('studio.pem')
+    const [login, ...others] = entry?.logins ?? []
+    expect(login).to.deep.include({
       username: 'alice',
       email: 'alice@studio.example',
       accessExpiresAtMs: Date.UTC(2026, 10, 22, 10),
       refreshExpiresAtMs: Date.UTC(2026, 11, 21, 9),
-      caFile: 'studio.pem',
     })
-    expect(entry?.accessToken?.reveal()).to.equal('abc')
-    expect(entry?.refreshToken?.reveal()).to.equal('srt_1')
+    expect(login?.accessToken?.reveal()).to.equal('abc')
+    expect(login?.refreshToken?.reveal()).to.equal('srt_1')
+    expect(others).to.deep.equal([])
+  })
+
+  it('keeps the newest login in the entry and the others in its accounts', () => {
+    const logins = ['bob', 'alice', 'carol'].map(username => ({ username }))
+    const text = formatConfig({ registries: new Map([[studio, { logins, caFile: 'a.pem' }]]) })
+    expect(text).to.match(/username = "bob"\nca_file = "a.pem"/)
+    expect(text.match(/accounts\]\]\nusername = "\w+"/g)).to.have.length(2)
+    const names = parsed(text)
+      .registries.get(studio)
+      ?.logins.map(({ username }) => username)
+    expect(names).to.deep.equal(['bob', 'alice', 'carol'])
   })
 
   it('takes the dates of TOML for times', () => {
     const config = parsed(`[registries."${studio}"]\naccess_expires_at = 2026-11-22T10:00:00Z`)
-    const entry = config.registries.get(studio)
-    expect(entry?.accessExpiresAtMs).to.equal(Date.UTC(2026, 10, 22, 10))
+    const login = config.registries.get(studio)?.logins[0]
+    expect(login?.accessExpiresAtMs).to.equal(Date.UTC(2026, 10, 22, 10))
   })
 
   it('writes times as texts and several registries side by side', () => {
     const registries = new Map([
-      [studio, { accessToken: new Secret('one'), accessExpiresAtMs: Date.UTC(2026, 10, 22) }],
-      ['http://127.0.0.1:8780', { accessToken: new Secret('two') }],
+      [
+        studio,
+        entryOf({ accessToken: new Secret('one'), accessExpiresAtMs: Date.UTC(2026, 10, 22) }),
+      ],
+      ['http://127.0.0.1:8780', entryOf({ accessToken: new Secret('two') })],
     ])
     const text = formatConfig({ defaultRegistry: studio, registries })
     expect(text).to.include('version = 1\n')
@@ -55,7 +78,7 @@ describe('configuration file', () => {
     expect(text).to.include('access_expires_at = "2026-11-22T00:00:00.000Z"')
     const again = parsed(text).registries
     expect([...again.keys()]).to.deep.equal([studio, 'http://127.0.0.1:8780'])
-    expect(again.get('http://127.0.0.1:8780')?.accessToken?.reveal()).to.equal('two')
+    expect(again.get('http://127.0.0.1:8780')?.logins[0]?.accessToken?.reveal()).to.equal('two')
   })
 
   it('keeps unknown keys with their types, at the top and in an entry', () => {
@@ -102,7 +125,7 @@ describe('configuration file', () => {
   it('counts empty texts as absent', () => {
     const config = parsed(`default_registry = ""\n[registries."${studio}"]\naccess_token = ""`)
     expect(config.defaultRegistry).to.equal(undefined)
-    expect(config.registries.get(studio)?.accessToken).to.equal(undefined)
+    expect(config.registries.get(studio)?.logins).to.deep.equal([])
   })
 
   const token = 'svc_SECRETSECRETSECRET'
@@ -178,10 +201,11 @@ describe('configuration file', () => {
     const token = fc.stringMatching(/^[\x21-\x7e]+$/)
     fc.assert(
       fc.property(name, token, (username, text) => {
-        const entry = { username, accessToken: new Secret(text) }
+        const entry = entryOf({ username, accessToken: new Secret(text) })
         const again = parsed(formatConfig({ registries: new Map([[studio, entry]]) }))
-        expect(again.registries.get(studio)?.username).to.equal(username)
-        expect(again.registries.get(studio)?.accessToken?.reveal()).to.equal(text)
+        const [login] = again.registries.get(studio)?.logins ?? []
+        expect(login?.username).to.equal(username)
+        expect(login?.accessToken?.reveal()).to.equal(text)
       }),
       { numRuns: 200 },
     )

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { createConfigStore } from '../../../src/lib/config/config-store.ts'
 import { takeFileLock } from '../../../src/lib/config/file-lock.ts'
 import { writePrivateFile } from '../../../src/lib/config/private-file.ts'
-import { withLogin } from '../../../src/lib/config/registry-entries.ts'
+import { withLogin } from '../../../src/lib/config/saved-logins.ts'
 import { Secret } from '../../../src/lib/util/secret.ts'
 import { skipBecause } from '../../helpers/skip.ts'
 import { failureOf } from '../../helpers/failure.ts'
@@ -59,7 +59,7 @@ describe('configuration store', () => {
         }
         expect(modeOf(path)).to.equal(0o600)
         expect(modeOf(folder)).to.equal(0o700)
-        expect((await store.read()).registries.get(url)?.username).to.equal('a')
+        expect((await store.read()).registries.get(url)?.logins[0]?.username).to.equal('a')
       }))
   }
 

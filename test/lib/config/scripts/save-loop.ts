@@ -1,6 +1,6 @@
 // Saves one login after the other until it is killed, and says which ones were saved.
 import { createConfigStore } from '../../../../src/lib/config/config-store.ts'
-import { withLogin } from '../../../../src/lib/config/registry-entries.ts'
+import { withLogin } from '../../../../src/lib/config/saved-logins.ts'
 import { silentLogger } from '../../../../src/lib/util/logger.ts'
 import { Secret } from '../../../../src/lib/util/secret.ts'
 

@@ -8,7 +8,7 @@ import {
   onlyLogin,
   withoutLogin,
   withoutTokens,
-} from '../../../src/lib/config/registry-entries.ts'
+} from '../../../src/lib/config/saved-logins.ts'
 import { Secret } from '../../../src/lib/util/secret.ts'
 
 const url = 'https://registry.example'
@@ -19,17 +19,21 @@ const before: Config = {
     [
       url,
       {
-        username: 'alice',
-        email: 'alice@x.example',
-        accessToken: new Secret('old'),
-        accessExpiresAtMs: 1000,
-        refreshToken: new Secret('srt_old'),
-        refreshExpiresAtMs: 2000,
+        logins: [
+          {
+            username: 'alice',
+            email: 'alice@x.example',
+            accessToken: new Secret('old'),
+            accessExpiresAtMs: 1000,
+            refreshToken: new Secret('srt_old'),
+            refreshExpiresAtMs: 2000,
+          },
+        ],
         caFile: 'ca.pem',
         others: { colour: 'red' },
       },
     ],
-    [other, { username: 'bob', accessToken: new Secret('bobs') }],
+    [other, { logins: [{ username: 'bob', accessToken: new Secret('bobs') }] }],
   ]),
 }
 
@@ -37,12 +41,10 @@ describe('entries of the configuration', () => {
   it('keeps nothing of the login before at a login, but what was set by hand', () => {
     const tokens = { accessToken: new Secret('new') }
     const entry = withLogin(before, url, { username: 'carol' }, tokens).registries.get(url)
-    expect(entry).to.include({ username: 'carol', caFile: 'ca.pem' })
-    expect(entry?.email).to.equal(undefined)
-    expect(entry?.accessExpiresAtMs).to.equal(undefined)
-    expect(entry?.refreshToken).to.equal(undefined)
-    expect(entry?.others).to.deep.equal({ colour: 'red' })
-    expect(entry?.accessToken?.reveal()).to.equal('new')
+    expect(entry).to.deep.include({ caFile: 'ca.pem', others: { colour: 'red' } })
+    const [login, earlier] = entry?.logins ?? []
+    expect(login).to.deep.equal({ username: 'carol', accessToken: tokens.accessToken })
+    expect(earlier?.username).to.equal('alice')
   })
 
   it('makes the first registry the default, and no later one', () => {
@@ -54,14 +56,14 @@ describe('entries of the configuration', () => {
 
   it('keeps the refresh token when no new one came', () => {
     const tokens = { accessToken: new Secret('new'), accessExpiresAtMs: 5000 }
-    const entry = withTokens(before, url, tokens).registries.get(url)
+    const entry = savedLogin(withTokens(before, url, tokens), url)
     expect(entry?.refreshToken?.reveal()).to.equal('srt_old')
     expect(entry).to.include({ accessExpiresAtMs: 5000, refreshExpiresAtMs: 2000 })
   })
 
   it('replaces both tokens when both came', () => {
     const tokens = { accessToken: new Secret('new'), refreshToken: new Secret('srt_new') }
-    const entry = withTokens(before, url, tokens).registries.get(url)
+    const entry = savedLogin(withTokens(before, url, tokens), url)
     expect(entry?.refreshToken?.reveal()).to.equal('srt_new')
     expect(entry?.refreshExpiresAtMs).to.equal(undefined)
     expect(entry?.accessExpiresAtMs).to.equal(undefined)
@@ -70,17 +72,16 @@ describe('entries of the configuration', () => {
   it('clears tokens alone, of one registry alone', () => {
     const after = withoutTokens(before, url)
     expect(after.registries.get(url)).to.deep.equal({
-      username: 'alice',
-      email: 'alice@x.example',
+      logins: [{ username: 'alice', email: 'alice@x.example' }],
       caFile: 'ca.pem',
       others: { colour: 'red' },
     })
-    expect(after.registries.get(other)?.accessToken?.reveal()).to.equal('bobs')
+    expect(after.registries.get(other)?.logins[0]?.accessToken?.reveal()).to.equal('bobs')
   })
 
   it('leaves what was set by hand at a logout', () => {
     const after = withoutLogin(before, url)
-    const left = { caFile: 'ca.pem', others: { colour: 'red' } }
+    const left = { logins: [], caFile: 'ca.pem', others: { colour: 'red' } }
     expect(after.registries.get(url)).to.deep.equal(left)
     expect(after.defaultRegistry).to.equal(undefined)
     expect(onlyLogin(after)).to.equal(other)
