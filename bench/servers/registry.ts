@@ -10,9 +10,7 @@ import { openRegistryStore, registryFiles } from '../../src/server/accounts/data
 import { openKeyStore } from '../../src/server/accounts/keys/open-key-store.ts'
 import { defaultAccountLimits } from '../../src/server/accounts/limits.ts'
 import { createAccountServices } from '../../src/server/accounts/services.ts'
-import { createCors } from '../../src/server/http/cors.ts'
-import { createGuard } from '../../src/server/http/guards.ts'
-import { peerOfConnection } from '../../src/server/http/trusted-proxies.ts'
+import { createRequestChecks } from '../../src/server/http/request-checks.ts'
 import { defaultLimits } from '../../src/lib/config/limits.ts'
 import { createServer } from 'node:http'
 import { announce } from './announce.ts'
@@ -45,10 +43,7 @@ const services = createAccountServices({
 })
 const listener = createAccountsListener({
   services,
-  guard: createGuard({ own: ['127.0.0.1'], hosts: [], origins: [] }),
-  cors: createCors([], corsMethods),
-  boundToAll: false,
-  peerOf: peerOfConnection,
+  ...createRequestChecks({ host: '127.0.0.1' }, corsMethods),
   version: '0.0.0',
   limits,
   log,

@@ -11,7 +11,7 @@ export interface OpenWarning {
 
 /** Null for a server that asks. Whoever believes that theirs does must find in its log that it does not. */
 export function openWarning(
-  { auth, ...place }: Omit<AuthPlace, 'registryDir'> & { readonly auth?: AuthSettings },
+  { auth, ...place }: Omit<AuthPlace, 'registryDir'> & { readonly auth?: AuthSettings | undefined },
   env: NodeJS.ProcessEnv,
 ): OpenWarning | null {
   if (auth !== undefined && auth.mode !== 'none') return null

@@ -1,19 +1,17 @@
 import { randomUUID } from 'node:crypto'
 import { realpath } from 'node:fs/promises'
-import type { RequestListener } from 'node:http'
 import { bundledCatalog } from '../lib/util/adapter-files.ts'
 import { monotonicClock, systemClock, systemTimer, toRfc3339 } from '../lib/util/time.ts'
 import type { Logger } from '../lib/util/logger.ts'
 import { processStart } from '../lib/util/process.ts'
-import { createListener } from './mcp/app.ts'
-import type { Auth } from './auth/auth.ts'
+import { createHandlers } from './mcp/app.ts'
 import { createAuth } from './auth/create-auth.ts'
 import { resolveAuthLimits } from './auth/limits.ts'
 import { DeferredEndpoint } from './mcp/deferred-endpoint.ts'
 import { assembleGateway } from './gateway/assembly.ts'
 import { winPort } from './gateway/win-port.ts'
 import type { GatewayHandle, GatewayOptions } from './gateway/options.ts'
-import { CatalogFile, type CatalogFileLimits } from './gateway/catalog/catalog-file.ts'
+import { CatalogFile } from './gateway/catalog/catalog-file.ts'
 import { type PortNews, type Reporter, reportOf } from './gateway/election-report.ts'
 import type { ElectionEvent } from './gateway/election.ts'
 import { EventRing } from './gateway/event-ring.ts'
@@ -29,12 +27,10 @@ import {
   writeActiveGatewayFile,
 } from './gateway/active-gateway.ts'
 import { createRefusalLog } from './http/access-log.ts'
-import { listen } from './http/listen.ts'
-import { assembleApp } from './mcp/mcp-assembly.ts'
-import { mcpUrlOf } from './http/listen-options.ts'
-import { type Limits, resolveLimits } from '../lib/config/limits.ts'
+import { createRequestChecks } from './http/request-checks.ts'
+import { ServerSocket, stoppable } from './http/server-socket.ts'
+import { resolveLimits } from '../lib/config/limits.ts'
 import { openStateDirectory, selectStateDirectory } from '../lib/instances/state-directory.ts'
-import { TlsSource } from './http/tls-source.ts'
 import { version } from '../lib/util/version.ts'
 
 /**
@@ -55,7 +51,9 @@ export async function startGateway(
   const registry = registryMark(await realpath(registryDir))
   const allLimits = { ...limits, ...gatewayLimits }
   // Before the election: whoever stands by must not fail when it is needed.
-  const catalog = await openCatalog(options.catalog, allLimits, log)
+  const { catalog: path = bundledCatalog } = options
+  const source = options.catalog === undefined ? 'bundled' : 'file'
+  const catalog = await CatalogFile.open({ path, source, limits: allLimits, log })
   cancelled.throwIfAborted()
 
   const instanceId = randomUUID()
@@ -68,36 +66,47 @@ export async function startGateway(
 
   // Ended in reverse order: at once when a later step of the start fails.
   await using opened = new AsyncDisposableStack()
-  const tls = options.tls && (await TlsSource.open(options.tls, { limits, log }))
-  opened.defer(() => tls?.close())
   const mcp = new DeferredEndpoint()
+  const socket = await ServerSocket.open(options, { limits, log })
+  const stopListening = () => socket.stop(() => mcp.close())
+  opened.defer(stopListening)
+  const mcpUrl = () => `${socket.url}/mcp`
   let active: ActiveGateway | null = null
-  let url = mcpUrlOf(options, options.port)
   const auth = await createAuth(options.auth ?? { mode: 'none' }, {
-    mcpUrl: () => url,
+    mcpUrl,
     limits: resolveAuthLimits(options.limits),
     ...{ clock: systemClock, ticks: monotonicClock, timer: systemTimer, log },
   })
   opened.defer(() => auth.close())
-  const parts = { auth, limits, mcp, active: () => active }
-  const listener = createGatewayListener(options, parts)
+  const handlers = createHandlers({
+    ...createRequestChecks(options),
+    mcp,
+    auth: auth.policy,
+    documents: auth.documents,
+    activeGateway: { path: identityPath, handle: createIdentityRoute(() => active) },
+    isReady: () => mcp.isOpen,
+    onRefused: createRefusalLog(monotonicClock, ({ status, reason, peer, principal }) => {
+      log.warn({ status, reason, peer, principal }, 'a request was refused')
+    }),
+    limits,
+    log,
+    accessLog: options.accessLog,
+  })
   const candidate = { instanceId, port: options.port, registry }
-  const { won: listening, from } = await winPort({
+  const { from } = await winPort({
     options,
     limits: gatewayLimits,
     registryDir,
     by: candidate,
-    bind: () => listen({ host: options.host, port: options.port }, { listener, tls, limits, log }),
+    bind: () => socket.bind(handlers),
     tell: news => tell(news, candidate),
     signal: cancelled,
   })
-  const stopListening = once(() => listening.stop(() => mcp.close()))
-  opened.defer(stopListening)
   const startedMs = systemClock.now()
 
-  const { port } = listening.address
+  const { port } = socket
+  const url = mcpUrl()
   const by = { ...candidate, port }
-  url = mcpUrlOf(options, port)
   active = await describeSelf({ instanceId, url, registry, startedMs })
   const file = activeGatewayFile(registryDir, port)
   // Whoever yields takes it away first.
@@ -122,17 +131,8 @@ export async function startGateway(
     tell({ event: 'voluntary_yield' }, by)
     return removeActiveGatewayFile(file, instanceId)
   })
-  return handleOf({ url, port, instanceId, registryDir }, opened.move())
-}
-
-function openCatalog(
-  path: string | undefined,
-  limits: CatalogFileLimits,
-  log: Logger,
-): Promise<CatalogFile> {
-  return path === undefined
-    ? CatalogFile.open({ path: bundledCatalog, source: 'bundled', limits, log })
-    : CatalogFile.open({ path, source: 'file', limits, log })
+  const running = opened.move()
+  return { url, port, instanceId, registryDir, ...stoppable(() => running.disposeAsync()) }
 }
 
 async function describeSelf({
@@ -150,37 +150,6 @@ async function describeSelf({
   }
 }
 
-interface ListenerParts {
-  readonly auth: Auth
-  readonly limits: Limits
-  readonly mcp: DeferredEndpoint
-  readonly active: () => ActiveGateway | null
-}
-
-function createGatewayListener(
-  options: GatewayOptions,
-  { auth, limits, mcp, active }: ListenerParts,
-): RequestListener {
-  const { accessLog, log } = options
-  const app = assembleApp({
-    mcp,
-    reachable: options,
-    auth: auth.policy,
-    onRefused: createRefusalLog(monotonicClock, ({ status, reason, peer, principal }) => {
-      log.warn({ status, reason, peer, principal }, 'a request was refused')
-    }),
-    limits,
-    log,
-    accessLog,
-  })
-  return createListener({
-    ...app,
-    documents: auth.documents,
-    activeGateway: { path: identityPath, handle: createIdentityRoute(active) },
-    isReady: () => mcp.isOpen,
-  })
-}
-
 /** Without it another gateway cannot tell which process this one is; it serves all the same. */
 async function writeDown(file: string, active: ActiveGateway, log: Logger): Promise<void> {
   try {
@@ -188,24 +157,6 @@ async function writeDown(file: string, active: ActiveGateway, log: Logger): Prom
   } catch (error) {
     log.warn({ err: error, file }, 'the gateway cannot write down which process it is')
   }
-}
-
-function handleOf(
-  facts: Pick<GatewayHandle, 'url' | 'port' | 'instanceId' | 'registryDir'>,
-  running: AsyncDisposableStack,
-): GatewayHandle {
-  const closed = Promise.withResolvers<void>()
-  return {
-    ...facts,
-    closed: closed.promise,
-    stop: once(() => running.disposeAsync().then(closed.resolve, closed.reject)),
-  }
-}
-
-/** Asked for again, it is still done once. */
-function once(run: () => Promise<void>): () => Promise<void> {
-  let running: Promise<void> | null = null
-  return () => (running ??= run())
 }
 
 type JoinOptions = Omit<GatewayOptions, 'standby' | 'patient' | 'onElection'>

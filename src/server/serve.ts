@@ -3,7 +3,6 @@ import { rm } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { monotonicClock, systemClock, systemTimer } from '../lib/util/time.ts'
 import { tokenFile } from '../lib/instances/files.ts'
-import type { Logger } from '../lib/util/logger.ts'
 import { createAuth } from './auth/create-auth.ts'
 import { resolveAuthLimits } from './auth/limits.ts'
 import { createFsStore } from './artefacts/fs-store.ts'
@@ -16,15 +15,15 @@ import { resolveGatewayLimits } from '../lib/config/gateway-limits.ts'
 import { removeLeftovers } from './host/leftovers.ts'
 import { PresenceNews, presencePatch } from './host/link/presence.ts'
 import { SceneFile } from './host/scene-file.ts'
-import { mcpUrlOf } from './http/listen-options.ts'
+import { baseUrlOf } from './http/listen-options.ts'
+import { stoppable } from './http/server-socket.ts'
 import { McpHttpServer } from './mcp/mcp-http-server.ts'
-import type { McpHttpConfig } from './mcp/mcp-http-config.ts'
 import { type Limits, resolveLimits } from '../lib/config/limits.ts'
 import { openStateDirectory, selectStateDirectory } from '../lib/instances/state-directory.ts'
 import { AuditLog } from './resources/audit-log.ts'
 import type { ResourceRegistry } from './resources/registry.ts'
 import { SessionEventBuffer } from './resources/session-event-buffer.ts'
-import { openServeCapture, type ServeCapture } from './host/serve-capture.ts'
+import { openServeCapture } from './host/serve-capture.ts'
 import type { ServeHandle, ServeOptions } from './host/serve-options.ts'
 import { version } from '../lib/util/version.ts'
 
@@ -50,9 +49,12 @@ export async function startServe(
   })
   cancelled.throwIfAborted()
 
+  const root = artefactRootIn(registryDir.path)
   // Ended in reverse order: at the stop, or at once when a later step of the start fails.
   await using opened = new AsyncDisposableStack()
-  const store = options.artefacts ? await openStore(registryDir.path, limits, log) : null
+  const store = options.artefacts
+    ? await createFsStore({ root, limits, clock: systemClock, log })
+    : undefined
   opened.defer(() => store?.close())
   cancelled.throwIfAborted()
   const token = await resolveHostToken({
@@ -65,7 +67,7 @@ export async function startServe(
     // Of no weight beside what ended the server.
     await rm(tokenFile(instancesDir, instanceId), { force: true }).catch(() => {})
   })
-  let mcpUrl = mcpUrlOf(options, options.port)
+  let mcpUrl = `${baseUrlOf(options, options.port)}/mcp`
   const auth = await createAuth(options.auth ?? { mode: 'none' }, {
     mcpUrl: () => mcpUrl,
     limits: resolveAuthLimits(options.limits),
@@ -75,17 +77,25 @@ export async function startServe(
   const audit = new AuditLog({ limits })
   const presences = new PresenceNews(log)
   // Without resources nobody could ask for the window, so nobody looks at it.
-  const capture = options.resources ? await openCapture(options) : null
+  const capture =
+    options.resources && options.capture !== undefined
+      ? await openServeCapture(options.capture, options.limits, log)
+      : null
   opened.defer(() => capture?.source.close())
-  const server = new McpHttpServer(toConfig(options), {
+  const config = {
+    enableResources: options.resources,
+    enableArtefactResources: options.artefacts,
+  }
+  const server = new McpHttpServer(config, {
+    where: options,
     log,
     accessLog: options.accessLog,
     auth: auth.policy,
     documents: () => auth.documents,
     presence: () => presences.current,
     limits,
-    ...(store === null ? {} : { store }),
-    ...(capture === null ? {} : { captureSource: capture.source }),
+    store,
+    captureSource: capture?.source,
     host: ({ registry, peerOf, onRefused }) => {
       const endpoint = createHostEndpoint({
         sink: createSink(registry, audit, store, limits),
@@ -137,68 +147,41 @@ export async function startServe(
     registry.listen({ resourceUpdated: () => watcher.checkPause(), listChanged() {} })
   }
 
-  const companion = await startCompanion(options, registryDir.path)
+  const { gateway } = options
+  // Loaded only then; its address is its own.
+  const companion =
+    gateway &&
+    (await import('./gateway.ts')).joinGateway({
+      ...options,
+      port: gateway.port,
+      publicUrl: undefined,
+      registryDir: registryDir.path,
+    })
 
   const running = opened.move()
-  const closed = Promise.withResolvers<void>()
-  let stopping: Promise<void> | null = null
   return {
     url,
     hostUrl,
     hostTokenFile: token.file,
     instanceId,
     capture: capture?.source ?? null,
-    closed: closed.promise,
-    stop() {
-      // Side by side: each may take its whole grace time.
-      stopping ??= Promise.all([companion?.stop(), running.disposeAsync()]).then(
-        () => closed.resolve(),
-        closed.reject,
-      )
-      return stopping
-    },
+    // Side by side: each may take its whole grace time.
+    ...stoppable(() => Promise.all([companion?.stop(), running.disposeAsync()])),
   }
-}
-
-/** The gateway in the same process, if there is to be one; loaded only then. */
-async function startCompanion(
-  options: ServeOptions,
-  registryDir: string,
-): Promise<{ stop(): Promise<void> } | null> {
-  const { gateway, host, allowedHosts, allowedOrigins, trustedProxies, tls } = options
-  const { auth, limits } = options
-  const { log, accessLog } = options
-  if (gateway === undefined) return null
-  const { joinGateway } = await import('./gateway.ts')
-  return joinGateway({
-    ...{ port: gateway.port, host, allowedHosts, allowedOrigins, registryDir, log, accessLog },
-    ...(trustedProxies === undefined ? {} : { trustedProxies }),
-    ...(tls === undefined ? {} : { tls }),
-    ...(auth === undefined ? {} : { auth }),
-    ...(limits === undefined ? {} : { limits }),
-  })
-}
-
-async function openCapture({ capture, limits, log }: ServeOptions): Promise<ServeCapture | null> {
-  return capture === undefined ? null : openServeCapture(capture, limits, log)
-}
-
-function openStore(registryDir: string, limits: Limits, log: Logger): Promise<ArtefactStore> {
-  return createFsStore({ root: artefactRootIn(registryDir), limits, clock: systemClock, log })
 }
 
 /** What the application reports, handed to those who keep it. */
 function createSink(
   registry: ResourceRegistry,
   audit: AuditLog,
-  store: ArtefactStore | null,
+  store: ArtefactStore | undefined,
   limits: Limits,
 ): HostSink {
   return {
     setSceneText: (json, setBy) => registry.setSceneText(json, setBy),
     scene: registry.scene,
     audit,
-    artefacts: store,
+    artefacts: store ?? null,
     openSessionEventBuffer: (sessionId, { maxlen = 1000, maxMessageBytes = 4096 }) => {
       const maxBytes = Math.max(1, limits.maxEventBufferBytes)
       const form = { sessionId, maxlen, maxMessageBytes, maxBytes }
@@ -207,20 +190,5 @@ function createSink(
       return buffer
     },
     closeSessionEventBuffer: buffer => registry.removeSessionEventBuffer(buffer),
-  }
-}
-
-function toConfig(options: ServeOptions): McpHttpConfig {
-  const { port, host, publicUrl, allowedHosts, allowedOrigins, trustedProxies, tls } = options
-  return {
-    port,
-    host,
-    allowedHosts,
-    allowedOrigins,
-    enableResources: options.resources,
-    enableArtefactResources: options.artefacts,
-    ...(publicUrl === undefined ? {} : { publicUrl }),
-    ...(trustedProxies === undefined ? {} : { trustedProxies }),
-    ...(tls === undefined ? {} : { tls }),
   }
 }

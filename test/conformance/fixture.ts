@@ -1,10 +1,11 @@
 import { monotonicClock, systemClock } from '../../src/lib/util/time.ts'
 import { silentLogger } from '../../src/lib/util/logger.ts'
-import { createListener } from '../../src/server/mcp/app.ts'
+import { createHandlers } from '../../src/server/mcp/app.ts'
 import { accessLogOn } from '../../src/server/http/access-log.ts'
 import { listen } from '../../src/server/http/listen.ts'
 import { createMcpEndpoint } from '../../src/server/mcp/endpoint.ts'
-import { assembleApp } from '../../src/server/mcp/mcp-assembly.ts'
+import { openPolicy } from '../../src/server/http/authentication.ts'
+import { createRequestChecks } from '../../src/server/http/request-checks.ts'
 import { McpHttpServer } from '../../src/server/mcp/mcp-http-server.ts'
 import { defaultLimits } from '../../src/lib/config/limits.ts'
 import { ResourceRegistry } from '../../src/server/resources/registry.ts'
@@ -37,21 +38,21 @@ export async function startStubbedFixture(): Promise<StubbedFixture> {
     ...common,
     registry,
     resourcesEnabled: true,
-    identity: { name: 'fixture', title: 'Fixture', version: '1', instructions: 'For tests.' },
+    instructions: () => 'For tests.',
     clock: monotonicClock,
     extraMethods: stub,
   })
   const where = { host: '127.0.0.1', port: 0 }
-  const app = assembleApp({
+  const handlers = createHandlers({
     ...common,
+    ...createRequestChecks(where),
     mcp: endpoint,
-    reachable: where,
-    auth: undefined,
+    auth: openPolicy,
+    isReady: () => true,
     onRefused: () => {},
     accessLog: accessLogOn(silentLogger),
   })
-  const listener = createListener({ ...app, isReady: () => true })
-  const listening = await listen(where, { ...common, listener })
+  const listening = await listen(where, { ...common, ...handlers })
   return {
     url: `http://127.0.0.1:${listening.address.port}/mcp`,
     async stop() {

@@ -1,15 +1,16 @@
 import { monotonicClock, systemClock } from '../../src/lib/util/time.ts'
 import { bundledCatalog } from '../../src/lib/util/adapter-files.ts'
 import { silentLogger } from '../../src/lib/util/logger.ts'
-import { createListener } from '../../src/server/mcp/app.ts'
+import { createHandlers } from '../../src/server/mcp/app.ts'
 import { CatalogFile } from '../../src/server/gateway/catalog/catalog-file.ts'
 import { EventRing } from '../../src/server/gateway/event-ring.ts'
 import { GatewayResources, type GatewayParts } from '../../src/server/gateway/gateway-resources.ts'
 import { type GatewayLimits, resolveGatewayLimits } from '../../src/lib/config/gateway-limits.ts'
 import { accessLogOn } from '../../src/server/http/access-log.ts'
 import { listen } from '../../src/server/http/listen.ts'
-import { assembleApp, createServerEndpoint } from '../../src/server/mcp/mcp-assembly.ts'
-import type { McpEndpoint } from '../../src/server/mcp/endpoint.ts'
+import { openPolicy } from '../../src/server/http/authentication.ts'
+import { createRequestChecks } from '../../src/server/http/request-checks.ts'
+import { createMcpEndpoint, type McpEndpoint } from '../../src/server/mcp/endpoint.ts'
 import { type Limits, resolveLimits } from '../../src/lib/config/limits.ts'
 import type { ServedResources } from '../../src/server/resources/schemes.ts'
 import { MemoryDirectory } from './memory-directory.ts'
@@ -58,7 +59,7 @@ export async function startGatewayServer(options: GatewayTestOptions = {}): Prom
     activity: () => endpoint.activity(),
     ...(options.probeOf === undefined ? {} : { probeOf: options.probeOf }),
   })
-  const endpoint = createServerEndpoint({
+  const endpoint = createMcpEndpoint({
     registry: resources,
     resourcesEnabled: true,
     instructions: () => 'Read gateway://instances first.',
@@ -66,17 +67,17 @@ export async function startGatewayServer(options: GatewayTestOptions = {}): Prom
     clock: monotonicClock,
     log,
   })
-  const app = assembleApp({
+  const handlers = createHandlers({
+    ...createRequestChecks({ host }),
     mcp: endpoint,
-    reachable: { host },
-    auth: undefined,
+    auth: openPolicy,
+    isReady: () => true,
     onRefused: () => {},
     limits,
     log,
     accessLog: accessLogOn(log),
   })
-  const listener = createListener({ ...app, isReady: () => true })
-  const listening = await listen({ host, port: 0 }, { listener, limits, log })
+  const listening = await listen({ host, port: 0 }, { ...handlers, limits, log })
   port = listening.address.port
   return {
     url: `http://${host}:${port}/mcp`,

@@ -2,13 +2,12 @@ import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { getRequestListener, RequestError } from '@hono/node-server'
 import type { Logger } from '../../lib/util/logger.ts'
-import { type AccessLog, createRefusalLog } from '../http/access-log.ts'
-import type { Cors } from '../http/cors.ts'
-import { checkRequest, type Guard, type Refusal } from '../http/guards.ts'
+import { type AccessLog, createRefusalLog, logWhenClosed, shortened } from '../http/access-log.ts'
+import { checkRequest, type Refusal } from '../http/guards.ts'
 import { accepts } from '../http/media.ts'
 import { sendProblem } from '../http/problem.ts'
 import { parseTarget, type RequestTarget } from '../http/request-target.ts'
-import type { PeerOf } from '../http/trusted-proxies.ts'
+import type { RequestChecks } from '../http/request-checks.ts'
 import type { Limits } from '../../lib/config/limits.ts'
 import { type Call, describeCall } from './call.ts'
 import {
@@ -23,13 +22,8 @@ import { createRouter } from './router.ts'
 import type { AccountServices } from './services.ts'
 import { hideTokens } from '../../lib/util/secret.ts'
 
-interface AccountsListenerParts {
+interface AccountsListenerParts extends RequestChecks {
   readonly services: AccountServices
-  readonly guard: Guard
-  readonly cors: Cors
-  /** The server is bound to every address: a Host equal to the one reached is its own. */
-  readonly boundToAll: boolean
-  readonly peerOf: PeerOf
   readonly version: string
   readonly limits: Pick<Limits, 'bodyTimeoutMs' | 'maxBodyMs' | 'refusedBodyDrainMs'>
   readonly log: Logger
@@ -94,7 +88,7 @@ export function createAccountsListener(parts: AccountsListenerParts): RequestLis
       const message = `path and query together have more than ${limits.maxTargetChars} characters`
       throw new AccountsProblem('uri-too-long', message)
     }
-    const refusal = checkRequest(req, target, parts)
+    const refusal = checkRequest(req, target, parts.guard)
     if (refusal !== null) {
       throw new AccountsProblem(slugOfRefusal[refusal.reason], refusal.message)
     }
@@ -110,29 +104,20 @@ export function createAccountsListener(parts: AccountsListenerParts): RequestLis
   }
 
   return (req, res) => {
-    const startedMs = performance.now()
     const call = describeCall(req, randomUUID(), parts.peerOf)
     const target = parseTarget(req.url ?? '')
     const path = loggedPath(target?.path ?? '')
-    res.on('close', () => {
-      parts.accessLog({
-        method: req.method ?? '',
-        path,
-        rpc: undefined,
-        status: res.headersSent ? res.statusCode : null,
-        durationMs: Math.round((performance.now() - startedMs) * 100) / 100,
-        principal: call.principal,
-        peer: call.address,
-        requestId: call.requestId,
-      })
-    })
+    logWhenClosed(parts, res, () => ({
+      path,
+      rpc: undefined,
+      principal: call.principal,
+      peer: call.address,
+      requestId: call.requestId,
+    }))
     try {
       cors.vary(res)
       check(req, target)
-      if (req.headers.origin !== undefined) {
-        cors.apply(req, res)
-        if (cors.preflight(req, res)) return
-      }
+      if (cors.admit(req, res)) return
       serve(req, res, call).catch((error: unknown) => refuse(res, call, error))
     } catch (error) {
       refuse(res, call, error)
@@ -149,10 +134,7 @@ function isSuspicious(slug: ProblemSlug): boolean {
   return ['host-not-allowed', 'origin-not-allowed', 'token-invalid', 'rate-limited'].includes(slug)
 }
 
-const maxChars = 200
-
 /** A path as the log may show it. */
 export function loggedPath(path: string): string {
-  const clean = hideTokens(path)
-  return clean.length > maxChars ? `${clean.slice(0, maxChars)}…` : clean
+  return shortened(hideTokens(path))
 }

@@ -4,30 +4,27 @@ import type { AccountLimits } from './limits.ts'
 import type { AccessLog } from '../http/access-log.ts'
 import type { Limits } from '../../lib/config/limits.ts'
 import type { ListenOptions } from '../http/listen-options.ts'
+import type { Stoppable } from '../http/server-socket.ts'
 
 /** Everything `registry` decided before the server starts: checked values, no flags. */
 export interface AccountsServerOptions extends ListenOptions {
   /** Also the issuer (`iss`) of the tokens. */
-  publicUrl?: string
+  publicUrl?: string | undefined
   /** Folder of the database and the keys. */
   dataDir: string
   /** Default: open where only this machine reaches the registry, by invitation elsewhere. */
-  registration?: RegistrationMode
+  registration?: RegistrationMode | undefined
   log: Logger
   accessLog: AccessLog
-  limits?: Partial<Limits>
-  accountLimits?: Partial<AccountLimits>
+  limits?: Partial<Limits> | undefined
+  accountLimits?: Partial<AccountLimits> | undefined
 }
 
 /** A started registry. */
-export interface AccountsServerHandle {
+export interface AccountsServerHandle extends Stoppable {
   /** The base: the API is below `/api/v1/auth`. */
   readonly url: string
   readonly registration: RegistrationMode
   /** Only this machine reaches it. */
   readonly local: boolean
-  /** Answers what is under way and closes the database, within `stopGraceMs`. */
-  stop(): Promise<void>
-  /** Settles when the server has stopped for any reason; rejects when it failed. */
-  readonly closed: Promise<void>
 }

@@ -7,11 +7,10 @@ import type { EventRing } from './event-ring.ts'
 import { openFsDirectory } from './fs-directory.ts'
 import { GatewayResources } from './gateway-resources.ts'
 import type { GatewayLimits } from '../../lib/config/gateway-limits.ts'
-import { createServerEndpoint } from '../mcp/mcp-assembly.ts'
 import { createProbedDirectory } from './probed-directory.ts'
 import { Probes } from './probes.ts'
 import { startReaper } from './reap.ts'
-import type { McpEndpoint } from '../mcp/endpoint.ts'
+import { createMcpEndpoint, type McpEndpoint } from '../mcp/endpoint.ts'
 import type { Limits } from '../../lib/config/limits.ts'
 
 interface GatewayAssemblyParts {
@@ -56,7 +55,7 @@ export async function assembleGateway(parts: GatewayAssemblyParts): Promise<Asse
     probeOf: id => probes.of(id),
     whyNotProbed: entry => probes.whyNot(entry),
   })
-  const endpoint = createServerEndpoint({
+  const endpoint = createMcpEndpoint({
     registry: resources,
     resourcesEnabled: true,
     instructions: () => gatewayInstructions,

@@ -5,27 +5,28 @@ import type { GatewayLimits } from '../../lib/config/gateway-limits.ts'
 import type { AccessLog } from '../http/access-log.ts'
 import type { Limits } from '../../lib/config/limits.ts'
 import type { ListenOptions } from '../http/listen-options.ts'
+import type { Stoppable } from '../http/server-socket.ts'
 
 /** Everything `gateway` decided before it starts: checked values, no flags, no environment. */
 export interface GatewayOptions extends ListenOptions {
   /** Binding it is the election; 0 picks a free one. */
   port: number
   /** Folder of the instance records; absent: the default in the temp folder. */
-  registryDir?: string
+  registryDir?: string | undefined
   /** The file with the catalog; absent: the one that comes with the program. */
-  catalog?: string
+  catalog?: string | undefined
   /** Wait behind another gateway; else fail, naming it. */
   standby: boolean
   /** Wait behind any program that holds the port, without a time limit. */
-  patient?: boolean
+  patient?: boolean | undefined
   /** Who may use `/mcp`; absent: everyone. */
-  auth?: AuthSettings
+  auth?: AuthSettings | undefined
   /** Told while it is not the gateway yet. */
   onElection?: (news: ElectionLine) => void
   log: Logger
   accessLog: AccessLog
   /** Checked; bounds that are not public come from tests. */
-  limits?: Partial<Limits & GatewayLimits & AuthLimits>
+  limits?: Partial<Limits & GatewayLimits & AuthLimits> | undefined
 }
 
 /** One piece of news of the election. Member names are those on the wire. */
@@ -46,14 +47,10 @@ export interface ElectionLine {
 }
 
 /** A gateway that has its port. */
-export interface GatewayHandle {
+export interface GatewayHandle extends Stoppable {
   /** The MCP endpoint; ends in `/mcp`. */
   readonly url: string
   readonly port: number
   readonly instanceId: string
   readonly registryDir: string
-  /** Yields the port at once, ends streams and connections, within `stopGraceMs`. */
-  stop(): Promise<void>
-  /** Settles when the gateway has stopped for any reason; rejects when it failed. */
-  readonly closed: Promise<void>
 }

@@ -7,16 +7,15 @@ import { createHolderProbe } from './holder-probe.ts'
 import type { GatewayLimits } from '../../lib/config/gateway-limits.ts'
 import { findOwnGateway } from './own-gateway.ts'
 import { readActiveGatewayFile, type ActiveGateway, activeGatewayFile } from './active-gateway.ts'
-import type { Listening } from '../http/listen.ts'
 
-interface GatewayElectionParts {
+interface GatewayElectionParts<Won> {
   readonly options: GatewayOptions
   readonly limits: GatewayLimits
   readonly registryDir: string
   /** Who it is that wants the port. */
   readonly by: Reporter
   /** Binds the port; rejects with `port_in_use` when it is taken. */
-  readonly bind: () => Promise<Listening>
+  readonly bind: () => Promise<Won>
   readonly tell: (news: ElectionEvent) => void
   readonly signal: AbortSignal
 }
@@ -25,7 +24,7 @@ interface GatewayElectionParts {
  * Settles when the port is bound, which may be never. Rejects with `port_in_use` where it is not to
  * wait for it, and with the reason of `signal`.
  */
-export async function winPort(parts: GatewayElectionParts): Promise<Elected<Listening>> {
+export async function winPort<Won>(parts: GatewayElectionParts<Won>): Promise<Elected<Won>> {
   const { options, limits, by, tell } = parts
   const { host, port, patient = false } = options
   const written = () => readActiveGatewayFile(activeGatewayFile(parts.registryDir, port))

@@ -9,6 +9,7 @@ import type { GatewayLimits } from '../../lib/config/gateway-limits.ts'
 import type { AccessLog } from '../http/access-log.ts'
 import type { Limits } from '../../lib/config/limits.ts'
 import type { ListenOptions } from '../http/listen-options.ts'
+import type { Stoppable } from '../http/server-socket.ts'
 
 /**
  * Everything `serve` decided before the server starts: checked values, no flags, no environment.
@@ -17,36 +18,36 @@ export interface ServeOptions extends ListenOptions {
   /** Kind of application; `unknown` by default. */
   dccType: string
   /** What people call this instance. */
-  name?: string
+  name?: string | undefined
   /** Folder of instance records, tokens and artefacts; absent: the default in the temp folder. */
-  registryDir?: string
+  registryDir?: string | undefined
   artefacts: boolean
   resources: boolean
   /** A JSON file to watch and serve as the scene. */
-  sceneFile?: string
+  sceneFile?: string | undefined
   /** File with the host token; absent: `hostTokenEnv`, else one is made for this run. */
-  hostTokenFile?: string
+  hostTokenFile?: string | undefined
   /** The host token itself, as found in the environment. Never empty. */
-  hostTokenEnv?: string
+  hostTokenEnv?: string | undefined
   /** Compete for the gateway beside it, on this port of the same address. */
-  gateway?: { readonly port: number }
+  gateway?: { readonly port: number } | undefined
   /** Who may use `/mcp` and `/artefacts`, here and at the gateway beside it; absent: everyone. */
-  auth?: AuthSettings
+  auth?: AuthSettings | undefined
   /** Which window may be shown, and how it is captured; absent: none. */
-  capture?: ServeCaptureOptions
+  capture?: ServeCaptureOptions | undefined
   log: Logger
   accessLog: AccessLog
   /** Checked; bounds that are not public come from tests. */
-  limits?: Partial<Limits & GatewayLimits & AuthLimits & CaptureLimits>
+  limits?: Partial<Limits & GatewayLimits & AuthLimits & CaptureLimits> | undefined
 }
 
 /** Which window may be shown, and how it is captured. */
 export interface ServeCaptureOptions {
   readonly mode: CaptureMode
   /** Part of the title of the window that is meant; absent: that of the linked application. */
-  readonly title?: string
+  readonly title?: string | undefined
   /** In place of those of this machine. */
-  readonly backends?: readonly CaptureBackend[]
+  readonly backends?: readonly CaptureBackend[] | undefined
 }
 
 /** What is known of the window now. */
@@ -60,7 +61,7 @@ export interface ServeCaptureState {
 }
 
 /** A started server. */
-export interface ServeHandle {
+export interface ServeHandle extends Stoppable {
   /** The MCP endpoint; ends in `/mcp`. */
   readonly url: string
   /** The host link; ends in `/host`. */
@@ -70,8 +71,4 @@ export interface ServeHandle {
   readonly instanceId: string
   /** Whether the window can be captured, and why not; null: it is switched off. */
   readonly capture: ServeCaptureState | null
-  /** Ends streams and connections and removes the instance record, within `stopGraceMs`. */
-  stop(): Promise<void>
-  /** Settles when the server has stopped for any reason; rejects when it failed. */
-  readonly closed: Promise<void>
 }

@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http'
 import type { AccessEntry, Logger } from '../../lib/util/logger.ts'
 import type { Clock } from '../../lib/util/time.ts'
 
@@ -13,6 +14,36 @@ export function accessLogOn(log: Logger): AccessLog {
     )
 }
 
+/**
+ * Writes one entry when the answer has left or the connection is cut. `facts` is called then; null
+ * when the request is not logged.
+ */
+export function logWhenClosed(
+  { accessLog }: { readonly accessLog: AccessLog },
+  res: ServerResponse,
+  facts: () => Omit<AccessEntry, 'method' | 'status' | 'durationMs'> | null,
+): void {
+  const startedMs = performance.now()
+  res.on('close', () => {
+    const known = facts()
+    if (known === null) return
+    accessLog({
+      method: res.req.method ?? '',
+      // Cut before any answer: the status that Node has ready was never sent.
+      status: res.headersSent ? res.statusCode : null,
+      durationMs: Math.round((performance.now() - startedMs) * 100) / 100,
+      ...known,
+    })
+  })
+}
+
+const maxLoggedChars = 200
+
+/** A text of the client for the log: nobody fills it with one request. */
+export function shortened(text: string): string {
+  return text.length > maxLoggedChars ? `${text.slice(0, maxLoggedChars)}…` : text
+}
+
 export interface RefusedRequest {
   readonly status: number
   /** Short and stable: `host_not_allowed`, `invalid_token`. */
@@ -20,7 +51,7 @@ export interface RefusedRequest {
   /** Address of the client. */
   readonly peer: string
   /** Who it is, when that is known. */
-  readonly principal?: string
+  readonly principal?: string | undefined
 }
 
 const maxPeers = 1000

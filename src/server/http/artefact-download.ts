@@ -15,7 +15,11 @@ interface ArtefactDownloadOptions {
   log: Logger
 }
 
-type ArtefactDownload = (req: IncomingMessage, res: ServerResponse, hex: string) => Promise<void>
+export type ArtefactDownload = (
+  req: IncomingMessage,
+  res: ServerResponse,
+  hex: string,
+) => Promise<void>
 
 /**
  * Answers `GET` and `HEAD /artefacts/sha256/<hex>`. A whole body is hashed while it is sent and the

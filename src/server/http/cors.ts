@@ -4,10 +4,8 @@ import { parseOrigin } from '../../lib/util/address.ts'
 export interface Cors {
   /** Tells caches that an answer depends on the page, where it does. */
   vary(res: ServerResponse): void
-  /** Adds the headers that let an allowed page read the answer. */
-  apply(req: IncomingMessage, res: ServerResponse): void
-  /** Answers the preflight of an allowed page; false when the request is none. */
-  preflight(req: IncomingMessage, res: ServerResponse): boolean
+  /** Lets an allowed page read the answer. True: the request was a preflight, and is answered. */
+  admit(req: IncomingMessage, res: ServerResponse): boolean
 }
 
 /** What a page may read of an answer, beside what every page may. */
@@ -39,23 +37,17 @@ const requestHeaders = [
 /** Cross-origin access for the pages named by `--allowed-origin`, and for nobody else. */
 export function createCors(allowedOrigins: readonly string[], methods = 'GET, POST, DELETE'): Cors {
   const origins = new Set(allowedOrigins.map(origin => parseOrigin(origin) ?? origin.toLowerCase()))
-  const isAllowed = (origin: string | undefined) =>
-    origin !== undefined && origins.has(origin.toLowerCase())
   return {
     vary(res) {
       if (origins.size > 0) res.setHeader('Vary', 'Origin')
     },
-    apply(req, res) {
-      const { origin } = req.headers
-      if (origin === undefined || !isAllowed(origin)) return
+    admit(req, res) {
+      const { origin, 'access-control-request-method': asked } = req.headers
+      if (origin === undefined || !origins.has(origin.toLowerCase())) return false
       res.setHeader('Access-Control-Allow-Origin', origin)
       res.setHeader('Access-Control-Expose-Headers', exposedHeaders)
       res.setHeader('Vary', 'Origin')
-    },
-    preflight(req, res) {
-      const asked = req.headers['access-control-request-method']
       if (req.method !== 'OPTIONS' || asked === undefined) return false
-      if (!isAllowed(req.headers.origin)) return false
       res.writeHead(204, {
         'Access-Control-Allow-Methods': methods,
         'Access-Control-Allow-Headers': requestHeaders,

@@ -63,7 +63,7 @@ export function findDuplicateHeader(rawHeaders: readonly string[]): string | nul
 export function checkRequest(
   req: IncomingMessage,
   target: RequestTarget | null,
-  { guard, boundToAll }: { readonly guard: Guard; readonly boundToAll: boolean },
+  guard: Guard,
 ): Refusal | null {
   if (target === null) {
     const message =
@@ -79,7 +79,7 @@ export function checkRequest(
     const message = 'Transfer-Encoding must be "chunked" alone'
     return { status: 400, reason: 'encoding_unknown', message }
   }
-  const localAddress = boundToAll ? req.socket.localAddress : undefined
+  const { localAddress } = req.socket
   const verdict = guard(req.headers, localAddress)
   if (!verdict.ok) return verdict.failure
   if (target.authority === undefined) return null
@@ -107,7 +107,7 @@ interface OriginRules {
   readonly origins: readonly string[]
 }
 
-/** `localAddress` is the address the client reached: passed when the server is bound to all of them. */
+/** `localAddress` is the one the client reached: a name of the server when it is bound to all. */
 export type Guard = (
   headers: { readonly host?: string | undefined; readonly origin?: string | undefined },
   localAddress?: string,
@@ -115,7 +115,6 @@ export type Guard = (
 
 const accepted = ok(null)
 const loopbackNames = ['localhost', '127.0.0.1', '[::1]']
-/** Every address is bound: these name none of them. */
 const wildcards = ['0.0.0.0', '[::]']
 
 /**
@@ -124,8 +123,9 @@ const wildcards = ['0.0.0.0', '[::]']
  * to run. A missing Origin is fine, browsers always send one.
  */
 export function createGuard(rules: OriginRules): Guard {
-  const ownNames = rules.own.map(normaliseHost).filter(name => !wildcards.includes(name))
-  const own = new Set([...loopbackNames, ...ownNames])
+  const own = new Set([...loopbackNames, ...rules.own.map(normaliseHost)])
+  // They stand for every address, and name none.
+  const boundToAll = wildcards.filter(name => own.delete(name)).length > 0
   const hosts = new Set([...own, ...rules.hosts.map(normaliseHost)])
   const origins = new Set(rules.origins.map(origin => parseOrigin(origin) ?? origin.toLowerCase()))
   // Nearly every request of a connection carries the same Host: remember the last good one.
@@ -140,7 +140,8 @@ export function createGuard(rules: OriginRules): Guard {
         const message = `host "${printable(host)}" is not a name with at most a port behind it`
         return fail({ status: 400, reason: 'host_malformed', message })
       }
-      if (!hosts.has(name) && name !== addressAsHost(localAddress)) {
+      const isReached = boundToAll && name === addressAsHost(localAddress)
+      if (!hosts.has(name) && !isReached) {
         return fail({
           status: 403,
           reason: 'host_not_allowed',

@@ -1,3 +1,4 @@
+import { withoutTrailingSlashes } from '../../lib/auth/checked-members.ts'
 import { localBase } from '../../lib/util/address.ts'
 
 /** Where a server listens and how clients reach it: the options of all three servers. */
@@ -7,33 +8,15 @@ export interface ListenOptions {
   /** Address to bind, without brackets. */
   host: string
   /** Address under which clients reach the server, when it is not the bound one. */
-  publicUrl?: string
-  /** Further names accepted in the Host header. */
-  allowedHosts: readonly string[]
-  /** Origins accepted and given CORS headers. */
-  allowedOrigins: readonly string[]
-  /** Addresses, or networks, of proxies whose `X-Forwarded-For` is believed. Default: none. */
-  trustedProxies?: readonly string[]
-  /** HTTPS with this certificate; absent: plain HTTP. */
-  tls?: TlsFiles
-}
-
-/** Where a server is bound, and what clients call it. */
-interface BoundAt {
-  readonly host: string
-  readonly publicUrl?: string | undefined
-  readonly tls?: TlsFiles | undefined
-}
-
-/** The address clients use, without a slash at its end. */
-export function baseUrlOf({ host, publicUrl, tls }: BoundAt, port: number): string {
-  const scheme = tls === undefined ? 'http' : 'https'
-  return publicUrl?.replace(/\/+$/, '') ?? localBase(host, port, scheme)
-}
-
-/** The address of `/mcp` that clients use. */
-export function mcpUrlOf(bound: BoundAt, port: number): string {
-  return `${baseUrlOf(bound, port)}/mcp`
+  publicUrl?: string | undefined
+  /** Further names accepted in the Host header. Default: none. */
+  allowedHosts?: readonly string[] | undefined
+  /** Origins (`https://studio.example`) accepted and given CORS headers. Default: none. */
+  allowedOrigins?: readonly string[] | undefined
+  /** Addresses, or networks (`10.0.0.0/8`), of proxies whose `X-Forwarded-For` is believed. */
+  trustedProxies?: readonly string[] | undefined
+  /** HTTPS with the certificate and the key in these files, which are followed. Default: HTTP. */
+  tls?: TlsFiles | undefined
 }
 
 /** Where the certificate of a server lies. */
@@ -42,4 +25,13 @@ export interface TlsFiles {
   readonly certFile: string
   /** PEM, not encrypted. */
   readonly keyFile: string
+}
+
+/** The address clients use, without a slash at its end. */
+export function baseUrlOf(
+  { host, publicUrl, tls }: Pick<ListenOptions, 'host' | 'publicUrl' | 'tls'>,
+  port: number,
+): string {
+  if (publicUrl !== undefined) return withoutTrailingSlashes(publicUrl)
+  return localBase(host, port, tls === undefined ? 'http' : 'https')
 }

@@ -35,9 +35,13 @@ export interface Upgrades {
   handle(req: IncomingMessage, socket: Socket, head: Buffer): void
 }
 
-interface ListenParts {
+/** What answers the requests of a server. */
+export interface Handlers {
   readonly listener: RequestListener
   readonly upgrades?: Upgrades | undefined
+}
+
+interface ListenParts extends Handlers {
   /** HTTPS with this certificate; absent: plain HTTP. Stays open. */
   readonly tls?: TlsSource | undefined
   readonly limits: Limits

@@ -1,4 +1,5 @@
 import { type Context, Hono } from 'hono'
+import { shortened } from './access-log.ts'
 import { makeProblem } from './problem.ts'
 import { clientMetadataPath } from '../../lib/auth/cimd-document.ts'
 import type { OAuthConfig } from '../../lib/auth/oauth-config.ts'
@@ -62,10 +63,6 @@ function notServed(c: Context): Response {
   const members =
     c.req.path === registrationPath ? { error: 'invalid_request', error_description: detail } : {}
   return publicProblem(404, 'route-not-found', detail, {}, members)
-}
-
-function shortened(path: string): string {
-  return path.length > 200 ? `${path.slice(0, 200)}…` : path
 }
 
 const noProvider =

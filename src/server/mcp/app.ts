@@ -5,7 +5,13 @@ import { isOwnUserAgent } from '../../lib/util/version.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import { withoutSecrets } from '../../lib/util/secret.ts'
-import type { AccessLog, RefusedRequest } from '../http/access-log.ts'
+import {
+  type AccessLog,
+  logWhenClosed,
+  type RefusedRequest,
+  shortened,
+} from '../http/access-log.ts'
+import type { ArtefactDownload } from '../http/artefact-download.ts'
 import {
   type AuthOutcome,
   type AuthPolicy,
@@ -13,15 +19,14 @@ import {
   challenge,
   writeRefused,
 } from '../http/authentication.ts'
-import type { Cors } from '../http/cors.ts'
 import { OpenAnswers } from '../http/open-answers.ts'
-import { checkRequest, type Guard, type Refusal, refusalError } from '../http/guards.ts'
+import { checkRequest, type Refusal, refusalError } from '../http/guards.ts'
 import { retryHeaders, toProblem, writeProblem } from '../http/problem.ts'
 import { createPublicRoutes, type PublicDocuments, publicProblem } from '../http/public-routes.ts'
 import { refuseUpgrade } from '../http/refused-upgrade.ts'
 import { parseTarget } from '../http/request-target.ts'
-import type { PeerOf } from '../http/trusted-proxies.ts'
-import type { Upgrades } from '../http/listen.ts'
+import type { RequestChecks } from '../http/request-checks.ts'
+import type { Handlers, Upgrades } from '../http/listen.ts'
 import type { McpEndpoint } from './endpoint.ts'
 import { JsonText } from './json-text.ts'
 import { refusalMessage } from './refusal.ts'
@@ -29,18 +34,13 @@ import type { RequestContext } from './request-context.ts'
 import { sendRefusal } from './send.ts'
 import type { Limits } from '../../lib/config/limits.ts'
 
-export interface AppParts {
+export interface AppParts extends RequestChecks {
   mcp: Pick<McpEndpoint, 'handle'>
   auth: AuthPolicy
-  guard: Guard
-  cors: Cors
-  /** The server is bound to every address: a Host equal to the one reached is its own. */
-  boundToAll: boolean
-  peerOf: PeerOf
   /** `/host` and `/host/…`; guards itself with the host token. */
-  host?: HostEndpoint
-  /** `/artefacts/sha256/<hex>`. */
-  download?: (req: IncomingMessage, res: ServerResponse, hex: string) => Promise<void>
+  host?: HostEndpoint | undefined
+  /** `/artefacts/sha256/<hex>`; absent: 404. */
+  download?: ArtefactDownload | undefined
   isReady: () => boolean
   /** Well-known documents, for everybody. */
   documents?: PublicDocuments | undefined
@@ -63,13 +63,17 @@ export interface HostEndpoint {
 }
 
 const artefactPath = '/artefacts/sha256/'
-const maxLoggedText = 200
+
+/** What answers the requests of an MCP server. */
+export function createHandlers(parts: AppParts): Handlers {
+  return { listener: createListener(parts), upgrades: createUpgrades(parts) }
+}
 
 /**
  * One request from first byte to last: guards, authentication, then the handler of its path. `/mcp` and
  * `/artefacts` are answered on the Node response itself, the rest goes through Hono.
  */
-export function createListener(parts: AppParts): RequestListener {
+function createListener(parts: AppParts): RequestListener {
   const { refusedBodyDrainMs: drainMs } = parts.limits
   const publicRoutes = getRequestListener(createPublicRoutes(parts).fetch, {
     // A program that embeds the library keeps its own Request and Response.
@@ -89,7 +93,7 @@ export function createListener(parts: AppParts): RequestListener {
     const path = (notes.path = target?.path ?? '')
     const isHotPath = path === '/mcp' || path.startsWith(artefactPath)
     if (isHotPath) parts.cors.vary(res)
-    const refusal = checkRequest(req, target, parts)
+    const refusal = checkRequest(req, target, parts.guard)
     if (refusal !== null) return refuse(req, res, notes, refusal)
     if (path === '*') throw new ServiceError('route_not_found', 'nothing is served at *')
     const isHost = path === '/host' || path.startsWith('/host/')
@@ -99,10 +103,7 @@ export function createListener(parts: AppParts): RequestListener {
       return parts.activeGateway.handle(req, res)
     }
 
-    if (req.headers.origin !== undefined) {
-      parts.cors.apply(req, res)
-      if (parts.cors.preflight(req, res)) return
-    }
+    if (parts.cors.admit(req, res)) return
     if (!isHotPath) return publicRoutes(req, res)
 
     const outcome = auth.authenticate({ headers: req.headers, peer: notes.peer })
@@ -157,8 +158,7 @@ export function createListener(parts: AppParts): RequestListener {
     const { status, error = 'invalid_request', description, retryAfterSeconds } = outcome
     // With 503 nobody was found wanting, and no other token would do.
     const isRefusal = status !== 503
-    const who = { peer, ...(principal !== undefined && { principal }) }
-    if (isRefusal) parts.onRefused({ status, reason: reasonOf(outcome), ...who })
+    if (isRefusal) parts.onRefused({ status, reason: reasonOf(outcome), peer, principal })
     const body = JsonText.of({ error, error_description: description })
     const headers = {
       ...(isRefusal && { 'WWW-Authenticate': challenge(outcome) }),
@@ -185,24 +185,20 @@ export function createListener(parts: AppParts): RequestListener {
   }
 
   return (req, res) => {
-    const startedMs = performance.now()
     // Once the connection is closed nobody can tell any more.
     const notes = new Notes(parts.peerOf(req))
-    res.on('close', () => {
+    logWhenClosed(parts, res, () => {
       notes.over?.()
-      if (!notes.isLogged) return
-      parts.accessLog({
-        method: req.method ?? '',
-        path: shortened(notes.path),
-        rpc: notes.rpc === undefined ? undefined : shortened(notes.rpc),
-        uri: typeof notes.uri === 'string' ? shortened(withoutSecrets(notes.uri)) : undefined,
-        // Cut before any answer: the status that Node has ready was never sent.
-        status: res.headersSent ? res.statusCode : null,
-        durationMs: Math.round((performance.now() - startedMs) * 100) / 100,
-        principal: notes.principal,
-        peer: notes.peer,
+      if (!notes.isLogged) return null
+      const { path, rpc, uri, principal, peer } = notes
+      return {
+        path: shortened(path),
+        rpc: rpc === undefined ? undefined : shortened(rpc),
+        uri: typeof uri === 'string' ? shortened(withoutSecrets(uri)) : undefined,
+        principal,
+        peer,
         ...(isOwnUserAgent(req.headers['user-agent']) && { own: true }),
-      })
+      }
     })
     try {
       route(req, res, notes)?.catch((error: unknown) => failed(res, notes, error))
@@ -213,26 +209,19 @@ export function createListener(parts: AppParts): RequestListener {
 }
 
 /** Takes requests that leave HTTP for the host link; they pass the guards that all requests pass. */
-export function createUpgrades({
-  guard,
-  boundToAll,
-  peerOf,
-  host,
-  onRefused,
-}: Pick<AppParts, 'guard' | 'boundToAll' | 'peerOf' | 'onRefused'> & {
-  host: HostEndpoint
-}): Upgrades {
-  return {
-    wants: req => host.wantsUpgrade(req),
-    handle(req, socket, head) {
-      const target = parseTarget(req.url ?? '')
-      const refusal = checkRequest(req, target, { guard, boundToAll })
-      if (refusal === null) return host.upgrade(req, socket, head)
-      const { status, reason } = refusal
-      if (status === 403) onRefused({ status, reason, peer: peerOf(req) })
-      refuseUpgrade(socket, toProblem(refusalError(refusal)))
-    },
-  }
+function createUpgrades({ guard, peerOf, host, onRefused }: AppParts): Upgrades | undefined {
+  return (
+    host && {
+      wants: req => host.wantsUpgrade(req),
+      handle(req, socket, head) {
+        const refusal = checkRequest(req, parseTarget(req.url ?? ''), guard)
+        if (refusal === null) return host.upgrade(req, socket, head)
+        const { status, reason } = refusal
+        if (status === 403) onRefused({ status, reason, peer: peerOf(req) })
+        refuseUpgrade(socket, toProblem(refusalError(refusal)))
+      },
+    }
+  )
 }
 
 class Notes implements RequestContext {
@@ -250,11 +239,6 @@ class Notes implements RequestContext {
   constructor(peer: string) {
     this.peer = peer
   }
-}
-
-/** Nobody fills the log with one request. */
-function shortened(text: string): string {
-  return text.length > maxLoggedText ? `${text.slice(0, maxLoggedText)}…` : text
 }
 
 function isWriteRefusal(error: unknown): boolean {

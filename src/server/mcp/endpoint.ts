@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Clock } from '../../lib/util/time.ts'
 import type { Logger } from '../../lib/util/logger.ts'
+import { version } from '../../lib/util/version.ts'
 import { readBody } from '../http/body.ts'
 import { isJsonType, isUncoded } from '../http/media.ts'
 import type { Limits } from '../../lib/config/limits.ts'
@@ -34,7 +35,8 @@ export interface McpEndpoint {
 interface McpEndpointParts {
   registry: ServedResources
   resourcesEnabled: boolean
-  identity: ServerIdentity
+  /** How a model finds its way about what is served. */
+  instructions: () => string
   limits: Limits
   clock: Clock
   log: Logger
@@ -46,7 +48,13 @@ interface McpEndpointParts {
  * `/mcp`: reads a POST, chooses the transport that answers it, and connects both to the resources.
  */
 export function createMcpEndpoint(parts: McpEndpointParts): McpEndpoint {
-  const { registry, resourcesEnabled, identity, limits, clock, log, extraMethods } = parts
+  const { registry, resourcesEnabled, instructions, limits, clock, log, extraMethods } = parts
+  const identity: ServerIdentity = {
+    ...{ name: 'service-cli', title: 'service-cli', version },
+    get instructions() {
+      return instructions()
+    },
+  }
   const hub = new SubscriptionHub(limits)
   const keepAlive = new KeepAlive(limits)
   const held = new UnsentAnswerBudget(limits.maxHeldAnswerBytes)
@@ -56,6 +64,7 @@ export function createMcpEndpoint(parts: McpEndpointParts): McpEndpoint {
   const resources = resourcesEnabled ? pending.of(createResourceMethods(registry)) : null
   const session = new SessionEndpoint({
     ...parts,
+    identity,
     rules: { registry, resourcesEnabled },
     sessions,
     keepAlive,

@@ -1,10 +1,10 @@
 import type { RequestListener } from 'node:http'
-import { isLoopback, localBase } from '../../lib/util/address.ts'
+import { isLoopback } from '../../lib/util/address.ts'
 import type { OAuthConfig } from '../../lib/auth/oauth-config.ts'
 import { type Clock, monotonicClock, systemClock } from '../../lib/util/time.ts'
 import { type Logger, silentLogger } from '../../lib/util/logger.ts'
 import { ok } from '../../lib/util/result.ts'
-import { type AppParts, createListener, createUpgrades, type HostEndpoint } from './app.ts'
+import { type AppParts, createHandlers, type HostEndpoint } from './app.ts'
 import { createFsStore } from '../artefacts/fs-store.ts'
 import { artefactRootIn, defaultArtefactRoot } from '../artefacts/helpers.ts'
 import { createLazyStore } from '../artefacts/lazy-store.ts'
@@ -16,21 +16,22 @@ import {
   type RefusedRequest,
 } from '../http/access-log.ts'
 import { createArtefactDownload } from '../http/artefact-download.ts'
-import type { AuthPolicy } from '../http/authentication.ts'
+import { type AuthPolicy, openPolicy } from '../http/authentication.ts'
 import { clientMetadata, type PublicDocuments } from '../http/public-routes.ts'
 import type { PeerOf } from '../http/trusted-proxies.ts'
-import { listen, type Listening, stallTimeoutMs } from '../http/listen.ts'
+import { stallTimeoutMs } from '../http/listen.ts'
+import { baseUrlOf, type ListenOptions } from '../http/listen-options.ts'
+import { createRequestChecks } from '../http/request-checks.ts'
+import { ServerSocket } from '../http/server-socket.ts'
 import type { CaptureBackend } from '../capture/backend.ts'
 import { type CaptureLimits, resolveCaptureLimits } from '../capture/limits.ts'
 import { noApplication } from '../capture/target.ts'
 import { WindowCapture } from '../capture/window-capture.ts'
-import type { McpEndpoint } from './endpoint.ts'
+import { createMcpEndpoint, type McpEndpoint } from './endpoint.ts'
 import { applicationInstructions } from '../host/instructions.ts'
 import type { Presence } from '../host/link/presence.ts'
-import { assembleApp, createServerEndpoint } from './mcp-assembly.ts'
 import { checkConfig, type McpHttpConfig } from './mcp-http-config.ts'
 import { checkLimits, type Limits, resolveLimits } from '../../lib/config/limits.ts'
-import { TlsSource } from '../http/tls-source.ts'
 import { createArtefactProducer } from '../artefacts/producer.ts'
 import type { CaptureSource } from '../resources/capture-source.ts'
 import { ResourceRegistry } from '../resources/registry.ts'
@@ -54,14 +55,16 @@ export interface McpServices {
 
 /** What `service-cli serve` adds; not part of the library's face. */
 export interface ServerParts extends McpServices {
+  /** In place of the addresses of the configuration. */
+  where?: ListenOptions
   /** Default: the access entries go to `log`. */
   accessLog?: AccessLog
   /** Bounds beside the public ones; replaced by tests. */
   limits?: Partial<Limits & CaptureLimits>
   clock?: Clock
-  store?: ArtefactStore
+  store?: ArtefactStore | undefined
   /** In place of `capture`; whoever made it closes it. */
-  captureSource?: CaptureSource
+  captureSource?: CaptureSource | undefined
   /** Well-known documents; `baseUrl` is where clients reach the server, once it listens. */
   documents?: (baseUrl: () => string | null) => PublicDocuments
   /** What is known of the application on the host link; null: nothing yet. */
@@ -91,10 +94,9 @@ export class McpHttpServer {
   /** Null: not this server's own. */
   readonly #ownWindow: WindowCapture | null
   readonly #registry: ResourceRegistry
-  readonly #host: string
+  readonly #where: ListenOptions
+  readonly #sockets: ServerSocket[] = []
   #endpoint: McpEndpoint | null = null
-  #listening: readonly Listening[] | null = null
-  #tls: TlsSource | undefined
   #hostEndpoint: HostEndpoint | null = null
   #baseUrl: string | null
   #stopped = false
@@ -109,8 +111,9 @@ export class McpHttpServer {
     this.#log = services.log ?? silentLogger
     this.#clock = services.clock ?? systemClock
     this.#ticks = services.clock ?? monotonicClock
-    this.#host = config.host ?? '127.0.0.1'
-    this.#baseUrl = config.publicUrl?.replace(/\/+$/, '') ?? null
+    const { host = loopback, port = 0 } = config
+    this.#where = services.where ?? { ...config, host, port }
+    this.#baseUrl = this.#where.publicUrl === undefined ? null : baseUrlOf(this.#where, port)
     this.#store = this.#openStore()
     this.#ownWindow = this.#openOwnWindow()
     this.#registry = this.#createRegistry(this.#store)
@@ -127,38 +130,30 @@ export class McpHttpServer {
    * `config_invalid` for a certificate that cannot be used.
    */
   async start(): Promise<{ url: string; port: number; localUrl: string }> {
-    if (this.#listening !== null) throw new Error('the server is started already')
+    if (this.#sockets.some(socket => socket.isBound)) {
+      throw new Error('the server is started already')
+    }
     // Its audit log and its store are let go of: it would serve, and push nothing.
     if (this.#stopped) throw new Error('the server is stopped: make a new one')
     this.#claim('start()')
     // Opening the store now shows an unusable folder at the start, not at the first read.
     await this.#store?.page(undefined, 1)
     this.#warnIfOpen()
-    const where = { host: this.#host, port: this.#config.port ?? 0 }
-    const { tls: files } = this.#config
-    const [limits, log] = [this.#limits, this.#log]
-    const tls = files && (await TlsSource.open(files, { limits, log }))
-    this.#tls = tls
+    const { host, tls } = this.#where
+    const socket = await this.#openSocket(this.#where)
     const app = this.#assemble()
-    const { host } = app
-    this.#hostEndpoint = host ?? null
-    const parts = {
-      listener: createListener(app),
-      upgrades: host === undefined ? undefined : createUpgrades({ ...app, host }),
-      limits,
-      log,
+    const handlers = createHandlers(app)
+    await socket.bind(handlers)
+    const { port } = socket
+    this.#baseUrl = socket.url
+    const url = `${socket.url}/mcp`
+    if (tls === undefined || app.host === undefined) {
+      return { url, port, localUrl: baseUrlOf({ host, tls }, port) }
     }
-    const listening = await listen(where, { ...parts, tls })
-    this.#listening = [listening]
-    const { port } = listening.address
-    const bound = localBase(this.#host, port, tls === undefined ? 'http' : 'https')
-    this.#baseUrl ??= bound
-    const url = `${this.#baseUrl}/mcp`
-    if (tls === undefined || host === undefined) return { url, port, localUrl: bound }
     // An application beside the server knows no authority of its certificate.
-    const local = await listen({ host: loopback, port: 0 }, parts)
-    this.#listening = [listening, local]
-    return { url, port, localUrl: localBase(loopback, local.address.port) }
+    const local = await this.#openSocket({ host: loopback, port: 0 })
+    await local.bind(handlers)
+    return { url, port, localUrl: local.url }
   }
 
   /**
@@ -167,15 +162,10 @@ export class McpHttpServer {
    */
   async stop(): Promise<void> {
     this.#stopped = true
-    const listening = this.#listening
-    this.#listening = null
-    const endStreams = () => {
-      this.#hostEndpoint?.close()
-      this.#endpoint?.close()
-    }
-    this.#tls?.close()
-    if (listening === null) endStreams()
-    else await Promise.all(listening.map((one, at) => one.stop(at === 0 ? endStreams : () => {})))
+    const stopping = this.#sockets.splice(0).map(socket => socket.stop())
+    this.#hostEndpoint?.close()
+    this.#endpoint?.close()
+    await Promise.all(stopping)
     this.#endpoint = null
     await this.#ownWindow?.close()
     this.#registry.close()
@@ -189,7 +179,7 @@ export class McpHttpServer {
   requestListener(): RequestListener {
     if (this.#stopped) throw new Error('the server is stopped: make a new one')
     this.#claim('requestListener()')
-    const listener = createListener(this.#assemble())
+    const { listener } = createHandlers(this.#assemble())
     const timeoutMs = stallTimeoutMs(this.#limits)
     return (req, res) => {
       // Node's servers have no such limit unless they are told one; then that is kept.
@@ -207,41 +197,35 @@ export class McpHttpServer {
     this.#servedBy = way
   }
 
+  async #openSocket(where: ListenOptions): Promise<ServerSocket> {
+    const socket = await ServerSocket.open(where, { limits: this.#limits, log: this.#log })
+    this.#sockets.push(socket)
+    return socket
+  }
+
   #assemble(): AppParts {
-    const config = this.#config
-    const registry = this.#registry
+    const resourcesEnabled = this.#config.enableResources ?? true
+    const [registry, store] = [this.#registry, this.#store]
+    const { auth = openPolicy, presence, accessLog = accessLogOn(this.#log) } = this.#parts
+    const common = { limits: this.#limits, log: this.#log }
     registry.freeze()
     this.#ownWindow?.aim(ok({ pid: process.pid, title: null }))
-    this.#endpoint ??= createServerEndpoint({
-      registry,
-      resourcesEnabled: config.enableResources ?? true,
-      instructions: () => applicationInstructions(registry.scene, this.#parts.presence?.() ?? null),
-      limits: this.#limits,
-      clock: this.#ticks,
-      log: this.#log,
-    })
-    const store = this.#store
+    const instructions = () => applicationInstructions(registry.scene, presence?.() ?? null)
+    const endpoint = { ...common, registry, resourcesEnabled, instructions, clock: this.#ticks }
+    this.#endpoint ??= createMcpEndpoint(endpoint)
     const onRefused = createRefusalLog(this.#ticks, ({ status, reason, peer, principal }) => {
       const actor = principal ?? peer
       const outcome = { denied: { reason } }
       registry.auditLog?.record({ action: 'http.request', actor, outcome, params: { status } })
     })
-    const app = assembleApp({
-      mcp: this.#endpoint,
-      reachable: { ...config, host: this.#host },
-      auth: this.#parts.auth,
-      onRefused,
-      limits: this.#limits,
-      log: this.#log,
-      accessLog: this.#parts.accessLog ?? accessLogOn(this.#log),
-    })
-    const host = this.#parts.host?.({ registry, peerOf: app.peerOf, onRefused })
+    const checks = createRequestChecks(this.#where)
+    const host = this.#parts.host?.({ registry, peerOf: checks.peerOf, onRefused })
+    this.#hostEndpoint = host ?? null
+    const hasDownload = store !== null && resourcesEnabled
     return {
-      ...app,
-      ...(host === undefined ? {} : { host }),
-      ...(store === null || config.enableResources === false
-        ? {}
-        : { download: createArtefactDownload({ store, limits: this.#limits, log: this.#log }) }),
+      ...{ ...common, ...checks, auth, onRefused, accessLog, host },
+      mcp: this.#endpoint,
+      download: hasDownload ? createArtefactDownload({ ...common, store }) : undefined,
       documents: this.#documents(),
       isReady: () => this.#endpoint !== null,
     }
@@ -249,7 +233,7 @@ export class McpHttpServer {
 
   /** The program refuses such a start; whoever embeds the server may have checks of their own in front. */
   #warnIfOpen(): void {
-    const host = this.#host
+    const { host } = this.#where
     if (this.#parts.auth !== undefined || isLoopback(host)) return
     this.#log.warn({ host }, 'no authentication: everyone who reaches the server can read from it')
   }

@@ -14,9 +14,7 @@ import type { Passwords } from '../../../src/server/accounts/passwords.ts'
 import type { RegistrationMode } from '../../../src/lib/accounts/registration-mode.ts'
 import { createAccountServices } from '../../../src/server/accounts/services.ts'
 import { openSqliteStore } from '../../../src/server/accounts/sqlite/sqlite-store.ts'
-import { createCors } from '../../../src/server/http/cors.ts'
-import { createGuard } from '../../../src/server/http/guards.ts'
-import { createPeerOf } from '../../../src/server/http/trusted-proxies.ts'
+import { createRequestChecks } from '../../../src/server/http/request-checks.ts'
 import { type Limits, resolveLimits } from '../../../src/lib/config/limits.ts'
 import { listen } from '../../../src/server/http/listen.ts'
 import { type Answer, ask } from '../../helpers/mcp.ts'
@@ -111,19 +109,17 @@ export async function withRegistry(
   })
   const services = { ...made, audit: settings.audit ?? made.audit }
   const limits = resolveLimits(settings.serverLimits)
-  const origins = settings.allowedOrigins ?? []
+  const { allowedOrigins, trustedProxies } = settings
+  const where = { host: '127.0.0.1', port: 0, allowedOrigins, trustedProxies }
   const listener = createAccountsListener({
     services,
-    guard: createGuard({ own: ['127.0.0.1'], hosts: [], origins }),
-    cors: createCors(origins, corsMethods),
-    boundToAll: false,
-    peerOf: createPeerOf(settings.trustedProxies ?? []),
+    ...createRequestChecks(where, corsMethods),
     version: '0.0.0',
     limits,
     log,
     accessLog: entry => accessed.push(entry),
   })
-  const listening = await listen({ host: '127.0.0.1', port: 0 }, { listener, limits, log })
+  const listening = await listen(where, { listener, limits, log })
   opened.defer(() => listening.stop(() => {}))
   const base = `http://127.0.0.1:${listening.address.port}`
 
