@@ -1,6 +1,7 @@
 import { expect } from 'chai'
+import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, mkdtemp, readFile, rm, utimes, writeFile } from 'node:fs/promises'
 import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -8,6 +9,7 @@ import { startGatewayProcess } from '../helpers/gateway-process.ts'
 import { runCommand } from '../helpers/in-process.ts'
 import { cleanEnv } from '../helpers/program.ts'
 import { startServeProcess } from '../helpers/serve-process.ts'
+import { skipBecause } from '../helpers/skip.ts'
 
 describe('service-cli doctor', function () {
   this.timeout(30_000)
@@ -56,6 +58,36 @@ describe('service-cli doctor', function () {
       }
     } finally {
       await serve.stop()
+    }
+  })
+
+  it('asks an instance whose record is stale, and blames the record, not the server', async () => {
+    const serve = await startServeProcess({ registryDir, flags: ['--bound=heartbeatMs=1000000'] })
+    try {
+      const old = new Date(Date.now() - 120_000)
+      await utimes(join(registryDir, 'instances', `${serve.instanceId}.json`), old, old)
+      const { code, stdout } = await doctor(['--json'])
+      expect(code).to.equal(0)
+      const checks = byName(stdout)
+      expect(checks[`instance_${serve.instanceId.slice(0, 8)}`].status).to.equal('ok')
+      expect(checks.instances.summary).to.equal('1 instance, 1 of them with a stale record')
+      expect(checks.instances.details[0]).to.contain('answers, but its record is stale')
+      expect(checks.instances.hint).to.contain('make the registry folder writable')
+    } finally {
+      await serve.stop()
+    }
+  })
+
+  it('fails for a state directory that cannot be written', async function () {
+    await mkdir(registryDir, { mode: 0o700 })
+    const mounted = spawnSync('mount', ['-t', 'tmpfs', '-o', 'ro,mode=700', 'tmpfs', registryDir])
+    if (mounted.status !== 0) skipBecause(this, 'mounting a tmpfs needs Linux and root')
+    try {
+      const { code, stdout } = await doctor([])
+      expect(code).to.equal(1)
+      expect(stdout).to.contain(`${registryDir} cannot be written (EROFS)`)
+    } finally {
+      spawnSync('umount', [registryDir])
     }
   })
 

@@ -12,32 +12,48 @@ interface InstanceFacts {
   readonly absence?: string | null
 }
 
-/** What runs, and what does not run as it should. */
-export function judgeInstances(instances: readonly InstanceFacts[]): Finding {
+/** What runs, and what does not run as it should. `answering`: short ids that served a request. */
+export function judgeInstances(
+  instances: readonly InstanceFacts[],
+  answering: ReadonlySet<string> = new Set(),
+): Finding {
   const check = 'instances'
   const of = (health: InstanceFacts['health']) =>
     instances.filter(instance => instance.health === health)
   const [live, stale, unhealthy, dead] = [of('live'), of('stale'), of('unhealthy'), of('dead')]
   const there = live.length + stale.length + unhealthy.length
   const ended = dead.length === 0 ? '' : `; ${counted(dead.length, 'record')} of ended ones`
-  const wrong = [...stale, ...unhealthy]
-  if (wrong.length === 0) {
+  // The server is well; the state directory may be read-only.
+  const untouched = stale.filter(({ shortId }) => answering.has(shortId))
+  const wrong = [...stale, ...unhealthy].filter(instance => !untouched.includes(instance))
+  if (wrong.length + untouched.length === 0) {
     const what = there === 0 ? 'no instance runs' : `${counted(there, 'instance')}, all well`
     const hint = 'start one beside your application: service-cli serve'
     return { check, status: 'ok', summary: `${what}${ended}`, ...absences(live), hint }
   }
+  const state =
+    wrong.length > 0
+      ? `${wrong.length} of them not well`
+      : `${untouched.length} of them with a stale record`
   return {
     check,
     status: 'warn',
-    summary: `${counted(there, 'instance')}, ${wrong.length} of them not well${ended}`,
+    summary: `${counted(there, 'instance')}, ${state}${ended}`,
     details: [
       ...wrong.map(
         ({ name, shortId, health, reason, pid }) =>
           `${name} (${shortId}, process ${pid}) is ${health}: ${reason}`,
       ),
+      ...untouched.map(
+        ({ name, shortId, reason, pid }) =>
+          `${name} (${shortId}, process ${pid}) answers, but its record is stale: ${reason}`,
+      ),
       ...(absences(live).details ?? []),
     ],
-    hint: 'a process that hangs can be ended by its id; its record goes by itself',
+    hint:
+      wrong.length > 0
+        ? 'a process that hangs can be ended by its id; its record goes by itself'
+        : 'make the registry folder writable, so that gateways and commands find the instance',
   }
 }
 

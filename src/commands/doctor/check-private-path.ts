@@ -1,5 +1,5 @@
-import type { Stats } from 'node:fs'
-import { lstat } from 'node:fs/promises'
+import { constants, type Stats } from 'node:fs'
+import { access, lstat } from 'node:fs/promises'
 import { errnoOf } from '../../lib/util/errors.ts'
 import { ownUid } from '../../lib/util/posix.ts'
 import type { Finding } from './finding.ts'
@@ -27,7 +27,12 @@ interface PrivatePath {
 export async function checkPrivatePath(wanted: PrivatePath): Promise<Finding> {
   const { check, what, path, elsewhere } = wanted
   try {
-    return judgePath(wanted, await readFacts(path), ownUid())
+    const finding = judgePath(wanted, await readFacts(path), ownUid())
+    if (finding.status !== 'ok') return finding
+    const missing = await access(path, constants.W_OK).then(() => null, errnoOf)
+    if (missing === null || missing === 'ENOENT') return finding
+    const summary = `${what} ${path} cannot be written (${missing})`
+    return { check, status: 'fail', summary, hint: `make it writable, or ${elsewhere}` }
   } catch (error) {
     const summary = `${what} ${path} cannot be accessed (${errnoOf(error) ?? 'unknown error'})`
     return { check, status: 'fail', summary, hint: elsewhere }

@@ -1,3 +1,4 @@
+import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { createOutput, warningsTo } from '../../lib/cli/output.ts'
 import { describeTerminal, terminalWidth } from '../../lib/cli/terminal.ts'
@@ -26,7 +27,7 @@ interface Examination {
   readonly env: NodeJS.ProcessEnv
 }
 
-/** Live instances that are asked; of a farm of them, the first ones say enough. */
+/** Instances that are asked; of a farm of them, the first ones say enough. */
 const maxAsked = 20
 
 /** Runs every check and prints what they found. False when one failed. */
@@ -48,6 +49,7 @@ async function findAll(registryDir: string, env: NodeJS.ProcessEnv): Promise<Fin
   try {
     const { entries, faults } = instances
     const facts = entries.map(entry => factsOf(instances, entry))
+    const asked = Promise.all(askRunning(instances, env))
     const ownOf = (pid: number) => {
       const found = facts.find(fact => fact.pid === pid && fact.health !== 'dead')
       return found === undefined ? null : `${found.name} (${found.shortId})`
@@ -64,10 +66,10 @@ async function findAll(registryDir: string, env: NodeJS.ProcessEnv): Promise<Fin
       checkRegistryDir(registryDir),
       checkConfigFile(env),
       checkEnvironment(env),
-      judgeInstances(facts),
+      asked.then(found => judgeInstances(facts, new Set(found.flatMap(answering)))),
       judgeFaults(faults),
       checkHostTokens(join(registryDir, 'instances'), runningOf(instances)),
-      ...askLive(instances, env),
+      asked.then(found => found.map(({ finding }) => finding)),
       ...ports,
       lookAtGateways(registryDir),
       checkOwnPush(startThrowAway),
@@ -97,19 +99,37 @@ function runningOf(instances: LocalInstances) {
     })
 }
 
-function askLive(instances: LocalInstances, env: NodeJS.ProcessEnv): Promise<Finding>[] {
+interface Asked {
+  readonly shortId: string
+  readonly finding: Finding
+}
+
+function answering({ shortId, finding }: Asked): string[] {
+  return finding.status === 'fail' ? [] : [shortId]
+}
+
+/** Also stale ones of this machine: in a read-only state directory the record of a good server is. */
+function askRunning(instances: LocalInstances, env: NodeJS.ProcessEnv): Promise<Asked>[] {
   const apiKey = new ApiKeyConfig().resolve(env)
+  const isHere = ({ record }: InstanceEntry) => record.hostname === hostname()
   return instances.entries
-    .filter(({ verdict }) => verdict.health === 'live')
+    .filter(entry => {
+      const { health } = entry.verdict
+      return health === 'live' || (health !== 'dead' && isHere(entry) && isLocal(entry))
+    })
     .slice(0, maxAsked)
-    .map(entry => {
+    .map(async entry => {
       const { instance_short: shortId, display_name: name } = instances.row(entry)
       const { mcpUrl, mcpUrlIsLoopback, localUrl } = entry.record
       const isPlain = mcpUrlIsLoopback && mcpUrl.startsWith('http:')
       const url = isPlain || localUrl === null ? mcpUrl : `${localUrl}/mcp`
-      const loopback = mcpUrlIsLoopback || localUrl !== null
-      return checkInstance({ shortId, name, url, loopback }, apiKey)
+      const facts = { shortId, name, url, loopback: isLocal(entry) }
+      return { shortId, finding: await checkInstance(facts, apiKey) }
     })
+}
+
+function isLocal({ record }: InstanceEntry): boolean {
+  return record.mcpUrlIsLoopback || record.localUrl !== null
 }
 
 function checkRegistryDir(path: string): Promise<Finding> {
