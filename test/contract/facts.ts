@@ -2,6 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
+import type { Descriptor, ResourceProducer } from '../../src/index.ts'
 import type { McpHttpServer, ServerParts } from '../../src/server/mcp/mcp-http-server.ts'
 import { type Events, RawSession, startServer, type TestConfig } from '../helpers/mcp.ts'
 
@@ -102,4 +103,22 @@ export async function listAll(session: RawSession): Promise<any[]> {
 
 export async function listedUris(session: RawSession): Promise<string[]> {
   return (await listAll(session)).map(descriptor => descriptor.uri)
+}
+
+export const builtIn = ['scene://current', 'scene://delta', 'audit://recent']
+
+/** A producer of `count` resources, named 0, 1, 2, …, with one template. */
+export function many(scheme: string, count: number): ResourceProducer {
+  const list: Descriptor[] = Array.from({ length: count }, (_, n) => ({
+    uri: `${scheme}://${n}`,
+    name: `${n}`,
+  }))
+  return {
+    scheme,
+    list: () => list,
+    read: uri => [{ uri, text: '' }],
+    templates: () => [{ uriTemplate: `${scheme}://{number}`, name: 'By number' }],
+    complete: (variable, prefix) =>
+      variable === 'number' ? list.map(each => each.name).filter(n => n.startsWith(prefix)) : [],
+  }
 }

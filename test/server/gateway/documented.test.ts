@@ -4,7 +4,7 @@ import { parseCatalog } from '../../../src/server/gateway/catalog/parse-catalog.
 import { gatewayEventKinds } from '../../../src/server/gateway/event-ring.ts'
 import { defaultGatewayLimits } from '../../../src/lib/config/gateway-limits.ts'
 import { entry } from '../../helpers/memory-directory.ts'
-import { gateway, id } from './gateway-harness.ts'
+import { gateway, id, json } from './gateway-harness.ts'
 
 const read = (name: string) =>
   readFileSync(new URL(`../../../docs/${name}`, import.meta.url), 'utf8')
@@ -29,12 +29,6 @@ describe('docs/gateway-resources.md', () => {
   given.directory.put(entry({ instanceId: id }))
   given.catalog.set({ name: 'a', description: 'd' })
 
-  async function payload(uri: string): Promise<any> {
-    const [content] = await given.resources.read(uri)
-    if (content === undefined || !('text' in content)) throw new Error('no text')
-    return JSON.parse(content.text)
-  }
-
   const payloads: [heading: string, uri: string][] = [
     ['`gateway://instances`', 'gateway://instances'],
     ['`gateway://diagnostics/audit`', 'gateway://diagnostics/audit'],
@@ -44,20 +38,20 @@ describe('docs/gateway-resources.md', () => {
   ]
   for (const [heading, uri] of payloads) {
     it(`shows every member of ${uri}`, async () => {
-      expect(shape(samples(heading)[0])).to.deep.equal(shape(await payload(uri)))
+      expect(shape(samples(heading)[0])).to.deep.equal(shape(await json(given, uri)))
     })
   }
 
   it('shows every member of gateway://diagnostics/process, and what it adds to an instance', async () => {
     const [sample, added] = samples('`gateway://diagnostics/process`')
-    const { instances, ...rest } = await payload('gateway://diagnostics/process')
+    const { instances, ...rest } = await json(given, 'gateway://diagnostics/process')
     expect(shape(sample)).to.deep.equal(shape({ ...rest, instances: [] }))
     expect(shape(added)).to.deep.equal(shape(instances[0].diagnostics))
   })
 
   it('names every member that verbose adds', async () => {
-    const { instances } = await payload('gateway://instances?verbose')
-    const [compact] = (await payload('gateway://instances')).instances
+    const { instances } = await json(given, 'gateway://instances?verbose')
+    const [compact] = (await json(given, 'gateway://instances')).instances
     const added = Object.keys(instances[0]).filter(name => !Object.hasOwn(compact, name))
     const said = /^`verbose` adds (.*?):/m.exec(document)?.[1] ?? ''
     for (const name of [...added, ...Object.keys(instances[0].lifecycle)]) {

@@ -79,3 +79,13 @@ export function gatewayOver(
   })
   return { time, catalog, ring, resources, updates, lists, activity }
 }
+
+/** The JSON payload of a resource. */
+export async function json(
+  { resources }: ReturnType<typeof gatewayOver>,
+  uri: string,
+): Promise<any> {
+  const [content] = await resources.read(uri)
+  if (content === undefined || !('text' in content)) throw new Error('no text')
+  return JSON.parse(content.text)
+}

@@ -1,29 +1,8 @@
 import { expect } from 'chai'
 import { ServiceError } from '../../../src/lib/util/errors.ts'
-import type { Content } from '../../../src/server/resources/producer.ts'
 import { entry } from '../../helpers/memory-directory.ts'
-import { gateway, gatewayOver, id, other } from './gateway-harness.ts'
-
-type Gateway = ReturnType<typeof gatewayOver>
-
-async function contents({ resources }: Gateway, uri: string): Promise<readonly Content[]> {
-  return resources.read(uri)
-}
-
-async function json(given: Gateway, uri: string): Promise<any> {
-  const [content] = await contents(given, uri)
-  if (content === undefined || !('text' in content)) throw new Error('no text')
-  return JSON.parse(content.text)
-}
-
-async function errorOf(given: Gateway, uri: string): Promise<ServiceError> {
-  const error = await contents(given, uri).then(
-    () => null,
-    cause => cause,
-  )
-  expect(error, uri).to.be.instanceOf(ServiceError)
-  return error
-}
+import { gateway, id, json } from './gateway-harness.ts'
+import { failureOf } from '../../helpers/failure.ts'
 
 describe('resources of a gateway', () => {
   const unknown = [
@@ -46,16 +25,16 @@ describe('resources of a gateway', () => {
     `artefact://sha256/${'a'.repeat(64)}`,
   ]
   for (const uri of unknown) {
-    it(`has nothing at ${uri}`, async () => {
+    it(`throws resource_not_found for ${uri}`, async () => {
       const given = gateway()
       given.directory.put(entry({ instanceId: id }))
-      const error = await errorOf(given, uri)
+      const error = await failureOf(() => given.resources.read(uri))
       expect(error.code).to.equal('resource_not_found')
       expect(error.data).to.deep.equal({ uri })
     })
   }
 
-  it('gives out the identical frozen answer until something changes', async () => {
+  it('returns the identical frozen answer until something changes', async () => {
     const given = gateway()
     given.directory.put(entry({ instanceId: id }))
     given.catalog.set({ name: 'a', description: 'b' })
@@ -69,22 +48,22 @@ describe('resources of a gateway', () => {
       'resources://gateway/events',
     ]
     for (const uri of uris) {
-      const first = await contents(given, uri)
-      expect(await contents(given, uri), uri).to.equal(first)
+      const first = await given.resources.read(uri)
+      expect(await given.resources.read(uri), uri).to.equal(first)
       expect(Object.isFrozen(first) && Object.isFrozen(first[0]), uri).to.equal(true)
     }
-    const instances = await contents(given, 'gateway://instances')
-    const events = await contents(given, 'resources://gateway/events')
+    const instances = await given.resources.read('gateway://instances')
+    const events = await given.resources.read('resources://gateway/events')
     given.directory.judge(id, 'stale', 'silent')
-    expect(await contents(given, 'gateway://instances')).not.to.equal(instances)
-    expect(await contents(given, 'resources://gateway/events')).not.to.equal(events)
-    const stale = await contents(given, 'gateway://instances')
+    expect(await given.resources.read('gateway://instances')).not.to.equal(instances)
+    expect(await given.resources.read('resources://gateway/events')).not.to.equal(events)
+    const stale = await given.resources.read('gateway://instances')
     given.directory.fault({ source: 'x.json', reason: 'no JSON' })
-    expect(await contents(given, 'gateway://instances')).not.to.equal(stale)
+    expect(await given.resources.read('gateway://instances')).not.to.equal(stale)
     expect(given.resources.page(undefined)).to.equal(given.resources.page(undefined))
   })
 
-  it('lists a thousand instances at a time, and goes on with offset', async () => {
+  it('lists a thousand instances at a time and continues with offset', async () => {
     const given = gateway()
     given.directory.put(...Array.from({ length: 1200 }, () => entry()))
     const first = await json(given, 'gateway://instances?limit=5000')
@@ -95,22 +74,22 @@ describe('resources of a gateway', () => {
     expect(new Set(rows.map(row => row.instance_id)).size).to.equal(1200)
   })
 
-  it('selects an instance by too few digits with an error that says how many it takes', async () => {
+  it('refuses an ambiguous prefix with the number of digits needed', async () => {
     const given = gateway()
     given.directory.put(entry({ instanceId: id }))
-    const error = await errorOf(given, 'gateway://instances/a1b')
+    const error = await failureOf(() => given.resources.read('gateway://instances/a1b'))
     expect(error).to.include({ code: 'resource_uri_invalid' })
     expect(error.message).to.include('at least 4')
     expect(error.data).to.deep.equal({ uri: 'gateway://instances/a1b' })
   })
 
-  it('names a bounded number of candidates, dead ones too', async () => {
+  it('lists a bounded number of candidates, dead ones too', async () => {
     const given = gateway({ maxLookupCandidates: 2 })
     for (let n = 0; n < 5; n++) {
       const instanceId = `abcd000${n}-0000-4000-8000-000000000000`
       given.directory.put(entry({ instanceId }, { health: n === 1 ? 'dead' : 'live' }))
     }
-    const { code, data } = await errorOf(given, 'gateway://instances/abcd')
+    const { code, data } = await failureOf(() => given.resources.read('gateway://instances/abcd'))
     expect(code).to.equal('resource_uri_invalid')
     expect(data).to.include({ total: 5 })
     expect(data?.candidates).to.deep.include.members([
@@ -126,7 +105,7 @@ describe('resources of a gateway', () => {
     expect(data?.candidates).to.have.length(2)
   })
 
-  it('describes one instance with everything known of it', async () => {
+  it('describes one instance in full', async () => {
     const given = gateway()
     given.directory.put(entry({ instanceId: id }))
     expect(await json(given, `gateway://instances/${id}`)).to.include({
@@ -135,14 +114,16 @@ describe('resources of a gateway', () => {
     })
   })
 
-  it('answers a wrong parameter of the catalog as wrong, not as failed', async () => {
+  it('throws resource_uri_invalid for an invalid catalog parameter', async () => {
     const given = gateway()
     for (const uri of ['gateway://catalog?limit=x', 'resources://gateway/events?limit=x']) {
-      expect(await errorOf(given, uri)).to.include({ code: 'resource_uri_invalid' })
+      expect(await failureOf(() => given.resources.read(uri)), uri).to.include({
+        code: 'resource_uri_invalid',
+      })
     }
   })
 
-  it('refuses a subscription with a wrong parameter', () => {
+  it('refuses a subscription with an invalid parameter', () => {
     const { resources } = gateway()
     for (const uri of [
       'gateway://instances?limit=x',
@@ -155,7 +136,7 @@ describe('resources of a gateway', () => {
     }
   })
 
-  it('cuts the catalog by limit and offset, and says so', async () => {
+  it('pages the catalog by limit and offset and sets its counts', async () => {
     const given = gateway({ defaultCatalogLimit: 2 })
     given.catalog.set(...['a', 'b', 'c'].map(name => ({ name, description: 'd' })))
     const page = async (query: string) => {
@@ -169,7 +150,7 @@ describe('resources of a gateway', () => {
     expect(await page('?query=nothing')).to.deep.equal(['', false, 0])
   })
 
-  it('says what is wrong with the catalog, beside the last good entries', async () => {
+  it('reports a catalog problem beside the last good entries', async () => {
     const given = gateway()
     given.catalog.state = { version: 2, entries: [], problem: 'it is empty' }
     expect(await json(given, 'gateway://catalog')).to.deep.include({
@@ -177,150 +158,5 @@ describe('resources of a gateway', () => {
       query: null,
       problem: 'it is empty',
     })
-  })
-})
-
-describe('diagnostics of a gateway', () => {
-  it('have process, memory and versions', async () => {
-    const payload = await json(gateway(), 'gateway://diagnostics/process')
-    expect(payload).to.include({ success: true })
-    expect(payload.message).to.equal('0 live, 0 stale, 0 unhealthy, 0 dead')
-    expect(payload.gateway).to.deep.include({
-      server_name: 'service-cli',
-      own_port: 9765,
-      pid: process.pid,
-      uptime_seconds: 61,
-      node_version: process.versions.node,
-    })
-    expect(payload.gateway.memory.rss_bytes).to.be.above(1_000_000)
-  })
-
-  it('have probe, heartbeat and reason of every instance, dead ones too', async () => {
-    const given = gateway()
-    given.directory.put(
-      entry({ instanceId: id }),
-      entry({ instanceId: other }, { health: 'dead', reason: 'ended', heartbeatAgeMs: null }),
-    )
-    given.directory.fault({ source: 'x.json', reason: 'no JSON' })
-    const payload = await json(given, 'gateway://diagnostics/process')
-    expect(payload.instances.map((row: any) => [row.reason, row.diagnostics])).to.deep.equal([
-      [
-        'its heartbeat is fresh',
-        {
-          heartbeat_age_ms: 1200,
-          not_probed: null,
-          probed_at: '2026-01-02T03:04:05.678Z',
-          probe_latency_ms: 3.1,
-          last_error: { message: 'cut', at: '1970-01-01T00:00:00.000Z' },
-        },
-      ],
-      [
-        'ended',
-        {
-          heartbeat_age_ms: null,
-          not_probed: 'it is dead',
-          probed_at: null,
-          probe_latency_ms: null,
-          last_error: null,
-        },
-      ],
-    ])
-    expect(payload).to.deep.include({
-      index_health: 'degraded',
-      faults: [{ source: 'x.json', reason: 'no JSON' }],
-      message: '1 live, 0 stale, 0 unhealthy, 1 dead, 1 records not understood',
-    })
-  })
-
-  it('show no more instances than one answer may have, and count all', async () => {
-    const given = gateway({ maxInstanceRows: 2 })
-    for (let n = 0; n < 5; n++) given.directory.put(entry())
-    const payload = await json(given, 'gateway://diagnostics/process')
-    expect(payload.instances).to.have.length(2)
-    expect(payload).to.deep.include({ capped: true })
-    expect(payload.counts).to.include({ total: 5, live: 5 })
-  })
-
-  it('have the calls and subscriptions of the endpoint as they are at the read', async () => {
-    const given = gateway()
-    const uri = 'gateway://diagnostics/audit'
-    expect((await json(given, uri)).summary).to.deep.include({
-      pending_calls: 3,
-      sessions: 2,
-      open_streams: 1,
-      resource_subscriptions: 5,
-      resource_subscription_sessions: 2,
-    })
-    given.activity.pendingCalls = 0
-    expect((await json(given, uri)).summary).to.include({ pending_calls: 0 })
-    expect((await json(given, uri)).entries).to.deep.equal([])
-  })
-
-  it('have the time-outs as configured', async () => {
-    const given = gateway({ probeTimeoutMs: 77, instanceStaleMs: 88, sessionIdleMs: 99 })
-    const { metrics } = await json(given, 'gateway://diagnostics/metrics')
-    expect(metrics).to.include({
-      backend_timeout_ms: 77,
-      stale_after_ms: 88,
-      session_idle_ms: 99,
-      mcp_surface: 'resources',
-    })
-  })
-})
-
-describe('completion at a gateway', () => {
-  const given = gateway()
-  given.directory.put(
-    entry({ instanceId: id, dccType: 'maya' }, { health: 'dead' }),
-    entry({ instanceId: 'a1b2eeee-0000-4000-8000-000000000003', dccType: 'blender' }),
-    entry({ instanceId: other, dccType: 'maya' }),
-  )
-  given.catalog.set({ name: 'rig', description: 'd' }, { name: 'Rope', description: 'd' })
-  const list = given.resources.templates()[0]?.uriTemplate ?? ''
-  const cases: [ref: string, variable: string, prefix: string, values: string[]][] = [
-    [
-      'gateway://instances/{instance_id}',
-      'instance_id',
-      'A1-B2',
-      ['a1b2eeee-0000-4000-8000-000000000003', id],
-    ],
-    ['gateway://instances/{instance_id}', 'instance_id', 'ffff', [other]],
-    ['gateway://instances/{instance_id}', 'instance_id', 'zz', []],
-    [list, 'dcc_type', '', ['blender', 'maya']],
-    [list, 'dcc_type', 'M', ['maya']],
-    [list, 'status', 's', ['stale', 'shutting_down']],
-    [list, 'include_dead', '', ['true', 'false']],
-    [list, 'verbose', 'f', ['false']],
-    [list, 'query', '', []],
-    ['gateway://diagnostics/process{?dcc_type}', 'dcc_type', 'b', ['blender']],
-    ['gateway://catalog/{name}', 'name', 'r', ['rig', 'Rope']],
-    ['resources://gateway/events{?limit}', 'limit', '', ['1000', '10', '100']],
-    [list, 'limit', '1', ['1000', '10', '100']],
-    ['gateway://catalog{?query,limit,offset}', 'limit', '', ['100', '10', '1000']],
-  ]
-  for (const [ref, variable, prefix, values] of cases) {
-    it(`completes "${prefix}" of ${variable} in ${ref.slice(0, 40)}`, async () => {
-      expect((await given.resources.complete(ref, variable, prefix)).values).to.deep.equal(values)
-    })
-  }
-
-  it('has a title for everything', async () => {
-    const { descriptors } = await given.resources.page(undefined)
-    for (const { title, name } of [...descriptors, ...given.resources.templates()]) {
-      expect(title, name).to.be.a('string').and.not.equal('')
-    }
-  })
-
-  it('has a template for everything that is read and not listed', () => {
-    expect(
-      given.resources.templates().map(({ uriTemplate }) => uriTemplate.replace(/\{\?.*/, '')),
-    ).to.deep.equal([
-      'gateway://instances',
-      'gateway://instances/{instance_id}',
-      'gateway://diagnostics/process',
-      'gateway://catalog',
-      'gateway://catalog/{name}',
-      'resources://gateway/events',
-    ])
   })
 })
