@@ -1,3 +1,4 @@
+import { parseTime } from '../../lib/util/time.ts'
 import { readSecretFromStdin } from '../../lib/cli/secret-input.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
 import type { Tokens } from '../../lib/accounts/answers.ts'
@@ -7,7 +8,6 @@ import { Secret } from '../../lib/util/secret.ts'
 import { connect } from './connect.ts'
 import type { AccountContext, AccountFlags } from './context.ts'
 import { openHere, promptPlace } from './here.ts'
-import { timeOf } from './identity.ts'
 import { type PasswordFlags, checkPasswordFlags, readPassword, readText } from './password.ts'
 import { refuseToken } from './refuse-token.ts'
 import { reportLogin, saveLogin, saveTokens } from './save-login.ts'
@@ -65,7 +65,7 @@ async function loginWithToken(
   const tokens: Tokens = {
     accessToken,
     accessExpiresAtMs:
-      timeOf(me.token?.expires_at) ?? readJwtExpiry(accessToken.reveal()) ?? undefined,
+      parseTime(me.token?.expires_at) ?? readJwtExpiry(accessToken.reveal()) ?? undefined,
     refreshToken: undefined,
     refreshExpiresAtMs: undefined,
     scope: me.scopes?.join(' '),

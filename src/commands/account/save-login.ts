@@ -1,3 +1,4 @@
+import { rfc3339OrNull } from '../../lib/util/time.ts'
 import type { SavedLogin } from '../../lib/config/config-file.ts'
 import { liveLogins, savedLogin, withLogin } from '../../lib/config/saved-logins.ts'
 import { expiryText } from '../../lib/cli/format.ts'
@@ -5,7 +6,6 @@ import { ServiceError } from '../../lib/util/errors.ts'
 import type { Tokens } from '../../lib/accounts/answers.ts'
 import type { AccountsClient } from '../../lib/accounts/client.ts'
 import type { AccountContext } from './context.ts'
-import { timeOrNull } from './identity.ts'
 
 interface Who {
   readonly username: string
@@ -84,8 +84,8 @@ export async function reportLogin(
     registry: registry.url,
     username,
     email: email ?? null,
-    expires_at: timeOrNull(accessExpiresAtMs),
-    refresh_expires_at: timeOrNull(refreshExpiresAtMs),
+    expires_at: rfc3339OrNull(accessExpiresAtMs),
+    refresh_expires_at: rfc3339OrNull(refreshExpiresAtMs),
     saved_in: store.path,
     overridden_by: overriddenBy,
     ...more,

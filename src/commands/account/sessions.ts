@@ -1,10 +1,10 @@
+import { parseTime } from '../../lib/util/time.ts'
 import { columns, durationText, expiryText } from '../../lib/cli/format.ts'
 import { ServiceError, usage } from '../../lib/util/errors.ts'
 import type { SessionView } from '../../lib/accounts/answers.ts'
 import { connect } from './connect.ts'
 import type { AccountFlags } from './context.ts'
 import { openHere } from './here.ts'
-import { timeOf } from './identity.ts'
 
 export async function listSessions(flags: AccountFlags, env: NodeJS.ProcessEnv): Promise<void> {
   const context = await openHere(flags, env)
@@ -77,12 +77,12 @@ function clientOf({ user_agent: agent }: SessionView): string {
 }
 
 function usedText({ last_used_at, created_at }: SessionView, nowMs: number): string {
-  const usedMs = timeOf(last_used_at) ?? timeOf(created_at)
+  const usedMs = parseTime(last_used_at) ?? parseTime(created_at)
   return usedMs === undefined ? '' : `${durationText(nowMs - usedMs)} ago`
 }
 
 function endText({ expires_at }: SessionView, nowMs: number): string {
-  const endMs = timeOf(expires_at)
+  const endMs = parseTime(expires_at)
   return endMs === undefined ? '' : expiryText(endMs, nowMs, 'end')
 }
 

@@ -1,3 +1,4 @@
+import { parseTime } from '../../lib/util/time.ts'
 import { expiryText } from '../../lib/cli/format.ts'
 import { type PromptPlace, requireQuestioner, whyNoQuestions } from '../../lib/cli/prompt.ts'
 import { showOnce } from '../../lib/cli/show-once.ts'
@@ -5,7 +6,6 @@ import { ServiceError, usage } from '../../lib/util/errors.ts'
 import type { TokenView } from '../../lib/accounts/answers.ts'
 import { connect } from './connect.ts'
 import type { AccountFlags } from './context.ts'
-import { timeOf } from './identity.ts'
 import { openHere, promptPlace } from './here.ts'
 
 interface TokenCreateFlags extends AccountFlags {
@@ -95,7 +95,7 @@ interface FoundToken {
 export function findToken(tokens: readonly TokenView[], idOrName: string): FoundToken {
   const byId = tokens.find(({ id }) => id === idOrName)
   if (byId !== undefined) return { meant: byId, older: [] }
-  const madeAt = ({ created_at }: TokenView): number => timeOf(created_at) ?? 0
+  const madeAt = ({ created_at }: TokenView): number => parseTime(created_at) ?? 0
   const [meant, ...older] = tokens
     .filter(({ name }) => name === idOrName)
     .toSorted((one, other) => madeAt(other) - madeAt(one))
@@ -121,8 +121,8 @@ async function confirmNewest({ meant, older }: FoundToken, place: PromptPlace): 
 
 function describe(token: TokenView): string {
   const nowMs = Date.now()
-  const expiresAtMs = timeOf(token.expires_at)
-  const usedAtMs = timeOf(token.last_used_at ?? undefined)
+  const expiresAtMs = parseTime(token.expires_at)
+  const usedAtMs = parseTime(token.last_used_at)
   const facts = [
     ...(token.scopes === undefined ? [] : [token.scopes.join(', ')]),
     ...(expiresAtMs === undefined ? [] : [expiryText(expiresAtMs, nowMs)]),

@@ -1,90 +1,165 @@
-import { describeFailure } from '../../lib/cli/failure.ts'
 import { exitCodeOf } from '../../lib/cli/exit-codes.ts'
-import { savedLogin } from '../../lib/config/saved-logins.ts'
-import { ServiceError } from '../../lib/util/errors.ts'
+import { describeFailure } from '../../lib/cli/failure.ts'
+import { expiryText } from '../../lib/cli/format.ts'
 import { readJwtExpiry } from '../../lib/accounts/refresh-need.ts'
-import type { TokenChoice } from '../../lib/accounts/token-source.ts'
-import type { Me } from '../../lib/accounts/answers.ts'
-import type { Secret } from '../../lib/util/secret.ts'
+import type { TokenChoice, TokenSource } from '../../lib/accounts/token-source.ts'
+import type { SavedLogin } from '../../lib/config/config-file.ts'
+import { liveLogins, savedLogin } from '../../lib/config/saved-logins.ts'
+import { type ErrorCode, ServiceError, usage } from '../../lib/util/errors.ts'
+import { requireRegistryUrl } from '../../lib/util/registry-url.ts'
+import { parseTime, rfc3339OrNull } from '../../lib/util/time.ts'
+import { connect, notLoggedIn } from './connect.ts'
 import type { AccountContext, AccountFlags } from './context.ts'
 import { openHere } from './here.ts'
-import { type Identity, identityJson, identityText, timeOf } from './identity.ts'
 
-export interface WhoamiFlags extends AccountFlags {
+interface WhoamiFlags extends AccountFlags {
   readonly offline?: boolean | undefined
   readonly all?: boolean | undefined
 }
 
+/** Who a token belongs to, as far as it is known, and where it came from. */
+export interface Identity {
+  readonly registry: string
+  readonly username: string
+  readonly email: string | undefined
+  readonly source: TokenSource
+  /** `--token`, `SERVICE_TOKEN`, a path. */
+  readonly sourceName: string
+  /** The accounts server said so just now. */
+  readonly verified: boolean
+  readonly expiresAtMs: number | undefined
+  /** When the login itself ends, which no refresh can pass. */
+  readonly loginEndsAtMs: number | undefined
+  readonly scopes: readonly string[] | undefined
+  /** Of a service token. */
+  readonly tokenName: string | undefined
+}
+
 /** Returns the exit code: an identity that could not be verified is shown, and is no success. */
 export async function whoami(flags: WhoamiFlags, env: NodeJS.ProcessEnv): Promise<number> {
-  const { json = false, quiet = false } = flags
-  if (flags.all === true) return (await import('./whoami-all.ts')).whoamiAll(flags, env)
+  if (flags.all === true) return whoamiAll(flags, env)
   const context = await openHere(flags, env)
-  const { choice } = context
+  const { choice, login, output } = context
+  const brief = flags.quiet === true
+  const show = (identity: Identity, more: object = {}) =>
+    output.result(identityText(identity, Date.now(), brief), { ...identityJson(identity), ...more })
   if (flags.offline === true) {
-    await show(context, quiet, savedIdentity(context))
+    await show(savedIdentity(context))
     return 0
   }
-  if (choice === null) throw (await import('./connect.ts')).notLoggedIn(context)
+  if (choice === null) throw notLoggedIn(context)
   try {
-    await show(context, quiet, await askedIdentity(context, choice))
+    await show(await askedIdentity(context, choice))
     return 0
   } catch (error) {
-    return showUnverified(context, { json, quiet }, error)
+    if (!(error instanceof ServiceError) || !networkErrors.has(error.code)) throw error
+    if (choice.source !== 'config' || login?.username === undefined) throw error
+    // The saved name is better than nothing, but it proves nothing.
+    await show(savedIdentity(context), { error: errorJson(error) })
+    if (flags.json !== true) process.stderr.write(describeFailure(error, false).stderr)
+    return exitCodeOf[error.code]
   }
 }
 
-export async function askedIdentity(
-  context: AccountContext,
-  choice: TokenChoice,
-): Promise<Identity> {
-  const { connect } = await import('./connect.ts')
-  const { client, withToken } = connect(context)
-  const { me, used } = await withToken(async token => ({
-    me: await client.me(token),
-    used: token,
+const networkErrors: ReadonlySet<ErrorCode> = new Set([
+  'network_failed',
+  'net_timeout',
+  'tls_failed',
+  'proxy_failed',
+] as const)
+
+/** Shows every saved login. The exit code is that of the first failure. */
+async function whoamiAll(flags: WhoamiFlags, env: NodeJS.ProcessEnv): Promise<number> {
+  if ((flags.token ?? flags.account ?? flags.registry) !== undefined) {
+    throw usage(
+      '--all cannot be combined with --token, --account or --registry',
+      'it shows every saved login',
+    )
+  }
+  // The saved logins, whatever token or accounts server the environment names.
+  const { SERVICE_TOKEN, SERVICE_TOKEN_FILE, SERVICE_REGISTRY, ...rest } = env
+  const context = await openHere(flags, rest)
+  const { config, output, registry, store } = context
+  const used = savedLogin(config, registry.url)
+  const rows = await Promise.all(
+    Array.from(config.registries.keys()).flatMap(url =>
+      liveLogins(config, url).map(async login => ({
+        url,
+        isDefault: login === used,
+        ...(await lookUp(context, url, login, flags.offline === true)),
+      })),
+    ),
+  )
+  const text = rows.map(row => rowText(row, flags.quiet === true)).join('\n\n')
+  const logins = rows.map(({ url, isDefault, identity, error }) => ({
+    ...(identity === null ? { registry: url } : identityJson(identity)),
+    default: isDefault,
+    error: error === null ? null : errorJson(error),
   }))
-  return verifiedIdentity(await latest(context), choice, me, used)
+  await output.result(text, { logins })
+  if (rows.length === 0) output.note(`no login is saved in ${store.path}`)
+  const failed = rows.find(({ error }) => error !== null)?.error ?? null
+  return failed === null ? 0 : exitCodeOf[failed.code]
 }
 
-/** A refresh has changed what is saved. */
-async function latest(context: AccountContext): Promise<AccountContext> {
-  if (context.choice?.source !== 'config') return context
-  const config = await context.store.read()
-  return { ...context, config, login: savedLogin(config, context.registry.url, context.account) }
+interface Found {
+  readonly identity: Identity | null
+  readonly error: ServiceError | null
 }
 
-function verifiedIdentity(
-  { registry, login }: AccountContext,
-  { source, name }: TokenChoice,
-  me: Me,
-  used: Secret,
-): Identity {
-  const saved = source === 'config' ? login : undefined
+async function lookUp(
+  all: AccountContext,
+  url: string,
+  login: SavedLogin,
+  offline: boolean,
+): Promise<Found> {
+  const choice = { source: 'config', name: all.store.path } as const
+  let identity: Identity | null = null
+  try {
+    const registry = requireRegistryUrl(url, all.store.path)
+    const account = login.username
+    const context = { ...all, registry, login, account, endedAccount: undefined, choice }
+    if (account !== undefined) identity = savedIdentity(context)
+    if (!offline) identity = await askedIdentity(context, choice)
+    return { identity, error: null }
+  } catch (error) {
+    if (!(error instanceof ServiceError)) throw error
+    return { identity, error }
+  }
+}
+
+async function askedIdentity(context: AccountContext, choice: TokenChoice): Promise<Identity> {
+  const { registry, store, account } = context
+  const { client, withToken } = connect(context)
+  const { me, token } = await withToken(async used => ({ me: await client.me(used), token: used }))
+  // Read again: a refresh changes what is saved.
+  const isSaved = choice.source === 'config'
+  const login = isSaved ? savedLogin(await store.read(), registry.url, account) : undefined
   return {
     registry: registry.url,
     username: me.username,
     email: me.email,
-    source,
-    sourceName: name,
+    source: choice.source,
+    sourceName: choice.name,
     verified: true,
     expiresAtMs:
-      timeOf(me.token?.expires_at) ??
-      saved?.accessExpiresAtMs ??
-      readJwtExpiry(used.reveal()) ??
+      parseTime(me.token?.expires_at) ??
+      login?.accessExpiresAtMs ??
+      readJwtExpiry(token.reveal()) ??
       undefined,
-    loginEndsAtMs: saved?.refreshExpiresAtMs ?? timeOf(me.session?.expires_at),
+    loginEndsAtMs: login?.refreshExpiresAtMs ?? parseTime(me.session?.expires_at),
     scopes: me.scopes,
     tokenName: me.token?.name,
   }
 }
 
-/** Throws `auth_required` when nobody is saved, `request_refused` when another token counts. */
-export function savedIdentity({ registry, login, choice, store }: AccountContext): Identity {
+/** Throws `auth_required` without a saved login, `usage_invalid` when another token counts. */
+function savedIdentity({ registry, login, choice, store }: AccountContext): Identity {
   if (choice !== null && choice.source !== 'config') {
-    throw new ServiceError('usage_invalid', `whose token ${choice.name} holds is not saved here`, {
-      hint: 'leave --offline out to ask the registry',
-    })
+    throw usage(
+      `whose token ${choice.name} holds is not saved here`,
+      'leave --offline out to ask the accounts server',
+    )
   }
   const username = login?.username
   if (choice === null || login === undefined || username === undefined) {
@@ -106,28 +181,49 @@ export function savedIdentity({ registry, login, choice, store }: AccountContext
   }
 }
 
-/** Without the network the saved name is better than nothing, but it proves nothing. */
-async function showUnverified(
-  context: AccountContext,
-  { json, quiet }: { json: boolean; quiet: boolean },
-  error: unknown,
-): Promise<number> {
-  if (!(error instanceof ServiceError) || !isOfTheNetwork(error)) throw error
-  if (context.choice?.source !== 'config' || context.login?.username === undefined) throw error
-  const { code, message, hint } = error
-  const identity = savedIdentity(context)
-  await context.output.result(identityText(identity, Date.now(), quiet), {
-    ...identityJson(identity),
-    error: { code, message, hint },
-  })
-  if (!json) process.stderr.write(describeFailure(error, false).stderr)
-  return exitCodeOf[code]
+/** The first two lines alone when `brief`. */
+export function identityText(identity: Identity, nowMs: number, brief: boolean): string {
+  const { registry, username, email, sourceName, verified, expiresAtMs, loginEndsAtMs } = identity
+  const unverified = verified ? '' : ' (saved, not verified)'
+  const lines = [`username: ${username}${unverified}`, `email:    ${email ?? 'not known'}`]
+  if (brief) return lines.join('\n')
+  const named = identity.tokenName === undefined ? '' : ` ("${identity.tokenName}")`
+  const expiry = expiresAtMs === undefined ? '' : `, ${expiryText(expiresAtMs, nowMs)}`
+  lines.push(`registry: ${registry}`, `token:    from ${sourceName}${named}${expiry}`)
+  if (loginEndsAtMs !== undefined) {
+    lines.push(`login:    ${expiryText(loginEndsAtMs, nowMs, 'end')}`)
+  }
+  return lines.join('\n')
 }
 
-function isOfTheNetwork({ code }: ServiceError): boolean {
-  return ['network_failed', 'net_timeout', 'tls_failed', 'proxy_failed'].includes(code)
+function rowText(
+  { url, isDefault, identity, error }: Found & { url: string; isDefault: boolean },
+  brief: boolean,
+): string {
+  const lines = identity === null ? [] : [identityText(identity, Date.now(), brief)]
+  if (brief || identity === null) lines.push(`registry: ${url}`)
+  if (isDefault) lines.push('default:  yes')
+  if (error !== null) lines.push(`error:    ${error.message}`)
+  return lines.join('\n')
 }
 
-async function show({ output }: AccountContext, brief: boolean, identity: Identity): Promise<void> {
-  await output.result(identityText(identity, Date.now(), brief), identityJson(identity))
+/** Members are always there, null where nothing is known. */
+export function identityJson(identity: Identity): Record<string, unknown> {
+  const { registry, username, email, source, sourceName, verified, scopes, tokenName } = identity
+  return {
+    registry,
+    username,
+    email: email ?? null,
+    verified,
+    source,
+    source_name: sourceName,
+    expires_at: rfc3339OrNull(identity.expiresAtMs),
+    refresh_expires_at: rfc3339OrNull(identity.loginEndsAtMs),
+    scopes: scopes ?? null,
+    token_name: tokenName ?? null,
+  }
+}
+
+function errorJson({ code, message, hint }: ServiceError): object {
+  return { code, message, hint }
 }

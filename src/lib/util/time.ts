@@ -27,6 +27,16 @@ export function parseRfc3339(text: string): number | null {
   return timeMs
 }
 
+/** The text of a time, or null when none is known. */
+export function rfc3339OrNull(timeMs: number | null | undefined): string | null {
+  return timeMs === undefined || timeMs === null ? null : toRfc3339(timeMs)
+}
+
+/** The time of a text that may be missing; undefined for anything that is not RFC 3339. */
+export function parseTime(text: string | null | undefined): number | undefined {
+  return text === undefined || text === null ? undefined : (parseRfc3339(text) ?? undefined)
+}
+
 /** Runs something later. Injected, so that tests can move time. */
 export interface Timer {
   /** Returns the cancel. */

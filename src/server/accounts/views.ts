@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import { toRfc3339 } from '../../lib/util/time.ts'
+import { rfc3339OrNull, toRfc3339 } from '../../lib/util/time.ts'
 import {
   type account as accountShape,
   serviceScopes,
@@ -26,7 +26,7 @@ export function sessionView(
     id: session.id,
     created_at: toRfc3339(session.createdAtMs),
     expires_at: toRfc3339(session.expiresAtMs),
-    last_used_at: session.rotatedAtMs === null ? null : toRfc3339(session.rotatedAtMs),
+    last_used_at: rfc3339OrNull(session.rotatedAtMs),
     user_agent: session.userAgent,
     address: session.address,
     current: session.id === currentId,
@@ -42,6 +42,6 @@ export function serviceTokenView(
     scopes: serviceScopes.filter(scope => token.scopes.includes(scope)),
     created_at: toRfc3339(token.createdAtMs),
     expires_at: toRfc3339(token.expiresAtMs),
-    last_used_at: token.lastUsedAtMs === null ? null : toRfc3339(token.lastUsedAtMs),
+    last_used_at: rfc3339OrNull(token.lastUsedAtMs),
   }
 }

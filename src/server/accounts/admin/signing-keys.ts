@@ -1,4 +1,4 @@
-import { toRfc3339 } from '../../../lib/util/time.ts'
+import { rfc3339OrNull, toRfc3339 } from '../../../lib/util/time.ts'
 import { ServiceError } from '../../../lib/util/errors.ts'
 import { defaultLimits } from '../../../lib/config/limits.ts'
 import { openKeyStore } from '../keys/open-key-store.ts'
@@ -50,6 +50,6 @@ function keyView({ use, id, state, createdAtMs, retiredAtMs }: KeyFacts) {
     id,
     state,
     created_at: toRfc3339(createdAtMs),
-    retired_at: retiredAtMs === null ? null : toRfc3339(retiredAtMs),
+    retired_at: rfc3339OrNull(retiredAtMs),
   }
 }

@@ -2,7 +2,7 @@ import type { AccountRow, LoginFailures } from '../account-store.ts'
 import { adminLimits } from '../admin-limits.ts'
 import { serviceTokenView, sessionView } from '../views.ts'
 import type { Admin } from './open-admin.ts'
-import { toRfc3339 } from '../../../lib/util/time.ts'
+import { rfc3339OrNull, toRfc3339 } from '../../../lib/util/time.ts'
 import { defaultAccountLimits } from '../limits.ts'
 import {
   countFailures,
@@ -122,7 +122,7 @@ function userView(
     username,
     email,
     created_at: toRfc3339(createdAtMs),
-    disabled_at: disabledAtMs === null ? null : toRfc3339(disabledAtMs),
+    disabled_at: rfc3339OrNull(disabledAtMs),
     login: isWaiting ? 'waiting' : 'open',
     failed_logins: sumFailures(failures, nowMs),
   }

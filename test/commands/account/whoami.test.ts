@@ -1,9 +1,5 @@
 import { expect } from 'chai'
-import {
-  type Identity,
-  identityJson,
-  identityText,
-} from '../../../src/commands/account/identity.ts'
+import { type Identity, identityJson, identityText } from '../../../src/commands/account/whoami.ts'
 
 const hour = 3_600_000
 const identity: Identity = {
