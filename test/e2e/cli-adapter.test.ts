@@ -155,7 +155,7 @@ describe('service-cli adapter', function () {
         expect(refused).to.deep.equal({
           code: 1,
           stdout: '',
-          stderr: `error: ${name} is already there\nhint: choose another --out, or add --force to replace it\n`,
+          stderr: `error: ${name} already exists\nhint: choose another --out, or add --force to replace it\n`,
         })
         const json = await run('adapter', command, '--json')
         expect(JSON.parse(json.stdout).error.code).to.equal('file_exists')

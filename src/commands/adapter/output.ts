@@ -13,7 +13,7 @@ export const outputFlags = {
     description: 'file to write; - writes to stdout',
     helpValue: 'FILE',
   }),
-  force: Flags.boolean({ char: 'f', description: 'replace the file when it is already there' }),
+  force: Flags.boolean({ char: 'f', description: 'replace an existing file' }),
 }
 
 interface OutputChoice {

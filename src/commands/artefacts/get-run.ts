@@ -198,7 +198,7 @@ async function isThere(file: string): Promise<boolean> {
 }
 
 function taken(file: string): ServiceError {
-  return new ServiceError('file_exists', `${file} is already there`, {
+  return new ServiceError('file_exists', `${file} already exists`, {
     hint: 'choose another --out, or add --force to replace it',
   })
 }

@@ -1,6 +1,6 @@
 import { ServiceError } from '../util/errors.ts'
 
-/** What the reordering must know of a flag; the flag definitions of the commands satisfy it. */
+/** The part of a flag definition that the reordering needs. */
 interface GlobalFlag {
   readonly type: 'boolean' | 'option'
   readonly char?: string | undefined
@@ -8,10 +8,10 @@ interface GlobalFlag {
 
 /**
  * `[globals] command [rest]` → `command [globals] [rest]`: the command parser takes the first
- * word for the command. The globals go in front of the first flag, not to the end, so that a
- * flag that lost its value still complains instead of swallowing a global one.
+ * word for the command. The globals go in front of the first flag, not to the end, so that a flag
+ * without its value is still reported and does not take a global flag as its value.
  *
- * Throws `usage_invalid` when a global misses its value or no command follows.
+ * Throws `usage_invalid` when a global flag has no value or no command follows.
  */
 export function hoistGlobalFlags(
   argv: readonly string[],

@@ -8,9 +8,9 @@ export interface BannerFacts {
   readonly hostUrl: string
   /** Null when the token came from the environment. */
   readonly hostTokenFile: string | null
-  /** A key is asked for. */
+  /** Clients need an API key. */
   readonly keyed: boolean
-  /** Access tokens of a provider are asked for. Default: they are not. */
+  /** Clients need an access token of an OAuth provider. Default false. */
   readonly tokens?: boolean
   /** Only this machine can reach it. */
   readonly loopback: boolean
@@ -22,8 +22,8 @@ export interface BannerFacts {
 }
 
 /**
- * What a person needs after starting the server. Own sentences fit 80 columns; addresses and
- * paths are never broken, so that they can be copied. Never shows a key or a token.
+ * What a user needs after starting the server. Sentences fit 80 columns; addresses and paths are
+ * never wrapped, so that they can be copied. Never shows a key or a token.
  */
 export function renderBanner(facts: BannerFacts): string {
   const bold = (text: string): string => (facts.colour ? `\x1b[1m${text}\x1b[22m` : text)

@@ -11,16 +11,16 @@ export const globalFlags = {
   }),
   quiet: Flags.boolean({
     char: 'q',
-    description: 'leave out everything but results and what is wrong',
+    description: 'print only results, warnings and errors',
     helpGroup: 'GLOBAL',
   }),
 }
 
-/** Flags of every command of a person with an account; they may also stand before it. */
+/** Flags of every command that uses an account; they may also stand before it. */
 export const accountFlags = {
   registry: Flags.string({
     description:
-      'address of the registry; before SERVICE_REGISTRY and default_registry of the configuration file',
+      'address of the accounts server; overrides SERVICE_REGISTRY and default_registry in config.toml',
     helpGroup: 'GLOBAL',
     helpValue: 'URL',
   }),
@@ -31,7 +31,7 @@ export const accountFlags = {
   }),
   token: Flags.string({
     description:
-      'use this token; before SERVICE_TOKEN, SERVICE_TOKEN_FILE and the saved login. ' +
+      'use this token; overrides SERVICE_TOKEN, SERVICE_TOKEN_FILE and the saved login. ' +
       'It stays in the shell history: SERVICE_TOKEN does not',
     helpGroup: 'GLOBAL',
     helpValue: 'TOKEN',
@@ -43,8 +43,8 @@ export const accountFlags = {
 }
 
 /**
- * Base of every command. Errors pass through untouched: `main` alone turns them into text and
- * exit code, so that a failure looks the same wherever it happened.
+ * Base of every command. Rethrows errors: `main` alone turns them into text and exit code, so that
+ * all failures look alike.
  */
 export abstract class BaseCommand extends Command {
   static override baseFlags = globalFlags
@@ -54,7 +54,7 @@ export abstract class BaseCommand extends Command {
   }
 }
 
-/** Base of the commands of a person with an account. */
+/** Base of the commands that use an account. */
 export abstract class AccountCommand extends BaseCommand {
   static override baseFlags = { ...globalFlags, ...accountFlags }
 
@@ -79,11 +79,11 @@ export abstract class AccountCommand extends BaseCommand {
   }
 }
 
-/** Every flag that may stand before a command. */
+/** All flags that may stand before a command. */
 export const leadingFlags = { ...globalFlags, ...accountFlags }
 
 /**
- * The two ways of a password that are no question. Not `exclusive`: the parser would repeat the
+ * The flags that give a password without a prompt. Not `exclusive`: the parser would repeat the
  * password in its message.
  */
 export const passwordFlags = {

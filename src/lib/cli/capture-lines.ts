@@ -1,18 +1,18 @@
 import { wrapWords } from './format.ts'
 
-/** Can clients see the window of the application, and what stands in the way? */
+/** Whether clients can see the window of the application, and the reason when they cannot. */
 export interface CaptureFacts {
-  /** The first way to a picture that can be tried now; null: there is none. */
+  /** The first capture method that is available now, or null. */
   readonly way: string | null
-  /** No application is there yet. */
+  /** No application is connected yet. */
   readonly waits: boolean
-  /** Why the window cannot be seen, now or when an application is there; null: it can. */
+  /** Why capture fails now, or will once an application is connected; null when it works. */
   readonly trouble: { readonly message: string; readonly hint: string } | null
 }
 
 const columns = 80
 
-/** For the banner: the first line follows a heading of `indent` columns. */
+/** Lines for the banner. The first one follows a heading of `indent` columns. */
 export function captureLines(facts: CaptureFacts | null, indent: number): string[] {
   return wrapWords(sentence(facts), columns - indent)
 }
@@ -23,5 +23,5 @@ function sentence(facts: CaptureFacts | null): string {
   if (way !== null) return `clients can see it (${way}); --capture off hides it`
   if (trouble === null) return 'waits for an application; then clients can see it'
   const problem = `${trouble.message}; ${trouble.hint}`
-  return waits ? `waits for an application, which must draw it itself: ${problem}` : problem
+  return waits ? `waits for an application that sends pictures itself: ${problem}` : problem
 }

@@ -1,23 +1,23 @@
 interface ClientLineFacts {
-  /** What clients call the server. */
+  /** The server name in the settings of clients. */
   readonly name: string
   /** The MCP endpoint, as clients use it. */
   readonly url: string
   /** How to run this program. */
   readonly command: string
-  /** A key is asked for. */
+  /** Clients need an API key. */
   readonly keyed: boolean
 }
 
-/** How clients connect: by the command that knows them, and by hand. Refers to a key, never shows it. */
+/** How to connect a client: with `mcp-config`, and by hand. Refers to a key, never shows it. */
 export function clientLines({ name, url, keyed, command }: ClientLineFacts): string[] {
-  // Without them the command takes the only `serve` that runs, and names it by its application.
+  // Without these flags the command takes the only running `serve` and its default name.
   const choice = name === 'service-cli' ? [] : [`    --name ${name} --url ${url}`]
   const header = `      --header 'Authorization: Bearer \${SERVICE_MCP_API_KEY}'`
   const secret = '     "headers":{"Authorization":"Bearer ${SERVICE_MCP_API_KEY}"}}}}'
   return [
     ...continued(`  ${command} mcp-config claude-code --write`, choice),
-    '  (so, too: claude-desktop, cursor, vscode, gemini-cli, codex, inspector, …)',
+    '  (also: claude-desktop, cursor, vscode, gemini-cli, codex, inspector, …)',
     '  or by hand:',
     ...continued(`    claude mcp add --transport http ${name} ${url}`, keyed ? [header] : []),
     `    {"mcpServers":{"${name}":{"type":"http",`,
@@ -35,11 +35,11 @@ export function openNotice(
   return [
     `  No API key is set: ${who} can read ${first}`,
     `  ${rest}`,
-    `  To ask clients for a key: ${command} keys create`,
+    `  To require a key: ${command} keys create`,
   ]
 }
 
-/** One command of a shell on several lines. */
+/** A shell command on several lines. */
 function continued(line: string, more: readonly string[]): string[] {
   return [line, ...more].map((each, index) => (index < more.length ? `${each} \\` : each))
 }

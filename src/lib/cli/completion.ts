@@ -2,14 +2,14 @@ import { basename } from 'node:path'
 
 const shells = ['bash', 'zsh', 'powershell'] as const
 
-/** The shell that is named, else that of the user. */
+/** The named shell, or the login shell of the user. */
 export function completionShell(named: string | undefined, env: NodeJS.ProcessEnv): string {
   const own = basename(env.SHELL ?? '').replace(/\.exe$/, '')
   const fallback = process.platform === 'win32' ? 'powershell' : 'bash'
   return named ?? shells.find(shell => shell === own) ?? fallback
 }
 
-/** How to switch completion on, once its scripts were written. */
+/** How to enable completion after its scripts were written. */
 export function completionSteps(shell: string): string {
   const script = `service-cli autocomplete script ${shell}`
   const [command, key] =

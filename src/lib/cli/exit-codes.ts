@@ -1,6 +1,6 @@
 import type { ErrorCode } from '../util/errors.ts'
 
-/** What a failed command ends with; the table in the README has the rest. */
+/** Exit codes of failed commands; the README lists all exit codes. */
 export const exitCodes = {
   failed: 1,
   usage: 2,
@@ -11,7 +11,7 @@ export const exitCodes = {
   cancelled: 130,
 } as const
 
-/** The one translation from what went wrong to the exit code. */
+/** The exit code of each error code. */
 export const exitCodeOf: Readonly<Record<ErrorCode, number>> = {
   usage_invalid: exitCodes.usage,
   config_invalid: exitCodes.usage,

@@ -7,7 +7,7 @@ import { asTyped } from './own-command.ts'
 import { terminalWidth } from './terminal.ts'
 import { nearest } from '../util/text.ts'
 
-/** How a failed command ends: its exit code and what it says. Empty texts are not written. */
+/** The exit code and the output of a failed command. Empty texts are not written. */
 export interface Failure {
   readonly exitCode: number
   readonly stdout: string
@@ -15,8 +15,8 @@ export interface Failure {
 }
 
 /**
- * Any thrown value as what the user sees. Only code, message and hint leave the error: other
- * members (a request with its headers, say) may hold a secret. `commands` are the known ones.
+ * Describes any thrown value for the user. Shows only code, message and hint: other members, such
+ * as request headers, may hold a secret. `commands` are the known commands.
  */
 export function describeFailure(
   error: unknown,
@@ -24,15 +24,15 @@ export function describeFailure(
   commands: readonly string[] = [],
 ): Failure {
   const { exitCode, code, hint, ...facts } = readError(error, commands)
-  // A command that ended itself (help, version) has already said what it had to say.
+  // A command that ended itself (help, version) has already printed its output.
   if (facts.message === undefined) return { exitCode, stdout: '', stderr: '' }
-  // A word in the wrong place is named, and may be a token that was meant for a flag.
+  // The message repeats misplaced arguments; one may be a token that was meant for a flag.
   const message = hideTokens(facts.message)
   if (json) {
     const body = { error: { code, message, hint } }
     return { exitCode, stdout: `${JSON.stringify(body)}\n`, stderr: '' }
   }
-  // Whoever cancelled knows it; the line of the question is not to be continued.
+  // The user cancelled and needs no message, only the end of the line with the question.
   if (code === 'cancelled') return { exitCode, stdout: '', stderr: '\n' }
   const said = [`error: ${message}`, ...(hint === undefined ? [] : [`hint: ${asTyped(hint)}`])]
   const width = terminalWidth(process.stderr)
@@ -79,7 +79,7 @@ function parserExitCode(error: Error): number | undefined {
   return typeof exit === 'number' ? exit : undefined
 }
 
-/** For a mistyped flag or command: the one that was probably meant. */
+/** Suggests the nearest known flag or command for a mistyped one. */
 function meantHint(error: Error, commands: readonly string[]): string | undefined {
   const command = /^command (\S+) not found/.exec(error.message)?.[1]
   const flag = /^Nonexistent flags?: --([\w-]+)/.exec(error.message)?.[1]
@@ -89,7 +89,7 @@ function meantHint(error: Error, commands: readonly string[]): string | undefine
   return `did you mean ${flag === undefined ? meant.replaceAll(':', ' ') : `--${meant}`}?`
 }
 
-/** The parser's errors carry the flags of the command. */
+/** Parser errors carry the flags of the command. */
 function knownFlags(error: Error & { parse?: unknown }): string[] {
   const parse = isJsonObject(error.parse) ? error.parse : {}
   const input = isJsonObject(parse['input']) ? parse['input'] : {}
@@ -99,15 +99,17 @@ function knownFlags(error: Error & { parse?: unknown }): string[] {
   )
 }
 
-/** Of flags that do not exist only the names: what follows may be a secret, as in `-psecret`. */
+/**
+ * Matches unknown flags. Only their names are shown: the rest may be a secret, as in `-psecret`.
+ */
 const unknownFlags = /^(Nonexistent flags?: )([^]+)$/
 
-/** What stands behind a whole command is not shown: it may be a password. */
+/** Never repeats an unexpected argument: it may be a password. */
 function unknownCommand(words: string, commands: readonly string[]): string {
   const isTopic = (id: string) => commands.some(other => other.startsWith(`${id}:`))
   const known = commands.find(id => words.startsWith(`${id}:`) && !isTopic(id))
   if (known === undefined) return `command ${words.replaceAll(':', ' ')} not found`
-  return `${known.replaceAll(':', ' ')} takes no further word`
+  return `unexpected argument of ${known.replaceAll(':', ' ')}`
 }
 
 function parserMessage(message: string, commands: readonly string[]): string {

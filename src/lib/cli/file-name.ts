@@ -30,13 +30,13 @@ const extensions: Readonly<Record<string, string>> = {
   'video/webm': '.webm',
 }
 
-/** The usual end of the name of a file of this type; `.bin` for one that nobody knows. */
+/** The usual file extension of a media type; `.bin` for an unknown one. */
 export function extensionOf(mimeType: string | null): string {
   const type = (mimeType ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? ''
   return extensions[type] ?? '.bin'
 }
 
-/** The type of a file by its name; null for one that nobody knows. */
+/** The media type of a file name by its extension, or null. */
 export function typeOfName(name: string): string | null {
   const end = /\.[a-z0-9]+$/i
     .exec(name)?.[0]
@@ -46,13 +46,13 @@ export function typeOfName(name: string): string | null {
   return found?.[0] ?? null
 }
 
-/** Names of devices, which Windows opens whatever follows the dot. */
+/** Device names, which Windows opens with any extension. */
 const device = /^(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|$)/i
 const maxChars = 150
 
 /**
- * A name from another machine as that of a file in the folder we are in: no path, nothing hidden, no
- * character that some system does not take. Null when nothing is left.
+ * Turns a name from another machine into a file name for the working folder: no path, not hidden,
+ * no character that any system refuses. Null when nothing is left.
  */
 export function safeFileName(name: string): string | null {
   const last = name.split(/[/\\]/).at(-1) ?? ''
@@ -93,7 +93,7 @@ function decoded(part: string): string {
   }
 }
 
-/** `a.png`, then `a-2.png`, `a-3.png`, …: the same name for one more file. */
+/** `a.png` for 1, then `a-2.png`, `a-3.png`, … */
 export function numberedName(name: string, number: number): string {
   if (number === 1) return name
   const end = /\.[^.]{1,12}$/.exec(name)?.[0] ?? ''

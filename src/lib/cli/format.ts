@@ -4,17 +4,17 @@ import { terminalWidth } from './terminal.ts'
 import { isJsonObject } from '../util/json.ts'
 
 interface ColumnsOptions {
-  /** Names of columns that are left out, the first one first, until the rest fits. */
+  /** Columns that may be dropped, in this order, until the rest fits. */
   readonly drop?: readonly string[]
-  /** Columns of the terminal. Default: those of stdout; unlimited where that is no terminal. */
+  /** Columns of the terminal. Default: those of stdout, or unlimited when it is not a terminal. */
   readonly width?: number
 }
 
 const gap = '  '
 
 /**
- * Rows below their names, safe on a terminal. A table that is too wide loses whole columns; what
- * remains is never cut, so that it can be copied.
+ * A table with column names, safe on a terminal. A table that is too wide loses whole columns;
+ * cells are never cut, so that they can be copied.
  */
 export function columns(
   names: readonly string[],
@@ -42,7 +42,9 @@ function padded(cell: string, width: number): string {
   return cell + ' '.repeat(width - stringWidth(cell))
 }
 
-/** Lines of at most `width` columns where the words allow it, behind these beginnings of lines. */
+/**
+ * Wraps at spaces to `width` columns. Prefixes the first line with `first`, others with `later`.
+ */
 export function wrapWords(text: string, width: number, first = '', later = ''): string[] {
   const [start = '', ...words] = text.split(' ')
   const lines = [first + start]
@@ -61,7 +63,7 @@ export function counted(count: number, what: string): string {
 
 const units = ['kB', 'MB', 'GB', 'TB', 'PB']
 
-/** `512 B`, `1.4 kB`, `300 MB`: as disks and networks count, in thousands. */
+/** `512 B`, `1.4 kB`, `300 MB`: decimal units. */
 export function sizeText(bytes: number): string {
   if (bytes < 1000) return `${bytes} B`
   let value = bytes
@@ -89,7 +91,9 @@ export function durationText(durationMs: number): string {
   return joined(days, days === 1 ? 'day' : 'days', Math.floor((ms % day) / hour), 'h')
 }
 
-/** `expires in 3 h 12 min`, `expired 2 days ago`; `what` in place of "expire", as in "end". */
+/**
+ * `expires in 3 h 12 min`, `expired 2 days ago`; `what` replaces "expire", for example by "end".
+ */
 export function expiryText(expiresAtMs: number, nowMs: number, what = 'expire'): string {
   const past = what.endsWith('e') ? `${what}d` : `${what}ed`
   return expiresAtMs > nowMs
@@ -102,8 +106,8 @@ function joined(large: number, largeUnit: string, small: number, smallUnit: stri
 }
 
 /**
- * A JSON value in at most `most` characters of one line, safe on a terminal. Only as much of it is
- * looked at as is shown: it may be a scene of megabytes.
+ * A JSON value on one line of at most `most` characters, safe on a terminal. Visits only what it
+ * shows: the value may be a scene of megabytes.
  */
 export function valueText(value: unknown, most: number): string {
   const parts: string[] = []
@@ -111,36 +115,36 @@ export function valueText(value: unknown, most: number): string {
   return cleanText(parts.join(''), most)
 }
 
-interface Room {
+interface TextBuffer {
   left: number
   readonly parts: string[]
 }
 
-function write(value: unknown, room: Room): void {
-  if (room.left <= 0) return
+function write(value: unknown, buffer: TextBuffer): void {
+  if (buffer.left <= 0) return
   if (Array.isArray(value)) {
-    put(room, '[')
-    for (let at = 0; at < value.length && room.left > 0; at++) {
-      if (at > 0) put(room, ', ')
-      write(value[at], room)
+    put(buffer, '[')
+    for (let at = 0; at < value.length && buffer.left > 0; at++) {
+      if (at > 0) put(buffer, ', ')
+      write(value[at], buffer)
     }
-    return put(room, ']')
+    return put(buffer, ']')
   }
-  if (!isJsonObject(value)) return put(room, scalarText(value, room.left))
-  put(room, '{')
+  if (!isJsonObject(value)) return put(buffer, scalarText(value, buffer.left))
+  put(buffer, '{')
   let first = true
   for (const name in value) {
-    if (room.left <= 0) return
-    put(room, `${first ? '' : ', '}${cut(name, room.left)}: `)
+    if (buffer.left <= 0) return
+    put(buffer, `${first ? '' : ', '}${cut(name, buffer.left)}: `)
     first = false
-    write(value[name], room)
+    write(value[name], buffer)
   }
-  put(room, '}')
+  put(buffer, '}')
 }
 
-function put(room: Room, text: string): void {
-  room.parts.push(text)
-  room.left -= text.length
+function put(buffer: TextBuffer, text: string): void {
+  buffer.parts.push(text)
+  buffer.left -= text.length
 }
 
 function scalarText(value: unknown, left: number): string {

@@ -6,9 +6,9 @@ export interface GatewayBannerFacts {
   /** The MCP endpoint, as clients use it. */
   readonly url: string
   readonly registryDir: string
-  /** A key is asked for. */
+  /** Clients need an API key. */
   readonly keyed: boolean
-  /** Access tokens of a provider are asked for. Default: they are not. */
+  /** Clients need an access token of an OAuth provider. Default false. */
   readonly tokens?: boolean
   /** Only this machine can reach it. */
   readonly loopback: boolean
@@ -17,7 +17,7 @@ export interface GatewayBannerFacts {
   readonly command: string
 }
 
-/** What a person needs after starting the gateway. Never shows a key. */
+/** What a user needs after starting the gateway. Never shows a key. */
 export function renderGatewayBanner(facts: GatewayBannerFacts): string {
   const bold = (text: string): string => (facts.colour ? `\x1b[1m${text}\x1b[22m` : text)
   const warn = (text: string): string => (facts.colour ? `\x1b[33m${text}\x1b[39m` : text)

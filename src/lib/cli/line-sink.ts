@@ -1,31 +1,31 @@
-/** Writes one chunk; calls back once, with an error when the other side is gone for good. */
+/** Writes one chunk and calls back once, with an error when the reader is gone. */
 export type WriteChunk = (chunk: string, done: (error?: Error | null) => void) => void
 
 interface LineSinkOptions {
   write: WriteChunk
-  /** The line that tells how many were dropped, newline included. */
+  /** The line that reports the number of dropped lines, newline included. */
   notice: (dropped: number) => string
-  /** Bytes waiting before lines are dropped; as many again may be on their way. Default 1 MiB. */
+  /** Bytes queued before lines are dropped, beside the chunk being written. Default 1 MiB. */
   maxBytes?: number
-  /** Waiting bytes that are written at once. Default 4096. */
+  /** Queued bytes that trigger a write. Default 4096. */
   batchBytes?: number
-  /** Fewer bytes wait at most this long. Default 250 ms. */
+  /** Fewer bytes are written after this time. Default 250 ms. */
   flushMs?: number
 }
 
 interface LineSink {
-  /** Takes one line, newline included. Never throws, never waits. */
+  /** Queues one line, newline included. Never throws or waits. */
   write(line: string): void
-  /** Settles when all lines taken so far are out, after `timeoutMs`, or when the sink is closed. */
+  /** Settles when all queued lines are written, after `timeoutMs`, or when the sink is closed. */
   flush(timeoutMs: number): Promise<void>
   /** Lines dropped so far. */
   readonly dropped: number
 }
 
 /**
- * Lines for a reader that may be slow, stuck or gone. Memory is bounded, one chunk is on its way
- * at a time. The logging library's own destination is not used because it writes synchronously
- * on exit: a stopped terminal or a full pipe would then keep the process from ending.
+ * Writes lines to a reader that may be slow, stuck or gone. Memory is bounded, and one chunk is
+ * written at a time. The destination of pino writes synchronously on exit: a stopped terminal or a
+ * full pipe would keep the process from ending.
  */
 export function createLineSink(options: LineSinkOptions): LineSink {
   const { write, notice, maxBytes = 1024 * 1024, batchBytes = 4096, flushMs = 250 } = options

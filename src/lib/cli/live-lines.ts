@@ -1,28 +1,30 @@
 import { createLineSink } from './line-sink.ts'
 import { watchStopSignals } from './stop-signals.ts'
 
-/** Lines on stdout for as long as somebody looks on. */
+/** Writes lines to stdout until a stop signal or the end of the reader. */
 interface LiveLines {
-  /** One line, newline included. Never waits: what a slow reader does not take is counted. */
+  /**
+   * Queues one line, newline included. Never waits: lines that a slow reader misses are counted.
+   */
   write(line: string): void
-  /** Aborted by the first stop signal, and when nobody reads any more. */
+  /** Aborted by the first stop signal, and when the reader closed stdout. */
   readonly over: AbortSignal
-  /** Lets the rest out and gives the signals back. */
+  /** Flushes the queue and restores the default signal handling. */
   close(): Promise<void>
 }
 
-/** Lines that come together are written together. */
+/** Lines within this time are written together. */
 const flushMs = 20
-/** Lines that wait for a slow reader at the end get this long to leave. */
+/** `close` waits this long for a slow reader. */
 const flushLimitMs = 500
 
-/** `notice`: the line for what a slow reader has missed, newline included. Keeps the process alive. */
+/** `notice` reports lines that a slow reader missed, newline included. Keeps the process alive. */
 export function openLiveLines(notice: (dropped: number) => string): LiveLines {
   const signals = watchStopSignals()
   const over = new AbortController()
   void signals.received.then(() => over.abort())
   const lines = createLineSink({
-    // A reader that has gone is the end, not a failure.
+    // A closed pipe ends the output; it is not a failure.
     write: (chunk, done) =>
       process.stdout.write(chunk, error => {
         if (error) over.abort()

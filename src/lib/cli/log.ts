@@ -18,11 +18,11 @@ export interface ProgramLog extends Logger {
   access(entry: AccessEntry): void
   /** Text that is not a log record (the banner), in order with the records. */
   print(text: string): void
-  /** Waits for the lines to leave, at most `timeoutMs`. */
+  /** Waits until all lines are written, at most `timeoutMs`. */
   flush(timeoutMs: number): Promise<void>
 }
 
-/** The log of a running server: bounded, never waiting for its reader, without secrets. */
+/** The log of a running server: bounded, non-blocking, without secrets. */
 export function createLog({ level, readable, colour, write }: LogOptions): ProgramLog {
   const format = (line: string): string => (readable ? formatLogLine(line, colour) : line)
   const sink = createLineSink({ write, notice: count => format(dropNotice(count)) })
@@ -35,7 +35,7 @@ export function createLog({ level, readable, colour, write }: LogOptions): Progr
     },
     { write: line => sink.write(format(line)) },
   )
-  // Written by hand: this line runs for every request, and its members hold no secret by type.
+  // Built without pino: it runs for every request, and no member of `AccessEntry` is a secret.
   const isoTime = createIsoTime()
   const writeAccess = (entry: AccessEntry): void => {
     if (readable && level !== 'debug' && isOwnSuccess(entry)) return
@@ -52,7 +52,7 @@ export function createLog({ level, readable, colour, write }: LogOptions): Progr
   }
 }
 
-/** Many requests end within one millisecond: the text is made once for each. */
+/** Formats the time once a millisecond: many requests can end within one. */
 function createIsoTime(): () => string {
   let lastMs = -1
   let text = ''
@@ -67,8 +67,8 @@ function createIsoTime(): () => string {
 }
 
 /**
- * On a terminal, lines for the commands that a user tries would bury the banner. A read of a
- * picture is always shown: any client can name itself after a command of this program.
+ * Successful requests of this program's own commands would push the banner off the terminal. Reads
+ * of pictures are always logged: any client can claim to be this program.
  */
 function isOwnSuccess({ own = false, status, uri }: AccessEntry): boolean {
   return own && status !== null && status < 400 && !/^capture:/i.test(uri ?? '')
@@ -96,8 +96,8 @@ function dropNotice(count: number): string {
 const maxDepth = 6
 
 /**
- * The fields of a log record with secret members replaced, at any depth. Members are judged by
- * their name; `host_token_file` holds a path and stays.
+ * The fields of a log record with secret members replaced, at any depth. Decides by the member
+ * name; `host_token_file` holds a path and stays.
  */
 export function redactSecrets(fields: object): Record<string, unknown> {
   return redactMembers(fields, 0)
@@ -120,7 +120,7 @@ function redactValue(value: unknown, depth: number): unknown {
   return redactMembers(value, depth)
 }
 
-/** Errors carry requests, headers and the like: only what describes the error is kept. */
+/** Keeps only what describes the error: other members may hold requests and headers. */
 function describeError(error: Error): Record<string, unknown> {
   const { name, message, stack } = error
   const code = 'code' in error ? error.code : undefined
@@ -136,7 +136,7 @@ const colours: Readonly<Record<string, string>> = {
 }
 const reset = '\x1b[0m'
 
-/** One JSON log line as people read it: `12:30:05 warn  what happened  name=value`. */
+/** Formats a JSON log line for people: `12:30:05 warn  what happened  name=value`. */
 export function formatLogLine(line: string, colour: boolean): string {
   const record = parse(line)
   if (record === null) return `${printable(line.trimEnd())}\n`
@@ -159,7 +159,9 @@ export function formatLogLine(line: string, colour: boolean): string {
   return `${text}\n${stack.map(part => `         ${part}`).join('\n')}\n`
 }
 
-/** What came from outside must not move the cursor or colour the terminal. */
+/**
+ * Escapes control characters: text from outside must not move the cursor or colour the terminal.
+ */
 export function printable(text: string): string {
   return text.replace(/[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]/g, character => {
     return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`

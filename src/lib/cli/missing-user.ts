@@ -1,15 +1,15 @@
 import { homedir, userInfo } from 'node:os'
 
-// The command parser asks for the shell and the home folder of the user, and the system has neither
+// The command parser reads the shell and the home folder of the user. The system knows neither
 // for a uid without a passwd entry, as in `docker run -u 1234`.
 
 if (process.env.SHELL === undefined && fails(userInfo)) process.env.SHELL = '/bin/sh'
-// `homeFolder` refuses the empty one where a command needs it.
+// `homeFolder` rejects an empty value where a command needs the folder.
 if (fails(homedir)) process.env.HOME = ''
 
-function fails(ask: () => unknown): boolean {
+function fails(lookUp: () => unknown): boolean {
   try {
-    ask()
+    lookUp()
     return false
   } catch {
     return true

@@ -5,9 +5,8 @@ import { errnoOf, messageOf, ServiceError } from '../util/errors.ts'
 import { numberedName } from './file-name.ts'
 
 /**
- * Writes a file whole or not at all: a reader never sees half of it, and a failure leaves what
- * was there. An existing file is replaced only with `force`; what is no file (a pipe, a device)
- * is written to as it is.
+ * Writes a file atomically: a failure leaves the old content. An existing file is replaced only
+ * with `force`. A pipe or a device is written to directly.
  *
  * Throws `usage_invalid` for a folder, `file_exists`, or `storage_failed`.
  */
@@ -21,7 +20,7 @@ export async function writeOutputFile(
     if (found === 'folder' || /[/\\]$/.test(file)) throw isFolder(file)
     if (found === 'special') return await writeFile(file, bytes)
     if (found === 'file' && !force) throw exists(file)
-    // A symbolic link stays one: the file it leads to is replaced.
+    // Keeps a symbolic link and replaces its target.
     const target = found === 'file' ? await realpath(file) : file
     await replaceWhole(target, bytes, force)
   } catch (error) {
@@ -41,7 +40,7 @@ async function kindOf(file: string): Promise<'nothing' | 'file' | 'folder' | 'sp
 }
 
 async function replaceWhole(target: string, bytes: Uint8Array, force: boolean): Promise<void> {
-  // Beside the target: a rename does not cross file systems.
+  // In the folder of the target: a rename cannot cross file systems.
   const part = join(dirname(target), `.service-cli-${randomUUID()}.part`)
   try {
     const handle = await open(part, 'wx')
@@ -57,34 +56,34 @@ async function replaceWhole(target: string, bytes: Uint8Array, force: boolean): 
   }
 }
 
-/** A link, unlike a rename, refuses to replace what came into being since the look. */
+/** Unlike a rename, a link fails when another program created the file meanwhile. */
 async function linked(part: string, target: string): Promise<boolean> {
   try {
     await link(part, target)
     return true
   } catch (error) {
     if (errnoOf(error) === 'EEXIST') throw exists(target)
-    // The file system knows no links.
+    // The file system has no hard links.
     return false
   }
 }
 
 function exists(file: string): ServiceError {
-  return new ServiceError('file_exists', `${file} is already there`, {
+  return new ServiceError('file_exists', `${file} already exists`, {
     hint: 'choose another --out, or add --force to replace it',
   })
 }
 
 function isFolder(file: string): ServiceError {
   return new ServiceError('usage_invalid', `--out ${file} is a folder`, {
-    hint: 'name the file, too',
+    hint: 'add a file name',
   })
 }
 
 const hints: Readonly<Record<string, string>> = {
   ENOENT: 'the folder does not exist: create it, or choose another --out',
-  ENOTDIR: 'a part of the path is no folder: choose another --out',
-  ENOSPC: 'no room is left there: choose another --out',
+  ENOTDIR: 'a part of the path is not a folder: choose another --out',
+  ENOSPC: 'the disk is full: choose another --out',
 }
 
 function explain(file: string, error: unknown): ServiceError {
@@ -96,10 +95,10 @@ function explain(file: string, error: unknown): ServiceError {
   })
 }
 
-/** So many files of one name are tried before it is given up. */
+/** The highest number that `saveNewFile` appends to a name. */
 const maxNumber = 1000
 
-/** Writes a file of this name or, where there is one, of the next free: never over another. */
+/** Writes a new file under this name or the next free numbered one. Returns the name. */
 export async function saveNewFile(name: string, bytes: Uint8Array): Promise<string> {
   for (let number = 1; number <= maxNumber; number++) {
     const file = numberedName(name, number)
@@ -110,12 +109,12 @@ export async function saveNewFile(name: string, bytes: Uint8Array): Promise<stri
       if (!(error instanceof ServiceError) || !isTaken(error)) throw error
     }
   }
-  throw new ServiceError('file_exists', `${name} and ${maxNumber} names like it are taken`, {
+  throw new ServiceError('file_exists', `${name} and ${maxNumber - 1} numbered names exist`, {
     hint: 'choose a name with --out',
   })
 }
 
-/** A folder of that name is in the way as a file is. */
+/** A file or a folder of that name exists. */
 function isTaken({ code, message }: ServiceError): boolean {
   return code === 'file_exists' || (code === 'usage_invalid' && message.endsWith('is a folder'))
 }

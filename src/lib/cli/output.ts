@@ -1,18 +1,18 @@
 import type { Logger } from '../util/logger.ts'
 import { writeStdout, writeStdoutOrFail } from './write-stdout.ts'
 
-/** What a command says: results on stdout, everything else on stderr. */
+/** The output of a command: results on stdout, everything else on stderr. */
 export interface Output {
   /**
-   * The one result: its text, or with `--json` the object as one line. Rejects when stdout cannot
-   * be written.
+   * Prints the result: its text, or with `--json` the object as one line. Rejects when stdout
+   * cannot be written.
    */
   result(text: string, json: object): Promise<void>
-  /** A result that is shown only once: a closed pipe rejects too. */
+  /** Prints a result that is shown only once. Rejects for a closed pipe too. */
   secret(text: string, json: object): Promise<void>
-  /** For people who look on; not with `--json` or `--quiet`. */
+  /** Prints a remark for the user; silent with `--json` or `--quiet`. */
   note(text: string): void
-  /** What is wrong although the command goes on. */
+  /** Prints a warning once; the command goes on. */
   warn(text: string): void
 }
 
@@ -25,7 +25,7 @@ export interface OutputParts {
 
 export interface TextWriter {
   write(text: string): unknown
-  /** Rejects for a closed pipe too; without it, `write` serves. */
+  /** Rejects for a closed pipe too. Default: `write`. */
   writeOrFail?(text: string): Promise<void>
 }
 
@@ -55,12 +55,12 @@ export function createOutput({ json, quiet, stdout, stderr }: OutputParts): Outp
   }
 }
 
-/** On the streams of this process. */
+/** The output on the streams of this process. */
 export function processOutput({ json, quiet }: Pick<OutputParts, 'json' | 'quiet'>): Output {
   return createOutput({ json, quiet, stdout: processStdout, stderr: process.stderr })
 }
 
-/** A command has no log: what must be known is a warning, the rest is dropped. */
+/** A logger for commands, which have no log: prints warnings and errors, drops the rest. */
 export function warningsTo(output: Output): Logger {
   const warn = (_fields: object, message?: string): void => {
     if (message !== undefined) output.warn(message)

@@ -10,8 +10,8 @@ interface Started {
 }
 
 /**
- * The words that run this program in the folder where it was started: `service-cli` where PATH leads
- * to it, else `node bin/run.js`, which works under every Node that `bin/run.js` takes.
+ * The command line that runs this program in the folder where it was started: `service-cli` when
+ * PATH contains it, else `node bin/run.js`.
  */
 export function commandFor({ program, cwd, path = '', platform }: Started): string {
   const windows = platform === 'win32'
@@ -19,15 +19,15 @@ export function commandFor({ program, cwd, path = '', platform }: Started): stri
   const isInstalled = path.split(delimiter).some(folder => {
     // npm adds these for its scripts and npx; the shell of the user does not have them.
     if (!isAbsolute(folder) || folder.includes(`node_modules${sep}.bin`)) return false
-    // On Windows it is a script that leads to the program.
+    // On Windows this is a script that starts the program.
     const file = join(folder, windows ? 'service-cli.cmd' : 'service-cli')
     const found = realPath(file)
     return found !== null && (windows || found === own)
   })
   if (isInstalled) return 'service-cli'
   const file = own ?? program
-  const way = relative(cwd, file)
-  const shown = way.startsWith('..') || isAbsolute(way) ? file : way
+  const shorter = relative(cwd, file)
+  const shown = shorter.startsWith('..') || isAbsolute(shorter) ? file : shorter
   return `node ${quoteArgument(shown, platform)}`
 }
 
@@ -43,12 +43,12 @@ const ownCommands = new RegExp(
   'g',
 )
 
-/** The text with its commands as they are typed here: `service-cli login` as `node bin/run.js login`. */
+/** Replaces `service-cli` in the commands of a text by the command line that runs this program. */
 export function asTyped(text: string, command?: string): string {
   return text.replaceAll(ownCommands, () => `${command ?? currentCommand()} `)
 }
 
-/** Of this process. A program that loads this one as a library has no file to name. */
+/** The command line of this process; `service-cli` inside a program that uses the library. */
 export function currentCommand(): string {
   const { argv, env, platform } = process
   if (basename(realPath(argv[1] ?? '') ?? '') !== 'run.js') return 'service-cli'
@@ -65,7 +65,7 @@ function realPath(path: string): string | null {
   }
 }
 
-/** A word as it is typed into a shell of the platform, quoted only where it must be. */
+/** Quotes a word for a shell of the platform where necessary. */
 export function quoteArgument(word: string, platform: NodeJS.Platform): string {
   if (platform === 'win32') return /^[\w.:\\/-]+$/.test(word) ? word : `"${word}"`
   return /^[\w.,:=@%/+-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`

@@ -4,20 +4,20 @@ import { type FileHandle, link, open, rename, rm } from 'node:fs/promises'
 import { errnoOf, messageOf, ServiceError } from '../util/errors.ts'
 import { noFollow, noWait } from '../util/posix.ts'
 
-/** A file that is not whole yet. */
+/** A partial download. */
 export interface PartFile {
   readonly path: string
-  /** What it holds by now. */
+  /** Bytes written so far. */
   readonly bytes: number
   append(chunk: Buffer): Promise<void>
-  /** Starts over with nothing. */
+  /** Discards the content. */
   clear(): Promise<void>
-  /** Of all that it holds; it can be asked for once. */
+  /** The SHA-256 of the content, in hex. Works once. */
   digest(): string
   close(): Promise<void>
 }
 
-/** Opens the part that an earlier run left, or a new one. Throws `storage_failed`. */
+/** Opens the partial file of an earlier run, or a new one. Throws `storage_failed`. */
 export async function openPartFile(path: string): Promise<PartFile> {
   try {
     const { O_RDWR, O_CREAT } = constants
@@ -25,7 +25,7 @@ export async function openPartFile(path: string): Promise<PartFile> {
     const found = await file.stat()
     if (found.isFile()) return new Part(path, file, await hashOf(file))
     await file.close()
-    throw new ServiceError('storage_failed', `${path} is in the way`)
+    throw new ServiceError('storage_failed', `${path} is not a regular file`)
   } catch (error) {
     throw error instanceof ServiceError ? error : failed(path, error)
   }
@@ -87,12 +87,12 @@ async function hashOf(file: FileHandle): Promise<{ hash: Hash; bytes: number }> 
   return { hash, bytes }
 }
 
-/** Gives a whole part its name. False: something else has that name, and `force` is not given. */
+/** Renames a complete file to `target`. False when `target` exists and `force` is not set. */
 export async function placePart(path: string, target: string, force: boolean): Promise<boolean> {
   try {
     if (force) await rename(path, target)
     else {
-      // A link, unlike a rename, refuses to replace what is there.
+      // Unlike a rename, a link fails when the target exists.
       await link(path, target)
       await rm(path)
     }
@@ -103,7 +103,7 @@ export async function placePart(path: string, target: string, force: boolean): P
   }
 }
 
-/** The SHA-256 of a file that is there; null for anything else. */
+/** The SHA-256 of a regular file; null for anything else. */
 export async function digestOfFile(path: string): Promise<string | null> {
   const file = await open(path, constants.O_RDONLY | noWait).catch(() => null)
   if (file === null) return null

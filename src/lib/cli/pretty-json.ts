@@ -1,9 +1,9 @@
-/** Arrays and objects that fit stay on one line. */
-const widest = 72
+/** Arrays and objects of at most this many characters stay on one line. */
+const maxChars = 72
 
 /**
- * A JSON text, known to be valid, with line ends and indentation for people. Strings, numbers and
- * the order of members stay exactly as they were written.
+ * Indents a valid JSON text for people. Keeps strings, numbers and the order of members exactly as
+ * they were written.
  */
 export function prettyJson(json: string): string {
   const tokens = json.match(/"(?:[^"\\]|\\.)*"|[[\]{},:]|[^\s[\]{},:"]+/g) ?? []
@@ -36,7 +36,7 @@ export function prettyJson(json: string): string {
   return out.join('')
 }
 
-/** For each opening bracket the place of the closing one. */
+/** Maps the index of each opening bracket to that of its closing one. */
 function endsOf(tokens: readonly string[]): Map<number, number> {
   const ends = new Map<number, number>()
   const open: number[] = []
@@ -47,14 +47,14 @@ function endsOf(tokens: readonly string[]): Map<number, number> {
   return ends
 }
 
-/** Null when it holds another array or object of its own, or is too long. */
+/** Null when it contains another array or object, or is too long. */
 function onOneLine(tokens: readonly string[], from: number, to: number): string | null {
-  // Every element is a token and a comma: more than that cannot fit.
-  if (to - from > widest) return null
+  // Every token has at least one character.
+  if (to - from > maxChars) return null
   const inner = tokens.slice(from + 1, to)
   if (inner.some(token => token === '[' || token === '{')) return null
   const text = inner.map(token => (token === ',' ? ', ' : token === ':' ? ': ' : token)).join('')
   const brace = tokens[from] === '{' && text !== ''
   const flat = brace ? `{ ${text} }` : `${tokens[from]}${text}${tokens[to]}`
-  return flat.length > widest ? null : flat
+  return flat.length > maxChars ? null : flat
 }

@@ -4,15 +4,15 @@ import { durationText, sizeText } from './format.ts'
 export interface ProgressFacts {
   readonly label: string
   readonly done: number
-  /** Null when nobody knows. */
+  /** Null when unknown. */
   readonly total: number | null
-  /** Of what was there before this run nothing was moved. */
+  /** Bytes of an earlier run; they do not count for the speed. */
   readonly from: number
   readonly elapsedMs: number
   readonly columns: number
 }
 
-const widestBar = 30
+const maxBarChars = 30
 
 /** One line: `shot.exr  [=======>      ]  54%  162 MB of 300 MB  81 MB/s  1 s left`. */
 export function progressText(facts: ProgressFacts): string {
@@ -25,16 +25,16 @@ export function progressText(facts: ProgressFacts): string {
   const part = total === null ? null : total === 0 ? 1 : Math.min(1, done / total)
   const percent = part === null ? '' : `${Math.floor(part * 100)}%`.padStart(4)
   const words = [percent, amount, speed, left].filter(word => word !== '').join('  ')
-  const room = columns - 1 - words.length - 2
+  const available = columns - 1 - words.length - 2
   const name = label.length > 24 ? `${label.slice(0, 23)}…` : label
-  const bar = Math.min(widestBar, room - name.length - 4)
+  const bar = Math.min(maxBarChars, available - name.length - 4)
   if (part === null || bar < 8) return clip(`${name}  ${words}`, columns - 1)
   const filled = Math.round(part * bar)
   const line = '='.repeat(filled) + (filled < bar ? '>' : '')
   return clip(`${name}  [${line.padEnd(bar).slice(0, bar)}]  ${words}`, columns - 1)
 }
 
-/** Rounded up: what is not done yet does not take 0 seconds. */
+/** Rounded up, so that unfinished work never shows 0 s. */
 function leftText(leftMs: number): string {
   return leftMs <= 0 ? '' : `${durationText(Math.ceil(leftMs / 1000) * 1000)} left`
 }
@@ -53,15 +53,15 @@ interface ProgressParts {
 export interface Progress {
   begin(from: number, total: number | null): void
   moved(done: number): void
-  /** The line goes away: the result stands in its place. */
+  /** Clears the line. */
   end(): void
 }
 
-/** What is done before that needs no line. */
+/** Work that ends within this time shows no line. */
 const quietMs = 400
 const redrawMs = 100
 
-/** A line on a terminal that is written over as bytes move. */
+/** A progress line on a terminal, redrawn in place. */
 export function createProgress({ label, enabled, stream, clock }: ProgressParts): Progress {
   let begunMs = clock.now()
   let drawnMs = -Infinity
@@ -88,7 +88,7 @@ export function createProgress({ label, enabled, stream, clock }: ProgressParts)
   }
 }
 
-/** Nobody sees a line in a file, and a terminal that is dumb cannot write over one. */
+/** Only a terminal that can overwrite a line shows progress. */
 export function mayShowProgress(
   { json, quiet }: { json: boolean; quiet: boolean },
   { isTTY }: { isTTY?: boolean },

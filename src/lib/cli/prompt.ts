@@ -1,12 +1,12 @@
 import { ServiceError } from '../util/errors.ts'
 import { Secret } from '../util/secret.ts'
 
-/** The terminal that questions are asked on. */
+/** Asks the user on the terminal. */
 export interface Questioner {
   askText(question: string): Promise<string>
-  /** No is the answer of an empty line. */
+  /** An empty line means no. */
   askYes(question: string): Promise<boolean>
-  /** Nothing that is typed appears, and no key shows it. `check` says what is wrong, or true. */
+  /** Never shows the input. `check` returns true or what is wrong. */
   askSecret(question: string, check?: (text: string) => true | string): Promise<Secret>
 }
 
@@ -17,16 +17,16 @@ export interface PromptPlace {
   readonly noInput: boolean
 }
 
-/** Why nobody can be asked, or null. The answer is typed on stdin, the question stands on stderr. */
+/** Why prompting is impossible, or null. Prompts read stdin and write to stderr. */
 export function whyNoQuestions({ stdinIsTTY, stderrIsTTY, noInput }: PromptPlace): string | null {
   if (noInput) return '--no-input is given'
-  if (!stdinIsTTY) return 'stdin is no terminal'
-  return stderrIsTTY ? null : 'stderr is no terminal'
+  if (!stdinIsTTY) return 'stdin is not a terminal'
+  return stderrIsTTY ? null : 'stderr is not a terminal'
 }
 
 /**
- * Throws `usage_invalid` when nobody can be asked for `what`, naming the other ways of giving it.
- * Questions throw `cancelled` on Ctrl-C and Ctrl-D.
+ * Throws `usage_invalid` with the hint `otherWays` when prompting for `what` is impossible.
+ * Prompts throw `cancelled` on Ctrl-C and Ctrl-D.
  */
 export function requireQuestioner(place: PromptPlace, what: string, otherWays: string): Questioner {
   const why = whyNoQuestions(place)
@@ -66,17 +66,17 @@ async function asked<T>(question: string, ask: (context: PromptContext) => Promi
   const { stdin, stderr } = process
   const abort = new AbortController()
   let isContinued = false
-  // On Ctrl-D the prompt lets go of stdin and is never settled: the program would end with 0.
+  // On Ctrl-D the prompt pauses stdin and never settles: the program would exit with 0.
   const onPause = (): void => {
     if (!isContinued) setImmediate(() => abort.abort())
   }
-  // After Ctrl-Z and `fg` the prompt lets go of stdin too, and the shell has changed the terminal:
-  // without raw mode the rest of a password would be shown.
+  // After Ctrl-Z and `fg` stdin is paused too, and the shell has reset the terminal: without raw
+  // mode the rest of a password would be visible.
   const onContinue = (): void => {
     isContinued = true
     setImmediate(() => {
       isContinued = false
-      // Setting the mode that Node believes to be set does nothing.
+      // Node skips setting the mode that it believes to be set.
       stdin.setRawMode(false)
       stdin.setRawMode(true)
       stdin.resume()
@@ -84,7 +84,7 @@ async function asked<T>(question: string, ask: (context: PromptContext) => Promi
     })
   }
   stdin.on('pause', onPause)
-  // Before the listener of the prompt, which comes with Ctrl-Z.
+  // Must precede the listener that the prompt adds on Ctrl-Z.
   process.on('SIGCONT', onContinue)
   try {
     return await ask({ output: stderr, signal: abort.signal })

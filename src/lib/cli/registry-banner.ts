@@ -17,17 +17,17 @@ const admission: Record<RegistrationMode, string> = {
   closed: 'closed: no new accounts',
 }
 
-/** What a person needs after starting the registry. */
+/** What a user needs after starting the accounts server. */
 export function renderRegistryBanner(facts: RegistryBannerFacts): string {
   const bold = (text: string): string => (facts.colour ? `\x1b[1m${text}\x1b[22m` : text)
   const warn = (text: string): string => (facts.colour ? `\x1b[33m${text}\x1b[39m` : text)
-  const clear = !facts.local && facts.url.startsWith('http:')
+  const unencrypted = !facts.local && facts.url.startsWith('http:')
   const lines = [
     '',
     `${bold('Registry')}      ${facts.url}`,
     `${bold('Data')}          ${facts.dataDir}`,
     `${bold('Registration')}  ${admission[facts.registration]}`,
-    ...(clear ? clearNotice.map(warn) : []),
+    ...(unencrypted ? unencryptedNotice.map(warn) : []),
     '',
     bold(`Make an account${facts.local ? ', on this machine' : ', here or elsewhere'}`),
     `  export SERVICE_REGISTRY=${facts.url}`,
@@ -39,7 +39,7 @@ export function renderRegistryBanner(facts: RegistryBannerFacts): string {
   return lines.map(line => `${line}\n`).join('')
 }
 
-const clearNotice = [
+const unencryptedNotice = [
   '  Passwords and tokens cross the network unencrypted. Put a proxy with TLS in',
   '  front of it, and name its address with --public-url.',
 ]

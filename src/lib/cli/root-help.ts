@@ -2,12 +2,12 @@ import stringWidth from 'string-width'
 import { wrapWords } from './format.ts'
 
 interface RootHelp {
-  /** First words of commands, and what they are for. */
+  /** Command names (the first word) and their summaries. */
   readonly commands: ReadonlyMap<string, string>
   readonly width: number
 }
 
-/** In the order in which a new user needs them. Commands that stand in neither list follow. */
+/** In the order in which a new user needs them. Commands in none of the lists join ACCOUNTS. */
 const first = [
   ...['serve', 'mcp-config', 'adapter', 'instances', 'doctor', 'resources', 'artefacts'],
   ...['gateway', 'connect', 'keys'],

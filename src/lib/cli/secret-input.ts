@@ -2,25 +2,24 @@ import { collectBounded } from '../util/bytes.ts'
 import { ServiceError } from '../util/errors.ts'
 import { Secret } from '../util/secret.ts'
 
-/** What is read of stdin; `process.stdin` satisfies it. */
+/** The used part of `process.stdin`. */
 interface SecretStream extends AsyncIterable<Uint8Array> {
   readonly isTTY?: boolean | undefined
 }
 
-/** The longest password and the longest token are 4096 bytes; the rest is told, not read. */
+/** Longer input is an error. The longest passwords and tokens have 4096 bytes. */
 export const maxSecretInputBytes = 64 * 1024
 
 /**
- * The secret that a pipe brings, for `flag`. One line end after it is not part of it: every way
- * of writing a line to a pipe adds one. Spaces are part of it. Throws `usage_invalid` when stdin
- * is a terminal (where it would wait without a word), is empty, too long, or no text.
+ * Reads a secret from a pipe, for `flag`. A trailing newline is stripped; spaces are kept. Throws
+ * `usage_invalid` when stdin is a terminal, empty, too long or not UTF-8.
  */
 export async function readSecretFromStdin(stdin: SecretStream, flag: string): Promise<Secret> {
   const text = parseSecretInput(await readAll(stdin, flag), flag)
   return new Secret(text)
 }
 
-/** Two secrets, a line each, in the order of `names`. Throws `usage_invalid` for anything else. */
+/** Reads two secrets, one a line, in the order of `names`. Throws `usage_invalid`. */
 export async function readTwoSecretsFromStdin(
   stdin: SecretStream,
   flag: string,
@@ -36,13 +35,13 @@ export async function readTwoSecretsFromStdin(
   })
 }
 
-/** Throws `usage_invalid`; the text itself is never repeated. */
+/** Throws `usage_invalid` without repeating the text. */
 function parseSecretInput(bytes: Uint8Array, flag: string): string {
   let text: string
   try {
     text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
   } catch {
-    throw new ServiceError('usage_invalid', `${flag} got bytes from stdin that are no UTF-8 text`)
+    throw new ServiceError('usage_invalid', `${flag} got bytes from stdin that are not UTF-8 text`)
   }
   const secret = text.replace(/\r?\n$/, '')
   if (secret !== '') return secret
@@ -54,7 +53,7 @@ function parseSecretInput(bytes: Uint8Array, flag: string): string {
 async function readAll(stdin: SecretStream, flag: string): Promise<Uint8Array> {
   if (stdin.isTTY === true) {
     throw new ServiceError('usage_invalid', `${flag} reads from a pipe, and stdin is a terminal`, {
-      hint: `write it as in: pass show registry | service-cli … ${flag}, or leave ${flag} out to be asked`,
+      hint: `use a pipe: pass show registry | service-cli … ${flag}; omit ${flag} for a prompt`,
     })
   }
   const bytes = await collectBounded(stdin, maxSecretInputBytes)

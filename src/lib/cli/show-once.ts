@@ -1,8 +1,8 @@
 import { messageOf, ServiceError } from '../util/errors.ts'
 
 /**
- * Shows a secret that cannot be shown again. When stdout cannot be written, `undo` ends what was
- * created and the error says so; `leftOver` is the hint for an undo that failed.
+ * Shows a secret that cannot be shown again. When stdout cannot be written, `undo` revokes the
+ * secret and the error says so; `leftOver` is the hint when that fails.
  */
 export async function showOnce(
   show: () => Promise<void>,
@@ -21,7 +21,7 @@ export async function showOnce(
       throw new ServiceError(code, text, { hint: undo.leftOver })
     }
     throw new ServiceError(code, `${message}; the new ${undo.what} was not shown and is revoked`, {
-      hint: 'make room or correct the pipe, then run the command again',
+      hint: 'free disk space or fix the pipe, then run the command again',
     })
   }
 }

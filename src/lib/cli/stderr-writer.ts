@@ -1,13 +1,13 @@
 import { closeSync, constants, openSync, write as writeFd } from 'node:fs'
 import type { WriteChunk } from './line-sink.ts'
 
-/** A full terminal is tried again after this. */
+/** The delay before writing to a full terminal again. */
 const retryMs = 50
 
 /**
- * Writes to stderr without ever holding up the event loop. Node writes to pipes and sockets
+ * Writes to stderr without ever blocking the event loop. Node writes to pipes and sockets
  * asynchronously, but to a terminal synchronously: a terminal stopped with Ctrl-S would stop the
- * server. Linux lets the same terminal be opened again in non-blocking mode.
+ * server. Linux can open the same terminal again in non-blocking mode.
  */
 export function stderrWriter(): WriteChunk {
   const stream = process.stderr
@@ -19,7 +19,7 @@ export function stderrWriter(): WriteChunk {
   return nonBlockingWriter(terminal)
 }
 
-/** For a descriptor in non-blocking mode: waits and tries again while the other side is full. */
+/** Writes to a non-blocking descriptor; waits and retries while it is full. */
 function nonBlockingWriter(fd: number): WriteChunk {
   return (chunk, done) => {
     const attempt = (rest: Buffer): void => {

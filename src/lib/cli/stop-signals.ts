@@ -4,7 +4,7 @@ type StopSignal = keyof typeof numbers
 interface StopSignals {
   /** Settles with the first signal. */
   readonly received: Promise<StopSignal>
-  /** Back to the default behaviour. */
+  /** Restores the default signal handling. */
   dispose(): void
 }
 
@@ -30,11 +30,11 @@ export function watchStopSignals(): StopSignals {
 interface StopRequest {
   /** Aborted by the first signal. */
   readonly signal: AbortSignal
-  /** Back to the default behaviour. */
+  /** Restores the default signal handling. */
   dispose(): void
 }
 
-/** For work that a signal breaks off. */
+/** `watchStopSignals` as an `AbortSignal`. */
 export function watchStopRequest(): StopRequest {
   const { received, dispose } = watchStopSignals()
   const stop = new AbortController()

@@ -4,12 +4,12 @@ import { promisify } from 'node:util'
 import { errnoOf, ServiceError } from '../util/errors.ts'
 
 const writeFd = promisify(write)
-/** A pipe that is full and does not block is tried again after this. */
+/** The delay before writing to a full non-blocking pipe again. */
 const retryMs = 20
 
 /**
- * Settles when every byte has left; throws `storage_failed` or `storage_full` when stdout cannot be
- * written. A reader that has closed the pipe is no failure.
+ * Settles when all bytes are written. Throws `storage_failed` or `storage_full` when stdout cannot
+ * be written. A closed pipe is not a failure.
  */
 export async function writeStdout(content: string | Uint8Array, fd = 1): Promise<void> {
   try {
@@ -19,14 +19,14 @@ export async function writeStdout(content: string | Uint8Array, fd = 1): Promise
   }
 }
 
-/** Like `writeStdout`, and a closed pipe is a failure too: for what is shown only once. */
+/** Like `writeStdout`, but fails for a closed pipe: for output that is shown only once. */
 export async function writeStdoutOrFail(content: string): Promise<void> {
   await writeAll(content, 1).catch(error => {
     throw cannotWriteStdout(error)
   })
 }
 
-/** The error that every command ends with when its output could not be written. */
+/** The error of every command whose output cannot be written. */
 export function cannotWriteStdout(error: unknown): ServiceError {
   const code = errnoOf(error) ?? 'unknown error'
   const isFull = code === 'ENOSPC' || code === 'EDQUOT'

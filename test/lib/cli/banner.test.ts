@@ -84,7 +84,11 @@ describe('the line about the window in the banner', () => {
   const cases: [what: string, capture: BannerFacts['capture'], told: string][] = [
     ['switched off', null, 'clients cannot see it: window capture is off'],
     ['waiting', { way: null, waits: true, trouble: null }, 'waits for an application; then'],
-    ['waiting in vain', { way: null, waits: true, trouble }, 'must draw it itself: there is no'],
+    [
+      'waiting in vain',
+      { way: null, waits: true, trouble },
+      'that sends pictures itself: there is',
+    ],
     ['impossible', { way: null, waits: false, trouble }, 'there is no display; start it in a'],
     ['seen', { way: 'x11', waits: false, trouble: null }, 'clients can see it (x11)'],
   ]

@@ -55,7 +55,7 @@ describe('describeFailure', () => {
     const said = (words: string) =>
       describeFailure(new Errors.CLIError(`command ${words} not found`), false, commands).stderr
     expect(said('whoami:s3cret'))
-      .to.contain('error: whoami takes no further word\n')
+      .to.contain('error: unexpected argument of whoami\n')
       .and.not.contain('s3cret')
     expect(said('registry:usres')).to.contain('error: command registry usres not found\n')
   })

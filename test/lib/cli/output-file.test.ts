@@ -34,7 +34,7 @@ describe('writeOutputFile', () => {
 
   it('keeps an existing file, unless it is forced', async () => {
     await writeFile(at('a.zip'), 'old')
-    expect(await attempt(at('a.zip'))).to.match(/^file_exists: .*a\.zip is already there$/)
+    expect(await attempt(at('a.zip'))).to.match(/^file_exists: .*a\.zip already exists$/)
     expect(await readFile(at('a.zip'), 'utf8')).to.equal('old')
     expect(await attempt(at('a.zip'), true)).to.equal('written')
     expect(await readFile(at('a.zip'), 'utf8')).to.equal('new')

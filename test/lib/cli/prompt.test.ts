@@ -6,8 +6,8 @@ const terminal: PromptPlace = { stdinIsTTY: true, stderrIsTTY: true, noInput: fa
 describe('whyNoQuestions', () => {
   const cases: [change: Partial<PromptPlace>, why: string | null][] = [
     [{}, null],
-    [{ stdinIsTTY: false }, 'stdin is no terminal'],
-    [{ stderrIsTTY: false }, 'stderr is no terminal'],
+    [{ stdinIsTTY: false }, 'stdin is not a terminal'],
+    [{ stderrIsTTY: false }, 'stderr is not a terminal'],
     [{ noInput: true }, '--no-input is given'],
   ]
   for (const [change, why] of cases) {

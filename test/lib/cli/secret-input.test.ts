@@ -55,7 +55,7 @@ describe('readSecretFromStdin', () => {
   }
 
   it('refuses bytes that are no text, without repeating them', async () => {
-    expect(await refusal([Buffer.from([0x73, 0xff, 0x65])])).to.match(/^usage_invalid: .*no UTF-8/)
+    expect(await refusal([Buffer.from([0x73, 0xff, 0x65])])).to.match(/^usage_invalid: .*not UTF-8/)
   })
 
   it('stops reading what has no end', async () => {
