@@ -171,7 +171,7 @@ describe('service-cli adapter', function () {
       ['for a folder', ['--out', '.'], 2, /--out \. is a folder/],
       ['for --json beside --out -', ['--out', '-', '--json'], 2, /both want stdout/],
       ['for a missing folder', ['--out', 'no/a'], 1, /cannot write no\/a \(ENOENT\).*create it/s],
-      ['for a word too many', ['a.zip'], 2, /takes no further/],
+      ['for a word too many', ['a.zip'], 2, /unexpected argument of adapter/],
       ['for an unknown flag', ['--output', 'a'], 2, /nonexistent flag: --output/],
     ]
     for (const [words, args, code, message] of failures) {

@@ -139,7 +139,7 @@ describe('service-cli over stdio', function () {
     await until(() => events().length >= 4, 'the lines on stderr')
     expect(events()).to.deep.equal([
       'messages on stdin go to the endpoint',
-      'the client has a session',
+      'session opened',
       'the server is lost',
       'connected to the server again',
     ])
@@ -155,7 +155,7 @@ describe('service-cli over stdio', function () {
       () => expect.fail('it was let in'),
       (cause: Error) => cause,
     )
-    expect(error.message).to.contain('asks for an API key')
+    expect(error.message).to.contain('requires an API key')
   })
 
   /** The program with its stdio at hand. */

@@ -1,14 +1,14 @@
 import type { JsonObject } from '../util/json.ts'
 
-/** JSON-RPC 2.0 as MCP uses it, for whoever serves it and whoever asks. */
+/** A JSON-RPC 2.0 request id. */
 export type RequestId = string | number
 
-/** An integer beyond 2^53 would be echoed as another number, so it is none. */
+/** False for integers beyond 2^53, which would be echoed as another number. */
 export function isRequestId(id: unknown): id is RequestId {
   return typeof id === 'string' || Number.isSafeInteger(id)
 }
 
-/** The `error` of an answer. */
+/** The `error` of a response. */
 export interface RpcError {
   readonly code: number
   readonly message: string

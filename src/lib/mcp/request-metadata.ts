@@ -1,8 +1,8 @@
 import { isJsonObject, type JsonObject } from '../util/json.ts'
 
 /**
- * What a request of 2026-07-28 says of itself in its `_meta`, and again in its headers ("basic",
- * `_meta`; "Streamable HTTP", request metadata).
+ * Members of `_meta` in a request of 2026-07-28 (basic, `_meta`). Some are repeated in headers
+ * (Streamable HTTP, request metadata).
  */
 export const metaKeys = {
   protocolVersion: 'io.modelcontextprotocol/protocolVersion',
@@ -13,7 +13,7 @@ export const metaKeys = {
   subscriptionId: 'io.modelcontextprotocol/subscriptionId',
 } as const
 
-/** The `_meta` of a message that says which revision it speaks, rightly or not; null for any other. */
+/** The `_meta` of a message that names a protocol version, valid or not; null for any other. */
 export function claimOf(params: JsonObject): JsonObject | null {
   const { _meta: meta } = params
   return isJsonObject(meta) && metaKeys.protocolVersion in meta ? meta : null
@@ -37,20 +37,20 @@ const printable = /^[\t\x20-\x7e]*$/
 const headerText = /^[\x21-\x7e](?:[\t\x20-\x7e]*[\x21-\x7e])?$/
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/** Does a header bring the text as it was sent? Spaces around it, for one, get lost. */
+/** True when a header transmits the text unchanged; surrounding spaces, for example, get lost. */
 export function isHeaderText(text: string): boolean {
   return headerText.test(text)
 }
 
-/** Itself where a header can carry it and it is not taken for the other form: base64 of its UTF-8. */
+/** The value itself, or base64 of its UTF-8 when a header cannot carry it. */
 export function encodeHeaderValue(value: string): string {
   if (isHeaderText(value) && !encodedForm.test(value)) return value
   return `=?base64?${Buffer.from(value, 'utf8').toString('base64')}?=`
 }
 
 /**
- * The text that an `Mcp-Name` header stands for: itself, or the UTF-8 behind `=?base64?…?=`. Null
- * for what no client may send.
+ * Decodes an `Mcp-Name` header: plain text, or base64 of UTF-8 in `=?base64?…?=`. Null when it is
+ * invalid.
  */
 export function decodeHeaderValue(value: string): string | null {
   const encoded = encodedForm.exec(value)?.[1]

@@ -2,7 +2,7 @@ const prefix = 'artefact://sha256/'
 const hexForm = /^[0-9a-f]{64}$/
 const uriForm = /^artefact:\/\/sha256\/([0-9a-f]{64})(?:\?[^#]*)?$/
 
-/** 64 lower-case hexadecimal digits: the only name an artefact has, on the wire and on disk. */
+/** True for 64 lower-case hexadecimal digits: the name of an artefact on the wire and on disk. */
 export function isArtefactHex(text: string): boolean {
   return hexForm.test(text)
 }
@@ -11,12 +11,12 @@ export function artefactUri(hex: string): string {
   return prefix + hex
 }
 
-/** The hash inside `artefact://sha256/<hex>`; a query is ignored. Null for any other form. */
+/** The hash in `artefact://sha256/<hex>`, ignoring a query. Null for any other URI. */
 export function parseArtefactUri(uri: string): string | null {
   return uriForm.exec(uri)?.[1] ?? null
 }
 
-/** The scheme of a URI of resources, without `:`; lower case, so that one has one spelling. */
+/** True for a valid scheme of resource URIs, without `:`, in lower case. */
 export function isScheme(value: unknown): value is string {
   return typeof value === 'string' && /^[a-z][a-z0-9+.-]{0,63}$/.test(value)
 }

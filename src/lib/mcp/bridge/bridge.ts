@@ -4,7 +4,7 @@ import type { Secret } from '../../util/secret.ts'
 import type { Timer } from '../../util/time.ts'
 import { type BridgeContext, type Locate, shownUrl } from './context.ts'
 import { Conversation } from './conversation.ts'
-import { HeldBytes } from './held-bytes.ts'
+import { ByteBudget } from './byte-budget.ts'
 import { HttpLink } from './http-link.ts'
 import { type BridgeLimits, defaultBridgeLimits } from './limits.ts'
 import { type Line, LineSplitter } from './line-splitter.ts'
@@ -13,13 +13,16 @@ import { Output } from './output.ts'
 export interface BridgeParts {
   readonly input: Readable
   readonly output: Writable
-  /** Where the endpoint is. */
+  /** Finds the endpoint. */
   readonly locate: Locate
-  /** Receives the function to call when `locate` leads elsewhere while the connection still works. */
+  /**
+   * Receives a function to call when `locate` returns another endpoint while the old one still
+   * works.
+   */
   readonly onMoved?: (moved: () => void) => void
   /** Sent as Bearer to that endpoint. */
   readonly key: Secret | null
-  /** For the proxy variables. */
+  /** Holds the proxy variables. */
   readonly env: NodeJS.ProcessEnv
   /** Replaced by tests. */
   readonly limits?: BridgeLimits
@@ -30,8 +33,8 @@ export interface BridgeParts {
 }
 
 /**
- * Passes the messages of a client on stdio to an MCP endpoint on HTTP, and what comes back. Resolves
- * when the client has closed its end or is gone, or some time after `stop` is aborted.
+ * Forwards messages between a client on stdio and an MCP endpoint on HTTP. Resolves when the client
+ * closed stdin or stdout, or soon after `stop` is aborted.
  */
 export async function runBridge(parts: BridgeParts, stop: AbortSignal): Promise<void> {
   const { limits = defaultBridgeLimits, timer, random, log, key, env, input } = parts
@@ -46,7 +49,7 @@ export async function runBridge(parts: BridgeParts, stop: AbortSignal): Promise<
   const context: BridgeContext = {
     link: new HttpLink({ limits, key, env, timer, overdue }),
     output: new Output(parts.output),
-    held: new HeldBytes(limits.maxHeldBytes),
+    budget: new ByteBudget(limits.maxHeldBytes),
     limits,
     timer,
     random,
@@ -66,7 +69,7 @@ export async function runBridge(parts: BridgeParts, stop: AbortSignal): Promise<
   try {
     await readLines(input, limits.maxLineBytes, line => {
       const taken = conversation.take(line)
-      // Whoever waits for a client that does not read must not wait for ever.
+      // A stop ends the wait for a client that does not read.
       return taken === null ? null : untilAborted(taken, stopped.signal)
     })
     await conversation.end(stop)
@@ -88,11 +91,11 @@ async function readLines(
     }
     for (const line of splitter.end()) await take(line)
   } catch {
-    // Destroyed by ourselves, or broken: either way there is nothing more to read.
+    // The bridge destroyed the stream, or it broke.
   }
 }
 
-/** Resolves when the work is done, or not waited for any more. */
+/** Resolves when the work is done or the signal is aborted. */
 function untilAborted(work: Promise<void>, signal: AbortSignal): Promise<void> {
   return new Promise(resolve => {
     const done = (): void => {

@@ -5,18 +5,24 @@ import type { HttpAsk } from './http-link.ts'
 import type { OpenRequest } from './open-requests.ts'
 import { errorMessage } from './rpc.ts'
 import { isBatch } from './server-message.ts'
-import { answerCut, answerMissing, answerTooLarge, refusalError, serverGone } from './trouble.ts'
+import {
+  answerCut,
+  answerMissing,
+  answerTooLarge,
+  refusalError,
+  serverGone,
+} from './bridge-errors.ts'
 
 interface CallParts {
   readonly body: Buffer
-  /** What waits for an answer: of a batch there may be several, of a notification there is none. */
+  /** The requests that wait for an answer: several in a batch, none for a notification. */
   readonly requests: readonly OpenRequest[]
-  /** `tools/call` may do something: it is never sent twice. */
+  /** False for `tools/call`, which may have side effects and is never sent twice. */
   readonly repeatable: boolean
   readonly signal: AbortSignal
 }
 
-/** One message of the client on its way to the server, and what comes back for it. */
+/** Forwards one message of the client and its answers. */
 export class Call {
   readonly #context: BridgeContext
   readonly #parts: CallParts
@@ -32,11 +38,11 @@ export class Call {
     return this.#parts.signal
   }
 
-  /** POSTs it. `look` sees each text before the client does. */
+  /** Sends the POST. `inspect` sees each text before the client does. */
   run(
     target: Target,
     headers: Readonly<Record<string, string>>,
-    look: (text: ServerText) => void = () => {},
+    inspect: (text: ServerText) => void = () => {},
   ): Promise<Exchanged> {
     const { limits } = this.#context
     const { body, repeatable, signal } = this.#parts
@@ -51,30 +57,27 @@ export class Call {
     }
     return exchange({ ...this.#context, silenceMs: limits.answerMs }, ask, {
       deliver: async text => {
-        look(text)
+        inspect(text)
         await this.pass(text)
         return true
       },
     })
   }
 
-  /** Gives the client a text of the server, if it belongs here. */
+  /** Sends a text of the server to the client if it answers a waiting request. */
   async pass({ line, messages }: ServerText): Promise<void> {
     const answered: OpenRequest[] = []
     for (const message of messages) {
       if (message.kind !== 'response') continue
       if (message.id === null && message.error !== null) {
-        // Of a batch it is the answer to one bad element, beside those to the good ones.
+        // In a batch it answers one invalid element, beside the answers to the valid ones.
         if (isBatch(line)) continue
-        // A server that could not read the id says what is wrong without it.
+        // A server that could not read the id sends an error without it.
         return this.refuse(message.error)
       }
       const request = message.id === null ? undefined : this.#unanswered.get(message.id)
       if (request === undefined) {
-        this.#context.log.warn(
-          { id: message.id },
-          'an answer to nothing that was asked is left out',
-        )
+        this.#context.log.warn({ id: message.id }, 'dropped a response with an unknown id')
         return
       }
       answered.push(request)
@@ -85,7 +88,7 @@ export class Call {
     await this.#context.output.send(line, wanted)
   }
 
-  /** Answers what has no answer yet. */
+  /** Answers all unanswered requests with an error. */
   async refuse(error: RpcError): Promise<void> {
     const left = [...this.#unanswered.values()]
     this.#unanswered.clear()
@@ -95,7 +98,7 @@ export class Call {
     )
   }
 
-  /** Says what went wrong to whoever still waits. */
+  /** Answers the unanswered requests according to the end of the exchange. */
   async settle(end: Exchanged, target: Target): Promise<void> {
     if (end.kind !== 'aborted') await this.refuse(this.#errorOf(end, target))
   }

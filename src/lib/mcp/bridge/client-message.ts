@@ -7,9 +7,9 @@ export interface ClientRequest {
   readonly kind: 'request'
   readonly id: RequestId
   readonly method: string
-  /** Empty also when they are no object: the server says what is wrong with them. */
+  /** Empty when invalid; the server reports the error. */
   readonly params: JsonObject
-  /** What the client wrote: it is passed on as it is. */
+  /** The line as written by the client; forwarded unchanged. */
   readonly bytes: Buffer
 }
 
@@ -26,7 +26,7 @@ export interface ClientResponse {
   readonly bytes: Buffer
 }
 
-/** Revision 2025-03-26 alone knows them. */
+/** Exists only in revision 2025-03-26. */
 export interface ClientBatch {
   readonly kind: 'batch'
   readonly requests: readonly ClientRequest[]
@@ -43,7 +43,7 @@ interface BadLine {
 
 const noParams: JsonObject = Object.freeze({})
 
-/** One line of the client. Only what the bridge itself needs is checked, the server does the rest. */
+/** Parses a line of the client. Checks only what the bridge needs; the server checks the rest. */
 export function parseClientLine(bytes: Buffer): Result<ClientMessage, BadLine> {
   const value = isUtf8(bytes) ? parse(bytes) : undefined
   if (value === undefined) {

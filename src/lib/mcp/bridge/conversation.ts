@@ -13,26 +13,26 @@ import { Recovery, type Restorable } from './recovery.ts'
 import { isStateless, statelessHeaders } from './own-request.ts'
 import { errorMessage } from './rpc.ts'
 import { SessionTransport } from './session-transport.ts'
-import { serverGone, stopping, tooManyRequests } from './trouble.ts'
+import { serverGone, stopping, tooManyRequests } from './bridge-errors.ts'
 import { ok, type Result } from '../../util/result.ts'
 import { Call } from './call.ts'
 import { ListenStream } from './listen-stream.ts'
 
-/** What one client says, each message passed to the transport it uses. */
+/** Routes the messages of one client to the transport that each uses. */
 export class Conversation {
   readonly #context: BridgeContext
   readonly #recovery: Recovery
   readonly #sessions: SessionTransport
   readonly #stateless: StatelessTransport
   readonly #open = new OpenRequests()
-  /** Those among the open ones that belong to a session: the server is told of their end. */
+  /** Open requests of a session: the server is notified when they are cancelled. */
   readonly #inSession = new WeakSet<OpenRequest>()
   readonly #listens = new Set<OpenRequest>()
-  /** Everything that is on its way, notifications too. */
+  /** All messages being forwarded, notifications included. */
   readonly #works = new Set<Promise<void>>()
-  /** Those among it that nobody waits for an answer to. */
+  /** Those of `#works` that expect no answer. */
   readonly #quiet = new Set<Promise<void>>()
-  /** Was the last request one of 2026-07-28? */
+  /** The last request was one of 2026-07-28. */
   #isStateless = false
 
   constructor(context: BridgeContext, locate: Locate) {
@@ -44,7 +44,10 @@ export class Conversation {
     this.#recovery.restores([this.#sessions, this.#stateless])
   }
 
-  /** What to wait for before the next line is read, or null: not the answer to this one. */
+  /**
+   * Handles one line. Returns what to wait for before reading the next line (backpressure), or
+   * null.
+   */
   take(line: Line): Promise<void> | null {
     const { output, limits } = this.#context
     if (line.kind === 'oversize') {
@@ -59,15 +62,15 @@ export class Conversation {
     return this.#quiet.size >= limits.maxRequests ? Promise.race(this.#quiet) : null
   }
 
-  /** The server is elsewhere now: sessions and streams are restored there. */
+  /** Another server took over: restores sessions and streams there. */
   moved(): void {
-    this.#recovery.lost('another server takes its place', this.#recovery.generation)
+    this.#recovery.lost('another server replaces it', this.#recovery.generation)
   }
 
-  /** Waits a while for the answers that are missing, then says farewell to client and server. */
+  /** Waits for missing answers up to a limit, then ends the session and flushes the output. */
   async end(stop: AbortSignal): Promise<void> {
     const { timer, limits, output } = this.#context
-    // They would never end by themselves.
+    // Listen requests never end by themselves.
     for (const listen of this.#listens) this.#open.cancel(listen.id)
     await new Promise<void>(resolve => {
       const cancels = [timer.after(limits.finishMs, resolve)]
@@ -134,11 +137,11 @@ export class Conversation {
     const open = this.#open.find(requestId)
     if (open === null) return
     this.#open.cancel(requestId)
-    // At 2026-07-28 the end of its HTTP request is what the server goes by.
+    // In 2026-07-28 closing the HTTP request cancels it.
     if (this.#inSession.has(open)) this.#watch(this.#sessions.notify(notification))
   }
 
-  /** Null after the request was refused. */
+  /** Returns null after refusing the request. */
   #admit(id: RequestId): OpenRequest | null {
     const { maxRequests } = this.#context.limits
     if (this.#open.size >= maxRequests) {
@@ -146,7 +149,7 @@ export class Conversation {
       return null
     }
     const open = this.#open.open(id)
-    // With its own id it would be taken for the answer to the other one.
+    // An error with this id would look like the answer to the other request.
     if (open === null) void this.#refuse(null, sameId(JSON.stringify(id)))
     return open
   }
@@ -154,7 +157,7 @@ export class Conversation {
   #watch(work: Promise<unknown>, open: readonly OpenRequest[] = []): void {
     const done = work
       .catch((error: unknown) => {
-        this.#context.log.error({ err: error }, 'a message could not be passed on')
+        this.#context.log.error({ err: error }, 'cannot forward a message')
         const failed = { code: jsonRpcCodes.internalError, message: 'the bridge failed' }
         return Promise.all(open.map(({ id }) => this.#refuse(id, failed)))
       })
@@ -179,7 +182,7 @@ export class Conversation {
 }
 
 function sameId(which: string): RpcError {
-  const message = `a request with the id ${which} is open already`
+  const message = `a request with the id ${which} is already open`
   return { code: jsonRpcCodes.invalidRequest, message }
 }
 
@@ -187,7 +190,7 @@ function isBlank(bytes: Buffer): boolean {
   return bytes.every(byte => byte === 0x20 || byte === 0x09 || byte === 0x0d)
 }
 
-/** Requests that say everything about themselves: revision 2026-07-28. */
+/** Forwards requests of the stateless transport (2026-07-28). */
 class StatelessTransport implements Restorable {
   readonly #context: BridgeContext
   readonly #recovery: Recovery
@@ -229,7 +232,7 @@ class StatelessTransport implements Restorable {
     return outcomes.find(outcome => !outcome.ok) ?? ok(undefined)
   }
 
-  /** Resolves when the client has its answer, which is the end of the subscription. */
+  /** Resolves when the client has the answer, which ends the subscription. */
   #listen(request: ClientRequest, open: OpenRequest, target: Target): Promise<void> {
     return new Promise(resolve => {
       const stream = new ListenStream({

@@ -2,35 +2,35 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { Logger } from '../../util/logger.ts'
 import type { HttpAsk, HttpLink } from './http-link.ts'
 import { onOneLine, parseServerText, type ServerMessage } from './server-message.ts'
-import { Unreachable } from './trouble.ts'
+import { Unreachable } from './bridge-errors.ts'
 import type { Timer } from '../../util/time.ts'
-import type { HeldBytes } from './held-bytes.ts'
+import type { ByteBudget } from './byte-budget.ts'
 import type { BridgeLimits } from './limits.ts'
 import { type SseEvent, SseParser } from './sse-parser.ts'
 
-/** One text of the server: what the client is given, and the message or batch it holds. */
+/** A JSON text of the server: the line for the client and its messages. */
 export interface ServerText {
   readonly line: Buffer
   readonly messages: readonly ServerMessage[]
   readonly headers: IncomingHttpHeaders
 }
 
-/** How one HTTP request ended. Messages that came have been delivered before. */
+/** How one HTTP request ended, after all received messages were delivered. */
 export type Exchanged =
   | { readonly kind: 'ended'; readonly retryMs: number | null }
-  /** Something of the answer is too large to be passed on. */
+  /** A message of the answer was too large. */
   | { readonly kind: 'oversize' }
   | Refused
-  /** No answer, or none that came to its end. */
+  /** No answer, or an incomplete one (`begun`). */
   | { readonly kind: 'broken'; readonly begun: boolean; readonly reason: string }
-  /** By our own signal. */
+  /** The signal of the request was aborted. */
   | { readonly kind: 'aborted' }
 
 export interface Refused {
   readonly kind: 'refused'
   readonly status: number
   readonly headers: IncomingHttpHeaders
-  /** Its beginning. */
+  /** The first bytes, up to a limit. */
   readonly body: Buffer
 }
 
@@ -40,18 +40,18 @@ interface ExchangeParts extends ReadAnswerParts {
 }
 
 interface ExchangeHooks {
-  /** The answer begins and is no refusal. */
+  /** Called when a successful answer begins. */
   readonly begun?: (() => void) | undefined
-  /** The next text is read when this has resolved. False: enough, the rest is not read. */
+  /** Receives each text in turn. Resolves with false to skip the rest. */
   readonly deliver: (text: ServerText) => Promise<boolean>
 }
 
 const maxRefusalBytes = 64 * 1024
-/** Nothing of it arrives for so long. */
+/** The longest pause while reading a refusal. */
 const refusalMs = 2000
 const maxRetryMs = 60_000
 
-/** One HTTP request with all that comes back for it. Never rejects. */
+/** Sends one HTTP request and delivers the messages of the answer. Never rejects. */
 export async function exchange(
   parts: ExchangeParts,
   ask: HttpAsk,
@@ -86,14 +86,13 @@ async function deliverAll(
   for await (const part of readAnswer(answer, parts)) {
     if (part.kind === 'retry') retryMs = Math.min(part.delayMs, maxRetryMs)
     if (part.kind === 'oversize') {
-      parts.log.warn({}, 'a message of the server is too large and was left out')
+      parts.log.warn({}, 'dropped a message of the server: too large')
       oversize = true
     }
     if (part.kind !== 'message') continue
     const messages = parseServerText(part.data)
     if (messages === null) {
-      // What is no message must not get to the client, whatever the server makes of itself.
-      parts.log.warn({}, 'the server sent what is no JSON-RPC message; it was left out')
+      parts.log.warn({}, 'dropped a message of the server: invalid JSON-RPC')
       continue
     }
     const line = onOneLine(part.data)
@@ -102,7 +101,7 @@ async function deliverAll(
   return oversize ? { kind: 'oversize' } : { kind: 'ended', retryMs }
 }
 
-/** What cannot be read of a refusal is not missed: its status says enough. */
+/** Reads the start of a refusal; an incomplete one is enough beside the status. */
 async function readStart(answer: IncomingMessage): Promise<Buffer> {
   const chunks: Buffer[] = []
   let bytes = 0
@@ -114,22 +113,22 @@ async function readStart(answer: IncomingMessage): Promise<Buffer> {
       if (bytes >= maxRefusalBytes) break
     }
   } catch {
-    // Cut off: what came is used.
+    // Use what was received.
   }
   return Buffer.concat(chunks).subarray(0, maxRefusalBytes)
 }
 
 interface ReadAnswerParts {
   readonly limits: Pick<BridgeLimits, 'maxAnswerBytes'>
-  readonly held: HeldBytes
+  readonly budget: ByteBudget
   readonly timer: Timer
-  /** Nothing arrives for so long: the answer is given up. Null for a stream that may be quiet. */
+  /** The answer fails after this time without data. Null for a stream that may be idle. */
   readonly silenceMs: number | null
 }
 
 /**
- * The texts of an answer, each when it is complete; nothing further is read until the next is asked
- * for. Throws `Unreachable` when the answer is cut off.
+ * Yields each text of an answer once complete, and reads on only when the next one is requested.
+ * Throws `Unreachable` when the connection breaks.
  */
 async function* readAnswer(
   answer: IncomingMessage,
@@ -149,11 +148,11 @@ async function* readEvents(
   parts: ReadAnswerParts,
 ): AsyncGenerator<SseEvent> {
   const parser = new SseParser(parts.limits.maxAnswerBytes)
-  const share = parts.held.share()
+  const share = parts.budget.share()
   try {
     for await (const chunk of chunksOf(answer, parts)) {
       for (const event of parser.push(chunk)) {
-        // Beside what is kept of the next: this one, until the client has room for it.
+        // This event is held until the client reads it, beside the start of the next one.
         if (event.kind === 'message' && !share.set(parser.held + event.data.length)) {
           yield { kind: 'oversize' }
         } else yield event
@@ -171,7 +170,7 @@ async function* readWhole(
 ): AsyncGenerator<SseEvent> {
   const chunks: Buffer[] = []
   let bytes = 0
-  const share = parts.held.share()
+  const share = parts.budget.share()
   try {
     for await (const chunk of chunksOf(answer, parts)) {
       bytes += chunk.length
@@ -194,7 +193,7 @@ async function* chunksOf(
   const chunks = answer[Symbol.asyncIterator]()
   try {
     for (;;) {
-      // Only while it is waited for: a client that reads slowly is no silence of the server.
+      // The timer runs only while reading: a slow client is not a silent server.
       const cancel =
         silenceMs === null
           ? () => {}

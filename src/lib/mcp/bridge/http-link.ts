@@ -7,39 +7,39 @@ import { refuseForeignListeners } from '../../util/port-holder.ts'
 import type { Secret } from '../../util/secret.ts'
 import type { Timer } from '../../util/time.ts'
 import type { BridgeLimits } from './limits.ts'
-import { describeSocketError, Unreachable } from './trouble.ts'
+import { describeSocketError, Unreachable } from './bridge-errors.ts'
 
 export interface HttpAsk {
   readonly url: URL
   readonly method: 'POST' | 'GET' | 'DELETE'
   readonly headers: Readonly<Record<string, string>>
   readonly body?: Buffer | undefined
-  /** Done twice it does no harm: it may be sent again where a kept connection had just ended. */
+  /** Idempotent: may be sent again when the server had just closed a kept connection. */
   readonly repeatable: boolean
-  /** The answer must begin within this. */
+  /** Time until the answer begins. */
   readonly answerMs: number
   readonly signal: AbortSignal
 }
 
 interface HttpLinkParts {
   readonly limits: Pick<BridgeLimits, 'connectMs'>
-  /** Sent to the server the user named, and to no other: redirects are not followed. */
+  /** Sent only to the server that the user named: redirects are not followed. */
   readonly key: Secret | null
   readonly env: NodeJS.ProcessEnv
   readonly timer: Timer
-  /** Called when an answer is overdue, and not again before the server has answered anything. */
+  /** Called when an answer is overdue; called again only after the server has answered. */
   readonly overdue?: (url: URL) => void
-  /** Absent: none is sent. */
+  /** Default: no User-Agent header. */
   readonly userAgent?: string
 }
 
-/** So often a quiet connection is checked by the system, so that a dead machine is noticed. */
+/** The TCP keep-alive interval, which detects a dead machine. */
 const probeMs = 30_000
-/** Few answers take so long: a server that needs more for one has usually stopped. */
+/** A server that needs longer for an answer has usually stopped. */
 const overdueMs = 5000
 const stale = new Set(['ECONNRESET', 'EPIPE'])
 
-/** HTTP requests to the endpoint. An answer of any status is an answer. */
+/** Sends HTTP requests to the endpoint. */
 export class HttpLink {
   readonly #parts: HttpLinkParts
   readonly #agents = new Map<string, http.Agent>()
@@ -51,8 +51,8 @@ export class HttpLink {
   }
 
   /**
-   * Resolves when the answer begins. Rejects with `Unreachable` when there is none, and with the
-   * reason of the signal when that is aborted; aborting later breaks the answer off.
+   * Resolves when an answer of any status begins. Rejects with `Unreachable`, or with the reason of
+   * the signal. Aborting later ends the answer.
    */
   async ask(options: HttpAsk): Promise<IncomingMessage> {
     try {
@@ -85,7 +85,7 @@ export class HttpLink {
         signal,
       })
       let cancel = timer.after(limits.connectMs, () => {
-        req.destroy(new Unreachable('no connection came about in time'))
+        req.destroy(new Unreachable('the connection timed out'))
       })
       whenConnected(req, url, () => {
         cancel()
@@ -103,7 +103,7 @@ export class HttpLink {
         this.#isOverdue = false
         resolve(answer)
       })
-      // Stays: an error after the answer began is told by the answer itself.
+      // Never removed: after the answer began, the answer reports the error too.
       req.on('error', (error: NodeJS.ErrnoException) => {
         cancel()
         if (signal.aborted) return reject(signal.reason)
@@ -134,11 +134,11 @@ export class HttpLink {
     return this.#make(url, false)
   }
 
-  /** A proxy is never asked for this machine: it would be led to the wrong loopback. */
+  /** Loopback addresses bypass the proxy: it would connect to its own machine. */
   #make(url: URL, keepAlive: boolean): http.Agent {
     const local = isLoopback(url.hostname)
     const options = { keepAlive, ...(local ? {} : { proxyEnv: proxyEnv(this.#parts.env) }) }
-    // A certificate proves whose server it is, whichever account runs it.
+    // For https the certificate identifies the server.
     if (url.protocol === 'https:') return new https.Agent(options)
     const agent = new http.Agent(options)
     if (local && this.#parts.key !== null) refuseForeignListeners(agent, () => foreign(url))
@@ -146,12 +146,12 @@ export class HttpLink {
   }
 }
 
-/** Another user who took the port of an ended server would receive its key. */
+/** Keeps the key from another user who listens on the port of an ended server. */
 function foreign({ host }: URL): Unreachable {
   return new Unreachable(`another user listens at ${host}; the API key was not sent`)
 }
 
-/** The server had closed the kept connection when the request was sent on it. */
+/** The server closed the kept connection before the request arrived. */
 class StaleConnection extends Unreachable {}
 
 function whenConnected(req: ClientRequest, url: URL, connected: () => void): void {

@@ -1,33 +1,35 @@
-/** Every bound of the bridge. Bytes and milliseconds. */
+/** The bounds of the bridge. */
 export interface BridgeLimits {
   /** One line of the client; the rest of a longer one is skipped. */
   maxLineBytes: number
   /** One message to the client. */
   maxAnswerBytes: number
-  /** Parts of all messages that are still arriving, together. */
+  /** All messages that are still arriving, together. */
   maxHeldBytes: number
-  /** Requests, and listen streams, that are open at once. */
+  /** Open requests and listen streams. */
   maxRequests: number
   /** Resources whose subscriptions are renewed after a restart of the server. */
   maxSubscriptions: number
-  /** Messages that wait for a client which does not read, before its own are read no further. */
+  /** Unread messages of the client; above this the bridge stops reading its input. */
   maxWaitingMessages: number
 
-  /** Until a connection stands. */
+  /** To connect. */
   connectMs: number
-  /** Nothing arrives of an answer for so long: the request has failed. */
+  /** A request fails after this time without data. */
   answerMs: number
-  /** One step of coming back to a server must be done within this. */
+  /** For one step of restoring a session or stream. */
   restoreMs: number
-  /** After the session began, its stream is waited for so long before requests go on. */
+  /** Requests of a new session wait at most this long for its stream. */
   streamOpenMs: number
-  /** `serve --stdio`: the server that was joined is away for so long, or up to twice, before an own one starts. */
+  /**
+   * `serve --stdio` starts its own server when the joined one is away for once to twice this time.
+   */
   takeoverMs: number
-  /** After the end of stdin, requests that are still open get so long. */
+  /** For open requests after the end of stdin. */
   finishMs: number
-  /** After a stop signal, so long. */
+  /** For open requests after a stop signal. */
   stopMs: number
-  /** At the end the server gets so long to be told that the session ends, the client to read the rest. */
+  /** At the end, for the DELETE of the session and for the client to read the rest. */
   farewellMs: number
 }
 
@@ -35,7 +37,7 @@ const MiB = 1024 * 1024
 
 export const defaultBridgeLimits: Readonly<BridgeLimits> = {
   maxLineBytes: 4 * MiB,
-  // The clients of the official SDKs give up a server whose line is over 10 MiB.
+  // The official SDKs drop a server that sends a line over 10 MiB.
   maxAnswerBytes: 9 * MiB,
   maxHeldBytes: 64 * MiB,
   maxRequests: 256,

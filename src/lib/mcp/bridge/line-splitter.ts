@@ -1,11 +1,11 @@
 export type Line =
   | { readonly kind: 'line'; readonly bytes: Buffer }
-  /** It was longer than allowed: told once, the rest is skipped to its end. */
+  /** A line over the limit. Reported once; the rest is skipped. */
   | { readonly kind: 'oversize' }
 
 const newline = 0x0a
 
-/** Bytes, cut anywhere, as the lines they hold. */
+/** Splits chunks of bytes into lines. */
 export class LineSplitter {
   readonly #maxBytes: number
   #parts: Buffer[] = []
@@ -16,7 +16,7 @@ export class LineSplitter {
     this.#maxBytes = maxBytes
   }
 
-  /** The lines that are complete with this chunk, without their line ends. */
+  /** Returns the lines that this chunk completes, without newlines. */
   push(chunk: Buffer): Line[] {
     const lines: Line[] = []
     let from = 0
@@ -29,7 +29,7 @@ export class LineSplitter {
     return lines
   }
 
-  /** The last line, when it has no end of its own. */
+  /** Returns a last line without newline. */
   end(): Line[] {
     const lines: Line[] = []
     if (this.#held > 0) this.#finish(lines)

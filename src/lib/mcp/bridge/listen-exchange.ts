@@ -8,29 +8,29 @@ import { errorMessage } from './rpc.ts'
 import type { ServerMessage } from './server-message.ts'
 
 interface ListenHooks {
-  /** First of all, with the part of the filter that the server honours. */
+  /** Called first, with the part of the filter that the server accepts. */
   readonly acknowledged: (params: JsonObject, line: Buffer) => Promise<void>
   readonly notified: (line: Buffer) => Promise<void>
 }
 
-/** How one stream of a subscription ended; `stood`: it had been acknowledged. */
+/** How one stream of a subscription ended. `acknowledged`: the server had accepted it. */
 export type ListenEnd =
-  /** The server answered the request: a result at its own end, or an error. */
+  /** The server answered the request: with a result when it stops, or with an error. */
   | {
       readonly kind: 'answer'
       readonly line: Buffer
       readonly error: RpcError | null
-      readonly stood: boolean
+      readonly acknowledged: boolean
     }
-  | { readonly kind: 'no_answer'; readonly ended: Exchanged; readonly stood: boolean }
+  | { readonly kind: 'no_answer'; readonly ended: Exchanged; readonly acknowledged: boolean }
 
-/** Opens one `subscriptions/listen` stream and passes on what it says, to its end. Never rejects. */
+/** Opens one `subscriptions/listen` stream and forwards its messages. Never rejects. */
 export async function listenOnce(
   context: BridgeContext,
   { request, target, signal }: { request: ClientRequest; target: Target; signal: AbortSignal },
   hooks: ListenHooks,
 ): Promise<ListenEnd> {
-  let stood = false
+  let acknowledged = false
   const answers: { line: Buffer; error: RpcError | null }[] = []
 
   async function deliver({ line, messages }: ServerText): Promise<boolean> {
@@ -38,7 +38,7 @@ export async function listenOnce(
     if (message === undefined || further !== undefined) return true
     if (message.kind !== 'response') {
       if (isAcknowledgement(message)) {
-        stood = true
+        acknowledged = true
         await hooks.acknowledged(message.params, line)
       } else await hooks.notified(line)
       return true
@@ -52,7 +52,7 @@ export async function listenOnce(
   }
 
   const ended = await exchange(
-    // A quiet stream is none that is broken.
+    // An idle stream is not broken.
     { ...context, silenceMs: null },
     {
       url: target.url,
@@ -67,8 +67,8 @@ export async function listenOnce(
   )
   const [answer] = answers
   return answer === undefined
-    ? { kind: 'no_answer', ended, stood }
-    : { kind: 'answer', ...answer, stood }
+    ? { kind: 'no_answer', ended, acknowledged }
+    : { kind: 'answer', ...answer, acknowledged }
 }
 
 function isAcknowledgement(

@@ -9,7 +9,7 @@ import type { OpenRequest } from './open-requests.ts'
 import { askServer, statelessHeaders } from './own-request.ts'
 import type { RpcError } from '../json-rpc.ts'
 import { errorMessage, notificationMessage } from './rpc.ts'
-import { refusalError, serverGone } from './trouble.ts'
+import { refusalError, serverGone } from './bridge-errors.ts'
 
 interface ListenStreamParts {
   readonly context: BridgeContext
@@ -21,17 +21,17 @@ interface ListenStreamParts {
   readonly done: () => void
 }
 
-/** `waiting`: the server is there, the stream is opened again after a pause. */
+/** `waiting`: the server is reachable and the stream reopens after a pause. */
 type State = 'new' | 'open' | 'waiting' | 'lost' | 'done'
 
-/** What a server says that will never open the stream: no such method, version or capability. */
-const lasting: readonly number[] = [-32601, -32020, -32021, -32022]
+/** Permanent errors: unknown method, unsupported version or capability. */
+const permanentCodes: readonly number[] = [-32601, -32020, -32021, -32022]
 
-/** One `subscriptions/listen` of the client, over as many HTTP streams as it takes. */
+/** One `subscriptions/listen` of the client; reopens HTTP streams as needed. */
 export class ListenStream {
   readonly #parts: ListenStreamParts
   #state: State = 'new'
-  /** The client has been told that it stands: from then on only an answer ends it. */
+  /** The client received the acknowledgement: from then on only an answer ends the subscription. */
   #acknowledged = false
   #failures = 0
   #catchingUp = false
@@ -47,9 +47,9 @@ export class ListenStream {
     return this.#state === 'lost'
   }
 
-  /** The server is lost. */
+  /** Ends the stream because the server is lost. */
   interrupt(): void {
-    // One that the client has not seen stand finds out by itself, and tells the client.
+    // A stream that is not acknowledged yet fails by itself and answers the client.
     if (this.#state !== 'open' && this.#state !== 'waiting') return
     this.#state = 'lost'
     this.#cancelRetry()
@@ -57,8 +57,8 @@ export class ListenStream {
   }
 
   /**
-   * Opens it. Resolves when it stands, the client has its answer or the server wants it to be tried
-   * later; with the reason when there is no server.
+   * Opens the stream. Resolves when it is acknowledged, answered or postponed; with a reason when
+   * the server is unreachable.
    */
   start(target: Target): Promise<Result<void, string>> {
     if (this.#state === 'done') return Promise.resolve(ok(undefined))
@@ -67,9 +67,9 @@ export class ListenStream {
     return new Promise(resolve => {
       const { timer, limits } = this.#parts.context
       const cancel = timer.after(limits.restoreMs, () => {
-        // The client itself may wait as long as it likes.
+        // Before the first acknowledgement the client decides how long to wait.
         if (this.#acknowledged) stop.abort()
-        resolve(fail('it does not acknowledge a subscription'))
+        resolve(fail('it does not acknowledge the subscription'))
       })
       const settle = (outcome: Result<void, string>): void => {
         cancel()
@@ -82,7 +82,7 @@ export class ListenStream {
   async #run(
     target: Target,
     signal: AbortSignal,
-    stands: () => void,
+    acknowledged: () => void,
   ): Promise<Result<void, string>> {
     const { context, request } = this.#parts
     const end = await listenOnce(
@@ -90,8 +90,8 @@ export class ListenStream {
       { request, target, signal },
       {
         acknowledged: async (params, line) => {
-          await this.#stands(params, line)
-          stands()
+          await this.#acknowledge(params, line)
+          acknowledged()
         },
         notified: line => context.output.send(line, () => !signal.aborted),
       },
@@ -100,7 +100,7 @@ export class ListenStream {
     return end.kind === 'answer' ? this.#answered(end, target) : this.#unanswered(end, target)
   }
 
-  async #stands({ notifications }: JsonObject, line: Buffer): Promise<void> {
+  async #acknowledge({ notifications }: JsonObject, line: Buffer): Promise<void> {
     if (this.#state === 'done') return
     this.#state = 'open'
     this.#failures = 0
@@ -108,7 +108,7 @@ export class ListenStream {
       this.#acknowledged = true
       return this.#parts.context.output.send(line, () => this.#state !== 'done')
     }
-    // The client has had one; what it must know is that it may have missed something.
+    // The client already has an acknowledgement, but may have missed changes.
     if (this.#catchingUp) return
     this.#catchingUp = true
     const honoured = isJsonObject(notifications) ? notifications : {}
@@ -116,14 +116,14 @@ export class ListenStream {
   }
 
   async #answered(
-    { line, error, stood }: ListenEnd & { kind: 'answer' },
+    { line, error, acknowledged }: ListenEnd & { kind: 'answer' },
     target: Target,
   ): Promise<Result<void, string>> {
-    // It may have ended this one alone, or be about to end itself: then it is opened again.
-    if (stood && error === null && !(await this.#isServing(target))) {
+    // The server may end only this subscription, or be stopping: then reopen it at the next server.
+    if (acknowledged && error === null && !(await this.#isServing(target))) {
       return this.#lose('it has stopped')
     }
-    if (!stood && this.#mayPass(error)) return this.#later(target)
+    if (!acknowledged && this.#isTemporary(error)) return this.#retryLater(target)
     return this.#finishWith(line)
   }
 
@@ -132,22 +132,23 @@ export class ListenStream {
     target: Target,
   ): Promise<Result<void, string>> {
     const { context, request } = this.#parts
-    if (ended.kind === 'aborted') return this.#acknowledged ? this.#later(target) : ok(undefined)
+    if (ended.kind === 'aborted')
+      return this.#acknowledged ? this.#retryLater(target) : ok(undefined)
     const gone = ended.kind === 'broken' && !ended.begun
     if (this.#acknowledged && gone) return this.#lose(ended.reason)
     const error =
       ended.kind === 'refused'
         ? refusalError(ended, target, context.keyed)
         : serverGone(ended.kind === 'broken' ? ended.reason : 'it ended the stream')
-    if (this.#mayPass(error)) return this.#later(target)
+    if (this.#isTemporary(error)) return this.#retryLater(target)
     await this.#finishWith(errorMessage(request.id, error))
     if (gone) this.#parts.lost(ended.reason)
     return ok(undefined)
   }
 
-  /** A server that has just started may not have what is asked for yet. */
-  #mayPass(error: RpcError | null): boolean {
-    return this.#acknowledged && error !== null && !lasting.includes(error.code)
+  /** A server that has just started may not offer everything yet. */
+  #isTemporary(error: RpcError | null): boolean {
+    return this.#acknowledged && error !== null && !permanentCodes.includes(error.code)
   }
 
   #lose(reason: string): Result<void, string> {
@@ -158,9 +159,9 @@ export class ListenStream {
     return fail(reason)
   }
 
-  #later(target: Target): Result<void, string> {
+  #retryLater(target: Target): Result<void, string> {
     const { timer, random } = this.#parts.context
-    // Interrupted: whoever did it opens it again.
+    // The recovery interrupted the stream and will reopen it.
     if (this.#state === 'lost' && this.#stop.signal.aborted) return fail('it was interrupted')
     this.#state = 'waiting'
     this.#cancelRetry = timer.after(retryDelay(this.#failures++, random), () => {
@@ -180,23 +181,23 @@ export class ListenStream {
     return answer.kind !== 'broken'
   }
 
-  /** What the server would have said had it been there. */
+  /** Sends the notifications that the client may have missed. */
   async #catchUp(honoured: JsonObject): Promise<void> {
     const { context, request } = this.#parts
     const _meta = { [metaKeys.subscriptionId]: request.id }
-    const tell = (method: string, params: JsonObject) =>
+    const notify = (method: string, params: JsonObject) =>
       context.output.send(
         notificationMessage(method, { ...params, _meta }),
         () => this.#state === 'open',
       )
     for (const kind of ['resources', 'tools', 'prompts']) {
       const wanted = honoured[`${kind}ListChanged`] === true
-      if (wanted) await tell(`notifications/${kind}/list_changed`, {})
+      if (wanted) await notify(`notifications/${kind}/list_changed`, {})
     }
     const { resourceSubscriptions: uris } = honoured
     if (!Array.isArray(uris)) return
     for (const uri of uris.slice(0, context.limits.maxSubscriptions)) {
-      if (typeof uri === 'string') await tell('notifications/resources/updated', { uri })
+      if (typeof uri === 'string') await notify('notifications/resources/updated', { uri })
     }
   }
 

@@ -1,6 +1,6 @@
 import type { RequestId } from '../json-rpc.ts'
 
-/** A request of the client that has not been answered. */
+/** An unanswered request of the client. */
 export class OpenRequest {
   readonly id: RequestId
   readonly #abort = new AbortController()
@@ -9,7 +9,7 @@ export class OpenRequest {
     this.id = id
   }
 
-  /** Aborted when nobody waits for the answer any more. */
+  /** Aborted when the client no longer waits for the answer. */
   get signal(): AbortSignal {
     return this.#abort.signal
   }
@@ -23,7 +23,7 @@ export class OpenRequest {
   }
 }
 
-/** All of them, by their id. */
+/** The unanswered requests by id. */
 export class OpenRequests {
   readonly #byId = new Map<RequestId, OpenRequest>()
 
@@ -31,7 +31,7 @@ export class OpenRequests {
     return this.#byId.size
   }
 
-  /** Null when one with this id is open. */
+  /** Returns null when a request with this id is open. */
   open(id: RequestId): OpenRequest | null {
     if (this.#byId.has(id)) return null
     const request = new OpenRequest(id)
@@ -43,7 +43,7 @@ export class OpenRequests {
     return this.#byId.get(id) ?? null
   }
 
-  /** Cancels the request, if it is open, and forgets it. */
+  /** Cancels and forgets the request, if it is open. */
   cancel(id: RequestId): boolean {
     const request = this.#byId.get(id)
     if (request === undefined) return false

@@ -4,17 +4,17 @@ import type { Timer } from '../../util/time.ts'
 const newline = Buffer.from('\n')
 
 /**
- * One message a line, for a client that may read slowly: each is handed to the stream when the
- * ones before it have been taken, so that whoever waits for its own holds nothing further.
+ * Writes one message a line to a client that may read slowly. Each message is written after the
+ * client has read the previous ones; awaiting `send` gives backpressure.
  */
 export class Output {
-  /** Settles when the client reads no more. */
+  /** Settles when the client closed the stream. */
   readonly closed: Promise<void>
   readonly #stream: Writable
   #tail: Promise<void> = Promise.resolve()
   #waiting = 0
   #isClosed = false
-  /** Of the one message that the stream has no room behind. */
+  /** Resolves the write that waits for the stream to drain. */
   #taken = (): void => {}
 
   constructor(stream: Writable) {
@@ -31,14 +31,14 @@ export class Output {
     stream.on('drain', () => this.#taken())
   }
 
-  /** Messages that the client has not taken. */
+  /** Messages that the client has not read. */
   get waiting(): number {
     return this.#waiting
   }
 
   /**
-   * Resolves when the client has room for more; also when there is no client. A message that is
-   * not wanted any more when its turn comes is left out.
+   * Resolves when the stream can take more, or is closed. Drops the message when `wanted` returns
+   * false at its turn.
    */
   send(message: Buffer, wanted: () => boolean = () => true): Promise<void> {
     this.#waiting++
@@ -49,12 +49,12 @@ export class Output {
     return this.#tail
   }
 
-  /** Resolves when everything sent so far has been taken. */
+  /** Resolves when all messages sent so far are written. */
   settled(): Promise<void> {
     return this.#tail
   }
 
-  /** Gives the client a last time to read; then what it has not taken is given up. */
+  /** Waits up to `waitMs` for the client to read the rest, then closes. */
   async end(timer: Timer, waitMs: number): Promise<void> {
     let cancel = (): void => {}
     const late = new Promise<void>(resolve => {

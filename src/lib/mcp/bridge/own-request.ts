@@ -26,10 +26,10 @@ export type OwnAnswer =
   | Refused
   | { readonly kind: 'broken'; readonly reason: string }
 
-/** The client never hears of it: every answer to it is taken by the bridge. */
+/** The bridge consumes the answer; the client never sees it. */
 const ownId = 'service-cli'
 
-/** A request of the bridge itself, with the answer that it must come to within `restoreMs`. */
+/** Sends a request of the bridge itself and returns the answer; fails after `restoreMs`. */
 export async function askServer(
   context: BridgeContext,
   { target, headers, method, params, signal }: OwnRequest,
@@ -61,18 +61,18 @@ export async function askServer(
   )
   if (answer !== null) return answer
   if (ended.kind === 'refused') return ended
-  const reason = ended.kind === 'broken' ? ended.reason : 'it gave no answer that can be used'
+  const reason = ended.kind === 'broken' ? ended.reason : 'it sent no valid answer'
   return { kind: 'broken', reason }
 }
 
-/** A client of 2026-07-28 names its revision in every request; those of sessions never do. */
+/** True for a request of 2026-07-28, which names its revision; session requests never do. */
 export function isStateless(params: JsonObject): boolean {
   return claimOf(params) !== null
 }
 
 /**
- * What 2026-07-28 wants repeated in headers ("Streamable HTTP", request metadata). What no header
- * can carry is left out: the server then says what is wrong.
+ * The headers that repeat parts of a 2026-07-28 request (Streamable HTTP, request metadata). Omits
+ * values that no header can carry; the server then reports the error.
  */
 export function statelessHeaders(method: string, params: JsonObject): Record<string, string> {
   const meta = isJsonObject(params._meta) ? params._meta : {}

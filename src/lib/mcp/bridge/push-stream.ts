@@ -4,20 +4,20 @@ import { exchange, type Exchanged, type ServerText } from './exchange.ts'
 
 interface PushStreamParts extends BridgeContext {
   readonly target: Target
-  /** Those of the session. */
+  /** Headers of the session. */
   readonly headers: Readonly<Record<string, string>>
   readonly deliver: (text: ServerText) => Promise<void>
-  /** Open again after a gap: what was pushed meanwhile is gone. */
+  /** Called when the stream is open again; notifications sent meanwhile are lost. */
   readonly resumed: () => void
-  /** The server does not know the session any more. */
+  /** Called when the server no longer knows the session. */
   readonly sessionEnded: () => void
   readonly lost: (reason: string) => void
 }
 
-/** A stream that lasted for so long makes the pauses between attempts start anew. */
+/** A stream that stays open this long resets the backoff. */
 const stableMs = 5000
 
-/** The stream on which a server of the session transport sends messages, opened again whenever it ends. */
+/** The GET stream of a session; reopens whenever it ends. */
 export class PushStream {
   readonly #parts: PushStreamParts
   readonly #stop = new AbortController()
@@ -26,7 +26,7 @@ export class PushStream {
     this.#parts = parts
   }
 
-  /** Resolves when it stands, or the server has none, or after a while in which it did not say. */
+  /** Resolves when the stream is open, the server refuses it, or after `streamOpenMs`. */
   open(): Promise<void> {
     const { timer, limits } = this.#parts
     return new Promise(resolve => {
@@ -65,7 +65,7 @@ export class PushStream {
   #once(begun: () => void): Promise<Exchanged> {
     const { target, headers, limits, deliver } = this.#parts
     return exchange(
-      // A quiet stream is none that is broken.
+      // An idle stream is not broken.
       { ...this.#parts, silenceMs: null },
       {
         url: target.url,
@@ -85,7 +85,7 @@ export class PushStream {
     )
   }
 
-  /** How long to wait before it is opened again; null for never. */
+  /** The delay before reopening; null for never. */
   #pauseAfter(ended: Exchanged, failures: number, random: () => number): number | null {
     const { sessionEnded, lost, log } = this.#parts
     if (this.#stop.signal.aborted) return null
@@ -104,7 +104,7 @@ export class PushStream {
       case 'refused':
         if (ended.status >= 500 || ended.status === 429) return delayMs
         if (ended.status === 404) sessionEnded()
-        else log.info({ status: ended.status }, 'the server has no stream for what it says unasked')
+        else log.info({ status: ended.status }, 'the server has no stream for notifications')
         return null
     }
   }

@@ -3,13 +3,13 @@ import { fail, ok, type Result } from '../../util/result.ts'
 import { retryDelay, type Timer } from '../../util/time.ts'
 import { type Locate, shownUrl, type Target } from './context.ts'
 
-/** Something that a server knew and its next run does not: a session, a listen stream. */
+/** Server state that a restart loses: a session or listen streams. */
 export interface Restorable {
-  /** Is there anything to restore? */
+  /** True when there is state to restore. */
   needed(): boolean
-  /** The server is lost: streams that are open end. */
+  /** Ends open streams after a loss of the server. */
   interrupt(): void
-  /** Again and again until it resolves with ok; then it must not be done twice. Must not reject. */
+  /** Called until it resolves with ok. Must be idempotent and must not reject. */
   restore(target: Target): Promise<Result<void, string>>
 }
 
@@ -21,18 +21,18 @@ interface RecoveryParts {
   readonly log: Logger
 }
 
-/** While there is no server. */
+/** The state while the server is unreachable. */
 interface Outage {
   reason: string
   attempts: number
   pauses: number
   running: Promise<Result<Target, string>> | null
-  /** Lost again while an attempt was under way. */
+  /** The server was lost again during the running attempt. */
   again: boolean
   cancelRetry: () => void
 }
 
-/** Where the server is, and the way back to it when it went away. */
+/** Tracks the server and reconnects with backoff after a loss. */
 export class Recovery {
   readonly #parts: RecoveryParts
   #restorables: readonly Restorable[] = []
@@ -47,19 +47,19 @@ export class Recovery {
     this.#parts = parts
   }
 
-  /** Told once, before anything can be lost. */
+  /** Must be called once, before any other method. */
   restores(restorables: readonly Restorable[]): void {
     this.#restorables = restorables
   }
 
-  /** Counts the losses: whoever reports one says which run of the server it means. */
+  /** Counts losses, so that a late report about an earlier run of the server is ignored. */
   get generation(): number {
     return this.#generation
   }
 
   /**
-   * Where to send a request. While the server is away the next attempt to come back is made at
-   * once; why there is still none is said in one clause.
+   * Returns the target for a request. While the server is away, tries to reconnect at once; fails
+   * with the reason as one clause.
    */
   ready(): Promise<Result<Target, string>> {
     if (this.#outage !== null) return this.#attempt(this.#outage)
@@ -68,14 +68,14 @@ export class Recovery {
     return this.#locating
   }
 
-  /** A request was answered. */
+  /** Reports an answered request. */
   reached(target: Target): void {
     if (!this.#missed) return
     this.#missed = false
     this.#parts.log.info({ url: shownUrl(target.url) }, 'the server answers')
   }
 
-  /** The server of that `generation` is gone, or does not know us any more. */
+  /** Reports that the server of that `generation` is gone or forgot the session. */
   lost(reason: string, generation: number): void {
     if (generation !== this.#generation || this.#stopped) return
     const { log } = this.#parts
@@ -83,7 +83,7 @@ export class Recovery {
     const url = this.#target === null ? undefined : shownUrl(this.#target.url)
     const needed = restorables.some(restorable => restorable.needed())
     if (this.#outage !== null) {
-      // What the attempt under way has restored is gone again.
+      // The state that the running attempt has restored is lost again.
       for (const restorable of restorables) restorable.interrupt()
       this.#outage.again = true
       this.#outage.reason = reason
@@ -124,13 +124,13 @@ export class Recovery {
     if (this.#stopped) return
     const delayMs = retryDelay(outage.pauses, this.#parts.random)
     outage.cancelRetry = this.#parts.timer.after(delayMs, () => {
-      // Not those that a request asked for: a busy client would wait the longest.
+      // Only timed attempts increase the delay: requests of a busy client must not.
       outage.pauses++
       void this.#attempt(outage)
     })
   }
 
-  /** One at a time; everybody who asks meanwhile gets its outcome. */
+  /** Runs one attempt at a time; concurrent callers share its result. */
   #attempt(outage: Outage): Promise<Result<Target, string>> {
     if (this.#stopped) return Promise.resolve(fail(outage.reason))
     outage.running ??= this.#try(outage).finally(() => (outage.running = null))

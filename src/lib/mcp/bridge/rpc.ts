@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../util/json.ts'
 import type { RequestId, RpcError } from '../json-rpc.ts'
 
-/** Null: of no request (JSON-RPC 2.0). Undefined: the same at 2026-07-28, which leaves it out. */
+/** For an error without a request, `id` is null, or undefined in 2026-07-28, which omits it. */
 export function errorMessage(
   id: RequestId | null | undefined,
   { code, message, data }: RpcError,

@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import { type JsonObject, isJsonObject } from '../../util/json.ts'
 import { type RequestId, isRequestId, type RpcError } from '../json-rpc.ts'
 
-/** What a server sent, as far as the bridge looks at it. */
+/** The parts of a server message that the bridge uses. */
 export type ServerMessage =
   | {
       readonly kind: 'response'
@@ -19,7 +19,7 @@ export type ServerMessage =
 
 const noParams: JsonObject = Object.freeze({})
 
-/** The messages of one text: one, or those of a batch. Null when any of it is none. */
+/** Parses a message or a batch. Null when any message is invalid. */
 export function parseServerText(bytes: Buffer): ServerMessage[] | null {
   if (!isUtf8(bytes)) return null
   let value: unknown
@@ -54,14 +54,13 @@ function parseError({ code, message, data }: JsonObject): RpcError | null {
   return { code, message, ...(isJsonObject(data) ? { data } : {}) }
 }
 
-/** Is a text that holds messages a batch of them? */
+/** True when a valid text is a batch. */
 export function isBatch(bytes: Buffer): boolean {
   return bytes.find(byte => byte > 0x20) === 0x5b
 }
 
 /**
- * The text on one line: between the tokens of JSON a line end is as good as a space, and inside
- * of them there is none.
+ * Replaces newlines of a JSON text by spaces. Valid JSON has newlines only between tokens.
  */
 export function onOneLine(bytes: Buffer): Buffer {
   if (!bytes.includes(0x0a) && !bytes.includes(0x0d)) return bytes

@@ -11,19 +11,19 @@ interface SessionPushParts {
   readonly context: BridgeContext
   readonly recovery: Recovery
   readonly subscriptions: Subscriptions
-  /** The one that is pushed to now. */
+  /** The current session. */
   readonly session: () => Session | null
-  /** The server does not know it any more. */
+  /** Called when the server no longer knows the session. */
   readonly ended: (session: Session, generation: number) => void
   readonly signal: AbortSignal
 }
 
 const listChanged = 'notifications/resources/list_changed'
 
-/** What reaches the client of a session unasked: from the server, and after a gap from here. */
+/** Forwards notifications of a session, and sends those that the client missed during a gap. */
 export class SessionPush {
   readonly #parts: SessionPushParts
-  /** Subscriptions that the server refused when they were renewed: what they name may come yet. */
+  /** Subscriptions that the server refused to renew: their resources may appear later. */
   #refused = new Set<string>()
   #catchingUp = false
 
@@ -35,7 +35,7 @@ export class SessionPush {
     this.#refused = new Set(uris)
   }
 
-  /** Opens the stream of the session, once the client has said that it is ready. */
+  /** Opens the stream of the session after `notifications/initialized`. */
   async listen(target: Target): Promise<void> {
     const { context, recovery, ended, signal } = this.#parts
     const session = this.#parts.session()
@@ -54,7 +54,7 @@ export class SessionPush {
     await session.stream.open()
   }
 
-  /** Nobody knows what changed meanwhile: the client is told to look. Once at a time. */
+  /** Notifies the client of changes that it may have missed. Runs once at a time. */
   catchUp(): void {
     const { context, subscriptions } = this.#parts
     const session = this.#parts.session()
@@ -71,7 +71,7 @@ export class SessionPush {
   async #pushed({ line, messages }: ServerText, target: Target): Promise<void> {
     const { log, output } = this.#parts.context
     if (messages.some(message => message.kind === 'response')) {
-      log.warn({}, 'an answer on the stream of the session is left out')
+      log.warn({}, 'dropped a response on the stream of the session')
       return
     }
     await output.send(line)
@@ -81,7 +81,7 @@ export class SessionPush {
     if (changed) void this.#subscribeRefused(target)
   }
 
-  /** Something came: it may be what a subscription waits for. */
+  /** A new resource may be the one that a refused subscription names. */
   async #subscribeRefused(target: Target): Promise<void> {
     const { context, subscriptions, signal } = this.#parts
     const session = this.#parts.session()

@@ -5,7 +5,7 @@ import { exchange } from './exchange.ts'
 import { askServer, type OwnAnswer } from './own-request.ts'
 import { notificationMessage } from './rpc.ts'
 import { openedSession, type Session, sessionHeaders } from './session.ts'
-import { refusalError } from './trouble.ts'
+import { refusalError } from './bridge-errors.ts'
 
 export interface RestoreParts {
   readonly context: BridgeContext
@@ -13,18 +13,18 @@ export interface RestoreParts {
   readonly signal: AbortSignal
 }
 
-/** Subscriptions renewed at the same time. */
-const together = 8
+/** Subscriptions renewed concurrently. */
+const batchSize = 8
 
-/** Does the server still know the session? */
+/** True when the server still knows the session. */
 export async function isSessionAlive(parts: RestoreParts, session: Session): Promise<boolean> {
   const answer = await ask(parts, session, 'ping', {})
   return answer.kind === 'result'
 }
 
 /**
- * Opens a session for the client that had one: with its own words, but in the revision that it
- * speaks by now.
+ * Opens a new session for a client that lost one, with its `initialize` params and the negotiated
+ * revision.
  */
 export async function openSessionAgain(
   parts: RestoreParts,
@@ -37,25 +37,25 @@ export async function openSessionAgain(
   if (session === null) return fail('invalid initialize result')
   if (session.revision !== lost.revision) {
     const what = `${session.revision} instead of ${lost.revision}`
-    return fail(`it speaks revision ${what} by now; restart the client`)
+    return fail(`it now speaks revision ${what}; restart the client`)
   }
   if (lost.initialized) {
-    const told = await tellInitialized(parts, session)
-    if (!told.ok) return told
+    const notified = await notifyInitialized(parts, session)
+    if (!notified.ok) return notified
     session.initialized = true
   }
   return ok(session)
 }
 
-/** Resolves with those that the server refused. */
+/** Subscribes to all URIs. Resolves with those that the server refused. */
 export async function subscribeAgain(
   parts: RestoreParts,
   session: Session,
   uris: readonly string[],
 ): Promise<Result<string[], string>> {
   const refused: string[] = []
-  for (let at = 0; at < uris.length; at += together) {
-    const some = uris.slice(at, at + together)
+  for (let at = 0; at < uris.length; at += batchSize) {
+    const some = uris.slice(at, at + batchSize)
     const answers = await Promise.all(
       some.map(uri => ask(parts, session, 'resources/subscribe', { uri })),
     )
@@ -66,7 +66,7 @@ export async function subscribeAgain(
   return ok(refused)
 }
 
-async function tellInitialized(
+async function notifyInitialized(
   { context, target, signal }: RestoreParts,
   session: Session,
 ): Promise<Result<void, string>> {

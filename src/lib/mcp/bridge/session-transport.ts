@@ -19,9 +19,9 @@ import {
 } from './session-restore.ts'
 import { openedSession, type Session, sessionHeaders } from './session.ts'
 import { Subscriptions } from './subscriptions.ts'
-import { serverGone } from './trouble.ts'
+import { serverGone } from './bridge-errors.ts'
 
-/** What the client sends within, or to begin, a session: revisions 2024-11-05 to 2025-11-25. */
+/** Forwards messages of the session transport (2024-11-05 to 2025-11-25). */
 export class SessionTransport implements Restorable {
   readonly #context: BridgeContext
   readonly #recovery: Recovery
@@ -31,7 +31,7 @@ export class SessionTransport implements Restorable {
   #session: Session | null = null
   /** Where the session was opened. */
   #url = ''
-  /** What begins a session goes before all that the client said after it. */
+  /** Later messages wait for this: `initialize` and `initialized` keep their order. */
   #beginning: Promise<void> = Promise.resolve()
 
   constructor(context: BridgeContext, recovery: Recovery) {
@@ -119,7 +119,7 @@ export class SessionTransport implements Restorable {
     return ok(undefined)
   }
 
-  /** Tells the server that the session is over. */
+  /** Ends the session at the server. */
   async end(): Promise<void> {
     this.#stop.abort()
     const session = this.#session
@@ -138,7 +138,7 @@ export class SessionTransport implements Restorable {
         answerMs: limits.farewellMs,
         signal: late.signal,
       })
-      // Gone, or about to forget it by itself.
+      // An unreachable server needs no DELETE.
       .catch(() => null)
     answer?.resume()
     cancel()
@@ -150,7 +150,7 @@ export class SessionTransport implements Restorable {
   }
 
   async #initialize({ params, id }: ClientRequest, call: Call): Promise<void> {
-    // A client that begins anew has no use for what it had.
+    // A new `initialize` discards the previous session.
     this.interrupt()
     this.#session = null
     this.#subscriptions.clear()
@@ -161,7 +161,7 @@ export class SessionTransport implements Restorable {
         this.#session = openedSession(params, message.result, headers)
         this.#url = target.url.href
         const { revision } = this.#session ?? {}
-        this.#context.log.info({ url: shownUrl(target.url), revision }, 'the client has a session')
+        this.#context.log.info({ url: shownUrl(target.url), revision }, 'session opened')
       }
     })
   }
@@ -172,8 +172,8 @@ export class SessionTransport implements Restorable {
     if (target !== null && this.#session?.live === true) await this.#push.listen(target)
   }
 
-  /** A request; it is sent again once when the session turns out to have ended. */
-  async #send(call: Call, look: (text: ServerText, target: Target) => void): Promise<void> {
+  /** Sends a request, and sends it again once when the session has ended. */
+  async #send(call: Call, inspect: (text: ServerText, target: Target) => void): Promise<void> {
     for (let first = true; ; first = false) {
       const ready = await this.#recovery.ready()
       if (call.signal.aborted) return
@@ -181,7 +181,7 @@ export class SessionTransport implements Restorable {
       const target = ready.value
       const session = this.#session
       const { generation } = this.#recovery
-      const end = await call.run(target, sessionHeaders(session), text => look(text, target))
+      const end = await call.run(target, sessionHeaders(session), text => inspect(text, target))
       if (end.kind === 'refused' && end.status === 404 && session?.id != null && first) {
         this.#ended(session, generation)
         continue
@@ -192,7 +192,7 @@ export class SessionTransport implements Restorable {
     }
   }
 
-  /** What has no answer. Resolves with the server that took it, or null. */
+  /** Sends a message without answer. Resolves with the server that accepted it, or null. */
   async #tell(call: Call): Promise<Target | null> {
     const ready = await this.#recovery.ready()
     if (!ready.ok) return null
@@ -212,7 +212,7 @@ export class SessionTransport implements Restorable {
 
   #ended(session: Session, generation: number): void {
     session.ended = true
-    this.#recovery.lost('the session has ended there', generation)
+    this.#recovery.lost('the session has ended', generation)
   }
 
   async #renew(parts: RestoreParts, lost: Session): Promise<Result<void, string>> {
@@ -221,10 +221,10 @@ export class SessionTransport implements Restorable {
     const session = opened.value
     const subscribed = await subscribeAgain(parts, session, this.#subscriptions.uris)
     if (!subscribed.ok) return subscribed
-    // The client may have begun anew meanwhile.
+    // The client may have sent another `initialize` meanwhile.
     if (this.#session !== lost) return fail('the client began another session')
     this.#push.refusedAre(subscribed.value)
-    // The client may have said so during the renewal.
+    // `notifications/initialized` may arrive during the renewal.
     session.initialized ||= lost.initialized
     this.#session = session
     this.#url = parts.target.url.href

@@ -3,25 +3,25 @@ import { type JsonObject, isJsonObject } from '../../util/json.ts'
 import { postHeaders } from './context.ts'
 import type { PushStream } from './push-stream.ts'
 
-/** What `initialize` agreed on with the server, and with the client for as long as it lives. */
+/** A session as negotiated by `initialize`. */
 export interface Session {
-  /** Null when the server keeps none. */
+  /** Null when the server assigns none. */
   id: string | null
   readonly revision: string
-  /** Those of the client's own `initialize`. */
+  /** The params of the client's `initialize`. */
   readonly params: JsonObject
-  /** Does the server tell of changes of its resources, and of its list of them? */
+  /** Whether the server announces updated resources, and changes of the resource list. */
   readonly pushes: { readonly updates: boolean; readonly list: boolean }
-  /** The client has said `notifications/initialized`. */
+  /** The client has sent `notifications/initialized`. */
   initialized: boolean
-  /** False when the server is lost, or has ended the session. */
+  /** False when the server is lost or has ended the session. */
   live: boolean
-  /** The server has said that it is over. */
+  /** The server has ended it. */
   ended: boolean
   stream: PushStream | null
 }
 
-/** The session that a server opened with this result, or null for a result that is none. */
+/** The session of an `initialize` result; null when the result is invalid. */
 export function openedSession(
   params: JsonObject,
   result: JsonObject,
@@ -45,10 +45,10 @@ export function openedSession(
   }
 }
 
-/** The first revision whose clients name it in each request. */
+/** The first revision with the `MCP-Protocol-Version` header. */
 const firstWithHeader = '2025-06-18'
 
-/** Of a request within the session; null for one without. */
+/** Headers of a request in the session; null before a session. */
 export function sessionHeaders(session: Session | null): Record<string, string> {
   if (session === null) return postHeaders
   const { id, revision } = session

@@ -1,8 +1,8 @@
 export type SseEvent =
   | { readonly kind: 'message'; readonly data: Buffer }
-  /** Its data were longer than allowed; they are not kept. */
+  /** An event over the limit; its data are dropped. */
   | { readonly kind: 'oversize' }
-  /** The server asks for this pause before the stream is opened again. */
+  /** The reconnection time requested by the server. */
   | { readonly kind: 'retry'; readonly delayMs: number }
 
 const cr = 0x0d
@@ -10,8 +10,8 @@ const lf = 0x0a
 const byteOrderMark = Buffer.from([0xef, 0xbb, 0xbf])
 
 /**
- * Server-sent events (HTML standard, "Parsing an event stream"), cut anywhere. Only events of the
- * default type carry messages; ids are not kept, because nothing is resumed.
+ * Parses server-sent events from chunks (HTML standard, "Parsing an event stream"). Only events of
+ * the default type carry messages. Ignores ids: streams are not resumed.
  */
 export class SseParser {
   readonly #maxBytes: number
@@ -28,12 +28,12 @@ export class SseParser {
     this.#maxBytes = maxBytes
   }
 
-  /** Bytes kept of an event that is not complete yet. */
+  /** Bytes of the incomplete event. */
   get held(): number {
     return this.#oversize ? 0 : this.#lineBytes + this.#dataBytes
   }
 
-  /** Gives up the event that is not complete yet: there is no room for it. */
+  /** Drops the incomplete event. */
   dropEvent(): void {
     this.#oversize = true
     this.#line = []
@@ -43,7 +43,7 @@ export class SseParser {
   push(chunk: Buffer): SseEvent[] {
     const events: SseEvent[] = []
     let from = 0
-    // The second byte of a line end whose first one closed the last chunk.
+    // The LF of a CRLF that was split between chunks.
     if (this.#afterCr && chunk[0] === lf) from = 1
     if (chunk.length > 0) this.#afterCr = false
     for (let end = lineEnd(chunk, from); end !== -1; end = lineEnd(chunk, from)) {
@@ -62,7 +62,7 @@ export class SseParser {
   #take(bytes: Buffer): void {
     if (bytes.length === 0) return
     this.#lineBytes += bytes.length
-    // Room for the name of the field before its value.
+    // The limit is for data; 64 bytes more allow for the field name.
     if (this.#lineBytes + this.#dataBytes > this.#maxBytes + 64) {
       this.dropEvent()
     }

@@ -2,15 +2,15 @@ import type { RequestId } from '../json-rpc.ts'
 import type { ClientRequest } from './client-message.ts'
 import type { ServerMessage } from './server-message.ts'
 
-/** What a client of a session has subscribed to: its server forgets it when it restarts. */
+/** The subscriptions of a session client, to be renewed after a restart of the server. */
 export class Subscriptions {
-  readonly #most: number
+  readonly #maxUris: number
   readonly #uris = new Set<string>()
-  /** Asked for and not answered yet. */
+  /** Requests without an answer yet. */
   readonly #pending = new Map<RequestId, { uri: string; subscribe: boolean }>()
 
-  constructor(most: number) {
-    this.#most = most
+  constructor(maxUris: number) {
+    this.#maxUris = maxUris
   }
 
   get uris(): readonly string[] {
@@ -21,7 +21,7 @@ export class Subscriptions {
     return this.#uris.has(uri)
   }
 
-  /** Before the request is sent; `answered` or `forget` must follow. */
+  /** Must be called before the request is sent; `answered` or `forget` must follow. */
   asked({ id, method, params }: ClientRequest): void {
     const { uri } = params
     if (typeof uri !== 'string') return
@@ -35,10 +35,10 @@ export class Subscriptions {
     this.#pending.delete(message.id)
     if (change === undefined || message.error !== null) return
     if (!change.subscribe) this.#uris.delete(change.uri)
-    else if (this.#uris.size < this.#most) this.#uris.add(change.uri)
+    else if (this.#uris.size < this.#maxUris) this.#uris.add(change.uri)
   }
 
-  /** No answer will come. */
+  /** Forgets a request without answer. */
   forget(id: RequestId): void {
     this.#pending.delete(id)
   }

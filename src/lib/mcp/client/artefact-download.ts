@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { ServiceError } from '../../util/errors.ts'
 import { shownUrl } from '../bridge/context.ts'
-import { Unreachable } from '../bridge/trouble.ts'
+import { Unreachable } from '../bridge/bridge-errors.ts'
 import type { ClientContext, McpSession } from './context.ts'
 import { failureOf } from './failure.ts'
 import { artefactUri, isArtefactHex } from '../uris.ts'

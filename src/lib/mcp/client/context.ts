@@ -1,6 +1,6 @@
 import type { Logger } from '../../util/logger.ts'
 import type { Secret } from '../../util/secret.ts'
-import { HeldBytes } from '../bridge/held-bytes.ts'
+import { ByteBudget } from '../bridge/byte-budget.ts'
 import { HttpLink } from '../bridge/http-link.ts'
 import type { Timer } from '../../util/time.ts'
 import { userAgent } from '../../util/version.ts'
@@ -21,7 +21,7 @@ interface ClientParts {
 /** What both transports work with. */
 export interface ClientContext {
   readonly link: HttpLink
-  readonly held: HeldBytes
+  readonly budget: ByteBudget
   readonly limits: McpClientLimits
   readonly timer: Timer
   readonly log: Logger
@@ -34,7 +34,7 @@ export function createClientContext(parts: ClientParts): ClientContext {
   const { key, env, limits, timer, log } = parts
   return {
     link: new HttpLink({ limits, key, env, timer, userAgent }),
-    held: new HeldBytes(limits.maxHeldBytes),
+    budget: new ByteBudget(limits.maxHeldBytes),
     limits,
     timer,
     log,

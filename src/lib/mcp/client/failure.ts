@@ -3,7 +3,7 @@ import { ServiceError } from '../../util/errors.ts'
 import { jsonRpcCodes, type RpcError } from '../json-rpc.ts'
 import type { Refused } from '../bridge/exchange.ts'
 import { shownUrl } from '../bridge/context.ts'
-import { refusalError } from '../bridge/trouble.ts'
+import { refusalError } from '../bridge/bridge-errors.ts'
 import type { Answer } from './ask.ts'
 
 interface FailureFacts {

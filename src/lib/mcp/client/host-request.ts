@@ -4,7 +4,7 @@ import { collectBounded } from '../../util/bytes.ts'
 import { ServiceError } from '../../util/errors.ts'
 import { isJsonObject, type JsonObject, parseJson } from '../../util/json.ts'
 import type { Secret } from '../../util/secret.ts'
-import { describeSocketError } from '../bridge/trouble.ts'
+import { describeSocketError } from '../bridge/bridge-errors.ts'
 import { userAgent } from '../../util/version.ts'
 
 /** The plain form of the host link of a server on this machine (docs/host-link.md). */

@@ -79,7 +79,7 @@ describe('the bounds of the bridge', () => {
     for (const id of [1, 1, 2, 3]) client.send({ jsonrpc: '2.0', id, method: 'wait' })
     const many = await client.answer(3)
     expect(many.error.data.reason).to.equal('too_many_requests')
-    expect((await client.answer(null)).error.message).to.contain('id 1 is open already')
+    expect((await client.answer(null)).error.message).to.contain('id 1 is already open')
     await until(() => waiting.length === 2, 'both requests')
     for (const res of waiting) json(res, result(1 + waiting.indexOf(res), {}))
     await client.answer(1)

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { type AddressInfo, createServer } from 'node:net'
-import { describeSocketError } from '../../../../src/lib/mcp/bridge/trouble.ts'
+import { describeSocketError } from '../../../../src/lib/mcp/bridge/bridge-errors.ts'
 import { ok } from '../../../../src/lib/util/result.ts'
 import { systemTimer, type Timer } from '../../../../src/lib/util/time.ts'
 import { until } from '../../../e2e/until.ts'
@@ -67,14 +67,14 @@ describe('what the bridge makes of HTTP', () => {
     expect(client.fields).to.deep.include({ url: server.url, pid: 4711 })
   })
 
-  it('says what is wrong with what is no web server', async () => {
+  it('reports a port that is not a web server', async () => {
     const server = createServer(socket => void socket.on('error', () => {}).end('SSH-2.0-x\r\n'))
     server.listen(0, '127.0.0.1')
     await once(server, 'listening')
     ends.push(async () => server.close())
     const { port } = server.address() as AddressInfo
     const { error } = await connect(`http://127.0.0.1:${port}/mcp`).call('ping')
-    expect(error.message).to.contain('no web server')
+    expect(error.message).to.contain('it is not a web server')
     const secure = await connect(`https://127.0.0.1:${port}/mcp`).call('ping')
     expect(secure.error.message).to.contain('cannot be reached: ')
     expect(secure.error.message).to.not.contain('undefined')
@@ -128,8 +128,8 @@ describe('what the bridge makes of HTTP', () => {
 describe('describeSocketError', () => {
   const table: [code: string | undefined, text: RegExp][] = [
     ['ECONNREFUSED', /^connection refused$/],
-    ['ENOTFOUND', /^no address is known for studio\.example$/],
-    ['SELF_SIGNED_CERT_IN_CHAIN', /certificate is not accepted \(SELF.*NODE_EXTRA_CA_CERTS/],
+    ['ENOTFOUND', /^cannot resolve the host name studio\.example$/],
+    ['SELF_SIGNED_CERT_IN_CHAIN', /certificate is not trusted \(SELF.*NODE_EXTRA_CA_CERTS/],
     ['ERR_TLS_CERT_ALTNAME_INVALID', /certificate/],
     ['ESOMETHING', /^ESOMETHING$/],
     ['a b', /^unknown error$/],

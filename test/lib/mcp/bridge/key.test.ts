@@ -37,7 +37,7 @@ describe('the API key of the bridge', () => {
   })
 
   const refusals: [what: string, options: BridgeOptions, reason: string, text: RegExp][] = [
-    ['none', {}, 'auth_required', /asks for an API key.*SERVICE_MCP_API_KEY.*--api-key-file/],
+    ['none', {}, 'auth_required', /requires an API key.*SERVICE_MCP_API_KEY.*--api-key-file/],
     ['a wrong one', { key: 'x'.repeat(40) }, 'auth_refused', /does not accept the API key/],
   ]
   for (const [what, options, reason, text] of refusals) {
@@ -97,7 +97,7 @@ describe('the API key of the bridge', () => {
     ends.push(async () => void broken.close())
     const { port } = broken.address() as AddressInfo
     const { error } = await connect(`http://127.0.0.1:${port}/mcp`, { key }).call('ping')
-    expect(error.message).to.contain('its answer is no valid HTTP (HPE_')
+    expect(error.message).to.contain('its answer is not valid HTTP (HPE_')
     expect(error.message).to.not.contain(key)
   })
 
@@ -110,7 +110,7 @@ describe('the API key of the bridge', () => {
       '{"detail":"the Host is foreign"}',
       /403: the Host is foreign$/,
     ],
-    [200, 'text/html', '<html>', /\/mcp is no MCP endpoint: it answers with text\/html$/],
+    [200, 'text/html', '<html>', /\/mcp is not an MCP endpoint: it answers with text\/html$/],
     [200, 'application/json', '{"a":1}', /without a message/],
     [202, 'application/json', '', /without a message/],
   ]

@@ -38,7 +38,7 @@ describe('the bridge when its server goes away', () => {
     const refused = await client.call('resources/list')
     expect(refused.error.code).to.equal(-32603)
     expect(refused.error.message).to.contain('connection refused')
-    expect(refused.error.message).to.contain('restored by itself')
+    expect(refused.error.message).to.contain('reconnects by itself')
 
     const second = await start(portOf(first))
     await client.until(() => client.updates.length > 0, 'the update')
@@ -49,7 +49,7 @@ describe('the bridge when its server goes away', () => {
     const read = await client.call('resources/read', { uri: 'scene://current' })
     expect(JSON.parse(read.result.contents[0].text)).to.deep.equal({ run: 2 })
     expect(client.log).to.deep.equal([
-      'info the client has a session',
+      'info session opened',
       'warn the server is lost',
       'info connected to the server again',
     ])
@@ -236,7 +236,7 @@ describe('the bridge when its server goes away', () => {
     await client.until(() => client.log.length === 3, 'the lines')
     expect(client.log).to.deep.equal([
       'warn the server cannot be reached',
-      'info the client has a session',
+      'info session opened',
       'info the server answers',
     ])
   })

@@ -199,7 +199,7 @@ describe('the bridge in a session', () => {
     expect(answers()).to.have.length(1)
   })
 
-  it('lets no answer through that nobody asked for, and nothing that is no message', async () => {
+  it('drops responses with an unknown id and invalid messages', async () => {
     const endpoint = await scripted(({ body, method }, res) => {
       if (method === 'DELETE') return void res.writeHead(204).end()
       const send = events(res)
@@ -212,7 +212,7 @@ describe('the bridge in a session', () => {
     const client = connect(endpoint.url)
     await client.call('ping')
     expect(client.messages).to.deep.equal([result(1, {})])
-    expect(client.log.filter(line => line.includes('left out'))).to.have.length(3)
+    expect(client.log.filter(line => line.includes('dropped'))).to.have.length(3)
   })
 
   it('ends a request that is cancelled, tells the server, and says nothing of it', async () => {
