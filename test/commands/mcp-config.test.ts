@@ -2,15 +2,10 @@ import { expect } from 'chai'
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import {
-  type McpConfigFlags,
-  registryWords,
-  warningsOf,
-} from '../../src/commands/mcp-config/settings.ts'
+import { type McpConfigFlags } from '../../src/commands/mcp-config/settings.ts'
 import { runMcpConfig } from '../../src/commands/mcp-config/run.ts'
 import type { ServiceError } from '../../src/lib/util/errors.ts'
 import { silentLogger } from '../../src/lib/util/logger.ts'
-import { selectStateDirectory } from '../../src/lib/util/registry-path.ts'
 import { startServe } from '../../src/server/serve.ts'
 import type { ServeHandle, ServeOptions } from '../../src/server/host/serve-options.ts'
 
@@ -81,7 +76,7 @@ describe('mcp-config', function () {
 
   const codeOf = ({ error }: Said) => error?.code ?? 'none'
 
-  it('prints on stdout exactly what is pasted, for the only server there is', async () => {
+  it('prints the entry of the only running server on stdout', async () => {
     const { url } = await serve()
     const { out, err, error } = await say('claude-code')
     expect(error).to.equal(null)
@@ -91,7 +86,7 @@ describe('mcp-config', function () {
     expect(await readdir(home)).to.deep.equal(['registry'])
   })
 
-  it('refers to the key when the server asks for one, and never holds it', async () => {
+  it('refers to the key of a server and never contains it', async () => {
     const apiKey = 'an-api-key-of-thirty-two-characters'
     await serve({ auth: { mode: 'api-key', key: apiKey, keysFile: '/none' } })
     const { out, err } = await say('codex', {}, { SERVICE_MCP_API_KEY: apiKey })
@@ -100,7 +95,7 @@ describe('mcp-config', function () {
     expect((await say('codex', { auth: 'none' })).out).not.to.include('bearer_token')
   })
 
-  it('assumes the default address when no server runs, and a key when there is one', async () => {
+  it('uses the default address when no server runs', async () => {
     const url = 'http://127.0.0.1:8765/mcp'
     const { out, err } = await say('cursor', { auth: 'none' })
     expect(JSON.parse(out)).to.deep.equal({ mcpServers: { 'service-cli': { url } } })
@@ -111,7 +106,7 @@ describe('mcp-config', function () {
     expect((await say('cursor', gone)).out).not.to.include('Bearer')
   })
 
-  it('asks which one when several run', async () => {
+  it('fails with the candidates when several servers run', async () => {
     const first = await serve()
     await serve({ dccType: 'maya' })
     const { out, error } = await say('cursor')
@@ -122,7 +117,7 @@ describe('mcp-config', function () {
     expect((await say('cursor', { instance: 'maya' })).out).to.include('"maya"')
   })
 
-  it('says all of it in one line with --json', async () => {
+  it('prints one line of JSON with --json', async () => {
     const { url } = await serve()
     const { out, err } = await say('vscode', { json: true, auth: 'api-key', scope: 'project' })
     expect(err).to.equal('')
@@ -143,7 +138,7 @@ describe('mcp-config', function () {
     expect(JSON.parse(told.snippet).inputs).to.deep.equal([told.input])
   })
 
-  it('writes, says what it did, and does nothing the second time', async () => {
+  it('writes the entry once and reports it unchanged afterwards', async () => {
     await serve()
     const file = join(home, '.cursor', 'mcp.json')
     const first = await say('cursor', { write: true })
@@ -155,7 +150,7 @@ describe('mcp-config', function () {
     expect(await readdir(join(home, '.cursor'))).to.deep.equal(['mcp.json'])
   })
 
-  it('tells of the copy with --json', async () => {
+  it('prints the backup path with --json', async () => {
     await serve()
     const file = join(home, '.mcp.json')
     await writeFile(file, '{}')
@@ -165,7 +160,7 @@ describe('mcp-config', function () {
     expect(await readFile(backup, 'utf8')).to.equal('{}')
   })
 
-  it('takes a name from another server only when forced', async () => {
+  it('replaces the entry of another server only with --force', async () => {
     const file = join(home, '.cursor', 'mcp.json')
     const at = (port: number) => `http://127.0.0.1:${port}/mcp`
     const write = (port: number, force = false) =>
@@ -179,7 +174,7 @@ describe('mcp-config', function () {
     expect(await readFile(file, 'utf8')).not.to.include(at(1))
   })
 
-  it('prints what can be pasted when the file cannot be changed', async () => {
+  it('prints the entry when the file is invalid', async () => {
     await mkdir(join(home, '.cursor'))
     await writeFile(join(home, '.cursor', 'mcp.json'), '{ half')
     const said = await say('cursor', { write: true, auth: 'none' })
@@ -188,7 +183,7 @@ describe('mcp-config', function () {
     expect(await readFile(join(home, '.cursor', 'mcp.json'), 'utf8')).to.equal('{ half')
   })
 
-  it('lets the client start the bridge', async () => {
+  it('writes the command of the bridge for stdio clients', async () => {
     await serve()
     const words = async (flags: Partial<McpConfigFlags>) => {
       const { out } = await say('claude-desktop', { auth: 'none', ...flags })
@@ -217,7 +212,7 @@ describe('mcp-config', function () {
     ])
   })
 
-  it('says on Linux that no Claude Desktop is known there', async () => {
+  it('notes that Claude Desktop does not exist for Linux', async () => {
     const { err, out } = await say('claude-desktop', { auth: 'none' })
     expect(err).to.contain('no Claude Desktop for Linux')
     expect(JSON.parse(out)).to.have.property('mcpServers')
@@ -232,7 +227,7 @@ describe('mcp-config', function () {
     })
   }
 
-  it('prints YAML for the clients that read that', async () => {
+  it('prints YAML for clients with YAML settings', async () => {
     const { url } = await serve()
     expect((await say('goose')).out).to.equal(
       [
@@ -262,17 +257,7 @@ describe('mcp-config', function () {
     expect(codeOf(await say('goose', { write: true }))).to.equal('usage_invalid')
   })
 
-  it('names the folder of instances wherever the client’s own environment would lead elsewhere', () => {
-    const usual = selectStateDirectory(undefined, {})
-    expect(registryWords(usual, { TMPDIR: '' })).to.deep.equal([])
-    expect(registryWords('/elsewhere', {})).to.deep.equal(['--registry-dir', '/elsewhere'])
-    for (const name of ['TMPDIR', 'TMP', 'TEMP']) {
-      const env = { [name]: '/var/folders/x' }
-      expect(registryWords(usual, env)).to.deep.equal(['--registry-dir', usual])
-    }
-  })
-
-  it('warns of a key that would cross a network unencrypted', async () => {
+  it('warns about a key over unencrypted HTTP', async () => {
     const far = { url: 'http://studio.example/mcp', auth: 'api-key' } as const
     const { out, err } = await say('cursor', far)
     expect(JSON.parse(out)).to.have.property('mcpServers')
@@ -284,25 +269,17 @@ describe('mcp-config', function () {
     }
   })
 
-  it('warns of a program that lies in a cache', () => {
-    const warn = (path: string) =>
-      warningsOf({ url: 'http://[::1]/mcp', keyed: false, bridge: ['node', path, 'connect'] })
-    expect(warn('/home/me/.npm/_npx/1f/node_modules/service-cli/bin/run.js')[0]).to.include('npx')
-    expect(warn('C:\\npm-cache\\_npx\\1f\\bin\\run.js')).to.have.length(1)
-    expect(warn('/usr/lib/node_modules/service-cli/bin/run.js')).to.deep.equal([])
-  })
-
   const refused: [what: string, client: string, flags: Partial<McpConfigFlags>][] = [
-    ['a key file where the client holds the key', 'cursor', { 'api-key-file': 'k' }],
+    ['a key file for a client that stores the key', 'cursor', { 'api-key-file': 'k' }],
     ['to write for a client without a file', 'generic', { write: true }],
     [
       'to write a project’s file that a client does not read',
       'inspector',
       { write: true, scope: 'project' },
     ],
-    ['a name that some client would not take', 'cursor', { name: 'a b' }],
-    ['a URL that is none', 'cursor', { url: 'x' }],
-    ['a client that nobody knows', 'emacs', {}],
+    ['an invalid name', 'cursor', { name: 'a b' }],
+    ['an invalid URL', 'cursor', { url: 'x' }],
+    ['an unknown client', 'emacs', {}],
   ]
   for (const [what, client, flags] of refused) {
     it(`refuses ${what}`, async () => {

@@ -1,166 +1,19 @@
-import * as v2 from '@modelcontextprotocol/client'
-import * as v2stdio from '@modelcontextprotocol/client/stdio'
-import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { expect } from 'chai'
 import type { ChildProcess } from 'node:child_process'
-import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { checkPush, readJson } from '../clients/scenario.ts'
-import { loadSdk, type Sdk, type SdkClient, Updates } from '../clients/client-face.ts'
-import type { Serving } from '../clients/serve.ts'
 import { runCommand } from '../helpers/in-process.ts'
-import { cleanEnv, exitOf, root, startProgram } from '../helpers/program.ts'
-import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
+import { cleanEnv, exitOf, startProgram } from '../helpers/program.ts'
 import { until } from './until.ts'
+import { useServers } from './stdio-servers.ts'
 
 describe('service-cli over stdio', function () {
   this.timeout(30_000)
-  let folder = ''
-  const ends: (() => Promise<unknown>)[] = []
-
-  beforeEach(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'stdio-test-'))
-  })
-  afterEach(async () => {
-    for (const end of ends.splice(0).toReversed()) await end()
-    await rm(folder, { recursive: true, force: true })
-  })
-
-  async function serve(...flags: string[]): Promise<ServeProcess> {
-    const server = await startServeProcess({ registryDir: folder, flags })
-    ends.push(() => server.stop())
-    return server
-  }
-
-  /** How a client is told to start the program, and what it says on stderr. */
-  function command(...words: string[]) {
-    const args = [join(root, 'bin/run.js'), ...words]
-    const env = { ...(cleanEnv() as Record<string, string>), SERVICE_REGISTRY_DIR: folder }
-    return { command: process.execPath, args, env, stderr: 'pipe' as const }
-  }
-
-  interface Connected {
-    readonly client: SdkClient
-    readonly updates: Updates
-    readonly stderr: () => string
-  }
-
-  async function connect(client: SdkClient, transport: { stderr: unknown }): Promise<Connected> {
-    let stderr = ''
-    const stream = transport.stderr as NodeJS.ReadableStream
-    stream.on('data', chunk => (stderr += String(chunk)))
-    const updates = new Updates(client)
-    await client.connect(transport)
-    ends.push(() => client.close())
-    return { client, updates, stderr: () => stderr }
-  }
-
-  async function connectV1(...words: string[]): Promise<Connected> {
-    const sdk = await loadSdk('@modelcontextprotocol/sdk', specifier => import(specifier))
-    const client = new sdk.Client({ name: 'v1', version: '1' })
-    return connect(client, new StdioClientTransport(command(...words)))
-  }
-
-  async function connectV2(options: object, ...words: string[]): Promise<Connected> {
-    const { Client } = v2 as unknown as Sdk
-    const client = new Client({ name: 'v2', version: '1' }, options)
-    return connect(client, new v2stdio.StdioClientTransport(command(...words)))
-  }
-
-  /** The part of a server that the shared checks of the client matrix use. */
-  function serving(server: ServeProcess): Serving {
-    return { post: (path: string, body: unknown) => server.post(path, body) } as unknown as Serving
-  }
-
-  const clients: [name: string, open: (...words: string[]) => Promise<Connected>][] = [
-    ['SDK v1', connectV1],
-    ['SDK v2', (...words) => connectV2({}, ...words)],
-  ]
-  for (const [name, open] of clients) {
-    it(`lets ${name} list, read, subscribe and be told of changes`, async () => {
-      const server = await serve('--dcc-type', 'blender')
-      const bytes = Buffer.alloc(1_000_000, 'pixels')
-      const uri = `artefact://sha256/${await server.store(bytes, '', 'image/x-exr')}`
-      const { client, updates } = await open('connect')
-      const { resources } = await client.listResources()
-      expect(resources.map(resource => resource.uri)).to.include.members(['scene://current', uri])
-      const [image] = (await client.readResource({ uri })).contents
-      expect(Buffer.from(image?.blob ?? '', 'base64').equals(bytes)).to.equal(true)
-      await checkPush(client, updates, serving(server))
-      await client.ping()
-    })
-  }
-
-  it('lets SDK v2 speak 2026-07-28, over a restart of the server', async () => {
-    const first = await serve()
-    const modern = { versionNegotiation: { mode: 'auto' } }
-    const { client, updates } = await connectV2(modern, 'connect')
-    const { getProtocolEra, listen } = client as unknown as {
-      getProtocolEra(): string
-      listen(filter: object): Promise<{ closed: Promise<string> }>
-    }
-    expect(getProtocolEra.call(client)).to.equal('modern')
-    const subscription = await listen.call(client, { resourceSubscriptions: ['scene://current'] })
-    await first.post('scene', { objects: ['Cube'] })
-    await updates.until('scene://current', 1)
-    expect((await readJson(client, 'scene://current')).objects).to.deep.equal(['Cube'])
-    first.signal('SIGTERM')
-    await first.exited
-    const second = await serve()
-    await updates.until('scene://current', 2, 20_000)
-    await second.post('scene', { objects: [] })
-    await updates.until('scene://current', 3)
-    expect((await readJson(client, 'scene://current')).objects).to.deep.equal([])
-    const open = await Promise.race([subscription.closed, Promise.resolve('open')])
-    expect(open).to.equal('open')
-  })
-
-  it('goes on when the server is killed and comes back on another port', async () => {
-    const first = await serve()
-    const { client, updates, stderr } = await connectV1('connect')
-    await client.subscribeResource({ uri: 'scene://current' })
-    first.signal('SIGKILL')
-    await first.exited
-    await until(() => stderr().includes('the server is lost'), 'the loss')
-    const error = await client.readResource({ uri: 'scene://current' }).catch(cause => cause)
-    expect(error.message).to.contain('cannot be reached').and.contain('repeat the request')
-    const second = await serve()
-    expect(second.port).to.not.equal(first.port)
-    await updates.until('scene://current', 1)
-    await second.post('scene', { objects: ['Cube'] })
-    await updates.until('scene://current', 2)
-    expect((await readJson(client, 'scene://current')).objects).to.deep.equal(['Cube'])
-    const events = () =>
-      stderr()
-        .split('\n')
-        .slice(0, -1)
-        .map(line => JSON.parse(line).msg)
-    await until(() => events().length >= 4, 'the lines on stderr')
-    expect(events()).to.deep.equal([
-      'messages on stdin go to the endpoint',
-      'session opened',
-      'the server is lost',
-      'connected to the server again',
-    ])
-  })
-
-  it('sends the key that the server asks for', async () => {
-    const file = join(folder, 'key')
-    await writeFile(file, 'k'.repeat(40), { mode: 0o600 })
-    await serve('--api-key-file', file)
-    const { client } = await connectV1('connect', '--api-key-file', file)
-    expect((await client.listResources()).resources).to.not.have.length(0)
-    const error = await connectV1('connect').then(
-      () => expect.fail('it was let in'),
-      (cause: Error) => cause,
-    )
-    expect(error.message).to.contain('requires an API key')
-  })
+  const { stateDir, ends, serve } = useServers()
 
   /** The program with its stdio at hand. */
   function start(...words: string[]) {
-    const env = cleanEnv({ SERVICE_REGISTRY_DIR: folder })
+    const env = cleanEnv({ SERVICE_REGISTRY_DIR: stateDir() })
     const child = startProgram(words, { env, stdio: ['pipe', 'pipe', 'pipe'] })
     ends.push(async () => {
       child.kill('SIGKILL')
@@ -195,14 +48,14 @@ describe('service-cli over stdio', function () {
     },
   }
   const instances = async () =>
-    (await readdir(join(folder, 'instances'))).filter(name => name.endsWith('.json'))
+    (await readdir(join(stateDir(), 'instances'))).filter(name => name.endsWith('.json'))
 
   async function endOf(child: ChildProcess): Promise<number | null> {
     child.stdin?.end()
     return exitOf(child)
   }
 
-  it('starts a server for a client that finds none, and ends both with stdin', async () => {
+  it('starts a server when none runs and ends it with stdin', async () => {
     const program = start('serve', '--stdio', '--log-level', 'debug')
     program.child.stdin?.write('what is no message\n')
     program.send(hello)
@@ -215,7 +68,7 @@ describe('service-cli over stdio', function () {
     expect(program.lines().map(({ id, error }) => error?.code ?? id)).to.deep.equal([-32700, 1])
   })
 
-  it('joins a running server, and takes its place when it is gone', async () => {
+  it('joins a running server and replaces it after its end', async () => {
     const first = start('serve', '--stdio')
     first.send(hello)
     await answered(first, 1)
@@ -235,7 +88,7 @@ describe('service-cli over stdio', function () {
     expect(await endOf(second.child)).to.equal(0)
   })
 
-  it('goes back to the server that it stood in for when that returns', async () => {
+  it('returns to the replaced server when that is back', async () => {
     const first = await serve('--dcc-type', 'blender')
     const program = start('serve', '--stdio', '--bound=takeoverMs=100')
     program.send(hello)
@@ -258,7 +111,7 @@ describe('service-cli over stdio', function () {
     expect(await endOf(program.child)).to.equal(0)
   })
 
-  it('starts one server for clients that come at the same time', async () => {
+  it('starts one server for clients that start together', async () => {
     const programs = [
       start('serve', '--stdio'),
       start('serve', '--stdio'),
@@ -271,7 +124,7 @@ describe('service-cli over stdio', function () {
   })
 
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-    it(`ends with 0 on ${signal}, and the server is told`, async () => {
+    it(`exits 0 on ${signal} and ends its session`, async () => {
       const server = await serve('--log-level', 'info')
       const program = start('connect')
       program.send(hello)
@@ -283,7 +136,7 @@ describe('service-cli over stdio', function () {
     })
   }
 
-  it('ends when its client reads no more, and when it is told to while that does not read', async () => {
+  it('exits when the client closes stdout, and on SIGTERM while the client does not read', async () => {
     const gone = start('serve', '--stdio')
     gone.send(hello)
     await answered(gone, 1)
@@ -303,8 +156,8 @@ describe('service-cli over stdio', function () {
     expect(await exitOf(stuck.child)).to.equal(0)
   })
 
-  it('ends with 5 and writes nothing to stdout when nothing runs', async () => {
-    const ended = await runCommand(['connect', '--registry-dir', folder])
+  it('exits 5 without output on stdout when no server runs', async () => {
+    const ended = await runCommand(['connect', '--registry-dir', stateDir()])
     expect(ended).to.deep.include({ code: 5, stdout: '' })
     expect(ended.stderr).to.contain('no service-cli serve of yours is running')
   })

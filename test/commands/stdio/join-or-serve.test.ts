@@ -1,12 +1,10 @@
 import { expect } from 'chai'
 import { JoinOrServe, joinable } from '../../../src/commands/stdio/join-or-serve.ts'
 import { locateInstance } from '../../../src/commands/stdio/locate-instance.ts'
-import { readServeStdioSettings } from '../../../src/commands/stdio/serve-settings.ts'
 import type { Instance } from '../../../src/lib/instances/instance.ts'
 import type { Result } from '../../../src/lib/util/result.ts'
 import type { Target } from '../../../src/lib/mcp/bridge/context.ts'
 import type { ServeHandle } from '../../../src/server/host/serve-options.ts'
-import { makeKeys } from '../../helpers/keyed-server.ts'
 
 function instance(id: string, more: Partial<Instance> = {}): Instance {
   const url = `http://127.0.0.1:1/${id}`
@@ -32,7 +30,7 @@ describe('joinable', () => {
     ['unknown', [maya], 'none'],
   ]
   for (const [kind, among, joined] of table) {
-    it(`is ${joined} for ${kind} among ${among.map(({ id }) => id).join(', ')}`, () => {
+    it(`returns ${joined} for ${kind} among ${among.map(({ id }) => id).join(', ')}`, () => {
       const selection = joinable(among, kind)
       expect(selection.kind === 'one' ? selection.instance.id : selection.kind).to.equal(joined)
     })
@@ -40,7 +38,7 @@ describe('joinable', () => {
 })
 
 describe('JoinOrServe', () => {
-  /** A world of instances, with time that the test moves. */
+  /** Running instances and a clock that the test moves. */
   class World {
     live: Instance[] = []
     now = 1_000_000
@@ -87,7 +85,7 @@ describe('JoinOrServe', () => {
 
   const url = (place: Result<Target, string>) => (place.ok ? place.value.url.href : place.failure)
 
-  it('joins what runs, and starts nothing', async () => {
+  it('joins a running server and starts none', async () => {
     const world = new World()
     world.live = [blender]
     const place = world.place()
@@ -98,7 +96,7 @@ describe('JoinOrServe', () => {
     expect(world.said).to.deep.equal(['joined blender-1'])
   })
 
-  it('starts a server when none runs, and goes to where it listens', async () => {
+  it('starts a server when none runs and targets its address', async () => {
     const world = new World()
     const place = world.place()
     await place.open()
@@ -110,7 +108,7 @@ describe('JoinOrServe', () => {
     expect(world).to.include({ starts: 1, stops: 1 })
   })
 
-  it('says which there are when it is unclear', async () => {
+  it('lists the candidates when several servers match', async () => {
     const world = new World()
     world.live = [blender, maya]
     const error = await world
@@ -121,7 +119,7 @@ describe('JoinOrServe', () => {
     expect(error.message).to.contain('maya-1')
   })
 
-  it('waits for the next run of what it joined, and starts one when none comes', async () => {
+  it('waits for the joined server to return, then starts its own', async () => {
     const world = new World()
     world.live = [blender]
     const place = world.place()
@@ -141,7 +139,7 @@ describe('JoinOrServe', () => {
     expect(world.said).to.deep.equal(['joined blender-1', 'joined blender-1b', 'started'])
   })
 
-  it('joins what another client has started meanwhile', async () => {
+  it('joins a server that another client started', async () => {
     const world = new World()
     world.live = [blender]
     const place = world.place('blender')
@@ -169,7 +167,7 @@ describe('JoinOrServe', () => {
     return place
   }
 
-  it('goes back to the server that it stood in for, once that is there again', async () => {
+  it('hands back to the replaced server when it returns', async () => {
     const world = new World()
     const place = await standingIn(world)
     const moves: string[] = []
@@ -191,7 +189,7 @@ describe('JoinOrServe', () => {
     expect(world.said).to.deep.equal(['joined blender-1', 'started', 'joined blender-1b'])
   })
 
-  it('goes back to the same process, which was away for a while', async () => {
+  it('hands back to the same process after an absence', async () => {
     const world = new World()
     const place = await standingIn(world)
     const moves: string[] = []
@@ -202,7 +200,7 @@ describe('JoinOrServe', () => {
     expect(world).to.include({ starts: 1, stops: 1 })
   })
 
-  it('hands over to no server that is of another kind or ran before', async () => {
+  it('does not hand over to another application or to an older server', async () => {
     const world = new World()
     const place = await standingIn(world)
     const later = { startedMs: world.now }
@@ -211,7 +209,7 @@ describe('JoinOrServe', () => {
     expect(world.stops).to.equal(0)
   })
 
-  it('keeps a server that it did not start in the place of another', async () => {
+  it('keeps its server when it replaced none', async () => {
     const world = new World()
     const place = world.place()
     await place.open()
@@ -220,7 +218,7 @@ describe('JoinOrServe', () => {
     expect(world.stops).to.equal(0)
   })
 
-  it('says why none could be started, and tries again', async () => {
+  it('reports why the start failed and retries', async () => {
     const world = new World()
     world.live = [blender]
     const place = world.place()
@@ -235,7 +233,7 @@ describe('JoinOrServe', () => {
     expect(url(await place.locate())).to.equal('http://127.0.0.1:9/mcp')
   })
 
-  it('tells when its own server ends by itself', async () => {
+  it('rejects broken when its own server fails', async () => {
     const world = new World()
     const place = world.place()
     await place.open()
@@ -259,7 +257,7 @@ describe('locateInstance', () => {
   ]
   for (const [word, live, place] of table) {
     const names = live.map(({ id }) => id).join(', ')
-    it(`named ${word} goes on at ${place} when there are ${names}`, async () => {
+    it(`returns ${place} for ${word} among ${names}`, async () => {
       const locate = locateInstance({
         first: blender,
         word,
@@ -271,56 +269,4 @@ describe('locateInstance', () => {
       expect(found.ok ? found.value.url.href : found.failure).to.equal(place)
     })
   }
-})
-
-describe('readServeStdioSettings', () => {
-  const flags = {
-    port: 8765,
-    host: '127.0.0.1',
-    'dcc-type': 'unknown',
-    artefacts: true,
-    resources: true,
-    'allow-unauthenticated': false,
-    json: false,
-  }
-
-  it('needs a key itself where the servers of the account ask for one', async () => {
-    const keys = await makeKeys()
-    try {
-      const key = await keys.create('anna')
-      const env = { XDG_CONFIG_HOME: keys.folder }
-      const without = await readServeStdioSettings(flags, ['stdio'], env).catch(error => error)
-      expect(without).to.include({ code: 'config_invalid' })
-      expect(without.hint).to.contain('SERVICE_MCP_API_KEY')
-      const { serve } = await readServeStdioSettings(flags, [], {
-        ...env,
-        SERVICE_MCP_API_KEY: key,
-      })
-      expect(serve.auth).to.deep.equal({ mode: 'api-key', key, keysFile: keys.store.path })
-    } finally {
-      await keys.remove()
-    }
-  })
-
-  it('cannot be used with tokens of people', async () => {
-    const oauth = { auth: 'oauth', 'oauth-issuer': 'https://login.example' } as const
-    const refused = await readServeStdioSettings({ ...flags, ...oauth }, [], {}).catch(
-      error => error,
-    )
-    expect(refused).to.include({ code: 'usage_invalid' })
-  })
-
-  it('takes a free port and any kind, unless they are given', async () => {
-    const plain = await readServeStdioSettings(flags, ['stdio'], {})
-    expect(plain.serve.port).to.equal(0)
-    expect(plain.dccType).to.equal(undefined)
-    const given = await readServeStdioSettings(
-      { ...flags, 'dcc-type': 'maya' },
-      ['port', 'dcc-type', 'registry-dir', 'scene-file'],
-      {},
-    )
-    expect(given.serve.port).to.equal(8765)
-    expect(given.dccType).to.equal('maya')
-    expect(given.ownOnly).to.deep.equal(['--port', '--scene-file'])
-  })
 })

@@ -24,84 +24,14 @@ describe('the session endpoint', () => {
   const post = (body: string | Buffer, headers: Record<string, string> = {}) =>
     ask(running.url, { method: 'POST', headers: { ...postHeaders, ...headers }, body })
 
-  describe('initialize', () => {
-    const versions: [string, string][] = [
-      ['2025-11-25', '2025-11-25'],
-      ['2025-06-18', '2025-06-18'],
-      ['2025-03-26', '2025-03-26'],
-      ['2024-11-05', '2024-11-05'],
-      ['2024-10-07', '2025-11-25'],
-      ['2026-07-28', '2025-11-25'],
-      ['never', '2025-11-25'],
-      ['', '2025-11-25'],
-    ]
-    for (const [asked, answered] of versions) {
-      it(`answers "${asked}" with ${answered}`, async () => {
-        const { status, json, headers } = await post(initializeBody(asked))
-        expect(status).to.equal(200)
-        expect(json.result.protocolVersion).to.equal(answered)
-        expect(json.result.capabilities.resources).to.deep.equal({
-          subscribe: true,
-          listChanged: true,
-        })
-        expect(headers['mcp-session-id']).to.match(/^[\x21-\x7e]{22,}$/)
-      })
-    }
-
-    it('declares completions only where the revision has the capability', async () => {
-      const old = await post(initializeBody('2024-11-05'))
-      expect(old.json.result.capabilities).not.to.have.property('completions')
-      const newer = await post(initializeBody('2025-03-26'))
-      expect(newer.json.result.capabilities).to.have.property('completions')
-    })
-
-    it('names itself', async () => {
-      const { json } = await post(initializeBody())
-      expect(json.result.serverInfo)
-        .to.include({ name: 'service-cli' })
-        .and.to.have.property('version')
-    })
-
-    it('gives each session an id of its own', async () => {
-      const ids = await Promise.all(
-        Array.from(
-          { length: 5 },
-          async () => (await post(initializeBody())).headers['mcp-session-id'],
-        ),
-      )
-      expect(new Set(ids).size).to.equal(5)
-    })
-
-    it('is refused a second time on a live session', async () => {
-      const { status, json } = await session.post(initializeBody())
-      expect(status).to.equal(400)
-      expect(json.error.code).to.equal(-32600)
-    })
-
-    const badParams: [string, unknown][] = [
-      ['without a version', {}],
-      ['with a numeric version', { protocolVersion: 1 }],
-      ['with list capabilities', { protocolVersion: '2025-11-25', capabilities: [] }],
-      ['with a text clientInfo', { protocolVersion: '2025-11-25', clientInfo: 'x' }],
-    ]
-    for (const [name, params] of badParams) {
-      it(`${name} is −32602 and opens no session`, async () => {
-        const { status, json, headers } = await post(rpc('initialize', params))
-        expect(status).to.equal(200)
-        expect(json.error.code).to.equal(-32602)
-        expect(headers).not.to.have.property('mcp-session-id')
-      })
-    }
-  })
-
   describe('the session header', () => {
-    it('missing: 400', async () => {
+    it('returns 400 when it is missing', async () => {
       const { status, json } = await post(rpc('ping'))
       expect(status).to.equal(400)
       expect(json).to.deep.include({ id: 1 }).and.to.have.nested.property('error.code', -32000)
     })
 
-    it('unknown: 404, for POST, GET and DELETE alike', async () => {
+    it('returns 404 for an unknown session to POST, GET and DELETE', async () => {
       const headers = { ...postHeaders, 'Mcp-Session-Id': 'nobody' }
       for (const method of ['POST', 'GET', 'DELETE']) {
         const body = method === 'POST' ? { body: rpc('ping') } : {}
@@ -130,7 +60,7 @@ describe('the session endpoint', () => {
     ]
     for (const [why, status, headers] of refusals) {
       for (const [what, body, id] of bodies) {
-        it(`${what} refused for its ${why} is answered with the id ${id}`, async () => {
+        it(`returns the id ${id} to ${what} refused for its ${why}`, async () => {
           const answer = await post(body, headers())
           expect(answer.status).to.equal(status)
           expect(answer.json.id).to.equal(id)
@@ -138,7 +68,7 @@ describe('the session endpoint', () => {
       }
     }
 
-    it('sent twice: 400', async () => {
+    it('returns 400 when it is sent twice', async () => {
       const answer = await ask(running.url, {
         method: 'POST',
         headers: { ...postHeaders, 'Mcp-Session-Id': [session.id, session.id] },
@@ -148,7 +78,7 @@ describe('the session endpoint', () => {
       expect(answer.text).to.include('mcp-session-id')
     })
 
-    it('of an ended session: 404', async () => {
+    it('returns 404 for an ended session', async () => {
       const ended = await RawSession.open(running.url)
       expect((await ended.delete()).status).to.equal(204)
       expect((await ended.post(rpc('ping'))).status).to.equal(404)
@@ -157,13 +87,13 @@ describe('the session endpoint', () => {
   })
 
   describe('the version header', () => {
-    it('absent, or any session revision: served', async () => {
+    it('may be absent or any session revision', async () => {
       expect((await session.post(rpc('ping'))).status).to.equal(200)
       const { status } = await session.post(rpc('ping'), { 'MCP-Protocol-Version': '2025-06-18' })
       expect(status).to.equal(200)
     })
 
-    it('unsupported: 400 naming the supported ones', async () => {
+    it('returns 400 with the supported versions when it is unsupported', async () => {
       const { status, json } = await session.post(rpc('ping'), {
         'MCP-Protocol-Version': '1999-01-01',
       })
@@ -173,7 +103,7 @@ describe('the session endpoint', () => {
   })
 
   describe('HTTP rules', () => {
-    it('a notification and a response are 202 with an empty body', async () => {
+    it('returns 202 without a body to notifications and responses', async () => {
       for (const body of [
         { jsonrpc: '2.0', method: 'notifications/initialized' },
         { jsonrpc: '2.0', method: 'notifications/unknown' },
@@ -185,13 +115,13 @@ describe('the session endpoint', () => {
       }
     })
 
-    it('another method is 405 with Allow', async () => {
+    it('returns 405 with Allow to another method', async () => {
       const { status, headers } = await ask(running.url, { method: 'PUT' })
       expect(status).to.equal(405)
       expect(headers.allow).to.equal('GET, POST, DELETE')
     })
 
-    it('an Accept without both types is 406', async () => {
+    it('returns 406 when Accept lacks a type', async () => {
       for (const Accept of ['application/json', 'text/event-stream', 'text/html']) {
         expect((await session.post(rpc('ping'), { Accept })).status, Accept).to.equal(406)
       }
@@ -201,18 +131,18 @@ describe('the session endpoint', () => {
       expect(get.status).to.equal(406)
     })
 
-    it('Accept: */* satisfies both', async () => {
+    it('accepts Accept: */*', async () => {
       expect((await session.post(rpc('ping'), { Accept: '*/*' })).status).to.equal(200)
     })
 
-    it('a body that is not JSON by its type is 415', async () => {
+    it('returns 415 for a Content-Type other than JSON', async () => {
       expect((await session.post(rpc('ping'), { 'Content-Type': 'text/plain' })).status).to.equal(
         415,
       )
     })
 
     for (const coding of ['gzip', 'br, gzip', 'identity, gzip', 'x']) {
-      it(`a body with Content-Encoding "${coding}" is 415, and told what is taken`, async () => {
+      it(`returns 415 and Accept-Encoding for Content-Encoding "${coding}"`, async () => {
         const answer = await session.post(rpc('ping'), { 'Content-Encoding': coding })
         expect(answer.status).to.equal(415)
         expect(answer.json.error).to.include({ code: -32000 })
@@ -222,13 +152,13 @@ describe('the session endpoint', () => {
     }
 
     for (const coding of ['identity', 'Identity', '']) {
-      it(`a body with Content-Encoding "${coding}" is served`, async () => {
+      it(`accepts Content-Encoding "${coding}"`, async () => {
         const answer = await session.post(rpc('ping'), { 'Content-Encoding': coding })
         expect(answer.json).to.have.property('result')
       })
     }
 
-    it('answers ping with an empty result and the id as it was sent', async () => {
+    it('returns an empty result with the same id to ping', async () => {
       for (const id of [0, 7, 'text', 'ünïcode "quoted"']) {
         const { json, headers } = await session.post(rpc('ping', undefined, id))
         expect(json).to.deep.equal({ jsonrpc: '2.0', id, result: {} })
@@ -236,7 +166,7 @@ describe('the session endpoint', () => {
       }
     })
 
-    it('an unknown method is −32601 in a 200', async () => {
+    it('returns 200 and −32601 to an unknown method', async () => {
       for (const method of ['tools/call', 'prompts/list', 'logging/setLevel', 'toString']) {
         const { status, json } = await session.post(rpc(method))
         expect(status, method).to.equal(200)
@@ -244,7 +174,7 @@ describe('the session endpoint', () => {
       }
     })
 
-    it('has an empty list of tools for clients that ask although none are offered', async () => {
+    it('returns an empty list of tools when none are offered', async () => {
       const { json } = await session.post(rpc('tools/list'))
       expect(json.result).to.deep.equal({ tools: [] })
     })
@@ -264,7 +194,7 @@ describe('the session endpoint', () => {
       ['a batch, which this revision has not', `[${rpc('ping')}]`, 400, -32600],
     ]
     for (const [name, body, status, code] of bodies) {
-      it(`${name}: ${status} and ${code}, and the session lives`, async () => {
+      it(`returns ${status} and ${code} for ${name}, and the session lives`, async () => {
         const answer = await ask(running.url, { method: 'POST', headers: session.headers, body })
         expect(answer.status).to.equal(status)
         expect(answer.json.error.code).to.equal(code)
@@ -272,7 +202,7 @@ describe('the session endpoint', () => {
       })
     }
 
-    it('a body over the limit: 413, declared or not', async () => {
+    it('returns 413 for a body over the limit, declared or not', async () => {
       const body = rpc('ping', { filler: 'x'.repeat(20_000) })
       expect((await post(body, { 'Mcp-Session-Id': session.id })).status).to.equal(413)
       const chunked = { 'Mcp-Session-Id': session.id, 'Transfer-Encoding': 'chunked' }
@@ -282,7 +212,7 @@ describe('the session endpoint', () => {
   })
 
   describe('Origin and Host', () => {
-    it('foreign: 403 with a JSON-RPC error naming the flag', async () => {
+    it('returns 403 naming the flag for foreign ones', async () => {
       for (const headers of [{ Origin: 'https://evil.example' }, { Host: 'evil.example' }]) {
         const { status, json } = await post(initializeBody(), headers)
         expect(status).to.equal(403)
@@ -291,14 +221,14 @@ describe('the session endpoint', () => {
       }
     })
 
-    it('of this machine: served, without CORS headers', async () => {
+    it('accepts those of this machine without CORS headers', async () => {
       const { status, headers } = await post(initializeBody(), { Origin: 'http://localhost:1234' })
       expect(status).to.equal(200)
       expect(headers).not.to.have.property('access-control-allow-origin')
     })
   })
 
-  it('answers the well-known paths and unknown ones with clean JSON', async () => {
+  it('returns 404 in JSON for well-known and unknown paths', async () => {
     for (const path of [
       '/.well-known/oauth-protected-resource/mcp',
       '/.well-known/oauth-client-metadata',

@@ -1,20 +1,11 @@
 import { expect } from 'chai'
 import type { Descriptor } from '../../../../src/server/resources/producer.ts'
 import { ResourceNotFound } from '../../../../src/server/resources/errors.ts'
-import {
-  type Ask,
-  ask,
-  postHeaders,
-  RawSession,
-  rpc,
-  startServer,
-  type TestServer,
-} from '../../../helpers/mcp.ts'
+import { ask, RawSession, rpc, startServer, type TestServer } from '../../../helpers/mcp.ts'
 import {
   callStateless,
   stateless,
   statelessHeaders,
-  statelessMeta,
   statelessRequest,
 } from '../../../helpers/stateless.ts'
 
@@ -69,7 +60,7 @@ describe('a stateless request', () => {
 
   const hints = { resultType: 'complete', ttlMs: 0, cacheScope: 'private' }
 
-  it('lists page by page, with the same resources as a session sees', async () => {
+  it('lists the same pages as a session', async () => {
     const session = await RawSession.open(running.url)
     const uris: string[] = []
     let cursor: string | undefined
@@ -112,7 +103,7 @@ describe('a stateless request', () => {
     expect(bytes._meta).to.have.property(serverInfo)
   })
 
-  it('reads what only fits a header in base64', async () => {
+  it('accepts a base64 Mcp-Name', async () => {
     const uri = 'test://%C3%A4'
     const headers = {
       ...statelessHeaders('resources/read'),
@@ -123,7 +114,7 @@ describe('a stateless request', () => {
   })
 
   for (const id of ['a', '', 0, -1, 2 ** 53 - 1, '1', 'ä"\\\n']) {
-    it(`echoes the id ${JSON.stringify(id)}, on an error too`, async () => {
+    it(`echoes the id ${JSON.stringify(id)}, also in an error`, async () => {
       expect((await call('server/discover', {}, id)).json.id).to.equal(id)
       expect((await call('nothing/here', {}, id)).json.id).to.equal(id)
     })
@@ -132,19 +123,14 @@ describe('a stateless request', () => {
   const inBand: [title: string, params: Record<string, unknown>, code: number, data: unknown][] = [
     ['an unknown resource', { uri: 'test://no' }, -32602, { uri: 'test://no' }],
     ['an unknown scheme', { uri: 'no://such' }, -32602, { uri: 'no://such' }],
-    [
-      'a scheme that is switched off',
-      { uri: `artefact://sha256/${'0'.repeat(64)}` },
-      -32602,
-      undefined,
-    ],
+    ['a disabled scheme', { uri: `artefact://sha256/${'0'.repeat(64)}` }, -32602, undefined],
     ['a missing uri', {}, -32602, undefined],
-    ['a uri that is no text', { uri: 1 }, -32602, undefined],
+    ['a numeric uri', { uri: 1 }, -32602, undefined],
     ['a malformed uri', { uri: 'no uri' }, -32602, undefined],
     ['a producer that fails', { uri: 'test://broken' }, -32603, { reason: 'producer_failed' }],
   ]
   for (const [title, params, code, data] of inBand) {
-    it(`answers 200 and ${code} to ${title}`, async () => {
+    it(`returns 200 and ${code} for ${title}`, async () => {
       const { status, json, text } = await call('resources/read', params)
       expect([status, json.error.code, json.id]).to.deep.equal([200, code, 1])
       if (data !== undefined) expect(json.error.data).to.deep.include(data)
@@ -155,130 +141,26 @@ describe('a stateless request', () => {
     })
   }
 
-  it('answers −32602 to a bad cursor', async () => {
+  it('returns −32602 for an invalid cursor', async () => {
     const { status, json } = await call('resources/list', { cursor: 'nonsense' })
     expect([status, json.error.code]).to.deep.equal([200, -32602])
   })
 
   const removed = ['initialize', 'ping', 'resources/subscribe', 'resources/unsubscribe']
   for (const method of [...removed, 'logging/setLevel', 'tools/call', 'prompts/list', 'toString']) {
-    it(`answers 404 and −32601 to ${method}`, async () => {
+    it(`returns 404 and −32601 to ${method}`, async () => {
       const { status, json } = await call(method)
       expect([status, json.error.code, json.id]).to.deep.equal([404, -32601, 1])
     })
   }
 
-  it('answers an empty list of tools, as sessions do', async () => {
+  it('returns an empty list of tools', async () => {
     const { status, json } = await call('tools/list')
     expect(status).to.equal(200)
     expect(json.result).to.deep.include({ tools: [], resultType: 'complete', ttlMs: 0 })
   })
 
-  it('answers 400 and the reason to half an envelope', async () => {
-    const request = statelessRequest('resources/list')
-    const noHeaders = await post(request, postHeaders)
-    expect([noHeaders.status, noHeaders.json.error.code, noHeaders.json.id]).to.deep.equal([
-      400, -32020, 1,
-    ])
-    const headers = statelessHeaders('resources/list')
-    const noClaim = await post({ ...request, params: {} }, headers)
-    expect([noClaim.status, noClaim.json.error.code, noClaim.json.id]).to.deep.equal([
-      400, -32602, 1,
-    ])
-    const params = { _meta: statelessMeta({ protocolVersion: '2099-01-01' }) }
-    const later = await post(
-      { ...request, params },
-      { ...headers, 'MCP-Protocol-Version': '2099-01-01' },
-    )
-    expect([later.status, later.json.error.code]).to.deep.equal([400, -32022])
-    expect(later.json.error.data).to.deep.equal({ supported: [stateless], requested: '2099-01-01' })
-  })
-
-  it('answers 400 to a batch, and to what is no message, without an id', async () => {
-    const headers = statelessHeaders('resources/list')
-    for (const body of [[statelessRequest('resources/list')], [], { jsonrpc: '2.0' }]) {
-      const { status, json } = await post(body, headers)
-      expect([status, json.error.code]).to.deep.equal([400, -32600])
-      expect(json).not.to.have.property('id')
-    }
-  })
-
-  it('is served without Accept, and not without its Content-Type', async () => {
-    const body = JSON.stringify(statelessRequest('server/discover'))
-    const { Accept: _, ...headers } = statelessHeaders('server/discover')
-    expect((await ask(running.url, { method: 'POST', headers, body })).status).to.equal(200)
-    const text = { ...headers, 'Content-Type': 'text/plain' }
-    expect((await ask(running.url, { method: 'POST', headers: text, body })).status).to.equal(415)
-    const other = { ...headers, Accept: 'text/html' }
-    expect((await ask(running.url, { method: 'POST', headers: other, body })).status).to.equal(200)
-  })
-
-  it('has neither an id nor a code of old in what is refused before it is read', async () => {
-    const headers = statelessHeaders('server/discover')
-    const body = JSON.stringify(statelessRequest('server/discover'))
-    const refused: [number, Ask][] = [
-      [415, { method: 'POST', body, headers: { ...headers, 'Content-Type': 'text/plain' } }],
-      [415, { method: 'POST', body, headers: { ...headers, 'Content-Encoding': 'gzip' } }],
-      [413, { method: 'POST', body: 'x'.repeat(1024 * 1024 + 1), headers }],
-      [403, { method: 'POST', body, headers: { ...headers, Origin: 'https://evil.example' } }],
-      [400, { method: 'POST', body, headers: { ...headers, 'Mcp-Method': ['ping', 'ping'] } }],
-      [405, { method: 'PUT', body, headers }],
-    ]
-    for (const [expected, asked] of refused) {
-      const { status, json } = await ask(running.url, asked)
-      expect([status, json.error.code]).to.deep.equal([expected, -32600])
-      expect(json).not.to.have.property('id')
-      const older = { ...asked.headers, 'MCP-Protocol-Version': '2025-11-25' }
-      const before = await ask(running.url, { ...asked, headers: older })
-      expect([before.status, before.json.error.code, before.json.id]).to.deep.equal([
-        expected,
-        -32000,
-        null,
-      ])
-    }
-  })
-
-  it('reads no session id and makes none', async () => {
-    for (const id of ['nobody', (await RawSession.open(running.url)).id]) {
-      const headers = {
-        ...statelessHeaders('server/discover'),
-        'Mcp-Session-Id': id,
-        'Last-Event-ID': '7',
-      }
-      const answer = await post(statelessRequest('server/discover'), headers)
-      expect(answer.status).to.equal(200)
-      expect(answer.headers).not.to.have.property('mcp-session-id')
-    }
-  })
-
-  it('takes any notification', async () => {
-    for (const method of ['notifications/cancelled', 'notifications/whatever']) {
-      const body = { jsonrpc: '2.0', method, params: { requestId: 1 } }
-      const { status, text } = await post(body, statelessHeaders(method))
-      expect([status, text]).to.deep.equal([202, ''])
-    }
-    const body = { jsonrpc: '2.0', method: 'notifications/cancelled' }
-    const refused = await post(body, statelessHeaders('ping'))
-    expect([refused.status, refused.json.error.code]).to.deep.equal([400, -32020])
-    expect(refused.json).not.to.have.property('id')
-  })
-
-  it('refuses a header that is there twice', async () => {
-    for (const name of ['Mcp-Method', 'Mcp-Name', 'MCP-Protocol-Version']) {
-      const headers: Record<string, string | string[]> = statelessHeaders('resources/read', {
-        uri: 'scene://current',
-      })
-      headers[name] = [String(headers[name]), String(headers[name])]
-      const body = JSON.stringify(statelessRequest('resources/read', { uri: 'scene://current' }))
-      const { status, json } = await ask(running.url, { method: 'POST', headers, body })
-      expect([status, json.error.message]).to.deep.equal([
-        400,
-        `header "${name.toLowerCase()}" was sent more than once`,
-      ])
-    }
-  })
-
-  it('leaves the session eras as they are beside it', async () => {
+  it('leaves the session transport unchanged', async () => {
     const session = await RawSession.open(running.url)
     const { result } = await session.call('resources/read', { uri: 'test://kept' })
     expect(result).to.have.all.keys('contents')
@@ -289,7 +171,7 @@ describe('a stateless request', () => {
     expect([claimed.status, claimed.json.error.code]).to.deep.equal([400, -32602])
   })
 
-  it('has only discovery left when resources are off', async () => {
+  it('offers only discovery with --no-resources', async () => {
     const bare = await startServer({ enableResources: false })
     try {
       const { json } = await callStateless(bare.url, 'server/discover')
