@@ -1,5 +1,5 @@
 import type { AccountRow, AccountStore, CreateOutcome } from '../account-store.ts'
-import { accountColumns, type Database, integer, isTaken, text, toAccount } from './database.ts'
+import { accountColumns, type Database, isTaken } from './database.ts'
 import { serviceTokenRevoker } from './service-tokens-table.ts'
 import { insertSession } from './sessions-table.ts'
 
@@ -28,11 +28,13 @@ class Undone extends Error {
 
 export function accountsTable(database: Database): AccountMethods {
   const select = `SELECT ${accountColumns} FROM accounts`
-  const byId = database.prepare(`${select} WHERE id = ?`)
-  const byKey = database.prepare(`${select} WHERE username_key = ?1 OR email_key = ?1
+  const byId = database.prepare<AccountRow>(`${select} WHERE id = ?`)
+  const byKey = database.prepare<AccountRow>(`${select} WHERE username_key = ?1 OR email_key = ?1
     ORDER BY username_key = ?1 DESC LIMIT 1`)
-  const page = database.prepare(`${select} WHERE username_key > ? ORDER BY username_key LIMIT ?`)
-  const count = database.prepare('SELECT count(*) AS count FROM accounts')
+  const page = database.prepare<AccountRow>(
+    `${select} WHERE username_key > ? ORDER BY username_key LIMIT ?`,
+  )
+  const count = database.prepare<{ count: number }>('SELECT count(*) AS count FROM accounts')
   const insert = database.prepare(`INSERT INTO accounts (id, username, username_key, email,
     email_key, password_hash, created_at_ms) VALUES (?, ?, ?, ?, ?, ?, ?)`)
   const useInvite = database.prepare('DELETE FROM invites WHERE hash = ? AND expires_at_ms > ?')
@@ -44,7 +46,7 @@ export function accountsTable(database: Database): AccountMethods {
   const disable = database.prepare('UPDATE accounts SET disabled_at_ms = ? WHERE id = ?')
   const setHash = database.prepare(`UPDATE accounts SET password_hash = ?2
     WHERE id = ?1 AND (?3 IS NULL OR password_hash = ?3)`)
-  const endSessions = database.prepare(`UPDATE sessions
+  const endSessions = database.prepare<{ living: 0 | 1 }>(`UPDATE sessions
     SET revoked_at_ms = ?1, revoked_reason = 'password_changed'
     WHERE account_id = ?2 AND revoked_at_ms IS NULL AND id IS NOT ?3
     RETURNING expires_at_ms > ?1 AS living`)
@@ -52,14 +54,11 @@ export function accountsTable(database: Database): AccountMethods {
   const dropFailures = database.prepare(`DELETE FROM login_failures WHERE name IN
     (SELECT username_key FROM accounts WHERE id = ?1
      UNION ALL SELECT email_key FROM accounts WHERE id = ?1)`)
-  const remove = database.prepare('DELETE FROM accounts WHERE id = ? RETURNING username_key')
+  const remove = database.prepare<Pick<AccountRow, 'usernameKey'>>(
+    'DELETE FROM accounts WHERE id = ? RETURNING username_key AS usernameKey',
+  )
   const session = insertSession(database)
   const revokeTokens = serviceTokenRevoker(database)
-
-  function findOne(statement: typeof byId, value: string): AccountRow | null {
-    const row = statement.get(value)
-    return row === undefined ? null : toAccount(row)
-  }
 
   return {
     async createAccount(account, { inviteHash, session: first }) {
@@ -86,12 +85,11 @@ export function accountsTable(database: Database): AccountMethods {
       }
     },
 
-    findAccount: key => database.read('an account was not found', () => findOne(byKey, key)),
-    getAccount: id => database.read('an account was not found', () => findOne(byId, id)),
-    countAccounts: () =>
-      database.read('accounts were not counted', () => integer(count.get() ?? {}, 'count')),
+    findAccount: key => database.read('an account was not found', () => byKey.get(key) ?? null),
+    getAccount: id => database.read('an account was not found', () => byId.get(id) ?? null),
+    countAccounts: () => database.read('accounts were not counted', () => count.get()?.count ?? 0),
     listAccounts: ({ after = '', limit }) =>
-      database.read('accounts were not listed', () => page.all(after, limit).map(toAccount)),
+      database.read('accounts were not listed', () => page.all(after, limit)),
 
     setDisabled: (id, disabledAtMs) =>
       database.write('an account was not changed', () => disable.run(disabledAtMs, id).changes > 0),
@@ -120,7 +118,7 @@ export function accountsTable(database: Database): AccountMethods {
         // What belongs to it goes with it (ON DELETE CASCADE).
         const row = remove.get(id)
         if (row === undefined) return false
-        reserve.run(text(row, 'username_key'), nameReservedUntilMs)
+        reserve.run(row.usernameKey, nameReservedUntilMs)
         return true
       }),
   }

@@ -4,19 +4,11 @@ import {
   maxAuditRowsOfAccount,
   maxAuditRowsOfStrangers,
 } from '../account-store.ts'
-import { type Database, integer, json, type Row, text, textOrNull } from './database.ts'
+import type { Database } from './database.ts'
 
 type AuditMethods = Pick<AccountStore, 'audit' | 'listAudit'>
 
-function toEntry(row: Row): AuditRow {
-  return {
-    atMs: integer(row, 'at_ms'),
-    action: text(row, 'action'),
-    accountId: textOrNull(row, 'account_id'),
-    address: textOrNull(row, 'address'),
-    details: json(row, 'details') as AuditRow['details'],
-  }
-}
+type Row = Omit<AuditRow, 'details'> & { readonly details: string }
 
 export function auditTable(database: Database): AuditMethods {
   const insert = database.prepare(`INSERT INTO audit
@@ -25,21 +17,17 @@ export function auditTable(database: Database): AuditMethods {
   const trimOne = database.prepare(`DELETE FROM audit WHERE account_id IS ?1 AND action = ?2
     AND id <= (SELECT id FROM audit WHERE account_id IS ?1 AND action = ?2
       ORDER BY id DESC LIMIT 1 OFFSET ?3)`)
-  const counts = database.prepare(
-    'SELECT account_id, count(*) AS count FROM audit GROUP BY account_id ORDER BY count DESC',
+  const counts = database.prepare<{ accountId: string | null; count: number }>(
+    'SELECT account_id AS accountId, count(*) AS count FROM audit GROUP BY account_id ORDER BY count DESC',
   )
   const trimAccount = database.prepare(`DELETE FROM audit WHERE id IN
     (SELECT id FROM audit WHERE account_id IS ?1 ORDER BY keep_until_ms, id LIMIT ?2)`)
-  const newest = database.prepare('SELECT * FROM audit ORDER BY id DESC LIMIT ?')
-  const ofAccount = database.prepare(
-    'SELECT * FROM audit WHERE account_id = ? ORDER BY id DESC LIMIT ?',
-  )
+  const select = `SELECT at_ms AS atMs, action, account_id AS accountId, address, details FROM audit`
+  const newest = database.prepare<Row>(`${select} ORDER BY id DESC LIMIT ?`)
+  const ofAccount = database.prepare<Row>(`${select} WHERE account_id = ? ORDER BY id DESC LIMIT ?`)
 
   function trimAll(maxRows: number): void {
-    const rows = counts.all().map(row => ({
-      accountId: textOrNull(row, 'account_id'),
-      count: integer(row, 'count'),
-    }))
+    const rows = counts.all()
     const kept = fairShares(
       rows.map(({ count }) => count),
       maxRows,
@@ -66,7 +54,7 @@ export function auditTable(database: Database): AuditMethods {
     listAudit: ({ accountId, limit }) =>
       database.read('the audit was not listed', () => {
         const rows = accountId === undefined ? newest.all(limit) : ofAccount.all(accountId, limit)
-        return rows.map(toEntry)
+        return rows.map(row => ({ ...row, details: JSON.parse(row.details) }))
       }),
   }
 }

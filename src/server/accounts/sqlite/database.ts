@@ -1,11 +1,17 @@
-import type { DatabaseSync, SQLOutputValue, StatementSync } from 'node:sqlite'
+import type { DatabaseSync, SQLInputValue, StatementResultingChanges } from 'node:sqlite'
 import { setTimeout as delay } from 'node:timers/promises'
-import type { AccountRow } from '../account-store.ts'
 import { errnoOf, messageOf, ServiceError } from '../../../lib/util/errors.ts'
+
+interface Statement<Row> {
+  get(...values: SQLInputValue[]): Row | undefined
+  all(...values: SQLInputValue[]): Row[]
+  run(...values: SQLInputValue[]): StatementResultingChanges
+}
 
 /** One connection, on which what belongs together is done at once or not at all. */
 export interface Database {
-  prepare(sql: string): StatementSync
+  /** A query names its columns as the members of `Row`; STRICT tables keep their types. */
+  prepare<Row = unknown>(sql: string): Statement<Row>
   /** Runs what only reads; `what` is what to say when it fails. */
   read<Value>(what: string, query: () => Value): Promise<Value>
   /**
@@ -55,7 +61,7 @@ export function createDatabase(
   }
 
   return {
-    prepare: sql => db.prepare(sql),
+    prepare: <Row>(sql: string) => db.prepare(sql) as unknown as Statement<Row>,
     read: attempt,
     write: (what, change) => attempt(what, () => transact(change)),
     close: () => db.close(),
@@ -76,59 +82,10 @@ export async function untilFree<Value>(busyMs: number, action: () => Value): Pro
   }
 }
 
-/** A row as SQLite gives it. */
-export type Row = Readonly<Record<string, SQLOutputValue>>
-
-/** STRICT tables keep the types of columns: anything else was not written by this program. */
-export function text(row: Row, column: string): string {
-  const value = row[column]
-  return typeof value === 'string' ? value : refuse(column)
-}
-
-export function integer(row: Row, column: string): number {
-  const value = row[column]
-  return typeof value === 'number' ? value : refuse(column)
-}
-
-export function textOrNull(row: Row, column: string): string | null {
-  return row[column] === null ? null : text(row, column)
-}
-
-export function integerOrNull(row: Row, column: string): number | null {
-  return row[column] === null ? null : integer(row, column)
-}
-
-/** A list of texts or an object of plain values, kept as JSON. */
-export function json(row: Row, column: string): unknown {
-  try {
-    return JSON.parse(text(row, column))
-  } catch {
-    return refuse(column)
-  }
-}
-
-function refuse(column: string): never {
-  const hint = 'stop the registry and restore a backup'
-  throw new ServiceError('storage_failed', `the database holds a ${column} of no meaning`, { hint })
-}
-
-/** For a query that joins: the account's columns under names of their own. */
-export const accountColumns = `
-  accounts.id AS account_id, username, username_key, email, email_key, password_hash,
-  accounts.created_at_ms AS account_created_at_ms, disabled_at_ms`
-
-export function toAccount(row: Row): AccountRow {
-  return {
-    id: text(row, 'account_id'),
-    username: text(row, 'username'),
-    usernameKey: text(row, 'username_key'),
-    email: text(row, 'email'),
-    emailKey: text(row, 'email_key'),
-    passwordHash: text(row, 'password_hash'),
-    createdAtMs: integer(row, 'account_created_at_ms'),
-    disabledAtMs: integerOrNull(row, 'disabled_at_ms'),
-  }
-}
+/** The columns of an account, named as the members of `AccountRow`. */
+export const accountColumns = `id, username, username_key AS usernameKey, email,
+  email_key AS emailKey, password_hash AS passwordHash, created_at_ms AS createdAtMs,
+  disabled_at_ms AS disabledAtMs`
 
 /** Primary result codes of SQLite (sqlite3.h); the extended ones have them in their low byte. */
 const codes = { busy: 5, locked: 6, readonly: 8, corrupt: 11, full: 13, notADatabase: 26 } as const

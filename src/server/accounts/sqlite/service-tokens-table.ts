@@ -1,14 +1,5 @@
-import type { AccountStore, ServiceTokenRow } from '../account-store.ts'
-import {
-  accountColumns,
-  type Database,
-  integer,
-  integerOrNull,
-  json,
-  type Row,
-  text,
-  toAccount,
-} from './database.ts'
+import type { AccountRow, AccountStore, ServiceTokenRow } from '../account-store.ts'
+import { accountColumns, type Database } from './database.ts'
 
 type ServiceTokenMethods = Pick<
   AccountStore,
@@ -26,32 +17,25 @@ const touchEveryMs = 60_000
 /** As many as may live by default: an account that makes and revokes tokens fills no disk. */
 const maxRevoked = 500
 
-const columns = `service_tokens.id, account_id, name, secret_hash, scopes,
-  service_tokens.created_at_ms, expires_at_ms, last_used_at_ms, revoked_at_ms`
+const select = `SELECT id, account_id AS accountId, name, secret_hash AS secretHash, scopes,
+  created_at_ms AS createdAtMs, expires_at_ms AS expiresAtMs, last_used_at_ms AS lastUsedAtMs,
+  revoked_at_ms AS revokedAtMs FROM service_tokens`
+
+type Row = Omit<ServiceTokenRow, 'scopes'> & { readonly scopes: string }
 
 function toToken(row: Row): ServiceTokenRow {
-  return {
-    id: text(row, 'id'),
-    accountId: text(row, 'account_id'),
-    name: text(row, 'name'),
-    secretHash: text(row, 'secret_hash'),
-    scopes: json(row, 'scopes') as string[],
-    createdAtMs: integer(row, 'created_at_ms'),
-    expiresAtMs: integer(row, 'expires_at_ms'),
-    lastUsedAtMs: integerOrNull(row, 'last_used_at_ms'),
-    revokedAtMs: integerOrNull(row, 'revoked_at_ms'),
-  }
+  return { ...row, scopes: JSON.parse(row.scopes) }
 }
 
 const living = 'account_id = ? AND revoked_at_ms IS NULL AND expires_at_ms > ?'
-const newestFirst = `SELECT ${columns} FROM service_tokens WHERE ${living}
+const newestFirst = `${select} WHERE ${living}
   ORDER BY created_at_ms DESC, id DESC`
 
 /** For a transaction: ends the living service tokens of an account and returns them. */
 export function serviceTokenRevoker(
   database: Database,
 ): (accountId: string, nowMs: number) => ServiceTokenRow[] {
-  const list = database.prepare(newestFirst)
+  const list = database.prepare<Row>(newestFirst)
   const revoke = database.prepare('UPDATE service_tokens SET revoked_at_ms = ? WHERE id = ?')
   return (accountId, nowMs) => {
     const tokens = list.all(accountId, nowMs).map(toToken)
@@ -64,13 +48,17 @@ export function serviceTokensTable(database: Database): ServiceTokenMethods {
   const insert = database.prepare(`INSERT INTO service_tokens
     (id, account_id, name, secret_hash, scopes, created_at_ms, expires_at_ms)
     SELECT ?1, id, ?3, ?4, ?5, ?6, ?7 FROM accounts WHERE id = ?2 AND disabled_at_ms IS NULL`)
-  const find = database.prepare(`SELECT ${columns}, ${accountColumns}
-    FROM service_tokens JOIN accounts ON accounts.id = account_id WHERE secret_hash = ?`)
+  const find = database.prepare<Row>(`${select} WHERE secret_hash = ?`)
+  const account = database.prepare<AccountRow>(
+    `SELECT ${accountColumns} FROM accounts WHERE id = ?`,
+  )
   const isStale = database.prepare(`SELECT 1 FROM service_tokens
     WHERE id = ? AND (last_used_at_ms IS NULL OR last_used_at_ms <= ?)`)
   const touch = database.prepare('UPDATE service_tokens SET last_used_at_ms = ? WHERE id = ?')
-  const list = database.prepare(newestFirst)
-  const count = database.prepare(`SELECT count(*) AS count FROM service_tokens WHERE ${living}`)
+  const list = database.prepare<Row>(newestFirst)
+  const count = database.prepare<{ count: number }>(
+    `SELECT count(*) AS count FROM service_tokens WHERE ${living}`,
+  )
   const revoke = database.prepare(`UPDATE service_tokens SET revoked_at_ms = ?1
     WHERE account_id = ?2 AND id = ?3 AND revoked_at_ms IS NULL AND expires_at_ms > ?1`)
 
@@ -90,7 +78,8 @@ export function serviceTokensTable(database: Database): ServiceTokenMethods {
     findServiceToken: secretHash =>
       database.read('a service token was not found', () => {
         const row = find.get(secretHash)
-        return row === undefined ? null : { token: toToken(row), account: toAccount(row) }
+        const owner = row && account.get(row.accountId)
+        return row && owner ? { token: toToken(row), account: owner } : null
       }),
 
     async touchServiceToken(id, nowMs) {
@@ -106,8 +95,9 @@ export function serviceTokensTable(database: Database): ServiceTokenMethods {
       ),
 
     countServiceTokens: (accountId, nowMs) =>
-      database.read('service tokens were not counted', () =>
-        integer(count.get(accountId, nowMs) ?? {}, 'count'),
+      database.read(
+        'service tokens were not counted',
+        () => count.get(accountId, nowMs)?.count ?? 0,
       ),
 
     revokeServiceToken: (accountId, id, nowMs) =>

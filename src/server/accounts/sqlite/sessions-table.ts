@@ -1,14 +1,5 @@
-import type { AccountStore, NewSession, SessionRow } from '../account-store.ts'
-import {
-  accountColumns,
-  type Database,
-  integer,
-  integerOrNull,
-  type Row,
-  text,
-  textOrNull,
-  toAccount,
-} from './database.ts'
+import type { AccountRow, AccountStore, NewSession, SessionRow } from '../account-store.ts'
+import { accountColumns, type Database } from './database.ts'
 
 type SessionMethods = Pick<
   AccountStore,
@@ -21,23 +12,10 @@ type SessionMethods = Pick<
   | 'revokeSessions'
 >
 
-const columns = `sessions.id, account_id, sessions.created_at_ms, expires_at_ms, address,
-  user_agent, counter, rotated_at_ms, revoked_at_ms, revoked_reason`
-
-function toSession(row: Row): SessionRow {
-  return {
-    id: text(row, 'id'),
-    accountId: text(row, 'account_id'),
-    createdAtMs: integer(row, 'created_at_ms'),
-    expiresAtMs: integer(row, 'expires_at_ms'),
-    address: textOrNull(row, 'address'),
-    userAgent: textOrNull(row, 'user_agent'),
-    counter: integer(row, 'counter'),
-    rotatedAtMs: integerOrNull(row, 'rotated_at_ms'),
-    revokedAtMs: integerOrNull(row, 'revoked_at_ms'),
-    revokedReason: textOrNull(row, 'revoked_reason'),
-  }
-}
+const select = `SELECT id, account_id AS accountId, created_at_ms AS createdAtMs,
+  expires_at_ms AS expiresAtMs, address, user_agent AS userAgent, counter,
+  rotated_at_ms AS rotatedAtMs, revoked_at_ms AS revokedAtMs, revoked_reason AS revokedReason
+  FROM sessions`
 
 /** For a transaction of the caller: as it is, whatever the state of the account. */
 export function insertSession(database: Database): (session: NewSession) => void {
@@ -52,14 +30,16 @@ export function sessionsTable(database: Database): SessionMethods {
   const insert = insertSession(database)
   const mayBegin = database.prepare(`SELECT 1 FROM accounts
     WHERE id = ?1 AND disabled_at_ms IS NULL AND (?2 IS NULL OR password_hash = ?2)`)
-  const find = database.prepare(`SELECT ${columns}, ${accountColumns}
-    FROM sessions JOIN accounts ON accounts.id = account_id WHERE sessions.id = ?`)
+  const find = database.prepare<SessionRow>(`${select} WHERE id = ?`)
+  const account = database.prepare<AccountRow>(
+    `SELECT ${accountColumns} FROM accounts WHERE id = ?`,
+  )
   const rotate = database.prepare(`UPDATE sessions SET counter = counter + 1, rotated_at_ms = ?1
     WHERE id = ?2 AND counter = ?3 AND revoked_at_ms IS NULL AND expires_at_ms > ?1`)
-  const list = database.prepare(`SELECT ${columns} FROM sessions
+  const list = database.prepare<SessionRow>(`${select}
     WHERE account_id = ? AND revoked_at_ms IS NULL AND expires_at_ms > ?
     ORDER BY created_at_ms DESC, id DESC`)
-  const addresses = database.prepare(`SELECT DISTINCT address FROM sessions
+  const addresses = database.prepare<{ address: string }>(`SELECT DISTINCT address FROM sessions
     WHERE account_id = ? AND address IS NOT NULL`)
   const revoke = database.prepare(`UPDATE sessions SET revoked_at_ms = ?1, revoked_reason = ?2
     WHERE account_id = ?3 AND id = ?4 AND revoked_at_ms IS NULL AND expires_at_ms > ?1`)
@@ -76,8 +56,9 @@ export function sessionsTable(database: Database): SessionMethods {
 
     findSession: id =>
       database.read('a session was not found', () => {
-        const row = find.get(id)
-        return row === undefined ? null : { session: toSession(row), account: toAccount(row) }
+        const session = find.get(id)
+        const owner = session && account.get(session.accountId)
+        return session && owner ? { session, account: owner } : null
       }),
 
     rotateSession: (id, counter, nowMs) =>
@@ -87,11 +68,11 @@ export function sessionsTable(database: Database): SessionMethods {
       ),
 
     listSessions: (accountId, nowMs) =>
-      database.read('sessions were not listed', () => list.all(accountId, nowMs).map(toSession)),
+      database.read('sessions were not listed', () => list.all(accountId, nowMs)),
 
     listSessionAddresses: accountId =>
       database.read('session addresses were not listed', () =>
-        addresses.all(accountId).map(row => text(row, 'address')),
+        addresses.all(accountId).map(row => row.address),
       ),
 
     revokeSession: (accountId, id, reason, nowMs) =>

@@ -2,19 +2,11 @@ import type { DatabaseSync } from 'node:sqlite'
 import type { Clock } from '../../../lib/util/time.ts'
 import { type Logger, silentLogger } from '../../../lib/util/logger.ts'
 import { defaultLimits } from '../../../lib/config/limits.ts'
-import type { AccountStore, LoginFailures } from '../account-store.ts'
+import type { AccountRow, AccountStore, LoginFailures } from '../account-store.ts'
 import { accountsTable } from './accounts-table.ts'
 import { auditTable } from './audit-table.ts'
 import { backupDatabase } from './backup.ts'
-import {
-  accountColumns,
-  createDatabase,
-  type Database,
-  integer,
-  type Row,
-  text,
-  toAccount,
-} from './database.ts'
+import { accountColumns, createDatabase, type Database } from './database.ts'
 import { watchFiles } from './check-files.ts'
 import { openDatabase } from './open-database.ts'
 import { migrations } from './schema.ts'
@@ -72,8 +64,8 @@ const testWriteEveryMs = 1000
 
 function createStore(db: DatabaseSync, database: Database, context: Context): AccountStore {
   const { file, clock, log, busyMs, watch } = context
-  const meta = database.prepare('SELECT value FROM meta WHERE name = ?')
-  const registryId = text(meta.get('registry_id') ?? {}, 'value')
+  const meta = database.prepare<{ value: string }>('SELECT value FROM meta WHERE name = ?')
+  const registryId = meta.get('registry_id')?.value ?? ''
   const testWrite = database.prepare(`INSERT INTO meta (name, value) VALUES ('test_write', ?)
     ON CONFLICT DO UPDATE SET value = excluded.value`)
   let writtenMs = -Infinity
@@ -173,8 +165,8 @@ function codesTable(database: Database): CodeMethods {
   const reset = database.prepare(`INSERT INTO reset_codes (account_id, hash, expires_at_ms)
     SELECT id, ?2, ?3 FROM accounts WHERE id = ?1
     ON CONFLICT DO UPDATE SET hash = excluded.hash, expires_at_ms = excluded.expires_at_ms`)
-  const byCode = database.prepare(`SELECT ${accountColumns} FROM reset_codes
-    JOIN accounts ON accounts.id = account_id WHERE hash = ? AND expires_at_ms > ?`)
+  const byCode = database.prepare<AccountRow>(`SELECT ${accountColumns} FROM accounts WHERE id =
+    (SELECT account_id FROM reset_codes WHERE hash = ? AND expires_at_ms > ?)`)
   const use = database.prepare(
     'DELETE FROM reset_codes WHERE account_id = ? AND hash = ? AND expires_at_ms > ?',
   )
@@ -200,10 +192,7 @@ function codesTable(database: Database): CodeMethods {
       ),
 
     findByResetCode: (hash, nowMs) =>
-      database.read('a reset code was not found', () => {
-        const row = byCode.get(hash, nowMs)
-        return row === undefined ? null : toAccount(row)
-      }),
+      database.read('a reset code was not found', () => byCode.get(hash, nowMs) ?? null),
 
     useResetCode: (accountId, hash, nowMs) =>
       database.write(
@@ -223,17 +212,11 @@ const maxFailureRows = 100_000
 /** Trimming reads the whole index, so it is not done at each failure. */
 const trimEvery = 1000
 
-function toFailures(row: Row): LoginFailures {
-  return {
-    source: text(row, 'source'),
-    forgottenAtMs: integer(row, 'forgotten_at_ms'),
-    lastMs: integer(row, 'last_ms'),
-  }
-}
-
 function failuresTable(database: Database): FailureMethods {
-  const find = database.prepare('SELECT * FROM login_failures WHERE name = ? AND source = ?')
-  const list = database.prepare('SELECT * FROM login_failures WHERE name = ? ORDER BY source')
+  const select = `SELECT source, forgotten_at_ms AS forgottenAtMs, last_ms AS lastMs
+    FROM login_failures WHERE name = ?`
+  const find = database.prepare<LoginFailures>(`${select} AND source = ?`)
+  const list = database.prepare<LoginFailures>(`${select} ORDER BY source`)
   // A row from the future was written before the clock was set back: it counts as none. Not one
   // of the last moments, which another process may have written while this one waited.
   const add = database.prepare(`
@@ -251,13 +234,9 @@ function failuresTable(database: Database): FailureMethods {
 
   return {
     findFailures: (name, source) =>
-      database.read('failed logins were not found', () => {
-        const row = find.get(name, source)
-        return row === undefined ? null : toFailures(row)
-      }),
+      database.read('failed logins were not found', () => find.get(name, source) ?? null),
 
-    listFailures: name =>
-      database.read('failed logins were not listed', () => list.all(name).map(toFailures)),
+    listFailures: name => database.read('failed logins were not listed', () => list.all(name)),
 
     addFailure: (name, sources, nowMs, forgetMs) =>
       database.write('a failed login was not recorded', () => {
