@@ -5,6 +5,7 @@ import { readKeysFile } from '../lib/auth/keys-file.ts'
 import { checkSecretText, readSecretFile } from '../lib/auth/secret-file.ts'
 import { usage } from '../lib/util/errors.ts'
 import type { AuthSettings } from '../server/auth/settings.ts'
+import type { ListenOptions } from '../server/http/listen-options.ts'
 import { type AuthMode, decideMode } from './auth-mode.ts'
 import { type OAuthFlags, readOAuth, refuseOAuthFlags } from './oauth-settings.ts'
 import { checkPath } from './server-settings.ts'
@@ -17,15 +18,16 @@ export interface AuthFlags extends OAuthFlags {
   'allow-unauthenticated': boolean
 }
 
-export interface AuthPlace {
-  /** The address to bind. */
-  readonly host: string
-  /** Where a proxy lets clients in, if one does. */
-  readonly publicUrl?: string | undefined
-  readonly trustedProxies?: readonly string[] | undefined
+/** Where clients reach a server. */
+type Reached = Pick<ListenOptions, 'host' | 'publicUrl' | 'trustedProxies'>
+
+export interface AuthPlace extends Reached {
   /** As chosen by flag or variable; undefined: the default. */
   readonly registryDir: string | undefined
 }
+
+/** What `serve` and `gateway` know of their clients. */
+export type Access = Reached & { readonly auth?: AuthSettings | undefined }
 
 /**
  * Who may use the server. A key that is configured is never ignored: without `--auth` it is asked
@@ -48,8 +50,8 @@ export async function readAuth(
   if (mode.value === 'oauth') return readOAuth(flags)
   refuseOAuthFlags(flags)
   if (mode.value === 'api-key') {
-    const moved = movedFrom.length > 0 && { movedFrom }
-    return { mode: 'api-key', keysFile, ...(key !== null && { key }), ...moved }
+    const moved = movedFrom.length > 0 ? movedFrom : undefined
+    return { mode: 'api-key', keysFile, key: key ?? undefined, movedFrom: moved }
   }
   const opening = findOpening(place)
   if (!flags['allow-unauthenticated'] && opening !== null) {
@@ -76,17 +78,22 @@ async function findKeys(
  * The flag by which other machines come in, or null. Behind a proxy the address that is bound says
  * nothing: to the server, the proxy is a client of this machine.
  */
-export function findOpening({
-  host,
-  publicUrl,
-  trustedProxies = [],
-}: Omit<AuthPlace, 'registryDir'>): string | null {
+export function findOpening({ host, publicUrl, trustedProxies = [] }: Reached): string | null {
   if (!isLoopback(host)) return `--host ${host}`
   if (publicUrl !== undefined && !isLoopback(withoutBrackets(new URL(publicUrl).hostname))) {
     return `--public-url ${publicUrl}`
   }
   const [proxy] = trustedProxies
   return proxy === undefined ? null : `--trusted-proxy ${proxy}`
+}
+
+/** For a banner. */
+export function describeAccess(access: Access) {
+  return {
+    keyed: access.auth?.mode === 'api-key',
+    tokens: access.auth?.mode === 'oauth',
+    loopback: findOpening(access) === null,
+  }
 }
 
 /** Of the file, else of the variable; null when there is none. */

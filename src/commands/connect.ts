@@ -1,6 +1,7 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../lib/cli/base-command.ts'
+import { levelOf } from '../lib/cli/log-level.ts'
 import { logFlags } from './server-flags.ts'
 import { refuseJson } from './stdio/refuse-json.ts'
 
@@ -60,7 +61,6 @@ Environment: SERVICE_MCP_API_KEY (the key that the server asks for), SERVICE_REG
     const { args, flags } = await this.parse(Connect)
     refuseJson(flags.json, 'connect')
     const { runConnect } = await import('./stdio/connect.ts')
-    const level = flags['log-level'] ?? (flags.quiet ? 'warn' : 'info')
-    await runConnect(args.target, { ...flags, level }, process.env)
+    await runConnect(args.target, { ...flags, level: levelOf(flags) }, process.env)
   }
 }

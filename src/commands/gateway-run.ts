@@ -1,38 +1,29 @@
-import { currentCommand } from '../lib/cli/own-command.ts'
 import { renderGatewayBanner } from '../lib/cli/gateway-banner.ts'
-import { defaultLimits } from '../lib/config/limits.ts'
+import type { OutputFlags } from '../lib/cli/log-level.ts'
 import type { GatewaySettings } from './gateway-settings.ts'
-import { findOpening } from './auth-settings.ts'
+import { describeAccess } from './auth-settings.ts'
 import { openWarning } from './open-warning.ts'
-import { type OutputOptions, runServer } from './run-server.ts'
+import { runServer } from './run-server.ts'
 
 /** Runs the gateway until a signal ends it; behind another one, waits for its place. */
-export async function runGateway(settings: GatewaySettings, output: OutputOptions): Promise<void> {
+export async function runGateway(settings: GatewaySettings, output: OutputFlags): Promise<void> {
   await runServer(
     {
+      settings,
       warning: openWarning(settings, process.env),
-      graceMs: settings.limits?.stopGraceMs ?? defaultLimits.stopGraceMs,
-      async start(log, cancelled, say) {
+      async start(options, cancelled, say) {
         const { startGateway } = await import('../server/gateway.ts')
         const onElection = ({ event, ...facts }: { event: string }) =>
           say({ event, pid: process.pid, ...facts })
-        return startGateway({ ...settings, onElection, log, accessLog: log.access }, cancelled)
+        return startGateway({ ...options, onElection }, cancelled)
       },
       listening: ({ url, instanceId, registryDir }) => ({
         url,
         instance_id: instanceId,
         registry_dir: registryDir,
       }),
-      banner: ({ url, registryDir }, colour) =>
-        renderGatewayBanner({
-          url,
-          registryDir,
-          keyed: settings.auth?.mode === 'api-key',
-          tokens: settings.auth?.mode === 'oauth',
-          loopback: findOpening(settings) === null,
-          colour,
-          command: currentCommand(),
-        }),
+      banner: ({ url, registryDir }, shown) =>
+        renderGatewayBanner({ url, registryDir, ...describeAccess(settings), ...shown }),
     },
     output,
   )

@@ -24,13 +24,12 @@ export async function readGatewaySettings(
   const address = readAddress(flags)
   const registryDir = readRegistryDir(flags, env)
   const auth = await readAuth({ ...address, registryDir }, flags, env)
-  const catalog = checkPath('catalog', flags.catalog)
   return {
     ...address,
+    registryDir,
     auth,
+    catalog: checkPath('catalog', flags.catalog),
     standby: flags.standby,
     limits: readServerLimits(flags.limit),
-    ...(registryDir !== undefined && { registryDir }),
-    ...(catalog !== undefined && { catalog }),
   }
 }

@@ -1,6 +1,5 @@
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../lib/cli/base-command.ts'
-import type { LogLevel } from '../lib/cli/log-level.ts'
 import { authFlags } from './auth-flags.ts'
 import { defaultPorts } from './default-ports.ts'
 import { readGatewaySettings } from './gateway-settings.ts'
@@ -59,9 +58,8 @@ Environment: SERVICE_MCP_API_KEY (the key that clients must present), SERVICE_RE
   override async run(): Promise<void> {
     const { flags } = await this.parse(Gateway)
     const settings = await readGatewaySettings(flags, process.env)
-    const level: LogLevel = flags['log-level'] ?? (flags.quiet ? 'warn' : 'info')
     // Loaded only now: help and usage errors need neither the log nor the gateway.
     const { runGateway } = await import('./gateway-run.ts')
-    await runGateway(settings, { level, json: flags.json, quiet: flags.quiet })
+    await runGateway(settings, flags)
   }
 }

@@ -1,4 +1,4 @@
-import { OAuthConfig, parseIssuerUrl } from '../lib/auth/oauth-config.ts'
+import { OAuthConfig, type OAuthOptions, parseIssuerUrl } from '../lib/auth/oauth-config.ts'
 import { messageOf, usage } from '../lib/util/errors.ts'
 import type { OAuthSettings } from '../server/auth/settings.ts'
 
@@ -36,26 +36,29 @@ export function readOAuth(flags: OAuthFlags): OAuthSettings {
   }
   const checked = parseIssuerUrl(issuer)
   if (!checked.ok) throw usage(`--oauth-issuer: ${checked.failure}`)
-  const audience = flags['oauth-audience']
-  const otherAudiences = flags['oauth-other-audience']
-  const tokenType = flags['oauth-token-type']
-  const requiredScope = checkScope(issuer, 'oauth-scope', flags['oauth-scope'])
-  const writeScope = checkScope(issuer, 'oauth-write-scope', flags['oauth-write-scope'])
-  const clientName = flags['oauth-client-name']
-  const redirectUri = flags['oauth-redirect-uri']
-  if (redirectUri !== undefined) {
-    check('oauth-redirect-uri', () => new OAuthConfig({ providerUrl: issuer, redirectUri }))
+  /** The library says what is wrong with a member; here it is the value of a flag. */
+  const check = (
+    name: 'oauth-scope' | 'oauth-write-scope' | 'oauth-redirect-uri',
+    membersOf: (value: string) => Partial<OAuthOptions>,
+  ): string | undefined => {
+    const value = flags[name]
+    try {
+      if (value !== undefined) new OAuthConfig({ providerUrl: issuer, ...membersOf(value) })
+    } catch (error) {
+      throw usage(`--${name} ${messageOf(error).replace(/^\S+ /, '')}`)
+    }
+    return value
   }
   return {
     mode: 'oauth',
     issuer,
-    ...(audience !== undefined && { audience }),
-    ...(otherAudiences !== undefined && { otherAudiences }),
-    ...(tokenType !== undefined && { tokenType }),
-    ...(requiredScope !== undefined && { requiredScope }),
-    ...(writeScope !== undefined && { writeScope }),
-    ...(clientName !== undefined && { clientName }),
-    ...(redirectUri !== undefined && { redirectUri }),
+    audience: flags['oauth-audience'],
+    otherAudiences: flags['oauth-other-audience'],
+    tokenType: flags['oauth-token-type'],
+    requiredScope: check('oauth-scope', scope => ({ scopes: [scope] })),
+    writeScope: check('oauth-write-scope', scope => ({ scopes: [scope] })),
+    clientName: flags['oauth-client-name'],
+    redirectUri: check('oauth-redirect-uri', redirectUri => ({ redirectUri })),
   }
 }
 
@@ -63,22 +66,4 @@ export function readOAuth(flags: OAuthFlags): OAuthSettings {
 export function refuseOAuthFlags(flags: OAuthFlags): void {
   const given = names.find(name => flags[name] !== undefined)
   if (given !== undefined) throw usage(`--${given} is for --auth oauth`, 'add --auth oauth')
-}
-
-function checkScope(
-  providerUrl: string,
-  flag: string,
-  scope: string | undefined,
-): string | undefined {
-  if (scope !== undefined) check(flag, () => new OAuthConfig({ providerUrl, scopes: [scope] }))
-  return scope
-}
-
-/** The library says what is wrong with a member; here it is the value of a flag. */
-function check(flag: string, make: () => unknown): void {
-  try {
-    make()
-  } catch (error) {
-    throw usage(`--${flag} ${messageOf(error).replace(/^\S+ /, '')}`)
-  }
 }

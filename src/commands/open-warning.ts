@@ -1,6 +1,5 @@
 import { keyVariable } from '../lib/auth/api-key-config.ts'
-import type { AuthSettings } from '../server/auth/settings.ts'
-import { type AuthPlace, findOpening } from './auth-settings.ts'
+import { type Access, findOpening } from './auth-settings.ts'
 
 /** What to say at the start of a server that asks nobody for anything. */
 export interface OpenWarning {
@@ -10,12 +9,9 @@ export interface OpenWarning {
 }
 
 /** Null for a server that asks. Whoever believes that theirs does must find in its log that it does not. */
-export function openWarning(
-  { auth, ...place }: Omit<AuthPlace, 'registryDir'> & { readonly auth?: AuthSettings | undefined },
-  env: NodeJS.ProcessEnv,
-): OpenWarning | null {
-  if (auth !== undefined && auth.mode !== 'none') return null
-  const isOpened = findOpening(place) !== null
+export function openWarning(access: Access, env: NodeJS.ProcessEnv): OpenWarning | null {
+  if (access.auth !== undefined && access.auth.mode !== 'none') return null
+  const isOpened = findOpening(access) !== null
   const who = isOpened ? 'everyone who can reach this server' : 'every account of this machine'
   // A key was meant.
   const isEmpty = env[keyVariable] === ''

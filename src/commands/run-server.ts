@@ -1,5 +1,7 @@
 import { type ProgramLog, createLog } from '../lib/cli/log.ts'
-import type { LogLevel } from '../lib/cli/log-level.ts'
+import { levelOf, type OutputFlags } from '../lib/cli/log-level.ts'
+import { currentCommand } from '../lib/cli/own-command.ts'
+import { defaultLimits } from '../lib/config/limits.ts'
 import { findPortHolder } from '../lib/util/port-holder.ts'
 import { stderrWriter } from '../lib/cli/stderr-writer.ts'
 import { watchStopSignals } from '../lib/cli/stop-signals.ts'
@@ -7,12 +9,6 @@ import { describeTerminal } from '../lib/cli/terminal.ts'
 import { writeStdout } from '../lib/cli/write-stdout.ts'
 import { ServiceError } from '../lib/util/errors.ts'
 import type { OpenWarning } from './open-warning.ts'
-
-export interface OutputOptions {
-  level: LogLevel
-  json: boolean
-  quiet: boolean
-}
 
 /** What is said on stdout with `--json`. */
 type SaidLine = { readonly event: string } & Readonly<Record<string, unknown>>
@@ -24,13 +20,26 @@ interface Running {
   readonly closed: Promise<void>
 }
 
-interface ServerRun<Handle extends Running> {
+/** Where a server writes. */
+interface Logs {
+  readonly log: ProgramLog
+  readonly accessLog: ProgramLog['access']
+}
+
+/** How to run the program, and how the banner looks. */
+interface Shown {
+  readonly command: string
+  readonly colour: boolean
+}
+
+interface ServerRun<Settings, Handle extends Running> {
+  readonly settings: Settings & { readonly limits?: { stopGraceMs?: number } | undefined }
   /**
    * Rejects when `cancelled` is aborted before it listens. `say` is for news before that: a line of
    * `--json`, nothing otherwise.
    */
   readonly start: (
-    log: ProgramLog,
+    options: Settings & Logs,
     cancelled: AbortSignal,
     say: (line: SaidLine) => void,
   ) => Promise<Handle>
@@ -38,9 +47,7 @@ interface ServerRun<Handle extends Running> {
   readonly listening: (handle: Handle) => Readonly<Record<string, unknown>>
   /** Said in the log: by a server that is open to those who reach it. */
   readonly warning?: OpenWarning | null
-  readonly banner: (handle: Handle, colour: boolean) => string | Promise<string>
-  /** The server ends itself within this time. */
-  readonly graceMs: number
+  readonly banner: (handle: Handle, shown: Shown) => string | Promise<string>
 }
 
 /** Log lines still waiting at the end get this long to leave. */
@@ -49,14 +56,16 @@ const flushMs = 500
 const stopMarginMs = 500
 
 /** Starts a server, says where it is, and returns when it has stopped after a signal. */
-export async function runServer<Handle extends Running>(
-  run: ServerRun<Handle>,
-  { level, json, quiet }: OutputOptions,
+export async function runServer<Settings, Handle extends Running>(
+  run: ServerRun<Settings, Handle>,
+  flags: OutputFlags,
 ): Promise<void> {
+  const { json, quiet } = flags
   const terminal = describeTerminal(process.stderr.isTTY, process.env)
   const { isTTY: readable, colour } = terminal
-  const log = createLog({ level, readable, colour, write: stderrWriter() })
-  const limitMs = run.graceMs + stopMarginMs
+  const log = createLog({ level: levelOf(flags), readable, colour, write: stderrWriter() })
+  const { stopGraceMs } = { ...defaultLimits, ...run.settings.limits }
+  const limitMs = stopGraceMs + stopMarginMs
   const signals = watchStopSignals()
   try {
     const cancel = new AbortController()
@@ -66,7 +75,8 @@ export async function runServer<Handle extends Running>(
     const news = (line: SaidLine): void => {
       void say(line).catch(error => log.error({ err: error }, 'cannot write a --json line'))
     }
-    const starting = run.start(log, cancel.signal, news).catch(explainPort)
+    const options = { ...run.settings, log, accessLog: log.access }
+    const starting = run.start(options, cancel.signal, news).catch(explainPort)
     const early = await Promise.race([signals.received, starting.then(() => null)])
     if (early !== null) {
       cancel.abort()
@@ -85,7 +95,7 @@ export async function runServer<Handle extends Running>(
       throw error
     }
     const isShown = readable && !json && !quiet
-    if (isShown) log.print(await run.banner(handle, colour))
+    if (isShown) log.print(await run.banner(handle, { colour, command: currentCommand() }))
     else log.info({ url, ...facts }, 'listening')
     const { warning } = run
     // What is usual, the banner says in its own words.

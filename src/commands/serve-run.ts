@@ -1,23 +1,22 @@
 import { renderBanner } from '../lib/cli/banner.ts'
 import type { CaptureFacts } from '../lib/cli/capture-lines.ts'
 import { pause, systemTimer } from '../lib/util/time.ts'
-import { currentCommand } from '../lib/cli/own-command.ts'
-import { defaultLimits } from '../lib/config/limits.ts'
+import type { OutputFlags } from '../lib/cli/log-level.ts'
 import type { ServeCaptureState } from '../server/host/serve-options.ts'
-import { findOpening } from './auth-settings.ts'
+import { describeAccess } from './auth-settings.ts'
 import { openWarning } from './open-warning.ts'
-import { type OutputOptions, runServer } from './run-server.ts'
+import { runServer } from './run-server.ts'
 import type { ServeSettings } from './serve-settings.ts'
 
 /** Runs the resource server until a signal ends it. */
-export async function runServe(settings: ServeSettings, output: OutputOptions): Promise<void> {
+export async function runServe(settings: ServeSettings, output: OutputFlags): Promise<void> {
   await runServer(
     {
+      settings,
       warning: openWarning(settings, process.env),
-      graceMs: settings.limits?.stopGraceMs ?? defaultLimits.stopGraceMs,
-      async start(log, cancelled) {
+      async start(options, cancelled) {
         const { startServe } = await import('../server/serve.ts')
-        return startServe({ ...settings, log, accessLog: log.access }, cancelled)
+        return startServe(options, cancelled)
       },
       listening: ({ url, hostUrl, hostTokenFile, instanceId }) => ({
         url,
@@ -25,17 +24,14 @@ export async function runServe(settings: ServeSettings, output: OutputOptions): 
         host_token_file: hostTokenFile,
         instance_id: instanceId,
       }),
-      banner: async ({ url, hostUrl, hostTokenFile, capture }, colour) =>
+      banner: async ({ url, hostUrl, hostTokenFile, capture }, shown) =>
         renderBanner({
           url,
           hostUrl,
           hostTokenFile,
-          keyed: settings.auth?.mode === 'api-key',
-          tokens: settings.auth?.mode === 'oauth',
-          loopback: findOpening(settings) === null,
           capture: capture === null ? null : await describeCapture(capture),
-          colour,
-          command: currentCommand(),
+          ...describeAccess(settings),
+          ...shown,
         }),
     },
     output,

@@ -38,47 +38,40 @@ export async function readServeSettings(
   const address = readAddress(flags)
   const registryDir = readRegistryDir(flags, env)
   const auth = await readAuth({ ...address, registryDir }, flags, env)
-  const sceneFile = checkPath('scene-file', flags['scene-file'])
-  const hostTokenFile = checkPath('host-token-file', flags['host-token-file'])
-  const capture = readCapture(flags)
-  const gateway = readGateway(flags)
-  const hostTokenEnv = env.SERVICE_HOST_TOKEN || null
+  const { SERVICE_HOST_TOKEN: hostToken } = env
   return {
     ...address,
+    registryDir,
+    auth,
+    sceneFile: checkPath('scene-file', flags['scene-file']),
+    hostTokenFile: checkPath('host-token-file', flags['host-token-file']),
+    capture: readCapture(flags),
+    gateway: readGateway(flags),
     dccType: checkDccType(flags['dcc-type']),
     artefacts: flags.artefacts,
     resources: flags.resources,
-    auth,
     limits: readServerLimits(flags.limit),
-    ...(flags.name !== undefined && { name: checkLine('name', flags.name) }),
-    ...(registryDir !== undefined && { registryDir }),
-    ...(sceneFile !== undefined && { sceneFile }),
-    ...(hostTokenFile !== undefined && { hostTokenFile }),
-    ...(hostTokenEnv !== null && {
-      hostTokenEnv: checkSecretText(hostTokenEnv, 'SERVICE_HOST_TOKEN'),
-    }),
-    ...(gateway !== null && { gateway }),
-    ...(capture !== null && { capture }),
+    name: checkLine('name', flags.name),
+    hostTokenEnv: hostToken ? checkSecretText(hostToken, 'SERVICE_HOST_TOKEN') : undefined,
   }
 }
 
-function readGateway(flags: ServeFlags): Required<ServeOptions>['gateway'] | null {
+function readGateway(flags: ServeFlags): ServeOptions['gateway'] {
   const { gateway = false, 'gateway-port': port = defaultPorts.gateway } = flags
   if (gateway) return { port }
   if (flags['gateway-port'] !== undefined) {
     throw usage('--gateway-port is for --gateway', 'add --gateway')
   }
-  return null
+  return undefined
 }
 
-function readCapture(flags: ServeFlags): Required<ServeOptions>['capture'] | null {
+function readCapture(flags: ServeFlags): ServeOptions['capture'] {
   const { capture: mode = 'off', 'capture-title': title } = flags
   if (title !== undefined && (mode === 'off' || mode === 'host')) {
     const hint = 'it names a window for --capture auto, native or x11'
     throw usage(`--capture-title is not for --capture ${mode}`, hint)
   }
-  if (mode === 'off') return null
-  return { mode, ...(title !== undefined && { title: checkLine('capture-title', title) }) }
+  return mode === 'off' ? undefined : { mode, title: checkLine('capture-title', title) }
 }
 
 function checkDccType(value: string): string {
@@ -86,7 +79,8 @@ function checkDccType(value: string): string {
   throw usage(`--dcc-type ${value} must be lower-case letters, digits, - and _`, 'as in blender')
 }
 
-function checkLine(flag: string, value: string): string {
+function checkLine(flag: string, value: string | undefined): string | undefined {
+  if (value === undefined) return undefined
   if (value !== '' && value.length <= maxNameChars && !/[\x00-\x1f\x7f-\x9f]/.test(value)) {
     return value
   }

@@ -1,7 +1,7 @@
 import * as Flags from '@oclif/core/flags'
 import { captureModes } from '../lib/util/capture-mode.ts'
 import { BaseCommand } from '../lib/cli/base-command.ts'
-import type { LogLevel } from '../lib/cli/log-level.ts'
+import { levelOf } from '../lib/cli/log-level.ts'
 import { authFlags } from './auth-flags.ts'
 import { defaultPorts } from './default-ports.ts'
 import { readServeSettings } from './serve-settings.ts'
@@ -116,16 +116,15 @@ without it one is made for each run), SERVICE_REGISTRY_DIR.`
 
   override async run(): Promise<void> {
     const { flags, raw } = await this.parse(Serve)
-    const level: LogLevel = flags['log-level'] ?? (flags.quiet ? 'warn' : 'info')
     if (flags.stdio) {
       const given = raw.flatMap(word => (word.type === 'flag' ? [word.flag] : []))
       const settings = await readServeStdioSettings(flags, given, process.env)
       const { runServeStdio } = await import('./stdio/serve.ts')
-      return runServeStdio({ ...settings, level }, process.env)
+      return runServeStdio({ ...settings, level: levelOf(flags) }, process.env)
     }
     const settings = await readServeSettings(flags, process.env)
     // Loaded only now: help and usage errors need neither the log nor the server.
     const { runServe } = await import('./serve-run.ts')
-    await runServe(settings, { level, json: flags.json, quiet: flags.quiet })
+    await runServe(settings, flags)
   }
 }

@@ -18,26 +18,24 @@ export interface AddressFlags {
 
 /** Throws `usage_invalid` naming the flag. */
 export function readAddress(flags: AddressFlags): ListenOptions {
-  const publicUrl = flags['public-url'] === undefined ? null : checkPublicUrl(flags['public-url'])
-  const trustedProxies = (flags['trusted-proxy'] ?? []).map(checkTrustedProxy)
-  const tls = readTls(flags)
+  const publicUrl = flags['public-url']
   return {
+    publicUrl: publicUrl === undefined ? undefined : checkPublicUrl(publicUrl),
+    trustedProxies: flags['trusted-proxy']?.map(checkTrustedProxy),
+    tls: readTls(flags),
     port: flags.port,
     host: checkHost(flags.host),
     allowedHosts: (flags['allowed-host'] ?? []).map(checkAllowedHost),
     allowedOrigins: (flags['allowed-origin'] ?? []).map(checkAllowedOrigin),
-    ...(publicUrl !== null && { publicUrl }),
-    ...(trustedProxies.length > 0 && { trustedProxies }),
-    ...(tls !== null && { tls }),
   }
 }
 
 /** Both files, or none: they are read when the server starts. */
-function readTls(flags: AddressFlags): Required<ListenOptions>['tls'] | null {
+function readTls(flags: AddressFlags): ListenOptions['tls'] {
   const certFile = checkPath('tls-cert', flags['tls-cert'])
   const keyFile = checkPath('tls-key', flags['tls-key'])
   if (certFile !== undefined && keyFile !== undefined) return { certFile, keyFile }
-  if (certFile === undefined && keyFile === undefined) return null
+  if (certFile === undefined && keyFile === undefined) return undefined
   const [given, missing] = keyFile === undefined ? ['cert', 'key'] : ['key', 'cert']
   throw usage(`--tls-${given} needs --tls-${missing}`, 'name the certificate and its key')
 }

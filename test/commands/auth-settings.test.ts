@@ -6,6 +6,7 @@ import { decideMode, type FoundKeys } from '../../src/commands/auth-mode.ts'
 import { type AuthFlags, type AuthPlace, readAuth } from '../../src/commands/auth-settings.ts'
 import type { NamedKey } from '../../src/lib/auth/keys-file.ts'
 import { makeKeys, type TestKeys } from '../helpers/keyed-server.ts'
+import { givenMembers } from '../helpers/given-members.ts'
 
 const nowMs = Date.parse('2026-06-01T00:00:00Z')
 
@@ -93,7 +94,7 @@ describe('readAuth', () => {
         XDG_CONFIG_HOME: keys.folder,
         ...env,
       },
-    )
+    ).then(givenMembers)
   const refusal = (...asked: Parameters<typeof read>) =>
     read(...asked).then(
       settings => settings,

@@ -1,11 +1,13 @@
 import { expect } from 'chai'
 import { type OAuthFlags, readOAuth, refuseOAuthFlags } from '../../src/commands/oauth-settings.ts'
+import { givenMembers } from '../helpers/given-members.ts'
 
 const issuer = 'https://login.example/realms/a'
 
 describe('the flags of --auth oauth', () => {
   it('need no more than the provider', () => {
-    expect(readOAuth({ 'oauth-issuer': issuer })).to.deep.equal({ mode: 'oauth', issuer })
+    const settings = readOAuth({ 'oauth-issuer': issuer })
+    expect(givenMembers(settings)).to.deep.equal({ mode: 'oauth', issuer })
   })
 
   it('become settings', () => {

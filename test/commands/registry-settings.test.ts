@@ -3,13 +3,14 @@ import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { readRegistrySettings, type RegistryFlags } from '../../src/commands/registry/settings.ts'
 import { defaultPublicAccountLimits } from '../../src/server/accounts/limits.ts'
+import { givenMembers } from '../helpers/given-members.ts'
 
 const defaults: RegistryFlags = { port: 8780, host: '127.0.0.1' }
 const home = join(homedir(), '.local', 'share', 'service-cli', 'registry')
 
 describe('readRegistrySettings', () => {
   it('has nothing optional by default', () => {
-    expect(readRegistrySettings(defaults, {})).to.deep.equal({
+    expect(givenMembers(readRegistrySettings(defaults, {}))).to.deep.equal({
       port: 8780,
       host: '127.0.0.1',
       allowedHosts: [],

@@ -1,6 +1,5 @@
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../../lib/cli/base-command.ts'
-import type { LogLevel } from '../../lib/cli/log-level.ts'
 import { registrationModes } from '../../lib/accounts/registration-mode.ts'
 import { defaultPorts } from '../default-ports.ts'
 import { addressFlags, runFlags } from '../server-flags.ts'
@@ -49,9 +48,8 @@ accounts need an invitation, and commonly guessed passwords are refused.`
   override async run(): Promise<void> {
     const { flags } = await this.parse(Registry)
     const settings = readRegistrySettings(flags, process.env)
-    const level: LogLevel = flags['log-level'] ?? (flags.quiet ? 'warn' : 'info')
     // Loaded only now: help and usage errors need neither the log nor the server.
     const { runRegistry } = await import('./run.ts')
-    await runRegistry(settings, { level, json: flags.json, quiet: flags.quiet })
+    await runRegistry(settings, flags)
   }
 }

@@ -1,41 +1,27 @@
-import { currentCommand } from '../../lib/cli/own-command.ts'
 import { renderRegistryBanner } from '../../lib/cli/registry-banner.ts'
-import { defaultLimits } from '../../lib/config/limits.ts'
-import { type OutputOptions, runServer } from '../run-server.ts'
+import type { OutputFlags } from '../../lib/cli/log-level.ts'
+import { runServer } from '../run-server.ts'
 import type { RegistrySettings } from './settings.ts'
 
 /** Runs the registry until a signal ends it. */
-export async function runRegistry(
-  settings: RegistrySettings,
-  output: OutputOptions,
-): Promise<void> {
+export async function runRegistry(settings: RegistrySettings, output: OutputFlags): Promise<void> {
   const { dataDir } = settings
   await runServer(
     {
-      graceMs: settings.limits?.stopGraceMs ?? defaultLimits.stopGraceMs,
-      async start(log, cancelled) {
+      settings,
+      async start(options, cancelled) {
         const { startAccountsServer } = await import('../../server/accounts-server.ts')
-        const handle = await startAccountsServer(
-          { ...settings, log, accessLog: log.access },
-          cancelled,
-        )
+        const handle = await startAccountsServer(options, cancelled)
         if (!handle.local && new URL(handle.url).protocol === 'http:') {
           const advice =
             'passwords and tokens cross the network unencrypted: serve HTTPS with --tls-cert and --tls-key, or put a proxy with TLS in front and name it with --public-url'
-          log.warn({ url: handle.url }, advice)
+          options.log.warn({ url: handle.url }, advice)
         }
         return handle
       },
       listening: ({ url, registration }) => ({ url, registration, data_dir: dataDir }),
-      banner: ({ url, registration, local }, colour) =>
-        renderRegistryBanner({
-          url,
-          registration,
-          local,
-          dataDir,
-          colour,
-          command: currentCommand(),
-        }),
+      banner: ({ url, registration, local }, shown) =>
+        renderRegistryBanner({ url, registration, local, dataDir, ...shown }),
     },
     output,
   )

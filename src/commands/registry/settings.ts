@@ -32,7 +32,7 @@ export function readRegistrySettings(
     ...readAddress(flags),
     dataDir: selectDataDir(flags['data-dir'], env),
     ...readLimits(flags.limit ?? []),
-    ...(flags.registration !== undefined && { registration: flags.registration }),
+    registration: flags.registration,
   }
 }
 

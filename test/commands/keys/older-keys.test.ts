@@ -24,6 +24,7 @@ import {
 } from '../../../src/lib/auth/keys-file.ts'
 import { ServiceError } from '../../../src/lib/util/errors.ts'
 import { skipBecause } from '../../helpers/skip.ts'
+import { givenMembers } from '../../helpers/given-members.ts'
 
 function entry(name: string, key = name): NamedKey {
   const createdAt = '2026-11-01T00:00:00.000Z'
@@ -65,10 +66,7 @@ describe('keys of older versions', () => {
       { host: '127.0.0.1', registryDir },
       { 'allow-unauthenticated': false, ...other },
       env,
-    ).then(
-      settings => settings,
-      error => error,
-    )
+    ).then(givenMembers, error => error)
   const mode = async (...where: Parameters<typeof start>) => {
     const started = await start(...where)
     return started.mode ?? started.code

@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { readServeStdioSettings } from '../../../src/commands/stdio/serve-settings.ts'
+import { givenMembers } from '../../helpers/given-members.ts'
 import { makeKeys } from '../../helpers/keyed-server.ts'
 
 describe('readServeStdioSettings', () => {
@@ -25,7 +26,8 @@ describe('readServeStdioSettings', () => {
         ...env,
         SERVICE_MCP_API_KEY: key,
       })
-      expect(serve.auth).to.deep.equal({ mode: 'api-key', key, keysFile: keys.store.path })
+      const auth = { mode: 'api-key', key, keysFile: keys.store.path }
+      expect(givenMembers(serve)).to.have.deep.property('auth', auth)
     } finally {
       await keys.remove()
     }
