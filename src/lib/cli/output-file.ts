@@ -1,7 +1,6 @@
-import { randomUUID } from 'node:crypto'
-import { link, open, realpath, rename, rm, stat, writeFile } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { realpath, stat, writeFile } from 'node:fs/promises'
 import { errnoOf, messageOf, ServiceError } from '../util/errors.ts'
+import { replaceFile } from '../util/replace-file.ts'
 import { numberedName } from './file-name.ts'
 
 /**
@@ -22,7 +21,9 @@ export async function writeOutputFile(
     if (found === 'file' && !force) throw exists(file)
     // Keeps a symbolic link and replaces its target.
     const target = found === 'file' ? await realpath(file) : file
-    await replaceWhole(target, bytes, force)
+    if (!(await replaceFile(target, bytes, { access: 'umask', exclusive: !force }))) {
+      throw exists(target)
+    }
   } catch (error) {
     throw error instanceof ServiceError ? error : explain(file, error)
   }
@@ -36,35 +37,6 @@ async function kindOf(file: string): Promise<'nothing' | 'file' | 'folder' | 'sp
   } catch (error) {
     if (errnoOf(error) === 'ENOENT') return 'nothing'
     throw error
-  }
-}
-
-async function replaceWhole(target: string, bytes: Uint8Array, force: boolean): Promise<void> {
-  // In the folder of the target: a rename cannot cross file systems.
-  const part = join(dirname(target), `.service-cli-${randomUUID()}.part`)
-  try {
-    const handle = await open(part, 'wx')
-    try {
-      await handle.writeFile(bytes)
-      await handle.sync()
-    } finally {
-      await handle.close()
-    }
-    if (force || !(await linked(part, target))) await rename(part, target)
-  } finally {
-    await rm(part, { force: true })
-  }
-}
-
-/** Unlike a rename, a link fails when another program created the file meanwhile. */
-async function linked(part: string, target: string): Promise<boolean> {
-  try {
-    await link(part, target)
-    return true
-  } catch (error) {
-    if (errnoOf(error) === 'EEXIST') throw exists(target)
-    // The file system has no hard links.
-    return false
   }
 }
 

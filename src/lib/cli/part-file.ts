@@ -1,8 +1,9 @@
 import { createHash, type Hash } from 'node:crypto'
 import { constants } from 'node:fs'
-import { type FileHandle, link, open, rename, rm } from 'node:fs/promises'
+import { type FileHandle, open, rename } from 'node:fs/promises'
 import { errnoOf, messageOf, ServiceError } from '../util/errors.ts'
 import { noFollow, noWait } from '../util/posix.ts'
+import { giveName } from '../util/replace-file.ts'
 
 /** A partial download. */
 export interface PartFile {
@@ -90,15 +91,10 @@ async function hashOf(file: FileHandle): Promise<{ hash: Hash; bytes: number }> 
 /** Renames a complete file to `target`. False when `target` exists and `force` is not set. */
 export async function placePart(path: string, target: string, force: boolean): Promise<boolean> {
   try {
-    if (force) await rename(path, target)
-    else {
-      // Unlike a rename, a link fails when the target exists.
-      await link(path, target)
-      await rm(path)
-    }
+    if (!force) return await giveName(path, target)
+    await rename(path, target)
     return true
   } catch (error) {
-    if (errnoOf(error) === 'EEXIST') return false
     throw failed(target, error)
   }
 }

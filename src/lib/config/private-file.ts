@@ -1,9 +1,9 @@
-import { randomBytes } from 'node:crypto'
 import { constants, type Stats } from 'node:fs'
-import { type FileHandle, lstat, open, readdir, readlink, rename, unlink } from 'node:fs/promises'
+import { type FileHandle, lstat, open, readdir, readlink, unlink } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { errnoOf, readProblem, ServiceError } from '../util/errors.ts'
 import { fsyncDirectory, makeFolders, noFollow, noWait, ownUid } from '../util/posix.ts'
+import { replaceFile, temporaryPath, writeNewFile } from '../util/replace-file.ts'
 
 /** One file that only its owner may read (0600), in a folder that only its owner may enter (0700). */
 export interface PrivateFile {
@@ -86,17 +86,15 @@ async function checkFile(
  */
 export async function writePrivateFile(file: PrivateFile, text: string): Promise<void> {
   const { path } = file
-  const folder = dirname(path)
   await makePrivateFolder(file)
   await removeLeftovers(path)
-  const temp = tempPath(path)
-  try {
-    await writeNew(temp, text)
+  const confirm = async () => {
     await refuseLink(path)
-    await rename(temp, path)
-    await fsyncDirectory(folder)
+    return true
+  }
+  try {
+    await replaceFile(path, text, { confirm })
   } catch (error) {
-    await unlink(temp).catch(() => {})
     throw error instanceof ServiceError ? error : unwritable(path, error)
   }
 }
@@ -116,9 +114,9 @@ export async function tryPrivateFile(file: PrivateFile, bytes: number): Promise<
   const { path } = file
   await makePrivateFolder(file)
   await refuseLink(path)
-  const temp = tempPath(path)
+  const temp = temporaryPath(path)
   try {
-    await writeNew(temp, '\n'.repeat(bytes))
+    await writeNewFile(temp, '\n'.repeat(bytes))
   } catch (error) {
     throw unwritable(path, error)
   } finally {
@@ -136,33 +134,12 @@ export async function makePrivateFolder(file: PrivateFile): Promise<void> {
   await checkFolder(file)
 }
 
-async function writeNew(temp: string, text: string): Promise<void> {
-  const { O_WRONLY, O_CREAT, O_EXCL } = constants
-  const handle = await open(temp, O_WRONLY | O_CREAT | O_EXCL | noFollow, 0o600)
-  try {
-    // The umask may have taken even the owner's bits.
-    if (ownUid() !== null) await handle.chmod(0o600)
-    await handle.writeFile(text)
-    await handle.sync()
-  } finally {
-    await handle.close()
-  }
-}
-
 /** Only the holder of the lock writes, so nobody is still at work on these. */
 async function removeLeftovers(path: string): Promise<void> {
   const folder = dirname(path)
   const names = await readdir(folder).catch(() => [])
-  const left = names.filter(name => name.startsWith(tempPrefix(path)) && name.endsWith('.tmp'))
+  const left = names.filter(name => name.startsWith(`${basename(path)}.`) && name.endsWith('.tmp'))
   for (const name of left) await unlink(join(folder, name)).catch(() => {})
-}
-
-function tempPath(path: string): string {
-  return join(dirname(path), `${tempPrefix(path)}${randomBytes(8).toString('hex')}.tmp`)
-}
-
-function tempPrefix(path: string): string {
-  return `.${basename(path)}.`
 }
 
 /** False when there is no folder yet. */

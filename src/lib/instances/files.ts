@@ -4,7 +4,7 @@ import { uuidForm } from '../util/text.ts'
 /** The files of one instance in `<registry_dir>/instances`. */
 
 const record = new RegExp(`^(${uuidForm})\\.json$`)
-const stray = new RegExp(`^(${uuidForm})\\.(token|(?:json|token)\\.\\d+\\.tmp)$`)
+const stray = new RegExp(`^(${uuidForm})\\.(token|(?:json|token)\\.[0-9a-f]+\\.tmp)$`)
 
 export function recordFile(instancesDir: string, instanceId: string): string {
   return join(instancesDir, `${instanceId}.json`)

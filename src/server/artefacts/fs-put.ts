@@ -4,7 +4,8 @@ import { type FileHandle, open, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { toRfc3339 } from '../../lib/util/time.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
-import { fsyncDirectory, noFollow } from '../../lib/util/posix.ts'
+import { fsyncDirectory } from '../../lib/util/posix.ts'
+import { writeNewFile } from '../../lib/util/replace-file.ts'
 import { completeRef, readEntry, serialiseSidecar, sidecarPath } from './entry.ts'
 import { boundOf, laterExpiry } from './expiry.ts'
 import type { FsContext } from './fs-context.ts'
@@ -17,7 +18,8 @@ const maxSyncUnderLockBytes = 4 * 1024 * 1024
 
 /**
  * Stores the bytes. The order makes a crash harmless: body written and synced under a temporary
- * name, body in place, sidecar in place (from here on it is an artefact), folder synced.
+ * name, body in place, sidecar in place (from here on it is an artefact), folder synced. Not
+ * `replaceFile`: the name is known only after the body was streamed, and two files change together.
  */
 export async function putArtefact(
   store: FsContext,
@@ -27,7 +29,7 @@ export async function putArtefact(
   const { limits, layout } = store
   const maxBytes = Math.min(boundOf(limits.maxArtefactBytes), boundOf(limits.maxArtefactTotalBytes))
   const temp = join(layout.temp, `${store.mark}.${randomUUID()}`)
-  const body = await createFile(temp)
+  const body = await open(temp, 'wx', 0o600)
   try {
     const { hex, size } = await writeBody(body, source, maxBytes)
     if (size > maxSyncUnderLockBytes) await body.sync()
@@ -56,7 +58,7 @@ async function commit(store: FsContext, written: Written): Promise<PutResult> {
 
   const previous = findPrevious(store, dir, hex, size)
   const ref = describe(written, previous, store.clock.now(), limits.artefactTtlMs)
-  await Promise.all([body.sync(), writeSidecar(`${temp}.json`, ref)])
+  await Promise.all([body.sync(), writeNewFile(`${temp}.json`, serialiseSidecar(ref))])
   await body.close()
 
   const path = join(dir, hex)
@@ -105,21 +107,6 @@ function describe(
     expires_at: previous === null ? created.expires_at : laterExpiry(previous, created, ttlMs),
     metadata: fields.metadata,
   })
-}
-
-async function writeSidecar(path: string, ref: ArtefactRef): Promise<void> {
-  const file = await createFile(path)
-  try {
-    await file.writeFile(serialiseSidecar(ref))
-    await file.sync()
-  } finally {
-    await file.close()
-  }
-}
-
-function createFile(path: string): Promise<FileHandle> {
-  const { O_WRONLY, O_CREAT, O_EXCL } = fs.constants
-  return open(path, O_WRONLY | O_CREAT | O_EXCL | noFollow, 0o600)
 }
 
 const pieceBytes = 1024 * 1024

@@ -4,10 +4,11 @@ import { parseRfc3339 } from '../../lib/util/time.ts'
 import { isJsonObject, type JsonObject, parseJson } from '../../lib/util/json.ts'
 import { isPid } from '../../lib/util/process.ts'
 import { constants } from 'node:fs'
-import { open, readdir, rename, rm, writeFile } from 'node:fs/promises'
+import { open, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { errnoOf, ServiceError } from '../../lib/util/errors.ts'
 import { noFollow, noWait, ownUid } from '../../lib/util/posix.ts'
+import { replaceFile } from '../../lib/util/replace-file.ts'
 import type { RequestListener } from 'node:http'
 import { isLocalPeer } from '../../lib/util/address.ts'
 import { findForwardingHeader } from '../http/trusted-proxies.ts'
@@ -93,14 +94,7 @@ export function activeGatewayFile(registryDir: string, port: number): string {
 }
 
 export async function writeActiveGatewayFile(path: string, active: ActiveGateway): Promise<void> {
-  const temporary = `${path}.${process.pid}.tmp`
-  try {
-    await writeFile(temporary, `${JSON.stringify(activeGatewayJson(active))}\n`, { mode: 0o600 })
-    await rename(temporary, path)
-  } catch (error) {
-    await rm(temporary, { force: true }).catch(() => {})
-    throw error
-  }
+  await replaceFile(path, `${JSON.stringify(activeGatewayJson(active))}\n`, { durable: false })
 }
 
 /** Null when there is no such file of this user, or its content is invalid. */

@@ -1,9 +1,10 @@
-import { readFile, rename, rm, utimes, writeFile } from 'node:fs/promises'
+import { readFile, rm, utimes } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { type Clock, toRfc3339 } from '../../lib/util/time.ts'
 import { errnoOf } from '../../lib/util/errors.ts'
 import { recordFile, tokenFile } from '../../lib/instances/files.ts'
 import type { Logger } from '../../lib/util/logger.ts'
+import { replaceFile } from '../../lib/util/replace-file.ts'
 import { processStart } from '../../lib/util/process.ts'
 import type { Secret } from '../../lib/util/secret.ts'
 
@@ -83,6 +84,9 @@ export type InstancePatch = Partial<
   Omit<InstanceRecord, 'schema_version' | 'instance_id' | 'pid' | 'pid_start' | 'hostname'>
 >
 
+/** The files are of no use after a crash of the system, and a sync of the disk takes long. */
+const notDurable = { durable: false }
+
 interface InstanceFileOptions {
   /** `<registry_dir>/instances` */
   readonly instancesDir: string
@@ -146,7 +150,7 @@ export class InstanceFile {
       const { hostToken, instancesDir, record } = this.#options
       if (hostToken === undefined) return
       const file = tokenFile(instancesDir, record.instance_id)
-      const write = () => replaceFile(file, hostToken.reveal())
+      const write = () => replaceFile(file, hostToken.reveal(), notDurable)
       await this.#touch(file, 'host token file', write)
       if (hostToken.equals(await readFile(file, 'utf8'))) return
       this.#reportOnce('token changed', { path: file }, 'host token file is wrong, writing again')
@@ -154,7 +158,7 @@ export class InstanceFile {
     })
   }
 
-  async #touch(path: string, what: string, writeAgain: () => Promise<void>): Promise<void> {
+  async #touch(path: string, what: string, writeAgain: () => Promise<unknown>): Promise<void> {
     const now = new Date()
     try {
       await utimes(path, now, now)
@@ -178,7 +182,7 @@ export class InstanceFile {
     return removed
   }
 
-  #once(kind: 'write' | 'beat', work: () => Promise<void>): Promise<void> {
+  #once(kind: 'write' | 'beat', work: () => Promise<unknown>): Promise<void> {
     const waiting = this.#waiting.get(kind)
     if (waiting !== undefined) return waiting
     const done = this.#enqueue(() => {
@@ -189,12 +193,12 @@ export class InstanceFile {
     return done
   }
 
-  #enqueue(work: () => Promise<void>): Promise<void> {
+  #enqueue(work: () => Promise<unknown>): Promise<void> {
     if (!this.#removed) this.#queue = this.#queue.then(() => this.#attempt(work))
     return this.#queue
   }
 
-  async #attempt(work: () => Promise<void>): Promise<void> {
+  async #attempt(work: () => Promise<unknown>): Promise<void> {
     try {
       await work()
     } catch (error) {
@@ -203,27 +207,13 @@ export class InstanceFile {
     }
   }
 
-  #write(): Promise<void> {
-    return replaceFile(this.path, `${JSON.stringify(this.#record, null, 2)}\n`)
+  #write(): Promise<unknown> {
+    return replaceFile(this.path, `${JSON.stringify(this.#record, null, 2)}\n`, notDurable)
   }
 
   #reportOnce(problem: string, fields: object, message: string): void {
     if (this.#reported.has(problem)) return
     this.#reported.add(problem)
     this.#options.log.warn(fields, message)
-  }
-}
-
-/**
- * Writes a private file (0600). Readers see the old text or the new one; an error keeps the old.
- */
-async function replaceFile(path: string, text: string): Promise<void> {
-  const temporary = `${path}.${process.pid}.tmp`
-  try {
-    await writeFile(temporary, text, { mode: 0o600 })
-    await rename(temporary, path)
-  } catch (error) {
-    await rm(temporary, { force: true }).catch(() => {})
-    throw error
   }
 }

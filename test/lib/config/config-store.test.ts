@@ -237,7 +237,7 @@ describe('configuration store', () => {
   it('removes what a writer that died left behind, and nothing else', () =>
     withStore(async ({ folder, save }) => {
       await save()
-      fs.writeFileSync(join(folder, '.config.toml.0123.tmp'), 'half')
+      fs.writeFileSync(join(folder, 'config.toml.0123.tmp'), 'half')
       fs.writeFileSync(join(folder, 'notes.tmp'), 'mine')
       await save('other')
       const names = fs.readdirSync(folder).toSorted()

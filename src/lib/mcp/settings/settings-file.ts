@@ -1,18 +1,9 @@
 import { constants, type Stats } from 'node:fs'
-import {
-  type FileHandle,
-  link,
-  lstat,
-  mkdir,
-  open,
-  readlink,
-  rename,
-  unlink,
-} from 'node:fs/promises'
-import { randomBytes } from 'node:crypto'
-import { basename, dirname, join, relative, sep } from 'node:path'
+import { type FileHandle, lstat, mkdir, open, readlink, unlink } from 'node:fs/promises'
+import { dirname, join, relative, sep } from 'node:path'
 import { errnoOf, readProblem, ServiceError } from '../../util/errors.ts'
-import { fsyncDirectory, makeFolders, noFollow, noWait, ownUid } from '../../util/posix.ts'
+import { makeFolders, noFollow, noWait } from '../../util/posix.ts'
+import { replaceFile, writeNewFile } from '../../util/replace-file.ts'
 import type { ClientFile } from './client.ts'
 
 /** A settings file as it was read. */
@@ -64,72 +55,30 @@ interface Replacement {
 export async function replaceSettingsFile(file: ClientFile, parts: Replacement): Promise<boolean> {
   const { text, found, backup, isPrivate } = parts
   const { path } = file
-  const temp = join(dirname(path), `.${basename(path)}.${randomBytes(8).toString('hex')}.tmp`)
   let copied = false
-  let replaced = false
+  let confirmed = false
   try {
     if (found === null) await makeParents(file, isPrivate)
-    else refuseReadOnly(path, found.stats)
-    await writeNew(temp, text, found?.stats ?? null, isPrivate)
-    if (found !== null) {
-      await writeNew(backup, found.bytes, found.stats, true)
+    else {
+      refuseReadOnly(path, found.stats)
+      await writeNewFile(backup, found.bytes, { access: found.stats })
       copied = true
     }
-    if (!isSame(found, await readSettingsFile(file))) return false
-    // Where there was none, a link refuses to replace one that came since; a rename would not.
-    if (found !== null || !(await linked(temp, path))) await rename(temp, path)
-    replaced = true
-    await fsyncDirectory(dirname(path))
-    return true
+    return await replaceFile(path, text, {
+      access: found?.stats ?? (isPrivate ? 'private' : 'umask'),
+      exclusive: found === null,
+      confirm: async () => (confirmed = isSame(found, await readSettingsFile(file))),
+    })
   } catch (error) {
-    if (found === null && !replaced && errnoOf(error) === 'EEXIST') return false
     throw error instanceof ServiceError ? error : unwritable(path, error)
   } finally {
-    if (found === null || !replaced) await unlink(temp).catch(() => {})
-    if (copied && !replaced) await unlink(backup).catch(() => {})
-  }
-}
-
-/** False where the file system knows no links. */
-async function linked(temp: string, path: string): Promise<boolean> {
-  try {
-    await link(temp, path)
-    return true
-  } catch (error) {
-    if (['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'].includes(errnoOf(error) ?? '')) return false
-    throw error
+    if (copied && !confirmed) await unlink(backup).catch(() => {})
   }
 }
 
 function isSame(before: FoundSettings | null, now: FoundSettings | null): boolean {
   if (before === null || now === null) return before === now
   return before.stats.ino === now.stats.ino && before.bytes.equals(now.bytes)
-}
-
-async function writeNew(
-  path: string,
-  content: string | Uint8Array,
-  like: Stats | null,
-  isPrivate: boolean,
-): Promise<void> {
-  const { O_WRONLY, O_CREAT, O_EXCL } = constants
-  // Closed to others until it has the mode of the file that it replaces.
-  const mode = like !== null || isPrivate ? 0o600 : 0o666
-  const handle = await open(path, O_WRONLY | O_CREAT | O_EXCL | noFollow, mode)
-  try {
-    if (like !== null && ownUid() !== null) {
-      const made = await handle.stat()
-      if (made.uid !== like.uid || made.gid !== like.gid) await handle.chown(like.uid, like.gid)
-      await handle.chmod(like.mode & 0o777)
-    }
-    await handle.writeFile(content)
-    await handle.sync()
-  } catch (error) {
-    await unlink(path).catch(() => {})
-    throw error
-  } finally {
-    await handle.close()
-  }
 }
 
 /** Whoever took the right to write away wants the file to stay; a rename would not mind. */

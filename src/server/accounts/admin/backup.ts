@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path'
 import { toRfc3339 } from '../../../lib/util/time.ts'
 import { errnoOf, ServiceError } from '../../../lib/util/errors.ts'
 import { fsyncDirectory, noFollow, noWait, ownUid } from '../../../lib/util/posix.ts'
+import { writeNewFile } from '../../../lib/util/replace-file.ts'
 import { readKeyText, writeKeyText } from '../keys/open-key-store.ts'
 import { verifyBackup } from '../sqlite/backup.ts'
 import type { Admin } from './open-admin.ts'
@@ -73,13 +74,7 @@ async function written(path: string) {
 }
 
 async function writeManifest(path: string, manifest: BackupManifest): Promise<void> {
-  const handle = await open(path, 'wx', 0o600)
-  try {
-    await handle.writeFile(`${JSON.stringify(manifest, null, 2)}\n`)
-    await handle.sync()
-  } finally {
-    await handle.close()
-  }
+  await writeNewFile(path, `${JSON.stringify(manifest, null, 2)}\n`)
 }
 
 function taken(folder: string, what: string): ServiceError {

@@ -1,10 +1,10 @@
 import { createSecretKey, randomBytes } from 'node:crypto'
 import { type BigIntStats, constants } from 'node:fs'
-import { type FileHandle, open, rename, rm, stat } from 'node:fs/promises'
-import { dirname } from 'node:path'
+import { type FileHandle, open, stat } from 'node:fs/promises'
 import { errnoOf, ServiceError } from '../../../lib/util/errors.ts'
 import type { Logger } from '../../../lib/util/logger.ts'
-import { fsyncDirectory, noFollow, noWait, ownUid } from '../../../lib/util/posix.ts'
+import { noFollow, noWait, ownUid } from '../../../lib/util/posix.ts'
+import { replaceFile } from '../../../lib/util/replace-file.ts'
 import {
   calculateJwkThumbprint,
   type CryptoKey,
@@ -60,19 +60,9 @@ export async function markOfFile(path: string): Promise<FileMark | null> {
 
 /** The old file or the new one is there, never half of one. */
 export async function writeKeyFile(path: string, text: string): Promise<void> {
-  const temporary = `${path}.${randomBytes(8).toString('hex')}.tmp`
   try {
-    const handle = await open(temporary, 'wx', 0o600)
-    try {
-      await handle.writeFile(text)
-      await handle.sync()
-    } finally {
-      await handle.close()
-    }
-    await rename(temporary, path)
-    await fsyncDirectory(dirname(path))
+    await replaceFile(path, text)
   } catch (error) {
-    await rm(temporary, { force: true })
     throw failed(path, error)
   }
 }

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto'
-import { link, lstat, open, readdir, rename, rm } from 'node:fs/promises'
+import { lstat, open, readdir, rm } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { errnoOf } from '../../../lib/util/errors.ts'
 import { fsyncDirectory } from '../../../lib/util/posix.ts'
+import { giveName } from '../../../lib/util/replace-file.ts'
 
-const noLinks = new Set(['EPERM', 'ENOSYS', 'ENOTSUP', 'EOPNOTSUPP'])
 const temporaryEnd = /^[0-9a-f]{16}\.new(-wal|-shm|-journal)?$/
 const staleMs = 60 * 60 * 1000
 
@@ -40,20 +40,6 @@ async function sync(path: string): Promise<void> {
   } finally {
     await handle.close()
   }
-}
-
-/** A link, unlike a renaming, replaces nothing. */
-async function giveName(from: string, to: string): Promise<boolean> {
-  try {
-    await link(from, to)
-    return true
-  } catch (error) {
-    if (errnoOf(error) === 'EEXIST') return false
-    if (!noLinks.has(errnoOf(error) ?? '')) throw error
-  }
-  if (await isThere(to)) return false
-  await rename(from, to)
-  return true
 }
 
 async function isThere(path: string): Promise<boolean> {

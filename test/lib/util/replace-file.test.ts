@@ -1,0 +1,67 @@
+import { expect } from 'chai'
+import { mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { giveName, replaceFile } from '../../../src/lib/util/replace-file.ts'
+
+describe('replaceFile', () => {
+  let folder: string
+  let path: string
+
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'replace-file-'))
+    path = join(folder, 'a.txt')
+  })
+  afterEach(async () => {
+    expect((await readdir(folder)).filter(name => name.endsWith('.tmp'))).to.deep.equal([])
+    await rm(folder, { recursive: true, force: true })
+  })
+
+  const text = () => readFile(path, 'utf8')
+  const mode = async () => (await stat(path)).mode & 0o777
+
+  it('creates a private file and replaces it', async () => {
+    expect(await replaceFile(path, 'one')).to.equal(true)
+    expect([await text(), await mode()]).to.deep.equal(['one', 0o600])
+    expect(await replaceFile(path, Buffer.from('two'))).to.equal(true)
+    expect(await text()).to.equal('two')
+  })
+
+  it('keeps an existing file when it is exclusive', async () => {
+    expect(await replaceFile(path, 'one', { exclusive: true })).to.equal(true)
+    expect(await replaceFile(path, 'two', { exclusive: true })).to.equal(false)
+    expect(await text()).to.equal('one')
+  })
+
+  it('keeps the old file when the change is not confirmed, and when confirming fails', async () => {
+    await writeFile(path, 'one')
+    expect(await replaceFile(path, 'two', { confirm: async () => false })).to.equal(false)
+    const failed = await replaceFile(path, 'two', {
+      confirm: () => Promise.reject(new Error('no')),
+    }).catch((error: Error) => error.message)
+    expect([failed, await text()]).to.deep.equal(['no', 'one'])
+  })
+
+  it('gives the new file the mode of another one', async () => {
+    await writeFile(path, 'one', { mode: 0o640 })
+    await replaceFile(path, 'two', { access: await stat(path) })
+    expect([await text(), await mode()]).to.deep.equal(['two', 0o640])
+  })
+
+  it('writes a file with the longest possible name', async () => {
+    path = join(folder, 'x'.repeat(255))
+    await replaceFile(path, 'one')
+    expect(await text()).to.equal('one')
+  })
+
+  it('rejects a folder that does not exist', async () => {
+    const error = await replaceFile(join(folder, 'none', 'a'), 'x').catch(error => error)
+    expect(error).to.include({ code: 'ENOENT' })
+  })
+
+  it('gives a file no name that a dangling link has', async () => {
+    await writeFile(join(folder, 'b'), 'b')
+    await symlink(join(folder, 'nowhere'), path)
+    expect(await giveName(join(folder, 'b'), path)).to.equal(false)
+  })
+})
