@@ -1,14 +1,11 @@
 import type { GatewayOptions } from '../server/gateway/options.ts'
-import { type AuthFlags, readAuth } from './auth-settings.ts'
-import { readServerLimits } from './server-limits.ts'
-import { type AddressFlags, checkPath, readAddress, readRegistryDir } from './server-settings.ts'
+import { type McpServerFlags, readMcpServerSettings } from './mcp-server-settings.ts'
+import { checkPath } from './server-settings.ts'
 
 /** The flags of `gateway` as the parser returns them. */
-export interface GatewayFlags extends AddressFlags, AuthFlags {
-  'registry-dir'?: string | undefined
+export interface GatewayFlags extends McpServerFlags {
   catalog?: string | undefined
   standby: boolean
-  limit?: string[] | undefined
 }
 
 export type GatewaySettings = Omit<GatewayOptions, 'log' | 'accessLog' | 'onElection' | 'patient'>
@@ -21,15 +18,9 @@ export async function readGatewaySettings(
   flags: GatewayFlags,
   env: NodeJS.ProcessEnv,
 ): Promise<GatewaySettings> {
-  const address = readAddress(flags)
-  const registryDir = readRegistryDir(flags, env)
-  const auth = await readAuth({ ...address, registryDir }, flags, env)
   return {
-    ...address,
-    registryDir,
-    auth,
+    ...(await readMcpServerSettings(flags, env)),
     catalog: checkPath('catalog', flags.catalog),
     standby: flags.standby,
-    limits: readServerLimits(flags.limit),
   }
 }

@@ -36,7 +36,6 @@ Environment: SERVICE_MCP_API_KEY (the key that clients must present), SERVICE_RE
     ...addressFlags({
       port: defaultPorts.gateway,
       server: 'gateway',
-      publicUrl: 'address clients use when it is not the one listened on (behind a proxy)',
     }),
     'registry-dir': Flags.string({
       description: 'folder of the instance records',

@@ -2,16 +2,14 @@ import type { CaptureMode } from '../lib/util/capture-mode.ts'
 import { checkSecretText } from '../lib/auth/secret-file.ts'
 import { usage } from '../lib/util/errors.ts'
 import type { ServeOptions } from '../server/host/serve-options.ts'
-import { type AuthFlags, readAuth } from './auth-settings.ts'
 import { defaultPorts } from './default-ports.ts'
-import { readServerLimits } from './server-limits.ts'
-import { type AddressFlags, checkPath, readAddress, readRegistryDir } from './server-settings.ts'
+import { type McpServerFlags, readMcpServerSettings } from './mcp-server-settings.ts'
+import { checkPath } from './server-settings.ts'
 
 /** The flags of `serve` as the parser returns them. */
-export interface ServeFlags extends AddressFlags, AuthFlags {
+export interface ServeFlags extends McpServerFlags {
   'dcc-type': string
   name?: string | undefined
-  'registry-dir'?: string | undefined
   artefacts: boolean
   resources: boolean
   'scene-file'?: string | undefined
@@ -20,7 +18,6 @@ export interface ServeFlags extends AddressFlags, AuthFlags {
   'host-token-file'?: string | undefined
   gateway?: boolean | undefined
   'gateway-port'?: number | undefined
-  limit?: string[] | undefined
 }
 
 export type ServeSettings = Omit<ServeOptions, 'log' | 'accessLog'>
@@ -35,14 +32,9 @@ export async function readServeSettings(
   flags: ServeFlags,
   env: NodeJS.ProcessEnv,
 ): Promise<ServeSettings> {
-  const address = readAddress(flags)
-  const registryDir = readRegistryDir(flags, env)
-  const auth = await readAuth({ ...address, registryDir }, flags, env)
   const { SERVICE_HOST_TOKEN: hostToken } = env
   return {
-    ...address,
-    registryDir,
-    auth,
+    ...(await readMcpServerSettings(flags, env)),
     sceneFile: checkPath('scene-file', flags['scene-file']),
     hostTokenFile: checkPath('host-token-file', flags['host-token-file']),
     capture: readCapture(flags),
@@ -50,7 +42,6 @@ export async function readServeSettings(
     dccType: checkDccType(flags['dcc-type']),
     artefacts: flags.artefacts,
     resources: flags.resources,
-    limits: readServerLimits(flags.limit),
     name: checkLine('name', flags.name),
     hostTokenEnv: hostToken ? checkSecretText(hostToken, 'SERVICE_HOST_TOKEN') : undefined,
   }

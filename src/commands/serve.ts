@@ -54,7 +54,6 @@ without it one is made for each run), SERVICE_REGISTRY_DIR.`
     ...addressFlags({
       port: defaultPorts.serve,
       server: 'server',
-      publicUrl: 'address clients use when it is not the one listened on (behind a proxy)',
     }),
     stdio: Flags.boolean({
       description:

@@ -5,11 +5,16 @@ interface AddressFlagTexts {
   readonly port: number
   /** What is called, in help texts. */
   readonly server: string
-  readonly publicUrl: string
+  /** Default: that of a server that MCP clients use. */
+  readonly publicUrl?: string
 }
 
 /** Where a server listens, and who may ask; `address-flags.ts` checks the values. */
-export function addressFlags({ port, server, publicUrl }: AddressFlagTexts) {
+export function addressFlags({
+  port,
+  server,
+  publicUrl = 'address clients use when it is not the one listened on (behind a proxy)',
+}: AddressFlagTexts) {
   return {
     port: Flags.integer({
       description: 'TCP port; 0 picks a free one',

@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto'
 import { realpath } from 'node:fs/promises'
 import { bundledCatalog } from '../lib/util/adapter-files.ts'
 import { monotonicClock, systemClock, systemTimer, toRfc3339 } from '../lib/util/time.ts'
-import type { Logger } from '../lib/util/logger.ts'
 import { processStart } from '../lib/util/process.ts'
 import { createHandlers } from './mcp/app.ts'
 import { createAuth } from './auth/create-auth.ts'
@@ -107,12 +106,19 @@ export async function startGateway(
   const { port } = socket
   const url = mcpUrl()
   const by = { ...candidate, port }
-  active = await describeSelf({ instanceId, url, registry, startedMs })
+  active = {
+    ...{ instanceId, url, registry, version, pid: process.pid },
+    pidStart: await processStart(process.pid),
+    startedAt: toRfc3339(startedMs),
+  }
   const file = activeGatewayFile(registryDir, port)
   // Whoever yields takes it away first.
   const yielded = (await readActiveGatewayFile(file))?.instanceId !== from?.instanceId
   tell(from === null ? { event: 'election_won' } : { event: 'takeover', from, yielded }, by)
-  await writeDown(file, active, log)
+  await writeActiveGatewayFile(file, active).catch((error: unknown) => {
+    // Without it another gateway cannot tell which process this one is; it serves all the same.
+    log.warn({ err: error, file }, 'the gateway cannot write down which process it is')
+  })
   opened.defer(() => removeActiveGatewayFile(file, instanceId))
 
   const assembled = await assembleGateway({
@@ -133,30 +139,6 @@ export async function startGateway(
   })
   const running = opened.move()
   return { url, port, instanceId, registryDir, ...stoppable(() => running.disposeAsync()) }
-}
-
-async function describeSelf({
-  startedMs,
-  ...facts
-}: Pick<ActiveGateway, 'instanceId' | 'url' | 'registry'> & {
-  startedMs: number
-}): Promise<ActiveGateway> {
-  return {
-    ...facts,
-    version,
-    pid: process.pid,
-    pidStart: await processStart(process.pid),
-    startedAt: toRfc3339(startedMs),
-  }
-}
-
-/** Without it another gateway cannot tell which process this one is; it serves all the same. */
-async function writeDown(file: string, active: ActiveGateway, log: Logger): Promise<void> {
-  try {
-    await writeActiveGatewayFile(file, active)
-  } catch (error) {
-    log.warn({ err: error, file }, 'the gateway cannot write down which process it is')
-  }
 }
 
 type JoinOptions = Omit<GatewayOptions, 'standby' | 'patient' | 'onElection'>

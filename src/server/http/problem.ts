@@ -1,7 +1,7 @@
 import { STATUS_CODES, type ServerResponse } from 'node:http'
 import { type ErrorCode, ServiceError } from '../../lib/util/errors.ts'
 import { defaultLimits } from '../../lib/config/limits.ts'
-import { endAfterBody, isBodyPending } from './refused-body.ts'
+import { endRefused } from './refused-body.ts'
 
 interface Row {
   readonly status: number
@@ -122,19 +122,12 @@ export function sendProblem(
     res.destroy()
     return
   }
-  const body = Buffer.from(JSON.stringify(problem))
-  const headers: Record<string, string | number> = {
+  const headers = {
     'Content-Type': 'application/problem+json',
-    'Content-Length': body.length,
     'Cache-Control': 'no-store',
     'X-Content-Type-Options': 'nosniff',
     ...retryHeaders(problem.status),
     ...extraHeaders,
   }
-  if (!isBodyPending(res.req)) {
-    res.writeHead(problem.status, headers).end(body)
-    return
-  }
-  res.writeHead(problem.status, { ...headers, Connection: 'close' })
-  endAfterBody(res, body, drainMs)
+  endRefused(res, problem.status, headers, Buffer.from(JSON.stringify(problem)), drainMs)
 }

@@ -1,20 +1,24 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 
-/** Is the client still sending the body of this request, or about to? */
-export function isBodyPending(req: IncomingMessage): boolean {
-  if (req.complete || req.destroyed) return false
-  const length = req.headers['content-length']
-  return req.headers['transfer-encoding'] !== undefined || (length !== undefined && length !== '0')
-}
-
 /**
- * Sends the whole answer, then keeps reading and throwing away what the client sends until it is
- * done, gives up, or `drainMs` have passed; only then the connection is closed. A connection
- * closed with unread bytes is reset by the system, and the reset overtakes the answer.
- * The headers must be out, with `Content-Length` and `Connection: close`.
+ * Sends the whole answer to a request whose body may still be on its way. Such a body is read and
+ * thrown away until the client is done, gives up, or `drainMs` have passed; only then the connection
+ * is closed. One that is closed with unread bytes is reset by the system, and the reset overtakes
+ * the answer.
  */
-export function endAfterBody(res: ServerResponse, body: Uint8Array, drainMs: number): void {
-  const req = res.req
+export function endRefused(
+  res: ServerResponse,
+  status: number,
+  headers: Readonly<Record<string, string>>,
+  body: Buffer,
+  drainMs: number,
+): void {
+  const { req } = res
+  const sized = { ...headers, 'Content-Length': body.length }
+  if (!isBodyPending(req)) {
+    res.writeHead(status, sized).end(body)
+    return
+  }
   const finish = () => {
     clearTimeout(timer)
     req.off('end', finish)
@@ -26,6 +30,13 @@ export function endAfterBody(res: ServerResponse, body: Uint8Array, drainMs: num
   req.on('close', finish)
   // An aborted request reports itself as an error, which nobody else listens to by now.
   req.on('error', () => {})
-  res.write(body)
+  res.writeHead(status, { ...sized, Connection: 'close' }).write(body)
   req.resume()
+}
+
+/** Is the client still sending the body of this request, or about to? */
+function isBodyPending(req: IncomingMessage): boolean {
+  if (req.complete || req.destroyed) return false
+  const length = req.headers['content-length']
+  return req.headers['transfer-encoding'] !== undefined || (length !== undefined && length !== '0')
 }

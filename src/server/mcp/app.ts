@@ -139,7 +139,7 @@ function createListener(parts: AppParts): RequestListener {
     res: ServerResponse,
     { path, peer }: Notes,
     refusal: Refusal,
-  ): void | Promise<void> {
+  ): void {
     const { status, reason, message } = refusal
     if (status === 403) parts.onRefused({ status, reason, peer })
     if (path === '/mcp') {
@@ -154,7 +154,7 @@ function createListener(parts: AppParts): RequestListener {
     { peer }: Notes,
     outcome: AuthRefused,
     principal?: string,
-  ): void | Promise<void> {
+  ): void {
     const { status, error = 'invalid_request', description, retryAfterSeconds } = outcome
     // With 503 nobody was found wanting, and no other token would do.
     const isRefusal = status !== 503
@@ -170,7 +170,7 @@ function createListener(parts: AppParts): RequestListener {
   function failed(res: ServerResponse, notes: Notes, error: unknown): void {
     const problem = toProblem(error)
     if (isWriteRefusal(error) && !res.headersSent) {
-      void refuseCaller(res, notes, auth.refuseWrite?.() ?? writeRefused(), notes.principal)
+      refuseCaller(res, notes, auth.refuseWrite?.() ?? writeRefused(), notes.principal)
       return
     }
     if (problem.status >= 500 && problem.status !== 503)
@@ -180,7 +180,7 @@ function createListener(parts: AppParts): RequestListener {
     if (res.headersSent) res.destroy()
     else if (notes.path === '/mcp') {
       const answer = refusalMessage(res.req.headers, problem.status, problem.detail)
-      void sendRefusal(res, problem.status, answer, retryHeaders(problem.status), drainMs)
+      sendRefusal(res, problem.status, answer, retryHeaders(problem.status), drainMs)
     } else writeProblem(res, error, {}, drainMs)
   }
 

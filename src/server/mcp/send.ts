@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http'
 import { asBuffer, encodeBytes } from '../../lib/util/text.ts'
 import type { RequestId } from '../../lib/mcp/json-rpc.ts'
 import { awaitTurn } from '../http/open-answers.ts'
-import { endAfterBody, isBodyPending } from '../http/refused-body.ts'
+import { endRefused } from '../http/refused-body.ts'
 import type { StreamedBlob } from '../resources/producer.ts'
 import type { UnsentAnswerBudget } from './unsent-answer-budget.ts'
 import type { JsonPart, JsonText } from './json-text.ts'
@@ -64,16 +64,9 @@ export function sendRefusal(
   text: JsonText,
   headers: Readonly<Record<string, string>>,
   drainMs: number,
-): void | Promise<void> {
-  if (!isBodyPending(res.req)) return sendJson(res, status, text, headers)
-  const body = Buffer.from(text.parts.join(''))
-  res.writeHead(status, {
-    ...headers,
-    'Content-Type': 'application/json',
-    'Content-Length': body.length,
-    Connection: 'close',
-  })
-  endAfterBody(res, body, drainMs)
+): void {
+  const typed = { ...headers, 'Content-Type': 'application/json' }
+  endRefused(res, status, typed, Buffer.from(text.parts.join('')), drainMs)
 }
 
 /**

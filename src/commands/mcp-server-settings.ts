@@ -1,0 +1,22 @@
+import { checkLimits, defaultPublicLimits } from '../lib/config/limits.ts'
+import { type AuthFlags, readAuth } from './auth-settings.ts'
+import { readLimitFlags } from './limit-flag.ts'
+import { type AddressFlags, readAddress, readRegistryDir } from './server-settings.ts'
+
+/** The flags of every server of MCP clients, as the parser returns them. */
+export interface McpServerFlags extends AddressFlags, AuthFlags {
+  'registry-dir'?: string | undefined
+  limit?: string[] | undefined
+}
+
+const names = Object.keys(defaultPublicLimits)
+
+/** The settings that `serve` and `gateway` share. Throws as those of each do. */
+export async function readMcpServerSettings(flags: McpServerFlags, env: NodeJS.ProcessEnv) {
+  const where = { ...readAddress(flags), registryDir: readRegistryDir(flags, env) }
+  return {
+    ...where,
+    auth: await readAuth(where, flags, env),
+    limits: readLimitFlags(flags.limit ?? [], [{ names, check: checkLimits }]),
+  }
+}
