@@ -6,7 +6,7 @@
 import { systemClock } from '../../src/lib/util/time.ts'
 import type { AccountStore, SessionState } from '../../src/server/accounts/account-store.ts'
 import { corsMethods, createAccountsListener } from '../../src/server/accounts/app.ts'
-import { openRegistryStore, registryFiles } from '../../src/server/accounts/data-folder.ts'
+import { openAccountsStore, dataFiles } from '../../src/server/accounts/data-folder.ts'
 import { openKeyStore } from '../../src/server/accounts/keys/open-key-store.ts'
 import { defaultAccountLimits } from '../../src/server/accounts/limits.ts'
 import { createAccountServices } from '../../src/server/accounts/services.ts'
@@ -22,9 +22,9 @@ const log = { debug: ignore, info: ignore, warn: ignore, error: ignore }
 const limits = defaultLimits
 
 const clock = systemClock
-const store = await openRegistryStore({ dataDir, clock, log, busyMs: limits.maxStoreWaitMs })
+const store = await openAccountsStore({ dataDir, clock, log, busyMs: limits.maxStoreWaitMs })
 const keys = await openKeyStore({
-  file: registryFiles(dataDir).keys,
+  file: dataFiles(dataDir).keys,
   clock,
   log,
   lifetimes: defaultAccountLimits,

@@ -1,7 +1,7 @@
 import { isLoopback } from '../lib/util/address.ts'
 import { systemClock, systemTimer } from '../lib/util/time.ts'
 import { corsMethods, createAccountsListener } from './accounts/app.ts'
-import { isThere, openRegistryStore, registryFiles } from './accounts/data-folder.ts'
+import { isThere, openAccountsStore, dataFiles } from './accounts/data-folder.ts'
 import { followKeys, openKeyStore } from './accounts/keys/open-key-store.ts'
 import { resolveAccountLimits } from './accounts/limits.ts'
 import { createAccountServices } from './accounts/services.ts'
@@ -25,12 +25,12 @@ export async function startAccountsServer(
   const limits = resolveLimits(options.limits)
   const accountLimits = resolveAccountLimits(options.accountLimits)
   const clock = systemClock
-  const files = registryFiles(options.dataDir)
+  const files = dataFiles(options.dataDir)
 
   // Ended in reverse order: at the stop, or at once when a later step of the start fails.
   await using opened = new AsyncDisposableStack()
   const isKnown = await isThere(files.database)
-  const store = await openRegistryStore({
+  const store = await openAccountsStore({
     dataDir: options.dataDir,
     clock,
     log,

@@ -1,16 +1,19 @@
 import { expect } from 'chai'
 import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { readRegistrySettings, type RegistryFlags } from '../../src/commands/registry/settings.ts'
+import {
+  readAccountsSettings,
+  type AccountsServerFlags,
+} from '../../src/commands/registry/settings.ts'
 import { defaultPublicAccountLimits } from '../../src/server/accounts/limits.ts'
 import { givenMembers } from '../helpers/given-members.ts'
 
-const defaults: RegistryFlags = { port: 8780, host: '127.0.0.1' }
+const defaults: AccountsServerFlags = { port: 8780, host: '127.0.0.1' }
 const home = join(homedir(), '.local', 'share', 'service-cli', 'registry')
 
-describe('readRegistrySettings', () => {
+describe('readAccountsSettings', () => {
   it('has nothing optional by default', () => {
-    expect(givenMembers(readRegistrySettings(defaults, {}))).to.deep.equal({
+    expect(givenMembers(readAccountsSettings(defaults, {}))).to.deep.equal({
       port: 8780,
       host: '127.0.0.1',
       allowedHosts: [],
@@ -21,7 +24,11 @@ describe('readRegistrySettings', () => {
     })
   })
 
-  const accepted: [flags: Partial<RegistryFlags>, env: NodeJS.ProcessEnv, expected: object][] = [
+  const accepted: [
+    flags: Partial<AccountsServerFlags>,
+    env: NodeJS.ProcessEnv,
+    expected: object,
+  ][] = [
     [{}, { XDG_DATA_HOME: '/data' }, { dataDir: '/data/service-cli/registry' }],
     [{}, { XDG_DATA_HOME: 'relative' }, { dataDir: home }],
     [{}, { XDG_DATA_HOME: '' }, { dataDir: home }],
@@ -40,11 +47,11 @@ describe('readRegistrySettings', () => {
   ]
   for (const [flags, env, expected] of accepted) {
     it(`takes ${JSON.stringify(flags)} with ${JSON.stringify(env)}`, () => {
-      expect(readRegistrySettings({ ...defaults, ...flags }, env)).to.deep.include(expected)
+      expect(readAccountsSettings({ ...defaults, ...flags }, env)).to.deep.include(expected)
     })
   }
 
-  const refused: [flags: Partial<RegistryFlags>, ...words: string[]][] = [
+  const refused: [flags: Partial<AccountsServerFlags>, ...words: string[]][] = [
     [{ host: 'http://x' }, '--host'],
     [{ 'public-url': 'ftp://x' }, '--public-url'],
     [{ 'public-url': 'https://user:secret@x' }, '--public-url'],
@@ -60,7 +67,7 @@ describe('readRegistrySettings', () => {
   ]
   for (const [flags, ...words] of refused) {
     it(`refuses ${JSON.stringify(flags)}`, () => {
-      const attempt = () => readRegistrySettings({ ...defaults, ...flags }, {})
+      const attempt = () => readAccountsSettings({ ...defaults, ...flags }, {})
       expect(attempt).to.throw().with.property('code', 'usage_invalid')
       for (const word of words) expect(attempt).to.throw(word)
       expect(attempt).to.not.throw('secret')
@@ -69,7 +76,7 @@ describe('readRegistrySettings', () => {
 
   it('takes every bound of accounts', () => {
     for (const [name, value] of Object.entries(defaultPublicAccountLimits)) {
-      const { accountLimits } = readRegistrySettings(
+      const { accountLimits } = readAccountsSettings(
         { ...defaults, limit: [`${name}=${value}`] },
         {},
       )

@@ -2,8 +2,7 @@ import { counted } from '../../lib/cli/format.ts'
 import { ServiceError, usage } from '../../lib/util/errors.ts'
 import type { EndedAccess } from '../../lib/accounts/answers.ts'
 import { connect, notLoggedIn } from './connect.ts'
-import type { AccountFlags } from './context.ts'
-import { openHere, promptPlace } from './here.ts'
+import { type AccountFlags, openContext, promptPlace, refuseToken } from './context.ts'
 import {
   type PasswordFlags,
   readCodeAndPassword,
@@ -11,7 +10,6 @@ import {
   readText,
   refuseCodeArgument,
 } from './password.ts'
-import { refuseToken } from './refuse-token.ts'
 import { reportLogin, saveLogin } from './save-login.ts'
 
 interface ChangePasswordFlags extends AccountFlags, PasswordFlags {
@@ -39,7 +37,7 @@ export async function changePassword(
       'without it the command changes the password of the login in use; see service-cli whoami',
     )
   }
-  const context = await openHere(flags, env)
+  const context = await openContext(flags, env)
   // Before anybody types two passwords.
   if (context.choice === null) throw notLoggedIn(context)
   const { current, next } = await readPasswordChange(flags, promptPlace(flags))
@@ -57,7 +55,7 @@ async function resetPassword(
   env: NodeJS.ProcessEnv,
 ): Promise<void> {
   refuseToken(flags, 'password --reset-code')
-  const context = await openHere(flags, env)
+  const context = await openContext(flags, env)
   const place = promptPlace(flags)
   const who = await readText(username, {
     place,

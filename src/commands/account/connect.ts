@@ -1,7 +1,7 @@
 import { ServiceError } from '../../lib/util/errors.ts'
 import type { AccountsClient } from '../../lib/accounts/client.ts'
 import { defaultClientLimits } from '../../lib/accounts/client-limits.ts'
-import { connectRegistry } from '../../lib/accounts/connect.ts'
+import { connectAccounts } from '../../lib/accounts/connect.ts'
 import { withGivenToken, withSavedToken } from '../../lib/accounts/session.ts'
 import { readChosenToken } from '../../lib/accounts/token-source.ts'
 import type { Secret } from '../../lib/util/secret.ts'
@@ -22,7 +22,7 @@ interface Connection {
 export function connect(context: AccountContext): Connection {
   const { registry, account, choice, places, env, store, log } = context
   const entry = context.config.registries.get(registry.url)
-  const client = connectRegistry({ registry, entry, configPath: store.path, env })
+  const client = connectAccounts({ registry, entry, configPath: store.path, env })
   const { refreshMarginMs } = defaultClientLimits
   const parts = { client, store, account, log, refreshMarginMs }
   const withSaved = <T>(call: (token: Secret) => Promise<T>): Promise<T> => {

@@ -1,4 +1,5 @@
-import { type Output, warningsTo } from '../../lib/cli/output.ts'
+import { type Output, processOutput, warningsTo } from '../../lib/cli/output.ts'
+import type { PromptPlace } from '../../lib/cli/prompt.ts'
 import type { Config, SavedLogin } from '../../lib/config/config-file.ts'
 import { type ConfigStore, createConfigStore } from '../../lib/config/config-store.ts'
 import { configPath } from '../../lib/config/paths.ts'
@@ -6,14 +7,14 @@ import { onlyLogin, savedLogin } from '../../lib/config/saved-logins.ts'
 import { ServiceError, usage } from '../../lib/util/errors.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import type { RegistryUrl } from '../../lib/util/registry-url.ts'
-import { selectRegistry } from '../../lib/accounts/select-registry.ts'
+import { selectAccountsServer } from '../../lib/accounts/select-server.ts'
 import {
   selectTokenSource,
   type TokenChoice,
   type TokenPlaces,
 } from '../../lib/accounts/token-source.ts'
 
-/** The flags that every command of a person with an account has. */
+/** The flags of every command of a user with an account. */
 export interface AccountFlags {
   readonly registry?: string | undefined
   readonly account?: string | undefined
@@ -23,7 +24,7 @@ export interface AccountFlags {
   readonly quiet?: boolean | undefined
 }
 
-/** What is known before anything is sent: which registry, which token, what is saved. */
+/** What is known before anything is sent: which server, which token, what is saved. */
 export interface AccountContext {
   readonly registry: RegistryUrl
   readonly store: ConfigStore
@@ -49,12 +50,12 @@ export interface AccountContext {
 export async function openContext(
   flags: AccountFlags,
   env: NodeJS.ProcessEnv,
-  output: Output,
 ): Promise<AccountContext> {
+  const { account, json = false, quiet = false } = flags
+  const output = processOutput({ json, quiet })
   const log = warningsTo(output)
   const store = createConfigStore({ path: configPath(env), log })
   // A saved login that is named goes before a token that happens to be in the environment.
-  const { account } = flags
   const given = {
     option: flags.token,
     variable: account === undefined ? env.SERVICE_TOKEN : undefined,
@@ -66,7 +67,7 @@ export async function openContext(
     throw usage('--token and --account cannot be combined', '--account names a saved login')
   }
   const config = await (isGiven ? store.readSettings() : store.read())
-  const { registry } = selectRegistry({
+  const registry = selectAccountsServer({
     option: flags.registry,
     variable: env.SERVICE_REGISTRY,
     file: config.defaultRegistry,
@@ -79,13 +80,10 @@ export async function openContext(
     throw new ServiceError(
       'auth_required',
       `no login of "${account}" to ${registry.url} is saved`,
-      {
-        hint: `log in with service-cli login ${account} --registry ${registry.url}`,
-      },
+      { hint: `log in with service-cli login ${account} --registry ${registry.url}` },
     )
   }
   const places: TokenPlaces = { ...given, inConfig: login?.accessToken !== undefined }
-  const choice = selectTokenSource(places)
   return {
     registry,
     store,
@@ -94,9 +92,38 @@ export async function openContext(
     account: login?.username,
     endedAccount: account === undefined && newest !== login ? newest?.username : undefined,
     places,
-    choice,
+    choice: selectTokenSource(places),
     env,
     output,
     log,
   }
+}
+
+/** Whether the user can be asked on the streams of this process. */
+export function promptPlace(flags: AccountFlags): PromptPlace {
+  return {
+    stdinIsTTY: process.stdin.isTTY === true,
+    stderrIsTTY: process.stderr.isTTY === true,
+    noInput: flags['no-input'] === true,
+  }
+}
+
+const toSave = 'to save a token, pipe it into service-cli login --token-stdin'
+const tokenHints = {
+  login: toSave,
+  register: toSave,
+  logout: 'logout ends the saved login; end a service token with token revoke',
+  'password --reset-code': 'the code says that you may; leave --token out',
+}
+
+/** Throws `usage_invalid` for a command that uses neither a given token nor another login. */
+export function refuseToken(
+  { token, account }: AccountFlags,
+  command: keyof typeof tokenHints,
+): void {
+  if (token !== undefined && token !== '') {
+    throw usage(`${command} takes no --token`, tokenHints[command])
+  }
+  if (account === undefined || command === 'logout') return
+  throw usage(`${command} takes no --account`, 'write the user name as the argument of the command')
 }

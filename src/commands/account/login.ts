@@ -6,10 +6,14 @@ import { readJwtExpiry } from '../../lib/accounts/refresh-need.ts'
 import { checkTokenText } from '../../lib/accounts/token-source.ts'
 import { Secret } from '../../lib/util/secret.ts'
 import { connect } from './connect.ts'
-import type { AccountContext, AccountFlags } from './context.ts'
-import { openHere, promptPlace } from './here.ts'
+import {
+  type AccountContext,
+  type AccountFlags,
+  openContext,
+  promptPlace,
+  refuseToken,
+} from './context.ts'
 import { type PasswordFlags, checkPasswordFlags, readPassword, readText } from './password.ts'
-import { refuseToken } from './refuse-token.ts'
 import { reportLogin, saveLogin, saveTokens } from './save-login.ts'
 
 interface LoginFlags extends AccountFlags, PasswordFlags {
@@ -24,7 +28,7 @@ export async function login(
 ): Promise<void> {
   refuseToken(flags, 'login')
   checkPasswordFlags(flags)
-  const context = await openHere(flags, env)
+  const context = await openContext(flags, env)
   if (flags['token-stdin'] === true) return loginWithToken(username, flags, context)
   const place = promptPlace(flags)
   const who = await readText(username, {
@@ -68,7 +72,6 @@ async function loginWithToken(
       parseTime(me.token?.expires_at) ?? readJwtExpiry(accessToken.reveal()) ?? undefined,
     refreshToken: undefined,
     refreshExpiresAtMs: undefined,
-    scope: me.scopes?.join(' '),
   }
   await saveTokens(context, me, tokens)
   await reportLogin(context, me, tokens)

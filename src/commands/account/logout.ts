@@ -2,9 +2,7 @@ import type { Config } from '../../lib/config/config-file.ts'
 import { onlyLogin, savedLogin, withoutLogin } from '../../lib/config/saved-logins.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
 import { connect } from './connect.ts'
-import type { AccountContext, AccountFlags } from './context.ts'
-import { openHere } from './here.ts'
-import { refuseToken } from './refuse-token.ts'
+import { type AccountContext, type AccountFlags, openContext, refuseToken } from './context.ts'
 import { isNotOffered, overridingVariable } from './save-login.ts'
 
 interface LogoutFlags extends AccountFlags {
@@ -17,7 +15,7 @@ interface LogoutFlags extends AccountFlags {
  */
 export async function logout(flags: LogoutFlags, env: NodeJS.ProcessEnv): Promise<void> {
   refuseToken(flags, 'logout')
-  const context = await openHere(flags, env)
+  const context = await openContext(flags, env)
   const { registry, login, account, store, output } = context
   const { all = false } = flags
   const failure = login?.accessToken === undefined ? null : await revoke(context, all)

@@ -1,7 +1,7 @@
 import type { Output } from '../../lib/cli/output.ts'
 import { type PromptPlace, type Questioner, requireQuestioner } from '../../lib/cli/prompt.ts'
 import { readSecretFromStdin, readTwoSecretsFromStdin } from '../../lib/cli/secret-input.ts'
-import { passwordChars } from '../../lib/accounts/wire.ts'
+import { passwordChars } from '../../lib/accounts/protocol.ts'
 import { Secret } from '../../lib/util/secret.ts'
 import { usage } from '../../lib/util/errors.ts'
 

@@ -1,14 +1,13 @@
 import { ServiceError } from '../../lib/util/errors.ts'
 import { connect } from './connect.ts'
-import type { AccountFlags } from './context.ts'
-import { openHere } from './here.ts'
+import { type AccountFlags, openContext } from './context.ts'
 
 /**
  * The registry interface has no way to publish. The token is resolved as for every other command,
  * so that a pipeline can be set up and is told what is missing; nothing is sent.
  */
 export async function publish(flags: AccountFlags, env: NodeJS.ProcessEnv): Promise<never> {
-  const context = await openHere(flags, env)
+  const context = await openContext(flags, env)
   const { registry, choice, store } = context
   return connect(context).withToken(async () => {
     throw new ServiceError(

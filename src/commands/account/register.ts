@@ -4,8 +4,13 @@ import { ServiceError } from '../../lib/util/errors.ts'
 import type { RegistrationCheck, AccountsClient } from '../../lib/accounts/client.ts'
 import { Secret } from '../../lib/util/secret.ts'
 import { connect } from './connect.ts'
-import type { AccountContext, AccountFlags } from './context.ts'
-import { openHere, promptPlace } from './here.ts'
+import {
+  type AccountContext,
+  type AccountFlags,
+  openContext,
+  promptPlace,
+  refuseToken,
+} from './context.ts'
 import {
   type PasswordFlags,
   askCode,
@@ -15,7 +20,6 @@ import {
   readText,
   refuseCodeArgument,
 } from './password.ts'
-import { refuseToken } from './refuse-token.ts'
 import { reportLogin, saveLogin } from './save-login.ts'
 
 interface RegisterFlags extends AccountFlags, PasswordFlags {
@@ -34,7 +38,7 @@ export async function register(
   refuseToken(flags, 'register')
   refuseCodeArgument(username)
   checkPasswordFlags(flags)
-  const context = await openHere(flags, env)
+  const context = await openContext(flags, env)
   const place = promptPlace(flags)
   const otherWays = 'write it as in service-cli register alice --email alice@studio.example'
   const who = await readText(username, { place, what: 'username', otherWays })

@@ -3,11 +3,10 @@ import { columns, durationText, expiryText } from '../../lib/cli/format.ts'
 import { ServiceError, usage } from '../../lib/util/errors.ts'
 import type { SessionView } from '../../lib/accounts/answers.ts'
 import { connect } from './connect.ts'
-import type { AccountFlags } from './context.ts'
-import { openHere } from './here.ts'
+import { type AccountFlags, openContext } from './context.ts'
 
 export async function listSessions(flags: AccountFlags, env: NodeJS.ProcessEnv): Promise<void> {
-  const context = await openHere(flags, env)
+  const context = await openContext(flags, env)
   const { client, withToken } = connect(context)
   const sessions = await withToken(token => client.listSessions(token))
   const { output, registry } = context
@@ -35,7 +34,7 @@ export async function endSession(
   flags: AccountFlags,
   env: NodeJS.ProcessEnv,
 ): Promise<void> {
-  const context = await openHere(flags, env)
+  const context = await openContext(flags, env)
   const { client, withToken } = connect(context)
   const ended = await withToken(async token => {
     const meant = findSession(await client.listSessions(token), idOrPrefix)

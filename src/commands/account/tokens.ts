@@ -5,8 +5,7 @@ import { showOnce } from '../../lib/cli/show-once.ts'
 import { ServiceError, usage } from '../../lib/util/errors.ts'
 import type { TokenView } from '../../lib/accounts/answers.ts'
 import { connect } from './connect.ts'
-import type { AccountFlags } from './context.ts'
-import { openHere, promptPlace } from './here.ts'
+import { type AccountFlags, openContext, promptPlace } from './context.ts'
 
 interface TokenCreateFlags extends AccountFlags {
   readonly scope?: readonly string[] | undefined
@@ -19,7 +18,7 @@ export async function createToken(
   { scope, days, ...flags }: TokenCreateFlags,
   env: NodeJS.ProcessEnv,
 ): Promise<void> {
-  const context = await openHere(flags, env)
+  const context = await openContext(flags, env)
   const { client, withToken } = connect(context)
   const { output, registry } = context
   await withToken(async session => {
@@ -37,7 +36,7 @@ export async function createToken(
 }
 
 export async function listTokens(flags: AccountFlags, env: NodeJS.ProcessEnv): Promise<void> {
-  const context = await openHere(flags, env)
+  const context = await openContext(flags, env)
   const { client, withToken } = connect(context)
   const tokens = await withToken(session => client.listTokens(session))
   const { output, registry } = context
@@ -50,7 +49,7 @@ export async function listTokens(flags: AccountFlags, env: NodeJS.ProcessEnv): P
 
 /** Prints the token that commands use, refreshed when that is due. */
 export async function printToken(flags: AccountFlags, env: NodeJS.ProcessEnv): Promise<void> {
-  const context = await openHere(flags, env)
+  const context = await openContext(flags, env)
   const { output, registry, choice } = context
   const token = await connect(context).withToken(async used => used)
   // Revealed here alone: a script reads it from stdout.
@@ -68,7 +67,7 @@ export async function revokeToken(
   flags: AccountFlags,
   env: NodeJS.ProcessEnv,
 ): Promise<void> {
-  const context = await openHere(flags, env)
+  const context = await openContext(flags, env)
   const { client, withToken } = connect(context)
   const { meant, older } = await withToken(async session => {
     const found = findToken(await client.listTokens(session), idOrName)

@@ -9,8 +9,7 @@ import { type ErrorCode, ServiceError, usage } from '../../lib/util/errors.ts'
 import { requireRegistryUrl } from '../../lib/util/registry-url.ts'
 import { parseTime, rfc3339OrNull } from '../../lib/util/time.ts'
 import { connect, notLoggedIn } from './connect.ts'
-import type { AccountContext, AccountFlags } from './context.ts'
-import { openHere } from './here.ts'
+import { type AccountContext, type AccountFlags, openContext } from './context.ts'
 
 interface WhoamiFlags extends AccountFlags {
   readonly offline?: boolean | undefined
@@ -38,7 +37,7 @@ export interface Identity {
 /** Returns the exit code: an identity that could not be verified is shown, and is no success. */
 export async function whoami(flags: WhoamiFlags, env: NodeJS.ProcessEnv): Promise<number> {
   if (flags.all === true) return whoamiAll(flags, env)
-  const context = await openHere(flags, env)
+  const context = await openContext(flags, env)
   const { choice, login, output } = context
   const brief = flags.quiet === true
   const show = (identity: Identity, more: object = {}) =>
@@ -78,7 +77,7 @@ async function whoamiAll(flags: WhoamiFlags, env: NodeJS.ProcessEnv): Promise<nu
   }
   // The saved logins, whatever token or accounts server the environment names.
   const { SERVICE_TOKEN, SERVICE_TOKEN_FILE, SERVICE_REGISTRY, ...rest } = env
-  const context = await openHere(flags, rest)
+  const context = await openContext(flags, rest)
   const { config, output, registry, store } = context
   const used = savedLogin(config, registry.url)
   const rows = await Promise.all(
@@ -147,7 +146,7 @@ async function askedIdentity(context: AccountContext, choice: TokenChoice): Prom
       login?.accessExpiresAtMs ??
       readJwtExpiry(token.reveal()) ??
       undefined,
-    loginEndsAtMs: login?.refreshExpiresAtMs ?? parseTime(me.session?.expires_at),
+    loginEndsAtMs: login?.refreshExpiresAtMs ?? parseTime(me.sessionExpiresAt),
     scopes: me.scopes,
     tokenName: me.token?.name,
   }

@@ -1,9 +1,9 @@
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../../lib/cli/base-command.ts'
-import { registrationModes } from '../../lib/accounts/registration-mode.ts'
+import { registrationModes } from '../../lib/accounts/protocol.ts'
 import { defaultPorts } from '../default-ports.ts'
 import { addressFlags, runFlags } from '../server-flags.ts'
-import { readRegistrySettings } from './settings.ts'
+import { readAccountsSettings } from './settings.ts'
 
 /** Runs the account registry until a signal ends it. */
 export default class Registry extends BaseCommand {
@@ -47,9 +47,9 @@ accounts need an invitation, and commonly guessed passwords are refused.`
 
   override async run(): Promise<void> {
     const { flags } = await this.parse(Registry)
-    const settings = readRegistrySettings(flags, process.env)
+    const settings = readAccountsSettings(flags, process.env)
     // Loaded only now: help and usage errors need neither the log nor the server.
-    const { runRegistry } = await import('./run.ts')
-    await runRegistry(settings, flags)
+    const { runAccountsServer } = await import('./run.ts')
+    await runAccountsServer(settings, flags)
   }
 }

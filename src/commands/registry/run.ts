@@ -1,10 +1,13 @@
-import { renderRegistryBanner } from '../../lib/cli/registry-banner.ts'
+import { renderAccountsBanner } from '../../lib/cli/registry-banner.ts'
 import type { OutputFlags } from '../../lib/cli/log-level.ts'
 import { runServer } from '../run-server.ts'
-import type { RegistrySettings } from './settings.ts'
+import type { AccountsServerSettings } from './settings.ts'
 
 /** Runs the registry until a signal ends it. */
-export async function runRegistry(settings: RegistrySettings, output: OutputFlags): Promise<void> {
+export async function runAccountsServer(
+  settings: AccountsServerSettings,
+  output: OutputFlags,
+): Promise<void> {
   const { dataDir } = settings
   await runServer(
     {
@@ -21,7 +24,7 @@ export async function runRegistry(settings: RegistrySettings, output: OutputFlag
       },
       listening: ({ url, registration }) => ({ url, registration, data_dir: dataDir }),
       banner: ({ url, registration, local }, shown) =>
-        renderRegistryBanner({ url, registration, local, dataDir, ...shown }),
+        renderAccountsBanner({ url, registration, local, dataDir, ...shown }),
     },
     output,
   )

@@ -1,4 +1,4 @@
-import type { RegistrationMode } from '../../lib/accounts/registration-mode.ts'
+import type { RegistrationMode } from '../../lib/accounts/protocol.ts'
 import {
   checkAccountLimits,
   defaultPublicAccountLimits,
@@ -11,23 +11,23 @@ import { type AddressFlags, readAddress } from '../server-settings.ts'
 import { selectDataDir } from './data-dir.ts'
 
 /** The flags of `registry` as the parser returns them. */
-export interface RegistryFlags extends AddressFlags {
+export interface AccountsServerFlags extends AddressFlags {
   'data-dir'?: string | undefined
   registration?: RegistrationMode | undefined
   limit?: string[] | undefined
 }
 
-export type RegistrySettings = Omit<AccountsServerOptions, 'log' | 'accessLog'>
+export type AccountsServerSettings = Omit<AccountsServerOptions, 'log' | 'accessLog'>
 
 const accountLimitNames = Object.keys(defaultPublicAccountLimits)
 /** Those bounds of the other servers that this one has too. */
 const sharedLimitNames: readonly (keyof PublicLimits)[] = ['bodyTimeoutMs', 'stopGraceMs']
 
 /** Flags and environment as checked settings. Throws `usage_invalid` naming the flag. */
-export function readRegistrySettings(
-  flags: RegistryFlags,
+export function readAccountsSettings(
+  flags: AccountsServerFlags,
   env: NodeJS.ProcessEnv,
-): RegistrySettings {
+): AccountsServerSettings {
   return {
     ...readAddress(flags),
     dataDir: selectDataDir(flags['data-dir'], env),

@@ -18,8 +18,6 @@ export interface Tokens {
   readonly accessExpiresAtMs: number | undefined
   readonly refreshToken: Secret | undefined
   readonly refreshExpiresAtMs: number | undefined
-  /** Separated by spaces. */
-  readonly scope: string | undefined
 }
 
 /** Login, refresh; also registration, where having no token is an answer like any other. */
@@ -38,7 +36,6 @@ export function parseTokens(json: unknown, nowMs: number): Result<Tokens, string
     refreshToken: refresh === undefined ? undefined : new Secret(refresh),
     refreshExpiresAtMs:
       refresh === undefined ? undefined : after(readSeconds(answer['refresh_expires_in'])),
-    scope: readText(answer['scope']),
   })
 }
 
@@ -46,42 +43,26 @@ export function parseTokens(json: unknown, nowMs: number): Result<Tokens, string
 export interface Me {
   readonly username: string
   readonly email: string | undefined
-  readonly id: string | undefined
-  readonly created_at: string | undefined
   readonly scopes: readonly string[] | undefined
-  readonly session: { readonly id: string; readonly expires_at: string | undefined } | undefined
-  /** For a service token. */
-  readonly token:
-    | { readonly id: string; readonly name: string; readonly expires_at: string | undefined }
-    | undefined
+  /** Of the session; undefined for a service token. */
+  readonly sessionExpiresAt: string | undefined
+  /** Of a service token. */
+  readonly token: { readonly name: string; readonly expires_at: string | undefined } | undefined
 }
 
 export function parseMe(json: unknown): Result<Me, string> {
   const answer = isJsonObject(json) ? json : {}
   const username = readText(answer['username'])
   if (username === undefined) return fail('no usable username')
-  const session = readMember(answer, 'session')
-  const sessionId = readText(session['id'])
-  const token = readMember(answer, 'token')
-  const tokenId = readText(token['id'])
+  const { session, token } = answer
   return ok({
     username,
     email: readText(answer['email']),
-    id: readText(answer['id']),
-    created_at: readTime(answer['created_at']),
     scopes: readTexts(answer['scopes']),
-    session:
-      sessionId === undefined
-        ? undefined
-        : { id: sessionId, expires_at: readTime(session['expires_at']) },
-    token:
-      tokenId === undefined
-        ? undefined
-        : {
-            id: tokenId,
-            name: readText(token['name']) ?? '',
-            expires_at: readTime(token['expires_at']),
-          },
+    sessionExpiresAt: isJsonObject(session) ? readTime(session['expires_at']) : undefined,
+    token: isJsonObject(token)
+      ? { name: readText(token['name']) ?? '', expires_at: readTime(token['expires_at']) }
+      : undefined,
   })
 }
 
@@ -237,9 +218,4 @@ function readTime(value: unknown): string | undefined {
 function readSeconds(value: unknown): number | undefined {
   if (typeof value !== 'number') return undefined
   return value > 0 && value <= maxLifetimeSeconds ? value : undefined
-}
-
-function readMember(answer: JsonObject, name: string): JsonObject {
-  const value = answer[name]
-  return isJsonObject(value) ? value : {}
 }

@@ -3,11 +3,6 @@ import { ServiceError } from '../util/errors.ts'
 import type { Result } from '../util/result.ts'
 import type { Secret } from '../util/secret.ts'
 import {
-  type CreatedToken,
-  type EndedAccess,
-  type Me,
-  type SessionView,
-  type TokenView,
   type Tokens,
   parseCreatedToken,
   parseEndedAccess,
@@ -16,46 +11,19 @@ import {
   parseSessions,
   parseTokens,
 } from './answers.ts'
-import { apiPrefix } from './api-prefix.ts'
-import type { RegistryUrl } from '../util/registry-url.ts'
+import { apiPrefix } from './protocol.ts'
 import { describeRefusal } from './refusal.ts'
-import type { RegistryRequest, Transport } from './transport.ts'
+import type { AccountsRequest, Transport } from './transport.ts'
 
-/** Every call of the registry API. All throw a `ServiceError` that holds no secret. */
-export interface AccountsClient {
-  readonly registry: RegistryUrl
-  /** Also logs in. A registry that answers without a token is asked to log in at once. */
-  register(account: NewAccount): Promise<Tokens>
-  /** Would `register` take the names and the invitation? Throws its refusal. */
-  checkRegistration(account: RegistrationCheck): Promise<void>
-  login(credentials: { readonly username: string; readonly password: Secret }): Promise<Tokens>
-  /** By the refresh token (rotation), or by the access token as the specification has it. */
-  refresh(by: { readonly refreshToken: Secret } | { readonly accessToken: Secret }): Promise<Tokens>
-  me(token: Secret): Promise<Me>
-  /** The session of the token ends; with `all` every session of the account. */
-  logout(token: Secret, options?: { readonly all?: boolean }): Promise<void>
-  changePassword(
-    token: Secret,
-    passwords: { readonly current: Secret; readonly next: Secret },
-  ): Promise<void>
-  /** With a code that the owner of the registry made. Service tokens end unless `keepTokens`. */
-  resetPassword(reset: {
-    readonly username: string
-    readonly code: Secret
-    readonly password: Secret
-    readonly keepTokens?: boolean
-  }): Promise<EndedAccess>
-  listSessions(token: Secret): Promise<SessionView[]>
-  endSession(token: Secret, id: string): Promise<void>
-  createToken(token: Secret, wanted: NewServiceToken): Promise<CreatedToken>
-  listTokens(token: Secret): Promise<TokenView[]>
-  revokeToken(token: Secret, id: string): Promise<void>
+export type AccountsClient = ReturnType<typeof createAccountsClient>
+
+interface Credentials {
+  readonly username: string
+  readonly password: Secret
 }
 
-interface NewAccount {
-  readonly username: string
+interface NewAccount extends Credentials {
   readonly email: string
-  readonly password: Secret
   readonly invite?: Secret | undefined
 }
 
@@ -68,7 +36,7 @@ interface NewServiceToken {
 }
 
 interface Call {
-  readonly method?: RegistryRequest['method']
+  readonly method?: AccountsRequest['method']
   readonly path: `/${string}`
   readonly action: string
   readonly bearer?: Secret
@@ -77,11 +45,8 @@ interface Call {
   readonly secrets?: readonly Secret[]
 }
 
-export function createRegistryClient(parts: {
-  readonly transport: Transport
-  readonly clock?: Clock
-}): AccountsClient {
-  const { transport, clock = systemClock } = parts
+/** Every call of the accounts API. All throw a `ServiceError` that holds no secret. */
+export function createAccountsClient(transport: Transport, clock: Clock = systemClock) {
   const { registry } = transport
 
   /** The body of a success. */
@@ -107,10 +72,21 @@ export function createRegistryClient(parts: {
     return askFor(call, json => parseTokens(json, clock.now()))
   }
 
-  const client: AccountsClient = {
-    registry,
+  function login({ username, password }: Credentials): Promise<Tokens> {
+    return askForTokens({
+      path: '/login',
+      action: 'login',
+      body: () => ({ username, password: password.reveal() }),
+      secrets: [password],
+    })
+  }
 
-    async register({ username, email, password, invite }) {
+  return {
+    registry,
+    login,
+
+    /** Also logs in. A server that answers without a token is asked to log in at once. */
+    async register({ username, email, password, invite }: NewAccount): Promise<Tokens> {
       const answer = await ask({
         path: '/register',
         action: 'registration',
@@ -125,13 +101,14 @@ export function createRegistryClient(parts: {
       const tokens = parseTokens(answer, clock.now())
       if (tokens.ok) return tokens.value
       try {
-        return await client.login({ username, password })
+        return await login({ username, password })
       } catch (error) {
         throw madeButNotLoggedIn(error, `${username} --registry ${registry.url}`)
       }
     },
 
-    async checkRegistration({ username, email, invite }) {
+    /** Would `register` take the names and the invitation? Throws its refusal. */
+    async checkRegistration({ username, email, invite }: RegistrationCheck): Promise<void> {
       await ask({
         path: '/register/check',
         action: 'registration',
@@ -144,16 +121,8 @@ export function createRegistryClient(parts: {
       })
     },
 
-    login({ username, password }) {
-      return askForTokens({
-        path: '/login',
-        action: 'login',
-        body: () => ({ username, password: password.reveal() }),
-        secrets: [password],
-      })
-    },
-
-    refresh(by) {
+    /** By the refresh token (rotation), or by the access token as the specification has it. */
+    refresh(by: { refreshToken: Secret } | { accessToken: Secret }): Promise<Tokens> {
       const call = { path: '/refresh', action: 'refresh of the token' } as const
       if ('accessToken' in by) return askForTokens({ ...call, bearer: by.accessToken })
       const { refreshToken } = by
@@ -161,14 +130,18 @@ export function createRegistryClient(parts: {
       return askForTokens({ ...call, body, secrets: [refreshToken] })
     },
 
-    me: bearer =>
+    me: (bearer: Secret) =>
       askFor({ method: 'GET', path: '/me', action: 'look-up of the account', bearer }, parseMe),
 
-    async logout(bearer, { all = false } = {}) {
+    /** Ends the session of the token; with `all` every session of the account. */
+    async logout(bearer: Secret, { all = false } = {}): Promise<void> {
       await ask({ path: '/logout', action: 'logout', bearer, body: () => (all ? { all } : {}) })
     },
 
-    async changePassword(bearer, { current, next }) {
+    async changePassword(
+      bearer: Secret,
+      { current, next }: { readonly current: Secret; readonly next: Secret },
+    ): Promise<void> {
       await ask({
         method: 'PUT',
         path: '/password',
@@ -179,7 +152,13 @@ export function createRegistryClient(parts: {
       })
     },
 
-    resetPassword({ username, code, password, keepTokens = false }) {
+    /** With a code that the operator made. Service tokens end unless `keepTokens`. */
+    resetPassword({
+      username,
+      code,
+      password,
+      keepTokens = false,
+    }: Credentials & { readonly code: Secret; readonly keepTokens?: boolean }) {
       const body = () => ({
         username,
         code: code.reveal(),
@@ -190,17 +169,17 @@ export function createRegistryClient(parts: {
       return askFor({ path: '/reset', action, body, secrets: [code, password] }, parseEndedAccess)
     },
 
-    listSessions(bearer) {
+    listSessions(bearer: Secret) {
       const call = { method: 'GET', path: '/sessions', action: 'list of sessions', bearer } as const
       return askFor(call, parseSessions)
     },
 
-    async endSession(bearer, id) {
+    async endSession(bearer: Secret, id: string): Promise<void> {
       const path = `/sessions/${segment(id, 'session')}` as const
       await ask({ method: 'DELETE', path, action: 'end of the session', bearer })
     },
 
-    createToken(bearer, { name, scopes, expiresInDays }) {
+    createToken(bearer: Secret, { name, scopes, expiresInDays }: NewServiceToken) {
       const body = () => ({
         name,
         ...(scopes === undefined ? {} : { scopes }),
@@ -209,17 +188,16 @@ export function createRegistryClient(parts: {
       return askFor({ path: '/tokens', action: 'new token', bearer, body }, parseCreatedToken)
     },
 
-    listTokens(bearer) {
+    listTokens(bearer: Secret) {
       const call = { method: 'GET', path: '/tokens', action: 'list of tokens', bearer } as const
       return askFor(call, parseServiceTokens)
     },
 
-    async revokeToken(bearer, id) {
+    async revokeToken(bearer: Secret, id: string): Promise<void> {
       const path = `/tokens/${segment(id, 'token')}` as const
       await ask({ method: 'DELETE', path, action: 'end of the token', bearer })
     },
   }
-  return client
 }
 
 /** Ids are plain words. Anything else could turn into another path. */

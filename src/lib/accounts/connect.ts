@@ -2,7 +2,7 @@ import { hostname } from 'node:os'
 import { dirname, resolve } from 'node:path'
 import type { Clock } from '../util/time.ts'
 import type { ServerEntry } from '../config/config-file.ts'
-import { type AccountsClient, createRegistryClient } from './client.ts'
+import { type AccountsClient, createAccountsClient } from './client.ts'
 import { clientLimits } from './client-limits.ts'
 import type { RegistryUrl } from '../util/registry-url.ts'
 import { createTransport } from './transport.ts'
@@ -12,7 +12,7 @@ import { createTransport } from './transport.ts'
  * the proxy variables, `ca_file` (relative to the configuration file). Nothing is sent yet. Throws
  * `usage_invalid`.
  */
-export function connectRegistry(options: {
+export function connectAccounts(options: {
   readonly registry: RegistryUrl
   /** What is saved for this server, if anything. */
   readonly entry: ServerEntry | undefined
@@ -33,7 +33,7 @@ export function connectRegistry(options: {
     userAgent,
     ...timing,
   })
-  return createRegistryClient({ transport, ...timing })
+  return createAccountsClient(transport, clock)
 }
 
 /** Names the machine: the list of sessions shows it. */

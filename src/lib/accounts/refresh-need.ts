@@ -1,5 +1,5 @@
 import type { SavedLogin } from '../config/config-file.ts'
-import { serviceTokenPrefix } from './service-token-prefix.ts'
+import { serviceTokenPrefix } from './protocol.ts'
 import { isJsonObject, parseJson } from '../util/json.ts'
 
 /** Is a new token to be asked for before this one is used? Unknown ends are left to the registry. */

@@ -3,7 +3,7 @@ import { parseJson } from '../util/json.ts'
 import type { Secret } from '../util/secret.ts'
 import { type ProblemFacts, readProblem } from './answers.ts'
 import type { RegistryUrl } from '../util/registry-url.ts'
-import type { RegistryAnswer } from './transport.ts'
+import type { AccountsAnswer } from './transport.ts'
 
 interface RefusedCall {
   readonly registry: RegistryUrl
@@ -14,7 +14,7 @@ interface RefusedCall {
 }
 
 /** An answer that is no success, as an error for people and programs. */
-export function describeRefusal(answer: RegistryAnswer, call: RefusedCall): ServiceError {
+export function describeRefusal(answer: AccountsAnswer, call: RefusedCall): ServiceError {
   const { status } = answer
   const { origin } = call.registry
   const found = readProblem(withoutSecrets(answer.json, call.secrets))

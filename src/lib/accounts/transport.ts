@@ -16,7 +16,7 @@ import { http } from './node-http.ts'
 import { classifyFailure, describeTransportFailure, readFailure } from './transport-failure.ts'
 
 /** One request to the registry that the transport was made for; `path` is below its address. */
-export interface RegistryRequest {
+export interface AccountsRequest {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
   readonly path: `/${string}`
   readonly bearer?: Secret | undefined
@@ -25,7 +25,7 @@ export interface RegistryRequest {
 }
 
 /** Any answer, whatever its status. */
-export interface RegistryAnswer {
+export interface AccountsAnswer {
   readonly status: number
   /** Parsed JSON, or undefined when the body is empty or none. */
   readonly json: unknown
@@ -38,7 +38,7 @@ export interface RegistryAnswer {
 export interface Transport {
   readonly registry: RegistryUrl
   /** Throws a `ServiceError` of the network; it holds nothing of the request. */
-  send(request: RegistryRequest): Promise<RegistryAnswer>
+  send(request: AccountsRequest): Promise<AccountsAnswer>
 }
 
 export interface TransportOptions {
@@ -69,7 +69,7 @@ export function createTransport(options: TransportOptions): Transport {
     timeout: { connect: limits.connectTimeoutMs, request: limits.requestTimeoutMs },
   }
 
-  async function send(request: RegistryRequest): Promise<RegistryAnswer> {
+  async function send(request: AccountsRequest): Promise<AccountsAnswer> {
     const ca = caFile === undefined ? undefined : await readCa(caFile)
     for (let retries = 0; ; retries++) {
       const outcome = await attempt(request, ca)
@@ -79,7 +79,7 @@ export function createTransport(options: TransportOptions): Transport {
     }
   }
 
-  async function attempt(request: RegistryRequest, ca: string[] | undefined): Promise<Outcome> {
+  async function attempt(request: AccountsRequest, ca: string[] | undefined): Promise<Outcome> {
     try {
       const answer = await exchange(request, ca)
       return { attempt: answer, finish: () => answer }
@@ -90,9 +90,9 @@ export function createTransport(options: TransportOptions): Transport {
   }
 
   async function exchange(
-    { method, path, bearer, body }: RegistryRequest,
+    { method, path, bearer, body }: AccountsRequest,
     ca: string[] | undefined,
-  ): Promise<RegistryAnswer> {
+  ): Promise<AccountsAnswer> {
     const { default: got } = await import('got')
     const json = body?.()
     const stream = got.stream(registry.url + path, {
@@ -132,7 +132,7 @@ export function createTransport(options: TransportOptions): Transport {
 
 interface Outcome {
   readonly attempt: Attempt
-  finish(): RegistryAnswer
+  finish(): AccountsAnswer
 }
 
 function failedOutcome(error: unknown, registry: RegistryUrl, proxy: ProxyInUse | null): Outcome {

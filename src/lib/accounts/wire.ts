@@ -1,18 +1,16 @@
 import { z } from 'zod'
+import { passwordChars } from './protocol.ts'
 
 /**
- * Requests and answers of the registry API (docs/registry.md), stated once: the server checks and
+ * Requests and answers of the accounts API (docs/registry.md), stated once: the server checks and
  * documents with these what it takes and gives. The client reads answers of any server, by
  * `answers.ts`. Requests refuse members that are not listed; answers may gain members within `v1`,
  * so clients pass them over.
  * Member names of tokens are those of RFC 6749, section 5.1.
  */
 
-export { apiPrefix } from './api-prefix.ts'
-
 /** Which account a name belongs to is decided on its lower-case form; it is kept as typed. */
 export const usernamePattern = /^[A-Za-z0-9](?:[A-Za-z0-9]|[._-](?=[A-Za-z0-9])){2,63}$/
-export const passwordChars = { least: 8, most: 1024 } as const
 const maxEmailChars = 254
 
 /** What a token allows. `account`: managing the account itself, which no service token can. */
@@ -210,14 +208,12 @@ export const problem = z
 export type RegisterRequest = z.infer<typeof registerRequest>
 export type RegisterCheckRequest = z.infer<typeof registerCheckRequest>
 export type LoginRequest = z.infer<typeof loginRequest>
-export type RefreshRequest = z.infer<typeof refreshRequest>
 export type PasswordRequest = z.infer<typeof passwordRequest>
 export type ResetRequest = z.infer<typeof resetRequest>
 export type ResetResponse = z.infer<typeof resetResponse>
 export type TokenRequest = z.infer<typeof tokenRequest>
 export type TokenResponse = z.infer<typeof tokenResponse>
 export type MeResponse = z.infer<typeof meResponse>
-export type SessionsResponse = z.infer<typeof sessionsResponse>
 export type ServiceTokenView = z.infer<typeof serviceToken>
 export type TokenCreatedResponse = z.infer<typeof tokenCreatedResponse>
 export type Problem = z.infer<typeof problem>

@@ -1,6 +1,6 @@
-import type { RegistrationMode } from '../accounts/registration-mode.ts'
+import type { RegistrationMode } from '../accounts/protocol.ts'
 
-export interface RegistryBannerFacts {
+export interface AccountsBannerFacts {
   readonly url: string
   readonly registration: RegistrationMode
   /** Only this machine can reach it. */
@@ -18,7 +18,7 @@ const admission: Record<RegistrationMode, string> = {
 }
 
 /** What a user needs after starting the accounts server. */
-export function renderRegistryBanner(facts: RegistryBannerFacts): string {
+export function renderAccountsBanner(facts: AccountsBannerFacts): string {
   const bold = (text: string): string => (facts.colour ? `\x1b[1m${text}\x1b[22m` : text)
   const warn = (text: string): string => (facts.colour ? `\x1b[33m${text}\x1b[39m` : text)
   const unencrypted = !facts.local && facts.url.startsWith('http:')

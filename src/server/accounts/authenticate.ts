@@ -1,3 +1,4 @@
+import { serviceTokenPrefix } from '../../lib/accounts/protocol.ts'
 import { bearerToken } from '../../lib/auth/validate-bearer-token.ts'
 import type { Clock } from '../../lib/util/time.ts'
 import { type Scope, scopes } from '../../lib/accounts/wire.ts'
@@ -6,7 +7,7 @@ import type { AccountRow, AccountStore, ServiceTokenRow, SessionRow } from './ac
 import type { Call } from './call.ts'
 import { AccountsProblem } from './problems.ts'
 import { isAlive } from './refresh-decision.ts'
-import { hashOfSecret, isServiceToken, serviceTokenPrefix } from './service-tokens.ts'
+import { hashOfSecret, isServiceToken } from './service-tokens.ts'
 
 /** Who a request comes from. Exactly one of `session` and `token` is not null. */
 export interface Principal {

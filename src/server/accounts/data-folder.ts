@@ -19,7 +19,7 @@ export interface DataFiles {
 }
 
 /** Which files of the data folder hold what. */
-export function registryFiles(dataDir: string): DataFiles {
+export function dataFiles(dataDir: string): DataFiles {
   return {
     database: join(dataDir, 'registry.db'),
     keys: join(dataDir, 'keys.json'),
@@ -38,9 +38,9 @@ interface DataFolderOptions {
 }
 
 /** The accounts of the folder, which is not replaced by a restore until they are closed. */
-export async function openRegistryStore(options: DataFolderOptions): Promise<AccountStore> {
+export async function openAccountsStore(options: DataFolderOptions): Promise<AccountStore> {
   const { dataDir, clock, log, busyMs, create = true } = options
-  const files = registryFiles(dataDir)
+  const files = dataFiles(dataDir)
   if (!create && !(await isThere(files.database))) throw absent(dataDir)
   await openDataFolder(dataDir, log)
   const release = await shareProcessLock(files.lock, busyMs).catch(error => {
@@ -73,7 +73,7 @@ export async function withFolderAlone<Value>(
   await openDataFolder(dataDir, log)
   let entered = false
   try {
-    return await withProcessLock(registryFiles(dataDir).lock, busyMs, () => {
+    return await withProcessLock(dataFiles(dataDir).lock, busyMs, () => {
       entered = true
       return action()
     })

@@ -1,5 +1,5 @@
 import type { Logger } from '../../lib/util/logger.ts'
-import type { RegistrationMode } from '../../lib/accounts/registration-mode.ts'
+import type { RegistrationMode } from '../../lib/accounts/protocol.ts'
 import type { AccountLimits } from './limits.ts'
 import type { AccessLog } from '../http/access-log.ts'
 import type { Limits } from '../../lib/config/limits.ts'

@@ -1,3 +1,4 @@
+import { serviceTokenPrefix } from '../../lib/accounts/protocol.ts'
 import { bearerToken } from '../../lib/auth/validate-bearer-token.ts'
 import type { Clock } from '../../lib/util/time.ts'
 import type { TokenResponse } from '../../lib/accounts/wire.ts'
@@ -16,7 +17,6 @@ import type { AccountLimits } from './limits.ts'
 import { AccountsProblem } from './problems.ts'
 import { decideRefresh } from './refresh-decision.ts'
 import { type RefreshClaims, refreshTokenPrefix, type RefreshTokens } from './refresh-tokens.ts'
-import { serviceTokenPrefix } from './service-tokens.ts'
 import type { SessionTokens } from './session-tokens.ts'
 
 export interface Refresher {

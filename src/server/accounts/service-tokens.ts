@@ -1,8 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { serviceTokenPrefix } from '../../lib/accounts/service-token-prefix.ts'
+import { serviceTokenPrefix } from '../../lib/accounts/protocol.ts'
 import { withCheckSum, withoutCheckSum } from './names.ts'
-
-export { serviceTokenPrefix }
 
 const secretBytes = 24
 const form = /^svc_[A-Za-z0-9_-]{32}[0-9a-f]{8}$/

@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os'
 import type { Clock } from '../../lib/util/time.ts'
 import type { Logger } from '../../lib/util/logger.ts'
-import type { RegistrationMode } from '../../lib/accounts/registration-mode.ts'
+import type { RegistrationMode } from '../../lib/accounts/protocol.ts'
 import { createAccessTokens, type KeySource } from './access-tokens.ts'
 import type { AccountStore } from './account-store.ts'
 import { type AuditTrail, createAuditTrail, limitByAddress } from './audit-trail.ts'

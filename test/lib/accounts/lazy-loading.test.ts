@@ -24,7 +24,7 @@ function packagesLoadedBy(modules: readonly string[]): string[] {
 
 describe('modules of the accounts client', () => {
   it('load the HTTP client only when something is sent, and the schemas never', () => {
-    const modules = ['accounts/connect.ts', 'accounts/session.ts', 'accounts/select-registry.ts']
+    const modules = ['accounts/connect.ts', 'accounts/session.ts', 'accounts/select-server.ts']
     expect(packagesLoadedBy([...modules, 'config/config-store.ts'])).to.deep.equal(['smol-toml'])
   })
 

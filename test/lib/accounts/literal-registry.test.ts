@@ -42,7 +42,7 @@ describe('registry client and a registry that keeps to the letter of the specifi
       expect(login.accessToken.reveal()).to.equal(tokens[0])
       expect(login).to.include({ accessExpiresAtMs: endMs, refreshToken: undefined })
       const me = await client.me(login.accessToken)
-      expect(me).to.include({ username: 'alice', email: 'alice@x.example', id: undefined })
+      expect(me).to.include({ username: 'alice', email: 'alice@x.example', token: undefined })
       const fresh = await client.refresh({ accessToken: login.accessToken })
       expect(fresh.accessToken.reveal()).to.equal(tokens[1])
       expect(requests.at(-1)).to.deep.equal({

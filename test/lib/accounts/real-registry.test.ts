@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { createConfigStore } from '../../../src/lib/config/config-store.ts'
 import { withLogin } from '../../../src/lib/config/saved-logins.ts'
 import { silentLogger } from '../../../src/lib/util/logger.ts'
-import { connectRegistry } from '../../../src/lib/accounts/connect.ts'
+import { connectAccounts } from '../../../src/lib/accounts/connect.ts'
 import { withSavedToken } from '../../../src/lib/accounts/session.ts'
 import { Secret } from '../../../src/lib/util/secret.ts'
 import { type Registry, withRegistry } from '../../server/accounts/harness.ts'
@@ -16,7 +16,7 @@ const hourMs = 3_600_000
 
 function clientFor({ base, clock }: Registry) {
   const registry = registryOf(base)
-  return connectRegistry({ registry, entry: undefined, configPath: '/none', env: {}, clock })
+  return connectAccounts({ registry, entry: undefined, configPath: '/none', env: {}, clock })
 }
 
 describe('registry client and our registry', function () {

@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net'
 import { inspect } from 'node:util'
 import { ServiceError } from '../../../src/lib/util/errors.ts'
 import { type ClientLimits, defaultClientLimits } from '../../../src/lib/accounts/client-limits.ts'
-import { createRegistryClient } from '../../../src/lib/accounts/client.ts'
+import { createAccountsClient } from '../../../src/lib/accounts/client.ts'
 import { type RegistryUrl, parseRegistryUrl } from '../../../src/lib/util/registry-url.ts'
 import { type TransportOptions, createTransport } from '../../../src/lib/accounts/transport.ts'
 
@@ -87,7 +87,7 @@ export function clientOf(
     pause: async ms => void pauses.push(ms),
     ...rest,
   })
-  return createRegistryClient({ transport })
+  return createAccountsClient(transport)
 }
 
 /** A token as the specification has it: a JWT that says when it ends. */

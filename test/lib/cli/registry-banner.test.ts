@@ -1,10 +1,10 @@
 import { expect } from 'chai'
 import {
-  type RegistryBannerFacts,
-  renderRegistryBanner,
+  type AccountsBannerFacts,
+  renderAccountsBanner,
 } from '../../../src/lib/cli/registry-banner.ts'
 
-const facts: RegistryBannerFacts = {
+const facts: AccountsBannerFacts = {
   url: 'http://127.0.0.1:8780',
   registration: 'open',
   local: true,
@@ -13,36 +13,36 @@ const facts: RegistryBannerFacts = {
   command: 'service-cli',
 }
 
-describe('renderRegistryBanner', () => {
+describe('renderAccountsBanner', () => {
   it('fits 80 columns in every mode', () => {
     for (const registration of ['open', 'invite', 'closed'] as const) {
       for (const local of [true, false]) {
-        const text = renderRegistryBanner({ ...facts, registration, local })
+        const text = renderAccountsBanner({ ...facts, registration, local })
         for (const line of text.split('\n')) expect(line.length, line).to.be.at.most(80)
       }
     }
   })
 
   it('says where it is, where its data are, and who may make an account', () => {
-    const text = renderRegistryBanner({ ...facts, registration: 'invite' })
+    const text = renderAccountsBanner({ ...facts, registration: 'invite' })
     expect(text).to.include(facts.url).and.include(facts.dataDir).and.include('by invitation')
   })
 
   it('offers accounts elsewhere only where other machines reach it', () => {
-    expect(renderRegistryBanner(facts)).to.include('Make an account, on this machine')
-    expect(renderRegistryBanner({ ...facts, local: false })).to.include('here or elsewhere')
+    expect(renderAccountsBanner(facts)).to.include('Make an account, on this machine')
+    expect(renderAccountsBanner({ ...facts, local: false })).to.include('here or elsewhere')
   })
 
   it('warns of passwords in the clear, unless it is this machine or behind TLS', () => {
     const warns = (changes: object) =>
-      renderRegistryBanner({ ...facts, ...changes }).includes('unencrypted')
+      renderAccountsBanner({ ...facts, ...changes }).includes('unencrypted')
     expect(warns({})).to.equal(false)
     expect(warns({ local: false })).to.equal(true)
     expect(warns({ local: false, url: 'https://r.example' })).to.equal(false)
   })
 
   it('has no colour codes without a colour terminal', () => {
-    expect(renderRegistryBanner(facts)).not.to.include('\u001b')
-    expect(renderRegistryBanner({ ...facts, colour: true })).to.include('\u001b[1m')
+    expect(renderAccountsBanner(facts)).not.to.include('\u001b')
+    expect(renderAccountsBanner({ ...facts, colour: true })).to.include('\u001b[1m')
   })
 })

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { copyFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { silentLogger } from '../../../src/lib/util/logger.ts'
-import { openRegistryStore } from '../../../src/server/accounts/data-folder.ts'
+import { openAccountsStore } from '../../../src/server/accounts/data-folder.ts'
 import { failureOf } from '../../helpers/failure.ts'
 import { settableClock, withFolder } from './support.ts'
 import { auth, password, type Registry, withRegistry } from './harness.ts'
@@ -58,7 +58,7 @@ describe('a running registry whose database', () => {
   it('lock was deleted refuses changes, as a restore would not wait for it', () =>
     withFolder(async folder => {
       const options = { dataDir: folder, clock: settableClock(), log: silentLogger, busyMs: 200 }
-      const store = await openRegistryStore(options)
+      const store = await openAccountsStore(options)
       await rm(join(folder, 'registry.lock'))
       for (const change of [() => store.ping(), () => store.clearFailures('alice')]) {
         expect((await failureOf(change)).message).to.contain('registry.lock was deleted')

@@ -2,7 +2,7 @@ import * as Flags from '@oclif/core/flags'
 import { usage } from '../../../lib/util/errors.ts'
 import { requireQuestioner } from '../../../lib/cli/prompt.ts'
 import { counted } from '../../../lib/cli/format.ts'
-import { promptPlace } from '../../account/here.ts'
+import { promptPlace } from '../../account/context.ts'
 import { AdminCommand, administer, userArg } from '../admin-command.ts'
 
 /** Deletes an account. */

@@ -3,7 +3,7 @@ import type { Logger } from '../../../lib/util/logger.ts'
 import { defaultLimits } from '../../../lib/config/limits.ts'
 import type { AccountStore, AuditRow } from '../account-store.ts'
 import { keepAuditUntil } from '../audit-trail.ts'
-import { type DataFiles, openRegistryStore, registryFiles } from '../data-folder.ts'
+import { type DataFiles, openAccountsStore, dataFiles } from '../data-folder.ts'
 
 /** The registry of a folder in the hands of the owner of its files, running or not. */
 export interface Admin extends AsyncDisposable {
@@ -44,10 +44,10 @@ interface AdminOptions {
 export async function openAdmin(options: AdminOptions): Promise<Admin> {
   const { dataDir, log, clock = systemClock } = options
   const busyMs = defaultLimits.maxStoreWaitMs
-  const store = await openRegistryStore({ dataDir, clock, log, busyMs, create: false })
+  const store = await openAccountsStore({ dataDir, clock, log, busyMs, create: false })
   return {
     store,
-    files: registryFiles(dataDir),
+    files: dataFiles(dataDir),
     clock,
     log,
     async record(action, accountId, details = {}) {

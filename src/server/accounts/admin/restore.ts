@@ -6,7 +6,7 @@ import type { Logger } from '../../../lib/util/logger.ts'
 import { fsyncDirectory } from '../../../lib/util/posix.ts'
 import { defaultLimits } from '../../../lib/config/limits.ts'
 import { adminLimits } from '../admin-limits.ts'
-import { type DataFiles, isThere, registryFiles, withFolderAlone } from '../data-folder.ts'
+import { type DataFiles, isThere, dataFiles, withFolderAlone } from '../data-folder.ts'
 import { readKeyText, writeKeyText } from '../keys/open-key-store.ts'
 import { restoreBackup, verifyBackup } from '../sqlite/backup.ts'
 import {
@@ -42,7 +42,7 @@ export async function restore(options: RestoreOptions) {
   await check(from, backupFiles.database, manifest.database)
   await verifyBackup(source)
 
-  const files = registryFiles(dataDir)
+  const files = dataFiles(dataDir)
   // Refused before the folder is made or locked, and again when nobody else can change it.
   await refuseOver(files, force)
   const alone = { dataDir, log, busyMs: adminLimits.restoreWaitMs }

@@ -1,6 +1,7 @@
+import { serviceTokenPrefix } from '../../../lib/accounts/protocol.ts'
 import { cleanText } from '../../../lib/util/text.ts'
 import { ServiceError } from '../../../lib/util/errors.ts'
-import { isServiceToken, serviceTokenPrefix } from '../service-tokens.ts'
+import { isServiceToken } from '../service-tokens.ts'
 import { serviceTokenView } from '../views.ts'
 import { everyAccount, findAccount } from './users.ts'
 import type { Admin } from './open-admin.ts'

@@ -1,5 +1,5 @@
+import { apiPrefix } from '../../../lib/accounts/protocol.ts'
 import {
-  apiPrefix,
   registerCheckRequest,
   type RegisterCheckRequest,
   registerRequest,

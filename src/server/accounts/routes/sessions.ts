@@ -1,6 +1,6 @@
+import { apiPrefix } from '../../../lib/accounts/protocol.ts'
 import { toRfc3339 } from '../../../lib/util/time.ts'
 import {
-  apiPrefix,
   logoutRequest,
   meResponse,
   type MeResponse,

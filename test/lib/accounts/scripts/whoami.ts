@@ -1,14 +1,14 @@
 // Asks who is logged in with the saved token, refreshing it when that is due.
 import { createConfigStore } from '../../../../src/lib/config/config-store.ts'
 import { silentLogger } from '../../../../src/lib/util/logger.ts'
-import { connectRegistry } from '../../../../src/lib/accounts/connect.ts'
+import { connectAccounts } from '../../../../src/lib/accounts/connect.ts'
 import { requireRegistryUrl } from '../../../../src/lib/util/registry-url.ts'
 import { withSavedToken } from '../../../../src/lib/accounts/session.ts'
 
 const [path = '', url = ''] = process.argv.slice(2)
 const store = createConfigStore({ path, log: silentLogger, lockWaitMs: 60_000 })
 const registry = requireRegistryUrl(url, 'the test')
-const client = connectRegistry({ registry, entry: undefined, configPath: path, env: {} })
+const client = connectAccounts({ registry, entry: undefined, configPath: path, env: {} })
 const parts = { client, store, log: silentLogger, refreshMarginMs: 300_000 }
 const me = await withSavedToken(parts, token => client.me(token))
 process.stdout.write(`${me.username}\n`)

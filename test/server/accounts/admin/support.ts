@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { silentLogger } from '../../../../src/lib/util/logger.ts'
 import { type Admin, openAdmin } from '../../../../src/server/accounts/admin/open-admin.ts'
-import { openRegistryStore, registryFiles } from '../../../../src/server/accounts/data-folder.ts'
+import { openAccountsStore, dataFiles } from '../../../../src/server/accounts/data-folder.ts'
 import { openKeyStore } from '../../../../src/server/accounts/keys/open-key-store.ts'
 import { day, newAccount, newSession, newToken, settableClock, withFolder } from '../support.ts'
 
@@ -28,7 +28,7 @@ export async function makeRegistry(
   clock: ReturnType<typeof settableClock>,
 ): Promise<void> {
   const common = { clock, log: silentLogger, busyMs: 5000 }
-  const store = await openRegistryStore({ dataDir, ...common })
+  const store = await openAccountsStore({ dataDir, ...common })
   for (const name of ['Bob', 'Alice']) {
     const id = `account-${name}`
     await store.createAccount(newAccount(name), { session: newSession(id, `first of ${name}`) })
@@ -38,7 +38,7 @@ export async function makeRegistry(
   await store.close()
   await openKeyStore({
     ...common,
-    file: registryFiles(dataDir).keys,
+    file: dataFiles(dataDir).keys,
     lifetimes: { accessTokenMs: day, refreshTokenMs: 30 * day },
     rotationMs: 90 * day,
   })

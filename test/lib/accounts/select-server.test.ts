@@ -1,7 +1,7 @@
 import { expect } from 'chai'
-import { selectRegistry } from '../../../src/lib/accounts/select-registry.ts'
+import { selectAccountsServer } from '../../../src/lib/accounts/select-server.ts'
 
-describe('selectRegistry', () => {
+describe('selectAccountsServer', () => {
   const option = 'https://option.example'
   const variable = 'https://variable.example'
   const file = 'https://file.example'
@@ -17,16 +17,15 @@ describe('selectRegistry', () => {
   it('takes the only login of the file before the built-in default, after everything named', () => {
     const only = { onlyLogin: 'https://only.example', filePath: '/c.toml' }
     const absent = { option: undefined, variable: undefined, file: undefined }
-    expect(selectRegistry({ ...absent, ...only }).registry.url).to.equal(only.onlyLogin)
-    expect(selectRegistry({ ...absent, ...only, file }).registry.url).to.equal(file)
+    expect(selectAccountsServer({ ...absent, ...only }).url).to.equal(only.onlyLogin)
+    expect(selectAccountsServer({ ...absent, ...only, file }).url).to.equal(file)
   })
 
   for (const [given, url, source] of cases) {
     it(`takes ${source} of ${JSON.stringify(given)}`, () => {
       const [option, variable, file] = given
-      const choice = selectRegistry({ option, variable, file, filePath: '/c.toml' })
-      expect(choice.registry.url).to.equal(url)
-      expect(choice.source).to.equal(source)
+      const choice = selectAccountsServer({ option, variable, file, filePath: '/c.toml' })
+      expect(choice.url).to.equal(url)
     })
   }
 })

@@ -1,0 +1,13 @@
+/** What both ends agree on, apart from `wire.ts`: loading its schemas takes as long as a command. */
+
+/** Before every path of the accounts API. */
+export const apiPrefix = '/api/v1/auth'
+
+/** How service tokens begin: both ends treat them otherwise than the tokens of a login. */
+export const serviceTokenPrefix = 'svc_'
+
+export const passwordChars = { least: 8, most: 1024 } as const
+
+/** Who may make an account: anybody, the holder of an invitation, nobody. */
+export const registrationModes = ['open', 'invite', 'closed'] as const
+export type RegistrationMode = (typeof registrationModes)[number]

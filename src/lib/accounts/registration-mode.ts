@@ -1,3 +1,0 @@
-/** Who may make an account: anybody, whoever has an invitation, nobody. */
-export const registrationModes = ['open', 'invite', 'closed'] as const
-export type RegistrationMode = (typeof registrationModes)[number]

@@ -1,0 +1,29 @@
+import { type RegistryUrl, requireRegistryUrl } from '../util/registry-url.ts'
+
+/** Where `service-cli registry` listens by default. */
+const builtIn = 'http://127.0.0.1:8780'
+
+/**
+ * Which accounts server is meant: `--registry`, then `SERVICE_REGISTRY`, then `default_registry` of
+ * the file, then its only login, then the one of this machine. An empty text counts as absent.
+ * Throws `usage_invalid`.
+ */
+export function selectAccountsServer(given: {
+  readonly option: string | undefined
+  readonly variable: string | undefined
+  readonly file: string | undefined
+  /** The only login that the file has. */
+  readonly onlyLogin?: string | undefined
+  readonly filePath: string
+}): RegistryUrl {
+  const named: readonly [text: string | undefined, source: string][] = [
+    [given.option, '--registry'],
+    [given.variable, 'SERVICE_REGISTRY'],
+    [given.file, `default_registry in ${given.filePath}`],
+    [given.onlyLogin, `the only login in ${given.filePath}`],
+  ]
+  for (const [text, source] of named) {
+    if (text !== undefined && text.trim() !== '') return requireRegistryUrl(text, source)
+  }
+  return requireRegistryUrl(builtIn, 'the built-in default')
+}
