@@ -46,17 +46,17 @@ describe('the election of a gateway', function () {
   }
 
   it('yields with SIGTERM at once, and ends with 0', async () => {
-    const resident = start()
-    const { url } = await resident.line('listening')
+    const active = start()
+    const { url } = await active.line('listening')
     const standby = start()
     await standby.line('standby')
     const session = await RawSession.open(url)
     const events = await session.listen()
-    await resident.stop()
+    await active.stop()
     await events.untilEnded()
-    expect(await resident.exited).to.deep.equal({ code: 0, signal: null })
+    expect(await active.exited).to.deep.equal({ code: 0, signal: null })
     await standby.line('listening')
-    await logged(standby, `process ${resident.pid}, yielded`)
+    await logged(standby, `process ${active.pid}, yielded`)
     expect(await readEvents(url)).to.include.members(['contention', 'takeover'])
     // Everything that the first one wrote is gone, what the second one wrote is there.
     expect((await readdir(registryDir)).toSorted()).to.deep.equal([
@@ -66,11 +66,11 @@ describe('the election of a gateway', function () {
   })
 
   it('elects exactly one of three that stand by, and the others stand by behind it', async () => {
-    const resident = start()
-    await resident.line('listening')
+    const active = start()
+    await active.line('listening')
     const standbys = [start(), start(), start()]
     await Promise.all(standbys.map(standby => standby.line('standby')))
-    await resident.kill()
+    await active.kill()
     const elected = () => standbys.filter(standby => standby.has('listening'))
     await until(() => elected().length > 0, 'somebody is elected')
     const [winner] = elected()
@@ -79,16 +79,16 @@ describe('the election of a gateway', function () {
     const others = standbys.filter(standby => standby !== winner)
     await until(() => others.every(behind), 'the others stand by behind the winner')
     expect(elected()).to.deep.equal([winner])
-    if (winner !== undefined) await logged(winner, `process ${resident.pid}, ended without a word`)
+    if (winner !== undefined) await logged(winner, `process ${active.pid}, ended without a word`)
   })
 
   it('takes over although nobody reads any more what it says', async () => {
-    const resident = start()
-    const { url } = await resident.line('listening')
+    const active = start()
+    const { url } = await active.line('listening')
     const standby = start()
     await standby.line('standby')
     standby.child.stdout?.destroy()
-    await resident.kill()
+    await active.kill()
     const answers = () => readEvents(url).catch((): string[] => [])
     await until(async () => (await answers()).includes('takeover'), 'it takes over')
     await standby.stop()
@@ -96,40 +96,40 @@ describe('the election of a gateway', function () {
   })
 
   it('ends with 0 when it is stopped while it stands by', async () => {
-    const resident = start()
-    await resident.line('listening')
+    const active = start()
+    await active.line('listening')
     const standby = start()
     await standby.line('standby')
     await standby.stop()
     expect(await standby.exited).to.deep.equal({ code: 0, signal: null })
-    expect(resident.child.exitCode).to.equal(null)
+    expect(active.child.exitCode).to.equal(null)
   })
 
   it('names the holder and ends with 1 where it is not to stand by', async () => {
-    const resident = start()
-    const { instance_id } = await resident.line('listening')
+    const active = start()
+    const { instance_id } = await active.line('listening')
     const other = start('--no-standby')
     expect(await other.exited).to.include({ code: 1 })
     expect(other.lines).to.have.length(1)
     const [{ error }] = other.lines
     expect(error.code).to.equal('port_in_use')
-    expect(error.message).to.contain(`process ${resident.pid}`).and.contain(instance_id)
+    expect(error.message).to.contain(`process ${active.pid}`).and.contain(instance_id)
     expect(error.hint).to.contain('--no-standby')
   })
 
   it('reports a gateway that is stopped in its tracks, and when it goes on', async function () {
     if (process.platform === 'win32') skipBecause(this, 'needs SIGSTOP')
-    const resident = start()
-    await resident.line('listening')
+    const active = start()
+    await active.line('listening')
     const standby = start('--bound=activeProbeMs=300')
     await standby.line('standby')
-    resident.child.kill('SIGSTOP')
+    active.child.kill('SIGSTOP')
     const said = await standby.line('resident_unresponsive')
-    expect(said.resident.pid).to.equal(resident.pid)
-    expect(said.reason).to.contain(`process ${resident.pid}`)
-    resident.child.kill('SIGCONT')
+    expect(said.resident.pid).to.equal(active.pid)
+    expect(said.reason).to.contain(`process ${active.pid}`)
+    active.child.kill('SIGCONT')
     await standby.line('resident_recovered')
-    await resident.kill()
+    await active.kill()
     const { url } = await standby.line('listening')
     const events = await readEvents(url)
     expect(events.filter(event => event.startsWith('resident_'))).to.deep.equal([
@@ -140,15 +140,15 @@ describe('the election of a gateway', function () {
 
   it('stands by behind a hung one whose record is gone, and takes over', async function () {
     if (process.platform !== 'linux') skipBecause(this, 'needs /proc')
-    const resident = start()
-    await resident.line('listening')
-    resident.child.kill('SIGSTOP')
+    const active = start()
+    await active.line('listening')
+    active.child.kill('SIGSTOP')
     await rm(join(registryDir, `gateway-${port}.json`))
     const other = start('--bound=activeProbeMs=300')
     const said = await other.line('resident_unresponsive')
-    expect(said.reason).to.contain(`process ${resident.pid}`)
+    expect(said.reason).to.contain(`process ${active.pid}`)
     // Ended by the person, as the message asks.
-    await resident.kill()
+    await active.kill()
     await other.line('listening')
     expect(other.lines.map(({ event }) => event)).to.deep.equal([
       'resident_unresponsive',

@@ -14,9 +14,9 @@ import { until } from './until.ts'
 const uri = 'gateway://instances'
 const staleMs = 1500
 
-/** Every change of an instance reaches a subscriber within this time, and can be read then. */
-export function testGatewayPush(withinMs: number): void {
-  describe('who is subscribed to gateway://instances', function () {
+/** A subscriber receives every change of an instance, after `withinMs` at most, and can read it then. */
+export function testGatewayPush(withinMs = Infinity): void {
+  describe('a subscriber of gateway://instances', function () {
     this.timeout(30_000)
     let registryDir: string
     let gateway: GatewayHandle
@@ -45,7 +45,6 @@ export function testGatewayPush(withinMs: number): void {
         (row: any) => row.instance_id === id,
       )
 
-    /** Told within a second of the change, and what is read then is the new state. */
     async function expectPushed(change: () => Promise<unknown>, what: string): Promise<void> {
       const before = updates()
       await change()
@@ -54,7 +53,7 @@ export function testGatewayPush(withinMs: number): void {
       expect(performance.now() - startedMs, what).to.be.below(withinMs)
     }
 
-    it('is told when one appears, changes its scene, and goes', async () => {
+    it('is notified when an instance appears, changes its scene and ends', async () => {
       const instance = await writeInstance(registryDir, { heartbeatMs: 200 })
       const { instance_id: id } = instance.record
       await until(async () => (await rowOf(id)) !== undefined, 'it is there')
@@ -69,7 +68,7 @@ export function testGatewayPush(withinMs: number): void {
       await expectPushed(async () => again?.remove(), 'it goes, too')
     })
 
-    it('is told when one dies', async () => {
+    it('is notified when an instance is killed', async () => {
       const serve = await startServeProcess({ registryDir })
       await until(async () => (await rowOf(serve.instanceId))?.health === 'live', 'it lives')
       await expectPushed(async () => {
@@ -79,12 +78,12 @@ export function testGatewayPush(withinMs: number): void {
       await until(async () => (await rowOf(serve.instanceId))?.health === 'dead', 'it is dead')
     })
 
-    it('is told when one goes stale', async () => {
+    it('is notified when an instance becomes stale', async () => {
       const instance = await writeInstance(registryDir, { heartbeatMs: 600_000 })
       const writtenMs = performance.now()
       const { instance_id: id } = instance.record
       await until(async () => (await rowOf(id))?.health === 'live', 'it lives')
-      // What it was told of before it was stale is no news of that.
+      // Earlier updates may still arrive.
       let told = updates()
       while ((await rowOf(id)).health === 'live') {
         await events.until(() => updates() > told, 'it is stale')

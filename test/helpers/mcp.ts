@@ -169,9 +169,9 @@ export class Events {
     return this.#ended
   }
 
-  /** Resolves when the condition holds; fails when the stream ends or 5 s pass before. */
+  /** Resolves when the condition holds; fails when the stream ends or the deadline passes before. */
   async until(condition: () => boolean, what = 'the expected messages'): Promise<void> {
-    const deadline = setTimeout(() => this.close(), 5000)
+    const deadline = setTimeout(() => this.close(), 25_000)
     try {
       while (!condition()) {
         if (this.#ended) throw new Error(`${what} never came; got ${JSON.stringify(this.messages)}`)
@@ -213,10 +213,10 @@ export interface TestServer {
   stop(): Promise<void>
 }
 
-/** The real server on a free port. Wire producers in `prepare`, before it starts. */
 /** A configuration in which a test may replace every bound, not only the public ones. */
 export type TestConfig = Omit<McpHttpConfig, 'limits'> & Pick<ServerParts, 'limits'>
 
+/** Starts the real server on a free port. Wire producers in `prepare`, before the start. */
 export async function startServer(
   { limits = {}, ...config }: TestConfig = {},
   services: ServerParts = {},

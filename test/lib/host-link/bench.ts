@@ -1,6 +1,7 @@
 import {
   HostClient,
   type HostClientOptions,
+  type HostClientServices,
   type HostStatus,
 } from '../../../src/lib/host-link/host-client.ts'
 import { type Peer, type Script, ScriptedServer, within } from './scripted-server.ts'
@@ -25,13 +26,18 @@ export class Bench {
     return server
   }
 
-  client(url: string, options: Partial<HostClientOptions> = {}): HostClient {
-    const host = new HostClient({
+  client(
+    url: string,
+    options: Partial<HostClientOptions> = {},
+    services: HostClientServices = {},
+  ): HostClient {
+    const all: HostClientOptions = {
       ...{ url, token, app: { dccType: 'blender', mode: 'gui', version: '4.2', pid: 4711 } },
       onStatus: status => void this.statuses.push(status),
       ...options,
       limits: { stopGraceMs: 100, resendMs: 10, ...options.limits },
-    })
+    }
+    const host = new HostClient(all, services)
     this.#hosts.push(host)
     return host
   }
@@ -41,9 +47,13 @@ export class Bench {
     return host
   }
 
-  async linked(script: Script = {}, options: Partial<HostClientOptions> = {}): Promise<Linked> {
+  async linked(
+    script: Script = {},
+    options: Partial<HostClientOptions> = {},
+    services: HostClientServices = {},
+  ): Promise<Linked> {
     const server = await this.serve(script)
-    const host = this.client(server.url, options)
+    const host = this.client(server.url, options, services)
     host.start()
     await within(host.connected(), 'the connection')
     return { server, host, peer: await server.peer() }

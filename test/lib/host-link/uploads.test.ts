@@ -97,7 +97,7 @@ describe('HostClient, sending artefacts', () => {
     const put = host.putArtefact({ size: 64 * 1024 * 1024, stream: stream() }, { mime })
     // What the kernel and the client hold together is some megabytes.
     let last = -1
-    while (read !== last) {
+    while (read === 0 || read !== last) {
       last = read
       await new Promise(resolve => setTimeout(resolve, 100))
     }

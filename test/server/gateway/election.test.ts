@@ -49,7 +49,7 @@ function run(contest: Contest) {
 }
 
 describe('elect', () => {
-  it('binds a free port without looking at anybody', async () => {
+  it('binds a free port without a probe', async () => {
     const { won, told, counts } = run({ holders: [], wins: 1 })
     expect(await won).to.deep.equal({ won: 'the port', from: null })
     expect(told).to.deep.equal([])
@@ -62,7 +62,7 @@ describe('elect', () => {
     expect(told).to.deep.equal([{ event: 'contention', active }])
   })
 
-  it('tries at once when the other one lets go', async () => {
+  it('retries immediately when the connection to the active gateway ends', async () => {
     let looked = 0
     // Were it not for the connection, it would wait for an hour.
     const lost = () => (++looked === 1 ? Promise.resolve() : never)
@@ -70,27 +70,29 @@ describe('elect', () => {
     expect((await won).won).to.equal('the port')
   })
 
-  it('is not kept busy by one that always lets go', async () => {
+  it('does not retry without a pause when each connection ends', async () => {
     const stop = new AbortController()
     const lost = () => Promise.resolve()
     const contest = { holders: [gateway], retryMs: 3_600_000, lost, signal: stop.signal }
     const { won, counts } = run(contest)
-    await new Promise(resolve => setTimeout(resolve, 100))
+    for (let turn = 0; turn < 100; turn++) await new Promise(setImmediate)
     expect(counts.tries).to.equal(2)
     stop.abort()
     await won.catch(() => {})
   })
 
-  it('ends when it is told to, in the middle of waiting', async () => {
+  it('rejects when it is cancelled while waiting', async () => {
     const stop = new AbortController()
     const contest = { holders: [gateway], retryMs: 3_600_000, signal: stop.signal }
     const { won, counts } = run(contest)
-    setTimeout(() => stop.abort(new Error('enough')), 20)
+    // Its next try would come after an hour.
+    while (counts.tries === 0) await new Promise(setImmediate)
+    stop.abort(new Error('enough'))
     expect(await won.catch((error: unknown) => error)).to.deep.include({ message: 'enough' })
     expect(counts).to.include({ tries: 1, closed: 1 })
   })
 
-  it('says for whom it turns away', async () => {
+  it('rejects with the active gateway when it must not stand by', async () => {
     const { won, counts } = run({ holders: [gateway], rules: { standby: false } })
     const error = await won.catch((cause: unknown) => cause)
     expect(error).to.be.instanceOf(ElectionLost).and.deep.include({ active })

@@ -210,6 +210,7 @@ describe('SceneFile', () => {
     const { length } = scenes.items
     await truncate(path)
     await replace('{"n":2}')
+    // Ten times the interval: no event tells that nothing happens.
     await new Promise(resolve => setTimeout(resolve, 50))
     expect(scenes.items).to.have.length(length)
   })

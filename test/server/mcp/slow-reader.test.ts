@@ -176,7 +176,7 @@ class Reader {
   }
 
   async until(condition: () => boolean): Promise<void> {
-    const deadline = Date.now() + 10_000
+    const deadline = Date.now() + 25_000
     while (!condition()) {
       if (Date.now() > deadline) throw new Error(`never came; the end is ${this.text.slice(-300)}`)
       await new Promise(resolve => setTimeout(resolve, 5))
