@@ -100,7 +100,7 @@ describe('service-cli artefacts', function () {
     try {
       const cut = await get()
       expect(cut.code).to.equal(5)
-      expect(cut.stderr).to.contain('goes on where it stopped')
+      expect(cut.stderr).to.contain('run the command again to resume')
       const { length } = await readFile(path(`${hex.slice(0, 12)}.part`))
       expect(length).to.be.greaterThan(0)
       expect((await get()).code).to.equal(0)
@@ -148,7 +148,7 @@ describe('service-cli artefacts', function () {
       [['put', path('nothing')], 2, 'cannot be read'],
       [['put', home], 2, 'is a folder'],
       [['put', path('shot.exr'), '--metadata={'], 2, 'is not JSON'],
-      [['get', 'abc'], 2, 'names no artefact'],
+      [['get', 'abc'], 2, 'invalid artefact'],
       [['get', 'ffff'], 3, 'no artefact ffff'],
     ]
     for (const [args, code, text] of rows) {

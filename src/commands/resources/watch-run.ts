@@ -69,7 +69,7 @@ function watchEvents(
       ...{ locate, open, uri, minIntervalMs: interval, timer: systemTimer, random: Math.random },
       polls: true,
       hooks: {
-        async stands(session, again, signal) {
+        async subscribed(session, again, signal) {
           const news = await follower
             .start(reader(session, signal))
             .catch(async (error: unknown) => {
@@ -104,7 +104,7 @@ function watch(
       ...{ locate, open, uri, minIntervalMs: interval, timer: systemTimer, random: Math.random },
       polls: polled.test(uri),
       hooks: {
-        async stands(session, again, signal) {
+        async subscribed(session, again, signal) {
           follower = isScene(uri) ? createSceneFollower() : createFollower(uri)
           const state = await follower.start(reader(session, signal))
           status.clear()

@@ -7,28 +7,28 @@ import { failureOf } from './failure.ts'
 import { artefactUri, isArtefactHex } from '../uris.ts'
 import { completeTemplate } from './resources.ts'
 
-/** The bytes of an artefact on their way. */
+/** A running download of an artefact. */
 export interface Download {
-  /** Where they begin: 0, although a later place was asked for, when the server starts over. */
+  /** Offset of the first byte; 0 when the server ignores the requested range. */
   readonly from: number
   readonly total: number | null
-  /** As the server calls the file; not to be trusted. */
+  /** The file name sent by the server; untrusted. */
   readonly name: string | null
   readonly mimeType: string | null
   readonly chunks: AsyncIterable<Buffer>
-  /** Nothing of it is wanted any more. */
+  /** Stops the download. */
   cancel(): void
 }
 
 interface DownloadWish {
-  /** The MCP endpoint: artefacts lie beside it. */
+  /** The MCP endpoint; artefact URLs are relative to it. */
   readonly url: URL
   readonly hex: string
   readonly from: number
   readonly signal: AbortSignal
 }
 
-/** Rejects with `ServiceError`. */
+/** Starts or resumes a download. Rejects with `ServiceError`. */
 export async function openDownload(context: ClientContext, wish: DownloadWish): Promise<Download> {
   const { hex, from, signal } = wish
   const url = new URL(`artefacts/sha256/${hex}`, wish.url)
@@ -53,7 +53,7 @@ export async function openDownload(context: ClientContext, wish: DownloadWish): 
   answer.destroy()
   if (status === 404) throw notStored(hex)
   if (status === 416)
-    throw new ServiceError('artefact_corrupt', 'the part is longer than the whole')
+    throw new ServiceError('artefact_corrupt', 'the partial file is longer than the artefact')
   const { keyed, limits } = context
   const refused = { kind: 'refused' as const, status, headers, body: Buffer.alloc(0) }
   const { maxAnswerBytes } = limits
@@ -100,9 +100,9 @@ function broken(error: unknown, url: URL | null, signal: AbortSignal): unknown {
   if (!(error instanceof Unreachable)) return error
   const message =
     url === null
-      ? `the artefact did not arrive whole: ${error.message}`
+      ? `the download is incomplete: ${error.message}`
       : `${shownUrl(url)} cannot be reached: ${error.message}`
-  const hint = url === null ? 'the same command goes on where it stopped' : undefined
+  const hint = url === null ? 'run the command again to resume' : undefined
   return new ServiceError('network_failed', message, { cause: error, hint })
 }
 
@@ -110,7 +110,7 @@ function beginOf(range: string | undefined): number {
   return Number(/^bytes (\d{1,15})-/.exec(range ?? '')?.[1] ?? 0)
 }
 
-/** RFC 6266: the name in every script before the plain one. */
+/** RFC 6266: prefers the encoded name to the plain one. */
 function fileNameOf(disposition: string | undefined): string | null {
   const encoded = /filename\*=UTF-8''([^;\s]+)/i.exec(disposition ?? '')?.[1]
   const plain = /filename="([^"]*)"/i.exec(disposition ?? '')?.[1] ?? null
@@ -122,16 +122,16 @@ function fileNameOf(disposition: string | undefined): string | null {
   }
 }
 
-/** Fewer digits name by accident. */
+/** The shortest accepted prefix of a hash. */
 const minChars = 4
 
-/** The digits of `artefact://sha256/<hex>`, `sha256:<hex>` or `<hex>`, whole or their beginning. */
+/** The hash, or its prefix, in `artefact://sha256/<hex>`, `sha256:<hex>` or `<hex>`. */
 export function parseArtefactWord(word: string): string | null {
   const digits = word.replace(/^artefact:\/\/sha256\/|^sha256:/, '')
   return digits.length >= minChars && /^[0-9a-f]{1,64}$/.test(digits) ? digits : null
 }
 
-/** The artefact that a word of the user names. Rejects with `ServiceError`. */
+/** Resolves the argument of the user to a full hash. Rejects with `ServiceError`. */
 export async function resolveArtefact(
   word: string,
   session: () => Promise<McpSession>,
@@ -139,7 +139,7 @@ export async function resolveArtefact(
 ): Promise<string> {
   const digits = parseArtefactWord(word)
   if (digits === null) {
-    throw new ServiceError('usage_invalid', `${word} names no artefact`, {
+    throw new ServiceError('usage_invalid', `invalid artefact "${word}"`, {
       hint: `a URI, or at least ${minChars} leading characters of the SHA-256 in lower case`,
     })
   }
@@ -152,7 +152,7 @@ export async function resolveArtefact(
   if (others.length === 0) return only
   const some = found.slice(0, 5).map(hex => hex.slice(0, digits.length + 8))
   throw new ServiceError('usage_invalid', `several artefacts begin with ${digits}`, {
-    hint: `write more of it: ${some.join(', ')}${found.length > some.length ? ', …' : ''}`,
+    hint: `use more characters: ${some.join(', ')}${found.length > some.length ? ', …' : ''}`,
   })
 }
 

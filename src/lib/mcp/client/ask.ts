@@ -15,7 +15,7 @@ interface Ask {
   readonly signal: AbortSignal
 }
 
-/** What became of one request. */
+/** The outcome of one request. */
 export type Answer =
   | { readonly kind: 'result'; readonly result: JsonObject; readonly headers: IncomingHttpHeaders }
   | { readonly kind: 'error'; readonly error: RpcError }
@@ -55,7 +55,7 @@ export async function ask(context: ClientContext, wanted: Ask): Promise<Answer> 
   return answers[0] ?? asAnswer(ended)
 }
 
-/** The end of an exchange that brought no answer. */
+/** The outcome of an exchange without an answer. */
 export function asAnswer(ended: Exchanged): Answer {
   switch (ended.kind) {
     case 'ended':
@@ -70,7 +70,9 @@ export function asAnswer(ended: Exchanged): Answer {
   }
 }
 
-/** Some servers put the error of the protocol into an HTTP status: it says more than that. */
+/**
+ * Some servers send a JSON-RPC error in the body of an HTTP error; it says more than the status.
+ */
 function rpcAnswerOf({ status, body }: Refused): Answer | null {
   if (status === 401) return null
   const [message, ...others] = parseServerText(body) ?? []
@@ -78,7 +80,7 @@ function rpcAnswerOf({ status, body }: Refused): Answer | null {
   return { kind: 'error', error: message.error }
 }
 
-/** A resource as a listing names it. What a server leaves out, or writes in another form, is null. */
+/** A listed resource. Missing or invalid members are null. */
 export interface Listed {
   readonly uri: string
   readonly name: string
@@ -87,7 +89,7 @@ export interface Listed {
   readonly size: number | null
   /** RFC 3339, as the server wrote it. */
   readonly modified: string | null
-  /** All that the server said. */
+  /** The whole entry. */
   readonly raw: JsonObject
 }
 
@@ -106,7 +108,7 @@ export type Contents =
       readonly bytes: Buffer
     }
 
-/** Entries of a page; `key` is `uri`, or `uriTemplate`. One that names nothing is left out. */
+/** Parses the entries of a page. Skips entries without a `key`. */
 export function parseListed(values: unknown, key: 'uri' | 'uriTemplate'): Listed[] {
   if (!Array.isArray(values)) return []
   return values.flatMap((value: unknown) => {
@@ -126,7 +128,7 @@ export function parseListed(values: unknown, key: 'uri' | 'uriTemplate'): Listed
   })
 }
 
-/** The contents of `resources/read`; null when any of them is in no form of the protocol. */
+/** The contents of `resources/read`; null when any of them is invalid. */
 export function parseContents({ contents }: JsonObject): Contents[] | null {
   if (!Array.isArray(contents)) return null
   const parsed = contents.map(parseOne)

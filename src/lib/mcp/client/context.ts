@@ -9,27 +9,27 @@ import type { JsonObject } from '../../util/json.ts'
 import type { ServiceError } from '../../util/errors.ts'
 
 interface ClientParts {
-  /** Sent as Bearer to the endpoint, and nowhere else. */
+  /** Sent as Bearer to the endpoint only. */
   readonly key: Secret | null
-  /** For the proxy variables. */
+  /** Holds the proxy variables. */
   readonly env: NodeJS.ProcessEnv
   readonly limits: McpClientLimits
   readonly timer: Timer
   readonly log: Logger
 }
 
-/** What both transports work with. */
+/** The context of both transports. */
 export interface ClientContext {
   readonly link: HttpLink
   readonly budget: ByteBudget
   readonly limits: McpClientLimits
   readonly timer: Timer
   readonly log: Logger
-  /** Is a key sent? */
+  /** A key is sent. */
   readonly keyed: boolean
 }
 
-/** `link.close()` ends what is left of its connections. */
+/** The caller must call `link.close()` at the end. */
 export function createClientContext(parts: ClientParts): ClientContext {
   const { key, env, limits, timer, log } = parts
   return {
@@ -42,28 +42,28 @@ export function createClientContext(parts: ClientParts): ClientContext {
   }
 }
 
-/** A client at one run of one server, over the transport that it speaks. */
+/** A connection to one run of a server. */
 export interface McpSession {
   readonly url: URL
-  /** Of the protocol. */
+  /** The protocol revision. */
   readonly revision: string
   /** Resolves with the result; rejects with `ServiceError`. */
   request(method: string, params: JsonObject, signal: AbortSignal): Promise<JsonObject>
   /**
-   * Resolves once the subscription stands; rejects with `ServiceError`. `updated` is called for
-   * every update, and after a gap in which one may have been missed.
+   * Resolves when the server has accepted the subscription; rejects with `ServiceError`. `updated`
+   * is called for every update, and after a gap that may have hidden one.
    */
   subscribe(uri: string, updated: () => void, signal: AbortSignal): Promise<Subscription>
-  /** Says farewell. Never rejects. */
+  /** Ends the session. Never rejects. */
   close(): Promise<void>
 }
 
 export interface Subscription {
-  /** Settles when no update will come any more. Never rejects. */
-  readonly over: Promise<Over>
+  /** Settles when the subscription has ended. Never rejects. */
+  readonly ended: Promise<SubscriptionEnd>
 }
 
-/** `lost`: the server is gone, or has ended it, and another attempt may help. */
-export type Over =
+/** `lost`: the server is gone or ended the subscription; the caller may retry. */
+export type SubscriptionEnd =
   | { readonly kind: 'lost'; readonly reason: string }
   | { readonly kind: 'refused'; readonly error: ServiceError }

@@ -60,12 +60,12 @@ export function createEventFollower(uri: string): EventFollower {
   return {
     look,
     async start(read) {
-      // Above every id: what is there is told, and nothing drained.
+      // A cursor above every id returns the facts of the buffer and drains nothing.
       const { newest_cursor: newest } = await page(read, Number.MAX_SAFE_INTEGER, 1)
       const end = typeof newest === 'number' ? newest : 0
       if (cursor === null) cursor = Math.max(0, end - shownAtStart)
       else if (last !== undefined) {
-        // A buffer of the next run counts from 1 again.
+        // After a restart of the server the ids start at 1 again.
         const [same] = eventsOf(await page(read, cursor - 1, 1))
         const isOther =
           same !== undefined && same.id === last.id && same.timestamp !== last.timestamp

@@ -9,17 +9,17 @@ import type { Answer } from './ask.ts'
 interface FailureFacts {
   readonly url: URL
   readonly method: string
-  /** Of the request, when it names one. */
+  /** The URI of the request, if any. */
   readonly uri?: string | undefined
   readonly keyed: boolean
   readonly maxAnswerBytes: number
 }
 
-/** The sessions of 2024-11-05 … 2025-11-25 have a code of their own for it. */
+/** "Resource not found" in the session transport. */
 const notFoundCode = -32002
-const keyHint = 'set SERVICE_MCP_API_KEY, or name a file that holds the key with --api-key-file'
+const keyHint = 'set SERVICE_MCP_API_KEY or --api-key-file'
 
-/** Anything but a result, as the error that ends what was asked for. */
+/** Translates any outcome but a result into the error of the command. */
 export function failureOf(
   answer: Exclude<Answer, { kind: 'result' }>,
   facts: FailureFacts,
@@ -53,20 +53,20 @@ export function failureOf(
 function rpcFailure({ code, message, data }: RpcError, facts: FailureFacts): ServiceError {
   const { method, uri } = facts
   const said = cleanText(message, 300)
-  // Our servers say what to do; others seldom do.
+  // Servers of this project send a hint.
   const hint = typeof data?.hint === 'string' ? cleanText(data.hint, 300) : undefined
   const named = uri !== undefined && typeof data?.uri === 'string'
   if (
     uri !== undefined &&
     (code === notFoundCode || (code === jsonRpcCodes.invalidParams && named))
   )
-    return new ServiceError('resource_not_found', `there is no resource ${cleanText(uri, 300)}`, {
+    return new ServiceError('resource_not_found', `resource ${cleanText(uri, 300)} not found`, {
       data: { said },
       hint,
     })
   if (code === jsonRpcCodes.methodNotFound) {
     return new ServiceError('request_refused', `the server does not know ${method}`, {
-      hint: 'it may serve tools alone, or was started with --no-resources',
+      hint: 'it may offer only tools, or run with --no-resources',
     })
   }
   if (code === jsonRpcCodes.internalError) {
@@ -79,7 +79,7 @@ function rpcFailure({ code, message, data }: RpcError, facts: FailureFacts): Ser
 function httpFailure(refused: Refused, { url, keyed }: FailureFacts): ServiceError {
   const { status, headers } = refused
   if (status === 401 && !keyed) {
-    const message = `${shownUrl(url)} asks for an API key (HTTP 401)`
+    const message = `${shownUrl(url)} requires an API key (HTTP 401)`
     return new ServiceError('auth_required', message, { hint: keyHint })
   }
   if (status === 401) {

@@ -5,7 +5,7 @@ import { diffJson, type JsonChange } from '../../util/json-diff.ts'
 import { parseJson } from '../../util/json.ts'
 import type { Contents } from './ask.ts'
 
-/** What a resource was when it was looked at last. */
+/** The last known state of a resource. */
 export type State =
   | { readonly kind: 'none' }
   | { readonly kind: 'json'; readonly value: unknown; readonly revision: number | null }
@@ -17,18 +17,18 @@ export type State =
       readonly digest: string
     }
 
-/** How it differs from what it was before. */
+/** The difference between two states. */
 export type Difference =
   | {
       readonly kind: 'json'
       readonly changes: readonly JsonChange[]
-      /** For each change, its path in words. */
+      /** A readable path for each change. */
       readonly labels: readonly string[]
-      /** There are more than those listed. */
+      /** More changes exist than are listed. */
       readonly truncated: boolean
     }
   | { readonly kind: 'text'; readonly before: string; readonly after: string }
-  /** Nothing that can be compared: it came, went, or is of another form by now. */
+  /** Not comparable: the resource appeared, disappeared or changed its form. */
   | { readonly kind: 'replaced' }
   | { readonly kind: 'same' }
 
@@ -40,17 +40,18 @@ export interface Look {
 
 export type Read = (uri: string) => Promise<readonly Contents[]>
 
-/** Knows what a resource was, and so what of it changed. */
+/** Remembers the state of a resource to find what changed. */
 export interface Follower {
-  /** The state of now, from which the next look counts. */
+  /** Reads the initial state. */
   start(read: Read): Promise<State>
+  /** Reads the resource and compares it with the last state. */
   look(read: Read): Promise<Look>
 }
 
 const maxChanges = 1000
 const maxDepth = 200
 
-/** Of any resource: reads it whole each time and compares. */
+/** For any resource: reads the whole content each time. */
 export function createFollower(uri: string): Follower {
   let state: State = { kind: 'none' }
   return {
@@ -100,7 +101,7 @@ export function jsonDifference(
   return { kind: 'json', changes, labels: shown, truncated }
 }
 
-/** Several contents of one resource are compared by what they hold. */
+/** Several contents of one resource are compared as one JSON list. */
 function stateOf(contents: readonly Contents[]): State {
   const [only, ...others] = contents
   if (only === undefined) return { kind: 'none' }

@@ -7,7 +7,7 @@ import type { Secret } from '../../util/secret.ts'
 import { describeSocketError } from '../bridge/bridge-errors.ts'
 import { userAgent } from '../../util/version.ts'
 
-/** The plain form of the host link of a server on this machine (docs/host-link.md). */
+/** The POST channel of the host link of a server on this machine (docs/host-link.md). */
 export interface HostTarget {
   /** Ends in `/host`. */
   readonly url: URL
@@ -16,11 +16,11 @@ export interface HostTarget {
 
 interface HostRequest {
   readonly method: 'POST' | 'DELETE'
-  /** Below the address of the target, as in `v1/artefacts`. */
+  /** Relative to the URL of the target, such as `v1/artefacts`. */
   readonly path: string
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: AsyncIterable<Buffer>
-  /** Nothing moves for so long: given up. */
+  /** The request fails after this time without data. */
   readonly silenceMs: number
   readonly signal: AbortSignal
 }
@@ -28,7 +28,7 @@ interface HostRequest {
 const maxAnswerBytes = 64 * 1024
 const instancesHint = 'service-cli instances shows what runs here'
 
-/** The answer to a request that was taken. Rejects with `ServiceError`. */
+/** Sends a request and returns the answer. Rejects with `ServiceError`. */
 export async function hostRequest(target: HostTarget, wanted: HostRequest): Promise<JsonObject> {
   const { method, path, headers = {}, body, silenceMs, signal } = wanted
   const url = new URL(`${target.url.href.replace(/\/$/, '')}/${path}`)
@@ -39,7 +39,7 @@ export async function hostRequest(target: HostTarget, wanted: HostRequest): Prom
       ...headers,
       Authorization: `Bearer ${target.token.reveal()}`,
     },
-    // A kept connection would keep the program from ending.
+    // A kept-alive connection would delay the exit of the program.
     agent: false,
     signal,
   })
@@ -52,7 +52,7 @@ export async function hostRequest(target: HostTarget, wanted: HostRequest): Prom
     req.once('response', resolve)
     req.on('error', reject)
   })
-  // Whoever waits for it below hears of it.
+  // Awaited below; prevents an unhandled rejection before that.
   answered.catch(() => {})
   try {
     await send(req, body, answered)
@@ -78,26 +78,26 @@ function timedOut({ host }: URL, silenceMs: number): ServiceError {
   })
 }
 
-/** A server that refuses answers before all is sent: the rest is of no use then. */
+/** Sends the body; stops when the server answers early, which means that it refuses. */
 async function send(
   req: http.ClientRequest,
   body: AsyncIterable<Buffer> | undefined,
   answered: Promise<IncomingMessage>,
 ): Promise<void> {
-  let over = false
+  let answeredEarly = false
   const end = answered.then(
-    () => void (over = true),
-    () => void (over = true),
+    () => void (answeredEarly = true),
+    () => void (answeredEarly = true),
   )
   for await (const chunk of body ?? []) {
-    if (over) return
+    if (answeredEarly) return
     if (req.write(chunk)) continue
     const drained = Promise.withResolvers<void>()
     req.once('drain', drained.resolve)
     await Promise.race([drained.promise, end])
     req.off('drain', drained.resolve)
   }
-  if (!over) req.end()
+  if (!answeredEarly) req.end()
 }
 
 async function readAnswer(answer: IncomingMessage, host: string): Promise<JsonObject> {
@@ -119,7 +119,7 @@ function refusalOf(status: number, { code, detail, hint }: JsonObject, host: str
   const hints = typeof hint === 'string' ? { hint: cleanText(hint, 300) } : {}
   if (status === 401) {
     return new ServiceError('auth_refused', `the server does not accept the host token: ${said}`, {
-      hint: 'it may have been started anew; SERVICE_HOST_TOKEN may be of another one',
+      hint: 'the server may have restarted, or SERVICE_HOST_TOKEN belongs to another one',
     })
   }
   if (code === 'resource-not-found') return new ServiceError('resource_not_found', said, hints)
@@ -129,5 +129,5 @@ function refusalOf(status: number, { code, detail, hint }: JsonObject, host: str
       typeof detail === 'string' ? `the server failed: ${said}` : `${host} failed with ${said}`
     return new ServiceError('storage_failed', text, hints)
   }
-  return new ServiceError('request_refused', `the server refuses it: ${said}`, hints)
+  return new ServiceError('request_refused', `the server refuses the request: ${said}`, hints)
 }

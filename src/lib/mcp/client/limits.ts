@@ -1,21 +1,21 @@
-/** Every bound of looking from the terminal. */
+/** The bounds of the `resources` and `artefacts` commands. */
 export interface McpClientLimits {
-  /** One message of the server; an artefact of any size is fetched in another way. */
+  /** One message of the server; artefacts are downloaded without this limit. */
   maxAnswerBytes: number
-  /** Parts of all messages that are still arriving, together. */
+  /** All messages that are still arriving, together. */
   maxHeldBytes: number
   /** Pages of one listing. */
   maxPages: number
   /** Resources, or templates, of one listing. */
   maxListed: number
 
-  /** Until a connection stands. */
+  /** To connect. */
   connectMs: number
-  /** Nothing arrives of an answer for so long: the request has failed. */
+  /** A request fails after this time without data. */
   answerMs: number
-  /** A subscription is confirmed within this. */
+  /** For the server to confirm a subscription. */
   standMs: number
-  /** At the end the server gets so long to be told that the session ends. */
+  /** For the DELETE of the session at the end. */
   farewellMs: number
 }
 

@@ -5,8 +5,8 @@ import { type OpenAnswer, openSession } from './session-transport.ts'
 import { openStateless } from './stateless-transport.ts'
 
 /**
- * Speaks to the server at the address: with a session, which servers of every age know, or without
- * where it only serves 2026-07-28. Rejects with `ServiceError`.
+ * Connects to a server with a session, or with the stateless transport when the server offers only
+ * that. Rejects with `ServiceError`.
  */
 export async function openMcp(
   context: ClientContext,
@@ -22,7 +22,7 @@ export async function openMcp(
   throw openFailure(context, url, session.failure)
 }
 
-/** What servers that only know the stateless transport answer `initialize` with. */
+/** True for answers to `initialize` of servers that offer only the stateless transport. */
 function mayBeStateless(answer: OpenAnswer): boolean {
   if (answer.kind === 'error') return true
   return answer.kind === 'refused' && [400, 404, 405].includes(answer.status)

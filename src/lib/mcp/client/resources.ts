@@ -6,7 +6,7 @@ import type { McpSession } from './context.ts'
 
 interface Listing {
   readonly entries: readonly Listed[]
-  /** There are more than may be listed. */
+  /** The listing exceeds a limit. */
   readonly cut: boolean
 }
 
@@ -21,7 +21,7 @@ const lists = {
   },
 } as const
 
-/** All pages of a listing. Rejects with `ServiceError`. */
+/** Reads all pages of a listing. Rejects with `ServiceError`. */
 export async function listAll(
   session: McpSession,
   what: keyof typeof lists,
@@ -39,7 +39,7 @@ export async function listAll(
     if (entries.length > limits.maxListed) {
       return { entries: entries.slice(0, limits.maxListed), cut: true }
     }
-    // A server that goes round in circles has said everything.
+    // A repeated cursor would never end.
     if (typeof next !== 'string' || seen.has(next)) return { entries, cut: false }
     seen.add(next)
     cursor = next
@@ -49,11 +49,11 @@ export async function listAll(
 
 interface ReadResult {
   readonly contents: readonly Contents[]
-  /** The answer as it came. */
+  /** The unparsed result. */
   readonly raw: JsonObject
 }
 
-/** Rejects with `ServiceError`, `resource_not_found` among them. */
+/** Rejects with `ServiceError`, such as `resource_not_found`. */
 export async function readResource(
   session: McpSession,
   uri: string,
@@ -62,7 +62,7 @@ export async function readResource(
   const raw = await session.request('resources/read', { uri }, signal)
   const contents = parseContents(raw)
   if (contents !== null) return { contents, raw }
-  throw new ServiceError('resource_failed', 'the server answered with contents that are none')
+  throw new ServiceError('resource_failed', 'the server sent invalid contents')
 }
 
 interface Completed {
@@ -70,7 +70,7 @@ interface Completed {
   readonly more: boolean
 }
 
-/** Values for a variable of a template that begin with what is there. */
+/** Values for a template variable that begin with `value`. */
 export async function completeTemplate(
   session: McpSession,
   { uri, name, value }: { uri: string; name: string; value: string },

@@ -14,18 +14,18 @@ import {
 
 const currentUri = 'scene://current'
 const deltaUri = 'scene://delta'
-/** At so many changes a second a scene and its revision are read together only now and then. */
-const attempts = 4
+/** Attempts to read a scene and its revision while the scene changes quickly. */
+const maxAttempts = 4
 
-/** Is it the scene of an application that is watched? */
+/** True for the URIs of the scene. */
 export function isScene(uri: string): boolean {
   const [path] = uri.split('?', 1)
   return path === currentUri || path === deltaUri
 }
 
 /**
- * Of a scene: asks what changed since the revision that it knows. The server remembers only a few
- * of them: where it has forgotten that one, the scene is read whole and compared here.
+ * Follows the scene by its deltas. When the server no longer has the last known revision, reads the
+ * whole scene and compares it.
  */
 export function createSceneFollower(): Follower {
   let state: State = { kind: 'none' }
@@ -59,10 +59,10 @@ async function readStep(read: Read, before: State): Promise<Look | null> {
   return { before, after, difference }
 }
 
-/** The scene with its revision: no other one was set while the two were read. */
+/** Reads the scene with its revision; retries when another scene was set in between. */
 async function readScene(read: Read): Promise<State> {
   let state: State = { kind: 'none' }
-  for (let attempt = 0; attempt < attempts; attempt++) {
+  for (let attempt = 0; attempt < maxAttempts; attempt++) {
     const earlier = await readRevision(read)
     state = await readState(read, currentUri)
     if (state.kind !== 'json' || isPlaceholder(state.value)) return { kind: 'none' }
@@ -78,7 +78,7 @@ async function readRevision(read: Read): Promise<number | null> {
   return delta === null ? null : revisionOf(delta)
 }
 
-/** Null where there is none: this scheme may be served by others, too. */
+/** Null when the server has no deltas: other servers may use this scheme too. */
 async function readDelta(read: Read, uri: string): Promise<JsonObject | null> {
   try {
     const state = await readState(read, uri)
@@ -93,7 +93,7 @@ function revisionOf({ revision }: JsonObject): number | null {
   return Number.isSafeInteger(revision) ? (revision as number) : null
 }
 
-/** Null when they are not all there, or do not begin where we are. */
+/** Null when changes are missing or do not start at `since`. */
 function changesOf(delta: JsonObject, since: number): readonly JsonChange[] | null {
   const { base_revision: base, changes, truncated } = delta
   if (base !== since || truncated !== false || !Array.isArray(changes)) return null
@@ -101,7 +101,7 @@ function changesOf(delta: JsonObject, since: number): readonly JsonChange[] | nu
   return plain.every(isChange) ? plain : null
 }
 
-/** An object that left or joined the list of objects is shown so, though it stays in the scene. */
+/** Objects that leave or join the list of objects are shown as removed or added. */
 function plainChange(change: unknown): unknown {
   if (!isJsonObject(change)) return change
   if (change.kind === 'omitted') return { ...change, kind: 'removed' }

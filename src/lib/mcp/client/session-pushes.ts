@@ -5,36 +5,36 @@ import { pause, retryDelay } from '../../util/time.ts'
 import { exchange, type Exchanged } from '../bridge/exchange.ts'
 import { errorMessage } from '../bridge/rpc.ts'
 import { asAnswer } from './ask.ts'
-import type { ClientContext, Over, Subscription } from './context.ts'
+import type { ClientContext, SubscriptionEnd, Subscription } from './context.ts'
 import { failureOf } from './failure.ts'
 
 interface PushesParts {
   readonly context: ClientContext
   readonly url: URL
-  /** Those of the session. */
+  /** Headers of the session. */
   readonly headers: Readonly<Record<string, string>>
   readonly signal: AbortSignal
   readonly updated: () => void
-  /** Sends the answer to what the server asks. */
+  /** Sends the answer to a request of the server. */
   readonly reply: (body: Buffer) => Promise<void>
 }
 
 const updatedMethod = 'notifications/resources/updated'
-/** A server that ends the stream again and again at once is as good as none. */
+/** After this many short streams in a row the server counts as lost. */
 const maxShortStreams = 5
 const shortMs = 1000
 
 /**
- * The stream on which the server of a session tells of changes, opened again when the server ends
- * it. Resolves once it stands; rejects when there is none.
+ * Opens the GET stream of a session for updates, and reopens it when the server ends it. Resolves
+ * when it is open; rejects when the server refuses it.
  */
 export async function openPushes(parts: PushesParts): Promise<Subscription> {
-  const stands = Promise.withResolvers<void>()
-  const over = follow(parts, stands.resolve)
-  const cancel = parts.context.timer.after(parts.context.limits.standMs, () => stands.resolve())
+  const opened = Promise.withResolvers<void>()
+  const ended = follow(parts, opened.resolve)
+  const cancel = parts.context.timer.after(parts.context.limits.standMs, () => opened.resolve())
   try {
-    const first = await Promise.race([stands.promise, over])
-    if (first === undefined) return { over }
+    const first = await Promise.race([opened.promise, ended])
+    if (first === undefined) return { ended }
     if (first.kind === 'refused') throw first.error
     throw new ServiceError('network_failed', `${parts.url.host} is lost: ${first.reason}`)
   } finally {
@@ -42,32 +42,31 @@ export async function openPushes(parts: PushesParts): Promise<Subscription> {
   }
 }
 
-async function follow(parts: PushesParts, stands: () => void): Promise<Over> {
+async function follow(parts: PushesParts, opened: () => void): Promise<SubscriptionEnd> {
   const { context, signal, updated } = parts
   let short = 0
   for (let gap = false; ; gap = true) {
     let begunMs: number | null = null
     const ended = await stream(parts, () => {
       begunMs = performance.now()
-      stands()
-      // Nobody knows what changed meanwhile.
+      opened()
+      // The resource may have changed during the gap.
       if (gap) updated()
     })
     const lived = begunMs !== null && performance.now() - begunMs > shortMs
     short = lived ? 0 : short + 1
-    if (ended.kind !== 'ended' || short > maxShortStreams) return overOf(parts, ended)
+    if (ended.kind !== 'ended' || short > maxShortStreams) return endOf(parts, ended)
     const delayMs = Math.max(retryDelay(short, Math.random), ended.retryMs ?? 0)
     await pause(context.timer, delayMs, signal)
     if (signal.aborted) return { kind: 'lost', reason: 'it was stopped' }
   }
 }
 
-function overOf({ url, context }: PushesParts, ended: Exchanged): Over {
+function endOf({ url, context }: PushesParts, ended: Exchanged): SubscriptionEnd {
   const { kind } = ended
   if (kind === 'broken') return { kind: 'lost', reason: ended.reason }
   if (kind === 'aborted') return { kind: 'lost', reason: 'it was stopped' }
-  if (kind === 'ended')
-    return { kind: 'lost', reason: 'it ends its stream of changes again and again' }
+  if (kind === 'ended') return { kind: 'lost', reason: 'it keeps closing its event stream' }
   if (kind === 'refused' && ended.status === 404) {
     return { kind: 'lost', reason: 'it has ended the session' }
   }
@@ -75,7 +74,7 @@ function overOf({ url, context }: PushesParts, ended: Exchanged): Over {
     return { kind: 'lost', reason: `it answers with HTTP ${ended.status}` }
   }
   if (kind === 'refused' && ended.status === 405) {
-    const message = 'the server has no stream on which it could tell of changes (HTTP 405)'
+    const message = 'the server has no event stream for updates (HTTP 405)'
     return { kind: 'refused', error: new ServiceError('request_refused', message) }
   }
   const answer = asAnswer(ended)
@@ -117,13 +116,13 @@ function stream(
   )
 }
 
-/** A server that gets no answer to its `ping` takes the client for gone. */
+/** Answers `ping`, or the server would end the session; refuses other requests. */
 function answerTo(line: Buffer, method: string): Buffer {
   const id = idOf(line)
   if (method === 'ping') return Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, result: {} }))
   return errorMessage(id, {
     code: jsonRpcCodes.methodNotFound,
-    message: 'this client only looks at resources',
+    message: 'this client only reads resources',
   })
 }
 

@@ -10,12 +10,12 @@ import type { ClientContext, McpSession, Subscription } from './context.ts'
 import { failureOf } from './failure.ts'
 import { openPushes } from './session-pushes.ts'
 
-/** The newest revision with sessions; a server that has only older ones answers with one of them. */
+/** The newest revision with sessions; an older server answers with an older one. */
 const newest = '2025-11-25'
 
 export type OpenAnswer = Exclude<Answer, { kind: 'result' }>
 
-/** `initialize` and all that follows; the failure is what the server answered instead. */
+/** Opens a session with `initialize`. The failure is the answer of the server. */
 export async function openSession(
   context: ClientContext,
   url: URL,
@@ -68,12 +68,12 @@ class SessionTransport implements McpSession {
     this.#resources = resources
   }
 
-  /** A server that does not take it says so in the answer to what follows. */
+  /** Ignores a refusal: the next request fails then. */
   async initialized(signal: AbortSignal): Promise<void> {
-    await this.tell(notificationMessage('notifications/initialized'), signal)
+    await this.notify(notificationMessage('notifications/initialized'), signal)
   }
 
-  async tell(body: Buffer, signal: AbortSignal): Promise<void> {
+  async notify(body: Buffer, signal: AbortSignal): Promise<void> {
     const { answerMs } = this.#context.limits
     await exchange(
       { ...this.#context, silenceMs: answerMs },
@@ -107,7 +107,7 @@ class SessionTransport implements McpSession {
       headers: this.#headers(),
       signal: AbortSignal.any([signal, this.#stop.signal]),
       updated,
-      reply: body => this.tell(body, signal),
+      reply: body => this.notify(body, signal),
     })
     await this.request('resources/subscribe', { uri }, signal)
     return pushes
@@ -146,8 +146,8 @@ class SessionTransport implements McpSession {
 }
 
 function noPushes(resources: boolean): ServiceError {
-  const what = resources ? 'does not tell of changes of its resources' : 'has no resources'
+  const what = resources ? 'does not announce updated resources' : 'has no resources'
   return new ServiceError('request_refused', `the server ${what}`, {
-    hint: 'service-cli resources read URI shows the state of now',
+    hint: 'service-cli resources read URI shows the current state',
   })
 }

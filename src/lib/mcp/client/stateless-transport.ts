@@ -8,13 +8,13 @@ import { statelessHeaders } from '../bridge/own-request.ts'
 import { requestMessage } from '../bridge/rpc.ts'
 import { version } from '../../util/version.ts'
 import { type Answer, asAnswer, ask } from './ask.ts'
-import type { ClientContext, McpSession, Over, Subscription } from './context.ts'
+import type { ClientContext, McpSession, SubscriptionEnd, Subscription } from './context.ts'
 import { failureOf } from './failure.ts'
 import type { OpenAnswer } from './session-transport.ts'
 
 const revision = '2026-07-28'
 
-/** `server/discover` finds out whether the server speaks this transport; nothing has to be kept open. */
+/** Checks with `server/discover` that the server offers this transport. */
 export async function openStateless(
   context: ClientContext,
   url: URL,
@@ -53,40 +53,40 @@ class StatelessTransport implements McpSession {
   }
 
   async subscribe(uri: string, updated: () => void, signal: AbortSignal): Promise<Subscription> {
-    const stands = Promise.withResolvers<JsonObject | null>()
-    const over = this.#listen(uri, { stands: stands.resolve, updated }, signal)
+    const acknowledged = Promise.withResolvers<JsonObject | null>()
+    const ended = this.#listen(uri, { acknowledged: acknowledged.resolve, updated }, signal)
     const { timer, limits } = this.#context
-    const cancel = timer.after(limits.standMs, () => stands.resolve(null))
-    const first = await Promise.race([stands.promise, over]).finally(cancel)
+    const cancel = timer.after(limits.standMs, () => acknowledged.resolve(null))
+    const first = await Promise.race([acknowledged.promise, ended]).finally(cancel)
     if (first === null) {
       throw new ServiceError('net_timeout', 'the server does not confirm the subscription')
     }
-    if (isOver(first)) {
+    if (isEnd(first)) {
       if (first.kind === 'refused') throw first.error
       throw new ServiceError('network_failed', `${this.url.host} is lost: ${first.reason}`)
     }
     if (!honours(first, uri)) {
-      throw new ServiceError('request_refused', `the server does not tell of changes of ${uri}`)
+      throw new ServiceError('request_refused', `the server does not announce updates of ${uri}`)
     }
-    return { over }
+    return { ended }
   }
 
   async close(): Promise<void> {
     this.#stop.abort()
   }
 
-  /** One `subscriptions/listen` to its end. */
+  /** Runs one `subscriptions/listen` to its end. */
   async #listen(
     uri: string,
-    hooks: { stands: (params: JsonObject) => void; updated: () => void },
+    hooks: { acknowledged: (params: JsonObject) => void; updated: () => void },
     signal: AbortSignal,
-  ): Promise<Over> {
+  ): Promise<SubscriptionEnd> {
     const method = 'subscriptions/listen'
     const params = withMeta({ notifications: { resourceSubscriptions: [uri] } })
     const id = ++this.#lastId
     const answers: Answer[] = []
     const ended = await exchange(
-      // A quiet stream is none that is broken.
+      // An idle stream is not broken.
       { ...this.#context, silenceMs: null },
       {
         url: this.url,
@@ -104,7 +104,7 @@ class StatelessTransport implements McpSession {
               if (message.error !== null) answers.push({ kind: 'error', error: message.error })
               else answers.push({ kind: 'missing' })
             } else if (message.method === 'notifications/subscriptions/acknowledged') {
-              hooks.stands(message.params)
+              hooks.acknowledged(message.params)
             } else if (message.method === 'notifications/resources/updated') hooks.updated()
           }
           return answers.length === 0
@@ -115,7 +115,7 @@ class StatelessTransport implements McpSession {
     if (answer.kind === 'error' || (answer.kind === 'refused' && answer.status < 500)) {
       return { kind: 'refused', error: this.#failure(answer, method, uri) }
     }
-    const reason = answer.kind === 'broken' ? answer.reason : 'it has ended the stream of changes'
+    const reason = answer.kind === 'broken' ? answer.reason : 'it closed the event stream'
     return { kind: 'lost', reason }
   }
 
@@ -126,7 +126,7 @@ class StatelessTransport implements McpSession {
   }
 }
 
-function isOver(first: JsonObject | Over): first is Over {
+function isEnd(first: JsonObject | SubscriptionEnd): first is SubscriptionEnd {
   return first.kind === 'lost' || first.kind === 'refused'
 }
 

@@ -1,15 +1,15 @@
 import { type ErrorCode, messageOf, ServiceError } from '../../util/errors.ts'
 import { pause, retryDelay, type Timer } from '../../util/time.ts'
 import type { Locate } from '../bridge/context.ts'
-import type { McpSession, Over, Subscription } from './context.ts'
+import type { McpSession, SubscriptionEnd, Subscription } from './context.ts'
 
 interface WatchParts {
   readonly locate: Locate
   readonly open: (url: URL, signal: AbortSignal) => Promise<McpSession>
   readonly uri: string
-  /** Looks at the resource this often at most. */
+  /** The shortest interval between two reads. */
   readonly minIntervalMs: number
-  /** Also polls every `minIntervalMs`: some resources are never announced. */
+  /** Also polls every `minIntervalMs`, for resources without updates. */
   readonly polls?: boolean
   readonly timer: Timer
   /** 0…1 */
@@ -18,15 +18,15 @@ interface WatchParts {
 }
 
 interface WatchHooks {
-  /** The subscription stands, at first and after each time the server was away. May reject. */
-  stands(session: McpSession, again: boolean, signal: AbortSignal): Promise<void>
-  /** Something changed since it was looked at last. May reject. */
+  /** Called when subscribed, at first and again after each loss of the server. May reject. */
+  subscribed(session: McpSession, again: boolean, signal: AbortSignal): Promise<void>
+  /** Called when the resource may have changed since the last read. May reject. */
   changed(session: McpSession, updates: number, signal: AbortSignal): Promise<void>
   away(reason: string): void
 }
 
-/** What waiting for the server does not cure. */
-const lasting: readonly ErrorCode[] = [
+/** Errors that retrying cannot fix. */
+const permanentCodes: readonly ErrorCode[] = [
   'auth_required',
   'auth_refused',
   'usage_invalid',
@@ -35,8 +35,8 @@ const lasting: readonly ErrorCode[] = [
 ]
 
 /**
- * Watches a resource until the signal is aborted, over as many runs of the server as it takes.
- * Rejects with `ServiceError` when it cannot be watched at the beginning, or never again.
+ * Watches a resource until the signal is aborted; reconnects after restarts of the server.
+ * Rejects with `ServiceError` when the first attempt fails or an error is permanent.
  */
 export async function watchResource(parts: WatchParts, signal: AbortSignal): Promise<void> {
   const { timer, random, hooks } = parts
@@ -51,65 +51,66 @@ export async function watchResource(parts: WatchParts, signal: AbortSignal): Pro
       hooks.away(reason)
     } catch (error) {
       if (signal.aborted) return
-      if (!(error instanceof ServiceError) || !again || lasting.includes(error.code)) throw error
+      if (!(error instanceof ServiceError) || !again || permanentCodes.includes(error.code))
+        throw error
     }
     await pause(timer, retryDelay(attempt++, random), signal)
   }
 }
 
-/** One connection to its end; resolves with the reason of the end. */
+/** Watches over one connection; resolves with the reason of its end. */
 async function watchOnce(
   parts: WatchParts,
   again: boolean,
   signal: AbortSignal,
-  standing: () => void,
+  subscribed: () => void,
 ): Promise<string> {
   const { uri, hooks, timer, minIntervalMs, polls = false } = parts
   const place = await parts.locate()
   if (!place.ok) throw new ServiceError('network_failed', place.failure)
   const session = await parts.open(place.value.url, signal)
-  const failed = Promise.withResolvers<Over>()
+  const failed = Promise.withResolvers<SubscriptionEnd>()
   let ready = false
-  const pacer = new Pacer({
+  const throttle = new Throttle({
     timer,
     minIntervalMs,
     run: updates =>
       hooks.changed(session, updates, signal).catch((error: unknown) => {
-        failed.resolve(asOver(error))
+        failed.resolve(asEnd(error))
       }),
   })
   let cancelPoll = (): void => {}
   const poll = (): void => {
     cancelPoll = timer.after(minIntervalMs, () => {
-      pacer.poke()
+      throttle.poke()
       poll()
     })
   }
   try {
     let early = 0
     const updated = (): void => {
-      if (ready) pacer.poke()
+      if (ready) throttle.poke()
       else early++
     }
     const subscription: Subscription = await session.subscribe(uri, updated, signal)
-    await hooks.stands(session, again, signal)
-    standing()
+    await hooks.subscribed(session, again, signal)
+    subscribed()
     ready = true
-    // What it showed may be older than these.
-    if (early > 0) pacer.poke()
+    // These updates may be newer than what `subscribed` has read.
+    if (early > 0) throttle.poke()
     if (polls) poll()
-    const over = await Promise.race([subscription.over, failed.promise])
-    if (over.kind === 'refused') throw over.error
-    return over.reason
+    const end = await Promise.race([subscription.ended, failed.promise])
+    if (end.kind === 'refused') throw end.error
+    return end.reason
   } finally {
     cancelPoll()
-    pacer.stop()
+    throttle.stop()
     await session.close()
   }
 }
 
-/** What a look fails with: a server that is gone is waited for, anything else is the end of it. */
-function asOver(error: unknown): Over {
+/** Classifies a failed read: a lost server is retried, any other error ends the watch. */
+function asEnd(error: unknown): SubscriptionEnd {
   if (!(error instanceof ServiceError)) {
     const message = messageOf(error)
     return { kind: 'refused', error: new ServiceError('internal', message, { cause: error }) }
@@ -120,28 +121,28 @@ function asOver(error: unknown): Over {
     : { kind: 'refused', error }
 }
 
-interface PacerParts {
+interface ThrottleParts {
   readonly timer: Timer
-  /** Between the begin of one run and that of the next. */
+  /** Between the starts of two runs. */
   readonly minIntervalMs: number
-  /** `updates`: how many pokes it stands for. Must not reject. */
+  /** `updates`: the pokes since the last run. Must not reject. */
   readonly run: (updates: number) => Promise<void>
 }
 
 /**
- * Many pokes, few runs: the first at once, further ones no sooner than the interval allows, one at a
- * time, and always one after the last poke.
+ * A throttle: runs at once, then at most once an interval, never concurrently, and always once
+ * after the last poke.
  */
-export class Pacer {
-  readonly #parts: PacerParts
+export class Throttle {
+  readonly #parts: ThrottleParts
   #waiting = 0
   #running = false
-  /** The interval since the last run is not over. */
+  /** The interval since the last run has not passed. */
   #resting = false
   #stopped = false
   #cancelRest = (): void => {}
 
-  constructor(parts: PacerParts) {
+  constructor(parts: ThrottleParts) {
     this.#parts = parts
   }
 

@@ -7,12 +7,12 @@ const { braces, opencode: inBraces, secret } = expansions
 
 /** For clients not documented to expand `${…}` in headers. */
 function noVariables(title: string): string {
-  return `${title} is not known to expand variables in headers: use --stdio with --api-key-file.`
+  return `${title} does not document variables in headers: use --stdio with --api-key-file.`
 }
 
 function keyNotes(title: string, { keyed, bridge }: Settings): string[] {
   if (!keyed) return []
-  return [bridge === null ? noVariables(title) : 'Name a file with the key by --api-key-file.']
+  return [bridge === null ? noVariables(title) : 'Give the key with --api-key-file.']
 }
 
 const opencode: Client = {
@@ -50,7 +50,7 @@ const qwenCode: Client = {
     scope === 'project'
       ? projectFile(place, '.qwen', 'settings.json')
       : homeFile(place, ['.qwen', 'settings.json']),
-  // `url` would mean the older transport of 2024-11-05.
+  // `url` would select the HTTP+SSE transport of 2024-11-05.
   entry(settings) {
     if (settings.bridge !== null) {
       return { ...bridgeEntry(settings.bridge), ...keyInEnvironment(settings, braces) }
@@ -114,7 +114,7 @@ const cline: Client = {
     bridge === null ? { type: 'streamableHttp', url } : { type: 'stdio', ...bridgeEntry(bridge) },
   commands: () => [],
   notes: settings => [
-    'In an editor: MCP Servers, Configure, Configure MCP Servers opens the file that it reads.',
+    'In an editor: MCP Servers, Configure, Configure MCP Servers opens the right file.',
     ...keyNotes('Cline', settings),
   ],
 }
@@ -180,7 +180,7 @@ const amp: Client = {
   notes: settings => keyNotes('Amp', settings),
 }
 
-/** Agents and editors that follow one file format each. */
+/** Agents and editors with one settings format each. */
 export const agentClients: readonly Client[] = [
   opencode,
   qwenCode,

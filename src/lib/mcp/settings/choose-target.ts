@@ -3,25 +3,25 @@ import type { Instance } from '../../instances/instance.ts'
 import { selectInstance, shortIds } from '../../instances/select-instance.ts'
 import { usage } from '../../util/errors.ts'
 
-/** The server that the entry leads to. */
+/** The server of the entry. */
 export interface Target {
   readonly url: string
-  /** Of the entry, unless another is asked for. */
+  /** The default name of the entry. */
   readonly name: string
-  /** What `service-cli connect` is asked for; null: the only server there is. */
+  /** The argument of `service-cli connect`; null selects the only server. */
   readonly word: string | null
-  /** No server was found running: this is where one would listen. */
+  /** No server runs; `url` is the default address. */
   readonly assumed: boolean
 }
 
-/** Where `service-cli serve` listens unless it is told otherwise. */
+/** The default address of `service-cli serve`. */
 const defaultUrl = 'http://127.0.0.1:8765/mcp'
 
 const defaultName = 'service-cli'
 
 /**
- * The URL that is asked for, else the instance, else the only live one. Throws `usage_invalid`,
- * with a list, when that is not one server.
+ * Chooses the given URL, the given instance, or the only live one. Throws `usage_invalid`, with a
+ * list, unless exactly one server matches.
  */
 export function chooseTarget(
   asked: { readonly url?: string | undefined; readonly instance?: string | undefined },
@@ -37,10 +37,10 @@ export function chooseTarget(
     case 'one': {
       const { instance } = selected
       const { url, dccType } = instance
-      // The id ends with the run and the port may, too; the next one of the kind has both anew.
+      // A restart changes the id and maybe the port, but not the kind of application.
       const isOnlyOfKind = live.filter(other => other.dccType === dccType).length === 1
       const kind = isOnlyOfKind && dccType !== 'unknown' ? dccType : live.length === 1 ? null : url
-      // By its kind only one of this machine is found.
+      // `connect KIND` finds only instances of this machine.
       const word = isLoopback(new URL(url).hostname) ? kind : url
       return { url, name: nameOf(instance), word, assumed: false }
     }
@@ -50,31 +50,32 @@ export function chooseTarget(
         'choose one with --instance ID or --url URL',
       )
     case 'too_short':
-      throw usage(`--instance ${asked.instance} is too short to name one`, listHint(live))
+      throw usage(`--instance ${asked.instance} is too short`, listHint(live))
     case 'none':
       if (asked.instance === undefined) {
         return { url: defaultUrl, name: defaultName, word: defaultUrl, assumed: true }
       }
-      throw usage(`no running server is --instance ${asked.instance}`, listHint(live))
+      throw usage(`no running server matches --instance ${asked.instance}`, listHint(live))
   }
 }
 
-/** As every client takes it; an entry's name must do for all of them. */
+/** Checks an entry name; every client accepts these. */
 export function checkName(name: string): string {
   if (/^[A-Za-z0-9_-]{1,64}$/.test(name)) return name
-  throw usage('--name must be 1 to 64 letters, digits, - and _', 'as in blender')
+  throw usage('--name must be 1 to 64 letters, digits, - and _', 'example: blender')
 }
 
 function checkUrl(text: string): string {
   if (text === '') throw usage('--url is empty', 'a variable may be unset')
   const url = URL.canParse(text) ? new URL(text) : null
   if (url === null || !['http:', 'https:'].includes(url.protocol)) {
-    throw usage(`--url ${text} is no http or https URL`, `as in ${defaultUrl}`)
+    throw usage(`--url ${text} is not an http or https URL`, `example: ${defaultUrl}`)
   }
   if (url.username !== '' || url.password !== '') {
-    throw usage('--url holds a password', 'the key of a server is given in SERVICE_MCP_API_KEY')
+    throw usage('--url contains a password', 'pass the key in SERVICE_MCP_API_KEY')
   }
-  if (url.hash !== '') throw usage('--url must not hold a #', `as in ${defaultUrl}`)
+  if (url.hash !== '')
+    throw usage('--url must not contain a fragment (#)', `example: ${defaultUrl}`)
   return url.href
 }
 

@@ -1,12 +1,12 @@
 import { posix, win32 } from 'node:path'
 import type { ClientFile, Place } from './client.ts'
 
-/** Below the folder the command runs in. */
+/** A file in the working folder. */
 export function projectFile(place: Place, ...names: readonly string[]): ClientFile {
   return fileIn(place, place.cwd, names)
 }
 
-/** Below the home folder, or below the one that a variable names. */
+/** A file in the home folder, or in the folder that a variable names. */
 export function homeFile(
   place: Place,
   names: readonly string[],
@@ -24,8 +24,8 @@ export function namedFile(place: Place, variable: string): ClientFile | null {
 }
 
 /**
- * Where desktop programs keep their settings: `~/Library/Application Support`, `%APPDATA%`, or
- * `~/.config` (where `XDG_CONFIG_HOME` goes before it).
+ * A file in the settings folder of desktop programs: `~/Library/Application Support`, `%APPDATA%`,
+ * or `$XDG_CONFIG_HOME`, by default `~/.config`.
  */
 export function settingsFile(place: Place, ...names: readonly string[]): ClientFile {
   const { platform, home } = place
@@ -44,7 +44,7 @@ function fileIn(place: Place, root: string, names: readonly string[]): ClientFil
   return { root, path: pathOf(place).join(root, ...names) }
 }
 
-/** A relative one is ignored: nobody can know what the client would make of it. */
+/** Ignores a relative path: clients resolve it differently. */
 function absoluteFrom(place: Place, variable: string): string | null {
   const value = place.env[variable]
   return value !== undefined && pathOf(place).isAbsolute(value) ? value : null

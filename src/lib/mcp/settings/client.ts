@@ -1,21 +1,21 @@
 import type { JsonObject } from '../../util/json.ts'
 
-/** What an entry leads to, and how. */
+/** The content of an entry, independent of the client. */
 export interface Settings {
-  /** Of the entry. */
+  /** The name of the entry. */
   readonly name: string
   readonly url: string
-  /** The server asks for an API key, which the client has in its environment. */
+  /** The server requires an API key, which the client has in its environment. */
   readonly keyed: boolean
-  /** The words that start `service-cli connect`; null: the client speaks HTTP itself. */
+  /** The command line of `service-cli connect`; null when the client uses HTTP. */
   readonly bridge: readonly string[] | null
 }
 
 export const scopes = ['user', 'project'] as const
-/** Every project of a person, or the folder the command runs in. */
+/** All projects of the user, or the working folder. */
 export type Scope = (typeof scopes)[number]
 
-/** The machine and the person whose files are meant. */
+/** The machine and the user. */
 export interface Place {
   readonly platform: NodeJS.Platform
   readonly env: Readonly<Record<string, string | undefined>>
@@ -25,32 +25,32 @@ export interface Place {
 
 export interface ClientFile {
   readonly path: string
-  /** The folder that is taken as it is; those below it, down to the file, must be no symlinks. */
+  /** A trusted folder; nothing below it on the way to the file may be a symlink. */
   readonly root: string
-  /** Read in its place, the first that exists, when it does not. */
+  /** Alternatives when the file does not exist; the first existing one is used. */
   readonly instead?: readonly ClientFile[]
 }
 
-/** One program that speaks MCP, and how it is told of a server. */
+/** An MCP client and the format of its settings. */
 export interface Client {
   readonly id: string
   readonly title: string
   /**
-   * `json` where the program itself rejects comments. The two of YAML are printed and never
-   * written; `yaml-list` has a list of entries that hold their names.
+   * `json` when the client rejects comments. YAML is printed and never written; in `yaml-list` the
+   * entries form a list and contain their names.
    */
   readonly format: 'json' | 'jsonc' | 'toml' | 'yaml' | 'yaml-list'
   /** The member that holds the entries by name. */
   readonly section: string
-  /** Its entry always starts a program: it opens no connections, or does not restore them. */
+  /** The client cannot use HTTP, or does not reconnect: always start the bridge. */
   readonly stdioOnly?: boolean
-  /** Null when it has no such file, or where that is was never said by its maker. */
+  /** Null when the client has no such file or does not document it. */
   file(scope: Scope, place: Place): ClientFile | null
   entry(settings: Settings): JsonObject
-  /** A question to the person that the entry refers to. */
+  /** A prompt for the user that the entry refers to. */
   input?(settings: Settings): JsonObject | null
-  /** Command lines that do the same, or use it. */
+  /** Command lines that create or use the entry. */
   commands(settings: Settings, scope: Scope): readonly (readonly string[])[]
-  /** What a person must know or do. */
+  /** Remarks for the user. */
   notes(settings: Settings, scope: Scope): readonly string[]
 }

@@ -18,7 +18,7 @@ const claudeCode: Client = {
           variable: 'CLAUDE_CONFIG_DIR',
           names: ['.claude.json'],
         }),
-  // What it starts has its own environment, and the key is there.
+  // Programs it starts inherit its environment, with the key.
   entry: settings =>
     settings.bridge === null
       ? httpEntry(settings, { type: 'http' }, braces)
@@ -46,8 +46,8 @@ const claudeDesktop: Client = {
   entry: ({ bridge }) => bridgeEntry(bridge ?? []),
   commands: () => [],
   notes: ({ keyed }) => [
-    'Claude Desktop reads the file when it starts: quit it, then start it again.',
-    ...(keyed ? ['It hands on no variable: name a file with the key by --api-key-file.'] : []),
+    'Claude Desktop reads the file when it starts: restart it.',
+    ...(keyed ? ['It passes no variables on: give the key with --api-key-file.'] : []),
   ],
 }
 
@@ -93,7 +93,7 @@ const vscode: Client = {
         }
       : null,
   commands: () => [],
-  notes: ({ keyed }) => (keyed ? ['VS Code asks for the key once, and keeps it.'] : []),
+  notes: ({ keyed }) => (keyed ? ['VS Code asks for the key once and stores it.'] : []),
 }
 
 const geminiCli: Client = {
@@ -108,8 +108,8 @@ const geminiCli: Client = {
           variable: 'GEMINI_CLI_HOME',
           names: ['.gemini', 'settings.json'],
         }),
-  // An HTTP server that restarts is lost to it for good. What it starts gets no variable that is
-  // named like a secret, unless the entry lists it.
+  // It never reconnects to an HTTP server. Programs it starts inherit a variable that is named like
+  // a secret only if the entry lists it.
   stdioOnly: true,
   entry: settings => ({
     ...bridgeEntry(settings.bridge ?? []),
@@ -117,9 +117,7 @@ const geminiCli: Client = {
   }),
   commands: () => [],
   notes: (_settings, scope) =>
-    scope === 'project'
-      ? ['Gemini CLI reads .gemini/settings.json in folders that you told it to trust.']
-      : [],
+    scope === 'project' ? ['Gemini CLI reads .gemini/settings.json only in trusted folders.'] : [],
 }
 
 const codex: Client = {
@@ -134,7 +132,7 @@ const codex: Client = {
           variable: 'CODEX_HOME',
           names: ['config.toml'],
         }),
-  // What it starts gets few variables, and those that are listed.
+  // Programs it starts inherit few variables, plus the listed ones.
   entry: ({ url, bridge, keyed }) =>
     bridge === null
       ? { url, ...(keyed && { bearer_token_env_var: keyVariable }) }
@@ -146,7 +144,7 @@ const codex: Client = {
     return [[...add, '--url', url, ...(keyed ? ['--bearer-token-env-var', keyVariable] : [])]]
   },
   notes: (_settings, scope) =>
-    scope === 'project' ? ['Codex reads .codex/config.toml of projects that it trusts.'] : [],
+    scope === 'project' ? ['Codex reads .codex/config.toml only in trusted projects.'] : [],
 }
 
 const inspector: Client = {
@@ -169,8 +167,8 @@ const inspector: Client = {
   notes({ keyed, bridge }) {
     if (!keyed) return []
     return bridge === null
-      ? ['The Inspector expands no variables: give it the key with --header.']
-      : ['The Inspector hands on no variable: name a file with the key by --api-key-file.']
+      ? ['The Inspector does not expand variables: pass the key with --header.']
+      : ['The Inspector passes no variables on: give the key with --api-key-file.']
   },
 }
 
@@ -214,12 +212,12 @@ const generic: Client = {
         },
   commands: () => [],
   notes: ({ keyed }) => [
-    'This is the form that most clients read; their documentation says where.',
-    ...(keyed ? [`Not every client puts the value of ${keyVariable} in its place.`] : []),
+    'Most clients read this form; their documentation names the file.',
+    ...(keyed ? [`Not every client expands ${keyVariable}.`] : []),
   ],
 }
 
-/** The question of VS Code that the entry refers to. */
+/** The id of the VS Code prompt that the entry refers to. */
 function inputId({ name }: { name: string }): string {
   return `${name}-key`
 }

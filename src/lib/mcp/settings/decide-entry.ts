@@ -4,7 +4,7 @@ import { type Result, fail, ok } from '../../util/result.ts'
 
 export type Change = 'added' | 'updated' | 'replaced' | 'unchanged'
 
-/** Something to put below the entry; an empty path is the entry itself. */
+/** Sets a member below the entry; an empty path sets the entry itself. */
 export interface EntryEdit {
   readonly path: readonly string[]
   readonly value: unknown
@@ -16,14 +16,14 @@ interface EntryDecision {
 }
 
 export type EntryRefusal =
-  /** The name is taken by an entry that leads to something else. */
+  /** An entry of this name leads to another server. */
   | { readonly kind: 'other_address'; readonly address: string | null }
-  /** It leads to the same place, and somebody set these members to something else. */
+  /** The entry leads to the same server, but these members differ. */
   | { readonly kind: 'differs'; readonly members: readonly string[] }
 
 /**
- * What makes `found` do what `wanted` says. What is missing is added and what somebody added
- * stays; nothing that is there changes, and no name changes hands, unless it is forced.
+ * Finds the edits that turn `found` into `wanted`. Adds missing members and keeps additional ones.
+ * Changes existing members, or an entry of another server, only with `force`.
  */
 export function decideEntry(
   found: unknown,
@@ -44,13 +44,12 @@ export function decideEntry(
   return ok({ change: edits.length === 0 ? 'unchanged' : 'updated', edits })
 }
 
-/** Names that clients have, or had, for the address. */
+/** Member names that clients use, or used, for the address. */
 const urlMembers = ['url', 'httpUrl', 'baseUrl', 'serverUrl']
 
 /**
- * Where an entry leads: its URL, else what `service-cli connect` or `serve --stdio` is asked for,
- * else the command.
- * Null for an entry that leads nowhere.
+ * The address of an entry: its URL, else the arguments of `service-cli connect` or `serve --stdio`,
+ * else the command. Null for an entry without an address.
  */
 export function addressOf(entry: JsonObject): string | null {
   for (const member of urlMembers) {
@@ -58,7 +57,7 @@ export function addressOf(entry: JsonObject): string | null {
     if (typeof url === 'string') return URL.canParse(url) ? new URL(url).href : url
   }
   const { command, args } = entry
-  // opencode has all words in one list.
+  // opencode puts command and arguments in one list.
   if (typeof command !== 'string' && !Array.isArray(command)) return null
   const words = [command, Array.isArray(args) ? args : []].flat().map(String)
   const connect = words.findIndex(
@@ -67,7 +66,7 @@ export function addressOf(entry: JsonObject): string | null {
   return words.slice(Math.max(connect, 0)).join(' ')
 }
 
-/** Where the address has another name, that and its kind are said already. */
+/** Drops `url` and `type` when the entry has the address under another name. */
 function withoutAliased(found: JsonObject, wanted: JsonObject): JsonObject {
   if (found.url !== undefined || wanted.url === undefined) return wanted
   const { url: _url, type: _type, ...rest } = wanted
@@ -95,7 +94,7 @@ function compare(
   return { missing, different }
 }
 
-/** The names of headers are the same in any case. */
+/** Header names are case-insensitive. */
 function existingName(found: JsonObject, name: string, above: readonly string[]): string {
   if (above.at(-1) !== 'headers') return name
   const same = (key: string): boolean => key.toLowerCase() === name.toLowerCase()
@@ -103,7 +102,7 @@ function existingName(found: JsonObject, name: string, above: readonly string[])
 }
 
 function isSame(key: string, found: unknown, wanted: unknown): boolean {
-  // That they lead to the same place was found before, however they spell it.
+  // `addressOf` has already compared the addresses.
   if (urlMembers.includes(key)) return true
   return isDeepStrictEqual(found, wanted)
 }

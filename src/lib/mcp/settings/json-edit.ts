@@ -1,10 +1,10 @@
 import { type JsonContainer, type JsonDialect, type JsonNode, endOfComment } from './json-text.ts'
 
-/** How the text is laid out; what is added follows it. */
+/** The formatting of the text, which additions follow. */
 interface Layout {
   readonly text: string
   readonly dialect: JsonDialect
-  /** One level, as two spaces. */
+  /** One level of indentation. */
   readonly unit: string
   readonly newline: string
 }
@@ -17,8 +17,8 @@ interface Splice {
 }
 
 /**
- * The text with `value` at `path`, added or in the place of what was there. Everything else stays
- * as it is, to the byte. `root` is the text, parsed; null when something on the way is no object.
+ * Sets `value` at `path` in a JSON text and keeps every other byte. `root` is the parsed text. Null
+ * when a part of the path is not an object.
  */
 export function setMember(
   text: string,
@@ -42,7 +42,7 @@ export function setMember(
   return spliced(text, { start: node.start, end: node.end, text: inner })
 }
 
-/** As `setMember`, for one more item of the array at `path`. */
+/** Like `setMember`, but appends an item to the array at `path`. */
 export function appendItem(
   text: string,
   root: JsonNode,
@@ -56,7 +56,7 @@ export function appendItem(
   return spliced(text, addition(layoutOf(text, root, dialect), node, value, null))
 }
 
-/** The last one of a name counts, as it does for every reader. */
+/** The last of duplicate members counts, as in `JSON.parse`. */
 function nodeAt(root: JsonNode, path: readonly string[]): JsonNode | null {
   let node: JsonNode | undefined = root
   for (const key of path) {
@@ -83,7 +83,7 @@ function addition(layout: Layout, into: JsonContainer, value: unknown, key: stri
   if (into.trailingComma !== null) {
     return insertion(endOfLineTrivia(layout, into.trailingComma), `${line},`)
   }
-  // A comment behind the last member keeps its line: the comma goes before it, the rest behind.
+  // The comma goes before a comment behind the last member, the new line after it.
   const behind = endOfLineTrivia(layout, last.end)
   return {
     start: last.end,
@@ -92,7 +92,7 @@ function addition(layout: Layout, into: JsonContainer, value: unknown, key: stri
   }
 }
 
-/** Into brackets that hold nothing but space and comments. */
+/** Fills brackets that contain only space and comments. */
 function filling(layout: Layout, into: JsonContainer, name: string, value: unknown): Splice {
   const { text, newline, unit } = layout
   const outer = lineIndent(text, into.start)
@@ -111,7 +111,7 @@ function render(value: unknown, { unit, newline }: Layout, indent: string): stri
   return JSON.stringify(value, null, unit).replaceAll('\n', `${newline}${indent}`)
 }
 
-/** Behind spaces and comments that begin on the same line. */
+/** The end of the spaces and comments that begin on the same line. */
 function endOfLineTrivia({ text, dialect }: Layout, from: number): number {
   if (dialect === 'json') return from
   let end = from
@@ -130,7 +130,7 @@ function layoutOf(text: string, root: JsonNode, dialect: JsonDialect): Layout {
   return { text, dialect, newline, unit: indent === '' ? '  ' : indent }
 }
 
-/** The space before the first thing on the line of `at`. */
+/** The indentation of the line of `at`. */
 function lineIndent(text: string, at: number): string {
   const start = text.lastIndexOf('\n', at - 1) + 1
   return /^[ \t]*/.exec(text.slice(start, at))?.[0] ?? ''

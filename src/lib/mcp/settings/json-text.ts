@@ -1,6 +1,6 @@
 import { type Result, fail, ok } from '../../util/result.ts'
 
-/** A value and where it stands, so that the text around it can stay as somebody wrote it. */
+/** A JSON value with its position, so that edits keep the text around it. */
 export type JsonNode = JsonContainer | JsonScalar
 
 export type JsonContainer = JsonObjectNode | JsonArrayNode
@@ -8,7 +8,7 @@ export type JsonContainer = JsonObjectNode | JsonArrayNode
 interface JsonObjectNode extends Span {
   readonly kind: 'object'
   readonly members: readonly JsonMember[]
-  /** Just behind the last member, and behind its comma when one follows. */
+  /** The position after a trailing comma, or null. */
   readonly trailingComma: number | null
 }
 
@@ -40,7 +40,7 @@ export interface JsonFault {
   readonly column: number
 }
 
-/** `jsonc` is JSON with comments and commas behind the last member. */
+/** `jsonc` is JSON with comments and trailing commas. */
 export type JsonDialect = 'json' | 'jsonc'
 
 const maxDepth = 128
@@ -54,24 +54,26 @@ class Fault extends Error {
   }
 }
 
-/** Reads one value with nothing but space (and comments) around it. `text` has no BOM. */
+/** Parses one value with space (and comments) around it. `text` must not start with a BOM. */
 export function parseJsonText(text: string, dialect: JsonDialect): Result<JsonNode, JsonFault> {
   try {
     const reader = new Reader(text, dialect)
     const node = reader.value(skipTrivia(text, 0, dialect), 1)
     const end = skipTrivia(text, node.end, dialect)
-    if (end < text.length) throw new Fault('has something behind its end', end)
+    if (end < text.length) throw new Fault('has text after its end', end)
     return ok(node)
   } catch (error) {
     if (!(error instanceof Fault)) throw error
-    // Where comments are allowed, this one has no end.
+    // In `jsonc` the error is an unterminated comment.
     const isComment = /^\/[/*]/.test(text.slice(error.at, error.at + 2)) && dialect === 'json'
-    const what = isComment ? 'has a comment, which JSON does not know' : error.message
+    const what = isComment ? 'has a comment, which JSON does not allow' : error.message
     return fail({ what, ...placeOf(text, error.at) })
   }
 }
 
-/** The value without its places; objects have no prototype, so that every name is only a name. */
+/**
+ * The value without positions. Objects have no prototype, so that `__proto__` is a plain member.
+ */
 export function plainValue(node: JsonNode): unknown {
   if (node.kind === 'scalar') return node.value
   if (node.kind === 'array') return node.items.map(plainValue)
@@ -80,7 +82,7 @@ export function plainValue(node: JsonNode): unknown {
   return object
 }
 
-/** Where the next thing stands that is neither space nor comment. */
+/** Skips spaces and comments. */
 function skipTrivia(text: string, from: number, dialect: JsonDialect): number {
   let at = from
   for (;;) {
@@ -92,7 +94,7 @@ function skipTrivia(text: string, from: number, dialect: JsonDialect): number {
   }
 }
 
-/** Null when no comment starts here, or it does not end. */
+/** Null when no complete comment starts here. */
 export function endOfComment(text: string, at: number): number | null {
   if (text.startsWith('//', at)) {
     const end = text.slice(at).search(/[\r\n]/)
@@ -123,10 +125,10 @@ class Reader {
   #object(start: number, depth: number): JsonObjectNode {
     const members: JsonMember[] = []
     const { end, trailingComma } = this.#list(start, '}', at => {
-      if (this.#text.charAt(at) !== '"') throw new Fault('has no name where one must be', at)
+      if (this.#text.charAt(at) !== '"') throw new Fault('has no name before a colon', at)
       const key = this.#scalar(at)
       const colon = this.#skip(key.end)
-      if (this.#text.charAt(colon) !== ':') throw new Fault('has no colon behind a name', colon)
+      if (this.#text.charAt(colon) !== ':') throw new Fault('has no colon after a name', colon)
       const value = this.value(this.#skip(colon + 1), depth + 1)
       members.push({ key: String(key.value), keyStart: at, value })
       return value.end
@@ -144,7 +146,7 @@ class Reader {
     return { kind: 'array', start, end, items, trailingComma }
   }
 
-  /** What stands between brackets; `read` takes one and tells where it ends. */
+  /** Reads the items between brackets; `read` reads one and returns its end. */
   #list(
     start: number,
     close: string,
@@ -160,7 +162,7 @@ class Reader {
       const comma = at
       at = this.#skip(at + 1)
       if (this.#text.charAt(at) !== close) continue
-      if (this.#dialect === 'json') throw new Fault('has a comma behind the last member', comma)
+      if (this.#dialect === 'json') throw new Fault('has a trailing comma', comma)
       return { end: at + 1, trailingComma: comma + 1 }
     }
   }
@@ -171,7 +173,7 @@ class Reader {
       const value = JSON.parse(this.#text.slice(start, end))
       return { kind: 'scalar', start, end, value }
     } catch {
-      throw new Fault('has something that is no value', start)
+      throw new Fault('has an invalid value', start)
     }
   }
 
@@ -181,10 +183,10 @@ class Reader {
       if (found === '"') return at + 1
       if (found === '\\') at++
     }
-    throw new Fault('has a string without an end', start)
+    throw new Fault('has an unterminated string', start)
   }
 
-  /** A number, `true`, `false` or `null`; whether it is one is decided by who parses it. */
+  /** The end of a number, `true`, `false` or `null`; the caller validates it. */
   #endOfWord(start: number): number {
     let at = start
     while (/[\w.+-]/.test(this.#text.charAt(at))) at++

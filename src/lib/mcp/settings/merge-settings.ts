@@ -13,13 +13,13 @@ import {
 } from './json-text.ts'
 import { addToTable, parseToml, renderTable, setTable } from './toml-edit.ts'
 
-/** What a client's settings shall hold. */
+/** The entry to write into the settings of a client. */
 export interface WantedEntry {
   readonly format: Client['format']
   readonly section: string
   readonly name: string
   readonly entry: JsonObject
-  /** One of the list `inputs`, by its `id`. */
+  /** An item of the list `inputs`, identified by its `id`. */
   readonly input: JsonObject | null
 }
 
@@ -31,9 +31,9 @@ export interface MergedSettings {
 export type MergeRefusal =
   | EntryRefusal
   | { readonly kind: 'malformed'; readonly fault: JsonFault }
-  /** That member, or the whole, is something else than the client's documentation says. */
+  /** The member, or the whole file when null, has an unexpected type. */
   | { readonly kind: 'shape'; readonly member: string | null }
-  /** The text is right, and no way was found to change this one thing in it alone. */
+  /** The text is valid but cannot be edited without other changes. */
   | { readonly kind: 'unfaithful' }
 
 type Merge = Result<MergedSettings, MergeRefusal>
@@ -41,8 +41,8 @@ type Merge = Result<MergedSettings, MergeRefusal>
 const byteOrderMark = '\uFEFF'
 
 /**
- * The settings with the entry in them. Everything else is kept as it stands, comments and line
- * ends included; before the text is given out it is read again, and must differ by that alone.
+ * Merges the entry into the settings. Keeps everything else, comments and newlines included. Parses
+ * the new text again and checks that nothing else has changed.
  */
 export function mergeSettings(before: string, wanted: WantedEntry, force: boolean): Merge {
   const mark = before.startsWith(byteOrderMark) ? byteOrderMark : ''
@@ -55,7 +55,7 @@ export function mergeSettings(before: string, wanted: WantedEntry, force: boolea
   return ok({ ...merged.value, text: mark + merged.value.text })
 }
 
-/** The settings of a client that has none yet: what is shown to be pasted, too. */
+/** New settings with only this entry; also the text to paste. */
 export function newSettings({ format, section, name, entry, input }: WantedEntry): string {
   if (format === 'toml') return renderTable(section, name, entry)
   if (format === 'yaml')
@@ -65,7 +65,7 @@ export function newSettings({ format, section, name, entry, input }: WantedEntry
   return `${JSON.stringify(all, null, 2)}\n`
 }
 
-/** Members of an entry in block style; JSON scalars and lists are YAML as they are. */
+/** Members of an entry in block style; JSON scalars and lists are valid YAML. */
 function yamlLines(entry: JsonObject, indent: string): string {
   const lines = Object.entries(entry).map(([name, value]) =>
     isJsonObject(value)
@@ -139,7 +139,7 @@ function mergeToml(text: string, { section, name, entry }: WantedEntry, force: b
   const { change, edits } = decided.value
   if (change === 'unchanged') return ok({ change, text })
 
-  // Read once more, not cloned: a clone would lose the kind of its dates.
+  // Parsed again, not cloned: a clone would lose the date types.
   const expected = (parseToml(text) as { value: Record<string, unknown> }).value
   for (const { path, value } of edits) put(expected, [section, name, ...path], value)
   const after = (isJsonObject(expected[section]) && expected[section][name]) as JsonObject
@@ -153,12 +153,12 @@ function mergeToml(text: string, { section, name, entry }: WantedEntry, force: b
   return ok({ change, text: edited })
 }
 
-/** Not what every object inherits: an entry may be called `constructor`. */
+/** Own members only: an entry may be named `constructor`. */
 function own(entries: JsonObject | undefined, name: string): unknown {
   return entries !== undefined && Object.hasOwn(entries, name) ? entries[name] : undefined
 }
 
-/** Only new members of the table itself: then every line that is there can stay. */
+/** True when all edits add members to the table itself: no existing line changes. */
 function isAddition(found: unknown, edits: readonly EntryEdit[]): boolean {
   return edits.every(
     ({ path: [key, ...below] }) =>
@@ -179,7 +179,7 @@ function put(into: Record<string, unknown>, path: readonly string[], value: unkn
   at[path.at(-1) ?? ''] = value
 }
 
-/** Objects of the same prototype, so that they compare by what is in them. */
+/** Gives all objects the same prototype, so that they compare by content. */
 function plain<T>(value: T): T {
   return JSON.parse(
     JSON.stringify(value, (_, inner) => (typeof inner === 'bigint' ? `${inner}n` : inner)),

@@ -6,7 +6,7 @@ import { makeFolders, noFollow, noWait } from '../../util/posix.ts'
 import { replaceFile, writeNewFile } from '../../util/replace-file.ts'
 import type { ClientFile } from './client.ts'
 
-/** A settings file as it was read. */
+/** The content of a settings file. */
 interface FoundSettings {
   readonly bytes: Buffer
   readonly stats: Stats
@@ -14,7 +14,7 @@ interface FoundSettings {
 
 const maxSettingsBytes = 16 * 1024 * 1024
 
-/** Null when there is none. Throws `config_invalid` for what must not be read as settings. */
+/** Null when the file does not exist. Throws `config_invalid` for a symlink or unreadable file. */
 export async function readSettingsFile(file: ClientFile): Promise<FoundSettings | null> {
   await refuseLinks(file)
   const { path } = file
@@ -39,18 +39,18 @@ export async function readSettingsFile(file: ClientFile): Promise<FoundSettings 
 
 interface Replacement {
   readonly text: string
-  /** What is there now; what it is replaced for. */
+  /** The content that `text` replaces. */
   readonly found: FoundSettings | null
-  /** Name of the copy of what was there. */
+  /** The path for a copy of the old content. */
   readonly backup: string
-  /** A new file is for its owner alone. */
+  /** A new file gets mode 0600. */
   readonly isPrivate: boolean
 }
 
 /**
- * Puts the new text in the place of the old one, whole or not at all, with its owner and mode, and
- * a copy of the old one beside it. False when the file is not any more what was read: nothing was
- * changed then. Throws `storage_failed`, `storage_full` or `config_invalid`.
+ * Replaces the file atomically, keeps owner and mode, and writes a backup. Returns false and
+ * changes nothing when the file has changed since it was read. Throws `storage_failed`,
+ * `storage_full` or `config_invalid`.
  */
 export async function replaceSettingsFile(file: ClientFile, parts: Replacement): Promise<boolean> {
   const { text, found, backup, isPrivate } = parts
@@ -81,7 +81,7 @@ function isSame(before: FoundSettings | null, now: FoundSettings | null): boolea
   return before.stats.ino === now.stats.ino && before.bytes.equals(now.bytes)
 }
 
-/** Whoever took the right to write away wants the file to stay; a rename would not mind. */
+/** Respects a read-only file, which a rename would replace. */
 function refuseReadOnly(path: string, { mode }: Stats): void {
   if ((mode & 0o200) !== 0) return
   throw new ServiceError('storage_failed', `${path} is read-only`, {
@@ -103,7 +103,7 @@ async function makeParents({ path, root }: ClientFile, isPrivate: boolean): Prom
   }
 }
 
-/** Neither the file nor a folder between it and the root: it would lead to somebody else's file. */
+/** Refuses symlinks below the root: they could lead to a file of another user. */
 async function refuseLinks({ path, root }: ClientFile): Promise<void> {
   const names = relative(root, path).split(sep)
   let at = root
@@ -119,19 +119,19 @@ async function refuseLinks({ path, root }: ClientFile): Promise<void> {
 
 function refused(path: string, what: string): ServiceError {
   return new ServiceError('config_invalid', `${path} ${what}`, {
-    hint: 'paste the entry yourself where it belongs',
+    hint: 'paste the entry yourself',
   })
 }
 
 function unwritable(path: string, error: unknown): ServiceError {
   const code = errnoOf(error) ?? 'unknown error'
   if (code === 'ENOSPC' || code === 'EDQUOT') {
-    return new ServiceError('storage_full', `there is no room to write ${path} (${code})`, {
+    return new ServiceError('storage_full', `disk full: cannot write ${path} (${code})`, {
       cause: error,
-      hint: 'free some space, then run the command again',
+      hint: 'free disk space, then run the command again',
     })
   }
-  return new ServiceError('storage_failed', `${path} cannot be written (${code})`, {
+  return new ServiceError('storage_failed', `cannot write ${path} (${code})`, {
     cause: error,
     hint: `make ${dirname(path)} writable for you, or paste the entry yourself`,
   })

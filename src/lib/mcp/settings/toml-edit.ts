@@ -3,21 +3,20 @@ import { type JsonObject, isJsonObject } from '../../util/json.ts'
 import { type Result, fail, ok } from '../../util/result.ts'
 import type { JsonFault } from './json-text.ts'
 
-/** Never the message of the parser: it quotes the line, which may hold a key. */
+/** Parses TOML. Drops the message of the parser: it quotes the line, which may contain a key. */
 export function parseToml(text: string): Result<JsonObject, JsonFault> {
   try {
-    // An integer beyond 2^53 is as good as any in somebody else's settings.
+    // Settings of other programs may contain integers beyond 2^53.
     return ok(parse(text, { unsafeKeyBehaviour: 'throw', integersAsBigInt: 'asNeeded' }))
   } catch (error) {
     const { line, column } = error instanceof TomlError ? error : { line: 1, column: 1 }
-    return fail({ what: 'is no TOML', line, column })
+    return fail({ what: 'is not valid TOML', line, column })
   }
 }
 
 /**
- * The text with the table `[section.name]` at its end, or in the place of the one that was there.
- * Everything else stays as it is. Whether it means what it should is for the caller to check: a
- * table can be written in more ways than are looked for here.
+ * Replaces the table `[section.name]`, or appends it. Keeps everything else. The caller must check
+ * the result: TOML has more forms of a table than this function recognises.
  */
 export function setTable(text: string, section: string, name: string, value: JsonObject): string {
   const newline = /\r?\n/.exec(text)?.[0] ?? '\n'
@@ -29,7 +28,7 @@ export function setTable(text: string, section: string, name: string, value: Jso
   return `${kept}${gap}${table}`
 }
 
-/** The text with more members directly below the line `[section.name]`; as it is without one. */
+/** Adds members below the line `[section.name]`; returns the text unchanged without that line. */
 export function addToTable(
   text: string,
   section: string,
@@ -51,14 +50,14 @@ export function addToTable(
     .join('')
 }
 
-/** Ends with a line break. */
+/** Renders the table with a trailing newline. */
 export function renderTable(section: string, name: string, value: JsonObject): string {
   const text = stringify({ [section]: { [name]: value } })
-  // Of the parent, which has nothing of its own, no header is needed.
+  // The parent table is empty and needs no header.
   return `${text.replace(`[${section}]\n`, '').trim()}\n`
 }
 
-/** Cuts the table and those below it; `at` is where it began. */
+/** Removes the table and its sub-tables; `at` is its former position. */
 function withoutTable(
   text: string,
   section: string,
@@ -78,7 +77,7 @@ function withoutTable(
       trivia = ''
     }
     if (!cutting) kept += line
-    // Space and comments behind the table belong to what follows it.
+    // Spaces and comments after the table belong to the next one.
     else if (/^\s*(#.*)?$/.test(line.trimEnd())) trivia += line
     else trivia = ''
   }

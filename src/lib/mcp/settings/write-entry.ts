@@ -14,9 +14,9 @@ import { readSettingsFile, replaceSettingsFile } from './settings-file.ts'
 
 export interface WrittenEntry {
   readonly change: Change
-  /** The one that was read, of those that the client would read. */
+  /** The file that was chosen among those that the client reads. */
   readonly path: string
-  /** The copy of what was there; null when nothing was, or nothing changed. */
+  /** The copy of the old content; null for a new or unchanged file. */
   readonly backup: string | null
 }
 
@@ -28,13 +28,14 @@ export interface WriteEntryParts {
   readonly clock: Clock
 }
 
-/** The client itself may write at any time: then it is looked at again, so often. */
+/** Attempts when the client writes its file at the same time. */
 const maxAttempts = 5
 
 /**
- * Merges the entry into the client's own file. Throws `config_invalid` for a file that cannot be
- * changed faithfully, `entry_exists` for a name that leads elsewhere, `config_busy` when somebody
- * else keeps writing, and what `replaceSettingsFile` throws; then the file is as it was.
+ * Merges the entry into the settings file of the client. Throws `config_invalid` for a file that
+ * cannot be edited safely, `entry_exists` for an entry of another server, `config_busy` when
+ * another program keeps writing, and the errors of `replaceSettingsFile`. After an error the file
+ * is unchanged.
  */
 export async function writeEntry(parts: WriteEntryParts): Promise<WrittenEntry> {
   const { wanted, force, isPrivate, clock } = parts
@@ -66,7 +67,7 @@ async function firstExisting(file: ClientFile): Promise<ClientFile> {
   return file
 }
 
-/** `20261121T165442.123Z`: sorts by time, and no system minds it in a name. */
+/** `20261121T165442.123Z`: sorts by time and is valid in file names everywhere. */
 function stamp(clock: Clock): string {
   return toRfc3339(clock.now()).replaceAll(/[-:]/g, '')
 }
@@ -90,11 +91,11 @@ function explain(path: string, { name }: WantedEntry, refusal: MergeRefusal): Se
       return invalid(
         path,
         refusal.member === null
-          ? 'holds something else than an object'
-          : `holds something else under "${refusal.member}" than the client reads there`,
+          ? 'does not contain an object'
+          : `has an unexpected value under "${refusal.member}"`,
       )
     case 'unfaithful':
-      return invalid(path, 'is written in a way that cannot be changed without risk')
+      return invalid(path, 'cannot be edited safely')
     case 'other_address':
       return new ServiceError(
         'entry_exists',

@@ -99,16 +99,16 @@ for (const [era, open] of eras) {
       await session.close()
     })
 
-    it('is told of every change, and that the server is gone', async () => {
+    it('reports every change, and the loss of the server', async () => {
       const session = await open(context, url, signal)
       let updates = 0
-      const { over } = await session.subscribe('scene://current', () => updates++, signal)
+      const { ended } = await session.subscribe('scene://current', () => updates++, signal)
       server.resources().setScene({ frame: 1 })
       await until(() => updates === 1, 'the first update')
       server.resources().setScene({ frame: 2 })
       await until(() => updates === 2, 'the second update')
       await server.stop()
-      expect((await over).kind).to.equal('lost')
+      expect((await ended).kind).to.equal('lost')
       await session.close()
     })
 

@@ -56,12 +56,12 @@ describe('chooseTarget', () => {
     [
       { instance: '11' },
       [blender],
-      `--instance 11 is too short to name one; running: 11111111 (blender, ${at(8765)})`,
+      `--instance 11 is too short; running: 11111111 (blender, ${at(8765)})`,
     ],
     [
       { instance: 'nuke' },
       [],
-      'no running server is --instance nuke; start one with service-cli serve',
+      'no running server matches --instance nuke; start one with service-cli serve',
     ],
     [{ url: 'http://127.0.0.1:8767/mcp' }, [maya], `${at(8767)} as maya by ${at(8767)}`],
     [
@@ -70,12 +70,12 @@ describe('chooseTarget', () => {
       'https://studio.example/mcp as service-cli by https://studio.example/mcp',
     ],
     [{ url: '' }, [], '--url is empty; a variable may be unset'],
-    [{ url: 'http://x/mcp#a' }, [], `--url must not hold a #; as in ${at(8765)}`],
-    [{ url: 'ftp://x' }, [], `--url ftp://x is no http or https URL; as in ${at(8765)}`],
+    [{ url: 'http://x/mcp#a' }, [], `--url must not contain a fragment (#); example: ${at(8765)}`],
+    [{ url: 'ftp://x' }, [], `--url ftp://x is not an http or https URL; example: ${at(8765)}`],
     [
       { url: '127.0.0.1:8765' },
       [],
-      `--url 127.0.0.1:8765 is no http or https URL; as in ${at(8765)}`,
+      `--url 127.0.0.1:8765 is not an http or https URL; example: ${at(8765)}`,
     ],
   ]
   for (const [asked, live, outcome] of rows) {
@@ -86,7 +86,7 @@ describe('chooseTarget', () => {
   }
 
   it('does not repeat a password in a URL', () => {
-    expect(chosen({ url: 'http://me:sesame@x/mcp' }, [])).to.match(/^--url holds a password/)
+    expect(chosen({ url: 'http://me:sesame@x/mcp' }, [])).to.match(/^--url contains a password/)
     expect(chosen({ url: 'http://me:sesame@x/mcp' }, [])).not.to.include('sesame')
   })
 })

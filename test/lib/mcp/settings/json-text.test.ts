@@ -28,18 +28,18 @@ describe('parseJsonText', () => {
   }
 
   const refused: [text: string, where: string][] = [
-    ['', '1:1 has something that is no value'],
+    ['', '1:1 has an invalid value'],
     ['{"a":1', '1:7 has neither a comma nor }'],
-    ['{"a" 1}', '1:6 has no colon behind a name'],
-    ['{a:1}', '1:2 has no name where one must be'],
-    ['{"a":1,,}', '1:8 has no name where one must be'],
-    ['{\r\n  "a": nope\r\n}', '2:8 has something that is no value'],
-    ['{"a":01}', '1:6 has something that is no value'],
-    ['{"a":"x\n"}', '1:6 has something that is no value'],
-    ['{"a":"x', '1:6 has a string without an end'],
-    ['{"a":1} x', '1:9 has something behind its end'],
+    ['{"a" 1}', '1:6 has no colon after a name'],
+    ['{a:1}', '1:2 has no name before a colon'],
+    ['{"a":1,,}', '1:8 has no name before a colon'],
+    ['{\r\n  "a": nope\r\n}', '2:8 has an invalid value'],
+    ['{"a":01}', '1:6 has an invalid value'],
+    ['{"a":"x\n"}', '1:6 has an invalid value'],
+    ['{"a":"x', '1:6 has an unterminated string'],
+    ['{"a":1} x', '1:9 has text after its end'],
     ['{"a":1 /* x }', '1:8 has neither a comma nor }'],
-    ['[', '1:2 has something that is no value'],
+    ['[', '1:2 has an invalid value'],
     ['['.repeat(200), '1:129 nests deeper than 128 levels'],
   ]
   for (const [text, where] of refused) {
@@ -49,9 +49,9 @@ describe('parseJsonText', () => {
   }
 
   it('refuses comments and a last comma in plain JSON', () => {
-    expect(read('{"a":1 // c\n}', 'json')).to.equal('1:8 has a comment, which JSON does not know')
-    expect(read('/* c */ {}', 'json')).to.equal('1:1 has a comment, which JSON does not know')
-    expect(read('{"a":1,}', 'json')).to.equal('1:7 has a comma behind the last member')
+    expect(read('{"a":1 // c\n}', 'json')).to.equal('1:8 has a comment, which JSON does not allow')
+    expect(read('/* c */ {}', 'json')).to.equal('1:1 has a comment, which JSON does not allow')
+    expect(read('{"a":1,}', 'json')).to.equal('1:7 has a trailing comma')
   })
 
   it('takes __proto__ for a name like any other', () => {

@@ -149,21 +149,17 @@ describe('writeEntry', () => {
   })
 
   const malformed: [what: string, bytes: string | Buffer, told: string][] = [
-    [
-      'half a file',
-      '{"servers": {',
-      'config_invalid: /mcp.json:1:14 has no name where one must be',
-    ],
+    ['half a file', '{"servers": {', 'config_invalid: /mcp.json:1:14 has no name before a colon'],
     [
       'another encoding',
       Buffer.from('\uFEFF{}', 'utf16le'),
       'config_invalid: /mcp.json is not UTF-8',
     ],
-    ['a list', '[]', 'config_invalid: /mcp.json holds something else than an object'],
+    ['a list', '[]', 'config_invalid: /mcp.json does not contain an object'],
     [
       'nothing where entries belong',
       '{"servers":null}',
-      'config_invalid: /mcp.json holds something else under "servers" than the client reads there',
+      'config_invalid: /mcp.json has an unexpected value under "servers"',
     ],
     [
       'an entry of another address',
@@ -215,7 +211,7 @@ describe('writeEntry', () => {
     await chmod(file.path, 0o666)
     process.seteuid?.(12_345)
     try {
-      expect(await refusal()).to.equal('storage_failed: /mcp.json cannot be written (EPERM)')
+      expect(await refusal()).to.equal('storage_failed: cannot write /mcp.json (EPERM)')
     } finally {
       process.seteuid?.(0)
     }

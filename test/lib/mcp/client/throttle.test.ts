@@ -1,12 +1,12 @@
 import { expect } from 'chai'
 import { setImmediate } from 'node:timers/promises'
-import { Pacer } from '../../../../src/lib/mcp/client/watch.ts'
+import { Throttle } from '../../../../src/lib/mcp/client/watch.ts'
 import { ManualTime } from '../../../server/resources/manual-time.ts'
 
 function paced(run: (updates: number) => Promise<void> = async () => {}) {
   const time = new ManualTime()
   const runs: number[] = []
-  const pacer = new Pacer({
+  const throttle = new Throttle({
     timer: time,
     minIntervalMs: 500,
     run: updates => {
@@ -14,20 +14,20 @@ function paced(run: (updates: number) => Promise<void> = async () => {}) {
       return run(updates)
     },
   })
-  return { time, runs, pacer }
+  return { time, runs, throttle }
 }
 
-describe('Pacer', () => {
+describe('Throttle', () => {
   it('runs at once for the first poke', () => {
-    const { pacer, runs } = paced()
-    pacer.poke()
+    const { throttle, runs } = paced()
+    throttle.poke()
     expect(runs).to.deep.equal([1])
   })
 
   it('runs twice a second at most when it is poked a hundred times a second, and loses none', async () => {
-    const { time, pacer, runs } = paced()
+    const { time, throttle, runs } = paced()
     for (let at = 0; at < 300; at++) {
-      pacer.poke()
+      throttle.poke()
       await setImmediate()
       time.advance(10)
     }
@@ -39,10 +39,10 @@ describe('Pacer', () => {
 
   it('runs once more for pokes that came during the last run, and never two at a time', async () => {
     const gate = Promise.withResolvers<void>()
-    const { time, pacer, runs } = paced(() => gate.promise)
-    pacer.poke()
-    pacer.poke()
-    pacer.poke()
+    const { time, throttle, runs } = paced(() => gate.promise)
+    throttle.poke()
+    throttle.poke()
+    throttle.poke()
     time.advance(10_000)
     expect(runs).to.deep.equal([1])
     gate.resolve()
@@ -51,10 +51,10 @@ describe('Pacer', () => {
   })
 
   it('waits for the interval after a run that was short', async () => {
-    const { time, pacer, runs } = paced()
-    pacer.poke()
+    const { time, throttle, runs } = paced()
+    throttle.poke()
     await setImmediate()
-    pacer.poke()
+    throttle.poke()
     time.advance(499)
     expect(runs).to.deep.equal([1])
     time.advance(1)
@@ -62,13 +62,13 @@ describe('Pacer', () => {
   })
 
   it('runs no more when it was stopped', async () => {
-    const { time, pacer, runs } = paced()
-    pacer.poke()
+    const { time, throttle, runs } = paced()
+    throttle.poke()
     await setImmediate()
-    pacer.poke()
-    pacer.stop()
+    throttle.poke()
+    throttle.stop()
     time.advance(1000)
-    pacer.poke()
+    throttle.poke()
     expect(runs).to.deep.equal([1])
   })
 })
