@@ -4,7 +4,7 @@ import { mkdirSync, utimesSync, writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { recordFile } from '../../src/lib/instances/files.ts'
 import { processStart } from '../../src/lib/util/process.ts'
-import type { InstanceRecord } from '../../src/server/host/instance-record.ts'
+import type { InstanceRecord } from '../../src/lib/instances/record.ts'
 import { answerQuestions } from '../child-messages.ts'
 
 const [folder = '', count = '0', beating = '0'] = process.argv.slice(2)

@@ -4,7 +4,7 @@ import { ServiceError, usage } from '../../lib/util/errors.ts'
 import { liveInstances } from '../../lib/instances/live-instances.ts'
 import { isOwnHost } from '../../lib/instances/instance.ts'
 import { readRecordFiles } from '../../lib/instances/record-files.ts'
-import type { JsonObject } from '../../lib/util/json.ts'
+import type { InstanceRecord } from '../../lib/instances/record.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import type { HostTarget } from '../../lib/mcp/client/host-request.ts'
 import { selectStateDirectory } from '../../lib/util/registry-path.ts'
@@ -47,17 +47,20 @@ export async function findHost(
   const { id } = chooseInstance(live, word, '--instance ID')
   const files = await readRecordFiles(registryDir, log)
   const record = files.find(file => file.record.instance_id === id)?.record
-  return foundAt(...(await opened(record ?? {}, hostToken)), 'its record')
+  return foundAt(...(await opened(record, hostToken)), 'its record')
 }
 
-async function opened(record: JsonObject, envToken: string | undefined): Promise<[string, string]> {
-  const { host_url: hostUrl, host_token_file: file, hostname: owner } = record
-  if (typeof hostUrl !== 'string' || owner !== hostname()) {
+async function opened(
+  record: InstanceRecord | undefined,
+  envToken: string | undefined,
+): Promise<[string, string]> {
+  if (record === undefined || record.hostname !== hostname()) {
     throw new ServiceError('network_failed', 'the instance has ended', {
       hint: 'service-cli instances shows what runs',
     })
   }
-  if (typeof file === 'string') return [hostUrl, await readSecretFile(file, 'host_token_file')]
+  const { host_url: hostUrl, host_token_file: file } = record
+  if (file !== null) return [hostUrl, await readSecretFile(file, 'host_token_file')]
   if (envToken) return [hostUrl, envToken]
   throw new ServiceError('auth_required', 'the host token of the instance is not in a file', {
     hint: 'set SERVICE_HOST_TOKEN to the one that the server was started with',

@@ -1,8 +1,8 @@
-import { lstat, readFile } from 'node:fs/promises'
+import { lstat } from 'node:fs/promises'
 import { counted } from '../../lib/cli/format.ts'
 import { errnoOf } from '../../lib/util/errors.ts'
 import { recordFile } from '../../lib/instances/files.ts'
-import { isJsonObject, parseJson } from '../../lib/util/json.ts'
+import { readRecordFile } from '../../lib/instances/record-files.ts'
 import type { Finding } from './finding.ts'
 
 interface RunningInstance {
@@ -10,8 +10,6 @@ interface RunningInstance {
   readonly shortId: string
   readonly name: string
 }
-
-const maxDepth = 64
 
 /** Is the host token of every running instance where its record says? Reads no token. */
 export async function checkHostTokens(
@@ -21,7 +19,9 @@ export async function checkHostTokens(
   const check = 'host_tokens'
   const problems = await Promise.all(
     instances.map(async ({ instanceId, shortId, name }) => {
-      const file = await tokenFileOf(recordFile(instancesDir, instanceId))
+      const found = await readRecordFile(recordFile(instancesDir, instanceId)).catch(() => null)
+      // None for a token of the environment, and for a record that ended meanwhile.
+      const file = found?.record.host_token_file ?? null
       const problem = file === null ? null : await problemOf(file)
       return problem === null ? [] : [`${name} (${shortId}): ${file} ${problem}`]
     }),
@@ -37,14 +37,6 @@ export async function checkHostTokens(
     details,
     hint: 'serve rewrites a generated token file within seconds; restore a file named by --host-token-file yourself',
   }
-}
-
-/** Null for a token of the environment, and for a record that ended meanwhile. */
-async function tokenFileOf(record: string): Promise<string | null> {
-  const text = await readFile(record, 'utf8').catch(() => '')
-  const parsed = parseJson(text, maxDepth)
-  const file = parsed.ok && isJsonObject(parsed.value) ? parsed.value['host_token_file'] : null
-  return typeof file === 'string' ? file : null
 }
 
 async function problemOf(file: string): Promise<string | null> {

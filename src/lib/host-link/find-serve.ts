@@ -1,5 +1,4 @@
 import { maxRecordAgeMs, readRecordFiles, type RecordFile } from '../instances/record-files.ts'
-import { isJsonObject } from '../util/json.ts'
 import { type Logger, silentLogger } from '../util/logger.ts'
 import { selectStateDirectory } from '../util/registry-path.ts'
 import { checkSecretText, readSecretFile } from '../auth/secret-file.ts'
@@ -32,12 +31,12 @@ export async function findServe(options: FindServeOptions): Promise<HostAddress 
   for (const { record } of rankRecords(await readRecordFiles(folder, log), { ...options, nowMs })) {
     try {
       const file = record.host_token_file
-      if (typeof file === 'string') {
+      if (file !== null) {
         const secret = await readSecretFile(file, 'host_token_file')
-        return { ...explicitAddress(String(record.host_url), secret), explicit: false }
+        return { ...explicitAddress(record.host_url, secret), explicit: false }
       }
       // Its token came from the environment of the server: ours must have it, too.
-      if (token) return explicitAddress(String(record.host_url), token)
+      if (token) return explicitAddress(record.host_url, token)
     } catch (error) {
       log.debug({ instance: record.instance_id, err: error }, 'the instance cannot be used')
     }
@@ -57,9 +56,8 @@ function rankRecords(
       const { host_url, dcc_type, host } = file.record
       if (nowMs - file.modifiedMs > maxRecordAgeMs) return false
       if (dcc_type !== dccType && dcc_type !== 'unknown') return false
-      const url = typeof host_url === 'string' ? usableUrl(host_url) : null
-      if (url === null) return false
-      return !(isJsonObject(host) && host.connected === true) || url === known
+      const url = usableUrl(host_url)
+      return url !== null && (!host.connected || url === known)
     })
     .toSorted((a, b) => kind(b) - kind(a) || b.modifiedMs - a.modifiedMs)
 }

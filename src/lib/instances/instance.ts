@@ -1,8 +1,5 @@
 import { isLoopback } from '../util/address.ts'
-import { parseRfc3339 } from '../util/time.ts'
-import { isJsonObject, type JsonObject, parseJson } from '../util/json.ts'
-import { isPid } from '../util/process.ts'
-import type { RecordFile } from './record-files.ts'
+import type { InstanceRecord } from './record.ts'
 import { lookup } from 'node:dns/promises'
 import { isIP } from 'node:net'
 import { networkInterfaces } from 'node:os'
@@ -23,28 +20,17 @@ export interface Instance {
   readonly startedMs: number
 }
 
-const maxTextChars = 1024
-
-/** The instance of a record, or null for what is none of version 1. */
-export function parseInstance({ record }: RecordFile): Instance | null {
-  const { instance_id: id, pid, pid_start: pidStart, hostname, started_at: startedAt } = record
-  const dccType = text(record.dcc_type)
-  const startedMs = typeof startedAt === 'string' ? parseRfc3339(startedAt) : null
-  const url = endpointOf(record)
-  if (record.schema_version !== 1 || typeof id !== 'string' || !/^[\w-]{1,64}$/.test(id))
-    return null
-  if (!isPid(pid) || typeof hostname !== 'string') return null
-  if (dccType === null || startedMs === null || url === null) return null
+export function instanceOf(record: InstanceRecord): Instance {
   return {
-    id,
-    dccType,
-    displayName: text(record.display_name) ?? id,
-    scene: text(record.scene),
-    url,
-    pid,
-    pidStart: typeof pidStart === 'string' ? pidStart : null,
-    hostname,
-    startedMs,
+    id: record.instance_id,
+    dccType: record.dcc_type,
+    displayName: record.display_name,
+    scene: record.scene,
+    url: endpointOf(record),
+    pid: record.pid,
+    pidStart: record.pid_start,
+    hostname: record.hostname,
+    startedMs: Date.parse(record.started_at),
   }
 }
 
@@ -52,24 +38,12 @@ export function parseInstance({ record }: RecordFile): Instance | null {
  * `mcp_url` may lead over a proxy and out of this machine, or have a certificate that nobody here
  * knows; what is bound is the server of `host_url`, and the endpoint is there, too.
  */
-function endpointOf({ mcp_url: mcpUrl, host_url: hostUrl }: JsonObject): string | null {
-  const shown = httpUrl(mcpUrl)
-  const bound = httpUrl(hostUrl)
-  if (shown === null) return null
-  const isPlain = shown.protocol === 'http:'
-  if (bound === null || (isPlain && isLoopback(shown.hostname))) return shown.href
-  return new URL('/mcp', bound).href
-}
-
-function httpUrl(value: unknown): URL | null {
-  if (typeof value !== 'string' || !URL.canParse(value)) return null
-  const url = new URL(value)
-  if (url.protocol !== 'http:' && url.protocol !== 'https:') return null
-  return url.username === '' && url.password === '' ? url : null
-}
-
-function text(value: unknown): string | null {
-  return typeof value === 'string' && value !== '' ? value.slice(0, maxTextChars) : null
+function endpointOf({ mcp_url: mcpUrl, host_url: hostUrl }: InstanceRecord): string {
+  const shown = new URL(mcpUrl)
+  const bound = URL.parse(hostUrl)
+  const isPlain = shown.protocol === 'http:' && isLoopback(shown.hostname)
+  if (isPlain || bound === null || !/^https?:$/.test(bound.protocol)) return mcpUrl
+  return bound.username === '' && bound.password === '' ? new URL('/mcp', bound).href : mcpUrl
 }
 
 /** Whether an application is connected to a server. `since`, RFC 3339: since when it is, or is gone. */
@@ -95,30 +69,12 @@ export async function isOwnHost(host: string): Promise<boolean> {
   return found.length > 0 && found.every(({ address }) => isOwn(address))
 }
 
-/** What a record says about the process that wrote it. */
-interface Owner {
-  readonly pid: number
-  readonly pidStart: string | null
-  readonly hostname: string
-}
-
 /** Gone, or its pid was given to another process since. */
 export function isDead(
-  owner: Pick<Owner, 'pidStart'>,
+  recordedStart: string | null,
   running: boolean,
   startedNow: string | null,
 ): boolean {
   if (!running) return true
-  return owner.pidStart !== null && startedNow !== null && owner.pidStart !== startedNow
-}
-
-/** The owner named by the text of a record of version 1, null when it cannot be trusted to say. */
-export function parseOwner(text: string, instanceId: string): Owner | null {
-  const parsed = parseJson(text, 64)
-  if (!parsed.ok || !isJsonObject(parsed.value)) return null
-  const { schema_version, instance_id, pid, pid_start, hostname } = parsed.value
-  if (schema_version !== 1 || instance_id !== instanceId || typeof hostname !== 'string')
-    return null
-  if (!isPid(pid)) return null
-  return { pid, pidStart: typeof pid_start === 'string' ? pid_start : null, hostname }
+  return recordedStart !== null && startedNow !== null && recordedStart !== startedNow
 }

@@ -2,7 +2,7 @@ import { hostname } from 'node:os'
 import { isLoopback, withoutBrackets } from '../util/address.ts'
 import type { Logger } from '../util/logger.ts'
 import { isRunning, processStart } from '../util/process.ts'
-import { type Instance, isDead, isOwnHost, parseInstance } from './instance.ts'
+import { type Instance, instanceOf, isDead, isOwnHost } from './instance.ts'
 import { maxRecordAgeMs, readRecordFiles } from './record-files.ts'
 
 interface LiveInstancesParts {
@@ -24,8 +24,8 @@ export async function liveInstances({
   const files = await readRecordFiles(registryDir, log)
   const recent = files.filter(({ modifiedMs }) => nowMs - modifiedMs <= maxRecordAgeMs)
   const live: Instance[] = []
-  for (const instance of recent.map(parseInstance)) {
-    if (instance !== null && (await isReachable(instance, also))) live.push(instance)
+  for (const instance of recent.map(({ record }) => instanceOf(record))) {
+    if (await isReachable(instance, also)) live.push(instance)
   }
   return live.toSorted((a, b) => a.startedMs - b.startedMs || (a.id < b.id ? -1 : 1))
 }
@@ -41,7 +41,7 @@ async function isReachable(
   const { hostname: owner, url, pid, pidStart } = instance
   const host = withoutBrackets(new URL(url).hostname)
   if (owner !== hostname()) return also(instance) && !isLoopback(host)
-  if (isDead({ pidStart }, isRunning(pid), await processStart(pid))) return false
+  if (isDead(pidStart, isRunning(pid), await processStart(pid))) return false
   return isOwnHost(host)
 }
 

@@ -1,24 +1,24 @@
 import { constants } from 'node:fs'
 import { lstat, open, readdir } from 'node:fs/promises'
-import { join } from 'node:path'
-import { type JsonObject, isJsonObject, parseJson } from '../util/json.ts'
+import { basename, join } from 'node:path'
+import { defaultGatewayLimits } from '../config/gateway-limits.ts'
+import { isMissing } from '../util/errors.ts'
 import type { Logger } from '../util/logger.ts'
-import { isOwnFolder, noFollow, noWait } from '../util/posix.ts'
+import { isOwn, isOwnFolder, noFollow, noWait } from '../util/posix.ts'
+import { type InstanceRecord, parseRecord } from './record.ts'
 
-/** What an instance record holds, not checked yet, and when its server last touched it. */
+/** An instance record, and when its server last touched it. */
 export interface RecordFile {
-  readonly record: JsonObject
+  readonly record: InstanceRecord
   readonly modifiedMs: number
 }
 
 /** A running server touches its record every 5 seconds. */
 export const maxRecordAgeMs = 30_000
 
-const maxRecordBytes = 64 * 1024
-const maxRecordDepth = 16
 const maxRecords = 1000
 
-/** None from a folder into which another user could have put a record, with a server of his own. */
+/** Ignores a folder in which another user could have put a record that leads to another server. */
 export async function readRecordFiles(registryDir: string, log: Logger): Promise<RecordFile[]> {
   const instances = join(registryDir, 'instances')
   try {
@@ -30,7 +30,7 @@ export async function readRecordFiles(registryDir: string, log: Logger): Promise
     const names = (await readdir(instances)).filter(name => name.endsWith('.json'))
     const found: RecordFile[] = []
     for (const name of names.slice(0, maxRecords)) {
-      const file = await readRecord(join(instances, name)).catch(() => null)
+      const file = await readRecordFile(join(instances, name)).catch(() => null)
       if (file !== null) found.push(file)
     }
     return found
@@ -40,15 +40,23 @@ export async function readRecordFiles(registryDir: string, log: Logger): Promise
   }
 }
 
-/** Null for what is no record; throws when the file went away. */
-async function readRecord(path: string): Promise<RecordFile | null> {
-  const file = await open(path, constants.O_RDONLY | noFollow | noWait)
+/**
+ * Null for a file that is missing, of another user, or no record of the instance in its name.
+ * Other errors of the file system pass through. (The gateway reads 1000 records every 2 seconds
+ * and has its own, synchronous `lookAtFile`.)
+ */
+export async function readRecordFile(path: string): Promise<RecordFile | null> {
+  const file = await open(path, constants.O_RDONLY | noFollow | noWait).catch(error => {
+    if (isMissing(error)) return null
+    throw error
+  })
+  if (file === null) return null
   try {
     const found = await file.stat()
-    if (!found.isFile() || found.size > maxRecordBytes) return null
-    const parsed = parseJson(await file.readFile('utf8'), maxRecordDepth)
-    if (!parsed.ok || !isJsonObject(parsed.value)) return null
-    return { record: parsed.value, modifiedMs: found.mtimeMs }
+    const isTooLarge = found.size > defaultGatewayLimits.maxRecordBytes
+    if (!found.isFile() || !isOwn(found) || isTooLarge) return null
+    const parsed = parseRecord(await file.readFile(), basename(path, '.json'))
+    return parsed.ok ? { record: parsed.value, modifiedMs: found.mtimeMs } : null
   } finally {
     await file.close()
   }

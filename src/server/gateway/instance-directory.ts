@@ -1,3 +1,5 @@
+import type { InstanceStatus } from '../../lib/instances/record.ts'
+
 /**
  * All instances that can be known of, alive or not: the one thing the gateway looks at. The
  * filesystem is its first implementation, a database another; both pass the same suite.
@@ -60,17 +62,6 @@ export interface DirectoryRecord {
   readonly startedMs: number
   readonly metadata: Readonly<Record<string, unknown>>
 }
-
-export const instanceStatuses = [
-  'available',
-  'busy',
-  'booting',
-  'unreachable',
-  'shutting_down',
-] as const
-
-/** What an instance says of itself. */
-export type InstanceStatus = (typeof instanceStatuses)[number]
 
 /** Is it there? `reason` is a sentence for people, the same as long as `health` stays for it. */
 export interface Verdict {

@@ -6,7 +6,7 @@ import { isDead } from '../../lib/instances/instance.ts'
 import { lookAtProcess, type ProcessNow } from '../../lib/util/process.ts'
 import type { DirectoryRecord, InstanceEntry, RecordFault } from './instance-directory.ts'
 import type { GatewayLimits } from '../../lib/config/gateway-limits.ts'
-import { parseRecord } from './parse-record.ts'
+import { parseShownRecord } from './shown-record.ts'
 import { type FileStamp, lookAtFile } from './record-folder.ts'
 import { judgeLife, type Judgement, type ProcessState } from './verdict.ts'
 import type { Clock } from '../../lib/util/time.ts'
@@ -134,7 +134,7 @@ export class TrackedRecord {
     // A heartbeat is a touch: most of what is read says what it said before.
     const digest = hash('sha256', bytes, 'base64')
     if (digest !== this.#digest) {
-      const parsed = parseRecord(bytes, id, this.#parts.limits)
+      const parsed = parseShownRecord(bytes, id, this.#parts.limits)
       if (parsed.ok) this.#setRecord(parsed.value)
       else this.#refuse(parsed.failure)
       this.#digest = digest
@@ -173,7 +173,7 @@ export class TrackedRecord {
     if (record.hostname !== this.#parts.hostname) return 'elsewhere'
     const now: ProcessNow = lookAtProcess(record.pid, this.#parts.boot)
     if (!now.running) return 'gone'
-    return isDead(record, true, now.start) ? 'replaced' : 'running'
+    return isDead(record.pidStart, true, now.start) ? 'replaced' : 'running'
   }
 
   /** Heartbeats from here on speak for a process that was found gone. */

@@ -1,5 +1,6 @@
 import { durationText } from './shown.ts'
-import type { DirectoryRecord, InstanceStatus, Verdict } from './instance-directory.ts'
+import type { InstanceStatus } from '../../lib/instances/record.ts'
+import type { DirectoryRecord, Verdict } from './instance-directory.ts'
 import type { GatewayLimits } from '../../lib/config/gateway-limits.ts'
 
 /** What could be found out about the process that a record names. */

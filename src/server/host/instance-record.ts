@@ -3,46 +3,11 @@ import { hostname } from 'node:os'
 import { type Clock, toRfc3339 } from '../../lib/util/time.ts'
 import { errnoOf } from '../../lib/util/errors.ts'
 import { recordFile, tokenFile } from '../../lib/instances/files.ts'
+import type { InstanceRecord } from '../../lib/instances/record.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import { replaceFile } from '../../lib/util/replace-file.ts'
 import { processStart } from '../../lib/util/process.ts'
 import type { Secret } from '../../lib/util/secret.ts'
-
-/** Version 1 of `<registry_dir>/instances/<instance_id>.json`. Member names are those on disk. */
-export interface InstanceRecord {
-  readonly schema_version: 1
-  /** UUID, new for each run. */
-  readonly instance_id: string
-  readonly dcc_type: string
-  readonly display_name: string
-  /** The server's process, not the application's. */
-  readonly pid: number
-  /** `processStart(pid)` */
-  readonly pid_start: string | null
-  readonly hostname: string
-  readonly mcp_url: string
-  readonly host_url: string
-  /** Null when the token came from the environment. */
-  readonly host_token_file: string | null
-  readonly version: string
-  readonly host: HostPresence
-  /** Path of the open document, else its name. */
-  readonly scene: string | null
-  readonly status: 'available' | 'busy' | 'booting' | 'unreachable' | 'shutting_down'
-  /** RFC 3339 */
-  readonly started_at: string
-  readonly metadata: Readonly<Record<string, unknown>>
-}
-
-/** The application behind the instance. */
-interface HostPresence {
-  readonly connected: boolean
-  readonly app_pid: number | null
-  readonly version: string | null
-  readonly mode: string | null
-  /** RFC 3339: when the application connected, or went. Absent before the first one. */
-  readonly since?: string
-}
 
 /** What the start of a server found out about it. */
 interface InstanceFacts {

@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { makeRecord } from '../../server/gateway/support.ts'
 import { checkHostTokens } from '../../../src/commands/doctor/check-host-tokens.ts'
 
 describe('checkHostTokens', () => {
@@ -17,7 +18,10 @@ describe('checkHostTokens', () => {
   afterEach(() => rm(folder, { recursive: true, force: true }))
 
   const record = (file: string | null) =>
-    writeFile(join(folder, `${instanceId}.json`), JSON.stringify({ host_token_file: file }))
+    writeFile(
+      join(folder, `${instanceId}.json`),
+      JSON.stringify(makeRecord({ instance_id: instanceId, host_token_file: file })),
+    )
 
   it('names the instance and the file that was removed, and is ok once it is back', async () => {
     await record(token)

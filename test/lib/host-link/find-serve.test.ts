@@ -5,6 +5,7 @@ import { expect } from 'chai'
 import { type FindServeOptions, findServe } from '../../../src/lib/host-link/find-serve.ts'
 import { HostClient } from '../../../src/lib/host-link/host-client.ts'
 import { Bench } from './bench.ts'
+import { makeRecord } from '../../server/gateway/support.ts'
 import { within } from './scripted-server.ts'
 
 describe('findServe', () => {
@@ -19,7 +20,7 @@ describe('findServe', () => {
     const token = join(dir, 'instances', `${name}.token`)
     await writeFile(token, `token-of-${name}`, { mode: 0o600 })
     const members = {
-      ...{ schema_version: 1, instance_id: name, dcc_type: 'blender' },
+      ...makeRecord({ instance_id: name }),
       host_url: `http://127.0.0.1:8765/${name}`,
       host_token_file: token,
       host: { connected: false },

@@ -2,8 +2,9 @@ import { expect } from 'chai'
 import { mkdir, mkdtemp, rm, utimes, writeFile } from 'node:fs/promises'
 import { hostname, networkInterfaces, tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type Instance, parseInstance } from '../../../src/lib/instances/instance.ts'
+import { type Instance, instanceOf } from '../../../src/lib/instances/instance.ts'
 import { findNextRun, liveInstances } from '../../../src/lib/instances/live-instances.ts'
+import { parseRecord } from '../../../src/lib/instances/record.ts'
 import { selectInstance, shortIds } from '../../../src/lib/instances/select-instance.ts'
 import { silentLogger } from '../../../src/lib/util/logger.ts'
 import { processStart } from '../../../src/lib/util/process.ts'
@@ -40,8 +41,12 @@ function instance(more: Partial<Instance> = {}): Instance {
   }
 }
 
-describe('parseInstance', () => {
-  const parse = (more: object) => parseInstance({ record: { ...record, ...more }, modifiedMs: 0 })
+describe('the instance of a record', () => {
+  const parse = (more: object) => {
+    const text = JSON.stringify({ ...record, ...more })
+    const parsed = parseRecord(Buffer.from(text), record.instance_id)
+    return parsed.ok ? instanceOf(parsed.value) : null
+  }
 
   it('takes what a client needs', () => {
     expect(parse({})).to.deep.equal({

@@ -3,7 +3,8 @@ import type {
   InstanceDirectory,
   InstanceEntry,
 } from '../../../src/server/gateway/instance-directory.ts'
-import type { InstancePatch, InstanceRecord } from '../../../src/server/host/instance-record.ts'
+import type { InstanceRecord } from '../../../src/lib/instances/record.ts'
+import type { InstancePatch } from '../../../src/server/host/instance-record.ts'
 import { type Owner, makeRecord, startOwner } from './support.ts'
 
 export interface DirectoryUnderTest {

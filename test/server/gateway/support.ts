@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { hostname } from 'node:os'
 import { processStart } from '../../../src/lib/util/process.ts'
-import type { InstanceRecord } from '../../../src/server/host/instance-record.ts'
+import type { InstanceRecord } from '../../../src/lib/instances/record.ts'
 
 /** A record as a server writes it; by default that of this process. */
 export function makeRecord(changes: Partial<InstanceRecord> = {}): InstanceRecord {

@@ -5,7 +5,8 @@ import { expect } from 'chai'
 import type { Logger } from '../../../src/lib/util/logger.ts'
 import { Secret } from '../../../src/lib/util/secret.ts'
 import { writeHostToken } from '../../../src/server/host/host-token.ts'
-import { InstanceFile, type InstanceRecord } from '../../../src/server/host/instance-record.ts'
+import type { InstanceRecord } from '../../../src/lib/instances/record.ts'
+import { InstanceFile } from '../../../src/server/host/instance-record.ts'
 
 const id = '0f0e0d0c-1111-4222-8333-444455556666'
 const record: InstanceRecord = {

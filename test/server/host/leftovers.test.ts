@@ -9,6 +9,7 @@ import { systemClock } from '../../../src/lib/util/time.ts'
 import { silentLogger } from '../../../src/lib/util/logger.ts'
 import { removeLeftovers } from '../../../src/server/host/leftovers.ts'
 import { processStart } from '../../../src/lib/util/process.ts'
+import { makeRecord } from '../gateway/support.ts'
 import { skipBecause } from '../../helpers/skip.ts'
 
 describe('removeLeftovers', () => {
@@ -27,13 +28,7 @@ describe('removeLeftovers', () => {
 
   async function place(changes: object, token = true, touched = longAgo): Promise<string> {
     const id = randomUUID()
-    const own = {
-      schema_version: 1,
-      instance_id: id,
-      pid: deadPid,
-      pid_start: null,
-      hostname: hostname(),
-    }
+    const own = makeRecord({ instance_id: id, pid: deadPid, pid_start: null })
     await writeFile(join(base, `${id}.json`), JSON.stringify({ ...own, ...changes }))
     await utimes(join(base, `${id}.json`), touched, touched)
     if (token) await writeFile(join(base, `${id}.token`), 'secret')

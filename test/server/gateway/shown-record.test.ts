@@ -1,20 +1,20 @@
 import { expect } from 'chai'
 import type { DirectoryRecord } from '../../../src/server/gateway/instance-directory.ts'
 import { defaultGatewayLimits } from '../../../src/lib/config/gateway-limits.ts'
-import { parseRecord } from '../../../src/server/gateway/parse-record.ts'
-import type { InstanceRecord } from '../../../src/server/host/instance-record.ts'
+import { parseShownRecord } from '../../../src/server/gateway/shown-record.ts'
+import type { InstanceRecord } from '../../../src/lib/instances/record.ts'
 import { badRecords, makeRecord } from './support.ts'
 
 const id = '0f0e0d0c-1111-4222-8333-444455556666'
 
 function parse(changes: object, limits = {}): DirectoryRecord {
   const text = JSON.stringify({ ...makeRecord({ instance_id: id }), ...changes })
-  const parsed = parseRecord(Buffer.from(text), id, { ...defaultGatewayLimits, ...limits })
+  const parsed = parseShownRecord(Buffer.from(text), id, { ...defaultGatewayLimits, ...limits })
   if (!parsed.ok) throw new Error(parsed.failure)
   return parsed.value
 }
 
-describe('parseRecord', () => {
+describe('parseShownRecord', () => {
   it('reads what a server writes, but not how it is fed', () => {
     const record = makeRecord({ instance_id: id, pid_start: 'boot:1' })
     expect(parse(record)).to.deep.equal({
@@ -78,7 +78,7 @@ describe('parseRecord', () => {
   describe('refuses', () => {
     for (const [what, text, reason] of badRecords(id)) {
       it(`${what}: ${reason}`, () => {
-        const parsed = parseRecord(Buffer.from(text), id, defaultGatewayLimits)
+        const parsed = parseShownRecord(Buffer.from(text), id, defaultGatewayLimits)
         if (parsed.ok) throw new Error('it was taken')
         expect(parsed.failure).to.include(reason)
         expect(parsed.failure.length).to.be.below(200)
@@ -86,7 +86,7 @@ describe('parseRecord', () => {
     }
 
     it('bytes that are no text', () => {
-      const parsed = parseRecord(Buffer.from([0x7b, 0xff, 0x7d]), id, defaultGatewayLimits)
+      const parsed = parseShownRecord(Buffer.from([0x7b, 0xff, 0x7d]), id, defaultGatewayLimits)
       expect(parsed).to.deep.equal({ ok: false, failure: 'it is not valid UTF-8' })
     })
 
@@ -95,7 +95,7 @@ describe('parseRecord', () => {
         ...makeRecord(),
         instance_id: '\u001b[2J\u202eevil\n'.repeat(99),
       })
-      const parsed = parseRecord(Buffer.from(text), id, defaultGatewayLimits)
+      const parsed = parseShownRecord(Buffer.from(text), id, defaultGatewayLimits)
       expect(JSON.stringify(parsed))
         .to.include('evil')
         .and.not.match(/\\u001b|\u202e|\\n/)
@@ -166,7 +166,7 @@ describe('parseRecord', () => {
         '"metadata":{',
         '"metadata":{"__proto__":{"polluted":true},',
       )
-      const parsed = parseRecord(Buffer.from(text), id, defaultGatewayLimits)
+      const parsed = parseShownRecord(Buffer.from(text), id, defaultGatewayLimits)
       if (!parsed.ok) throw new Error(parsed.failure)
       expect(parsed.value.metadata).to.not.have.property('polluted')
       expect(Object.keys(parsed.value.metadata)).to.deep.equal(['__proto__', 'studio'])
