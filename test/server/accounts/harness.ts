@@ -1,3 +1,5 @@
+import { expect } from 'chai'
+import { connect } from 'node:net'
 import { createSecretKey, randomBytes } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -198,3 +200,25 @@ export async function makeSigningKey() {
   const kid = await calculateJwkThumbprint(shown)
   return { kid, privateKey, publicKey, jwk: { ...shown, kid, alg: 'ES256', use: 'sig' } }
 }
+
+/** Sends raw bytes. Resolves with everything received until the server closes. */
+export function exchange({ base }: Registry, text: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(Number(new URL(base).port), '127.0.0.1')
+    let answer = ''
+    socket.setEncoding('latin1').on('data', piece => (answer += piece))
+    socket.on('close', () => resolve(answer)).on('error', reject)
+    socket.write(text)
+  })
+}
+
+export const raw = (line: string, headers: string[] = [], body = '') =>
+  [line, ...headers, 'Connection: close', '', body].join('\r\n')
+
+export function problemIn(answer: string): { status: number; code: string } {
+  expect(answer).to.match(/content-type: application\/problem\+json/i)
+  return JSON.parse(answer.slice(answer.indexOf('\r\n\r\n') + 4))
+}
+
+/** Status and problem code of an answer. */
+export const outcome = ({ status, json: { code } }: Answer) => [status, code]
