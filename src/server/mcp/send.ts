@@ -65,7 +65,7 @@ export function sendRefusal(
   headers: Readonly<Record<string, string>>,
   drainMs: number,
 ): void {
-  const typed = { ...headers, 'Content-Type': 'application/json' }
+  const typed = { 'Content-Type': 'application/json', ...headers }
   endRefused(res, status, typed, Buffer.from(text.parts.join('')), drainMs)
 }
 
