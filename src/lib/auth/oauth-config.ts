@@ -19,7 +19,7 @@ export interface OAuthOptions {
   /** Scopes to ask for, one per item. Default empty. */
   scopes?: readonly string[]
   /** For people: shown in the consent dialog. Default `service-mcp-server`. */
-  clientName?: string
+  clientName?: string | undefined
   /** The redirect URI of the metadata document when `toCimdDocument` gets none. Default null. */
   redirectUri?: string | null
 }

@@ -118,7 +118,7 @@ function createKeyPolicy(parts: KeyPolicyParts): AuthPolicy {
       ok: true,
       principal: keyPrincipal(name),
       mayWrite: scope === 'write',
-      ...(expiresAtMs !== null && { expiresAtMs }),
+      expiresAtMs: expiresAtMs ?? undefined,
     }
   }
 

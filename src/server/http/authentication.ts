@@ -17,7 +17,7 @@ export interface AuthAccepted {
   /** False: reading only. What changes something is refused with 403. Default true. */
   readonly mayWrite?: boolean
   /** Milliseconds since the epoch; streams that are open then are ended. Absent: never. */
-  readonly expiresAtMs?: number
+  readonly expiresAtMs?: number | undefined
 }
 
 /** Why a request is refused. */
@@ -29,7 +29,7 @@ export interface AuthRefused {
     'invalid_token' | 'insufficient_scope' | 'invalid_request' | 'temporarily_unavailable'
   readonly description: string
   /** All scopes that the request needs, with a space between them. */
-  readonly scope?: string
+  readonly scope?: string | undefined
   /** Where the metadata of the protected resource are (RFC 9728). */
   readonly resourceMetadata?: string
   /** With 429 and 503. */

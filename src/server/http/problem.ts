@@ -65,7 +65,7 @@ export interface Problem {
   readonly status: number
   readonly detail: string
   readonly code: string
-  readonly hint?: string
+  readonly hint?: string | undefined
   /** Public facts of the error, for example `errors: [{ pointer, detail }]`. */
   readonly [member: string]: unknown
 }
@@ -76,9 +76,7 @@ export function toProblem(error: unknown): Problem {
   const { status, local } = table[error.code]
   const code = error.code.replaceAll('_', '-')
   const problem = makeProblem(status, code, local ? localDetail(error.code) : error.message)
-  if (local) return problem
-  const hint = error.hint === undefined ? {} : { hint: error.hint }
-  return { ...error.data, ...problem, ...hint }
+  return local ? problem : { ...error.data, ...problem, hint: error.hint }
 }
 
 /** A problem of one room that is no condition of the program at large. */

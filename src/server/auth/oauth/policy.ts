@@ -40,8 +40,8 @@ export function createOAuthPolicy(settings: OAuthSettings, deps: OAuthDeps): Aut
   })
 
   function pointTo(scopes: readonly string[]): Pointers {
-    const scope = scopes.join(' ')
-    return { resourceMetadata: resourceMetadataUrl(mcpUrl()), ...(scope !== '' && { scope }) }
+    const scope = scopes.join(' ') || undefined
+    return { resourceMetadata: resourceMetadataUrl(mcpUrl()), scope }
   }
 
   /** Only tokens that the provider never made count as guesses. */
@@ -94,7 +94,7 @@ function clientDocument(settings: OAuthSettings, baseUrl: () => string): PublicD
   const client = new OAuthConfig({
     providerUrl: issuer,
     redirectUri,
-    ...(clientName !== undefined && { clientName }),
+    clientName,
     scopes: basicScopes(settings),
   })
   return clientMetadata(client, baseUrl)
@@ -147,7 +147,7 @@ interface ScopeRules {
 /** What answers tell a client that has to get a token: where, and with which scopes. */
 interface Pointers {
   readonly resourceMetadata: string
-  readonly scope?: string
+  readonly scope: string | undefined
 }
 
 /** Scopes that any use of this server needs: what clients should ask their provider for. */

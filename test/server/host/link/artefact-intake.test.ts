@@ -151,7 +151,7 @@ describe('ArtefactIntake', () => {
     [
       () => failing(new ServiceError('storage_full', 'ENOSPC /secret')),
       4,
-      'limit: the server has no room left to store this',
+      'limit: the server has no space left to store this',
     ],
     [() => failing(new Error('odd')), 4, 'Error: odd'],
   ]
