@@ -1,6 +1,6 @@
-import { lstatSync } from 'node:fs'
-import { type Clock, parseRfc3339, type Timer } from '../../lib/util/time.ts'
-import { errnoOf } from '../../lib/util/errors.ts'
+import { type Clock, parseRfc3339, repeat, type Timer } from '../../lib/util/time.ts'
+import { FileFollower } from '../../lib/util/file-follower.ts'
+import { messageOf } from '../../lib/util/errors.ts'
 import { type KeyScope, type NamedKey, readKeysFile } from '../../lib/auth/keys-file.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import type { AuthLimits } from './limits.ts'
@@ -33,33 +33,35 @@ type Keys = ReadonlyMap<string, KnownKey>
  */
 export class NamedKeys {
   readonly #parts: NamedKeysParts
+  readonly #follower: FileFollower
   readonly #listeners = new Set<(name: string) => void>()
   readonly #askedListeners = new Set<() => void>()
   #keys: Keys = new Map()
-  #mark = ''
-  #failed = false
+  /** Why the file cannot be used. */
+  #problem: string | null = null
   #wasThere = false
   /** There has been a key, or a file that was not there at the start. */
   #hadKeys = false
   #lookedMs = -Infinity
-  #looking: Promise<void> | null = null
-  #cancel = () => {}
-  #closed = false
+  #stop = () => {}
 
   private constructor(parts: NamedKeysParts) {
     this.#parts = parts
+    this.#follower = new FileFollower(parts.path)
   }
 
   /** Throws `config_invalid` when there is a file that cannot be used: the server must not start. */
   static async open(parts: NamedKeysParts): Promise<NamedKeys> {
     const keys = new NamedKeys(parts)
-    keys.#mark = markOf(parts.path)
-    const found = await readKeysFile(parts.path)
-    keys.#keys = known(found ?? [])
-    keys.#wasThere = found !== null
+    await keys.#follower.look(async () => {
+      const found = await readKeysFile(parts.path)
+      keys.#keys = known(found ?? [])
+      keys.#wasThere = found !== null
+      return true
+    })
     keys.#hadKeys = keys.#keys.size > 0
     keys.#lookedMs = parts.ticks.now()
-    keys.#poll()
+    keys.#stop = repeat(parts.timer, parts.limits.keysPollMs, () => keys.look())
     return keys
   }
 
@@ -68,10 +70,10 @@ export class NamedKeys {
    * disk, Node drops the answer to a client that has closed its half of the connection.
    */
   isUnchanged(): boolean {
-    const { ticks, limits, path } = this.#parts
+    const { ticks, limits } = this.#parts
     const nowMs = ticks.now()
     if (nowMs - this.#lookedMs < limits.keysFreshMs) return true
-    if (markOf(path) !== this.#mark) return false
+    if (!this.#follower.isUnchanged()) return false
     this.#lookedMs = nowMs
     return true
   }
@@ -83,7 +85,7 @@ export class NamedKeys {
 
   /** Whether clients must present a key: the file has or had one, or is unusable. */
   get isRequired(): boolean {
-    return this.#hadKeys || this.#failed
+    return this.#hadKeys || this.#problem !== null
   }
 
   /** Told when `isRequired` becomes true. Returns the unsubscribe. */
@@ -93,9 +95,9 @@ export class NamedKeys {
   }
 
   /** Looks at the file, once for all who ask at the same time. Never rejects. */
-  look(): Promise<void> {
-    this.#looking ??= this.#look().finally(() => (this.#looking = null))
-    return this.#looking
+  async look(): Promise<void> {
+    await this.#follower.look(() => this.#read())
+    this.#lookedMs = this.#parts.ticks.now()
   }
 
   /** Told the name of each key that is no longer good for what it was. Returns the unsubscribe. */
@@ -105,51 +107,32 @@ export class NamedKeys {
   }
 
   close(): void {
-    this.#closed = true
-    this.#cancel()
+    this.#stop()
     this.#listeners.clear()
     this.#askedListeners.clear()
   }
 
-  #poll(): void {
-    if (this.#closed) return
-    this.#cancel = this.#parts.timer.after(this.#parts.limits.keysPollMs, () => {
-      void this.look().then(() => this.#poll())
-    })
-  }
-
-  async #look(): Promise<void> {
-    const { path, ticks, log } = this.#parts
-    // Before the file is read: a change in between is then seen by the next look.
-    const mark = markOf(path)
-    if (mark !== this.#mark) {
-      try {
-        const found = await readKeysFile(path)
-        this.#mark = mark
-        this.#becomeAsked(() => {
-          this.#failed = false
-          if (found !== null && (found.length > 0 || !this.#wasThere)) this.#hadKeys = true
-        })
-        this.#replace(known(found ?? []))
-        if (found !== null) log.info({ path, keys: found.length }, 'the keys were read again')
-        else log.warn({ path }, goneText)
-      } catch (error) {
-        this.#fail(mark, error)
-      }
-    }
-    this.#lookedMs = ticks.now()
-  }
-
-  /** Tried again at the next look, as what failed may be over then; said once. */
-  #fail(mark: string, error: unknown): void {
+  async #read(): Promise<boolean> {
     const { path, log } = this.#parts
-    const failed = `failed ${mark}`
-    if (this.#mark !== failed) {
-      log.error({ err: error, path }, 'the keys cannot be read: none of them is accepted')
+    try {
+      const found = await readKeysFile(path)
+      this.#becomeAsked(() => {
+        this.#problem = null
+        if (found !== null && (found.length > 0 || !this.#wasThere)) this.#hadKeys = true
+      })
+      this.#replace(known(found ?? []))
+      if (found !== null) log.info({ path, keys: found.length }, 'the keys were read again')
+      else log.warn({ path }, goneText)
+      return true
+    } catch (error) {
+      const problem = messageOf(error)
+      if (this.#problem !== problem) {
+        log.error({ err: error, path }, 'the keys cannot be read: none of them is accepted')
+      }
+      this.#becomeAsked(() => (this.#problem = problem))
+      this.#replace(new Map())
+      return false
     }
-    this.#mark = failed
-    this.#becomeAsked(() => (this.#failed = true))
-    this.#replace(new Map())
   }
 
   #becomeAsked(change: () => void): void {
@@ -178,15 +161,4 @@ function known(keys: readonly NamedKey[]): Keys {
       return [sha256, { name, scope, expiresAtMs }]
     }),
   )
-}
-
-/** Another text whenever the file may hold something else, or be somebody else's. */
-function markOf(path: string): string {
-  try {
-    const found = lstatSync(path, { bigint: true })
-    const { dev, ino, size, mtimeNs, ctimeNs, mode, uid } = found
-    return [dev, ino, size, mtimeNs, ctimeNs, mode, uid].join(' ')
-  } catch (error) {
-    return errnoOf(error) ?? 'unknown'
-  }
 }

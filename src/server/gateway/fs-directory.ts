@@ -1,3 +1,4 @@
+import { lstat } from 'node:fs/promises'
 import { setImmediate } from 'node:timers/promises'
 import { type Clock, repeat, type Timer } from '../../lib/util/time.ts'
 import type { Logger } from '../../lib/util/logger.ts'
@@ -10,7 +11,10 @@ import type {
   RecordFault,
 } from './instance-directory.ts'
 import type { GatewayLimits } from '../../lib/config/gateway-limits.ts'
-import { FolderWatch, isRecordName, listRecords } from './record-folder.ts'
+import { errnoOf } from '../../lib/util/errors.ts'
+import { FolderWatch } from '../../lib/util/file-follower.ts'
+import { isOwnFolder } from '../../lib/util/posix.ts'
+import { isRecordName, listRecords } from './record-folder.ts'
 import { TrackedRecord, type TrackingParts } from './tracked-record.ts'
 
 export interface FsDirectoryOptions {
@@ -64,7 +68,15 @@ class FsDirectory implements InstanceDirectory {
     this.#options = options
     const awake = createAwakeClock(ticks, staleMs / 3)
     this.#parts = { folder, hostname, boot, awake, clock, staleMs, limits }
-    this.#watch = new FolderWatch(folder, log, name => this.#announce(name))
+    this.#watch = new FolderWatch(folder, {
+      stat: lstat,
+      isUsable: isOwnFolder,
+      onName: name => this.#announce(name),
+      onUnavailable: error => {
+        const fields = { folder, code: errnoOf(error) }
+        log.warn(fields, 'no change events for instance records, looking at them instead')
+      },
+    })
     this.#view = new DirectoryView(limits.maxRecordFaults)
     this.#news = new DirectoryNews(log)
     this.#stops = [
@@ -136,10 +148,9 @@ class FsDirectory implements InstanceDirectory {
   }
 
   async #scan(): Promise<void> {
-    const unsafe = this.#watch.check()
-    if (unsafe !== null) {
+    if (!(await this.#watch.check())) {
       for (const [name, tracked] of this.#tracked) this.#settle(name, tracked, false)
-      this.#setFolderFault(unsafe)
+      this.#setFolderFault('the folder is not used: others can change it, or it is no folder')
       return
     }
     const { limits, instancesDir } = this.#options

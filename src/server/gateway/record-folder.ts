@@ -2,17 +2,14 @@ import {
   closeSync,
   constants,
   fstatSync,
-  type FSWatcher,
   lstatSync,
   opendirSync,
   openSync,
   readSync,
   type Stats,
-  watch,
 } from 'node:fs'
 import { errnoOf, isMissing } from '../../lib/util/errors.ts'
-import type { Logger } from '../../lib/util/logger.ts'
-import { isOwnFolder, noFollow, noWait, ownUid } from '../../lib/util/posix.ts'
+import { noFollow, noWait, ownUid } from '../../lib/util/posix.ts'
 import { fail, ok, type Result } from '../../lib/util/result.ts'
 
 /** Names of files besides records: tokens, records half-written. */
@@ -49,62 +46,6 @@ export function listRecords(folder: string, most: number): Result<RecordNames, s
 
 export function isRecordName(name: string): boolean {
   return name.endsWith('.json')
-}
-
-/** Change events of the folder, also of one that is made, or made anew, later. */
-export class FolderWatch {
-  readonly #folder: string
-  readonly #log: Logger
-  readonly #onName: (name: string | null) => void
-  #watcher: FSWatcher | null = null
-  /** Which folder is watched: one made anew under the same name needs a new watch. */
-  #watchedId = ''
-
-  /** `onName`: a file of this name changed; null: the system does not say which. */
-  constructor(folder: string, log: Logger, onName: (name: string | null) => void) {
-    this.#folder = folder
-    this.#log = log
-    this.#onName = onName
-  }
-
-  /** Watches what is there now. Returns why the folder must not be used, or null. */
-  check(): string | null {
-    const found = this.#look()
-    const id = found === null ? '' : `${found.dev}:${found.ino}:${found.birthtimeMs}`
-    const isSafe = found === null || isOwnFolder(found)
-    if (id !== this.#watchedId || !isSafe) {
-      this.close()
-      this.#watchedId = id
-      if (found !== null && isSafe) this.#watch()
-    }
-    return isSafe ? null : 'the folder is not used: others can change it, or it is not a folder'
-  }
-
-  close(): void {
-    this.#watcher?.close()
-    this.#watcher = null
-    this.#watchedId = ''
-  }
-
-  #look(): Stats | null {
-    try {
-      return lstatSync(this.#folder, { throwIfNoEntry: false }) ?? null
-    } catch {
-      return null
-    }
-  }
-
-  #watch(): void {
-    try {
-      this.#watcher = watch(this.#folder, { persistent: false }, (_event, name) => {
-        this.#onName(name)
-      })
-      this.#watcher.on('error', () => this.close())
-    } catch (error) {
-      const fields = { folder: this.#folder, code: errnoOf(error) }
-      this.#log.warn(fields, 'no change events for instance records, looking at them instead')
-    }
-  }
 }
 
 /** Differs when a file was touched, rewritten or replaced. */

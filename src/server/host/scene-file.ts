@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
-import { type FSWatcher, watch } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { basename, dirname, resolve } from 'node:path'
 import { errnoOf } from '../../lib/util/errors.ts'
+import { fileMark, FolderWatch } from '../../lib/util/file-follower.ts'
 import { decodeText, readBounded } from '../../lib/util/bytes.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import type { Limits } from '../../lib/config/limits.ts'
@@ -32,9 +32,7 @@ export class SceneFile {
   readonly #options: SceneFileOptions
   readonly #path: string
   readonly #poll: NodeJS.Timeout
-  #folder: FSWatcher | undefined
-  /** Which folder is watched: one made anew under the same name needs a new watch. */
-  #folderId = ''
+  readonly #folder: FolderWatch
   #scheduled: NodeJS.Timeout | undefined
   /** Wrong content is looked at once more before it is reported: someone may be writing it. */
   #settling: NodeJS.Timeout | undefined
@@ -51,6 +49,17 @@ export class SceneFile {
   constructor(options: SceneFileOptions) {
     this.#options = options
     this.#path = resolve(options.path)
+    const folder = dirname(this.#path)
+    this.#folder = new FolderWatch(folder, {
+      stat,
+      onName: name => {
+        if (name === null || name === basename(this.#path)) this.#schedule()
+      },
+      onUnavailable: () => {
+        const message = 'no change events for the scene file, looking at it instead'
+        options.log.warn({ path: folder }, message)
+      },
+    })
     // Events are not delivered for network folders, and not for a folder that is yet to be made.
     this.#poll = setInterval(() => this.#enqueue('poll'), options.limits.sceneFilePollMs)
     this.#poll.unref()
@@ -63,7 +72,7 @@ export class SceneFile {
     clearInterval(this.#poll)
     clearTimeout(this.#scheduled)
     clearTimeout(this.#settling)
-    this.#folder?.close()
+    this.#folder.close()
     return this.#checking
   }
 
@@ -88,7 +97,7 @@ export class SceneFile {
     this.#checking = this.#checking.then(async () => {
       if (this.#stopped) return
       try {
-        await this.#watchFolder()
+        await this.#folder.check()
         await this.#check(reason)
       } catch (error) {
         this.#report('scene file cannot be taken over', errnoOf(error) ?? undefined)
@@ -116,30 +125,10 @@ export class SceneFile {
     this.#settling.unref()
   }
 
-  async #watchFolder(): Promise<void> {
-    const path = dirname(this.#path)
-    const found = await stat(path).catch(() => null)
-    const id = found === null ? '' : `${found.dev}:${found.ino}:${found.birthtimeMs}`
-    if (id === this.#folderId || this.#stopped) return
-    this.#folder?.close()
-    this.#folder = undefined
-    this.#folderId = id
-    if (found === null) return
-    try {
-      // The folder, because editors replace the file: a watch on the file would die with it.
-      this.#folder = watch(path, { persistent: false }, (_event, name) => {
-        if (name === null || name === basename(this.#path)) this.#schedule()
-      })
-      this.#folder.on('error', () => (this.#folderId = ''))
-    } catch {
-      this.#options.log.warn({ path }, 'no change events for the scene file, looking at it instead')
-    }
-  }
-
   async #check(reason: Reason): Promise<void> {
     const found = await stat(this.#path, { bigint: true }).catch(() => null)
     // Missing: not there yet, or being replaced, or gone. The last scene is still the best known.
-    const stamp = found && `${found.dev}:${found.ino}:${found.size}:${found.mtimeNs}`
+    const stamp = found && fileMark(found)
     const touched = stamp !== this.#stamp
     this.#stamp = stamp
     if (stamp === null || (reason === 'poll' && !touched)) return

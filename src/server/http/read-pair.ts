@@ -49,24 +49,6 @@ export async function readPair(
   return ok({ cert: cert.value, key: key.value, leaf })
 }
 
-/**
- * What tells one state of both files from another, whatever symbolic links lead to them; null when
- * they cannot be looked at.
- */
-export async function markOf({ certFile, keyFile }: TlsFiles): Promise<string | null> {
-  try {
-    const found = await Promise.all([
-      stat(certFile, { bigint: true }),
-      stat(keyFile, { bigint: true }),
-    ])
-    return found
-      .map(({ dev, ino, size, mtimeNs, ctimeNs }) => [dev, ino, size, mtimeNs, ctimeNs].join(':'))
-      .join(' ')
-  } catch {
-    return null
-  }
-}
-
 /** Accounts beside the owner may read the key; null where that is not so, or cannot be told. */
 export async function openToOthers(keyFile: string): Promise<string | null> {
   if (process.platform === 'win32') return null

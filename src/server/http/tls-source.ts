@@ -6,10 +6,11 @@ import {
   type Timer,
   toRfc3339,
 } from '../../lib/util/time.ts'
+import { FileFollower } from '../../lib/util/file-follower.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import type { Limits } from '../../lib/config/limits.ts'
-import { markOf, openToOthers, readPair, type TlsPair } from './read-pair.ts'
+import { openToOthers, readPair, type TlsPair } from './read-pair.ts'
 import type { TlsFiles } from './listen-options.ts'
 import type { X509Certificate } from 'node:crypto'
 
@@ -31,39 +32,32 @@ export class TlsSource {
   readonly #parts: TlsSourceParts
   readonly #clock: Clock
   readonly #listeners = new Set<(pair: TlsPair) => void>()
+  readonly #follower: FileFollower
   readonly #stop: () => void
   #pair: TlsPair
-  /** The state of the files in which the pair was read. */
-  #mark: string | null
   /** What was wrong at the last look. */
   #problem: string | null = null
   #toldOf: string | null = null
   #expiryTold = false
-  #looking = Promise.resolve()
 
-  private constructor(
-    files: TlsFiles,
-    parts: TlsSourceParts,
-    first: { mark: string | null; pair: TlsPair },
-  ) {
+  private constructor(files: TlsFiles, parts: TlsSourceParts, pair: TlsPair) {
     const { clock = systemClock, timer = systemTimer, limits } = parts
     this.#files = files
     this.#parts = parts
     this.#clock = clock
-    this.#mark = first.mark
-    this.#pair = first.pair
+    this.#pair = pair
+    this.#follower = new FileFollower(files.certFile, files.keyFile)
     this.#stop = repeat(timer, limits.tlsPollMs, () => this.refresh())
   }
 
   /** Throws `config_invalid` when the files are no pair. */
   static async open(files: TlsFiles, parts: TlsSourceParts): Promise<TlsSource> {
-    const mark = await markOf(files)
     const read = await readPair(files, parts.limits)
     if (!read.ok) {
       const { message, hint } = read.failure
       throw new ServiceError('config_invalid', message, { hint })
     }
-    const source = new TlsSource(files, parts, { mark, pair: read.value })
+    const source = new TlsSource(files, parts, read.value)
     await source.#warn()
     return source
   }
@@ -79,9 +73,9 @@ export class TlsSource {
   }
 
   /** Looks at the files now; one look at a time. Never rejects. */
-  refresh(): Promise<void> {
-    this.#looking = this.#looking.then(() => this.#look())
-    return this.#looking
+  async refresh(): Promise<void> {
+    await this.#follower.look(() => this.#read())
+    this.#warnOfDates()
   }
 
   close(): void {
@@ -89,23 +83,23 @@ export class TlsSource {
     this.#listeners.clear()
   }
 
-  async #look(): Promise<void> {
-    const mark = await markOf(this.#files)
-    if (mark !== null && mark === this.#mark && this.#problem === null) {
-      return this.#warnOfDates()
-    }
+  /** False when the files are no pair. */
+  async #read(): Promise<boolean> {
     const read = await readPair(this.#files, this.#parts.limits)
-    if (!read.ok) return this.#keepOld(read.failure.message)
-    this.#mark = mark
+    if (!read.ok) {
+      this.#keepOld(read.failure.message)
+      return false
+    }
     this.#problem = this.#toldOf = null
     const { cert, key } = read.value
-    if (cert.equals(this.#pair.cert) && key.equals(this.#pair.key)) return
+    if (cert.equals(this.#pair.cert) && key.equals(this.#pair.key)) return true
     this.#pair = read.value
     this.#expiryTold = false
     for (const listener of this.#listeners) listener(read.value)
     const { until } = validityOf(read.value.leaf)
     this.#parts.log.info({ file: this.#files.certFile, until }, 'the certificate was replaced')
     await this.#warn()
+    return true
   }
 
   #keepOld(reason: string): void {

@@ -1,64 +1,8 @@
-import { mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { silentLogger } from '../../../src/lib/util/logger.ts'
-import { FolderWatch, listRecords } from '../../../src/server/gateway/record-folder.ts'
-import { until } from '../../e2e/until.ts'
-
-describe('FolderWatch', () => {
-  let base: string
-  let folder: string
-  let watch: FolderWatch
-  let names: (string | null)[]
-  beforeEach(async () => {
-    base = await mkdtemp(join(tmpdir(), 'watch-'))
-    folder = join(base, 'instances')
-    names = []
-    watch = new FolderWatch(folder, silentLogger, name => names.push(name))
-  })
-  afterEach(async () => {
-    watch.close()
-    await rm(base, { recursive: true, force: true })
-  })
-
-  async function hears(name: string): Promise<void> {
-    await writeFile(join(folder, name), '')
-    await until(() => names.includes(name), `${name} is heard of`)
-  }
-
-  it('hears of changes in a folder that is made later, removed and made again', async () => {
-    expect(watch.check()).to.equal(null)
-    await mkdir(folder, { mode: 0o700 })
-    expect(watch.check()).to.equal(null)
-    await hears('a.json')
-    await rm(folder, { recursive: true })
-    await mkdir(folder, { mode: 0o700 })
-    watch.check()
-    await hears('b.json')
-  })
-
-  it('hears of changes in a folder that took the place of another', async () => {
-    await mkdir(folder, { mode: 0o700 })
-    watch.check()
-    await mkdir(`${folder}-new`, { mode: 0o700 })
-    await rename(folder, `${folder}-old`)
-    await rename(`${folder}-new`, folder)
-    watch.check()
-    await hears('a.json')
-  })
-
-  it('hears nothing once it is closed', async () => {
-    await mkdir(folder, { mode: 0o700 })
-    watch.check()
-    await hears('a.json')
-    watch.close()
-    names = []
-    await writeFile(join(folder, 'b.json'), '')
-    await new Promise(resolve => setImmediate(resolve))
-    expect(names).to.deep.equal([])
-  })
-})
+import { listRecords } from '../../../src/server/gateway/record-folder.ts'
 
 describe('listRecords', () => {
   let folder: string

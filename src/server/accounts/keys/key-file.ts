@@ -1,6 +1,6 @@
 import { createSecretKey, randomBytes } from 'node:crypto'
-import { type BigIntStats, constants } from 'node:fs'
-import { type FileHandle, open, stat } from 'node:fs/promises'
+import { constants } from 'node:fs'
+import { type FileHandle, open } from 'node:fs/promises'
 import { errnoOf, ServiceError } from '../../../lib/util/errors.ts'
 import type { Logger } from '../../../lib/util/logger.ts'
 import { noFollow, noWait, ownUid } from '../../../lib/util/posix.ts'
@@ -18,14 +18,8 @@ import type { KeySet } from './key-store.ts'
 
 const maxBytes = 4 * 1024 * 1024
 
-/** Changes with every writing of the file. */
-export type FileMark = string
-
 /** Null when there is none. Everything is looked at through one handle, which nobody can exchange. */
-export async function readKeyFile(
-  path: string,
-  log: Logger,
-): Promise<{ readonly text: string; readonly mark: FileMark } | null> {
+export async function readKeyFile(path: string, log: Logger): Promise<string | null> {
   const handle = await openToRead(path)
   if (handle === null) return null
   try {
@@ -42,19 +36,9 @@ export async function readKeyFile(
         'other users could open the keys by their mode; it is 0600 now, rotate the keys'
       log.warn({ path }, advice)
     }
-    return { text: await handle.readFile('utf8'), mark: markOf(found) }
+    return await handle.readFile('utf8')
   } finally {
     await handle.close()
-  }
-}
-
-/** Null when there is no file. */
-export async function markOfFile(path: string): Promise<FileMark | null> {
-  try {
-    return markOf(await stat(path, { bigint: true }))
-  } catch (error) {
-    if (errnoOf(error) === 'ENOENT') return null
-    throw error
   }
 }
 
@@ -76,10 +60,6 @@ async function openToRead(path: string): Promise<FileHandle | null> {
     if (errno === 'ELOOP') throw unsafe(path, 'is a symbolic link')
     throw failed(path, error)
   }
-}
-
-function markOf(found: BigIntStats): FileMark {
-  return `${found.ino} ${found.mtimeNs} ${found.size}`
 }
 
 function unsafe(path: string, what: string): ServiceError {

@@ -1,15 +1,9 @@
 import { type Clock, repeat, type Timer } from '../../../lib/util/time.ts'
+import { FileFollower } from '../../../lib/util/file-follower.ts'
 import { messageOf, ServiceError } from '../../../lib/util/errors.ts'
 import { type Logger, silentLogger } from '../../../lib/util/logger.ts'
 import { withProcessLock } from '../sqlite/process-lock.ts'
-import {
-  type FileMark,
-  importKeys,
-  makeFreshKeys,
-  markOfFile,
-  readKeyFile,
-  writeKeyFile,
-} from './key-file.ts'
+import { importKeys, makeFreshKeys, readKeyFile, writeKeyFile } from './key-file.ts'
 import {
   dropExpired,
   firstRing,
@@ -39,7 +33,6 @@ interface KeyStoreOptions {
 }
 
 interface Loaded {
-  readonly mark: FileMark
   readonly ring: KeyRing
   readonly keys: KeySet
 }
@@ -65,7 +58,7 @@ export async function openKeyStore(options: KeyStoreOptions): Promise<KeyStore> 
     }
   }
   let current = loaded
-  let refused: FileMark | null = null
+  const follower = new FileFollower(file)
 
   /** Under the lock, on what the file holds by then. */
   async function change(next: (ring: KeyRing | null) => Promise<KeyRing>): Promise<Loaded> {
@@ -98,15 +91,12 @@ export async function openKeyStore(options: KeyStoreOptions): Promise<KeyStore> 
     rotate: ({ compromised = false } = {}) => rotate(() => (compromised ? 'replace' : 'rotate')),
 
     async update() {
-      const mark = await markOfFile(file)
-      if (mark === null) throw absent(file)
-      if (mark !== current.mark && mark !== refused) {
-        refused = mark
+      await follower.look(async () => {
         const found = await load(options)
         if (found === null) throw absent(file)
         current = found
-        refused = null
-      }
+        return true
+      })
       // Asked again under the lock: of several processes one rotates.
       if (isDue(current.ring) || hasExpired(current.ring)) {
         await rotate(ring => (isDue(ring) ? 'rotate' : 'keep'))
@@ -116,15 +106,15 @@ export async function openKeyStore(options: KeyStoreOptions): Promise<KeyStore> 
 }
 
 async function load({ file, log = silentLogger }: KeyStoreOptions): Promise<Loaded | null> {
-  const found = await readKeyFile(file, log)
-  if (found === null) return null
-  const parsed = await parseKeyRing(found.text)
+  const text = await readKeyFile(file, log)
+  if (text === null) return null
+  const parsed = await parseKeyRing(text)
   if (!parsed.ok) throw damaged(file, parsed.failure)
   const ring = parsed.value
   const keys = await importKeys(ring).catch(() => {
     throw damaged(file, 'has an invalid key')
   })
-  return { mark: found.mark, ring, keys }
+  return { ring, keys }
 }
 
 function listFacts({ signing, refresh }: KeyRing): KeyFacts[] {
@@ -180,10 +170,10 @@ export function followKeys(keys: KeyStore, { timer, log, pollMs }: FollowOptions
 
 /** The text of a whole key file; null when there is none. Throws `config_invalid` for another. */
 export async function readKeyText(file: string, log: Logger): Promise<string | null> {
-  const found = await readKeyFile(file, log)
-  if (found === null) return null
-  const parsed = await parseKeyRing(found.text)
-  if (parsed.ok) return found.text
+  const text = await readKeyFile(file, log)
+  if (text === null) return null
+  const parsed = await parseKeyRing(text)
+  if (parsed.ok) return text
   throw new ServiceError('config_invalid', `the key file ${file} ${parsed.failure}`, {
     hint: 'use another copy of it, or go without: everybody logs in again then',
   })

@@ -1,4 +1,4 @@
-import { stat } from 'node:fs/promises'
+import { FileFollower } from '../../../lib/util/file-follower.ts'
 import { readProblem, ServiceError } from '../../../lib/util/errors.ts'
 import { decodeText, readBounded } from '../../../lib/util/bytes.ts'
 import type { Logger } from '../../../lib/util/logger.ts'
@@ -24,11 +24,10 @@ interface CatalogFileOptions {
 export class CatalogFile implements Catalog {
   readonly source: Catalog['source']
   readonly #options: CatalogFileOptions
+  readonly #follower: FileFollower
   #state: CatalogState = { version: 0, entries: [], problem: null }
-  #mark: string | null = null
   /** Of the entries. */
   #text: string | null = null
-  #looking: Promise<CatalogState> | null = null
 
   /** Throws `config_invalid` for a file that cannot be read or an invalid catalog. */
   static async open(options: CatalogFileOptions): Promise<CatalogFile> {
@@ -47,17 +46,16 @@ export class CatalogFile implements Catalog {
   private constructor(options: CatalogFileOptions) {
     this.#options = options
     this.source = options.source
+    this.#follower = new FileFollower(options.path)
   }
 
   get state(): CatalogState {
     return this.#state
   }
 
-  refresh(): Promise<CatalogState> {
-    this.#looking ??= this.#look().finally(() => {
-      this.#looking = null
-    })
-    return this.#looking
+  async refresh(): Promise<CatalogState> {
+    await this.#follower.look(() => this.#take())
+    return this.#state
   }
 
   /** Looks every `catalogPollMs`, and calls after the state became another. Returns the stop. */
@@ -77,19 +75,14 @@ export class CatalogFile implements Catalog {
     }
   }
 
-  async #look(): Promise<CatalogState> {
-    const { path } = this.#options
+  /** False when the file could not be read: that may pass without a change of the file. */
+  async #take(): Promise<boolean> {
     try {
-      const { mtimeNs, ctimeNs, size, ino } = await stat(path, { bigint: true })
-      const mark = `${mtimeNs} ${ctimeNs} ${size} ${ino}`
-      if (mark === this.#mark) return this.#state
-      const found = await this.#read(path)
-      // Only now: what was written while it was read is looked at again.
-      this.#mark = mark
-      return this.#next(found)
+      this.#next(await this.#read(this.#options.path))
+      return true
     } catch (error) {
-      this.#mark = null
-      return this.#next(fail(`it cannot be read: ${readProblem(error)}`))
+      this.#next(fail(`it cannot be read: ${readProblem(error)}`))
+      return false
     }
   }
 
@@ -106,16 +99,15 @@ export class CatalogFile implements Catalog {
   }
 
   /** What went wrong leaves the entries as they are. */
-  #next(found: Result<readonly CatalogEntry[], string>): CatalogState {
+  #next(found: Result<readonly CatalogEntry[], string>): void {
     const before = this.#state
     const entries = found.ok ? found.value : before.entries
     const problem = found.ok ? null : found.failure
-    if (entries === before.entries && problem === before.problem) return before
+    if (entries === before.entries && problem === before.problem) return
     if (problem !== null && this.#text !== null) {
       const { path } = this.#options
       this.#options.log.warn({ path, problem }, 'the catalog stays as it was')
     }
     this.#state = { version: before.version + 1, entries, problem }
-    return this.#state
   }
 }

@@ -1,0 +1,133 @@
+import { lstat, mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { FileFollower, FolderWatch } from '../../../src/lib/util/file-follower.ts'
+import { isOwnFolder } from '../../../src/lib/util/posix.ts'
+import { until } from '../../e2e/until.ts'
+
+describe('FileFollower', () => {
+  let folder: string
+  let path: string
+  let reads: number
+  let result: boolean
+  let follower: FileFollower
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'follow-'))
+    path = join(folder, 'a')
+    reads = 0
+    result = true
+    follower = new FileFollower(path)
+  })
+  afterEach(() => rm(folder, { recursive: true, force: true }))
+
+  const look = async () => {
+    await follower.look(async () => {
+      reads++
+      return result
+    })
+    return reads
+  }
+
+  it('reads a file once, and again when it is replaced, removed and back', async () => {
+    await writeFile(path, 'one')
+    expect([await look(), await look()]).to.deep.equal([1, 1])
+    await writeFile(`${path}.new`, 'two')
+    await rename(`${path}.new`, path)
+    expect([await look(), await look()]).to.deep.equal([2, 2])
+    await rm(path)
+    expect([await look(), await look()]).to.deep.equal([3, 3])
+    await writeFile(path, 'two')
+    expect(await look()).to.equal(4)
+  })
+
+  it('reads an unchanged file again after a failure', async () => {
+    await writeFile(path, 'one')
+    result = false
+    expect([await look(), await look()]).to.deep.equal([1, 2])
+    const failed = await follower
+      .look(() => Promise.reject(new Error('no')))
+      .catch((error: Error) => error.message)
+    expect(failed).to.equal('no')
+    result = true
+    expect([await look(), await look()]).to.deep.equal([3, 3])
+  })
+
+  it('looks once for all who ask at the same time', async () => {
+    await writeFile(path, 'one')
+    result = false
+    await Promise.all([look(), look(), look()])
+    expect(reads).to.equal(1)
+  })
+
+  it('tells whether the file is the one that was read', async () => {
+    await writeFile(path, 'one')
+    expect(follower.isUnchanged()).to.equal(false)
+    await look()
+    expect(follower.isUnchanged()).to.equal(true)
+    await writeFile(path, 'longer')
+    expect(follower.isUnchanged()).to.equal(false)
+    await look()
+    await rm(path)
+    expect(follower.isUnchanged()).to.equal(false)
+  })
+})
+
+describe('FolderWatch', () => {
+  let base: string
+  let folder: string
+  let watch: FolderWatch
+  let names: (string | null)[]
+  beforeEach(async () => {
+    base = await mkdtemp(join(tmpdir(), 'watch-'))
+    folder = join(base, 'instances')
+    names = []
+    watch = new FolderWatch(folder, {
+      stat: lstat,
+      isUsable: isOwnFolder,
+      onName: name => names.push(name),
+      onUnavailable: error => expect.fail(String(error)),
+    })
+  })
+  afterEach(async () => {
+    watch.close()
+    await rm(base, { recursive: true, force: true })
+  })
+
+  async function hears(name: string): Promise<void> {
+    await writeFile(join(folder, name), '')
+    await until(() => names.includes(name), `${name} is heard of`)
+  }
+
+  it('hears of changes in a folder that is made later, removed and made again', async () => {
+    expect(await watch.check()).to.equal(true)
+    await mkdir(folder, { mode: 0o700 })
+    expect(await watch.check()).to.equal(true)
+    await hears('a.json')
+    await rm(folder, { recursive: true })
+    await mkdir(folder, { mode: 0o700 })
+    await watch.check()
+    await hears('b.json')
+  })
+
+  it('hears of changes in a folder that took the place of another', async () => {
+    await mkdir(folder, { mode: 0o700 })
+    await watch.check()
+    await mkdir(`${folder}-new`, { mode: 0o700 })
+    await rename(folder, `${folder}-old`)
+    await rename(`${folder}-new`, folder)
+    await watch.check()
+    await hears('a.json')
+  })
+
+  it('hears nothing once it is closed', async () => {
+    await mkdir(folder, { mode: 0o700 })
+    await watch.check()
+    await hears('a.json')
+    watch.close()
+    names = []
+    await writeFile(join(folder, 'b.json'), '')
+    await new Promise(resolve => setImmediate(resolve))
+    expect(names).to.deep.equal([])
+  })
+})
