@@ -60,6 +60,7 @@ const packages: readonly (readonly [RegExp, (file: string) => boolean])[] = [
   [/^(pino|string-width)$/, below('lib/cli')],
   [/^fflate$/, below('lib/util')],
   [/^got$/, below('lib/accounts')],
+  [/^jsonc-parser$/, below('lib/mcp')],
   [/^smol-toml$/, below('lib/config', 'lib/mcp')],
   [/^zod$/, below('lib/accounts', 'server')],
   [/^(hono|@hono\/.*|jose|hono-openapi)$/, below('server')],

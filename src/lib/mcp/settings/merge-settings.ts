@@ -1,16 +1,11 @@
 import { isDeepStrictEqual } from 'node:util'
+import { getNodeValue } from 'jsonc-parser'
 import { type JsonObject, isJsonObject } from '../../util/json.ts'
 import { type Result, fail, ok } from '../../util/result.ts'
 import type { Client } from './client.ts'
 import { type Change, type EntryEdit, type EntryRefusal, decideEntry } from './decide-entry.ts'
 import { appendItem, setMember } from './json-edit.ts'
-import {
-  type JsonDialect,
-  type JsonFault,
-  type JsonNode,
-  parseJsonText,
-  plainValue,
-} from './json-text.ts'
+import { type JsonDialect, type JsonFault, parseJsonText } from './json-text.ts'
 import { addToTable, parseToml, renderTable, setTable } from './toml-edit.ts'
 
 /** The entry to write into the settings of a client. */
@@ -81,7 +76,7 @@ function mergeJson(text: string, wanted: WantedEntry, force: boolean): Merge {
   if (text.trim() === '') return ok({ change: 'added', text: newSettings(wanted) })
   const parsed = parseJsonText(text, dialect)
   if (!parsed.ok) return fail({ kind: 'malformed', fault: parsed.failure })
-  const root = plainValue(parsed.value)
+  const root: unknown = getNodeValue(parsed.value)
   if (!isJsonObject(root)) return fail({ kind: 'shape', member: null })
   const entries = root[section]
   if (entries !== undefined && !isJsonObject(entries))
@@ -98,34 +93,20 @@ function mergeJson(text: string, wanted: WantedEntry, force: boolean): Merge {
   const expected = structuredClone(root) as Record<string, unknown>
   let edited: string | null = text
   for (const { path, value } of edits) {
-    edited = edit(edited, dialect, (from, node) =>
-      setMember(from, node, [section, name, ...path], value, dialect),
-    )
+    edited &&= setMember(edited, [section, name, ...path], value)
     put(expected, [section, name, ...path], value)
   }
   if (!isRequired) {
-    edited = edit(edited, dialect, (from, node) =>
-      appendItem(from, node, ['inputs'], input, dialect),
-    )
+    edited &&= appendItem(edited, ['inputs'], input)
     expected.inputs = [...inputs, input]
   }
   if (edited === null || !means(edited, dialect, expected)) return fail({ kind: 'unfaithful' })
   return ok({ change: change === 'unchanged' ? 'updated' : change, text: edited })
 }
 
-function edit(
-  text: string | null,
-  dialect: JsonDialect,
-  change: (text: string, root: JsonNode) => string | null,
-): string | null {
-  if (text === null) return null
-  const parsed = parseJsonText(text, dialect)
-  return parsed.ok ? change(text, parsed.value) : null
-}
-
 function means(text: string, dialect: JsonDialect, expected: unknown): boolean {
   const parsed = parseJsonText(text, dialect)
-  return parsed.ok && isDeepStrictEqual(plain(plainValue(parsed.value)), plain(expected))
+  return parsed.ok && isDeepStrictEqual(plain(getNodeValue(parsed.value)), plain(expected))
 }
 
 function mergeToml(text: string, { section, name, entry }: WantedEntry, force: boolean): Merge {

@@ -1,15 +1,5 @@
 import { expect } from 'chai'
 import { appendItem, setMember } from '../../../../src/lib/mcp/settings/json-edit.ts'
-import { type JsonNode, parseJsonText } from '../../../../src/lib/mcp/settings/json-text.ts'
-
-function rootOf(text: string): JsonNode {
-  const parsed = parseJsonText(text, 'jsonc')
-  if (!parsed.ok) throw new Error(`${text} is no JSON`)
-  return parsed.value
-}
-
-const set = (text: string, path: string[], value: unknown) =>
-  setMember(text, rootOf(text), path, value, 'jsonc')
 
 describe('setMember', () => {
   const cases: [what: string, before: string, after: string][] = [
@@ -69,22 +59,22 @@ describe('setMember', () => {
   ]
   for (const [what, before, after] of cases) {
     it(what, () => {
-      expect(set(before, ['s', 'n'], { u: 1 })).to.equal(after)
+      expect(setMember(before, ['s', 'n'], { u: 1 })).to.equal(after)
     })
   }
 
   it('gives up where something else than an object is in the way', () => {
-    expect(set('{"s":[]}', ['s', 'n'], 1)).to.equal(null)
-    expect(set('[]', ['s'], 1)).to.equal(null)
+    expect(setMember('{"s":[]}', ['s', 'n'], 1)).to.equal(null)
+    expect(setMember('[]', ['s'], 1)).to.equal(null)
   })
 
   it('escapes names', () => {
-    expect(set('{"a":1}', ['x"y'], 2)).to.equal('{"a":1, "x\\"y": 2}')
+    expect(setMember('{"a":1}', ['x"y'], 2)).to.equal('{"a":1, "x\\"y": 2}')
   })
 })
 
 describe('appendItem', () => {
-  const append = (text: string) => appendItem(text, rootOf(text), ['i'], { id: 'k' }, 'jsonc')
+  const append = (text: string) => appendItem(text, ['i'], { id: 'k' })
 
   it('adds behind the last item', () => {
     expect(append('{\n  "i": [\n    1\n  ]\n}')).to.equal(

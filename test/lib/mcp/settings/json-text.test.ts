@@ -1,11 +1,12 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { parseJsonText, plainValue } from '../../../../src/lib/mcp/settings/json-text.ts'
+import { getNodeValue } from 'jsonc-parser'
+import { parseJsonText } from '../../../../src/lib/mcp/settings/json-text.ts'
 
 /** The value as plain JSON, or where the text goes wrong. */
 function read(text: string, dialect: 'json' | 'jsonc' = 'jsonc'): unknown {
   const parsed = parseJsonText(text, dialect)
-  if (parsed.ok) return JSON.parse(JSON.stringify(plainValue(parsed.value)))
+  if (parsed.ok) return JSON.parse(JSON.stringify(getNodeValue(parsed.value)))
   const { what, line, column } = parsed.failure
   return `${line}:${column} ${what}`
 }
@@ -34,12 +35,13 @@ describe('parseJsonText', () => {
     ['{a:1}', '1:2 has no name before a colon'],
     ['{"a":1,,}', '1:8 has no name before a colon'],
     ['{\r\n  "a": nope\r\n}', '2:8 has an invalid value'],
-    ['{"a":01}', '1:6 has an invalid value'],
-    ['{"a":"x\n"}', '1:6 has an invalid value'],
+    ['{"a":01}', '1:7 has no comma after a value'],
+    ['{"a":"x\n"}', '1:6 has an unterminated string'],
     ['{"a":"x', '1:6 has an unterminated string'],
-    ['{"a":1} x', '1:9 has text after its end'],
-    ['{"a":1 /* x }', '1:8 has neither a comma nor }'],
-    ['[', '1:2 has an invalid value'],
+    ['{"a":1} x', '1:9 has an invalid value'],
+    ['{"a":1} {}', '1:9 has text after its end'],
+    ['{"a":1 /* x }', '1:8 has an unterminated comment'],
+    ['[', '1:2 has neither a comma nor ]'],
     ['['.repeat(200), '1:129 nests deeper than 128 levels'],
   ]
   for (const [text, where] of refused) {
@@ -56,7 +58,7 @@ describe('parseJsonText', () => {
 
   it('takes __proto__ for a name like any other', () => {
     const parsed = parseJsonText('{"__proto__":{"polluted":true}}', 'json')
-    const value = parsed.ok ? (plainValue(parsed.value) as Record<string, unknown>) : {}
+    const value = parsed.ok ? (getNodeValue(parsed.value) as Record<string, unknown>) : {}
     expect(Object.keys(value)).to.deep.equal(['__proto__'])
     expect(({} as Record<string, unknown>).polluted).to.equal(undefined)
   })

@@ -1,12 +1,13 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
+import { getNodeValue } from 'jsonc-parser'
 import { parse } from 'smol-toml'
 import {
   type WantedEntry,
   mergeSettings,
   newSettings,
 } from '../../../../src/lib/mcp/settings/merge-settings.ts'
-import { parseJsonText, plainValue } from '../../../../src/lib/mcp/settings/json-text.ts'
+import { parseJsonText } from '../../../../src/lib/mcp/settings/json-text.ts'
 
 const url = 'http://127.0.0.1:8765/mcp'
 
@@ -124,7 +125,7 @@ describe('mergeSettings with JSON', () => {
         const [change, after = ''] = merge(before)
         expect(change).to.equal('added')
         const parsed = parseJsonText(after.slice(mark.length), 'jsonc')
-        const read = parsed.ok ? JSON.parse(JSON.stringify(plainValue(parsed.value))) : null
+        const read = parsed.ok ? JSON.parse(JSON.stringify(getNodeValue(parsed.value))) : null
         const servers = { ...mcpServers, blender: { type: 'http', url } }
         expect(read).to.deep.equal(JSON.parse(JSON.stringify({ ...others, mcpServers: servers })))
         // Whatever was there is there in the same order; only something came between.

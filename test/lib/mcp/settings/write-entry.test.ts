@@ -149,7 +149,7 @@ describe('writeEntry', () => {
   })
 
   const malformed: [what: string, bytes: string | Buffer, told: string][] = [
-    ['half a file', '{"servers": {', 'config_invalid: /mcp.json:1:14 has no name before a colon'],
+    ['half a file', '{"servers": {', 'config_invalid: /mcp.json:1:14 has neither a comma nor }'],
     [
       'another encoding',
       Buffer.from('\uFEFF{}', 'utf16le'),
