@@ -4,11 +4,11 @@ import { AccountCommand, passwordFlags } from '../lib/cli/base-command.ts'
 
 /** Gets a token for a user name and password, and saves it. */
 export default class Login extends AccountCommand {
-  static override summary = 'log in to a registry'
+  static override summary = 'log in to an accounts server'
 
   static override description = `Asks for the password without showing it, checks it with the \
 registry, and saves the token in ~/.config/service-cli/config.toml (XDG_CONFIG_HOME is followed), \
-which only you can read. Logins to several registries stand side by side.
+which only you can read. Logins to several accounts servers stand side by side.
 
 While SERVICE_TOKEN or SERVICE_TOKEN_FILE is set, it goes before the saved login.`
 
@@ -23,7 +23,7 @@ While SERVICE_TOKEN or SERVICE_TOKEN_FILE is set, it goes before the saved login
       command: '<%= config.bin %> login --token-stdin < token.txt',
     },
     {
-      description: 'another registry',
+      description: 'another accounts server',
       command: '<%= config.bin %> login alice --registry https://registry.studio.example',
     },
   ]

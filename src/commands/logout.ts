@@ -3,10 +3,10 @@ import { AccountCommand } from '../lib/cli/base-command.ts'
 
 /** Ends the saved login. */
 export default class Logout extends AccountCommand {
-  static override summary = 'log out of a registry'
+  static override summary = 'log out of an accounts server'
 
-  static override description = `Ends the session at the registry and deletes the saved token. The \
-token is deleted also when the registry cannot be reached; a warning then says so. Tokens of \
+  static override description = `Ends the session at the accounts server and deletes the saved token. The \
+token is deleted also when the accounts server cannot be reached; a warning then says so. Tokens of \
 variables are left alone.`
 
   static override examples = [

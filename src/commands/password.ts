@@ -9,7 +9,7 @@ export default class Password extends AccountCommand {
   static override description = `Asks for the current password and, twice, for the new one, without \
 showing them. The login goes on; every other login of the account ends, service tokens stay.
 
-With --reset-code it asks for the code that the owner of the registry makes for a lost password, in \
+With --reset-code it asks for the code that the operator of the accounts server makes for a lost password, in \
 place of the current one. The code is valid once, every login and service token of the account ends, \
 and you are logged in. The output lists what ended.`
 
@@ -38,7 +38,7 @@ and you are logged in. The output lists what ended.`
         'read two lines from stdin: the current password (with --reset-code the code), then the new one',
     }),
     'reset-code': Flags.boolean({
-      description: 'set a new password with the code of the owner of the registry',
+      description: 'set a new password with a code from the operator',
     }),
     'keep-tokens': Flags.boolean({
       description: 'with --reset-code: leave the service tokens of the account valid',

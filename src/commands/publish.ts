@@ -1,10 +1,10 @@
 import { AccountCommand } from '../lib/cli/base-command.ts'
 
-/** Stands for what registries do not offer yet. */
+/** Stands for what accounts servers do not offer yet. */
 export default class Publish extends AccountCommand {
-  static override summary = 'publish to a registry (not offered by registries so far)'
+  static override summary = 'publish with your account (no accounts server offers it so far)'
 
-  static override description = `The interface of registries has no way to publish so far. The \
+  static override description = `Accounts servers have no way to publish so far. The \
 command finds the token as every other does, then says so and ends with exit code 3. It publishes \
 nothing.`
 

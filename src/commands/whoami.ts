@@ -5,19 +5,19 @@ import { AccountCommand } from '../lib/cli/base-command.ts'
 export default class Whoami extends AccountCommand {
   static override summary = 'show who is logged in'
 
-  static override description = `Asks the registry whose token it is, and shows the user name, the \
+  static override description = `Asks the accounts server whose token it is, and shows the user name, the \
 email address, where the token came from and when it expires. A saved login is refreshed when it is \
 about to expire. The token is that of --token, else SERVICE_TOKEN, else the file named by \
 SERVICE_TOKEN_FILE, else the saved login.
 
-When the registry cannot be reached, the saved login is shown, marked as not verified, and the exit \
+When the accounts server cannot be reached, the saved login is shown, marked as not verified, and the exit \
 code is 5.`
 
   static override examples = [
     { description: 'who is logged in', command: '<%= config.bin %> whoami' },
     { description: 'every saved login', command: '<%= config.bin %> whoami --all' },
     {
-      description: 'what is saved, without asking the registry',
+      description: 'what is saved, without asking the accounts server',
       command: '<%= config.bin %> whoami --offline',
     },
     {
@@ -27,7 +27,7 @@ code is 5.`
   ]
 
   static override flags = {
-    all: Flags.boolean({ description: 'show every saved login of every registry' }),
+    all: Flags.boolean({ description: 'show every saved login of every accounts server' }),
     offline: Flags.boolean({ description: 'show what is saved, without a request' }),
   }
 

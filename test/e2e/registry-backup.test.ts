@@ -142,10 +142,10 @@ describe('backup of a registry that runs', function () {
     expect(again.code).to.equal(1)
     expect(again.stderr).to.contain('not empty')
     const over = await owner.run(['restore', '--from', backup])
-    expect(over.stderr).to.contain('there is a registry already').and.contain('--force')
+    expect(over.stderr).to.contain('there is an accounts server already').and.contain('--force')
     const running = await owner.run(['restore', '--from', backup, '--force'])
     expect(running.code).to.equal(1)
-    expect(running.stderr).to.contain('a registry is running').and.contain('stop it')
+    expect(running.stderr).to.contain('an accounts server is running').and.contain('stop it')
     expect(await createCaller(registry.url).me(alice.access_token)).to.equal('200')
   })
 
@@ -190,7 +190,7 @@ describe('the data folder of a registry', function () {
     const dataDir = join(folder, 'none')
     const { code, stderr } = await createRegistryOwner(dataDir).run(['users', 'list'])
     expect(code).to.equal(1)
-    expect(stderr).to.contain(`there is no registry in ${dataDir}`).and.contain('--data-dir')
+    expect(stderr).to.contain(`there is no accounts server in ${dataDir}`).and.contain('--data-dir')
     expect(fs.existsSync(dataDir)).to.equal(false)
   })
 

@@ -100,14 +100,14 @@ function explainWrong(error: unknown): never {
   throw isCredentials(error)
     ? withHint(
         error,
-        'nothing has changed; for a lost password, ask the owner of the registry for a reset code',
+        'nothing has changed; for a lost password, ask the operator of the accounts server for a reset code',
       )
     : error
 }
 
 function explainCode(error: unknown): never {
   throw isCredentials(error)
-    ? withHint(error, 'nothing has changed; the owner of the registry makes a new code')
+    ? withHint(error, 'nothing has changed; the operator of the accounts server makes a new code')
     : error
 }
 

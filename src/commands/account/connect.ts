@@ -7,7 +7,7 @@ import { readChosenToken } from '../../lib/accounts/token-source.ts'
 import type { Secret } from '../../lib/util/secret.ts'
 import type { AccountContext } from './context.ts'
 
-/** The registry of the context, ready to be asked. */
+/** The accounts server of the context, ready to be asked. */
 interface Connection {
   readonly client: AccountsClient
   /**

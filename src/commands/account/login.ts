@@ -20,7 +20,7 @@ interface LoginFlags extends AccountFlags, PasswordFlags {
   readonly 'token-stdin'?: boolean | undefined
 }
 
-/** Logs in with a password, or takes a token from a pipe; saved once the registry has said yes. */
+/** Logs in with a password or a token from a pipe; saves it once the accounts server accepts it. */
 export async function login(
   username: string | undefined,
   flags: LoginFlags,
@@ -47,7 +47,7 @@ function explainRefusal(error: unknown): never {
   if (!(error instanceof ServiceError) || error.code !== 'auth_refused') throw error
   const { code, message, data } = error
   throw new ServiceError(code, message, {
-    hint: 'check the user name, the password and the registry; what was saved stays as it was',
+    hint: 'check the user name, the password and the accounts server; what was saved stays as it was',
     data,
   })
 }

@@ -10,8 +10,8 @@ interface LogoutFlags extends AccountFlags {
 }
 
 /**
- * Ends the saved login at the registry, and deletes it here whatever the registry says. With `all`
- * it is an error when the other sessions could not be ended.
+ * Ends the saved login at the accounts server and deletes it here, also when the server refuses.
+ * With `all` it is an error when the other sessions could not be ended.
  */
 export async function logout(flags: LogoutFlags, env: NodeJS.ProcessEnv): Promise<void> {
   refuseToken(flags, 'logout')

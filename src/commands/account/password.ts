@@ -69,7 +69,7 @@ export async function readPasswordChange(
   return { current, next: await askNewPassword(ask) }
 }
 
-/** A code that the owner of the registry made. It is never the value of a flag or an argument. */
+/** A code that the operator made. It is never the value of a flag or an argument. */
 interface CodeQuestion {
   /** As in `reset code`. */
   readonly what: string

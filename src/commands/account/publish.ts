@@ -3,8 +3,8 @@ import { connect } from './connect.ts'
 import { type AccountFlags, openContext } from './context.ts'
 
 /**
- * The registry interface has no way to publish. The token is resolved as for every other command,
- * so that a pipeline can be set up and is told what is missing; nothing is sent.
+ * The accounts API has no way to publish. The token is resolved as for every other command, so that
+ * a pipeline can be set up and is told what is missing; nothing is sent.
  */
 export async function publish(flags: AccountFlags, env: NodeJS.ProcessEnv): Promise<never> {
   const context = await openContext(flags, env)

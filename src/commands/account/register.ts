@@ -57,7 +57,7 @@ interface RegisterParts {
   readonly client: AccountsClient
 }
 
-/** Asks for the password only after the registry has accepted everything else. */
+/** Asks for the password only after the accounts server has accepted everything else. */
 async function readSecrets(
   names: { readonly username: string; readonly email: string },
   flags: RegisterFlags,
@@ -88,7 +88,7 @@ async function readInvite(flags: RegisterFlags, place: PromptPlace): Promise<Sec
   return askCode(requireQuestioner(place, `the ${invitation.what}`, otherWays), invitation.what)
 }
 
-/** Returns the invitation, asked for where the registry needs one. Throws its refusal. */
+/** Returns the invitation, asked for where the accounts server needs one. Throws its refusal. */
 async function checkFirst(
   client: AccountsClient,
   account: RegistrationCheck,
@@ -98,7 +98,7 @@ async function checkFirst(
     await client.checkRegistration(account)
     return account.invite
   } catch (error) {
-    // Other registries, and older ones, have no such check.
+    // Other accounts servers, and older ones, have no such check.
     if (isMissingRoute(error)) return account.invite
     if (account.invite !== undefined || !needsInvite(error)) throw error
     const invite = await readInvite({}, place)
@@ -115,11 +115,11 @@ function needsInvite(error: unknown): boolean {
   return Array.isArray(errors) && errors.some(({ pointer }) => pointer === '/invite')
 }
 
-/** The registry speaks of its own interface; here the invitation is a flag. */
+/** The accounts server speaks of its own interface; here the invitation is a flag. */
 function explainClosed(error: unknown): never {
   if (!(error instanceof ServiceError) || error.data?.reason !== 'registration-closed') throw error
   throw new ServiceError(error.code, error.message, {
-    hint: 'ask the owner of the registry for an invitation, and add --invite',
+    hint: 'ask the operator of the accounts server for an invitation, and add --invite',
     data: error.data,
   })
 }

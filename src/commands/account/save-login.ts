@@ -15,15 +15,15 @@ interface Who {
 interface Login {
   readonly client: AccountsClient
   readonly tokens: Tokens
-  /** Who logged in by a password: this is who it is where the registry cannot be asked. */
+  /** Who logged in by a password: this is who it is where the accounts server cannot be asked. */
   readonly typed: Who
-  /** The registry has ended every earlier session of the account. */
+  /** The accounts server has ended every earlier session of the account. */
   readonly earlierEnded?: boolean
 }
 
 /**
- * Asks the registry who the new token belongs to, and only then saves it. A session that could not
- * be saved is ended again: it would live on unseen. Returns who is logged in.
+ * Asks the accounts server who the new token belongs to, and only then saves it. A session that
+ * could not be saved is ended again: it would live on unseen. Returns who is logged in.
  */
 export async function saveLogin(context: AccountContext, login: Login): Promise<Who> {
   const { client, tokens } = login
@@ -57,7 +57,7 @@ export async function saveTokens(
   return replaced
 }
 
-/** A registry may offer no more than the login; then the name is as it was typed. */
+/** An accounts server may offer no more than the login; then the name is as it was typed. */
 async function whoIs({ client, tokens, typed }: Login): Promise<Who> {
   try {
     return await client.me(tokens.accessToken)

@@ -3,11 +3,11 @@ import { resolve } from 'node:path'
 import { counted } from '../../lib/cli/format.ts'
 import { AdminCommand, administer } from './admin-command.ts'
 
-/** Writes a backup of a registry. */
+/** Writes a backup of an accounts server. */
 export default class RegistryBackup extends AdminCommand {
   static override summary = 'write accounts and keys into a folder'
 
-  static override description = `The registry may run meanwhile. The folder holds the keys and \
+  static override description = `The accounts server may run meanwhile. The folder holds the keys and \
 the hashes of all passwords: keep it as you would keep them. It is verified before this says \
 that it is done.`
 

@@ -5,13 +5,13 @@ import { defaultPorts } from '../default-ports.ts'
 import { addressFlags, runFlags } from '../server-flags.ts'
 import { readAccountsSettings } from './settings.ts'
 
-/** Runs the account registry until a signal ends it. */
+/** Runs the accounts server until a signal ends it. */
 export default class Registry extends BaseCommand {
   static override summary = 'keep accounts, sessions and tokens for a studio'
 
   static override usage = 'registry [FLAGS]'
 
-  static override description = `Serves the registry API below /api/v1/auth, on a \
+  static override description = `Serves the accounts API below /api/v1/auth, on a \
 separate database that needs no set-up. Listens on this machine only, unless --host says otherwise: then new \
 accounts need an invitation, and commonly guessed passwords are refused.`
 

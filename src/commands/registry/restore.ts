@@ -11,7 +11,7 @@ export default class RegistryRestore extends AdminCommand {
 
   static override description = `Everything is as it was when the backup was made: what was \
 disabled, revoked or changed since is not. So all sessions end, unless --keep-sessions is given. \
-Stop the registry first.`
+Stop the accounts server first.`
 
   static override examples = [
     {
@@ -27,7 +27,7 @@ Stop the registry first.`
 
   static override flags = {
     from: Flags.string({ description: 'folder of the backup', helpValue: 'DIR', required: true }),
-    force: Flags.boolean({ char: 'f', description: 'put a registry that is there aside' }),
+    force: Flags.boolean({ char: 'f', description: 'move existing accounts and keys aside' }),
     'without-keys': Flags.boolean({
       description: 'go without the keys of the backup: new ones are made, every session ends',
     }),

@@ -3,7 +3,7 @@ import type { OutputFlags } from '../../lib/cli/log-level.ts'
 import { runServer } from '../run-server.ts'
 import type { AccountsServerSettings } from './settings.ts'
 
-/** Runs the registry until a signal ends it. */
+/** Runs the accounts server until a signal ends it. */
 export async function runAccountsServer(
   settings: AccountsServerSettings,
   output: OutputFlags,

@@ -31,7 +31,7 @@ this once. Needs a login with a password: a service token makes no tokens.`
       multipleNonGreedy: true,
     }),
     days: Flags.integer({
-      description: 'how long it lasts [default: what the registry says, usually 90]',
+      description: 'how long it lasts [default: what the accounts server says, usually 90]',
       helpValue: 'DAYS',
       min: 1,
       max: 365,

@@ -10,7 +10,7 @@ refreshed first when it is about to expire.`
 
   static override examples = [
     {
-      description: 'call the registry yourself',
+      description: 'call the accounts server yourself',
       command:
         'printf "Authorization: Bearer %s" "$(<%= config.bin %> token print)" | curl -H @- http://127.0.0.1:8780/api/v1/auth/me',
     },

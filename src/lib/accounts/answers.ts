@@ -12,7 +12,7 @@ import { readJwtExpiry } from './refresh-need.ts'
  * the schemas: loading those takes half as long as a whole command.
  */
 
-/** Tokens of a login. Times are milliseconds; undefined where the registry does not say. */
+/** Tokens of a login. Times are milliseconds; undefined where the accounts server does not say. */
 export interface Tokens {
   readonly accessToken: Secret
   readonly accessExpiresAtMs: number | undefined
@@ -39,7 +39,9 @@ export function parseTokens(json: unknown, nowMs: number): Result<Tokens, string
   })
 }
 
-/** Who a token belongs to. The specification promises `username` and `email` alone. Times: RFC 3339. */
+/**
+ * Who a token belongs to. The specification promises `username` and `email` alone. Times: RFC 3339.
+ */
 export interface Me {
   readonly username: string
   readonly email: string | undefined
@@ -107,12 +109,12 @@ export function parseServiceTokens(json: unknown): Result<TokenView[], string> {
 
 /** What ended with a password. */
 export interface EndedAccess {
-  /** Undefined where the registry does not say. */
+  /** Undefined where the accounts server does not say. */
   readonly sessions: number | undefined
   readonly tokens: readonly TokenView[]
 }
 
-/** Also no body at all: the password is set, whatever the registry says of it. */
+/** Also no body at all: the password is set, whatever the accounts server says of it. */
 export function parseEndedAccess(json: unknown): Result<EndedAccess, string> {
   const answer = isJsonObject(json) ? json : {}
   const sessions = answer['ended_sessions']

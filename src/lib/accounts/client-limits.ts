@@ -1,6 +1,6 @@
 import { ServiceError } from '../util/errors.ts'
 
-/** Bounds of the client of a registry. */
+/** Bounds of the client of an accounts server. */
 export interface ClientLimits {
   /** Until a connection stands. */
   readonly connectTimeoutMs: number
@@ -12,7 +12,7 @@ export interface ClientLimits {
   readonly maxRetries: number
   /** Before the first repetition; doubled before each further one. */
   readonly retryDelayMs: number
-  /** A registry that asks to wait for longer is not asked again. */
+  /** An accounts server that asks to wait for longer is not asked again. */
   readonly maxRetryAfterMs: number
   /** A token is refreshed when less than this is left of it. */
   readonly refreshMarginMs: number

@@ -63,8 +63,8 @@ export function createAccountsClient(transport: Transport, clock: Clock = system
     if (parsed.ok) return parsed.value
     throw new ServiceError(
       'registry_answer_invalid',
-      `the answer of ${registry.origin} to the ${call.action} is not that of a registry: ${parsed.failure}`,
-      { hint: 'check the address of the registry', data: { registry: registry.url } },
+      `the answer of ${registry.origin} to the ${call.action} is not that of an accounts server: ${parsed.failure}`,
+      { hint: 'check the address of the accounts server', data: { registry: registry.url } },
     )
   }
 

@@ -8,8 +8,8 @@ import type { RegistryUrl } from '../util/registry-url.ts'
 import { createTransport } from './transport.ts'
 
 /**
- * The client of one registry as the environment and the configuration have it: `SERVICE_TIMEOUT`,
- * the proxy variables, `ca_file` (relative to the configuration file). Nothing is sent yet. Throws
+ * The client of one accounts server as environment and configuration say: `SERVICE_TIMEOUT`, the
+ * proxy variables, `ca_file` (relative to the configuration file). Nothing is sent yet. Throws
  * `usage_invalid`.
  */
 export function connectAccounts(options: {

@@ -14,7 +14,7 @@ export interface ProxyInUse {
 }
 
 /**
- * The proxy that the variables name for this registry, or null. None for this machine: what is
+ * The proxy that the variables name for an accounts server, or null. None for this machine: what is
  * sent there in plain text would reach the proxy, and be led to the wrong loopback. `NO_PROXY` is
  * judged by the agent, not here.
  */

@@ -2,7 +2,7 @@ import type { SavedLogin } from '../config/config-file.ts'
 import { serviceTokenPrefix } from './protocol.ts'
 import { isJsonObject, parseJson } from '../util/json.ts'
 
-/** Is a new token to be asked for before this one is used? Unknown ends are left to the registry. */
+/** Is a new token due before this one is used? Unknown ends are left to the accounts server. */
 export function needsRefresh(entry: SavedLogin, nowMs: number, marginMs: number): boolean {
   const { accessExpiresAtMs } = entry
   if (!canRefresh(entry) || accessExpiresAtMs === undefined) return false
@@ -25,7 +25,7 @@ const latestSeconds = 253_402_300_799
 
 /**
  * When a token says that it ends, in milliseconds; null for a token that does not say so. Nothing
- * is verified: it only tells when to ask for a new one, and the registry decides.
+ * is verified: it only tells when to ask for a new one, and the accounts server decides.
  */
 export function readJwtExpiry(token: string): number | null {
   const parts = token.split('.')

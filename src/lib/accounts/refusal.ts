@@ -31,13 +31,14 @@ export function describeRefusal(answer: AccountsAnswer, call: RefusedCall): Serv
   if (status >= 300 && status < 400) {
     const to = answer.redirectsTo
     return new ServiceError(code, `${origin} sends elsewhere, where no token is sent to`, {
-      hint: to === null ? 'name the address of the registry itself' : `if it moved, use ${to}`,
+      hint:
+        to === null ? 'name the address of the accounts server itself' : `if it moved, use ${to}`,
       data,
     })
   }
   if (isNotOffered(status, found)) {
     return new ServiceError(code, `${origin} does not offer the ${call.action}`, {
-      hint: 'check the address of the registry',
+      hint: 'check the address of the accounts server',
       data,
     })
   }
@@ -77,8 +78,8 @@ function reasonOf({ detail, errors }: ProblemFacts): string | undefined {
 }
 
 /**
- * A registry that repeats what it was sent must not bring a password onto the screen. Done before
- * anything is cut, so that no half of a secret is left over.
+ * An accounts server that repeats what it was sent must not bring a password onto the screen. Done
+ * before anything is cut, so that no half of a secret is left over.
  */
 function withoutSecrets(json: unknown, secrets: readonly Secret[]): unknown {
   if (json === undefined || secrets.length === 0) return json

@@ -13,7 +13,7 @@ import type { TokenChoice } from './token-source.ts'
 interface SessionParts {
   readonly client: AccountsClient
   readonly store: ConfigStore
-  /** Whose saved login; without it the newest of the registry. */
+  /** Whose saved login; without it the newest of the accounts server. */
   readonly account?: string | undefined
   readonly log: Logger
   readonly refreshMarginMs: number
@@ -41,9 +41,9 @@ export async function withGivenToken<T>(
 }
 
 /**
- * Calls with the saved token of the registry. It is refreshed before when it is about to end, and
- * once after a 401; of several processes one does it and the others take what it saved. Throws
- * `auth_required` when there is no saved login or the login has ended, `storage_failed` or
+ * Calls with the saved token of the accounts server. It is refreshed before when it is about to
+ * end, and once after a 401; of several processes one does it and the others take what it saved.
+ * Throws `auth_required` when there is no saved login or the login has ended, `storage_failed` or
  * `storage_full` when new tokens could not be saved.
  */
 export async function withSavedToken<T>(
@@ -134,8 +134,8 @@ async function underLock(
 }
 
 /**
- * Asked before every exchange: the registry takes the old refresh token for stolen soon after it
- * gave a new one, so new tokens that cannot be saved would end the login.
+ * Asked before every exchange: the accounts server takes the old refresh token for stolen soon
+ * after it gave a new one, so new tokens that cannot be saved would end the login.
  */
 async function whyNotSaved(held: HeldConfig): Promise<ServiceError | null> {
   try {
@@ -164,7 +164,9 @@ async function exchange(
   return tokens.accessToken
 }
 
-/** The refresh token first; without one, or where that is not known, as the specification has it. */
+/**
+ * The refresh token first; without one, or where that is not known, as the specification has it.
+ */
 async function askForTokens(
   { client, clock = systemClock }: SessionParts,
   entry: SavedLogin,
@@ -214,7 +216,7 @@ function isTokenRefused(error: unknown): error is ServiceError {
   return isUnauthorised(error) && error.data?.reason !== 'invalid-credentials'
 }
 
-/** Of this machine, not of the registry: nothing that another token would help against. */
+/** Of this machine, not of the accounts server: nothing that another token would help against. */
 function isLocal({ code }: ServiceError): boolean {
   return ['storage_failed', 'storage_full', 'config_invalid', 'auth_required'].includes(code)
 }

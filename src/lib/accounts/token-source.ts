@@ -12,7 +12,7 @@ export interface TokenPlaces {
   readonly variable: string | undefined
   /** `SERVICE_TOKEN_FILE`: a path. */
   readonly tokenFile: string | undefined
-  /** Is there a token for this registry in the configuration file? */
+  /** Is there a token for this accounts server in the configuration file? */
   readonly inConfig: boolean
   readonly configPath: string
 }
@@ -58,7 +58,9 @@ export async function readChosenToken(
   return new Secret(checkTokenText(text.replace(/\r?\n$/, ''), name))
 }
 
-/** Returns the token; throws `config_invalid`, naming only the place, for what no header can carry. */
+/**
+ * Returns the token; throws `config_invalid`, naming only the place, for what no header can carry.
+ */
 export function checkTokenText(token: string, place: string): string {
   return checkSecretText(token, place, 'copy the token again, whole and alone: it has no spaces')
 }

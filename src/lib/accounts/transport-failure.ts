@@ -76,7 +76,7 @@ export function describeTransportFailure(
   switch (kind) {
     case 'proxy_failed':
       return new ServiceError(kind, `the proxy on the way to ${origin} failed: ${reason}`, {
-        hint: `check ${proxy === null ? 'the proxy variables' : `${proxy.variable} (${proxy.address})`}, or name the registry in NO_PROXY`,
+        hint: `check ${proxy === null ? 'the proxy variables' : `${proxy.variable} (${proxy.address})`}, or name the accounts server in NO_PROXY`,
         data,
       })
     case 'net_timeout':
@@ -89,7 +89,7 @@ export function describeTransportFailure(
         hint:
           facts.code === 'EPROTO' || facts.code.startsWith('ERR_SSL')
             ? `check that ${origin} speaks https`
-            : 'if the registry has a certificate of your own, name it as ca_file in the configuration, or with NODE_EXTRA_CA_CERTS',
+            : 'if the accounts server has a certificate of your own, name it as ca_file in the configuration, or with NODE_EXTRA_CA_CERTS',
         data,
       })
     default:

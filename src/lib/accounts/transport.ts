@@ -15,7 +15,9 @@ import { type ProxyInUse, proxyOf } from './proxy.ts'
 import { http } from './node-http.ts'
 import { classifyFailure, describeTransportFailure, readFailure } from './transport-failure.ts'
 
-/** One request to the registry that the transport was made for; `path` is below its address. */
+/**
+ * One request to the accounts server that the transport was made for; `path` is below its address.
+ */
 export interface AccountsRequest {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
   readonly path: `/${string}`
@@ -34,7 +36,7 @@ export interface AccountsAnswer {
   readonly redirectsTo: string | null
 }
 
-/** Sends to one registry alone: a token given to it cannot reach another address. */
+/** Sends to one accounts server alone: a token given to it cannot reach another address. */
 export interface Transport {
   readonly registry: RegistryUrl
   /** Throws a `ServiceError` of the network; it holds nothing of the request. */
@@ -155,7 +157,7 @@ async function readText(
   throw new ServiceError(
     'registry_answer_invalid',
     `the answer of ${origin} is larger than ${maxAnswerBytes} bytes`,
-    { hint: 'check that the address is that of a registry' },
+    { hint: 'check that the address is that of an accounts server' },
   )
 }
 

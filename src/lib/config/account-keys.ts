@@ -32,9 +32,9 @@ export interface MovedKeys {
 }
 
 /**
- * Finds the keys of all servers of this account. Keys that an older version left in a registry
- * folder are moved first. Throws `config_invalid` as long as any trace of keys cannot be read, so
- * that no server starts open because of it; and as `KeyStore.update`.
+ * Finds the keys of all servers of this account. Keys that an older version left in a state
+ * directory are moved first. Throws `config_invalid` as long as any trace of keys cannot be read,
+ * so that no server starts open because of it; and as `KeyStore.update`.
  */
 export async function findAccountKeys(
   registryDir: string | undefined,

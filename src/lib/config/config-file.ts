@@ -26,7 +26,9 @@ export interface ServerEntry {
   readonly others?: Readonly<TomlTable> | undefined
 }
 
-/** The configuration file, typed. Registries are keyed by their one spelling (`RegistryUrl.url`). */
+/**
+ * The configuration file, typed. Registries are keyed by their one spelling (`RegistryUrl.url`).
+ */
 export interface Config {
   readonly defaultRegistry?: string | undefined
   readonly registries: ReadonlyMap<string, ServerEntry>
@@ -78,7 +80,8 @@ function readConfig(table: TomlTable): Config {
   for (const [key, value] of Object.entries(registries)) {
     const parsed = parseRegistryUrl(key)
     // Not repeated: an address may hold a password.
-    if (!parsed.ok) throw new Fault('has an entry of registries whose name is no registry address')
+    if (!parsed.ok)
+      throw new Fault('has an entry of registries whose name is no address of an accounts server')
     const { url } = parsed.value
     if (!isTable(value)) throw new Fault(`has something else than a table as registries."${url}"`)
     if (entries.has(url)) throw new Fault(`has registries."${url}" twice, in two spellings`)

@@ -2,7 +2,7 @@ import { isLoopback } from './address.ts'
 import { ServiceError } from './errors.ts'
 import { type Result, fail, ok } from './result.ts'
 
-/** Where a registry is. `url` is its one spelling: what tokens are bound to and stored under. */
+/** Address of an accounts server. `url` is the one spelling that tokens are stored under. */
 export interface RegistryUrl {
   /** `https://registry.studio.example`, `https://studio.example/registry`: no slash at the end. */
   readonly url: string
@@ -29,7 +29,7 @@ const faults: Readonly<Record<RegistryUrlFault, string>> = {
 const notInAddress = /[\s\u0000-\u001f\u007f-\u009f\\]/
 const maxUrlChars = 2048
 
-/** The registry that a text names. Two spellings of one registry give the same `url`. */
+/** Two spellings of one address give the same `url`. */
 export function parseRegistryUrl(text: string): Result<RegistryUrl, RegistryUrlFault> {
   const trimmed = text.trim()
   if (notInAddress.test(trimmed)) return fail('with_text_that_is_no_address')
@@ -51,8 +51,8 @@ export function parseRegistryUrl(text: string): Result<RegistryUrl, RegistryUrlF
 }
 
 /**
- * The registry that the user named by `source` (`--registry`, `SERVICE_REGISTRY`, a file). Throws
- * `usage_invalid`; the text itself is not repeated where it may hold a password.
+ * The accounts server that the user named by `source` (`--registry`, `SERVICE_REGISTRY`, a file).
+ * Throws `usage_invalid`; the text itself is not repeated where it may hold a password.
  */
 export function requireRegistryUrl(text: string, source: string): RegistryUrl {
   const parsed = parseRegistryUrl(text)
@@ -65,7 +65,9 @@ export function requireRegistryUrl(text: string, source: string): RegistryUrl {
   return parsed.value
 }
 
-/** Throws `usage_invalid` for plain http to another machine: whoever is between reads the secret. */
+/**
+ * Throws `usage_invalid` for plain http to another machine: whoever is between reads the secret.
+ */
 export function refuseExposed({ url, exposed }: RegistryUrl): void {
   if (!exposed) return
   throw new ServiceError('usage_invalid', `${url} would get secrets over plain http`, {

@@ -61,7 +61,7 @@ const claimsShape = z.object({
   nbf: wholeSeconds.optional(),
 })
 
-/** JWTs of the profile RFC 9068, for this registry alone. */
+/** JWTs of the profile RFC 9068, for this accounts server alone. */
 export function createAccessTokens(parts: {
   readonly keys: KeySource
   readonly issuer: string
@@ -189,7 +189,8 @@ const scalarBytes = 32
 
 /**
  * Returns the one spelling of an ES256 signature that this program takes: base64url without spare
- * bits, and the smaller one of `s` and `order - s`, which verify alike. Null for what has another length.
+ * bits, and the smaller one of `s` and `order - s`, which verify alike. Null for what has another
+ * length.
  */
 export function canonicalSignature(signature: string): string | null {
   const bytes = Buffer.from(signature, 'base64url')

@@ -7,7 +7,7 @@
  * Every method may reject with a `ServiceError`: `storage_failed`, or `storage_full`.
  */
 export interface AccountStore {
-  /** A UUID made with the store: names this registry for as long as its accounts live. */
+  /** A UUID made with the store: names this accounts server for as long as its accounts live. */
   readonly registryId: string
 
   /** Also uses up the invitation, when one is named. */
@@ -21,7 +21,9 @@ export interface AccountStore {
   countAccounts(): Promise<number>
   /** By user name, `after` is the folded name of the last one seen. */
   listAccounts(page: { readonly after?: string; readonly limit: number }): Promise<AccountRow[]>
-  /** Disabling ends nothing by itself: every look-up of a session sees it. False: no such account. */
+  /**
+   * Disabling ends nothing by itself: every look-up of a session sees it. False: no such account.
+   */
   setDisabled(id: string, disabledAtMs: number | null): Promise<boolean>
   /** A better hash of the same password; false when the password was changed meanwhile. */
   replaceHash(id: string, oldHash: string, newHash: string): Promise<boolean>
@@ -38,7 +40,9 @@ export interface AccountStore {
     readonly endTokens: boolean
     readonly nowMs: number
   }): Promise<EndedAccess | null>
-  /** Its user name stays reserved until `nameReservedUntilMs`; all else but its audit entries goes. */
+  /**
+   * Its user name stays reserved until `nameReservedUntilMs`; all else but its audit entries goes.
+   */
   deleteAccount(id: string, nameReservedUntilMs: number): Promise<boolean>
 
   /**
@@ -110,9 +114,9 @@ export interface AccountStore {
 
   /**
    * Appends. Of one action of one account only the newest `maxAuditRowsOfAccount` stay, of callers
-   * without an account `maxAuditRowsOfStrangers`. Of all rows about `maxRows` stay: the accounts with
-   * the most rows lose theirs with the earliest end, so no account loses any while another has more.
-   * Callers without an account count as one account.
+   * without an account `maxAuditRowsOfStrangers`. Of all rows about `maxRows` stay: the accounts
+   * with the most rows lose theirs with the earliest end, so no account loses any while another has
+   * more. Callers without an account count as one account.
    */
   audit(
     entry: AuditRow,

@@ -1,4 +1,4 @@
-/** Bounds of the administration of a registry; those with a range are flags of a command. */
+/** Bounds of the operator's commands; those with a range are flags. */
 interface AdminLimits {
   /** A code for a lost password is good for so long. */
   readonly resetCodeMinutes: Range

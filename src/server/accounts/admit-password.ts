@@ -5,7 +5,7 @@ import { foldEmail, foldUsername } from './names.ts'
 
 /**
  * Throws `password-blocked` for a password that everybody tries first. Where only this machine
- * reaches the registry, it is let through with a line in the log.
+ * reaches the accounts server, it is let through with a line in the log.
  */
 export function admitPassword(
   { local, log }: { readonly local: boolean; readonly log: Logger },

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import type { PeerOf } from '../http/trusted-proxies.ts'
 import { addressKey } from './client-address.ts'
 
-/** One request, as far as every part of the registry knows it. */
+/** One request, as far as every part of the accounts server knows it. */
 export interface Call {
   /** In the answer as `instance`, and in the log. */
   readonly requestId: string

@@ -14,7 +14,9 @@ export interface DataFiles {
   readonly keys: string
   /** Shared by everything that has the database open; a restore has it alone. */
   readonly lock: string
-  /** There while a restore is under way: of one that was killed, database and keys may not match. */
+  /**
+   * There while a restore is under way: of one that was killed, database and keys may not match.
+   */
   readonly unfinished: string
 }
 
@@ -65,7 +67,9 @@ export async function openAccountsStore(options: DataFolderOptions): Promise<Acc
   }
 }
 
-/** Runs `action` while nothing has the database open. Throws `storage_failed` when something has. */
+/**
+ * Runs `action` while nothing has the database open. Throws `storage_failed` when something has.
+ */
 export async function withFolderAlone<Value>(
   { dataDir, log, busyMs }: Pick<DataFolderOptions, 'dataDir' | 'log' | 'busyMs'>,
   action: () => Promise<Value>,
@@ -79,7 +83,11 @@ export async function withFolderAlone<Value>(
     })
   } catch (error) {
     if (entered) throw error
-    throw locked(error, `a registry is running on ${dataDir}`, 'stop it, and repeat the command')
+    throw locked(
+      error,
+      `an accounts server is running on ${dataDir}`,
+      'stop it, and repeat the command',
+    )
   }
 }
 
@@ -91,7 +99,7 @@ export async function isThere(path: string): Promise<boolean> {
     if (isMissing(error)) return false
     throw new ServiceError('storage_failed', `${path} cannot be accessed (${errnoOf(error)})`, {
       cause: error,
-      hint: 'run this as the user that the registry runs as',
+      hint: 'run this as the user that the accounts server runs as',
     })
   }
 }
@@ -102,8 +110,9 @@ function locked(error: unknown, message: string, hint: string): unknown {
 }
 
 function absent(dataDir: string): ServiceError {
-  const hint = 'name the folder of the registry with --data-dir; service-cli registry makes one'
-  return new ServiceError('storage_failed', `there is no registry in ${dataDir}`, { hint })
+  const hint =
+    'name the folder of the accounts server with --data-dir; service-cli registry makes one'
+  return new ServiceError('storage_failed', `there is no accounts server in ${dataDir}`, { hint })
 }
 
 function unfinished(dataDir: string): ServiceError {

@@ -1,8 +1,8 @@
 import { resolveBounds } from '../../lib/util/bounds.ts'
 
 /**
- * Every bound of the registry, with its default. `docs/limits.md` has one row for each; a test
- * holds the two against each other. Those of connections are in `../../lib/config/limits.ts`.
+ * Every bound of the accounts server, with its default. `docs/limits.md` has one row for each; a
+ * test holds the two against each other. Those of connections are in `../../lib/config/limits.ts`.
  */
 export interface AccountLimits {
   /** Bytes of the body of a request. */
@@ -101,7 +101,9 @@ export const defaultPublicAccountLimits: Readonly<PublicAccountLimits> = Object.
   maxRegistrations: defaultAccountLimits.maxRegistrations,
 })
 
-/** Throws `TypeError` for an unknown name and for a value that is not a whole number of its range. */
+/**
+ * Throws `TypeError` for an unknown name and for a value that is not a whole number of its range.
+ */
 export function checkAccountLimits(overrides: Partial<PublicAccountLimits>): void {
   resolveBounds(defaultPublicAccountLimits, overrides, name => [
     // A shorter token would have expired before its first use.

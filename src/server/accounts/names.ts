@@ -1,6 +1,6 @@
 import { crc32 } from 'node:zlib'
 
-/** Names that would be taken for the registry itself, or for nobody. */
+/** Names that would be taken for the accounts server itself, or for nobody. */
 const reserved: ReadonlySet<string> = new Set([
   'admin',
   'administrator',

@@ -12,7 +12,7 @@ export interface AccountsServerOptions extends ListenOptions {
   publicUrl?: string | undefined
   /** Folder of the database and the keys. */
   dataDir: string
-  /** Default: open where only this machine reaches the registry, by invitation elsewhere. */
+  /** Default: open where only this machine reaches the accounts server, by invitation elsewhere. */
   registration?: RegistrationMode | undefined
   log: Logger
   accessLog: AccessLog
@@ -20,7 +20,7 @@ export interface AccountsServerOptions extends ListenOptions {
   accountLimits?: Partial<AccountLimits> | undefined
 }
 
-/** A started registry. */
+/** A started accounts server. */
 export interface AccountsServerHandle extends Stoppable {
   /** The base: the API is below `/api/v1/auth`. */
   readonly url: string

@@ -2,7 +2,9 @@ import { STATUS_CODES } from 'node:http'
 import { type ErrorCode, ServiceError } from '../../lib/util/errors.ts'
 import type { Problem } from '../http/problem.ts'
 
-/** Every refusal of the registry: the word for programs, and its status (docs/registry.md). */
+/**
+ * Every refusal of the accounts server: the word for programs, and its status (docs/registry.md).
+ */
 export const problemStatus = {
   'malformed-json': 400,
   'malformed-request': 400,
@@ -66,7 +68,7 @@ export class AccountsProblem extends Error {
   }
 }
 
-/** What shared code throws, as the registry says it. Anything else says nothing of itself. */
+/** What shared code throws, by error code. Anything else is internal and shows no message. */
 const slugOf: Partial<Record<ErrorCode, ProblemSlug>> = {
   body_invalid: 'malformed-request',
   body_too_large: 'body-too-large',

@@ -22,8 +22,8 @@ interface AccountParts {
   readonly issuer: string
   readonly registration: RegistrationMode
   /**
-   * Only this machine reaches the registry: common passwords get a warning in the log instead of
-   * a refusal, and registrations are not counted.
+   * Only this machine reaches the server: common passwords get a warning in the log instead of a
+   * refusal, and registrations are not counted.
    */
   readonly local: boolean
   readonly limits: AccountLimits

@@ -1,13 +1,13 @@
 import { expect } from 'chai'
 import * as fs from 'node:fs'
 import { join } from 'node:path'
-import { createConfigStore } from '../../../src/lib/config/config-store.ts'
 import { takeFileLock } from '../../../src/lib/config/file-lock.ts'
 import { withGivenToken, withSavedToken } from '../../../src/lib/accounts/session.ts'
 import { Secret } from '../../../src/lib/util/secret.ts'
 import { exitOf, listLog, startScript } from '../config/support.ts'
 import { login, minuteMs, withCase } from './saved-login.ts'
 import { clientOf, expectNoLeak, jwt, thrownBy } from './support.ts'
+import { ServiceError } from '../../../src/lib/util/errors.ts'
 
 describe('saved login', function () {
   this.timeout(20_000)
@@ -204,18 +204,15 @@ describe('saved login', function () {
     }))
 
   it('is not refreshed where new tokens could not be saved, which would end it', () =>
-    withCase(async ({ registry, save, path: usual }) => {
+    withCase(async ({ registry, save, whoami, path, store }) => {
       await save(login(registry, 4 * minuteMs))
-      // The name of a new file beside it would be too long: also root cannot make one.
-      const path = join(usual, '..', 'c'.repeat(250))
-      fs.renameSync(usual, path)
       const text = fs.readFileSync(path, 'utf8')
-      const { log } = listLog()
-      const client = clientOf(registry.url)
-      const parts = { client, log, refreshMarginMs: 5 * minuteMs }
-      const store = createConfigStore({ path, log })
-      const whoami = async () =>
-        (await withSavedToken({ ...parts, store }, token => client.me(token))).username
+      const locked = store.locked.bind(store)
+      const tryWrite = () =>
+        Promise.reject(new ServiceError('storage_failed', `${path} cannot be written`))
+      Object.assign(store, {
+        locked: (run: Parameters<typeof locked>[0]) => locked(held => run({ ...held, tryWrite })),
+      })
       expect(await whoami()).to.equal('alice')
       expect(registry.calls).to.deep.equal(['me'])
       registry.access = 'something-else'

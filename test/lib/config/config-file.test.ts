@@ -146,7 +146,7 @@ describe('configuration file', () => {
     [
       'an address holds a password',
       `[registries."https://user:${token}@x.example"]`,
-      'has an entry of registries whose name is no registry address',
+      'has an entry of registries whose name is no address of an accounts server',
     ],
     [
       'one registry is there twice',

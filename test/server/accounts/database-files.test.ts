@@ -145,7 +145,7 @@ describe('files of the account store', () => {
     withFolder(async folder => {
       const file = join(folder, 'data', 'registry.db')
       const failure = await failureOf(() => openSqliteStore({ file, clock, create: false }))
-      expect(failure.message).to.contain(`there is no registry database ${file}`)
+      expect(failure.message).to.contain(`there is no accounts database ${file}`)
       expect(fs.readdirSync(join(folder, 'data'))).to.deep.equal([])
     }))
 

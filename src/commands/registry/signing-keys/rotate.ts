@@ -8,7 +8,7 @@ export default class RegistrySigningKeysRotate extends AdminCommand {
   static override summary = 'put the next keys into use'
 
   static override description = `Tokens of the replaced keys stay valid until they expire. Keys \
-are also rotated by themselves, every 90 days. A running registry follows within a second.`
+are also rotated by themselves, every 90 days. A running accounts server follows within a second.`
 
   static override examples = [
     {
@@ -34,7 +34,7 @@ are also rotated by themselves, every 90 days. A running registry follows within
       await output.result('', done)
       const fate = flags.compromised ? 'void' : 'valid until they expire'
       output.note(
-        `the keys are rotated; tokens of the old ones are ${fate}. A running registry follows within a second`,
+        `the keys are rotated; tokens of the old ones are ${fate}. A running accounts server follows within a second`,
       )
     })
   }

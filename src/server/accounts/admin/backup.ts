@@ -93,7 +93,8 @@ function cannotMake(folder: string, error: unknown): ServiceError {
 }
 
 function noKeys(file: string): ServiceError {
-  const hint = 'put it back, or start the registry once: it makes new ones, and every login is over'
+  const hint =
+    'put it back, or start the accounts server once: it makes new ones, and every login is over'
   return new ServiceError('storage_failed', `there is no key file ${file}`, { hint })
 }
 

@@ -5,7 +5,7 @@ import type { AccountStore, AuditRow } from '../account-store.ts'
 import { keepAuditUntil } from '../audit-trail.ts'
 import { type DataFiles, openAccountsStore, dataFiles } from '../data-folder.ts'
 
-/** The registry of a folder in the hands of the owner of its files, running or not. */
+/** The files of an accounts server, opened by their owner; the server may run or not. */
 export interface Admin extends AsyncDisposable {
   readonly store: AccountStore
   readonly files: DataFiles
@@ -40,7 +40,9 @@ interface AdminOptions {
   readonly clock?: Clock
 }
 
-/** Makes nothing. Throws `storage_failed` when there is no registry, `registry_dir_unsafe`. */
+/**
+ * Makes nothing. Throws `storage_failed` when there is no accounts server, `registry_dir_unsafe`.
+ */
 export async function openAdmin(options: AdminOptions): Promise<Admin> {
   const { dataDir, log, clock = systemClock } = options
   const busyMs = defaultLimits.maxStoreWaitMs

@@ -101,7 +101,7 @@ async function refuseOver(files: DataFiles, force: boolean): Promise<void> {
   if (force) return
   for (const path of [files.database, files.keys]) {
     if (!(await isThere(path))) continue
-    throw new ServiceError('file_exists', `there is a registry already: ${path}`, {
+    throw new ServiceError('file_exists', `there is an accounts server already: ${path}`, {
       hint: 'name another --data-dir, or give --force, which puts the old one aside',
     })
   }

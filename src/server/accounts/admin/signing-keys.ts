@@ -10,7 +10,7 @@ export async function listKeys(admin: Admin) {
   return { keys: keys.list().map(keyView) }
 }
 
-/** A running registry takes it over within `keyPollMs`. */
+/** A running accounts server takes it over within `keyPollMs`. */
 export async function rotateKeys(
   admin: Admin,
   { compromised = false }: { readonly compromised?: boolean },
@@ -22,7 +22,7 @@ export async function rotateKeys(
     if (!(error instanceof RangeError)) throw error
     throw new ServiceError('request_refused', 'there are as many keys as there may be', {
       cause: error,
-      hint: 'a running registry removes keys whose tokens have all expired',
+      hint: 'a running accounts server removes keys whose tokens have all expired',
     })
   }
   await admin.record('keys.rotated', null, { compromised })

@@ -28,7 +28,7 @@ export function loginRoutes(services: AccountServices): Route[] {
     call.principal = account.id
     if (account.disabledAtMs !== null) {
       await audit.record('login.disabled', call, account.id)
-      const message = 'this account is disabled; ask the owner of the registry'
+      const message = 'this account is disabled; ask the operator of the accounts server'
       throw new AccountsProblem('account-disabled', message)
     }
     const session = await sessions.open(account.id, passwordHash, call)

@@ -29,11 +29,12 @@ export function registerRoutes(services: AccountServices): Route[] {
   ): Promise<string | undefined> {
     if (services.registration === 'open') return undefined
     if (services.registration === 'closed') {
-      throw new AccountsProblem('registration-closed', 'this registry takes no new accounts')
+      throw new AccountsProblem('registration-closed', 'this accounts server takes no new accounts')
     }
     if (invite === undefined) {
-      const message = 'this registry takes new accounts by invitation alone (member "invite")'
-      const detail = 'is required: this registry takes new accounts by invitation alone'
+      const message =
+        'this accounts server takes new accounts by invitation alone (member "invite")'
+      const detail = 'is required: this accounts server takes new accounts by invitation alone'
       throw new AccountsProblem('registration-closed', message, {
         errors: [{ pointer: '/invite', detail }],
       })
@@ -50,7 +51,9 @@ export function registerRoutes(services: AccountServices): Route[] {
     if (waitMs > 0) throw tooMany('too many registrations from this address', waitMs)
   }
 
-  /** Every check counts, whatever it answers: the answer for a free name tells as much as the other. */
+  /**
+   * Every check counts, whatever it answers: the answer for a free name tells as much as the other.
+   */
   function countCheck({ addressKey }: Call): void {
     if (local) return
     const nowMs = clock.now()

@@ -94,8 +94,8 @@ const uniqueCodes: readonly number[] = [2067, 1555]
 
 const hints: Readonly<Record<number, string>> = {
   [codes.readonly]: 'give this user the right to write to the file and its folder',
-  [codes.corrupt]: 'stop the registry and restore a backup',
-  [codes.notADatabase]: 'stop the registry and restore a backup',
+  [codes.corrupt]: 'stop the accounts server and restore a backup',
+  [codes.notADatabase]: 'stop the accounts server and restore a backup',
 }
 
 const messages: Readonly<Record<number, string>> = {

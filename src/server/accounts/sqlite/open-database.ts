@@ -78,7 +78,7 @@ export function checkIntegrity(
   const found = db.prepare(`PRAGMA ${check}(1)`).get()
   const answer = found?.[check] ?? Object.values(found ?? {})[0]
   if (answer !== 'ok') {
-    const hint = 'stop the registry and restore a backup'
+    const hint = 'stop the accounts server and restore a backup'
     throw new ServiceError('storage_failed', `${file} is damaged: ${String(answer)}`, { hint })
   }
 }
@@ -132,8 +132,8 @@ async function guarded<Value>(file: string, action: () => Promise<Value>): Promi
 }
 
 function absent(file: string): ServiceError {
-  const hint = 'name the folder of the registry with --data-dir'
-  return new ServiceError('storage_failed', `there is no registry database ${file}`, { hint })
+  const hint = 'name the folder of the accounts server with --data-dir'
+  return new ServiceError('storage_failed', `there is no accounts database ${file}`, { hint })
 }
 
 /** sqlite.org/walformat.html: of the file, of each frame before its page. */

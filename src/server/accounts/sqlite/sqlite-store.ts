@@ -30,7 +30,7 @@ interface SqliteStoreOptions {
 }
 
 /**
- * Opens the registry's database, which several processes may do at once. Throws
+ * Opens the accounts server's database, which several processes may do at once. Throws
  * `registry_dir_unsafe` for files that are not safely ours, `storage_failed`, naming the file and
  * what to do, for what is damaged, foreign, cut, of a newer version or cannot be written;
  * `storage_full`.

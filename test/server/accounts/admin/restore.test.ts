@@ -80,7 +80,7 @@ describe('restoring a registry', () => {
       const over = await failureOf(() => restore({ dataDir }))
       expect(over.code).to.equal('file_exists')
       const inUse = await failureOf(() => restore({ dataDir, force: true }))
-      expect(inUse.message).to.equal(`a registry is running on ${dataDir}`)
+      expect(inUse.message).to.equal(`an accounts server is running on ${dataDir}`)
       expect((await listUsers(admin, { limit: 10 })).users).to.have.length(1)
     }))
 

@@ -33,7 +33,7 @@ describe('administration of accounts', () => {
       const dataDir = join(folder, 'data')
       const failure = await failureOf(() => openAdmin({ dataDir, log: silentLogger }))
       expect(failure.code).to.equal('storage_failed')
-      expect(failure.message).to.equal(`there is no registry in ${dataDir}`)
+      expect(failure.message).to.equal(`there is no accounts server in ${dataDir}`)
       expect(existsSync(dataDir)).to.equal(false)
     }))
 
