@@ -139,10 +139,7 @@ facts('specification: Resources and their fields, to_cimd_document', [
     'with neither it throws, and says what to give',
     () => {
       for (const options of [undefined, {}, { redirectUri: '' }, { redirectUri: null }]) {
-        expect(() => config().toCimdDocument(options)).to.throw(
-          TypeError,
-          /^no redirect URI: give redirectUri/,
-        )
+        expect(() => config().toCimdDocument(options)).to.throw(TypeError, /^missing redirectUri: /)
       }
     },
   ],

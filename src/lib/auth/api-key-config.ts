@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto'
 
-/** Holds the key of a server, for the server itself and for its clients. */
+/** The variable with the API key, for servers and clients. */
 export const keyVariable = 'SERVICE_MCP_API_KEY'
 
-/** Settings of a shared API key; every member is optional. */
+/** Settings of a shared API key. */
 export interface ApiKeyOptions {
   /** The key itself; when set it overrides the environment variable. Default null. */
   apiKey?: string | null
@@ -14,15 +14,15 @@ export interface ApiKeyOptions {
 }
 
 /**
- * Where the shared key of an MCP server comes from. Declares, and enforces nothing: pass what
- * `resolve()` returns to `validateBearerToken`.
+ * The source of the shared key of an MCP server. Enforces nothing: pass the result of `resolve()`
+ * to `validateBearerToken`.
  */
 export class ApiKeyConfig {
   /** The literal key, or null. */
   readonly apiKey: string | null
   /** Name of the variable that `resolve` reads. */
   readonly envVar: string
-  /** For the `headerName` of `validateBearerToken`. */
+  /** The `headerName` for `validateBearerToken`. */
   readonly headerName: string
 
   constructor(options: ApiKeyOptions = {}) {
@@ -32,13 +32,13 @@ export class ApiKeyConfig {
   }
 
   /**
-   * The key: the member `apiKey`, else the environment variable, else null, with which
-   * `validateBearerToken` checks nothing. An empty text counts as absent in both places. `env`
-   * defaults to the environment of the process and is read at each call. Never throws.
+   * The key: `apiKey`, else the environment variable, else null, which disables the check of
+   * `validateBearerToken`. Empty text counts as absent. `env` defaults to the environment of the
+   * process and is read at each call. Never throws.
    */
   resolve(env: NodeJS.ProcessEnv = process.env): string | null {
     if (this.apiKey) return this.apiKey
-    // Names such as `constructor` are found on every object.
+    // `envVar` may be the name of an inherited member, such as `constructor`.
     const value: unknown = env[this.envVar]
     return typeof value === 'string' && value !== '' ? value : null
   }
@@ -47,8 +47,8 @@ export class ApiKeyConfig {
 const maxBytes = 1024
 
 /**
- * A new secret: `length` random bytes (1 to 1024) as URL-safe base64 without padding; 32 bytes give
- * 43 characters. A key of fewer than 16 bytes can be guessed. Throws `RangeError` for any other length.
+ * Generates a secret: `length` random bytes (1 to 1024) as URL-safe base64 without padding. Keys
+ * under 16 bytes can be guessed. Throws `RangeError` for an invalid length.
  */
 export function generateApiKey(length = 32): string {
   if (!Number.isInteger(length) || length < 1 || length > maxBytes) {

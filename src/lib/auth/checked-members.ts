@@ -1,42 +1,45 @@
-/** What a program hands to the objects of this folder may come from JavaScript or a file. */
+// Checks at run time: options may come from JavaScript or a file.
 
-/** `value` itself; throws `TypeError` for anything but a text with something in it. */
+/** Returns `value`; throws `TypeError` unless it is non-blank text. */
 export function requireText(value: unknown, member: string): string {
   if (typeof value === 'string' && value.trim() !== '') return value
-  throw new TypeError(`${member} must be a text that is not empty`)
+  throw new TypeError(`${member} must be a non-empty string`)
 }
 
-/** `value` itself; null for null, undefined and the empty text. Throws `TypeError` for the rest. */
+/** Returns `value`, or null for null, undefined and empty text; else throws `TypeError`. */
 export function optionalText(value: unknown, member: string): string | null {
   return value === undefined || value === null || value === '' ? null : requireText(value, member)
 }
 
-/** A frozen copy of `value`, each item checked; throws `TypeError` for what is no array. */
+/** Returns a frozen copy with every item checked; throws `TypeError` unless it is an array. */
 export function requireList(
   value: unknown,
   member: string,
   check: (item: unknown, member: string) => string = requireText,
 ): readonly string[] {
-  if (!Array.isArray(value)) throw new TypeError(`${member} must be an array of texts`)
+  if (!Array.isArray(value)) throw new TypeError(`${member} must be an array of strings`)
   return Object.freeze(Array.from(value, (item, index) => check(item, `${member}[${index}]`)))
 }
 
-/** A URL parser drops or rewrites these, so that two sides would compare different texts. */
+/** URL parsers drop or rewrite these characters, which would break exact comparison. */
 const notInUri = /[\s\u0000-\u001f\u007f-\u009f\\]/
 
-/** `value` itself; throws `TypeError` for what is no absolute URI, or has a fragment (RFC 6749, 3.1.2). */
+/**
+ * Returns `value`; throws `TypeError` unless it is an absolute URI without fragment (RFC 6749,
+ * 3.1.2).
+ */
 export function requireUri(value: unknown, member: string): string {
   const text = requireText(value, member)
   if (!notInUri.test(text) && !text.includes('#') && URL.canParse(text)) return text
-  throw new TypeError(`${member} must be an absolute URI without spaces and without a fragment`)
+  throw new TypeError(`${member} must be an absolute URI without spaces or fragment`)
 }
 
-/** URIs that run code, carry their own content or name a local file. */
+/** Schemes that run code, embed content or name a local file. */
 const unsafeSchemes = ['javascript', 'vbscript', 'data', 'blob', 'filesystem', 'file', 'about']
 
 /**
- * `value` itself: a URI that a browser may be sent to, https, http or the scheme of an application.
- * Throws `TypeError` for schemes such as `javascript` and `data`, and as `requireUri`.
+ * Returns `value`, a URI that a browser may open: https, http or the scheme of an application.
+ * Throws `TypeError` for schemes such as `javascript` and `data`, and like `requireUri`.
  */
 export function requireNavigableUri(value: unknown, member: string): string {
   const text = requireUri(value, member)
@@ -46,8 +49,8 @@ export function requireNavigableUri(value: unknown, member: string): string {
 }
 
 /**
- * `value` itself: an http or https URL that paths can be appended to. Throws `TypeError` for any
- * other scheme, for user name, password, query or fragment. The message never repeats the value.
+ * Returns `value`, an http or https URL to which paths can be appended. Throws `TypeError`, without
+ * repeating the value, for another scheme, a user name, password, query or fragment.
  */
 export function requireBaseUrl(value: unknown, member: string): string {
   const text = requireUri(value, member)
@@ -60,7 +63,7 @@ export function requireBaseUrl(value: unknown, member: string): string {
   )
 }
 
-/** Paths begin with a slash: one at the end of the base would be one too many. */
+/** Strips trailing slashes, so that a path can be appended. */
 export function withoutTrailingSlashes(url: string): string {
   let end = url.length
   while (url[end - 1] === '/') end--

@@ -11,29 +11,29 @@ import { isLoopback } from '../util/address.ts'
 
 /** Members of a client ID metadata document; only the first two are required. */
 export interface CimdOptions {
-  /** For people: shown in the consent dialog. */
+  /** The name in the consent dialog. */
   clientName: string
-  /** Every callback in use, letter by letter as clients send it; at least one. */
+  /** All redirect URIs, exactly as clients send them; at least one. */
   redirectUris: readonly string[]
-  /** Default `['authorization_code']`; add `refresh_token` where the provider gives such tokens. */
+  /** Default `['authorization_code']`; add `refresh_token` if the provider issues them. */
   grantTypes?: readonly string[]
   /** Default `['code']`. */
   responseTypes?: readonly string[]
-  /** Default `none`: a public client, which proves itself by PKCE alone. */
+  /** Default `none`: a public client with PKCE. */
   tokenEndpointAuthMethod?: string
-  /** Scopes with a space between them. Default null: the member is absent. */
+  /** Space-separated scopes. Default null: absent. */
   scope?: string | null
-  /** Picture for the consent dialog. Default null: absent. */
+  /** Logo for the consent dialog. Default null: absent. */
   logoUri?: string | null
   /** Home page for the consent dialog. Default null: absent. */
   clientUri?: string | null
-  /** Whom to ask, usually by mail address. Default empty: absent. */
+  /** Contacts, usually mail addresses. Default empty: absent. */
   contacts?: readonly string[]
-  /** The https URL of this very document. Default null: absent. */
+  /** The https URL of this document. Default null: absent. */
   clientId?: string | null
 }
 
-/** The document as served; names as RFC 7591 writes them. Optional members are absent, never null. */
+/** The document as served, with the names of RFC 7591. Optional members are absent, never null. */
 export interface CimdJson {
   client_id?: string
   client_name: string
@@ -48,10 +48,10 @@ export interface CimdJson {
 }
 
 /**
- * Client ID metadata document (RFC 7591 members; draft-ietf-oauth-client-id-metadata-document): how
- * an OAuth client describes itself to a provider that has never heard of it. Declares, and serves
- * nothing: `toDict()` is the JSON for `/.well-known/oauth-client-metadata`. Providers fetch it by the
- * URL that is its `client_id`, and may stop reading at 5 KB. Lists are copied and frozen.
+ * A client ID metadata document (RFC 7591; draft-ietf-oauth-client-id-metadata-document), with
+ * which an OAuth client describes itself to a provider without registration. Serves nothing:
+ * `toDict()` is the JSON for `/.well-known/oauth-client-metadata`. Providers fetch it from its
+ * `client_id` and may read only 5 KB. Lists are copied and frozen.
  */
 export class CimdDocument {
   readonly clientName: string
@@ -67,9 +67,9 @@ export class CimdDocument {
 
   /**
    * Throws `TypeError` without a name or a redirect URI, for a URI that is relative, has a fragment
-   * or a scheme such as `javascript`, `data` or `file`, for a method of the token endpoint that needs a shared secret (everyone can read
-   * this document), for a client id that is not the https URL of a document, and for members of the
-   * wrong type.
+   * or a scheme such as `javascript`, `data` or `file`, for a token endpoint method with a shared
+   * secret (the document is public), for a client id that is not the https URL of a document, and
+   * for members of the wrong type.
    */
   constructor(options: CimdOptions) {
     this.clientName = requireText(options.clientName, 'clientName')
@@ -88,7 +88,7 @@ export class CimdDocument {
     this.clientId = clientId === null ? null : requireClientId(clientId, 'clientId')
   }
 
-  /** The document to serve: a new object at each call, which the caller may change. */
+  /** Returns the document to serve, as a new object at each call. */
   toDict(): CimdJson {
     return {
       ...(this.clientId !== null && { client_id: this.clientId }),
@@ -104,7 +104,7 @@ export class CimdDocument {
     }
   }
 
-  /** The same as `toDict()`: `JSON.stringify(document)` is what to send as `application/json`. */
+  /** Same as `toDict()`, for `JSON.stringify(document)`. */
   toJSON(): CimdJson {
     return this.toDict()
   }
@@ -119,29 +119,29 @@ function requirePublicMethod(value: unknown): string {
   const method = requireText(value, 'tokenEndpointAuthMethod')
   if (!method.startsWith('client_secret_')) return method
   throw new TypeError(
-    'tokenEndpointAuthMethod must not need a shared secret: the document is public; use "none"',
+    'tokenEndpointAuthMethod must not use a shared secret: the document is public; use "none"',
   )
 }
 
-/** Where the metadata document of an OAuth client is served, below the address of its host. */
+/** The path of the metadata document below the address of its host. */
 export const clientMetadataPath = '/.well-known/oauth-client-metadata'
 
 /**
- * The `client_id` of a document served below `publicUrl`: its own https URL, as client ID metadata
- * documents require. Null when no provider could fetch it there: no address known, plain http, or
- * an address of this machine. Throws `TypeError` for a text that is no http or https URL.
+ * The `client_id` of a document below `publicUrl`: its https URL. Null when providers cannot fetch
+ * it: no known address, plain http, or a loopback address. Throws `TypeError` unless `publicUrl` is
+ * an http or https URL.
  */
 export function clientIdAt(publicUrl: string | null): string | null {
   if (publicUrl === null) return null
-  // Providers compare it letter by letter, so it is written as a URL parser writes it.
+  // Providers compare it exactly: use the normal form of a URL parser.
   const { protocol, hostname, origin, pathname } = new URL(requireBaseUrl(publicUrl, 'publicUrl'))
   if (protocol !== 'https:' || isLoopback(hostname)) return null
   return origin + withoutTrailingSlashes(pathname) + clientMetadataPath
 }
 
 /**
- * `value` itself; throws `TypeError` for what providers do not take as the URL of a document: it is
- * https with a path, without `.` or `..` in it, without user name and fragment.
+ * Returns `value`; throws `TypeError` unless it is an https URL with a path, without `.` and `..`
+ * segments, user name and fragment, as providers require.
  */
 function requireClientId(value: unknown, member: string): string {
   const text = requireUri(value, member)

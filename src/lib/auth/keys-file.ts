@@ -9,15 +9,15 @@ import { fail, ok, type Result } from '../util/result.ts'
 import { hash } from 'node:crypto'
 import { generateApiKey } from './api-key-config.ts'
 
-/** Where older versions kept the named keys of the servers of one registry folder. */
+/** The keys file of older versions, in the state directory. */
 export function keysFileIn(registryDir: string): string {
   return join(registryDir, 'keys.json')
 }
 
 /**
- * The keys of the file, or null where there is none. Throws `config_invalid` for a symlink, a file
- * of somebody else or open to others (whoever can write into it lets himself in), and for one that
- * is damaged: that is never the same as "no keys".
+ * The keys of the file, or null without a file. Throws `config_invalid` for a symlink, a file of
+ * another user or open to others (who could add keys), and for a damaged file, which must not count
+ * as "no keys".
  */
 export async function readKeysFile(path: string): Promise<readonly NamedKey[] | null> {
   const file = await openFile(path)
@@ -40,11 +40,11 @@ export async function readKeysFile(path: string): Promise<readonly NamedKey[] | 
 
 async function openFile(path: string): Promise<FileHandle | null> {
   try {
-    // Where the system has no O_NOFOLLOW, the path is all there is to look at.
+    // Without O_NOFOLLOW (Windows), check the path.
     if (noFollow === 0 && (await lstat(path)).isSymbolicLink()) throw isLink(path)
     return await open(path, constants.O_RDONLY | noFollow | noWait)
   } catch (error) {
-    // Also with HOME=/dev/null, where no key was ever made.
+    // Also true for HOME=/dev/null.
     if (isMissing(error)) return null
     if (error instanceof ServiceError) throw error
     const code = errnoOf(error)
@@ -53,7 +53,7 @@ async function openFile(path: string): Promise<FileHandle | null> {
   }
 }
 
-/** Not more than it had when it was looked at. */
+/** Reads at most `size` bytes: the file may grow meanwhile. */
 async function readText(file: FileHandle, size: number): Promise<string> {
   const buffer = Buffer.alloc(size)
   let length = 0
@@ -68,7 +68,7 @@ async function readText(file: FileHandle, size: number): Promise<string> {
 function describeUnsafe(found: Stats): { what: string; hint: string } | null {
   if (!found.isFile()) return { what: 'is not a regular file', hint: 'remove it' }
   if (found.size > maxKeysFileBytes) {
-    return { what: `is larger than ${maxKeysFileBytes} bytes`, hint: 'look at it, and remove it' }
+    return { what: `is larger than ${maxKeysFileBytes} bytes`, hint: 'inspect and remove it' }
   }
   const uid = ownUid()
   if (uid === null) return null
@@ -79,12 +79,12 @@ function describeUnsafe(found: Stats): { what: string; hint: string } | null {
   const mode = (found.mode & 0o777).toString(8)
   return {
     what: `is open to other users (mode ${mode})`,
-    hint: 'look at the keys in it, then close it with chmod 600',
+    hint: 'check its keys, then run chmod 600 on it',
   }
 }
 
 function isLink(path: string): ServiceError {
-  return refused(path, 'is a symbolic link', 'put the file itself there')
+  return refused(path, 'is a symbolic link', 'replace the link by the file')
 }
 
 function refused(path: string, what: string, hint: string): ServiceError {
@@ -93,10 +93,10 @@ function refused(path: string, what: string, hint: string): ServiceError {
 
 const keyScopes = ['read', 'write'] as const
 
-/** What a key is good for; `write` includes `read`. */
+/** The scope of a key; `write` includes `read`. */
 export type KeyScope = (typeof keyScopes)[number]
 
-/** A named key, without the key. */
+/** The record of a named key, without the key itself. */
 export interface NamedKey {
   readonly name: string
   /** SHA-256 of the key, in hex. */
@@ -104,19 +104,19 @@ export interface NamedKey {
   readonly scope: KeyScope
   /** RFC 3339. */
   readonly createdAt: string
-  /** RFC 3339; null: it does not expire. */
+  /** RFC 3339, or null when it does not expire. */
   readonly expiresAt: string | null
 }
 
-/** More than a studio has; every server reads all of them. */
+/** Every server reads all keys. */
 export const maxKeys = 1000
 export const maxKeyNameChars = 64
-/** A thousand of the largest entries have less than half of it. */
+/** More than twice the size of the largest valid file. */
 export const maxKeysFileBytes = 1024 * 1024
 
 const form = 1
 
-/** Letters, digits, `.`, `_` and `-`: it is in logs, in the audit, and typed in shells. */
+/** True for letters, digits, `.`, `_` and `-`: names appear in logs, the audit and shells. */
 export function isKeyName(name: string): boolean {
   return /^[A-Za-z0-9][A-Za-z0-9._-]*$/.test(name) && name.length <= maxKeyNameChars
 }
@@ -130,8 +130,8 @@ export function formatKeys(keys: readonly NamedKey[]): string {
 }
 
 /**
- * The keys of a file, or what is wrong with it. Strict: a member that is not understood may be the
- * one that limits a key.
+ * Parses a keys file; the failure describes the problem. Strict: an unknown member may be one that
+ * limits a key.
  */
 export function parseKeys(text: string): Result<readonly NamedKey[], string> {
   let value: unknown
@@ -141,9 +141,9 @@ export function parseKeys(text: string): Result<readonly NamedKey[], string> {
     return fail('is not JSON')
   }
   if (!isJsonObject(value)) return fail('is not a JSON object')
-  if (value.form !== form) return fail(`is not of the form ${form} that this version reads`)
+  if (value.form !== form) return fail(`has an unknown form; this version reads form ${form}`)
   const { keys, ...others } = value
-  if (Object.keys(others).length > 1) return fail('has members that are not known here')
+  if (Object.keys(others).length > 1) return fail('has unknown members')
   if (!Array.isArray(keys)) return fail('has no list of keys')
   if (keys.length > maxKeys) return fail(`has more than ${maxKeys} keys`)
   const found: NamedKey[] = []
@@ -156,7 +156,7 @@ export function parseKeys(text: string): Result<readonly NamedKey[], string> {
   }
   for (const member of ['name', 'sha256'] as const) {
     if (new Set(found.map(key => key[member])).size < found.length) {
-      return fail(`is damaged: a ${member} is there twice`)
+      return fail(`is damaged: duplicate ${member}`)
     }
   }
   return ok(found)
@@ -164,7 +164,7 @@ export function parseKeys(text: string): Result<readonly NamedKey[], string> {
 
 function readKey(reader: MemberReader): NamedKey {
   const name = reader.required('name', reader.text('name'), 'x')
-  if (!isKeyName(name)) reader.refuse('name', 'is no name of a key')
+  if (!isKeyName(name)) reader.refuse('name', 'is not a valid key name')
   const sha256 = reader.required('sha256', reader.text('sha256'), '')
   if (!/^[0-9a-f]{64}$/.test(sha256)) reader.refuse('sha256', 'must be 64 hex digits')
   return {
@@ -176,18 +176,17 @@ function readKey(reader: MemberReader): NamedKey {
   }
 }
 
-/** Tells a key of this program from other secrets: for people, and for what hides them in logs. */
+/** Marks keys of this program, for people and for log redaction. */
 export const keyPrefix = 'smk_'
 
-/** 256 random bits: too many to guess. */
+/** Generates a key with 256 random bits. */
 export function newKey(): string {
   return `${keyPrefix}${generateApiKey(32)}`
 }
 
 /**
- * What is kept of a key. A plain hash is right here, where it would be wrong for a password: there
- * is no list of likely keys to try it on, so a slow one would only slow down every request. It also
- * makes the look-up safe by time: how far a hash agrees with another tells nothing of the key.
+ * The stored hash of a key. Unlike a password, a random key needs no slow hash. Looking up the hash
+ * leaks nothing about the key through timing.
  */
 export function keyDigest(key: string): string {
   return hash('sha256', key, 'hex')

@@ -12,34 +12,34 @@ import { fail, ok, type Result } from '../util/result.ts'
 
 /** Settings of an OAuth client; only `providerUrl` is required. */
 export interface OAuthOptions {
-  /** Base URL of the OAuth provider, http or https; slashes at its end make no difference. */
+  /** Base URL of the OAuth provider, http or https; trailing slashes are ignored. */
   providerUrl: string
-  /** Client id registered beforehand. Default null: registration by metadata document. */
+  /** Pre-registered client id. Default null: use the metadata document. */
   clientId?: string | null
-  /** Scopes to ask for, one per item. Default empty. */
+  /** Scopes to request, one per item. Default empty. */
   scopes?: readonly string[]
-  /** For people: shown in the consent dialog. Default `service-mcp-server`. */
+  /** The name in the consent dialog. Default `service-mcp-server`. */
   clientName?: string | undefined
-  /** The redirect URI of the metadata document when `toCimdDocument` gets none. Default null. */
+  /** The default redirect URI for `toCimdDocument`. Default null. */
   redirectUri?: string | null
 }
 
 export interface ToCimdOptions {
-  /** Takes the place of the `redirectUri` of the configuration. */
+  /** Overrides the `redirectUri` of the configuration. */
   redirectUri?: string | null
-  /** Address below which the document will be served. Public and https: `client_id` follows. */
+  /** The address below which the document is served; sets `client_id` when public and https. */
   publicUrl?: string | null
 }
 
 /**
- * OAuth 2.1 with a public client (PKCE, no secret). Declares, and enforces nothing: no request is
- * made, and the endpoints are derived from `providerUrl` as text, by the fixed paths below. A
- * provider that publishes RFC 8414 or OpenID metadata may have others. Empty texts count as absent.
+ * The configuration of an OAuth 2.1 public client (PKCE, no secret). Sends no requests and enforces
+ * nothing. Derives the endpoints from `providerUrl` by the fixed paths below; the RFC 8414 or
+ * OpenID metadata of a provider may name others. Empty text counts as absent.
  */
 export class OAuthConfig {
-  /** As it was given. */
+  /** The unchanged option. */
   readonly providerUrl: string
-  /** The id registered beforehand, or null. */
+  /** The pre-registered id, or null. */
   readonly clientId: string | null
   /** A frozen copy. */
   readonly scopes: readonly string[]
@@ -47,9 +47,9 @@ export class OAuthConfig {
   readonly redirectUri: string | null
 
   /**
-   * Throws `TypeError` without a provider, for a provider URL with another scheme, user name,
-   * password, query or fragment, for a redirect URI that is relative, has a fragment or a scheme
-   * such as `javascript`, and for a scope that no request could carry (RFC 6749, section 3.3).
+   * Throws `TypeError` for a missing provider, a provider URL with another scheme, user name,
+   * password, query or fragment, a redirect URI that is relative, has a fragment or a scheme such
+   * as `javascript`, and an invalid scope (RFC 6749, section 3.3).
    */
   constructor(options: OAuthOptions) {
     this.providerUrl = requireBaseUrl(options.providerUrl, 'providerUrl')
@@ -70,28 +70,26 @@ export class OAuthConfig {
   }
 
   /**
-   * `<providerUrl>/.well-known/oauth-client-metadata`. Where a document is served from its own host,
-   * its `client_id` says so instead.
+   * `<providerUrl>/.well-known/oauth-client-metadata`. A document on another host has that address
+   * as its `client_id`.
    */
   get wellKnownUrl(): string {
     return this.#below(clientMetadataPath)
   }
 
   /**
-   * The metadata document of this client; its `scope` is the scopes with a space between them. It
-   * has a `client_id`, the URL of the document, when `publicUrl` is https and not an address of
-   * this machine; the id registered beforehand never appears in it. Throws `TypeError` when neither
-   * the options nor the configuration have a redirect URI, and for a `publicUrl` that is no URL.
+   * The metadata document of this client, with space-separated scopes. Its `client_id` is the URL
+   * of the document when `publicUrl` is https and not a loopback address, else absent; the
+   * pre-registered id is never used. Throws `TypeError` without a redirect URI in the options or
+   * the configuration, and for an invalid `publicUrl`.
    */
   toCimdDocument(options: ToCimdOptions = {}): CimdDocument {
     if (typeof options !== 'object') {
-      throw new TypeError('toCimdDocument takes its options as an object: { redirectUri }')
+      throw new TypeError('toCimdDocument expects an options object: { redirectUri }')
     }
     const redirectUri = optionalUri(options.redirectUri) ?? this.redirectUri
     if (redirectUri === null) {
-      throw new TypeError(
-        'no redirect URI: give redirectUri to toCimdDocument or to the OAuthConfig',
-      )
+      throw new TypeError('missing redirectUri: pass it to toCimdDocument or to the OAuthConfig')
     }
     return new CimdDocument({
       clientName: this.clientName,
@@ -118,8 +116,8 @@ function requireScope(value: unknown, member: string): string {
 }
 
 /**
- * The issuer identifier of an OAuth provider (RFC 8414, section 2), as it was given: tokens and the
- * provider's own documents must name it character by character. The failure says what is wrong.
+ * Validates the issuer identifier of an OAuth provider (RFC 8414, section 2) and returns it
+ * unchanged: tokens and provider metadata must contain exactly this text.
  */
 export function parseIssuerUrl(text: string): Result<string, string> {
   if (!/^https?:\/\/[\x21-\x7e]+$/.test(text) || !URL.canParse(text)) {
@@ -127,10 +125,10 @@ export function parseIssuerUrl(text: string): Result<string, string> {
   }
   const url = new URL(text)
   if (!isSafeFetchUrl(url)) {
-    return fail('the issuer must be https; http is for providers on this machine alone')
+    return fail('the issuer must be https; http is only for providers on this machine')
   }
   if (url.username !== '' || url.password !== '') {
-    return fail('the issuer must not have a user name or a password in it')
+    return fail('the issuer must not contain a user name or password')
   }
   if (text.includes('?') || text.includes('#')) {
     return fail('the issuer must not have a query or a fragment')
@@ -138,7 +136,7 @@ export function parseIssuerUrl(text: string): Result<string, string> {
   return ok(text)
 }
 
-/** https, or plain http on this machine: the keys cannot be replaced in transit. */
+/** True for https, and for http on this machine: nobody can replace the keys in transit. */
 export function isSafeFetchUrl(url: URL): boolean {
   if (url.protocol === 'https:') return true
   return url.protocol === 'http:' && isLoopback(url.hostname)

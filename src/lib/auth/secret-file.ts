@@ -11,16 +11,16 @@ type Refuse = (what: string, hint?: string) => ServiceError
 
 interface SecretFileOptions {
   /**
-   * Also takes a pipe, and a file of root that others may read: container platforms mount secrets
+   * Also accepts a pipe, and a file of root that others may read: container platforms mount secrets
    * with modes such as 0440, 0444 and 0644.
    */
   readonly mounted?: boolean
 }
 
 /**
- * The secret in a file, without its final newline. Throws `config_invalid`, naming the flag, when
- * the file cannot be read, belongs to or is open to another user, can be swapped behind a symlink,
- * is empty or holds what no header can carry.
+ * The secret in a file, without a trailing newline. Throws `config_invalid`, naming the flag, when
+ * the file is unreadable, empty, owned by or open to another user, a symlink that others can
+ * replace, or contains characters that a header cannot carry.
  */
 export async function readSecretFile(
   path: string,
@@ -34,11 +34,11 @@ export async function readSecretFile(
     throw refuse(`cannot be read: ${readProblem(error)}`)
   })
   const secret = text.replace(/\r?\n$/, '')
-  if (secret === '') throw refuse('is empty', 'write the secret into it, or leave the flag out')
+  if (secret === '') throw refuse('is empty', 'write the secret into it, or omit the flag')
   return checkSecretText(secret, `${flag} ${path}`)
 }
 
-/** Returns the secret; throws `config_invalid`, naming only where it came from. */
+/** Returns the secret; throws `config_invalid`, naming only the source. */
 export function checkSecretText(
   secret: string,
   source: string,
@@ -47,7 +47,7 @@ export function checkSecretText(
   if (isTokenText(secret)) return secret
   throw new ServiceError(
     'config_invalid',
-    `${source} holds spaces, line breaks or characters that a header cannot carry`,
+    `${source} contains spaces, newlines or characters that a header cannot carry`,
     { hint },
   )
 }
@@ -58,16 +58,16 @@ async function readPrivateFile(
   { mounted = false }: SecretFileOptions,
 ): Promise<string> {
   const isPipe = mounted && (await stat(path)).isFIFO()
-  // A pipe such as /dev/fd/63 is a link to no path.
+  // A pipe such as /dev/fd/63 is a link without a target path.
   if (!isPipe) await checkLink(path, refuse)
   const file = await open(path, isPipe ? constants.O_RDONLY : constants.O_RDONLY | noWait)
   try {
     const found = await file.stat()
     const problem = describeUnsafeFile(found, ownUid(), mounted)
     if (problem !== null) {
-      // Whoever follows this for a folder locks others, and maybe the system, out of it.
-      const mode = found.isFile() ? `, with chmod 600 ${path}` : ''
-      throw refuse(problem, `name a file of your own${mode}`)
+      // Suggest chmod only for a file: on a folder it could lock out the system.
+      const mode = found.isFile() ? `; if it is, run chmod 600 ${path}` : ''
+      throw refuse(problem, `the file must belong to you${mode}`)
     }
     const bytes = Buffer.alloc(maxSecretBytes + 1)
     let length = 0
@@ -82,7 +82,9 @@ async function readPrivateFile(
   }
 }
 
-/** Why a file must not be trusted with a secret, or null. Without a uid (Windows) only its kind counts. */
+/**
+ * Why a file is unsafe for a secret, or null. Without a uid (Windows) checks only the file type.
+ */
 function describeUnsafeFile(found: Stats, uid: number | null, mounted: boolean): string | null {
   if (!found.isFile() && !(mounted && found.isFIFO())) return 'is not a regular file'
   if (uid === null) return null
@@ -94,7 +96,7 @@ function describeUnsafeFile(found: Stats, uid: number | null, mounted: boolean):
   return null
 }
 
-/** A symlink is only as safe as the folder it leads to: whoever can write there can swap the file. */
+/** Refuses a symlink whose target folder is writable for others, who could replace the file. */
 async function checkLink(path: string, refuse: Refuse): Promise<void> {
   const uid = ownUid()
   const link = await lstat(path)

@@ -4,28 +4,27 @@ import { Secret } from '../util/secret.ts'
 type HeaderValue = string | readonly string[] | undefined
 
 /**
- * Request headers: a record as Node's `IncomingMessage` has it, or anything that goes through pairs
- * of name and value (`Headers` of any implementation, a `Map`).
+ * Request headers: a record like that of Node's `IncomingMessage`, or an iterable of name and value
+ * pairs such as `Headers` or a `Map`.
  */
 export type HeaderSource =
   Iterable<readonly [string, HeaderValue]> | Readonly<Record<string, HeaderValue>>
 
 export interface BearerOptions {
-  /** The token to present; null switches the check off, with a warning. Never empty. */
+  /** The expected token, never empty; null disables the check with a warning. */
   expectedToken: string | null
-  /** Default `Authorization`; its case does not matter. */
+  /** Case-insensitive. Default `Authorization`. */
   headerName?: string
-  /** Receives the warning; without it `process.emitWarning` does. */
+  /** Receives the warning. Default: `process.emitWarning`. */
   log?: Pick<Logger, 'warn'>
 }
 
 /**
- * Is the header exactly `Bearer <expectedToken>` (RFC 6750, section 2.1)? False when it is missing,
- * sent more than once, of another scheme, or different in a single space or letter. No header
- * value makes it throw. The comparison takes the same time wherever the texts differ.
- * With `expectedToken` null the check is off: true, and a warning each time, with the code
- * `SERVICE_AUTH_DISABLED`. Throws `TypeError` when it is undefined or an empty text, either of which
- * is a mistake that would let everyone in.
+ * True when the header is exactly `Bearer <expectedToken>` (RFC 6750, section 2.1). False when it
+ * is missing, repeated, of another scheme or different in any character. Compares in constant time.
+ * With a null `expectedToken` the check is disabled: returns true and warns each time, with the
+ * code `SERVICE_AUTH_DISABLED`. Throws `TypeError` when `expectedToken` is undefined or empty,
+ * which would let everyone in by mistake; never throws for a header.
  */
 export function validateBearerToken(headers: HeaderSource, options: BearerOptions): boolean {
   const { expectedToken, headerName = 'Authorization', log } = options
@@ -34,14 +33,14 @@ export function validateBearerToken(headers: HeaderSource, options: BearerOption
     return true
   }
   if (typeof expectedToken !== 'string' || expectedToken === '') {
-    throw new TypeError('expectedToken must be a non-empty string, or null to switch the check off')
+    throw new TypeError('expectedToken must be a non-empty string, or null to disable the check')
   }
   const presented = findHeader(headers, headerName)
-  // The whole header, to the letter: neither another case of the scheme nor a second space.
+  // Exact comparison: the case of the scheme and a single space matter.
   return presented !== null && new Secret(`Bearer ${expectedToken}`).equals(presented)
 }
 
-/** The only value of the header; null when there is none or more than one. */
+/** The value of the header; null when it is missing or repeated. */
 function findHeader(headers: HeaderSource, name: string): string | null {
   const wanted = name.toLowerCase()
   const values: unknown[] = []
@@ -74,15 +73,14 @@ export function bearerToken(header: string | undefined): string | null {
   return form.exec(header ?? '')?.[1] ?? null
 }
 
-/** Can such a header carry the text: visible ASCII, no spaces, and not empty? */
+/** True for text that the header can carry: visible ASCII, no spaces, not empty. */
 export function isTokenText(text: string): boolean {
   return tokenForm.test(text)
 }
 
 /**
- * A token that cannot be accepted. Nothing in this library throws it: `validateBearerToken`
- * answers false. It is there for handlers that would rather throw, with the reason as `cause`. Keep
- * the token itself out of the message: it ends up in logs.
+ * An invalid token, for handlers that throw instead of returning; put the reason in `cause`. The
+ * library never throws it. Keep the token out of the message, which may be logged.
  */
 export class TokenValidationError extends Error {
   override readonly name = 'TokenValidationError'
@@ -92,15 +90,14 @@ export class TokenValidationError extends Error {
   }
 }
 
-/** `{ success: false, message }`, to be sent as it is; `message` is for people. */
+/** A response body; `message` is for people. */
 export interface UnauthorizedResult {
   readonly success: false
   readonly message: string
 }
 
 /**
- * What a handler answers when `validateBearerToken` returned false. Neither the token nor what is
- * wrong with it is told.
+ * The response when `validateBearerToken` returned false. Reveals neither the token nor the reason.
  */
 export function unauthorizedResult(
   message = 'unauthorized: a valid bearer token is required',

@@ -1,13 +1,13 @@
 import { retryDelay } from '../util/time.ts'
 import { closeCodes } from './wire.ts'
 
-/** How a link, or the attempt to open one, came to its end. */
+/** Why a link, or an attempt to open one, ended. */
 export type Ending =
-  /** The handshake was answered with another status than 101. */
+  /** The server answered the handshake with a status other than 101. */
   | { readonly kind: 'http'; readonly status: number }
   /** A close frame of the server. */
   | { readonly kind: 'closed'; readonly code: number; readonly reason: string }
-  /** No server, no answer, a broken connection: `text` says what. */
+  /** No server, no answer or a broken connection, described by `text`. */
   | { readonly kind: 'lost'; readonly text: string }
   /** No running server was found. */
   | { readonly kind: 'nowhere' }
@@ -15,9 +15,9 @@ export type Ending =
 interface Circumstances {
   /** Attempts since the last stable link. */
   readonly attempt: number
-  /** The token was given by the user or the environment: looking again brings no other one. */
+  /** The token came from the user or the environment, so a new search cannot find another one. */
   readonly explicitToken: boolean
-  /** What the server asked for in `shutdown`; 0 when it did not. */
+  /** The delay that the server requested in `shutdown`, or 0. */
   readonly reconnectAfterMs: number
   readonly random: () => number
 }
@@ -26,10 +26,10 @@ type Next =
   | { readonly retry: true; readonly delayMs: number; readonly text: string }
   | { readonly retry: false; readonly text: string }
 
-/** Somebody else is connected: no use in asking often. */
+/** The retry delay while another application is connected. */
 const takenMs = 10_000
 
-/** What to do after an ending, and a sentence for the status line. */
+/** Decides whether to retry, with a sentence for the status. */
 export function afterEnding(ending: Ending, facts: Circumstances): Next {
   const pause = Math.max(retryDelay(facts.attempt, facts.random), facts.reconnectAfterMs)
   const again = (text: string, delayMs = pause): Next => ({ retry: true, delayMs, text })

@@ -9,16 +9,16 @@ import {
   protocolVersion,
 } from './wire.ts'
 
-/** Who the application is. */
+/** The application that connects. */
 export interface HostApp {
   /** Lower-case letters, digits, `_`, `-`: `blender`. */
   readonly dccType: string
   /** `gui` with a window, `background` without. */
   readonly mode: Mode
   readonly version?: string
-  /** The process whose window this is. Default: this process. */
+  /** The process that owns the window. Default: this process. */
   readonly pid?: number
-  /** What people call it: `Blender 4.2`. */
+  /** The name for people: `Blender 4.2`. */
   readonly displayName?: string
 }
 
@@ -27,15 +27,15 @@ interface AppStateParts {
   readonly instanceId: string
   readonly document: DocumentState | null
   readonly clientVersion: string
-  /** The text of a heartbeat, for a change of `busy` that does not wait for the next one. */
+  /** Makes a heartbeat; a change of `busy` sends one at once. */
   readonly heartbeat: () => string
 }
 
 const maxTextChars = 4096
-/** Counted as the server counts: in UTF-16 units. */
+/** Counts UTF-16 units, like the server. */
 const nameForm = /^[^\x00-\x1f\x7f]{1,255}$/
 
-/** What the server shows of the application: told with the hello, and again at each change. */
+/** The state of the application, sent in the hello and after each change. */
 export class AppState implements Feed {
   readonly #parts: AppStateParts
   readonly #pump = new Pump(link => this.#turn(link))
@@ -97,7 +97,7 @@ export class AppState implements Feed {
     this.#pump.wake()
   }
 
-  /** The first message of a link; it says all there is to say. */
+  /** The first message of a link, with the whole state. */
   hello(): string {
     const { app, instanceId, clientVersion } = this.#parts
     const identity: AppIdentity = {
@@ -116,13 +116,13 @@ export class AppState implements Feed {
       app: JSON.stringify(identity),
       instance_id: JSON.stringify(instanceId),
       document: JSON.stringify(this.#document),
-      // A server takes silence for no offer.
+      // Without the member the server assumes no offer.
       capture: offers ? JSON.stringify(this.#pictures) : undefined,
     })
   }
 
   attach(link: Link): void {
-    // The first heartbeat of a link says it.
+    // The first heartbeat of a link contains `busy`.
     this.#busyChanged = false
     this.#pump.attach(link)
   }
@@ -131,7 +131,7 @@ export class AppState implements Feed {
     if (this.#changed) {
       this.#changed = false
       const document = JSON.stringify(this.#document)
-      // A refusal is impossible after the checks above; a lost link says hello anew.
+      // The checks above rule out a refusal; after a lost link a new hello repeats the state.
       const mode = JSON.stringify(this.#mode)
       const capture = JSON.stringify(this.#pictures)
       await link.ask('app.update', { document, mode, capture })

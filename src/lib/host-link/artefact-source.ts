@@ -5,17 +5,17 @@ import { isArtefactHex } from '../mcp/uris.ts'
 import { parseRfc3339 } from '../util/time.ts'
 import { jsonObjectText, type RawMembers } from './json-text.ts'
 
-/** What `putArtefact` takes: bytes, the path of a file, or a stream whose length is known. */
+/** The input of `putArtefact`: bytes, the path of a file, or a stream of known length. */
 export type ArtefactInput =
   Uint8Array | string | { readonly size: number; readonly stream: AsyncIterable<Uint8Array> }
 
-/** Bytes to send; `chunks` is asked for once. */
+/** Bytes to send. `chunks` is called once. */
 export interface ArtefactSource {
   readonly size: number
   chunks(): AsyncIterable<Uint8Array>
 }
 
-/** Throws `TypeError` for anything else, and errors of the file system for a path. */
+/** Throws `TypeError` for invalid input, and file system errors for a path. */
 export async function artefactSource(input: ArtefactInput): Promise<ArtefactSource> {
   if (typeof input === 'string') return fileSource(input)
   if (input instanceof Uint8Array) return { size: input.length, chunks: () => once(input) }
@@ -28,7 +28,7 @@ async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   yield bytes
 }
 
-/** The length of now; a file that grows or shrinks meanwhile is noticed while it is sent. */
+/** Reads the current length; a later change of the file is detected while sending. */
 async function fileSource(path: string): Promise<ArtefactSource> {
   const file = await openRegular(path)
   try {
@@ -38,7 +38,7 @@ async function fileSource(path: string): Promise<ArtefactSource> {
   }
 }
 
-/** Opening a named pipe without `noWait` would block a thread of the process until a writer comes. */
+/** Without `noWait`, opening a named pipe would block a thread until a writer opens it. */
 async function openRegular(path: string): Promise<FileHandle> {
   const file = await open(path, constants.O_RDONLY | noWait)
   if ((await file.stat()).isFile()) return file
@@ -55,7 +55,7 @@ async function* readChunks(path: string): AsyncGenerator<Uint8Array> {
   }
 }
 
-/** What is known beside the bytes. Ids and names: 1 to 255 characters. */
+/** The metadata of an artefact. Ids and names have 1 to 255 characters. */
 export interface ArtefactFacts {
   /** Media type, `image/png`. */
   readonly mime: string
@@ -68,7 +68,7 @@ export interface ArtefactFacts {
   readonly expiresAt?: string
   /** A JSON object of up to 64 KiB. */
   readonly metadata?: object
-  /** Lower-case hex: the server refuses other bytes than these. */
+  /** Lower-case hex; the server refuses bytes with another hash. */
   readonly sha256?: string
 }
 
@@ -77,8 +77,8 @@ const nameForm = /^[^\u0000-\u001f\u007f]{1,255}$/
 const mediaType = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+\/[!#$%&'*+.^_`|~0-9A-Za-z-]+(?:[ \t]*;[^\r\n]*)?$/
 
 /**
- * The members of `artefact.put`. Throws `TypeError` here for what the server would refuse: its
- * answer would come when bytes are on their way that it does not expect then.
+ * The members of `artefact.put`. Throws `TypeError` for values that the server would refuse: its
+ * refusal would arrive after bytes were sent.
  */
 export function artefactMembers(size: number, facts: ArtefactFacts): RawMembers {
   const { mime, sha256, expiresAt, metadata } = facts

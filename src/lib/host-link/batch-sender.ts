@@ -7,22 +7,22 @@ import type { AskFailure, Link } from './link.ts'
 export interface BatchParts {
   readonly limits: ClientLimits
   readonly timer: Timer
-  /** Items were refused for good. */
+  /** Called when the server refused items permanently. */
   readonly refused: (failure: AskFailure, items: number) => void
 }
 
-/** Room around the items in their message. */
+/** Bytes reserved for the rest of the message. */
 const envelopeBytes = 512
 
 /**
- * Takes items from a bounded queue to the server, one batch in flight. What was in flight when
- * the link was lost is sent again: an item may arrive twice, none vanishes unsaid.
+ * Sends items from a bounded queue, one batch at a time. Repeats the batch after a lost link: items
+ * may arrive twice, and every dropped item is counted.
  */
 export class BatchSender {
   readonly queue: BoundedQueue
   readonly #parts: BatchParts
   #attempts = 0
-  /** So many items go one by one: among them is one that the server does not take. */
+  /** The next items to send one by one: the server refuses one of them. */
   #single = 0
   #inFlight = 0
 
@@ -32,7 +32,7 @@ export class BatchSender {
     this.queue = new BoundedQueue({ maxItems: maxQueued, maxBytes: maxQueuedBytes })
   }
 
-  /** The text to push. Throws `TypeError` for what is no JSON object of a bearable size. */
+  /** Serialises an item. Throws `TypeError` unless it is a JSON object within the size limit. */
   prepare(item: object, what: string): string {
     const text = jsonObjectText(item, what)
     const { maxItemBytes } = this.#parts.limits
@@ -42,12 +42,12 @@ export class BatchSender {
     return text
   }
 
-  /** Queued or under way. */
+  /** Queued items and those being sent. */
   get waiting(): number {
     return this.queue.length + this.#inFlight
   }
 
-  /** Sends one batch: `members` makes a message of its group and the JSON array of its items. */
+  /** Sends one batch. `members` builds the message from its group and the JSON array of items. */
   async sendBatch(
     link: Link,
     type: string,

@@ -1,4 +1,4 @@
-/** One record or event as JSON text; those of one group may share a message. */
+/** A record or event as JSON text. Items of one group may share a message. */
 export interface QueueItem {
   readonly group: string
   readonly text: string
@@ -14,7 +14,7 @@ interface Held extends QueueItem {
   readonly bytes: number
 }
 
-/** What waits for the server, oldest first. Beyond its bounds the oldest goes, and is counted. */
+/** A FIFO queue that drops and counts the oldest items beyond its bounds. */
 export class BoundedQueue {
   readonly #bounds: QueueBounds
   #items: Held[] = []
@@ -29,7 +29,7 @@ export class BoundedQueue {
     return this.#items.length
   }
 
-  /** Since the start; nothing resets it. */
+  /** Dropped items since the start. */
   get dropped(): number {
     return this.#dropped
   }
@@ -42,8 +42,8 @@ export class BoundedQueue {
   }
 
   /**
-   * Takes the oldest item and those of its group behind it, in order: at most `maxItems`, and
-   * `maxBytes` unless the first alone is larger. Empty when nothing waits.
+   * Removes the oldest item and later ones of its group, in order: at most `maxItems`, and
+   * `maxBytes` unless the first alone is larger.
    */
   take(maxItems: number, maxBytes: number): QueueItem[] {
     const group = this.#items[0]?.group
@@ -52,7 +52,7 @@ export class BoundedQueue {
     let bytes = 0
     let full = false
     for (const item of this.#items) {
-      // Of a group that is full nothing more: what comes later must not overtake.
+      // After one item of the group does not fit, later ones must not overtake it.
       const fits = taken.length === 0 || bytes + item.bytes + 1 <= maxBytes
       if (item.group === group && !fits) full = true
       if (item.group !== group || full) {
@@ -68,7 +68,7 @@ export class BoundedQueue {
     return taken
   }
 
-  /** Puts back, in front, what was taken and not delivered. */
+  /** Puts undelivered items back at the front. */
   giveBack(items: readonly QueueItem[]): void {
     const held = items.map(item => ({ ...item, bytes: Buffer.byteLength(item.text) }))
     this.#items = [...held, ...this.#items]
@@ -76,7 +76,7 @@ export class BoundedQueue {
     this.#trim()
   }
 
-  /** Counts items that were taken and refused for good. */
+  /** Counts items that the server refused permanently. */
   countDropped(items: number): void {
     this.#dropped += items
   }

@@ -9,21 +9,21 @@ import { Link, type ServerWord } from './link.ts'
 export type HostState =
   /** Not started, or stopped. */
   | 'stopped'
-  /** Looks for a server, or opens the link. */
+  /** Searches a server or opens the link. */
   | 'connecting'
   | 'connected'
-  /** Tries again after a pause. */
+  /** Retries after a pause. */
   | 'waiting'
-  /** Given up: the server does not want this client. `start()` tries once more. */
+  /** The server refuses this client permanently. `start()` tries again. */
   | 'refused'
 
 export interface HostStatus {
   readonly state: HostState
   /** One sentence for people. */
   readonly text: string
-  /** Where the server is, or was last; null before one was found. */
+  /** The last known address of the server, or null. */
   readonly url: string | null
-  /** The newest trouble; it stays when the link is well again. */
+  /** The latest error; kept after recovery. */
   readonly lastError: string | null
 }
 
@@ -33,7 +33,7 @@ interface ConnectionParts {
   readonly clock: Clock
   readonly random: () => number
   readonly log: Logger
-  /** The server to try next; `known`: the one linked to before. */
+  /** Finds the server to try next. `known` is the address of the previous one. */
   readonly find: (known: string | null) => Promise<HostAddress | null>
   readonly hello: () => string
   readonly welcomed: (link: Link) => void
@@ -41,7 +41,7 @@ interface ConnectionParts {
   readonly changed: (status: HostStatus) => void
 }
 
-/** Keeps a link to the server, for as long as it is wanted. */
+/** Keeps a link to the server open from `start` to `stop`. */
 export class Connection {
   readonly #parts: ConnectionParts
   #status: HostStatus = { state: 'stopped', text: 'not started', url: null, lastError: null }
@@ -58,7 +58,7 @@ export class Connection {
     return this.#status
   }
 
-  /** The one that is open now. */
+  /** The open link, or null. */
   get link(): Link | null {
     return this.#link?.open ? this.#link : null
   }
@@ -73,7 +73,7 @@ export class Connection {
     void this.#run(this.#stop)
   }
 
-  /** Resolves when nothing of the connection is left. */
+  /** Resolves when the connection is closed. */
   async stop(reason: string, clear: boolean): Promise<void> {
     const link = this.#link
     this.#stop?.abort()
@@ -85,14 +85,14 @@ export class Connection {
     if (this.#stop === null) this.#set('stopped', `stopped: ${reason}`)
   }
 
-  /** A trouble that does not end the link. */
+  /** Reports an error that does not end the link. */
   report(error: string): void {
     this.#change({ ...this.#status, lastError: error })
   }
 
   async #run(stop: AbortController): Promise<void> {
     const { signal } = stop
-    // Between two attempts nothing else would keep the process of a program that has only this.
+    // Keeps the process alive between two attempts.
     const alive = setInterval(() => {}, 2 ** 31 - 1)
     let attempt = 0
     while (!signal.aborted) {
@@ -116,7 +116,7 @@ export class Connection {
     clearInterval(alive)
   }
 
-  /** From the look for a server to the end of the link. */
+  /** Finds a server and holds the link to its end. */
   async #attempt(signal: AbortSignal): Promise<[ending: Ending, explicitToken: boolean]> {
     this.#set('connecting', 'looking for a server')
     const found = await this.#find()
@@ -154,7 +154,7 @@ export class Connection {
     this.#set('connected', `connected to ${url}`)
   }
 
-  /** A server that welcomes and at once hangs up must not be asked four times a second. */
+  /** Only a link of some duration resets the backoff: the server may hang up after each welcome. */
   #wasStable(): boolean {
     const { clock, limits } = this.#parts
     return this.#openedAt !== null && clock.now() - this.#openedAt >= limits.stableMs

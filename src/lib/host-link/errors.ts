@@ -1,23 +1,23 @@
 import { ServiceError } from '../util/errors.ts'
 import type { LinkErrorCode } from './wire.ts'
 
-/** The codes of the protocol, and what happens on this side of it. */
+/** The error codes of the protocol and of the client. */
 export type HostLinkErrorCode =
   | LinkErrorCode
-  /** The link was lost, or is not open. */
+  /** The link is not open, or was lost. */
   | 'disconnected'
-  /** The server did not answer, or the time given has passed. */
+  /** The server did not answer in time. */
   | 'timeout'
   /** The client was stopped, or the caller's signal fired. */
   | 'stopped'
-  /** The server does not want this client: see `status.text`. */
+  /** The server refuses this client; see `status.text`. */
   | 'refused'
 
-/** What went wrong between the application and the server: a stable `code`, and a sentence. */
+/** An error of the host link with a stable `code`. */
 export class HostLinkError extends Error {
   override readonly name: string = 'HostLinkError'
   readonly code: HostLinkErrorCode
-  /** Worth another try, later. */
+  /** A later retry may succeed. */
   readonly retryable: boolean
 
   constructor(code: HostLinkErrorCode, message: string, retryable = false, cause?: unknown) {
@@ -45,10 +45,10 @@ export class HostBusy extends HostLinkError {
   }
 }
 
-/** Why there is no picture, by the words of the protocol. */
+/** The protocol's reasons for a missing picture. */
 export type PictureRefusal = 'minimised' | 'no_window' | 'blank' | 'permission'
 
-/** Throw it in a handler of `provideCapture` when there is no picture to be had. */
+/** Throw it in a handler of `provideCapture` when no picture is available. */
 export class PictureUnavailable extends HostLinkError {
   override readonly name = 'PictureUnavailable'
 
@@ -57,7 +57,7 @@ export class PictureUnavailable extends HostLinkError {
   }
 }
 
-/** What a reader learns of an error that a producer threw. */
+/** The part of a producer's error that clients receive. */
 interface AnswerFailure {
   readonly code: LinkErrorCode
   readonly message: string
@@ -65,18 +65,18 @@ interface AnswerFailure {
 }
 
 const pictureCodes: readonly string[] = ['minimised', 'no_window', 'blank', 'permission']
-const told: readonly string[] = [
+const publicCodes: readonly string[] = [
   ...['not_found', 'busy', 'invalid', 'unsupported', 'limit'],
   ...pictureCodes,
 ]
 
-/** Anything unforeseen is `internal` without its message: that may hold what is nobody's business. */
+/** Unexpected errors become `internal` without their message, which may contain private data. */
 export function answerFailure(error: unknown): AnswerFailure {
-  if (error instanceof HostLinkError && told.includes(error.code)) {
+  if (error instanceof HostLinkError && publicCodes.includes(error.code)) {
     const { code, message, retryable } = error
     return { code: code as LinkErrorCode, message, retryable }
   }
-  // Those that the library's own producers throw, so that one producer serves both ways.
+  // Library producers throw these; a producer works in both places.
   if (error instanceof ServiceError) {
     if (error.code === 'resource_not_found') return failure('not_found', error.message)
     if (error.code === 'resource_uri_invalid') return failure('invalid', error.message)

@@ -4,15 +4,15 @@ import type { LinkAuditRecord, LinkEvent } from './wire.ts'
 import { isSessionId, sessionIdForm } from '../util/session-id.ts'
 import { HostLinkError } from './errors.ts'
 
-/** Something that has news for the server, and tells all of it anew after every welcome. */
+/** Sends one kind of state to the server, and repeats it after every welcome. */
 export interface Feed {
   /** Called once for each welcomed link. Must not throw. */
   attach(link: Link): void
 }
 
 /**
- * Runs a loop at most once at a time; a wake while it runs makes it look once more. `turn` sends
- * what there is and must not reject.
+ * Runs `turn` whenever woken, never concurrently; a wake during a run causes another one. `turn`
+ * sends pending data and must not reject.
  */
 export class Pump {
   readonly #turn: (link: Link) => Promise<void>
@@ -24,7 +24,7 @@ export class Pump {
     this.#turn = turn
   }
 
-  /** From now on to this link. */
+  /** Switches to this link. */
   attach(link: Link): void {
     this.#link = link
     this.wake()
@@ -39,7 +39,7 @@ export class Pump {
 
   async #run(link: Link): Promise<void> {
     this.#running = link
-    // What is said in one go of the caller goes out together.
+    // Batches everything that the caller does synchronously.
     await Promise.resolve()
     while (this.#again && link.open && this.#link === link) {
       this.#again = false
@@ -50,7 +50,7 @@ export class Pump {
   }
 }
 
-/** Audit records on their way to the server. */
+/** Sends audit records. */
 export class AuditFeed implements Feed {
   readonly sender: BatchSender
   readonly #pump = new Pump(link => this.#turn(link))
@@ -59,7 +59,7 @@ export class AuditFeed implements Feed {
     this.sender = new BatchSender(parts)
   }
 
-  /** Throws `TypeError`, and takes none of them, when one is no JSON object. */
+  /** Throws `TypeError` and queues nothing when a record is not a JSON object. */
   add(records: readonly LinkAuditRecord[]): void {
     const texts = records.map(record => this.sender.prepare(record, 'an audit record'))
     for (const text of texts) this.sender.queue.push({ group: '', text })
@@ -76,23 +76,23 @@ export class AuditFeed implements Feed {
   }
 }
 
-/** How a buffer of events is made; both count only when it does not exist yet. */
+/** Options for a new event buffer; ignored when it exists. */
 export interface EventBufferOptions {
-  /** Events that the buffer keeps: 1 to 10000. Default 1000. */
+  /** Capacity in events: 1 to 10000. Default 1000. */
   readonly maxlen?: number
-  /** Bytes of one message beyond which it is cut: 1 to 65536. Default 4096. */
+  /** Longer messages are truncated to this many bytes: 1 to 65536. Default 4096. */
   readonly maxMessageBytes?: number
 }
 
-/** Session events on their way to the server, with the buffers they go to. */
+/** Sends session events and opens and closes their buffers. */
 export class EventFeed implements Feed {
   readonly sender: BatchSender
   readonly #parts: BatchParts
   readonly #pump = new Pump(link => this.#turn(link))
   readonly #open = new Map<string, EventBufferOptions>()
-  /** Those that this link was not told of yet. */
+  /** Buffers not yet opened on this link. */
   readonly #toOpen = new Map<string, EventBufferOptions>()
-  /** To be closed behind the last event that waits for them; null: made by `log` alone. */
+  /** Buffers to close after their queued events; null when created by `log`. */
   readonly #toClose = new Map<string, EventBufferOptions | null>()
 
   constructor(parts: BatchParts) {
@@ -128,7 +128,7 @@ export class EventFeed implements Feed {
     const queued = this.sender.queue.has(sessionId)
     if (options === null && !queued) return
     this.#open.delete(sessionId)
-    // Nothing was said of it, and nothing will be.
+    // The server does not know the buffer.
     if (!queued && this.#toOpen.delete(sessionId)) return
     this.#toClose.set(sessionId, options)
     this.#pump.wake()
@@ -157,12 +157,12 @@ export class EventFeed implements Feed {
       session_id: JSON.stringify(sessionId),
       events,
     }))
-    // A buffer is closed behind the last event that was meant for it.
+    // A buffer is closed after its last queued event.
     for (const sessionId of this.#toClose.keys()) {
       if (!link.open || this.sender.queue.has(sessionId)) continue
       this.#toClose.delete(sessionId)
       const reply = await link.ask('events.close', { session_id: JSON.stringify(sessionId) })
-      // After a restart of the server the buffer is not there: closed enough.
+      // After a restart of the server the buffer no longer exists.
       if (!reply.ok && link.open && reply.failure.code !== 'not_found') {
         this.#parts.refused(reply.failure, 0)
       }

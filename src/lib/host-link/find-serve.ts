@@ -8,11 +8,11 @@ import { Secret } from '../util/secret.ts'
 export interface FindServeOptions {
   /** The kind of the application; a server of kind `unknown` serves any. */
   readonly dccType: string
-  /** Default `SERVICE_REGISTRY_DIR`, else the folder of this user below the temporary one. */
+  /** The state directory. Default `SERVICE_REGISTRY_DIR`, else that of the user. */
   readonly registryDir?: string | undefined
-  /** Where `SERVICE_HOST_URL` and the like are looked up. Default `process.env`. */
+  /** The environment with `SERVICE_HOST_URL` and others. Default `process.env`. */
   readonly env?: NodeJS.ProcessEnv | undefined
-  /** The address linked to before: taken although its record still says "connected". */
+  /** The previous address; used even when its record still says "connected". */
   readonly known?: string | undefined
   readonly log?: Logger | undefined
   /** Milliseconds since the epoch; the system's time by default. */
@@ -20,8 +20,8 @@ export interface FindServeOptions {
 }
 
 /**
- * The server to connect to: `SERVICE_HOST_URL` with `SERVICE_HOST_TOKEN`, else by the instance
- * records; null when none is there. Throws `TypeError` for a wrong `SERVICE_HOST_URL`.
+ * Finds the server to connect to: `SERVICE_HOST_URL` with `SERVICE_HOST_TOKEN`, else by the
+ * instance records. Null when no server runs. Throws `TypeError` for an invalid `SERVICE_HOST_URL`.
  */
 export async function findServe(options: FindServeOptions): Promise<HostAddress | null> {
   const { env = process.env, log = silentLogger, nowMs = Date.now() } = options
@@ -35,7 +35,7 @@ export async function findServe(options: FindServeOptions): Promise<HostAddress 
         const secret = await readSecretFile(file, 'host_token_file')
         return { ...explicitAddress(record.host_url, secret), explicit: false }
       }
-      // Its token came from the environment of the server: ours must have it, too.
+      // The server got its token from its environment; this process needs the same variable.
       if (token) return explicitAddress(record.host_url, token)
     } catch (error) {
       log.debug({ instance: record.instance_id, err: error }, 'the instance cannot be used')
@@ -44,7 +44,7 @@ export async function findServe(options: FindServeOptions): Promise<HostAddress 
   return null
 }
 
-/** Those that this application may link to, best first: its own kind, then the newest. */
+/** The records that this application may use: its own kind first, then the newest. */
 function rankRecords(
   files: readonly RecordFile[],
   facts: { dccType: string; nowMs: number; known?: string | undefined },
@@ -70,18 +70,18 @@ function usableUrl(hostUrl: string): string | null {
   }
 }
 
-/** Where a server listens for the application, and what opens it. */
+/** The address of a server's host link and its token. */
 export interface HostAddress {
   /** `ws://127.0.0.1:8765/host` */
   readonly url: string
   readonly token: Secret
-  /** Given by the user or the environment: another look would bring no other token. */
+  /** The address came from the user or the environment: a new search finds no other token. */
   readonly explicit: boolean
 }
 
 /**
- * The WebSocket address of a `host_url`. Throws `TypeError` for anything but `http:` or `ws:` to
- * this machine: the token would travel in the clear.
+ * The WebSocket address of a `host_url`. Throws `TypeError` for anything but `http:` or `ws:` on
+ * this machine: the token would be sent unencrypted.
  */
 function webSocketUrl(hostUrl: string): string {
   const url = URL.canParse(hostUrl) ? new URL(hostUrl) : null
@@ -90,14 +90,14 @@ function webSocketUrl(hostUrl: string): string {
   }
   const name = withoutBrackets(url.hostname)
   if (!isLoopback(name) || url.username !== '' || url.password !== '') {
-    throw new TypeError('the host url must be of this machine, such as http://127.0.0.1:8765/host')
+    throw new TypeError('the host url must name this machine, such as http://127.0.0.1:8765/host')
   }
   url.protocol = 'ws:'
   url.hash = ''
   return url.href
 }
 
-/** Throws `TypeError` or `config_invalid` for what no server could accept. */
+/** Throws `TypeError` or `config_invalid` for an invalid address or token. */
 export function explicitAddress(hostUrl: string, token: string | Secret): HostAddress {
   const secret =
     typeof token === 'string' ? new Secret(checkSecretText(token, 'the host token')) : token

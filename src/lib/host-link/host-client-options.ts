@@ -8,13 +8,13 @@ import type { DocumentState } from './wire.ts'
 export interface HostClientOptions {
   readonly app: HostApp
   /**
-   * `host_url` of the server, `http://127.0.0.1:8765/host`, together with `token`. Without both,
-   * a running server is looked for at each attempt: `findServe`.
+   * The `host_url` of the server, `http://127.0.0.1:8765/host`; requires `token`. Without both,
+   * each attempt searches a running server with `findServe`.
    */
   readonly url?: string
   /** The host token; it is never printed. */
   readonly token?: string | Secret
-  /** Where to look for a server. Default `SERVICE_REGISTRY_DIR`, else the usual folder. */
+  /** The state directory. Default `SERVICE_REGISTRY_DIR`, else that of the user. */
   readonly registryDir?: string
   /** The same for all connections of one run of the application. Default: a new UUID. */
   readonly instanceId?: string
@@ -22,12 +22,12 @@ export interface HostClientOptions {
   readonly document?: DocumentState | null
   /** Default: nothing is logged. */
   readonly log?: Logger
-  /** Called at every change of `status`. What it throws is logged. */
+  /** Called at every change of `status`. Errors are logged. */
   readonly onStatus?: (status: HostStatus) => void
   readonly limits?: Partial<ClientLimits>
 }
 
-/** What tests put in the place of the system. */
+/** Replacements of system services for tests. */
 export interface HostClientServices {
   readonly timer?: Timer
   /** Milliseconds that only go forward. */
@@ -38,48 +38,48 @@ export interface HostClientServices {
 
 /** A registered producer. After `remove()` its members do nothing. */
 export interface ProducerHandle {
-  /** The list is another one: the server gets it, and tells its clients. */
+  /** Sends the new list to the server, which notifies its clients. */
   listChanged(): void
-  /** The contents under this URI changed: its subscribers are told. */
+  /** Notifies the subscribers of this URI. */
   updated(uri: string): void
   remove(): void
 }
 
-/** Every bound and pause of the client, with its default. Times in milliseconds. */
+/** The bounds and delays of the client. Times are in milliseconds. */
 export interface ClientLimits {
-  /** Audit records, and events, that wait for the server; beyond it the oldest is dropped. */
+  /** Queued audit records, and queued events; beyond it the oldest is dropped. */
   maxQueued: number
-  /** Bytes of JSON that wait so, per queue; beyond it the oldest is dropped. */
+  /** Bytes of JSON in each queue; beyond it the oldest is dropped. */
   maxQueuedBytes: number
   /** Bytes of JSON of one record or event: a larger one is a `TypeError`. */
   maxItemBytes: number
   /** Event buffers open at once, as many as the server keeps. */
   maxEventBuffers: number
-  /** URIs reported as updated and not told to the server yet; beyond it the oldest is dropped. */
+  /** Updated URIs not sent yet; beyond it the oldest is dropped. */
   maxPendingUpdates: number
-  /** Uploads that wait for the one under way; further ones are refused. */
+  /** Queued uploads; further ones are refused. */
   maxUploads: number
   /** Bytes of one binary frame of an upload. */
   uploadFrameBytes: number
-  /** Bytes written to the socket and not sent yet before the next message waits. */
+  /** Unsent bytes in the socket above which messages wait. */
   highWaterBytes: number
-  /** The handshake and the welcome must come within this. */
+  /** For the handshake and the welcome. */
   openTimeoutMs: number
-  /** An answer must come within this, else the message counts as not taken. */
+  /** For an answer; after that the message counts as not received. */
   answerTimeoutMs: number
-  /** A producer's `list` must come to its end within this, else nothing of it is listed. */
+  /** For a producer's `list`; after that its resources are not listed. */
   listTimeoutMs: number
   /** The answer to an upload, counted from its last byte: the server writes and checks it. */
   uploadAnswerTimeoutMs: number
-  /** What the server could not take now (`limit`, `busy`) is sent again after this. */
+  /** The delay before a refused message (`limit`, `busy`) is sent again. */
   resendMs: number
-  /** Times that one batch is sent before it is dropped. */
+  /** Attempts to send a batch before it is dropped. */
   maxAttempts: number
-  /** Nothing arrived for so long: the server is gone. */
+  /** Silence after which the server counts as gone. */
   silenceMs: number
-  /** A link that lasted for so long makes the pauses between attempts start anew. */
+  /** A link of this duration resets the backoff. */
   stableMs: number
-  /** `stop` waits so long for what is queued, and again for the server to close. */
+  /** `stop` waits this long for queued data, and again for the server to close. */
   stopGraceMs: number
 }
 

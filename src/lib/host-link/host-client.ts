@@ -25,13 +25,13 @@ import { SceneFeed } from './scene-feed.ts'
 import { type PutArtefact, Uploads } from './uploads.ts'
 import type { DocumentState, LinkAuditRecord, LinkEvent, Mode } from './wire.ts'
 
-// What else a program needs that has a client.
+// Everything else that a user of the client needs.
 export * from './host-client-exports.ts'
 
 /**
- * The application's end of the host link (docs/host-link.md). Everything that is told before a
- * server is connected waits, within bounds, and is told again to a server that is started anew.
- * A started client keeps the process alive until `stop()`, or until it is refused.
+ * The application's end of the host link (docs/host-link.md). Queues data, within bounds, until a
+ * server is connected, and sends the state again after a restart of the server. A started client
+ * keeps the process alive until `stop()`, or until it is refused.
  *
  * @example
  * const host = HostClient.find({ dccType: 'pipeline', mode: 'background' })
@@ -53,7 +53,7 @@ export class HostClient {
   readonly #timer: Timer
   readonly #limits: ClientLimits
 
-  /** A client of whichever server is found; members of `app` beside the other options. */
+  /** Creates a client that searches its server; the members of `app` are options too. */
   static find(options: HostApp & Omit<HostClientOptions, 'app' | 'url' | 'token'>): HostClient {
     const { dccType, mode, version, pid, displayName, ...rest } = options
     const app = {
@@ -64,7 +64,7 @@ export class HostClient {
     return new HostClient({ ...rest, app: { dccType, mode, ...app } })
   }
 
-  /** Throws `TypeError` for a member of the wrong form, and for a url without a token. */
+  /** Throws `TypeError` for an invalid option, or a url without a token. */
   constructor(options: HostClientOptions, services: HostClientServices = {}) {
     const { app, url, token, registryDir, log = silentLogger, document = null } = options
     const { timer = systemTimer, clock = monotonicClock, random = Math.random, env } = services
@@ -110,20 +110,20 @@ export class HostClient {
     })
   }
 
-  /** How the link is doing, with a sentence for people. */
+  /** The state of the link, with a sentence for people. */
   get status(): HostStatus {
     return this.#connection.status
   }
 
-  /** Begins to connect, and goes on until `stop()`. Does nothing when it has begun already. */
+  /** Connects, and reconnects until `stop()`. Does nothing when already started. */
   start(): void {
     this.#connection.start()
   }
 
   /**
-   * Delivers what is queued, if the server takes it within a second, and says goodbye. Promises
-   * that still wait are rejected with `stopped`. With `clear` the server removes the scene, the
-   * schemes and the event buffers of this client: for a user who disconnects. Never rejects.
+   * Sends queued data for up to a second and disconnects. Pending promises are rejected with
+   * `stopped`. With `clear` the server removes the scene, the schemes and the event buffers of this
+   * client, for a user who disconnects. Never rejects.
    */
   async stop(reason = 'quit', { clear = false }: { clear?: boolean } = {}): Promise<void> {
     await this.#flushed()
@@ -132,31 +132,31 @@ export class HostClient {
   }
 
   /**
-   * Resolves when the link is open. Rejects with a `HostLinkError`: `refused` or `stopped` when
-   * it will not open, `timeout` after `timeoutMs` milliseconds, `stopped` by `signal`.
+   * Resolves when the link is open. Rejects with a `HostLinkError`: `refused` or `stopped` when it
+   * will not open, `timeout` after `timeoutMs` milliseconds, `stopped` by `signal`.
    */
   connected(options: WaitOptions = {}): Promise<void> {
     return this.#watch.connected(() => this.status, options)
   }
 
   /**
-   * The scene from now on; null clears it. It is turned into JSON at once, and the newest wins:
-   * those in between are never sent. Throws `TypeError`, and the old scene stays, for what is no
-   * JSON object (NaN, a cycle, deeper than 62 levels) or larger than the server takes (8 MiB).
+   * Sets the scene; null clears it. Serialises it at once. Only the newest scene is sent. Throws
+   * `TypeError` and keeps the old scene unless it is a JSON object (no NaN, no cycle, at most 62
+   * levels) within the limit of the server (8 MiB).
    */
   setScene(scene: object | null): void {
     this.#scene.set(scene)
   }
 
   /**
-   * Resolves with the server's revision when the scene of now, or a later one, was taken (null
-   * when none was set). Rejects with a `HostLinkError` when it was refused or the client stopped.
+   * Resolves with the server's revision once it accepted the current scene or a later one; null
+   * when no scene was set. Rejects with a `HostLinkError` when it is refused or the client stops.
    */
   sceneSettled(): Promise<number | null> {
     return handled(this.#scene.settled())
   }
 
-  /** What is open in the application. Throws `TypeError` for a member of the wrong form. */
+  /** Sets the open document. Throws `TypeError` for an invalid member. */
   setDocument(document: DocumentState | null): void {
     this.#app.setDocument(document)
   }
@@ -165,38 +165,38 @@ export class HostClient {
     this.#app.setMode(mode)
   }
 
-  /** What keeps the application from answering (1 to 255 characters), null when nothing does. */
+  /** Sets why the application cannot answer now (1 to 255 characters), or null. */
   setBusy(busy: string | null): void {
     this.#app.setBusy(busy)
   }
 
   /**
-   * Adds to the audit log. Up to 1000 records wait for the server, then the oldest is dropped and
-   * counted. Throws `TypeError` for what is no JSON object or has more than 1 MiB.
+   * Adds records to the audit log. Queues up to 1000; beyond that the oldest is dropped and
+   * counted. Throws `TypeError` for a record that is not a JSON object or exceeds 1 MiB.
    */
   record(records: LinkAuditRecord | readonly LinkAuditRecord[]): void {
     this.#audit.add(Array.isArray(records) ? records : [records])
   }
 
-  /** Adds an event to a session's buffer; bounds and errors as with `record`. */
+  /** Adds an event to the buffer of a session; bounds and errors are those of `record`. */
   log(sessionId: string, event: LinkEvent): void {
     this.#events.add(sessionId, event)
   }
 
   /**
-   * Makes a buffer of events with bounds of its own; without it `log` makes one with the
-   * defaults. Throws `TypeError` for a wrong argument, `HostLinkError` `limit` beyond 100.
+   * Opens an event buffer with the given bounds; without it `log` opens one with the defaults.
+   * Throws `TypeError` for an invalid argument, `HostLinkError` `limit` beyond 100 buffers.
    */
   openEvents(sessionId: string, options: EventBufferOptions = {}): void {
     this.#events.open(sessionId, options)
   }
 
-  /** Nothing more is coming; what is there can still be read. */
+  /** Ends a buffer; clients can still read its events. */
   closeEvents(sessionId: string): void {
     this.#events.close(sessionId)
   }
 
-  /** Offers resources of a scheme of its own. Throws `TypeError` for a bad or used scheme. */
+  /** Offers resources under a scheme. Throws `TypeError` for an invalid or used scheme. */
   addProducer(producer: HostProducer): ProducerHandle {
     const entry = this.#producers.add(producer)
     return {
@@ -207,8 +207,8 @@ export class HostClient {
   }
 
   /**
-   * Offers pictures of the application, which the server asks for when `capture://current_window`
-   * is read; returns what withdraws the offer. Throws `TypeError` when there is an offer already.
+   * Offers pictures of the application, which the server requests for `capture://current_window`.
+   * Returns a function that withdraws the offer. Throws `TypeError` when an offer exists.
    */
   provideCapture(handler: PictureHandler, options: PictureOptions = {}): () => void {
     this.#pictures.provide(handler, options)
@@ -218,18 +218,17 @@ export class HostClient {
     }
   }
 
-  /** With true the server shows no picture of the application, not even one taken from outside. */
+  /** With true the server shows no pictures of the application, including those from outside. */
   denyCapture(denied: boolean): void {
     this.#pictures.deny(denied)
     this.#app.setPictures(this.#pictures.offer)
   }
 
   /**
-   * Sends bytes, a file (its path) or a stream of known `size` to the server's store, no faster
-   * than the server takes them. Rejects with a `HostLinkError` (`disconnected` when no server is
-   * connected or the link is lost on the way, `stopped` by `signal`, else the server's reason),
-   * with what the source threw, an error of the file system, or a `TypeError` for facts of the
-   * wrong form. Nothing of it stays then.
+   * Sends bytes, a file (its path) or a stream of known `size` to the artefact store, with
+   * backpressure. Rejects with a `HostLinkError` (`disconnected` when no server is connected or the
+   * link is lost, `stopped` by `signal`, else the code of the server), the error of the source or
+   * the file system, or a `TypeError` for invalid facts. After an error the server keeps nothing.
    */
   putArtefact(
     input: ArtefactInput,
@@ -270,7 +269,7 @@ export class HostClient {
     })
   }
 
-  /** Looked at now and then: a stop is no place where a fraction of a second counts. */
+  /** Waits until the queues are empty, up to `stopGraceMs`. */
   async #flushed(): Promise<void> {
     const untilMs = this.#clock.now() + this.#limits.stopGraceMs
     const waiting = () =>
@@ -281,7 +280,7 @@ export class HostClient {
   }
 }
 
-/** Who does not look at the promise is not to lose his process over it. */
+/** Prevents an unhandled rejection when the caller ignores the promise. */
 function handled<Value>(promise: Promise<Value>): Promise<Value> {
   promise.catch(() => {})
   return promise

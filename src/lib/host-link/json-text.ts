@@ -4,15 +4,15 @@ import { exceedsDepth } from '../util/json.ts'
 const maxDepth = 62
 
 /**
- * The JSON text of a value, so that what changes afterwards does not change the message. Throws
- * `TypeError` that starts with `what` for a number that JSON lacks, a cycle, a value without JSON
- * form or one nested too deeply.
+ * Serialises a value at once, so that later changes do not affect the message. Throws `TypeError`
+ * that starts with `what` for NaN and infinities, a cycle, a value without JSON form or one nested
+ * too deeply.
  */
 export function jsonText(value: unknown, what: string): string {
   let text: string | undefined
   try {
     text = JSON.stringify(value)
-    // Numbers that JSON lacks become `null`: only a text with one needs the slow look.
+    // NaN and infinities become `null`: only a text with one needs the slow check.
     if (text?.includes('null')) JSON.stringify(value, refuseNonFinite)
   } catch (cause) {
     if (cause instanceof NumberError) throw new TypeError(`${what} ${cause.message}`)
@@ -25,7 +25,7 @@ export function jsonText(value: unknown, what: string): string {
   return text
 }
 
-/** As above; anything but an object is refused, too, also when `toJSON` makes it so. */
+/** Like `jsonText`, but also refuses anything whose JSON is not an object. */
 export function jsonObjectText(value: unknown, what: string): string {
   const text = jsonText(value, what)
   if (!text.startsWith('{')) throw new TypeError(`${what} must be a JSON object`)
@@ -42,7 +42,7 @@ function refuseNonFinite(key: string, value: unknown): unknown {
   return value
 }
 
-/** Members of a message as JSON text each; undefined ones are left out. */
+/** Members of a message, each as JSON text; undefined ones are omitted. */
 export type RawMembers = Readonly<Record<string, string | undefined>>
 
 /** One message of the link. */
@@ -54,7 +54,7 @@ export function messageText(type: string, members: RawMembers = {}): string {
   return `${text}}`
 }
 
-/** The error to a question, or to a message that is not taken. */
+/** An `error` message: the answer to a question, or to an invalid message. */
 export function errorText(
   id: string | undefined,
   { code, message, retryable }: { code: string; message: string; retryable: boolean },

@@ -23,7 +23,7 @@ export interface AskFailure {
   readonly retryable: boolean
 }
 
-/** What the server says of its own accord once it is connected. */
+/** A message that the server sends on its own after the welcome. */
 export type ServerWord = Exclude<ServerMessage, Welcome>
 
 interface LinkOptions {
@@ -39,13 +39,13 @@ interface LinkOptions {
   readonly heard: (message: ServerWord, link: Link) => void
 }
 
-/** Larger ones are none of this protocol: the server only asks and answers. */
+/** The protocol has no larger messages from the server. */
 const maxPayload = 8 * 1024 * 1024
 const lost: AskFailure = { code: 'disconnected', message: 'the link was lost', retryable: true }
 
-/** One WebSocket, from the handshake to its end. Nothing here throws or rejects. */
+/** One WebSocket connection. Its methods never throw or reject. */
 export class Link {
-  /** Resolves once, whatever happens. */
+  /** Always resolves. */
   readonly ended: Promise<Ending>
   readonly #options: LinkOptions
   readonly #socket: WebSocket
@@ -69,7 +69,7 @@ export class Link {
       perMessageDeflate: false,
       maxPayload,
     })
-    const silent = () => this.cut('nothing was heard of the server any more')
+    const silent = () => this.cut('the server sends nothing any more')
     this.#listen(watchSilence({ timer, clock, silenceMs, signal: this.signal, silent }))
     const cancel = timer.after(openTimeoutMs, () => {
       if (this.#welcome === null) this.cut('the server did not answer in time')
@@ -82,12 +82,12 @@ export class Link {
     return this.#over.signal
   }
 
-  /** Said hello, was welcomed, has not ended. */
+  /** The server has welcomed the client and the link has not ended. */
   get open(): boolean {
     return this.#welcome !== null && !this.signal.aborted
   }
 
-  /** Call it on a welcomed link only. */
+  /** Throws before the welcome. */
   get welcome(): Welcome {
     if (this.#welcome === null) throw new Error('the link is not open yet')
     return this.#welcome
@@ -97,17 +97,17 @@ export class Link {
     return this.welcome.limits
   }
 
-  /** Does the socket hold little enough to write on? */
+  /** True when the socket buffers little enough for another message. */
   get writable(): boolean {
     return this.#socket.bufferedAmount <= this.#options.limits.highWaterBytes
   }
 
-  /** Runs something later; returns the cancel. */
+  /** Schedules a function; returns one that cancels it. */
   later(delayMs: number, run: () => void): () => void {
     return this.#options.timer.after(delayMs, run)
   }
 
-  /** Sends a text or a binary frame; passed over when the link has ended. */
+  /** Sends a text or binary frame; does nothing when the link has ended. */
   send(data: string | Uint8Array): void {
     if (this.signal.aborted || this.#socket.readyState !== WebSocket.OPEN) return
     this.#socket.send(data, () => this.#wake())
@@ -126,7 +126,7 @@ export class Link {
     return `c${++this.#asked}`
   }
 
-  /** As `ask`; with null for the time the answer is waited for until the link ends. */
+  /** Like `ask`; with a null timeout it waits until the link ends. */
   askAs(
     id: string,
     type: string,
@@ -155,7 +155,7 @@ export class Link {
     }
   }
 
-  /** Says that the application leaves; the server closes, else the connection is cut. */
+  /** Announces the end; the server closes the connection, or the client does after a grace time. */
   bye(reason: string, clear: boolean): void {
     const members = { reason: JSON.stringify(reason), clear: clear ? 'true' : undefined }
     this.send(messageText('bye', members))
@@ -191,7 +191,7 @@ export class Link {
     })
     socket.on('close', (code, reason) => {
       const gone: Ending = { kind: 'lost', text: 'the connection was lost' }
-      // 1005 and 1006 stand for a close without a code, and for none at all.
+      // 1005: a close frame without a code. 1006: no close frame.
       const said: Ending = { kind: 'closed', code, reason: String(reason) }
       this.#finish(code === 1005 || code === 1006 ? gone : said)
     })
@@ -212,7 +212,7 @@ export class Link {
     const [code, message] =
       failure.kind === 'invalid'
         ? ['invalid', failure.message]
-        : ['unknown_type', `there is no message "${failure.type.slice(0, 64)}"`]
+        : ['unknown_type', `unknown message type "${failure.type.slice(0, 64)}"`]
     this.send(errorText(failure.id, { code, message, retryable: false }))
   }
 
@@ -232,7 +232,7 @@ export class Link {
     }
   }
 
-  /** A late or second answer finds nobody who waits for it. */
+  /** Ignores a late or second answer. */
   #fail(reply: Extract<ServerReply, { type: 'error' }>): void {
     const { id, code, message, retryable } = reply
     if (id !== undefined) this.#pending.get(id)?.(fail({ code, message, retryable }))
@@ -240,11 +240,11 @@ export class Link {
 
   #break(what: string): void {
     this.#socket.close(closeCodes.badMessage, what.slice(0, 100))
-    this.#finish({ kind: 'lost', text: `the server sent what is no message (${what})` })
+    this.#finish({ kind: 'lost', text: `the server sent an invalid message (${what})` })
     this.#cutLater('')
   }
 
-  /** A peer that does not answer the close frame must not keep the socket. */
+  /** Closes the socket when the server does not answer the close frame. */
   #cutLater(text: string): void {
     const cancel = this.#options.timer.after(this.#options.limits.stopGraceMs, () => this.cut(text))
     this.#socket.once('close', cancel)

@@ -1,39 +1,39 @@
 import { HostBusy, HostLinkError } from './errors.ts'
 import { type PictureOffer, type PictureTarget, pictureTargets } from './wire.ts'
 
-/** What the server asks for. */
+/** A request for a picture. */
 export interface PictureQuestion {
-  /** The whole window, or the view of the scene alone. */
+  /** The whole window, or only the view of the scene. */
   readonly target: PictureTarget
   /** Pixels: a wider picture is refused. */
   readonly maxWidth: number
   /** Bytes of the file: a larger one is refused. */
   readonly maxBytes: number
-  /** Fires when nobody waits for the picture any more. */
+  /** Aborted when the client no longer waits for the picture. */
   readonly signal: AbortSignal
 }
 
 export interface HostPicture {
   /** A PNG file. */
   readonly png: Uint8Array
-  /** The window as it is, when the picture was scaled down. */
+  /** The real size of the window when the picture was scaled down. */
   readonly window?: { readonly title?: string; readonly width: number; readonly height: number }
 }
 
 /**
- * Takes a picture of the application. Throws `PictureUnavailable` or `HostBusy`; of anything else
- * the reader learns only that it failed.
+ * Takes a picture of the application. Throws `PictureUnavailable` or `HostBusy`; the details of
+ * other errors are hidden from clients.
  */
 export type PictureHandler = (
   question: PictureQuestion,
 ) => HostPicture | Uint8Array | Promise<HostPicture | Uint8Array>
 
 export interface PictureOptions {
-  /** What it can show. Default: the window alone. */
+  /** What the handler can show. Default: only the window. */
   readonly targets?: readonly PictureTarget[]
 }
 
-/** What the application offers of pictures, and one being taken. */
+/** The picture offer of the application; takes one picture at a time. */
 export class Pictures {
   #handler: PictureHandler | null = null
   #targets: readonly PictureTarget[] = []
@@ -51,12 +51,12 @@ export class Pictures {
     if (!Array.isArray(targets) || !targets.every(target => known.includes(target))) {
       throw new TypeError(`targets must be an array of ${known.join(' and ')}`)
     }
-    if (this.#handler !== null) throw new TypeError('pictures are provided already')
+    if (this.#handler !== null) throw new TypeError('pictures are already provided')
     this.#handler = handler
     this.#targets = [...targets]
   }
 
-  /** False when it was not the one that is asked. */
+  /** Returns false for a handler that is not the current one. */
   withdraw(handler: PictureHandler): boolean {
     if (this.#handler !== handler) return false
     this.#handler = null
@@ -72,9 +72,9 @@ export class Pictures {
   async take(question: PictureQuestion): Promise<HostPicture> {
     const handler = this.#handler
     if (handler === null || !this.offer.targets.includes(question.target)) {
-      throw new HostLinkError('unsupported', `there is no picture of the ${question.target}`)
+      throw new HostLinkError('unsupported', `no pictures of the ${question.target} are offered`)
     }
-    // One that nobody waits for any more may still be at it.
+    // An aborted handler may still be running.
     if (this.#isTaking) throw new HostBusy('a picture is being taken')
     this.#isTaking = true
     try {
@@ -89,7 +89,7 @@ export class Pictures {
 function checked(picture: HostPicture, { maxBytes }: PictureQuestion): HostPicture {
   const { png } = picture
   if (!(png instanceof Uint8Array) || png.length === 0) {
-    throw new TypeError('a picture must have the bytes of a PNG file')
+    throw new TypeError('a picture must contain the bytes of a PNG file')
   }
   if (png.length <= maxBytes) return picture
   const said = `the picture has ${png.length} bytes, at most ${maxBytes} were asked for`

@@ -9,7 +9,7 @@ import type { LinkDescriptor, LinkTemplate } from './wire.ts'
 
 /** One entry of what `read` returns: exactly one of `text` and `blob`. */
 export interface HostContent {
-  /** As it was asked for, query included. */
+  /** The requested URI, query included. */
   readonly uri: string
   readonly mimeType?: string
   readonly text?: string
@@ -17,18 +17,18 @@ export interface HostContent {
   readonly blob?: Uint8Array | string
 }
 
-/** Resources of the application under a URI scheme of its own. */
+/** Resources of the application under one URI scheme. */
 export interface HostProducer {
   /** Without `://`: a letter, then letters, digits, `+`, `-`, `.`; lower case. */
   readonly scheme: string
-  /** All resources there are now, at most 2000. Asked at every welcome and every `listChanged`. */
+  /** All current resources, at most 2000. Called at every welcome and every `listChanged`. */
   list(): readonly LinkDescriptor[] | Promise<readonly LinkDescriptor[]>
   /**
-   * The contents under a URI. Throws `ResourceNotFound` or `HostBusy`; of anything else the
-   * reader learns only that it failed. `signal` fires when nobody waits for the answer any more.
+   * The contents of a URI. Throws `ResourceNotFound` or `HostBusy`; the details of other errors are
+   * hidden from clients. `signal` is aborted when the client no longer waits.
    */
   read(uri: string, signal: AbortSignal): readonly HostContent[] | Promise<readonly HostContent[]>
-  /** Forms of URIs that `list` does not enumerate. */
+  /** Templates of URIs that `list` does not enumerate. */
   templates?(): readonly LinkTemplate[]
 }
 
@@ -39,18 +39,18 @@ interface ProducersParts {
   readonly refused: (scheme: string, failure: AskFailure) => void
 }
 
-/** One registration; for the handle that the caller gets. */
+/** One registration. */
 interface Entry {
   readonly producer: HostProducer
-  state: 'new' | 'changed' | 'told' | 'removed'
+  state: 'new' | 'changed' | 'sent' | 'removed'
   readonly updates: Set<string>
 }
 
-/** The producers of the application: offered after every welcome, kept up to date, read from. */
+/** The producers of the application. Offers them after every welcome and sends their changes. */
 export class Producers implements Feed {
   readonly #parts: ProducersParts
   readonly #entries = new Map<string, Entry>()
-  /** Schemes that the server still has to forget. */
+  /** Removed schemes that the server still offers. */
   readonly #gone = new Set<string>()
   readonly #pump = new Pump(link => this.#turn(link))
 
@@ -61,10 +61,10 @@ export class Producers implements Feed {
   add(producer: HostProducer): Entry {
     const { scheme } = producer
     if (!isScheme(scheme)) {
-      throw new TypeError(`"${scheme}" is no URI scheme: lower-case letters, digits, + - .`)
+      throw new TypeError(`invalid URI scheme "${scheme}": lower-case letters, digits, + - .`)
     }
     if (this.#entries.has(scheme))
-      throw new TypeError(`the scheme ${scheme} has a producer already`)
+      throw new TypeError(`the scheme ${scheme} already has a producer`)
     const entry: Entry = { producer, state: 'new', updates: new Set() }
     this.#entries.set(scheme, entry)
     this.#gone.delete(scheme)
@@ -73,7 +73,7 @@ export class Producers implements Feed {
   }
 
   listChanged(entry: Entry): void {
-    if (entry.state === 'told') entry.state = 'changed'
+    if (entry.state === 'sent') entry.state = 'changed'
     this.#pump.wake()
   }
 
@@ -113,7 +113,7 @@ export class Producers implements Feed {
     }
     for (const entry of [...this.#entries.values()]) {
       if (!link.open) return
-      await this.#tellList(link, entry)
+      await this.#sendList(link, entry)
       for (const uri of entry.updates) {
         await link.drained()
         if (!link.open) return
@@ -123,11 +123,11 @@ export class Producers implements Feed {
     }
   }
 
-  async #tellList(link: Link, entry: Entry): Promise<void> {
+  async #sendList(link: Link, entry: Entry): Promise<void> {
     const { state, producer } = entry
     if (state !== 'new' && state !== 'changed') return
-    // Before the list is made: what changes meanwhile is told in the next turn.
-    entry.state = 'told'
+    // Set before reading the list: changes during the read are sent in the next turn.
+    entry.state = 'sent'
     const { scheme } = producer
     try {
       const resources = jsonText(await this.#list(link, producer), `the list of ${scheme}`)
@@ -140,17 +140,17 @@ export class Producers implements Feed {
       const members = { scheme: JSON.stringify(scheme), resources, templates }
       const bytes = Buffer.byteLength(messageText(type, members)) + 128
       if (bytes > link.limits.max_message_bytes) {
-        throw new TypeError(`the list of ${scheme} has more bytes than the server takes`)
+        throw new TypeError(`the list of ${scheme} exceeds the message limit of the server`)
       }
       const reply = await link.ask(type, members)
       if (!reply.ok && link.open) this.#parts.refused(scheme, reply.failure)
     } catch (error) {
       this.#parts.log.warn({ scheme, err: error }, 'a producer failed to list its resources')
-      // Its reads may work all the same.
+      // Reads may still work.
       if (state === 'new') await link.ask('producer.register', { scheme: JSON.stringify(scheme) })
     }
   }
-  /** One that hangs must not keep the others from being told. */
+  /** Times out, so that one producer cannot block the others. */
   async #list(link: Link, producer: HostProducer): Promise<readonly LinkDescriptor[]> {
     const { timer, limits } = this.#parts
     const listed = Promise.resolve(producer.list())

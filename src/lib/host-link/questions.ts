@@ -15,13 +15,13 @@ interface QuestionsParts {
 }
 
 type Question = Extract<ServerWord, { type: 'read' | 'list' | 'capture' }>
-/** Of one answer, sent one right behind the other. */
+/** The frames of one answer, sent without others in between. */
 type Frames = readonly (string | Uint8Array)[]
 
-/** Answers given up by the server may still run: so many times `max_in_flight` in all. */
+/** Cancelled reads may still run: at most this many times `max_in_flight` in all. */
 const runningFactor = 4
 
-/** What the server asks of the application. Every question is answered once, or given up by it. */
+/** Answers the requests of the server, each once unless the server cancels it. */
 export class Questions {
   readonly #parts: QuestionsParts
   readonly #open = new Map<string, AbortController>()
@@ -35,7 +35,7 @@ export class Questions {
     this.#open.get(id)?.abort()
   }
 
-  /** Answers in its own time; never rejects. */
+  /** Never rejects. */
   async answer(link: Link, question: Question): Promise<void> {
     const { id } = question
     const given = new AbortController()
@@ -65,12 +65,12 @@ export class Questions {
       })
       const most = link.limits.max_message_bytes
       if (Buffer.byteLength(message) <= most) return [message]
-      const said = `the answer has more than the ${most} bytes of one message`
+      const said = `the answer exceeds the message limit of ${most} bytes`
       return [errorText(id, { code: 'limit', message: said, retryable: false })]
     } catch (error) {
       const failure = answerFailure(error)
       if (failure.code === 'internal' && !signal.aborted) {
-        this.#parts.log.warn({ err: error }, 'a question of the server could not be answered')
+        this.#parts.log.warn({ err: error }, 'cannot answer a request of the server')
       }
       return [errorText(id, failure)]
     }
@@ -96,7 +96,7 @@ export class Questions {
     signal: AbortSignal,
   ): Promise<Record<string, string>> {
     if (this.#running > link.limits.max_in_flight * runningFactor) {
-      throw new HostBusy('too many questions are open')
+      throw new HostBusy('too many open requests')
     }
     if (question.type === 'list') {
       const producer = this.#parts.find(question.scheme)
@@ -110,7 +110,7 @@ export class Questions {
   }
 }
 
-/** The contents as JSON text, bytes as base64. Throws `TypeError` for anything else. */
+/** Serialises contents, bytes as base64. Throws `TypeError` for invalid ones. */
 function contentsText(contents: unknown): string {
   if (!Array.isArray(contents)) throw new TypeError('read must return an array of contents')
   const plain = contents.map((content: HostContent) => {

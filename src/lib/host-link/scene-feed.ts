@@ -10,7 +10,7 @@ interface SceneFeedParts {
   readonly limits: ClientLimits
   readonly timer: Timer
   readonly now: () => number
-  /** A scene was refused for good. */
+  /** Called when the server refused a scene permanently. */
   readonly refused: (failure: AskFailure) => void
 }
 
@@ -20,19 +20,17 @@ interface Waiter {
   readonly reject: (error: HostLinkError) => void
 }
 
-/** Room around the scene in its message. */
+/** Bytes reserved for the rest of the message. */
 const envelopeBytes = 128
 
-/**
- * The newest scene and, at most, the one in flight: however slow the server, nothing else is kept.
- */
+/** Sends scenes. Keeps only the newest one and the one in flight. */
 export class SceneFeed implements Feed {
   readonly #parts: SceneFeedParts
   readonly #pump = new Pump(link => this.#send(link))
   #text: string | null = null
-  /** Counts the scenes that were set; 0: none yet. */
+  /** Counts the scenes; 0 before the first one. */
   #version = 0
-  /** The version that this link has taken or refused. */
+  /** The version that the server of this link has accepted or refused. */
   #settled = 0
   #revision: number | null = null
   #maxBytes = 8 * 1024 * 1024
@@ -44,13 +42,13 @@ export class SceneFeed implements Feed {
     this.#parts = parts
   }
 
-  /** Throws `TypeError` and keeps the old scene when it is no JSON object or too large. */
+  /** Throws `TypeError` and keeps the old scene unless this is a JSON object within the limit. */
   set(scene: object | null): void {
     const text = scene === null ? 'null' : jsonObjectText(scene, 'the scene')
     const bytes = Buffer.byteLength(text)
     if (bytes + envelopeBytes > this.#maxBytes) {
       throw new TypeError(
-        `the scene has ${bytes} bytes of JSON, the server takes ${this.#maxBytes}`,
+        `the scene has ${bytes} bytes of JSON, over the server's limit of ${this.#maxBytes}`,
       )
     }
     this.#text = text
@@ -58,7 +56,7 @@ export class SceneFeed implements Feed {
     this.#pump.wake()
   }
 
-  /** Resolves with the revision once the scene that is newest now, or a later one, was taken. */
+  /** Resolves with the revision once the current scene, or a later one, was accepted. */
   settled(): Promise<number | null> {
     if (this.#settled === this.#version) return Promise.resolve(this.#revision)
     const { promise, resolve, reject } = Promise.withResolvers<number | null>()
@@ -69,7 +67,7 @@ export class SceneFeed implements Feed {
   attach(link: Link): void {
     this.#maxBytes = link.limits.max_message_bytes
     this.#intervalMs = link.limits.scene_min_interval_ms
-    // The server may have been started anew: it is told again.
+    // The server may have restarted: send the scene again.
     this.#settled = 0
     this.#pump.attach(link)
   }
@@ -82,7 +80,7 @@ export class SceneFeed implements Feed {
     return this.#settled !== this.#version
   }
 
-  /** Nothing will be sent any more. */
+  /** Rejects all waiting callers. */
   giveUp(error: HostLinkError): void {
     for (const { reject } of this.#waiters.splice(0)) reject(error)
   }
@@ -93,7 +91,7 @@ export class SceneFeed implements Feed {
     if (!link.open) return
     const version = this.#version
     this.#sentAt = this.#parts.now()
-    // It may be another server than the one whose bound it was held against.
+    // Another server may have a smaller limit.
     const message = this.#tooLarge(this.#text)
     const reply =
       message === null
@@ -113,7 +111,7 @@ export class SceneFeed implements Feed {
     if (this.waiting) this.#pump.wake()
   }
 
-  /** In a loop: the interval may be prolonged meanwhile. */
+  /** Loops because the interval may grow meanwhile. */
   async #waitForTurn(link: Link): Promise<void> {
     const restMs = () => this.#sentAt + this.#intervalMs - this.#parts.now()
     while (link.open && restMs() > 0) await this.#pause(link, restMs())
@@ -122,7 +120,7 @@ export class SceneFeed implements Feed {
   #tooLarge(text: string): string | null {
     const bytes = Buffer.byteLength(text)
     if (bytes + envelopeBytes <= this.#maxBytes) return null
-    return `the scene has ${bytes} bytes of JSON, the server takes ${this.#maxBytes}`
+    return `the scene has ${bytes} bytes of JSON, over the server's limit of ${this.#maxBytes}`
   }
 
   #settle(version: number, tell: (waiter: Waiter) => void): void {

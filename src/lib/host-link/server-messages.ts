@@ -3,7 +3,7 @@ import { type JsonObject, isJsonObject, parseJson } from '../util/json.ts'
 import { type Result, fail, ok } from '../util/result.ts'
 import { type LinkErrorCode, linkErrorCodes, pictureTargets, type ServerMessage } from './wire.ts'
 
-/** An answer of the server; the further members of an `ok` depend on what was asked. */
+/** An answer of the server; further members of an `ok` depend on the request. */
 export type ServerReply =
   | { readonly type: 'ok'; readonly id: string; readonly body: JsonObject }
   | {
@@ -16,31 +16,31 @@ export type ServerReply =
 
 export type FromServer = ServerMessage | ServerReply
 
-/** Why a text is not taken. */
+/** Why a message is rejected. */
 type ServerMessageProblem =
-  /** No message at all: the link ends with 4400. */
+  /** Not a message: the link ends with 4400. */
   | { readonly kind: 'broken'; readonly message: string }
-  /** A known type with a wrong member: it changes nothing and gets an error. */
+  /** A known type with an invalid member: ignored and answered with an error. */
   | {
       readonly kind: 'invalid'
       readonly type: string
       readonly id: string | undefined
       readonly message: string
     }
-  /** A type that is newer than this client. */
+  /** A type unknown to this client. */
   | { readonly kind: 'unknown'; readonly type: string; readonly id: string | undefined }
 
 type Check = (value: unknown) => string | null
 interface Shape {
   readonly required: Readonly<Record<string, Check>>
   readonly optional?: Readonly<Record<string, Check>>
-  /** May hold more than is named here. */
+  /** Allows further members. */
   readonly open?: boolean
 }
 
 const maxDepth = 64
 const maxTextChars = 4096
-/** No server asks for more than a day of patience. */
+/** The longest accepted time: one day. */
 const maxMs = 86_400_000
 
 const text: Check = value =>
@@ -62,7 +62,7 @@ const target: Check = value =>
   pictureTargets.some(each => each === value) ? null : `must be ${pictureTargets.join(' or ')}`
 const wholeOrNull: Check = value => (value === null ? null : whole(0)(value))
 
-/** `heartbeat_ms` of less than 100 would only be a flood. */
+/** A `heartbeat_ms` below 100 would flood the link. */
 const welcome: Shape = {
   required: {
     protocol: whole(1),
@@ -110,17 +110,17 @@ const shapes: Readonly<Record<string, Shape>> = {
   },
 }
 
-/** Reads one text frame of the server. Never throws. */
+/** Parses a text frame of the server. Never throws. */
 export function parseServerMessage(frame: string): Result<FromServer, ServerMessageProblem> {
   const broken = (message: string) => fail({ kind: 'broken', message } as const)
   const parsed = parseJson(frame, maxDepth)
   if (!parsed.ok) {
-    return broken(parsed.failure === 'depth' ? `deeper than ${maxDepth} levels` : 'no JSON')
+    return broken(parsed.failure === 'depth' ? `deeper than ${maxDepth} levels` : 'not JSON')
   }
   const { value } = parsed
-  if (!isJsonObject(value)) return broken('no JSON object')
+  if (!isJsonObject(value)) return broken('not a JSON object')
   const { type } = value
-  if (typeof type !== 'string') return broken('no type')
+  if (typeof type !== 'string') return broken('missing type')
   const id = idText(value.id) === null ? String(value.id) : undefined
   const shape = Object.hasOwn(shapes, type) ? shapes[type] : undefined
   if (shape === undefined) return fail({ kind: 'unknown', type, id })
@@ -135,15 +135,15 @@ function typed(type: string, value: JsonObject, id: string | undefined): FromSer
   if (type === 'ok') return { type, id: id ?? '', body: value }
   if (type === 'error') {
     const { code, message, retryable } = value
-    // A newer server may know more codes.
+    // A newer server may send other codes.
     const known = linkErrorCodes.find(each => each === code) ?? 'internal'
     return { type, id, code: known, message: String(message), retryable: retryable === true }
   }
-  // Each member was checked against its shape above.
+  // `findWrong` has checked each member.
   return withoutNull(value) as unknown as ServerMessage
 }
 
-/** A member that is `null` counts as absent; `max_artefact_bytes`, deeper inside, does not. */
+/** Top-level members that are `null` count as absent; nested ones are kept. */
 function withoutNull(value: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(value).filter(([, member]) => member !== null))
 }

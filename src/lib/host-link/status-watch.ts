@@ -7,7 +7,7 @@ import type { Link } from './link.ts'
 export interface WaitOptions {
   /** Gives up waiting. */
   readonly signal?: AbortSignal
-  /** Gives up after so many milliseconds; waits for ever without it. */
+  /** Milliseconds. Default: no limit. */
   readonly timeoutMs?: number
 }
 
@@ -17,7 +17,7 @@ interface StatusWatchParts {
   readonly onStatus: ((status: HostStatus) => void) | undefined
 }
 
-/** Tells those who want to know how the link is doing. */
+/** Logs status changes, calls `onStatus` and serves `connected()`. */
 export class StatusWatch {
   readonly #parts: StatusWatchParts
   readonly #waiting = new Set<(status: HostStatus) => void>()
@@ -29,12 +29,12 @@ export class StatusWatch {
 
   changed(status: HostStatus): void {
     const { log, onStatus } = this.#parts
-    // Every attempt says the same while no server runs: once is enough.
+    // Attempts repeat the same text while no server runs: log it once.
     if (status.text !== this.#said && status.state !== 'connecting') {
       log.info({ state: status.state, url: status.url }, status.text)
       this.#said = status.text
     }
-    for (const tell of [...this.#waiting]) tell(status)
+    for (const check of [...this.#waiting]) check(status)
     try {
       onStatus?.(status)
     } catch (error) {
@@ -49,7 +49,7 @@ export class StatusWatch {
       end()
       reject(new HostLinkError(code, text, code === 'timeout'))
     }
-    const given = () => fail('stopped', 'the caller gave up waiting for the connection')
+    const given = () => fail('stopped', 'the caller aborted the wait for the connection')
     const late = () => fail('timeout', `not connected after ${timeoutMs} ms: ${now().text}`)
     const look = ({ state, text }: HostStatus) => {
       if (state === 'connected') {
@@ -72,8 +72,8 @@ export class StatusWatch {
 }
 
 /**
- * Sends `text(idleMs)` at once and every `heartbeat_ms` of the welcome while the link is open.
- * `idleMs` is how late the beat is: so long the event loop of this process was kept busy.
+ * Sends `text(idleMs)` at once and then every `heartbeat_ms` while the link is open. `idleMs` is
+ * the delay of the heartbeat: the time for which the event loop was blocked.
  */
 export function startHeartbeat(link: Link, clock: Clock, text: (idleMs: number) => string): void {
   const periodMs = link.welcome.heartbeat_ms
@@ -82,7 +82,7 @@ export function startHeartbeat(link: Link, clock: Clock, text: (idleMs: number) 
     const cancel = link.later(periodMs, () => {
       link.signal.removeEventListener('abort', cancel)
       if (!link.open) return
-      // A server that reads nothing gets no pile of old heartbeats.
+      // Heartbeats must not pile up for a server that does not read.
       if (link.writable) link.send(text(Math.max(0, Math.round(clock.now() - dueMs))))
       plan()
     })
@@ -98,13 +98,13 @@ interface SilenceParts {
   readonly silenceMs: number
   /** Ends the watch. */
   readonly signal: AbortSignal
-  /** Nothing was heard for so long. */
+  /** Called after `silenceMs` of silence. */
   readonly silent: () => void
 }
 
 /**
- * Watches for silence; call what it returns whenever something is heard. A silence is looked at a
- * second time before it counts: after a pause of this process the news are queued.
+ * Detects silence. Call the returned function for everything received. Checks a silence twice:
+ * after a suspension of this process received data may still be queued.
  */
 export function watchSilence({ timer, clock, silenceMs, signal, silent }: SilenceParts) {
   let heardAt = clock.now()

@@ -11,13 +11,13 @@ export interface PutArtefact {
   /** `artefact://sha256/<hex>` */
   readonly uri: string
   readonly sha256: string
-  /** The same bytes were there before. */
+  /** The server already had the same bytes. */
   readonly existed: boolean
 }
 
 type Answer = Result<JsonObject, AskFailure>
 
-/** Rejects when the caller gave up or the link was lost. */
+/** Rejects when the caller aborts or the link is lost. */
 interface Stopped extends Promise<never> {
   release(): void
 }
@@ -31,29 +31,29 @@ interface Job {
   readonly stopped: Stopped
 }
 
-/** Sends artefacts, one at a time, in the order in which they were given. */
+/** Sends artefacts one at a time, in order. */
 export class Uploads {
   readonly #limits: ClientLimits
   readonly #link: () => Link | null
   #last: Promise<unknown> = Promise.resolve()
   #waiting = 0
 
-  /** `link`: the one that is open now. */
+  /** `link` returns the open link, or null. */
   constructor(limits: ClientLimits, link: () => Link | null) {
     this.#limits = limits
     this.#link = link
   }
 
-  /** Its place in the order is that of the call, also when what to send is found out later. */
+  /** Keeps the order of the calls, even when `source` resolves later. */
   async put(
     source: ArtefactSource | Promise<ArtefactSource>,
     facts: ArtefactFacts,
     signal: AbortSignal | undefined,
   ): Promise<PutArtefact> {
-    // Told to the caller when its turn comes.
+    // Awaited below; prevents an unhandled rejection before that.
     if (source instanceof Promise) source.catch(() => {})
     if (this.#waiting >= this.#limits.maxUploads) {
-      throw new HostLinkError('limit', `${this.#waiting} artefacts wait to be sent already`, true)
+      throw new HostLinkError('limit', `${this.#waiting} artefacts are already queued`, true)
     }
     this.#waiting++
     const sent = this.#last.then(async () => this.#send(await source, facts, signal))
@@ -79,11 +79,11 @@ export class Uploads {
     const most = link.limits.max_artefact_bytes
     if (most === null) throw new HostLinkError('unsupported', 'the server keeps no artefacts')
     if (most > 0 && source.size > most) {
-      const said = `the artefact has ${source.size} bytes, the server takes ${most}`
+      const said = `the artefact has ${source.size} bytes, over the server's limit of ${most}`
       throw new HostLinkError('limit', said)
     }
     const id = link.nextId()
-    // Announced only when the first bytes are there: a source that cannot be read costs no upload.
+    // Announce the upload only after the first read succeeded.
     const chunks = source.chunks()[Symbol.asyncIterator]()
     const stopped = whenStopped(link, signal)
     try {
@@ -98,7 +98,7 @@ export class Uploads {
     }
   }
 
-  /** Resolves with the hash of what was sent; null when the answer came before the end. */
+  /** Resolves with the hash of the sent bytes; null when the answer came before the end. */
   async #sendBytes(job: Job, first: IteratorResult<Uint8Array>): Promise<string | null> {
     const { link, id, size, chunks, answered, stopped } = job
     const hash = createHash('sha256')
@@ -112,7 +112,7 @@ export class Uploads {
         hash.update(next.value)
         for (const frame of framesOf(next.value, this.#frameBytes(link))) {
           await Promise.race([link.drained(), stopped])
-          // Refused already: what is left is of no use to anybody.
+          // The server has already refused the upload.
           if (early) {
             abort(link, id)
             return null
@@ -124,7 +124,7 @@ export class Uploads {
     } catch (error) {
       if (!link.open) return null
       abort(link, id)
-      // The server answers the abandoned upload, too: the next one comes after that.
+      // The server answers an aborted upload too; the next one must wait for that.
       await this.#inTime(job)
       throw error
     }
@@ -135,7 +135,7 @@ export class Uploads {
     return Math.min(this.#limits.uploadFrameBytes, link.limits.max_message_bytes)
   }
 
-  /** From the last byte on the server must come to its end in time. */
+  /** Waits for the answer after the last byte, with a timeout. */
   async #inTime({ link, answered }: Job): Promise<Answer> {
     const { promise, resolve } = Promise.withResolvers<Answer>()
     const ms = this.#limits.uploadAnswerTimeoutMs
@@ -151,7 +151,7 @@ export class Uploads {
   }
 }
 
-/** A source that waits for ever must not keep the uploads behind it. */
+/** A stalled source must not block later uploads. */
 function whenStopped(link: Link, signal: AbortSignal | undefined): Stopped {
   const { promise, reject } = Promise.withResolvers<never>()
   const lost = () => reject(new HostLinkError('disconnected', 'the link was lost', true))
@@ -166,7 +166,7 @@ function whenStopped(link: Link, signal: AbortSignal | undefined): Stopped {
   return Object.assign(promise, { release })
 }
 
-/** Closes a file; a source that cannot be closed is no news. */
+/** Closes the source; ignores errors. */
 async function close(chunks: AsyncIterator<Uint8Array>): Promise<void> {
   try {
     await chunks.return?.()
@@ -184,7 +184,7 @@ function taken(answer: Answer, own: string | null): PutArtefact {
   }
   const { uri, sha256, existed } = answer.value
   if (typeof uri !== 'string' || sha256 !== own || own === null) {
-    throw new HostLinkError('mismatch', 'the server took other bytes than were sent')
+    throw new HostLinkError('mismatch', 'the server received other bytes than were sent')
   }
   return { uri, sha256: own, existed: existed === true }
 }
@@ -198,5 +198,5 @@ function sizeDiffers(size: number): HostLinkError {
 }
 
 function givenUp(): HostLinkError {
-  return new HostLinkError('stopped', 'the upload was given up')
+  return new HostLinkError('stopped', 'the upload was aborted')
 }

@@ -1,6 +1,6 @@
 /**
- * The messages of `dcc-host.v1` as they stand on the wire (docs/host-link.md), for both ends: a
- * change here that only one end follows does not compile.
+ * The messages of `dcc-host.v1` on the wire (docs/host-link.md). Both ends use these types, so that
+ * they cannot diverge.
  */
 
 /** The WebSocket sub-protocol. */
@@ -31,7 +31,7 @@ export const linkErrorCodes = [
   'mismatch',
   'internal',
   'host_taken',
-  // Of pictures alone.
+  // Only for pictures.
   'minimised',
   'no_window',
   'blank',
@@ -42,22 +42,22 @@ export type LinkErrorCode = (typeof linkErrorCodes)[number]
 
 export type Mode = 'gui' | 'background'
 
-/** What a picture may show: the whole window, or the view of the scene alone. */
+/** What a picture shows: the whole window, or only the view of the scene. */
 export const pictureTargets = ['window', 'viewport'] as const
 
 export type PictureTarget = (typeof pictureTargets)[number]
 
-/** Pictures that the application takes of itself when it is asked. */
+/** The pictures that the application can take on request. */
 export interface PictureOffer {
   readonly targets: readonly PictureTarget[]
-  /** The person at the application wants no pictures of it, not even ones taken from outside. */
+  /** The user forbids all pictures, including those from outside. */
   readonly denied?: boolean
 }
 
-/** Beside an `ok` to `capture`: the picture is the next frame, a binary one of so many bytes. */
+/** Members of an `ok` to `capture`. The next frame is binary and contains the picture. */
 export interface PictureFacts {
   readonly png_bytes: number
-  /** Of the window, when the application knows it. */
+  /** The window, when the application knows its size. */
   readonly window?: { readonly title?: string; readonly width: number; readonly height: number }
 }
 
@@ -106,7 +106,7 @@ export interface Welcome {
   readonly need_scene: boolean
 }
 
-/** As in MCP, restricted to what an application may say. */
+/** A resource descriptor of MCP, restricted to what an application may send. */
 export interface LinkDescriptor {
   readonly uri: string
   readonly name: string
@@ -179,7 +179,7 @@ export interface LinkEvent {
   readonly metadata?: unknown
 }
 
-/** From the application to the server, without the `id` that any may carry. */
+/** From the application to the server. Any message may also have an `id`. */
 export type AppMessage =
   | Hello
   | { readonly type: 'scene.set'; readonly scene: object | null }
@@ -242,7 +242,7 @@ export interface Heartbeat {
   readonly main_idle_ms: number
   readonly queue_depth?: number
   readonly dropped?: Readonly<Record<string, number>>
-  /** What keeps the main thread. */
+  /** What blocks the main thread. */
   readonly busy?: string
 }
 
@@ -275,7 +275,7 @@ export type ServerMessage =
   | { readonly type: 'throttle'; readonly scene_min_interval_ms: number }
   | { readonly type: 'shutdown'; readonly reason: string; readonly reconnect_after_ms?: number }
 
-/** The answer to a message with an `id`; its further members depend on the question. */
+/** The answer to a message with an `id`; further members depend on the request. */
 export type Reply = { readonly type: 'ok'; readonly id: string } | ErrorReply
 
 export interface ErrorReply {

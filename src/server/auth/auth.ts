@@ -4,12 +4,12 @@ import type { AuthPolicy } from '../http/authentication.ts'
 import type { PublicDocuments } from '../http/public-routes.ts'
 import type { AuthLimits } from './limits.ts'
 
-/** Who may use a server, and what keeps that up to date. */
+/** The authentication of a server. */
 export interface Auth {
   readonly policy: AuthPolicy
   /**
-   * JSON documents that anyone may ask for, by path (`/.well-known/oauth-protected-resource`). Made
-   * when asked for: the address is known then.
+   * Public JSON documents by path (`/.well-known/oauth-protected-resource`). Built per request,
+   * when the address is known.
    */
   readonly documents: PublicDocuments
   close(): void | Promise<void>
@@ -17,12 +17,12 @@ export interface Auth {
 
 export interface AuthDeps {
   /**
-   * The address of `/mcp` that clients use, without a slash at its end. With port 0 it is right
-   * only once the server listens: ask when a request is there, not before.
+   * The address of `/mcp` that clients use, without a trailing slash. With port 0 it is valid only
+   * once the server listens: call it per request.
    */
   readonly mcpUrl: () => string
   readonly limits: AuthLimits
-  /** The time of day, for expiries. */
+  /** Wall-clock time, for expiries. */
   readonly clock: Clock
   /** For durations. */
   readonly ticks: Clock

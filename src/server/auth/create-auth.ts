@@ -21,9 +21,9 @@ import { Secret } from '../../lib/util/secret.ts'
 const guessableChars = 16
 
 /**
- * What decides on the requests of one server. Close it when the server has stopped. Throws
- * `config_invalid` for a file of keys that cannot be used: a server never starts open because its
- * keys could not be read.
+ * Creates the authentication of a server. Close it after the server has stopped. Throws
+ * `config_invalid` for an unusable keys file: a server must not start open because its keys are
+ * unreadable.
  */
 export async function createAuth(settings: AuthSettings, deps: AuthDeps): Promise<Auth> {
   switch (settings.mode) {
@@ -35,7 +35,7 @@ export async function createAuth(settings: AuthSettings, deps: AuthDeps): Promis
     case 'api-key':
       return createKeyAuth(settings, deps)
     case 'oauth': {
-      // Loaded only then: it brings what verifies tokens.
+      // Loaded on demand: it imports the JWT library.
       const { createOAuthPolicy } = await import('./oauth/policy.ts')
       return createOAuthPolicy(settings, deps)
     }
@@ -49,9 +49,9 @@ async function createKeyAuth(
 ): Promise<Auth> {
   const { clock, log } = deps
   for (const { file, renamed } of movedFrom) {
-    log.info({ path: file, keysFile }, 'the keys of an older file were moved')
+    log.info({ path: file, keysFile }, 'moved the keys of an older file')
     for (const { from, to } of renamed) {
-      log.warn({ from, to, keysFile }, 'a moved key was renamed: another key has its name')
+      log.warn({ from, to, keysFile }, 'renamed a moved key: another key has its name')
     }
   }
   if (key !== undefined && key.length < guessableChars) {
@@ -59,8 +59,7 @@ async function createKeyAuth(
   }
   const named = await NamedKeys.open({ ...deps, path: keysFile })
   const failures = new FailureLimit(deps)
-  if (isOpen)
-    named.onRequired(() => log.warn({ keysFile }, 'clients must present a key from now on'))
+  if (isOpen) named.onRequired(() => log.warn({ keysFile }, 'clients need a key from now on'))
   const policy = createKeyPolicy({ key, named, failures, clock })
   return {
     policy: isOpen ? createOpenUntilKey(named, policy) : policy,
@@ -95,21 +94,21 @@ interface KeyPolicyParts {
   readonly key: string | undefined
   readonly named: Pick<NamedKeys, 'isUnchanged' | 'find' | 'look' | 'onRevoked'>
   readonly failures: FailureLimit
-  /** The time of day. */
+  /** Wall-clock time. */
   readonly clock: Clock
 }
 
-/** Sessions and log name a key so; never by anything of the key. */
+/** The name of a key in sessions and logs; reveals nothing of the key. */
 function keyPrincipal(name: string): string {
   return `key:${name}`
 }
 
-/** One key of the configuration, if there is one, and any number of named ones. */
+/** Accepts the configured key, if any, and all named keys. */
 function createKeyPolicy(parts: KeyPolicyParts): AuthPolicy {
   const { key, named, failures, clock } = parts
   const configured = key === undefined ? null : new Secret(key)
 
-  /** Of the keys as they are known now. */
+  /** The outcome for a named key, or null for an unknown one. */
   function accepted(known: KnownKey | undefined): AuthOutcome | null {
     if (known === undefined) return null
     const { name, scope, expiresAtMs } = known
@@ -134,11 +133,11 @@ function createKeyPolicy(parts: KeyPolicyParts): AuthPolicy {
       if (token === null) return settled(keyMalformed, peer)
       const last = () => (configured?.equals(token) === true ? keyHolder : unknown)
       if (!token.startsWith(keyPrefix)) return settled(last(), peer)
-      // Before the key of the configuration: it may be a named one, which may only read.
+      // Named keys come first: the configured key may also be a named one with the scope `read`.
       const digest = keyDigest(token)
       const now = named.isUnchanged() ? (accepted(named.find(digest)) ?? last()) : unknown
       if (now !== unknown) return settled(now, peer)
-      // Made a moment ago, or not looked at for a while.
+      // The keys file may have changed: read it again.
       return named.look().then(() => settled(accepted(named.find(digest)) ?? last(), peer))
     },
     onRevoked: listener => named.onRevoked(name => listener(keyPrincipal(name))),

@@ -8,14 +8,14 @@ type FailureLimits = Pick<
 >
 
 /**
- * Slows down whoever tries credentials. Only wrong ones count: a client with valid ones, at the same
- * address as an attacker, must not be locked out, and one without any has guessed nothing (it is
- * told by its 401 how to get some).
+ * Throttles guessing of credentials by address. Counts only wrong credentials: a valid client at
+ * the address of an attacker must not be locked out, and a request without credentials guesses
+ * nothing.
  */
 export class FailureLimit {
   readonly #ticks: Clock
   readonly #limits: FailureLimits
-  /** In the order in which counting began. */
+  /** Ordered by the start of the count. */
   readonly #byPeer = new Map<string, { sinceMs: number; count: number }>()
 
   constructor(parts: { ticks: Clock; limits: FailureLimits }) {
@@ -23,12 +23,12 @@ export class FailureLimit {
     this.#limits = parts.limits
   }
 
-  /** Addresses that are counted. */
+  /** The number of counted addresses. */
   get size(): number {
     return this.#byPeer.size
   }
 
-  /** The refusal of wrong credentials: itself, or 429 when its address had too many. */
+  /** Counts wrong credentials. Returns the refusal, or 429 when the address had too many. */
   refused(peer: string, refused: AuthRefused): AuthRefused {
     const { maxAuthFailures, authFailureWindowMs } = this.#limits
     const now = this.#ticks.now()

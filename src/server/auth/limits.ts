@@ -1,41 +1,41 @@
 import { defaultPublicLimits, type PublicLimits } from '../../lib/config/limits.ts'
 
-/** Every bound of authentication. */
+/** The bounds of authentication. */
 export interface AuthLimits extends Pick<PublicLimits, 'maxAuthFailures'> {
-  /** A look at `keys.json` stays true for so long: a revoked key may pass until then. */
+  /** How long a check of `keys.json` counts: a revoked key may pass until then. */
   keysFreshMs: number
-  /** `keys.json` is looked at this often, whether there are requests or not. */
+  /** The interval of checks of `keys.json` without requests. */
   keysPollMs: number
-  /** They are counted over this time. */
+  /** The period over which failures are counted. */
   authFailureWindowMs: number
-  /** Addresses for which they are counted; the one counted for longest goes first. */
+  /** Counted addresses; the oldest count is dropped first. */
   maxAuthFailurePeers: number
 
   /** Characters of an access token. */
   maxAccessTokenChars: number
-  /** Characters of the subject, and of the client, that a token names. */
+  /** Characters of the subject, and of the client id, of a token. */
   maxSubjectChars: number
-  /** How far the clocks of this server and of the OAuth provider may be apart. */
+  /** The accepted clock skew between this server and the OAuth provider. */
   tokenClockToleranceMs: number
-  /** Tokens known to be good, so that not each request has to prove its own again. */
+  /** Cached valid tokens, which need no further signature check. */
   maxVerifiedTokens: number
-  /** An answer of the OAuth provider must be complete after this. */
+  /** For a complete answer of the OAuth provider. */
   providerTimeoutMs: number
   /** Bytes of an answer of the OAuth provider. */
   maxProviderBytes: number
   /** Keys of the OAuth provider. */
   maxProviderKeys: number
-  /** What the OAuth provider says of itself stays true for so long. */
+  /** How long the metadata of the OAuth provider is cached. */
   providerMetadataFreshMs: number
-  /** Keys of the OAuth provider are asked for again after this: a removed one works until then. */
+  /** How long the provider's keys are cached: a removed one works until then. */
   providerKeysFreshMs: number
-  /** Keys of an OAuth provider that is down go on working for so long. */
+  /** How long cached keys work while the provider is down. */
   maxProviderKeysAgeMs: number
-  /** Tokens with an unknown key make the OAuth provider be asked at most once in this time. */
+  /** Unknown key ids cause at most one request to the provider in this time. */
   unknownKeyCooldownMs: number
-  /** A failing OAuth provider is left alone for so long; it doubles with each further failure. */
+  /** The first retry delay for a failing provider; doubles with each failure. */
   providerRetryMs: number
-  /** The longest such pause. */
+  /** The longest retry delay. */
   maxProviderRetryMs: number
 }
 
@@ -62,7 +62,7 @@ export const defaultAuthLimits: Readonly<AuthLimits> = {
   maxProviderRetryMs: 60_000,
 }
 
-/** The defaults with the given bounds in their place. */
+/** The defaults, overridden by the given bounds. */
 export function resolveAuthLimits(bounds: Partial<AuthLimits> = {}): AuthLimits {
   return { ...defaultAuthLimits, ...bounds }
 }

@@ -13,34 +13,33 @@ interface NamedKeysParts {
   readonly log: Logger
 }
 
-/** A key as it is asked for at every request. */
+/** A named key, prepared for lookups. */
 export interface KnownKey {
   readonly name: string
   readonly scope: KeyScope
   readonly expiresAtMs: number | null
 }
 
-/** Warns those who look for the reason of a 401: a restart may open the server. */
+/** Explains the 401s, and warns that a restart may open the server. */
 const goneText =
-  'the file of keys is gone: no key is accepted; a server that starts now is open unless --auth api-key is given'
+  'the keys file is missing: no key is accepted; a restart without --auth api-key opens the server'
 
 type Keys = ReadonlyMap<string, KnownKey>
 
 /**
- * The keys of `keys.json`, followed while the server runs: what `keys create` and `keys revoke`
- * write counts without a restart. A file that went, or that cannot be used any more, holds no key:
- * nobody is let in by what it held before, because nobody can tell what of that was revoked.
+ * The keys of `keys.json`. Follows the file, so that `keys create` and `keys revoke` take effect
+ * without a restart. A missing or unusable file has no keys: earlier ones may have been revoked.
  */
 export class NamedKeys {
   readonly #parts: NamedKeysParts
   readonly #follower: FileFollower
   readonly #listeners = new Set<(name: string) => void>()
-  readonly #askedListeners = new Set<() => void>()
+  readonly #requiredListeners = new Set<() => void>()
   #keys: Keys = new Map()
   /** Why the file cannot be used. */
   #problem: string | null = null
   #wasThere = false
-  /** There has been a key, or a file that was not there at the start. */
+  /** The file has had a key, or appeared after the start. */
   #hadKeys = false
   #lookedMs = -Infinity
   #stop = () => {}
@@ -50,7 +49,7 @@ export class NamedKeys {
     this.#follower = new FileFollower(parts.path)
   }
 
-  /** Throws `config_invalid` when there is a file that cannot be used: the server must not start. */
+  /** Throws `config_invalid` for an unusable file: the server must not start. */
   static async open(parts: NamedKeysParts): Promise<NamedKeys> {
     const keys = new NamedKeys(parts)
     await keys.#follower.look(async () => {
@@ -66,8 +65,8 @@ export class NamedKeys {
   }
 
   /**
-   * Whether the file is as it was at the last look. Waits for nothing: while a request waits for the
-   * disk, Node drops the answer to a client that has closed its half of the connection.
+   * True when the file is unchanged since the last check. Synchronous: while a request waits for
+   * the disk, Node drops the answer to a client that has half-closed the connection.
    */
   isUnchanged(): boolean {
     const { ticks, limits } = this.#parts
@@ -78,7 +77,7 @@ export class NamedKeys {
     return true
   }
 
-  /** By the hash of the key; as of the last look. */
+  /** Finds a key by its hash, as of the last check. */
   find(digest: string): KnownKey | undefined {
     return this.#keys.get(digest)
   }
@@ -88,19 +87,19 @@ export class NamedKeys {
     return this.#hadKeys || this.#problem !== null
   }
 
-  /** Told when `isRequired` becomes true. Returns the unsubscribe. */
+  /** Calls the listener when `isRequired` becomes true. Returns the unsubscribe function. */
   onRequired(listener: () => void): () => void {
-    this.#askedListeners.add(listener)
-    return () => void this.#askedListeners.delete(listener)
+    this.#requiredListeners.add(listener)
+    return () => void this.#requiredListeners.delete(listener)
   }
 
-  /** Looks at the file, once for all who ask at the same time. Never rejects. */
+  /** Checks the file; concurrent callers share one check. Never rejects. */
   async look(): Promise<void> {
     await this.#follower.look(() => this.#read())
     this.#lookedMs = this.#parts.ticks.now()
   }
 
-  /** Told the name of each key that is no longer good for what it was. Returns the unsubscribe. */
+  /** Calls the listener for each removed or changed key. Returns the unsubscribe function. */
   onRevoked(listener: (name: string) => void): () => void {
     this.#listeners.add(listener)
     return () => void this.#listeners.delete(listener)
@@ -109,37 +108,37 @@ export class NamedKeys {
   close(): void {
     this.#stop()
     this.#listeners.clear()
-    this.#askedListeners.clear()
+    this.#requiredListeners.clear()
   }
 
   async #read(): Promise<boolean> {
     const { path, log } = this.#parts
     try {
       const found = await readKeysFile(path)
-      this.#becomeAsked(() => {
+      this.#updateRequired(() => {
         this.#problem = null
         if (found !== null && (found.length > 0 || !this.#wasThere)) this.#hadKeys = true
       })
       this.#replace(known(found ?? []))
-      if (found !== null) log.info({ path, keys: found.length }, 'the keys were read again')
+      if (found !== null) log.info({ path, keys: found.length }, 'reloaded the keys')
       else log.warn({ path }, goneText)
       return true
     } catch (error) {
       const problem = messageOf(error)
       if (this.#problem !== problem) {
-        log.error({ err: error, path }, 'the keys cannot be read: none of them is accepted')
+        log.error({ err: error, path }, 'cannot read the keys: no key is accepted')
       }
-      this.#becomeAsked(() => (this.#problem = problem))
+      this.#updateRequired(() => (this.#problem = problem))
       this.#replace(new Map())
       return false
     }
   }
 
-  #becomeAsked(change: () => void): void {
+  #updateRequired(change: () => void): void {
     const before = this.isRequired
     change()
     if (before || !this.isRequired) return
-    for (const listener of this.#askedListeners) listener()
+    for (const listener of this.#requiredListeners) listener()
   }
 
   #replace(keys: Keys): void {

@@ -47,9 +47,9 @@ describe('parseKeys', () => {
     ['nothing', '', 'is not JSON'],
     ['half a file', list(good).slice(0, -5), 'is not JSON'],
     ['an array', '[]', 'is not a JSON object'],
-    ['another form', JSON.stringify({ form: 2, keys: [] }), 'is not of the form 1'],
+    ['another form', JSON.stringify({ form: 2, keys: [] }), 'this version reads form 1'],
     ['no list', JSON.stringify({ form: 1 }), 'has no list'],
-    ['an unknown member', JSON.stringify({ form: 1, keys: [], a: 1 }), 'not known'],
+    ['an unknown member', JSON.stringify({ form: 1, keys: [], a: 1 }), 'unknown'],
     ['an entry that is none', list(null), '/keys/0'],
     ['no name', list({ ...good, name: undefined }), '/keys/0/name'],
     ['a name that is none', list({ ...good, name: 'a b' }), '/keys/0/name'],
@@ -58,8 +58,8 @@ describe('parseKeys', () => {
     ['an unknown scope', list({ ...good, scope: 'admin' }), '/keys/0/scope'],
     ['an expiry that is no time', list({ ...good, expires_at: 'soon' }), '/keys/0/expires_at'],
     ['a limit of a newer version', list({ ...good, only_from: '10.0.0.0/8' }), 'only_from'],
-    ['a name twice', list(good, { ...good, sha256: keyDigest('b') }), 'a name is there twice'],
-    ['a hash twice', list(good, { ...good, name: 'b' }), 'a sha256 is there twice'],
+    ['a name twice', list(good, { ...good, sha256: keyDigest('b') }), 'duplicate name'],
+    ['a hash twice', list(good, { ...good, name: 'b' }), 'duplicate sha256'],
     ['too many', list(...Array.from({ length: maxKeys + 1 }, () => good)), `more than ${maxKeys}`],
   ]
   for (const [what, text, failure] of damaged) {
@@ -135,7 +135,7 @@ describe('the file of keys', () => {
       () => writeFile(path, ' '.repeat(maxKeysFileBytes + 1), { mode: 0o600 }),
       'larger than',
     ],
-    ['damaged', () => writeFile(path, '{}', { mode: 0o600 }), 'is not of the form'],
+    ['damaged', () => writeFile(path, '{}', { mode: 0o600 }), 'has an unknown form'],
   ]
   for (const [what, spoil, message] of unsafe) {
     it(`is refused when it is ${what}`, async () => {

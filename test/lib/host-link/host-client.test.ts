@@ -159,7 +159,7 @@ describe('HostClient', () => {
     it('comes when nothing is heard for the time of silence', async () => {
       const { server } = await bench.linked({}, { limits: { silenceMs: 150 } })
       await server.peer(2)
-      expect(bench.statuses.at(-1)?.lastError).to.match(/nothing was heard/)
+      expect(bench.statuses.at(-1)?.lastError).to.match(/sends nothing any more/)
     })
 
     it('does not come while the server pings', async () => {
@@ -190,7 +190,7 @@ describe('HostClient', () => {
       expect(peer.of('error')).to.deep.equal([
         {
           ...{ type: 'error', id: 'q1', code: 'unknown_type', retryable: false },
-          message: 'there is no message "newer.question"',
+          message: 'unknown message type "newer.question"',
         },
         {
           ...{ type: 'error', code: 'invalid', retryable: false },

@@ -139,7 +139,7 @@ describe('HostClient, asked for resources', () => {
     [
       'an answer larger than a message',
       { read: uri => [{ uri, text: 'x'.repeat(3000) }] },
-      { code: 'limit', message: 'the answer has more than the 2048 bytes of one message' },
+      { code: 'limit', message: 'the answer exceeds the message limit of 2048 bytes' },
     ],
     ['a scheme that nobody offers', { scheme: 'other' }, { code: 'not_found' }],
   ]

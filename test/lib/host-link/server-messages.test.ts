@@ -45,12 +45,12 @@ describe('parseServerMessage', () => {
   })
 
   const refused: [value: unknown, kind: string, message?: string][] = [
-    ['', 'broken', 'no JSON'],
-    ['{"type":', 'broken', 'no JSON'],
-    ['[]', 'broken', 'no JSON object'],
-    ['null', 'broken', 'no JSON object'],
-    ['{}', 'broken', 'no type'],
-    ['{"type":7}', 'broken', 'no type'],
+    ['', 'broken', 'not JSON'],
+    ['{"type":', 'broken', 'not JSON'],
+    ['[]', 'broken', 'not a JSON object'],
+    ['null', 'broken', 'not a JSON object'],
+    ['{}', 'broken', 'missing type'],
+    ['{"type":7}', 'broken', 'missing type'],
     [`${'{"a":'.repeat(65)}1${'}'.repeat(65)}`, 'broken', 'deeper than 64 levels'],
     [{ type: 'newer' }, 'unknown'],
     [{ type: 'toString' }, 'unknown'],

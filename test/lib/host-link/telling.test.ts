@@ -155,7 +155,7 @@ describe('HostClient, telling the server', () => {
       ['a bigint', { frame: 1n }],
       ['63 levels', deep],
       ['what toJSON makes no object of', { toJSON: () => 7 }],
-      ['more bytes than the server takes', { text: 'x'.repeat(8 * 1024 * 1024) }],
+      ['exceeds the message limit of the server', { text: 'x'.repeat(8 * 1024 * 1024) }],
     ]
     for (const [name, scene] of wrong) {
       it(`is refused at once for ${name}, and the old one stays`, async () => {

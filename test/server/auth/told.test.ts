@@ -48,11 +48,11 @@ describe('what the log says of keys', () => {
     expect(warnings).to.deep.equal([])
   })
 
-  it('warns when the file of keys is gone, before somebody starts the server again', async () => {
+  it('warns when the keys file disappears that a restart may open the server', async () => {
     await keys.create('anna')
     await start()
     await rm(keys.store.path)
     await until(() => warnings.length > 0, 'told')
-    expect(warnings.join()).to.contain('the file of keys is gone').and.to.contain('--auth api-key')
+    expect(warnings.join()).to.contain('the keys file is missing').and.to.contain('--auth api-key')
   })
 })

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../../lib/util/json.ts'
 import { type Result, fail, ok } from '../../../lib/util/result.ts'
 
-/** What a token says, once its signature has been found to be the provider's. */
+/** The claims of a token with a valid signature. */
 export interface TokenClaims {
   readonly subject: string
   readonly clientId: string | null
@@ -13,36 +13,36 @@ export interface TokenClaims {
 
 export interface ClaimRules {
   readonly issuer: string
-  /** The name of this server in tokens. */
+  /** The audience that names this server. */
   readonly audience: string
-  /** Further audiences that a token may have beside it. */
+  /** Further audiences that a token may have. */
   readonly otherAudiences: readonly string[]
   readonly maxSubjectChars: number
 }
 
-/** Seconds of the last moment of the year 9999: what follows is no date. */
+/** The last second of the year 9999. */
 const maxSeconds = 253_402_300_799
 
 /**
- * Reads the claims of the profile RFC 9068; the failure says what is wrong and is shown to the
- * client. Of time, only the form is judged here: `timeFailure` does the rest.
+ * Reads the claims of an access token (RFC 9068). The failure is shown to the client. Checks only
+ * the form of times; `timeFailure` compares them with the clock.
  */
 export function readClaims(claims: JsonObject, rules: ClaimRules): Result<TokenClaims, string> {
   const { iss, sub, aud, exp, iat, nbf } = claims
   if (iss !== rules.issuer) return fail('the token is from another issuer')
   const audience = audienceFailure(aud, rules)
   if (audience !== null) return fail(audience)
-  if (!isName(sub, rules.maxSubjectChars)) return fail('the token names no subject (sub)')
+  if (!isName(sub, rules.maxSubjectChars)) return fail('the token has no valid subject (sub)')
   const clientId = claims['client_id'] ?? claims['azp'] ?? null
   if (clientId !== null && !isName(clientId, rules.maxSubjectChars)) {
-    return fail('the token names its client (client_id) in no usable way')
+    return fail('the token has an invalid client (client_id)')
   }
-  if (!isSeconds(exp)) return fail('the token has no usable time of expiry (exp)')
-  if (!isSeconds(iat)) return fail('the token has no usable time of issue (iat)')
-  if (nbf !== undefined && !isSeconds(nbf)) return fail('the token has no usable start (nbf)')
+  if (!isSeconds(exp)) return fail('the token has no valid expiry time (exp)')
+  if (!isSeconds(iat)) return fail('the token has no valid issue time (iat)')
+  if (nbf !== undefined && !isSeconds(nbf)) return fail('the token has an invalid start time (nbf)')
   if (exp <= iat) return fail('the token expires before it was issued')
   const scopes = readScopes(claims)
-  if (scopes === null) return fail('the scopes of the token are not a text')
+  if (scopes === null) return fail('the scopes of the token are not strings')
   return ok({
     subject: sub,
     clientId,
@@ -53,7 +53,7 @@ export function readClaims(claims: JsonObject, rules: ClaimRules): Result<TokenC
   })
 }
 
-/** Why the token does not count at this moment, or null. Asked again on every request. */
+/** Why the token is not valid now, or null. Checked on every request. */
 export function timeFailure(
   claims: Pick<TokenClaims, 'issuedAtMs' | 'notBeforeMs' | 'expiresAtMs'>,
   nowMs: number,
@@ -67,8 +67,8 @@ export function timeFailure(
 }
 
 /**
- * A token for several servers could have been taken by one of the others, and be used here in the
- * name of its owner. So each audience must be this server, or one that was allowed beside it.
+ * Another server in the audience could have captured the token and replay it here. Every audience
+ * must therefore be this server or an allowed one.
  */
 function audienceFailure(aud: unknown, rules: ClaimRules): string | null {
   const named: unknown[] = Array.isArray(aud) ? aud : [aud]
@@ -80,7 +80,7 @@ function audienceFailure(aud: unknown, rules: ClaimRules): string | null {
   return named.every(isKnown) ? null : 'the token is for other servers as well (aud)'
 }
 
-/** RFC 9068 has a text in `scope`; some providers a list, or either of them in `scp`. */
+/** RFC 9068 has a string in `scope`; some providers use a list, or `scp`. */
 function readScopes(claims: JsonObject): string[] | null {
   const found: string[] = []
   for (const value of [claims['scope'], claims['scp']]) {

@@ -4,19 +4,18 @@ import { isJsonObject, type JsonObject } from '../../../lib/util/json.ts'
 import { type Result, fail, ok } from '../../../lib/util/result.ts'
 import type { AuthLimits } from '../limits.ts'
 
-/** The public keys of the provider at one moment. */
+/** The public keys of the provider. */
 export interface KeySet {
   /** Equal for equal keys. */
   readonly mark: string
-  /** Null when no key fits, or, for a token that names none, more than one. */
+  /** Null when no key matches, or several match a token without `kid`. */
   find(alg: string, kid: string | undefined): Promise<CryptoKey | null>
 }
 
 const asymmetric = ['EC', 'OKP', 'RSA']
 
 /**
- * Reads a JWK set (RFC 7517). Keys that cannot verify a signature are left out, so that one that is
- * not understood here does not end the others. The failure says what is wrong with the whole.
+ * Parses a JWK set (RFC 7517). Skips unknown keys and keys that cannot verify signatures.
  */
 export function parseKeySet(
   document: unknown,
@@ -25,7 +24,7 @@ export function parseKeySet(
   const listed = isJsonObject(document) ? document['keys'] : undefined
   if (!Array.isArray(listed)) return fail('the key set has no list of keys')
   if (listed.length > maxProviderKeys) {
-    return fail(`the key set has ${listed.length} keys; at most ${maxProviderKeys} are taken`)
+    return fail(`the key set has ${listed.length} keys; the limit is ${maxProviderKeys}`)
   }
   const keys = listed.filter(isVerifyingKey)
   const local = createLocalJWKSet({ keys })
@@ -35,7 +34,7 @@ export function parseKeySet(
       try {
         return await local({ alg, ...(kid === undefined ? {} : { kid }) })
       } catch (error) {
-        // A key that does not import counts as none.
+        // A key that cannot be imported counts as missing.
         if (isUnusable(error)) return null
         throw error
       }
@@ -43,10 +42,7 @@ export function parseKeySet(
   })
 }
 
-/**
- * The rest is looked at when a key is looked for: curve, `alg`, `key_ops`, and that it is a public
- * one.
- */
+/** `find` checks the rest: curve, `alg`, `key_ops`, and that the key is public. */
 function isVerifyingKey(key: unknown): key is JsonObject & JWK {
   if (!isJsonObject(key)) return false
   const { kty, use, kid } = key

@@ -6,23 +6,23 @@ import type { AuthLimits } from '../limits.ts'
 import type { KeySet } from './key-set.ts'
 import type { KeyLoader } from './provider.ts'
 
-/** `unknown`: the provider has no such key. `unavailable`: it cannot be asked. */
+/** `unknown`: the provider has no such key. `unavailable`: the provider is down. */
 type KeyFailure = 'unknown' | 'unavailable'
 
 interface FoundKey {
   readonly key: CryptoKey
-  /** Of the keys that it is one of. */
+  /** The mark of its key set. */
   readonly mark: string
 }
 
 export interface KeySource {
   find(alg: string, kid: string | undefined): Promise<Result<FoundKey, KeyFailure>>
   /**
-   * Names the keys that count at this moment: what was proven by them is forgotten when it changes.
-   * Null when they are too old to be used without asking the provider. Renews them in time.
+   * Identifies the current key set; when it changes, verified tokens must be checked again. Null
+   * when the keys are too old to use without a refresh. Refreshes them in advance.
    */
   mark(): string | null
-  /** When asking again may help, in whole seconds. */
+  /** Seconds until the next request to the provider. */
   retryAfterSeconds(): number
   close(): void
 }
@@ -37,13 +37,13 @@ type KeySourceLimits = Pick<
 >
 
 /**
- * The keys of the provider, fetched when the first token comes. While the provider is down, those
- * known go on working for a time; no token makes it be asked more often than the limits say.
+ * The keys of the provider, fetched for the first token. Cached keys work for a time while the
+ * provider is down. Rate-limits requests to the provider.
  */
 export function createKeySource(parts: {
   readonly load: KeyLoader
   readonly limits: KeySourceLimits
-  /** Of durations. */
+  /** A monotonic clock. */
   readonly ticks: Clock
   readonly log: Logger
 }): KeySource {
@@ -55,7 +55,7 @@ export function createKeySource(parts: {
   let unknownAtMs = -Infinity
   let loading: Promise<void> | null = null
 
-  /** One request at a time, none while the provider is being left alone. Never rejects. */
+  /** Runs one request at a time, and none during a retry delay. Never rejects. */
   function renew(): Promise<void> {
     if (loading !== null) return loading
     if (ticks.now() < retryAtMs || stopping.signal.aborted) return Promise.resolve()
@@ -76,12 +76,12 @@ export function createKeySource(parts: {
     }
     const delayMs = Math.min(limits.providerRetryMs * 2 ** failures, limits.maxProviderRetryMs)
     retryAtMs = ticks.now() + delayMs
-    // Said once; it may be down for days.
+    // Logged once: the provider may be down for days.
     if (failures++ > 0) return
-    const meanwhile = held === null ? 'no token can be checked' : 'its known keys go on being used'
+    const meanwhile = held === null ? 'no token can be checked' : 'cached keys stay in use'
     log.warn(
       { reason: loaded.failure },
-      `the keys of the OAuth provider cannot be fetched: ${meanwhile}`,
+      `cannot fetch the keys of the OAuth provider: ${meanwhile}`,
     )
   }
 
@@ -89,7 +89,7 @@ export function createKeySource(parts: {
     return held === null ? Infinity : ticks.now() - held.sinceMs
   }
 
-  /** Null when there are none, or they are too old for a provider that is down. */
+  /** The current keys; null when missing or too old. */
   async function current(): Promise<KeySet | null> {
     if (ageMs() >= limits.providerKeysFreshMs) await renew()
     return ageMs() < limits.maxProviderKeysAgeMs ? (held?.keys ?? null) : null
@@ -101,7 +101,7 @@ export function createKeySource(parts: {
       if (before === null) return fail('unavailable')
       const known = await before.find(alg, kid)
       if (known !== null) return ok({ key: known, mark: before.mark })
-      // Perhaps a key of today. Whoever makes up names of keys must not make us ask each time.
+      // The key may be new. The cooldown stops made-up key ids from causing a request each.
       if (ticks.now() - unknownAtMs >= limits.unknownKeyCooldownMs) {
         unknownAtMs = ticks.now()
         await renew()
@@ -114,11 +114,11 @@ export function createKeySource(parts: {
     mark() {
       const age = ageMs()
       if (age >= limits.providerKeysFreshMs) {
-        // A provider that is down is not waited for: then its known keys are the newest there are.
+        // While the provider is down, its cached keys are the newest.
         const isDown = ticks.now() < retryAtMs && age < limits.maxProviderKeysAgeMs
         return isDown ? (held?.keys.mark ?? null) : null
       }
-      // Renewed in good time, nobody has to wait for it.
+      // Refresh in advance, so that no request waits.
       if (age >= limits.providerKeysFreshMs / 2) void renew()
       return held?.keys.mark ?? null
     },

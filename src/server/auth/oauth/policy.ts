@@ -14,10 +14,10 @@ import type { TokenClaims } from './claims.ts'
 type OAuthDeps = Pick<AuthDeps, 'mcpUrl' | 'limits' | 'clock' | 'ticks' | 'log'>
 
 /**
- * The OAuth 2.1 resource server: takes access tokens that the provider issued for this server, and
- * tells clients where to get them (RFC 9728). The provider is first asked when a token comes: one
- * that is down does not keep the server from starting. A token is judged here and goes no further.
- * Throws `config_invalid` for an issuer that cannot be trusted.
+ * The OAuth 2.1 resource server: accepts access tokens that the provider issued for this server,
+ * and tells clients where to get them (RFC 9728). Contacts the provider for the first token, so
+ * that the server starts while the provider is down. Never forwards a token. Throws
+ * `config_invalid` for an unsafe issuer.
  */
 export function createOAuthPolicy(settings: OAuthSettings, deps: OAuthDeps): Auth {
   const { mcpUrl, limits, clock, ticks, log } = deps
@@ -44,7 +44,7 @@ export function createOAuthPolicy(settings: OAuthSettings, deps: OAuthDeps): Aut
     return { resourceMetadata: resourceMetadataUrl(mcpUrl()), scope }
   }
 
-  /** Only tokens that the provider never made count as guesses. */
+  /** Only tokens that the provider has not signed count as guesses. */
   function decide(verdict: Verdict, peer: string): AuthOutcome {
     const pointers = pointTo(basicScopes(settings))
     if (verdict.ok) {
@@ -73,11 +73,7 @@ export function createOAuthPolicy(settings: OAuthSettings, deps: OAuthDeps): Aut
           ? verdict.then(settled => decide(settled, peer))
           : decide(verdict, peer)
       },
-      refuseWrite: () =>
-        insufficient(
-          'this token may read, and this request would change something',
-          pointTo(writeScopes(settings)),
-        ),
+      refuseWrite: () => insufficient('this token may only read', pointTo(writeScopes(settings))),
     },
     documents: new Map([
       ...resourceMetadataPaths(mcpUrl()).map(path => [path, document] as const),
@@ -87,7 +83,7 @@ export function createOAuthPolicy(settings: OAuthSettings, deps: OAuthDeps): Aut
   }
 }
 
-/** Of a client that this server describes to the provider; nothing here depends on it. */
+/** The metadata document of a client, served for the provider. */
 function clientDocument(settings: OAuthSettings, baseUrl: () => string): PublicDocuments {
   const { issuer, redirectUri, clientName } = settings
   if (redirectUri === undefined) return new Map()
@@ -111,7 +107,7 @@ interface ResourceMetadata {
 
 const wellKnown = '/.well-known/oauth-protected-resource'
 
-/** `resource` is the URL that clients use for MCP, tokens name it as their audience. */
+/** `resource` is the URL of the MCP endpoint and the audience of tokens. */
 export function resourceMetadata(parts: {
   readonly resource: string
   readonly issuer: string
@@ -120,20 +116,20 @@ export function resourceMetadata(parts: {
   return {
     resource: parts.resource,
     authorization_servers: [parts.issuer],
-    // Without `offline_access`: whether a client stays logged in is between it and the provider.
+    // Without `offline_access`: refresh tokens concern only the client and the provider.
     ...(parts.scopes.length > 0 && { scopes_supported: parts.scopes }),
     bearer_methods_supported: ['header'],
     resource_name: 'service-cli',
   }
 }
 
-/** Where clients look first: the path of the resource behind the well-known one. */
+/** The primary URL of the document: the well-known path before the path of the resource. */
 export function resourceMetadataUrl(resource: string): string {
   const { origin, pathname } = new URL(resource)
   return `${origin}${wellKnown}${pathname === '/' ? '' : pathname}`
 }
 
-/** All paths that answer with the document. A proxy may have taken its own prefix away. */
+/** All paths of the document. A proxy may have stripped its prefix. */
 export function resourceMetadataPaths(resource: string): readonly string[] {
   const own = new URL(resourceMetadataUrl(resource)).pathname
   return [...new Set([own, `${wellKnown}/mcp`, wellKnown])]
@@ -144,23 +140,23 @@ interface ScopeRules {
   readonly writeScope?: string | undefined
 }
 
-/** What answers tell a client that has to get a token: where, and with which scopes. */
+/** Tells a client where to get a token, and with which scopes. */
 interface Pointers {
   readonly resourceMetadata: string
   readonly scope: string | undefined
 }
 
-/** Scopes that any use of this server needs: what clients should ask their provider for. */
+/** Scopes that every request needs. */
 function basicScopes({ requiredScope }: ScopeRules): readonly string[] {
   return requiredScope === undefined ? [] : [requiredScope]
 }
 
-/** All scopes of a request that changes something: told at once, so that one more login is enough. */
+/** All scopes of a writing request, so that one more login is enough. */
 function writeScopes({ requiredScope, writeScope }: ScopeRules): readonly string[] {
   return [requiredScope, writeScope].filter(scope => scope !== undefined)
 }
 
-/** Does the token reach? The greater scope holds the smaller one. */
+/** Decides by the scopes of the token. The write scope includes the required one. */
 export function decideAccess(
   claims: TokenClaims,
   parts: {
@@ -176,13 +172,13 @@ export function decideAccess(
     return insufficient(`the token does not have the scope ${requiredScope}`, parts.pointers)
   }
   const principal = principalOf(parts.issuer, claims)
-  // Streams end when the next request would be refused, not before.
+  // Streams end when the next request would be refused.
   return { ok: true, principal, mayWrite, expiresAtMs: claims.expiresAtMs + parts.toleranceMs }
 }
 
 /**
- * Subjects are unique at their issuer alone, and one person's clients do not share sessions. Each
- * part is escaped, so that no two callers have the same name.
+ * Identifies a caller by issuer, subject and client: subjects are unique only within an issuer, and
+ * clients do not share sessions. Escapes each part to keep names distinct.
  */
 export function principalOf(
   issuer: string,
@@ -209,7 +205,7 @@ function tokenMissing(wasSent: boolean, pointers: Pointers): AuthRefused {
   }
 }
 
-/** A provider that is down is no reason for a client to throw its token away: 503, not 401. */
+/** Answers 503, not 401, while the provider is down, so that clients keep their tokens. */
 function refuseToken(
   refusal: TokenRefusal,
   parts: { readonly pointers: Pointers; readonly retryAfterSeconds: () => number },
@@ -222,7 +218,7 @@ function refuseToken(
     ok: false,
     status: 503,
     error: 'temporarily_unavailable',
-    description: 'the OAuth provider does not answer, so the token cannot be checked; try later',
+    description: 'cannot check the token: the OAuth provider does not answer; try later',
     retryAfterSeconds: parts.retryAfterSeconds(),
   }
 }

@@ -6,17 +6,17 @@ import { type KeySet, parseKeySet } from './key-set.ts'
 import { isSafeFetchUrl } from '../../../lib/auth/oauth-config.ts'
 import { isJsonObject, parseJson } from '../../../lib/util/json.ts'
 
-/** Asks the provider for its keys as they are now; the failure says what went wrong, and where. */
+/** Fetches the current keys of the provider. The failure contains the URL. */
 export type KeyLoader = (stopped: AbortSignal) => Promise<Result<KeySet, string>>
 
 /**
- * Finds the provider by its issuer and reads its key set. What it says of itself is asked for again
- * from time to time, and when its keys are not where it said; an old word is better than none.
+ * Reads the metadata of the provider and then its key set. Refreshes the metadata periodically and
+ * after a failed key request, and keeps the old metadata when that fails.
  */
 export function createKeyLoader(parts: {
   readonly issuer: string
   readonly limits: FetchLimits & Pick<AuthLimits, 'maxProviderKeys' | 'providerMetadataFreshMs'>
-  /** Of durations. */
+  /** A monotonic clock. */
   readonly ticks: Clock
 }): KeyLoader {
   const { issuer, limits, ticks } = parts
@@ -53,21 +53,20 @@ export function createKeyLoader(parts: {
     const answer = await fetchJson(jwksUri, { limits, stopped })
     const keys = answer.ok ? parseKeySet(answer.value, limits) : fail(answer.failure.message)
     if (keys.ok) return keys
-    // They may have moved: next time it is asked first.
+    // The keys may have moved: read the metadata again next time.
     if (known !== null) known = { ...known, sinceMs: -Infinity }
     return fail(`${jwksUri}: ${keys.failure}`)
   }
 }
 
-/** What this server needs to know of its provider. */
+/** The part of the provider metadata that this server uses. */
 interface ProviderMetadata {
   readonly jwksUri: string
 }
 
 /**
- * Where the provider may describe itself, in the order of asking: RFC 8414 with the path of the
- * issuer behind the well-known one, OpenID Connect in the same way, and as OpenID Connect wrote it
- * first, behind the path.
+ * The possible metadata URLs in order: RFC 8414 and OpenID Connect with the issuer path after the
+ * well-known path, then OpenID Connect with the well-known path at the end.
  */
 export function metadataUrls(issuer: string): readonly string[] {
   const { origin, pathname } = new URL(issuer)
@@ -80,17 +79,17 @@ export function metadataUrls(issuer: string): readonly string[] {
   return [...new Set(urls)]
 }
 
-/** The failure says what is wrong with the document. */
+/** Parses a metadata document. */
 export function parseProviderMetadata(
   document: unknown,
   issuer: string,
 ): Result<ProviderMetadata, string> {
-  if (!isJsonObject(document)) return fail('the description is not a JSON object')
-  // Another name here would let one tenant of a host speak for the next (RFC 8414, section 3.3).
-  if (document['issuer'] !== issuer) return fail('the description is of another issuer')
+  if (!isJsonObject(document)) return fail('the metadata is not a JSON object')
+  // Otherwise one tenant of a host could impersonate another (RFC 8414, section 3.3).
+  if (document['issuer'] !== issuer) return fail('the metadata names another issuer')
   const jwksUri = document['jwks_uri']
   if (typeof jwksUri !== 'string' || !URL.canParse(jwksUri)) {
-    return fail('the description has no jwks_uri')
+    return fail('the metadata has no jwks_uri')
   }
   const url = new URL(jwksUri)
   const isPlainAllowed = new URL(issuer).protocol === 'http:'
@@ -101,9 +100,9 @@ export function parseProviderMetadata(
 }
 
 interface FetchFailure {
-  /** False: somebody answered, so asking at another address makes sense. */
+  /** False when the host answered: the next URL may work. */
   readonly isUnreachable: boolean
-  /** What happened, without the address. */
+  /** The reason, without the address. */
   readonly message: string
 }
 
@@ -111,7 +110,7 @@ type FetchLimits = Pick<AuthLimits, 'providerTimeoutMs' | 'maxProviderBytes'>
 
 const maxDepth = 16
 
-/** Gets a JSON document of the provider: no redirects, bounded in time and in bytes. Never throws. */
+/** Fetches a JSON document: no redirects, bounded time and size. Never throws. */
 async function fetchJson(
   url: string,
   { limits, stopped }: { readonly limits: FetchLimits; readonly stopped: AbortSignal },
@@ -120,7 +119,7 @@ async function fetchJson(
   try {
     const answer = await fetch(url, {
       headers: { Accept: 'application/json, application/jwk-set+json' },
-      // Where it would lead was never named by whoever set up this server.
+      // The operator has not approved any redirect target.
       redirect: 'manual',
       signal: AbortSignal.any([late, stopped]),
     })
@@ -128,11 +127,11 @@ async function fetchJson(
       await answer.body?.cancel()
       return answered(`it answers with status ${answer.status}`)
     }
-    // Counted as unpacked: a small answer may grow.
+    // Counts decompressed bytes.
     const bytes = await collectBounded(answer.body ?? [], limits.maxProviderBytes)
     if (bytes === null) return answered(`it sends more than ${limits.maxProviderBytes} bytes`)
     const parsed = parseJson(bytes.toString('utf8'), maxDepth)
-    return parsed.ok ? ok(parsed.value) : answered('it sends no JSON')
+    return parsed.ok ? ok(parsed.value) : answered('the answer is not JSON')
   } catch (error) {
     const message = late.aborted
       ? `it did not answer within ${limits.providerTimeoutMs} ms`
@@ -145,7 +144,7 @@ function answered(message: string): Result<never, FetchFailure> {
   return fail({ isUnreachable: false, message })
 }
 
-/** `fetch failed` says nothing: the cause knows. */
+/** The cause: the message of `fetch` itself is only "fetch failed". */
 function reasonOf(error: unknown): string {
   const cause = error instanceof Error ? (error.cause ?? error) : error
   if (!(cause instanceof Error)) return 'unknown reason'

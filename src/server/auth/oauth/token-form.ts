@@ -1,10 +1,10 @@
 import { isJsonObject, type JsonObject, parseJson } from '../../../lib/util/json.ts'
 import { type Result, fail, ok } from '../../../lib/util/result.ts'
 
-/** A token that is well formed; nothing in it is proven yet. */
+/** A well-formed token, not verified yet. */
 interface TokenForm {
   readonly alg: string
-  /** Absent: the provider must have one fitting key. */
+  /** Absent: exactly one key of the provider must match. */
   readonly kid: string | undefined
   readonly claims: JsonObject
 }
@@ -12,7 +12,7 @@ interface TokenForm {
 /** `jwt`: for providers that do not mark access tokens as such. */
 export type TokenType = 'at+jwt' | 'jwt'
 
-/** Only signatures that the verifier cannot make itself. */
+/** Only asymmetric algorithms. */
 const acceptedAlgorithms: ReadonlySet<string> = new Set(
   'ES256 ES384 ES512 EdDSA Ed25519 PS256 PS384 PS512 RS256 RS384 RS512'.split(' '),
 )
@@ -20,16 +20,16 @@ const acceptedAlgorithms: ReadonlySet<string> = new Set(
 const compactForm = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/
 const accessTokenTypes = ['at+jwt', 'application/at+jwt']
 const plainTypes = [undefined, 'jwt', 'application/jwt']
-/** Of ID tokens and logout tokens. */
+/** Members of ID tokens and logout tokens. */
 const identityMembers = ['nonce', 'at_hash', 'c_hash', 's_hash', 'events']
-/** Where a token would bring its own key, or say where to fetch it. */
+/** Members with a key in the token, or its address. */
 const keyMembers = ['jwk', 'jku', 'x5u', 'x5c']
 const maxDepth = 16
 const maxKidChars = 512
 
 /**
- * Reads a token before anything of it is believed. The failure says what is wrong with it. There is
- * one spelling of each token: no white space, no padding, no spare bits.
+ * Parses a token without verifying it. Accepts only the canonical encoding: no white space, no
+ * padding, no spare bits.
  */
 export function readToken(
   token: string,
@@ -37,13 +37,13 @@ export function readToken(
 ): Result<TokenForm, string> {
   if (token.length > rules.maxAccessTokenChars) return fail('the token is too long')
   if (!compactForm.test(token)) {
-    return fail('the token is not a signed JWT; opaque and encrypted tokens are not taken')
+    return fail('the token is not a signed JWT; opaque and encrypted tokens are not supported')
   }
   const [head = '', body = '', signature = ''] = token.split('.')
   const headBytes = decode(head)
   const bodyBytes = decode(body)
   if (headBytes === null || bodyBytes === null || decode(signature) === null) {
-    return fail('the token is not a signed JWT in its only spelling')
+    return fail('the token is not in canonical base64url')
   }
   const header = parseObject(headBytes)
   if (header === null) return fail('the header of the token is not a JSON object')
@@ -54,33 +54,33 @@ export function readToken(
   if (typeof alg !== 'string' || !acceptedAlgorithms.has(alg)) {
     return fail('the token is not signed with an accepted algorithm')
   }
-  if ('crit' in header) return fail('the token demands an extension that is not known here')
+  if ('crit' in header) return fail('the token requires an unknown extension (crit)')
   if (keyMembers.some(member => member in header)) {
-    return fail('the token brings its own key: only keys of the provider count')
+    return fail('the token contains a key: only keys of the provider are used')
   }
   if (kid !== undefined && (typeof kid !== 'string' || kid.length > maxKidChars)) {
-    return fail('the token names its key in no usable way')
+    return fail('the token has an invalid key id (kid)')
   }
-  if (typ !== undefined && typeof typ !== 'string') return fail('the token has no usable typ')
+  if (typ !== undefined && typeof typ !== 'string') return fail('the token has an invalid typ')
   const isMarked = accessTokenTypes.includes(typ?.toLowerCase() ?? '')
   const mayBeUnmarked = rules.tokenType === 'jwt' && plainTypes.includes(typ?.toLowerCase())
   if (!isMarked && !mayBeUnmarked) {
     return fail('the token is not marked as an access token (typ "at+jwt")')
   }
   if (identityMembers.some(member => member in claims) || (!isMarked && !looksLikeAccess(claims))) {
-    return fail('the token is no access token')
+    return fail('the token is not an access token')
   }
   return ok({ alg, kid, claims })
 }
 
-/** What providers that mark no header say elsewhere: ID tokens have no scope, and another use. */
+/** Recognises unmarked access tokens: ID tokens have no scope, or another use. */
 function looksLikeAccess({ scope, scp, typ, token_use: use }: JsonObject): boolean {
   if (scope === undefined && scp === undefined) return false
   if (typ !== undefined && typ !== 'Bearer') return false
   return use === undefined || use === 'access'
 }
 
-/** The bytes, or null when they could also be written in another way. */
+/** Decodes base64url; null when the encoding is not canonical. */
 function decode(part: string): Buffer | null {
   const bytes = Buffer.from(part, 'base64url')
   return bytes.toString('base64url') === part ? bytes : null

@@ -8,8 +8,8 @@ import type { KeySource } from './key-source.ts'
 import { readToken, type TokenType } from './token-form.ts'
 
 /**
- * `unproven`: not signed by the provider. `unfit`: it is, and does not count here, or not any more.
- * `unavailable`: nothing can be said, the provider cannot be asked.
+ * `unproven`: not signed by the provider. `unfit`: signed, but expired or not for this server.
+ * `unavailable`: cannot be checked because the provider is down.
  */
 export type TokenRefusal =
   | { readonly kind: 'unproven' | 'unfit'; readonly description: string }
@@ -18,7 +18,7 @@ export type TokenRefusal =
 export type Verdict = Result<TokenClaims, TokenRefusal>
 
 interface TokenVerifier {
-  /** A token that was good a moment ago needs no waiting. */
+  /** Returns synchronously for a cached token. */
   verify(token: string): Verdict | Promise<Verdict>
 }
 
@@ -27,26 +27,26 @@ type VerifierLimits = Pick<
   'maxAccessTokenChars' | 'maxSubjectChars' | 'tokenClockToleranceMs' | 'maxVerifiedTokens'
 >
 
-/** Form, key, signature, claims, time: in this order, and all of them. */
+/** Checks form, key, signature, claims and time, in this order. */
 export function createTokenVerifier(parts: {
   readonly keys: KeySource
   readonly rules: () => Omit<ClaimRules, 'maxSubjectChars'> & { readonly tokenType: TokenType }
   readonly limits: VerifierLimits
-  /** Of the day: what tokens are dated by. */
+  /** Wall-clock time, as in tokens. */
   readonly clock: Clock
 }): TokenVerifier {
   const { keys, limits, clock } = parts
-  /** What tokens said, by their digest: the same bytes under the same keys say the same. */
+  /** Claims of verified tokens by digest, valid for one key set. */
   const verified = new Map<string, TokenClaims>()
   let verifiedUnder: string | null = null
 
   function remembered(digest: string): TokenClaims | undefined {
-    return keepsThoseOf(keys.mark()) ? verified.get(digest) : undefined
+    return isCurrent(keys.mark()) ? verified.get(digest) : undefined
   }
 
   function remember(digest: string, claims: TokenClaims, mark: string): void {
-    // Keys that came in between may not have this one any more.
-    if (limits.maxVerifiedTokens === 0 || mark !== keys.mark() || !keepsThoseOf(mark)) return
+    // A newer key set may no longer contain the key.
+    if (limits.maxVerifiedTokens === 0 || mark !== keys.mark() || !isCurrent(mark)) return
     if (verified.size >= limits.maxVerifiedTokens) {
       const [oldest = ''] = verified.keys()
       verified.delete(oldest)
@@ -54,7 +54,8 @@ export function createTokenVerifier(parts: {
     verified.set(digest, claims)
   }
 
-  function keepsThoseOf(mark: string | null): boolean {
+  /** Clears the cache when the key set has changed. */
+  function isCurrent(mark: string | null): boolean {
     if (mark === null) return false
     if (mark !== verifiedUnder) verified.clear()
     verifiedUnder = mark
@@ -81,7 +82,7 @@ export function createTokenVerifier(parts: {
       await compactVerify(token, key, { algorithms: [alg] })
     } catch (error) {
       if (error instanceof errors.JOSEError || error instanceof TypeError) {
-        return unproven('the signature of the token is wrong')
+        return unproven('the token has an invalid signature')
       }
       throw error
     }

@@ -193,8 +193,8 @@ describe('asking a provider for its keys', () => {
     ['a redirect', res => res.writeHead(302, { Location: '/elsewhere' }).end(), 'status 302'],
     ['an error', res => res.writeHead(500).end(), 'status 500'],
     ['an empty answer', res => res.writeHead(204).end(), 'status 204'],
-    ['no JSON', res => res.end('<html>'), 'no JSON'],
-    ['a deep nesting', res => res.end('['.repeat(100) + ']'.repeat(100)), 'no JSON'],
+    ['no JSON', res => res.end('<html>'), 'is not JSON'],
+    ['a deep nesting', res => res.end('['.repeat(100) + ']'.repeat(100)), 'is not JSON'],
     ['too much', res => res.end(JSON.stringify('x'.repeat(5000))), 'more than 4096 bytes'],
     [
       'too much when unpacked',
