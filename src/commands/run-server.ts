@@ -8,17 +8,11 @@ import { watchStopSignals } from '../lib/cli/stop-signals.ts'
 import { describeTerminal } from '../lib/cli/terminal.ts'
 import { writeStdout } from '../lib/cli/write-stdout.ts'
 import { ServiceError } from '../lib/util/errors.ts'
+import type { Stoppable } from '../lib/util/stoppable.ts'
 import type { OpenWarning } from './open-warning.ts'
 
 /** What is said on stdout with `--json`. */
 type SaidLine = { readonly event: string } & Readonly<Record<string, unknown>>
-
-/** What every server of the program has in common once it runs. */
-interface Running {
-  stop(): Promise<void>
-  /** Settles when the server has stopped by itself. */
-  readonly closed: Promise<void>
-}
 
 /** Where a server writes. */
 interface Logs {
@@ -32,7 +26,7 @@ interface Shown {
   readonly colour: boolean
 }
 
-interface ServerRun<Settings, Handle extends Running> {
+interface ServerRun<Settings, Handle extends Stoppable> {
   readonly settings: Settings & { readonly limits?: { stopGraceMs?: number } | undefined }
   /**
    * Rejects when `cancelled` is aborted before it listens. `say` is for news before that: a line of
@@ -56,7 +50,7 @@ const flushMs = 500
 const stopMarginMs = 500
 
 /** Starts a server, says where it is, and returns when it has stopped after a signal. */
-export async function runServer<Settings, Handle extends Running>(
+export async function runServer<Settings, Handle extends Stoppable>(
   run: ServerRun<Settings, Handle>,
   flags: OutputFlags,
 ): Promise<void> {
@@ -108,7 +102,7 @@ export async function runServer<Settings, Handle extends Running>(
 }
 
 async function untilStopped(
-  handle: Running,
+  handle: Stoppable,
   signalled: Promise<string>,
   log: ProgramLog,
   limitMs: number,

@@ -8,7 +8,8 @@ import { createAccountServices } from './accounts/services.ts'
 import { sweepRegularly } from './accounts/audit-trail.ts'
 import type { ListenOptions } from './http/listen-options.ts'
 import { createRequestChecks } from './http/request-checks.ts'
-import { ServerSocket, stoppable } from './http/server-socket.ts'
+import { ServerSocket } from './http/server-socket.ts'
+import { stoppable } from '../lib/util/stoppable.ts'
 import { resolveLimits } from '../lib/config/limits.ts'
 import type { AccountsServerHandle, AccountsServerOptions } from './accounts/options.ts'
 import { version } from '../lib/util/version.ts'
@@ -22,8 +23,7 @@ export async function startAccountsServer(
   cancelled: Pick<AbortSignal, 'throwIfAborted'> = new AbortController().signal,
 ): Promise<AccountsServerHandle> {
   const { log } = options
-  const limits = resolveLimits(options.limits)
-  const accountLimits = resolveAccountLimits(options.accountLimits)
+  const limits = { ...resolveLimits(options.limits), ...resolveAccountLimits(options.limits) }
   const clock = systemClock
   const files = dataFiles(options.dataDir)
 
@@ -43,12 +43,12 @@ export async function startAccountsServer(
     file: files.keys,
     clock,
     log,
-    lifetimes: accountLimits,
+    lifetimes: limits,
     rotationMs: limits.keyRotationMs,
     busyMs: limits.maxStoreWaitMs,
   })
   opened.defer(followKeys(keys, { timer: systemTimer, log, pollMs: limits.keyPollMs }))
-  opened.defer(sweepRegularly({ store, clock, timer: systemTimer, log, limits: accountLimits }))
+  opened.defer(sweepRegularly({ store, clock, timer: systemTimer, log, limits }))
 
   const socket = await ServerSocket.open(options, { limits, log })
   opened.defer(() => socket.stop())
@@ -61,7 +61,7 @@ export async function startAccountsServer(
       options.publicUrl === undefined ? `urn:service-cli:registry:${store.registryId}` : socket.url,
     registration,
     local,
-    limits: accountLimits,
+    limits,
     clock,
     log,
   })

@@ -20,7 +20,6 @@ describe('readAccountsSettings', () => {
       allowedOrigins: [],
       dataDir: home,
       limits: {},
-      accountLimits: {},
     })
   })
 
@@ -42,7 +41,7 @@ describe('readAccountsSettings', () => {
     [
       { limit: ['accessTokenMs=3600000', 'stopGraceMs=5'] },
       {},
-      { accountLimits: { accessTokenMs: 3_600_000 }, limits: { stopGraceMs: 5 } },
+      { limits: { accessTokenMs: 3_600_000, stopGraceMs: 5 } },
     ],
   ]
   for (const [flags, env, expected] of accepted) {
@@ -76,11 +75,8 @@ describe('readAccountsSettings', () => {
 
   it('takes every bound of accounts', () => {
     for (const [name, value] of Object.entries(defaultPublicAccountLimits)) {
-      const { accountLimits } = readAccountsSettings(
-        { ...defaults, limit: [`${name}=${value}`] },
-        {},
-      )
-      expect(accountLimits).to.deep.equal({ [name]: value })
+      const { limits } = readAccountsSettings({ ...defaults, limit: [`${name}=${value}`] }, {})
+      expect(limits).to.deep.equal({ [name]: value })
     }
   })
 })

@@ -1,9 +1,5 @@
 import type { RegistrationMode } from '../../lib/accounts/protocol.ts'
-import {
-  checkAccountLimits,
-  defaultPublicAccountLimits,
-  type PublicAccountLimits,
-} from '../../server/accounts/limits.ts'
+import { checkAccountLimits, defaultPublicAccountLimits } from '../../server/accounts/limits.ts'
 import { checkLimits, type PublicLimits } from '../../lib/config/limits.ts'
 import type { AccountsServerOptions } from '../../server/accounts/options.ts'
 import { readLimitFlags } from '../limit-flag.ts'
@@ -19,9 +15,12 @@ export interface AccountsServerFlags extends AddressFlags {
 
 export type AccountsServerSettings = Omit<AccountsServerOptions, 'log' | 'accessLog'>
 
-const accountLimitNames = Object.keys(defaultPublicAccountLimits)
 /** Those bounds of the other servers that this one has too. */
 const sharedLimitNames: readonly (keyof PublicLimits)[] = ['bodyTimeoutMs', 'stopGraceMs']
+const limitSets = [
+  { names: Object.keys(defaultPublicAccountLimits), check: checkAccountLimits },
+  { names: sharedLimitNames, check: checkLimits },
+]
 
 /** Flags and environment as checked settings. Throws `usage_invalid` naming the flag. */
 export function readAccountsSettings(
@@ -31,20 +30,7 @@ export function readAccountsSettings(
   return {
     ...readAddress(flags),
     dataDir: selectDataDir(flags['data-dir'], env),
-    ...readLimits(flags.limit ?? []),
+    limits: readLimitFlags(flags.limit ?? [], limitSets),
     registration: flags.registration,
   }
-}
-
-function readLimits(words: readonly string[]): {
-  limits: Partial<PublicLimits>
-  accountLimits: Partial<PublicAccountLimits>
-} {
-  const all = readLimitFlags(words, [
-    { names: accountLimitNames, check: checkAccountLimits },
-    { names: sharedLimitNames, check: checkLimits },
-  ])
-  const pick = (names: readonly string[]) =>
-    Object.fromEntries(Object.entries(all).filter(([name]) => names.includes(name)))
-  return { limits: pick(sharedLimitNames), accountLimits: pick(accountLimitNames) }
 }

@@ -4,7 +4,7 @@ import type { AccountLimits } from './limits.ts'
 import type { AccessLog } from '../http/access-log.ts'
 import type { Limits } from '../../lib/config/limits.ts'
 import type { ListenOptions } from '../http/listen-options.ts'
-import type { Stoppable } from '../http/server-socket.ts'
+import type { Stoppable } from '../../lib/util/stoppable.ts'
 
 /** Everything `registry` decided before the server starts: checked values, no flags. */
 export interface AccountsServerOptions extends ListenOptions {
@@ -16,8 +16,7 @@ export interface AccountsServerOptions extends ListenOptions {
   registration?: RegistrationMode | undefined
   log: Logger
   accessLog: AccessLog
-  limits?: Partial<Limits> | undefined
-  accountLimits?: Partial<AccountLimits> | undefined
+  limits?: Partial<Limits & AccountLimits> | undefined
 }
 
 /** A started accounts server. */

@@ -5,7 +5,7 @@ import type { GatewayLimits } from '../../lib/config/gateway-limits.ts'
 import type { AccessLog } from '../http/access-log.ts'
 import type { Limits } from '../../lib/config/limits.ts'
 import type { ListenOptions } from '../http/listen-options.ts'
-import type { Stoppable } from '../http/server-socket.ts'
+import type { Stoppable } from '../../lib/util/stoppable.ts'
 
 /** Everything `gateway` decided before it starts: checked values, no flags, no environment. */
 export interface GatewayOptions extends ListenOptions {

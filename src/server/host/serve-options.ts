@@ -9,7 +9,7 @@ import type { GatewayLimits } from '../../lib/config/gateway-limits.ts'
 import type { AccessLog } from '../http/access-log.ts'
 import type { Limits } from '../../lib/config/limits.ts'
 import type { ListenOptions } from '../http/listen-options.ts'
-import type { Stoppable } from '../http/server-socket.ts'
+import type { Stoppable } from '../../lib/util/stoppable.ts'
 
 /**
  * Everything `serve` decided before the server starts: checked values, no flags, no environment.

@@ -97,7 +97,7 @@ describe('the address of a client', () => {
     ] as const) {
       const registry = await startAccountsServer({
         ...{ ...common(), dataDir: join(folder, `data-${last}`), trustedProxies },
-        accountLimits: { maxLoginFailures: 2 },
+        limits: { maxLoginFailures: 2 },
       })
       stop.push(() => registry.stop())
       const login = async (user: string, address: string) => {

@@ -112,6 +112,11 @@ describe('guards', () => {
     expect(guard({ host: '198.51.100.4:80' }).ok, 'not remembered').to.equal(false)
   })
 
+  it('does not accept the address that was reached when only one is bound', () => {
+    const bound = createGuard({ own: ['192.0.2.7'], hosts: [], origins: [] })
+    expect(bound({ host: '198.51.100.4:80' }, '198.51.100.4').ok).to.equal(false)
+  })
+
   it('finds a deciding header that was sent twice, whatever its case', () => {
     expect(findDuplicateHeader(['Host', 'a', 'Accept', 'x', 'accept', 'y'])).to.equal(null)
     expect(findDuplicateHeader(['Host', 'a', 'HOST', 'b'])).to.equal('host')
