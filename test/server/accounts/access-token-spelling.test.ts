@@ -1,12 +1,7 @@
 import { expect } from 'chai'
 import { compactVerify } from 'jose'
 import type { KeySet } from '../../../src/server/accounts/keys/key-store.ts'
-import { auth, type Registry, withRegistry } from './harness.ts'
-
-async function codeOf({ call }: Registry, token: string): Promise<string> {
-  const { status, json } = await call('GET', `${auth}/me`, { token })
-  return status === 200 ? 'ok' : json.code
-}
+import { meCode, auth, type Registry, withRegistry } from './harness.ts'
 
 const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
 
@@ -39,13 +34,13 @@ describe('access tokens', () => {
         tokens.push(fresh.json.access_token)
       }
       for (const token of tokens) {
-        expect(await codeOf(registry, token)).to.equal('ok')
+        expect(await meCode(registry, token)).to.equal('ok')
         for (const twin of spareBitTwins(token)) {
-          expect(await codeOf(registry, twin)).to.equal('token-invalid')
+          expect(await meCode(registry, twin)).to.equal('token-invalid')
         }
       }
       const twin = await otherRoot(registry, access_token)
-      expect(await codeOf(registry, twin)).to.equal('token-invalid')
+      expect(await meCode(registry, twin)).to.equal('token-invalid')
       const refreshed = await registry.call('POST', `${auth}/refresh`, { token: twin })
       expect(refreshed.json.code).to.equal('token-invalid')
     }))

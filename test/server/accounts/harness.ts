@@ -73,6 +73,22 @@ export const logIn = (
   headers: Record<string, string> = {},
 ) => call('POST', `${auth}/login`, { body: { username, password: secret }, headers })
 
+/** The body of a login that succeeds. */
+export async function loggedIn(registry: Registry, username = 'alice', secret = password) {
+  const { status, text, json } = await logIn(registry, username, secret)
+  if (status !== 200) throw new Error(`login: HTTP ${status} ${text}`)
+  return json
+}
+
+/** 'ok', or the problem code of the refusal of an access token. */
+export async function meCode({ call }: Registry, token: string): Promise<string> {
+  const { status, json } = await call('GET', `${auth}/me`, { token })
+  return status === 200 ? 'ok' : json.code
+}
+
+export const refresh = ({ call }: Registry, token: string, body?: unknown) =>
+  call('POST', `${auth}/refresh`, { token, ...(body === undefined ? {} : { body }) })
+
 export const signUp = ({ call }: Registry, username: unknown, more: object = {}) =>
   call('POST', `${auth}/register`, {
     body: { username, email: 'someone@studio.example', password, ...more },

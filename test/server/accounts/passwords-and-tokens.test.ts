@@ -1,22 +1,16 @@
 import { expect } from 'chai'
 import { hashOfSecret } from '../../../src/server/accounts/service-tokens.ts'
-import { auth, password, type Registry, withRegistry } from './harness.ts'
+import {
+  loggedIn,
+  meCode,
+  refresh,
+  auth,
+  password,
+  type Registry,
+  withRegistry,
+} from './harness.ts'
 
 const day = 86_400_000
-
-async function login({ call }: Registry, username = 'alice', secret = password) {
-  const answer = await call('POST', `${auth}/login`, { body: { username, password: secret } })
-  expect(answer.status, answer.text).to.equal(200)
-  return answer.json
-}
-
-async function meCode({ call }: Registry, token: string): Promise<string> {
-  const answer = await call('GET', `${auth}/me`, { token })
-  return answer.status === 200 ? 'ok' : answer.json.code
-}
-
-const refresh = ({ call }: Registry, token: string, body?: unknown) =>
-  call('POST', `${auth}/refresh`, { token, ...(body === undefined ? {} : { body }) })
 
 describe('password', () => {
   const better = 'another honest phrase'
@@ -28,11 +22,11 @@ describe('password', () => {
 
   it('changes, and every other session ends', () =>
     withRegistry(async registry => {
-      const [here, there] = [await registry.register('alice'), await login(registry)]
+      const [here, there] = [await registry.register('alice'), await loggedIn(registry)]
       expect((await change(registry, here.access_token, password)).status).to.equal(204)
       expect(await meCode(registry, here.access_token)).to.equal('ok')
       expect(await meCode(registry, there.access_token)).to.equal('token-revoked')
-      await login(registry, 'alice', better)
+      await loggedIn(registry, 'alice', better)
       expect(await registry.audited('password.changed')).to.have.length(1)
     }))
 
@@ -44,7 +38,7 @@ describe('password', () => {
         expect([answer.status, answer.json.code]).to.deep.equal([401, 'invalid-credentials'])
       }
       expect((await change(registry, access_token, password)).status).to.equal(429)
-      const other = await login(registry)
+      const other = await loggedIn(registry)
       expect((await change(registry, other.access_token, password)).status).to.equal(204)
     }))
 
@@ -132,7 +126,7 @@ describe('password', () => {
       }
       expect((await reset('rst_code')).status).to.equal(200)
       expect(await meCode(registry, access_token)).to.equal('token-revoked')
-      await login(registry, 'alice', better)
+      await loggedIn(registry, 'alice', better)
       expect((await reset('rst_code')).status).to.equal(401)
       expect(await registry.audited('password.reset_failed')).to.have.length(3)
     }))
@@ -229,7 +223,7 @@ describe('service tokens', () => {
       await registry.store.setDisabled(account.id, 1)
       expect(await meCode(registry, long.token)).to.equal('token-revoked')
       await registry.store.setDisabled(account.id, null)
-      const { access_token: token } = await login(registry)
+      const { access_token: token } = await loggedIn(registry)
       const path = `${auth}/tokens/${long.id}`
       expect((await registry.call('DELETE', path, { token })).status).to.equal(204)
       expect(await meCode(registry, long.token)).to.equal('token-revoked')

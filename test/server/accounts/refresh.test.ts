@@ -1,22 +1,8 @@
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'
-import { auth, password, type Registry, withRegistry } from './harness.ts'
+import { loggedIn, meCode, refresh, auth, withRegistry } from './harness.ts'
 
 const day = 86_400_000
-
-async function login({ call }: Registry, username = 'alice', secret = password) {
-  const answer = await call('POST', `${auth}/login`, { body: { username, password: secret } })
-  expect(answer.status, answer.text).to.equal(200)
-  return answer.json
-}
-
-async function meCode({ call }: Registry, token: string): Promise<string> {
-  const answer = await call('GET', `${auth}/me`, { token })
-  return answer.status === 200 ? 'ok' : answer.json.code
-}
-
-const refresh = ({ call }: Registry, token: string, body?: unknown) =>
-  call('POST', `${auth}/refresh`, { token, ...(body === undefined ? {} : { body }) })
 
 describe('refresh', () => {
   it('gives a further access token for an access token, and never a refresh token', () =>
@@ -64,7 +50,7 @@ describe('refresh', () => {
   it('refuses two tokens that disagree, and writes it down', () =>
     withRegistry(async registry => {
       const [alice, other] = [await registry.register('alice'), await registry.register('bob')]
-      const second = await login(registry)
+      const second = await loggedIn(registry)
       const wrong: [token: string, refresh_token: string][] = [
         [other.access_token, alice.refresh_token],
         [second.access_token, alice.refresh_token],
@@ -94,7 +80,7 @@ describe('refresh', () => {
   it('ends the session when a used token comes back later', () =>
     withRegistry(async registry => {
       const { refresh_token, account } = await registry.register('alice')
-      const elsewhere = await login(registry)
+      const elsewhere = await loggedIn(registry)
       const next = await refresh(registry, refresh_token)
       registry.clock.nowMs += 61_000
       const replay = await refresh(registry, refresh_token)

@@ -1,20 +1,6 @@
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'
-import { auth, password, type Registry, withRegistry } from './harness.ts'
-
-async function login({ call }: Registry, username = 'alice', secret = password) {
-  const answer = await call('POST', `${auth}/login`, { body: { username, password: secret } })
-  expect(answer.status, answer.text).to.equal(200)
-  return answer.json
-}
-
-async function meCode({ call }: Registry, token: string): Promise<string> {
-  const answer = await call('GET', `${auth}/me`, { token })
-  return answer.status === 200 ? 'ok' : answer.json.code
-}
-
-const refresh = ({ call }: Registry, token: string, body?: unknown) =>
-  call('POST', `${auth}/refresh`, { token, ...(body === undefined ? {} : { body }) })
+import { loggedIn, meCode, refresh, auth, password, withRegistry } from './harness.ts'
 
 describe('sessions', () => {
   it('are listed and ended one by one', () =>
@@ -49,13 +35,13 @@ describe('sessions', () => {
 
   it('end with logout, this one or all of them', () =>
     withRegistry(async registry => {
-      const [first, second] = [await registry.register('alice'), await login(registry)]
+      const [first, second] = [await registry.register('alice'), await loggedIn(registry)]
       const out = (token: string, body?: object) =>
         registry.call('POST', `${auth}/logout`, { token, ...(body === undefined ? {} : { body }) })
       expect((await out(first.access_token)).status).to.equal(204)
       expect(await meCode(registry, first.access_token)).to.equal('token-revoked')
       expect(await meCode(registry, second.access_token)).to.equal('ok')
-      const third = await login(registry)
+      const third = await loggedIn(registry)
       expect((await out(second.access_token, { all: true })).status).to.equal(204)
       for (const { access_token, refresh_token } of [second, third]) {
         expect(await meCode(registry, access_token)).to.equal('token-revoked')
@@ -86,7 +72,7 @@ describe('sessions', () => {
         const tokens = [await registry.register('alice')]
         for (let count = 0; count < 2; count++) {
           registry.clock.nowMs += 1000
-          tokens.push(await login(registry))
+          tokens.push(await loggedIn(registry))
         }
         const codes = await Promise.all(
           tokens.map(({ access_token }) => meCode(registry, access_token)),

@@ -13,6 +13,7 @@ import { Secret } from '../../../../src/lib/util/secret.ts'
 import { runBridge } from '../../../../src/lib/mcp/bridge/bridge.ts'
 import { type BridgeLimits, defaultBridgeLimits } from '../../../../src/lib/mcp/bridge/limits.ts'
 import type { Locate } from '../../../../src/lib/mcp/bridge/context.ts'
+import { startServer, type TestServer } from '../../../helpers/mcp.ts'
 import { systemTimer, type Timer } from '../../../../src/lib/util/time.ts'
 
 export interface BridgeOptions {
@@ -25,7 +26,7 @@ export interface BridgeOptions {
   readonly timer?: Timer
 }
 
-const waitMs = 10_000
+const waitMs = 25_000
 
 /** A client on the two ends of a bridge, in this process. */
 export class BridgeClient {
@@ -90,7 +91,7 @@ export class BridgeClient {
     return found()
   }
 
-  /** The handshake of the session eras. */
+  /** The handshake of the session transport. */
   async initialize(protocolVersion = '2025-11-25'): Promise<any> {
     const answer = await this.call(
       'initialize',
@@ -102,7 +103,7 @@ export class BridgeClient {
   }
 
   /** Params of a request at 2026-07-28. */
-  modern(params: object = {}): object {
+  stateless(params: object = {}): object {
     const _meta = {
       'io.modelcontextprotocol/protocolVersion': '2026-07-28',
       'io.modelcontextprotocol/clientCapabilities': {},
@@ -180,7 +181,7 @@ export interface Endpoint {
 
 export type Answering = (seen: Seen, res: ServerResponse) => void
 
-export async function startEndpoint(answer: Answering, port = 0): Promise<Endpoint> {
+async function startEndpoint(answer: Answering, port = 0): Promise<Endpoint> {
   const seen: Seen[] = []
   const listener: RequestListener = (req, res) => {
     const chunks: Buffer[] = []
@@ -210,6 +211,32 @@ export async function startEndpoint(answer: Answering, port = 0): Promise<Endpoi
       server.close()
       server.closeAllConnections()
       await closed
+    },
+  }
+}
+
+/** Clients, endpoints and servers that end after each test, the newest first. */
+export function useBridges() {
+  const ends: (() => Promise<unknown>)[] = []
+  afterEach(async () => {
+    for (const end of ends.splice(0).toReversed()) await end()
+  })
+  return {
+    ends,
+    connect(url: string, options?: BridgeOptions): BridgeClient {
+      const client = new BridgeClient(url, options)
+      ends.push(() => client.end())
+      return client
+    },
+    async scripted(...args: Parameters<typeof startEndpoint>): Promise<Endpoint> {
+      const endpoint = await startEndpoint(...args)
+      ends.push(() => endpoint.close())
+      return endpoint
+    },
+    async serve(...args: Parameters<typeof startServer>): Promise<TestServer> {
+      const server = await startServer(...args)
+      ends.push(() => server.stop())
+      return server
     },
   }
 }

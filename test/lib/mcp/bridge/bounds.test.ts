@@ -1,34 +1,10 @@
 import { expect } from 'chai'
 import type { ServerResponse } from 'node:http'
 import { until } from '../../../e2e/until.ts'
-import {
-  BridgeClient,
-  type BridgeOptions,
-  type Endpoint,
-  events,
-  handshake,
-  json,
-  result,
-  startEndpoint,
-} from './bench.ts'
+import { useBridges, BridgeClient, events, handshake, json, result } from './bench.ts'
 
 describe('the bounds of the bridge', () => {
-  const ends: (() => Promise<unknown>)[] = []
-  afterEach(async () => {
-    for (const end of ends.splice(0).toReversed()) await end()
-  })
-
-  function connect(url: string, options: BridgeOptions = {}): BridgeClient {
-    const client = new BridgeClient(url, options)
-    ends.push(() => client.end())
-    return client
-  }
-
-  async function scripted(...args: Parameters<typeof startEndpoint>): Promise<Endpoint> {
-    const endpoint = await startEndpoint(...args)
-    ends.push(() => endpoint.close())
-    return endpoint
-  }
+  const { connect, scripted } = useBridges()
 
   const echo = () => scripted(({ body }, res) => json(res, result(body.id, {})))
 

@@ -3,38 +3,34 @@ import type { ServerResponse } from 'node:http'
 import { until } from '../../../e2e/until.ts'
 import { startServer } from '../../../helpers/mcp.ts'
 import {
+  useBridges,
   BridgeClient,
   type Endpoint,
   events,
   handshake,
   json,
   result,
-  startEndpoint,
 } from './bench.ts'
 
 describe('the end of the bridge', () => {
-  const ends: (() => Promise<unknown>)[] = []
-  afterEach(async () => {
-    for (const end of ends.splice(0).toReversed()) await end()
-  })
+  const { scripted, serve } = useBridges()
 
   /** Answers `wait` when the test says so. */
-  async function scripted(): Promise<{ endpoint: Endpoint; waiting: ServerResponse[] }> {
+  async function withWaiting(): Promise<{ endpoint: Endpoint; waiting: ServerResponse[] }> {
     const waiting: ServerResponse[] = []
-    const endpoint = await startEndpoint((seen, res) => {
+    const endpoint = await scripted((seen, res) => {
       if (seen.method === 'GET') return void events(res)
       if (handshake(seen, res)) return
       if (seen.body.method === 'wait') waiting.push(res)
       else json(res, result(seen.body.id, {}))
     })
-    ends.push(() => endpoint.close())
     return { endpoint, waiting }
   }
 
   const deletes = ({ seen }: Endpoint) => seen.filter(({ method }) => method === 'DELETE').length
 
   it('comes with the end of stdin, after the answers that are missing', async () => {
-    const { endpoint, waiting } = await scripted()
+    const { endpoint, waiting } = await withWaiting()
     const client = new BridgeClient(endpoint.url)
     await client.initialize()
     client.send({ jsonrpc: '2.0', id: 'late', method: 'wait' })
@@ -48,7 +44,7 @@ describe('the end of the bridge', () => {
   })
 
   it('comes although an answer does not, and the client is told', async () => {
-    const { endpoint, waiting } = await scripted()
+    const { endpoint, waiting } = await withWaiting()
     const client = new BridgeClient(endpoint.url, { limits: { finishMs: 100 } })
     await client.initialize()
     client.send({ jsonrpc: '2.0', id: 'late', method: 'wait' })
@@ -59,7 +55,7 @@ describe('the end of the bridge', () => {
   })
 
   it('comes soon when it is told to stop', async () => {
-    const { endpoint, waiting } = await scripted()
+    const { endpoint, waiting } = await withWaiting()
     const client = new BridgeClient(endpoint.url, { limits: { finishMs: 3_600_000, stopMs: 50 } })
     await client.initialize()
     client.send({ jsonrpc: '2.0', id: 'late', method: 'wait' })
@@ -71,7 +67,7 @@ describe('the end of the bridge', () => {
   })
 
   it('is hastened when it is told to stop while it waits', async () => {
-    const { endpoint, waiting } = await scripted()
+    const { endpoint, waiting } = await withWaiting()
     const client = new BridgeClient(endpoint.url, { limits: { finishMs: 3_600_000, stopMs: 50 } })
     client.send({ jsonrpc: '2.0', id: 'late', method: 'wait' })
     client.input.end()
@@ -81,7 +77,7 @@ describe('the end of the bridge', () => {
   })
 
   it('comes when the client reads no more', async () => {
-    const { endpoint } = await scripted()
+    const { endpoint } = await withWaiting()
     const client = new BridgeClient(endpoint.url)
     await client.initialize()
     client.output.destroy()
@@ -90,7 +86,7 @@ describe('the end of the bridge', () => {
   })
 
   it('does not wait for a client that does not read', async () => {
-    const { endpoint } = await scripted()
+    const { endpoint } = await withWaiting()
     const client = new BridgeClient(endpoint.url, {
       room: 10,
       limits: { finishMs: 200, farewellMs: 50 },
@@ -104,7 +100,7 @@ describe('the end of the bridge', () => {
   })
 
   it('ends no subscription with an answer', async () => {
-    const endpoint = await startEndpoint(({ body }, res) => {
+    const endpoint = await scripted(({ body }, res) => {
       events(res)({
         jsonrpc: '2.0',
         method: 'notifications/subscriptions/acknowledged',
@@ -113,9 +109,8 @@ describe('the end of the bridge', () => {
       res.once('close', () => (closed = true))
     })
     let closed = false
-    ends.push(() => endpoint.close())
     const client = new BridgeClient(endpoint.url)
-    const params = client.modern({ notifications: {} })
+    const params = client.stateless({ notifications: {} })
     client.send({ jsonrpc: '2.0', id: 1, method: 'subscriptions/listen', params })
     await client.until(() => client.messages.length === 1, 'the acknowledgement')
     await client.end()
@@ -124,8 +119,7 @@ describe('the end of the bridge', () => {
   })
 
   it('takes a last line that has no end', async () => {
-    const server = await startServer()
-    ends.push(() => server.stop())
+    const server = await serve()
     const client = new BridgeClient(server.url)
     await client.initialize()
     client.input.end('{"jsonrpc":"2.0","id":"last","method":"ping"}')

@@ -6,31 +6,14 @@ import { describeSocketError } from '../../../../src/lib/mcp/bridge/bridge-error
 import { ok } from '../../../../src/lib/util/result.ts'
 import { systemTimer, type Timer } from '../../../../src/lib/util/time.ts'
 import { until } from '../../../e2e/until.ts'
-import { BridgeClient, type BridgeOptions, json, result, startEndpoint } from './bench.ts'
+import { useBridges, json, result } from './bench.ts'
 
 describe('what the bridge makes of HTTP', () => {
-  const ends: (() => Promise<unknown>)[] = []
-  afterEach(async () => {
-    for (const end of ends.splice(0).toReversed()) await end()
-  })
-
-  function connect(url: string, options: BridgeOptions = {}): BridgeClient {
-    const client = new BridgeClient(url, options)
-    ends.push(() => client.end())
-    return client
-  }
+  const { connect, ends, scripted } = useBridges()
 
   it('goes by a proxy to other machines, and never to this one', async () => {
-    const proxy = await startEndpoint(({ body }, res) =>
-      json(res, result(body.id, { by: 'proxy' })),
-    )
-    const direct = await startEndpoint(({ body }, res) =>
-      json(res, result(body.id, { by: 'itself' })),
-    )
-    ends.push(
-      () => proxy.close(),
-      () => direct.close(),
-    )
+    const proxy = await scripted(({ body }, res) => json(res, result(body.id, { by: 'proxy' })))
+    const direct = await scripted(({ body }, res) => json(res, result(body.id, { by: 'itself' })))
     const env = { http_proxy: `http://127.0.0.1:${proxy.port}` }
     const far = connect('http://studio.example/mcp', { env })
     expect((await far.call('ping')).result).to.deep.equal({ by: 'proxy' })
@@ -41,8 +24,7 @@ describe('what the bridge makes of HTTP', () => {
 
   it('warns once when a server does not answer, until it has answered again', async () => {
     const waiting: ServerResponse[] = []
-    const server = await startEndpoint((_, res) => void waiting.push(res))
-    ends.push(() => server.close())
+    const server = await scripted((_, res) => void waiting.push(res))
     const overdue = new Set<() => void>()
     const timer: Timer = {
       after(delayMs, run) {
@@ -81,11 +63,10 @@ describe('what the bridge makes of HTTP', () => {
   })
 
   it('gives up a connection, or an answer, that does not come', async () => {
-    const endpoint = await startEndpoint(({ body }, res) => {
+    const endpoint = await scripted(({ body }, res) => {
       if (body.method === 'half')
         res.writeHead(200, { 'Content-Type': 'application/json' }).write('{')
     })
-    ends.push(() => endpoint.close())
     const client = connect(endpoint.url, { limits: { answerMs: 50 } })
     expect((await client.call('ping')).error.message).to.contain('it does not answer')
     expect((await client.call('half')).error.data.reason).to.equal('answer_cut')

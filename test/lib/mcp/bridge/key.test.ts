@@ -1,29 +1,15 @@
 import { expect } from 'chai'
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
-import { startServer } from '../../../helpers/mcp.ts'
 import { apiKeyPolicy } from '../../../../src/server/http/authentication.ts'
-import { BridgeClient, type BridgeOptions, json, result, startEndpoint } from './bench.ts'
+import { useBridges, type BridgeOptions, json, result } from './bench.ts'
 
 describe('the API key of the bridge', () => {
-  const ends: (() => Promise<unknown>)[] = []
-  afterEach(async () => {
-    for (const end of ends.splice(0).toReversed()) await end()
-  })
-
-  function connect(url: string, options: BridgeOptions = {}): BridgeClient {
-    const client = new BridgeClient(url, options)
-    ends.push(() => client.end())
-    return client
-  }
+  const { connect, ends, scripted, serve } = useBridges()
 
   const key = 'k'.repeat(40)
 
-  async function keyed() {
-    const server = await startServer({}, { auth: apiKeyPolicy(key) })
-    ends.push(() => server.stop())
-    return server
-  }
+  const keyed = () => serve({}, { auth: apiKeyPolicy(key) })
 
   it('opens a server that asks for it, its stream and its end included', async () => {
     const server = await keyed()
@@ -32,7 +18,7 @@ describe('the API key of the bridge', () => {
     await client.call('resources/subscribe', { uri: 'scene://current' })
     server.server.resources().setScene({ a: 1 })
     await client.until(() => client.updates.length === 1, 'the update')
-    const modern = await client.call('resources/list', client.modern())
+    const modern = await client.call('resources/list', client.stateless())
     expect(modern.result.resultType).to.equal('complete')
   })
 
@@ -44,7 +30,7 @@ describe('the API key of the bridge', () => {
     it(`is missed in words when there is ${what}`, async () => {
       const server = await keyed()
       const client = connect(server.url, options)
-      for (const params of [{ protocolVersion: '2025-11-25' }, client.modern()]) {
+      for (const params of [{ protocolVersion: '2025-11-25' }, client.stateless()]) {
         const method = '_meta' in params ? 'server/discover' : 'initialize'
         const { error } = await client.call(method, params)
         expect(error.code).to.equal(-32603)
@@ -56,15 +42,11 @@ describe('the API key of the bridge', () => {
   }
 
   it('is sent as Bearer, and not where a redirect leads', async () => {
-    const other = await startEndpoint((_, res) => void res.writeHead(500).end())
-    const endpoint = await startEndpoint(({ body }, res) => {
+    const other = await scripted((_, res) => void res.writeHead(500).end())
+    const endpoint = await scripted(({ body }, res) => {
       if (body.method === 'ping') return json(res, result(body.id, {}))
       res.writeHead(307, { Location: other.url }).end()
     })
-    ends.push(
-      () => endpoint.close(),
-      () => other.close(),
-    )
     const client = connect(endpoint.url, { key })
     await client.call('ping')
     expect(endpoint.seen[0]?.headers.authorization).to.equal(`Bearer ${key}`)
@@ -75,10 +57,9 @@ describe('the API key of the bridge', () => {
   })
 
   it('in the query of an address is not told, nor one in the query of a redirect', async () => {
-    const endpoint = await startEndpoint((_, res) => {
+    const endpoint = await scripted((_, res) => {
       res.writeHead(307, { Location: '/x?token=hidden' }).end()
     })
-    ends.push(() => endpoint.close())
     const moved = connect(`${endpoint.url}?token=hidden`)
     const { error } = await moved.call('ping')
     expect(error.message).to.contain(`${endpoint.url}?… redirects to http://`)
@@ -116,10 +97,9 @@ describe('the API key of the bridge', () => {
   ]
   for (const [status, type, body, text] of answers) {
     it(`${status} of ${type} becomes an error that says so`, async () => {
-      const endpoint = await startEndpoint((_, res) => {
+      const endpoint = await scripted((_, res) => {
         res.writeHead(status, { 'Content-Type': type }).end(body)
       })
-      ends.push(() => endpoint.close())
       const { error } = await connect(endpoint.url).call('ping')
       expect(error.code).to.equal(-32603)
       expect(error.message).to.match(text)

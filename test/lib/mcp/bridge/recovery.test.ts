@@ -1,28 +1,14 @@
 import { expect } from 'chai'
 import { fail, ok } from '../../../../src/lib/util/result.ts'
-import type { Locate } from '../../../../src/lib/mcp/bridge/context.ts'
-import { startServer, type TestServer } from '../../../helpers/mcp.ts'
-import { BridgeClient, events, handshake, json, result, startEndpoint } from './bench.ts'
+import { type TestServer } from '../../../helpers/mcp.ts'
+import { useBridges, events, handshake, json, result } from './bench.ts'
 
 const listChanged = 'notifications/resources/list_changed'
 
 describe('the bridge when its server goes away', () => {
-  const ends: (() => Promise<unknown>)[] = []
-  afterEach(async () => {
-    for (const end of ends.splice(0).toReversed()) await end()
-  })
+  const { connect, scripted, serve } = useBridges()
 
-  function connect(url: string, locate?: Locate): BridgeClient {
-    const client = new BridgeClient(url, locate === undefined ? {} : { locate })
-    ends.push(() => client.end())
-    return client
-  }
-
-  async function start(port = 0): Promise<TestServer> {
-    const server = await startServer({ port })
-    ends.push(() => server.stop())
-    return server
-  }
+  const start = (port = 0) => serve({ port })
 
   const portOf = ({ url }: TestServer) => Number(new URL(url).port)
 
@@ -58,9 +44,9 @@ describe('the bridge when its server goes away', () => {
   it('follows the server to another port', async () => {
     const first = await start()
     let url: string | null = first.url
-    const client = connect('', async () =>
-      url === null ? fail('it is not running') : ok({ url: new URL(url), name: 'shot 7' }),
-    )
+    const locate = async () =>
+      url === null ? fail('it is not running') : ok({ url: new URL(url), name: 'shot 7' })
+    const client = connect('', { locate })
     await client.initialize()
     await client.call('resources/subscribe', { uri: 'scene://current' })
     url = null
@@ -77,20 +63,20 @@ describe('the bridge when its server goes away', () => {
   it('looks up where the server is for a client without a session, too', async () => {
     const first = await start()
     let { url } = first
-    const client = connect('', async () => ok({ url: new URL(url), name: null }))
-    await client.call('resources/list', client.modern())
+    const client = connect('', { locate: async () => ok({ url: new URL(url), name: null }) })
+    await client.call('resources/list', client.stateless())
     await first.stop()
     url = (await start()).url
-    const refused = await client.call('resources/list', client.modern())
+    const refused = await client.call('resources/list', client.stateless())
     expect(refused.error.data.reason).to.equal('server_unreachable')
-    const listed = await client.call('resources/list', client.modern())
+    const listed = await client.call('resources/list', client.stateless())
     expect(listed.result.resultType).to.equal('complete')
   })
 
   it('opens another session when the server has ended this one, unnoticed', async () => {
-    const server = await start()
+    await start()
     const revoked = new Set<string>()
-    const proxy = await startEndpoint((seen, res) => {
+    const proxy = await scripted((seen, res) => {
       const session = String(seen.headers['mcp-session-id'] ?? '')
       if (seen.method === 'GET') return void events(res)
       if (revoked.has(session)) {
@@ -100,10 +86,6 @@ describe('the bridge when its server goes away', () => {
       const count = proxy.seen.filter(({ body }) => body?.method === 'initialize').length
       if (!handshake(seen, res, `s${count}`)) json(res, result(seen.body.id, { session }))
     })
-    ends.push(
-      () => proxy.close(),
-      () => server.stop(),
-    )
     const client = connect(proxy.url)
     await client.initialize('2025-03-26')
     await client.call('resources/subscribe', { uri: 'a://b' })
@@ -125,13 +107,12 @@ describe('the bridge when its server goes away', () => {
 
   it('keeps the session when only the connections broke', async () => {
     const streams: (() => void)[] = []
-    const endpoint = await startEndpoint((seen, res) => {
+    const endpoint = await scripted((seen, res) => {
       if (seen.method === 'GET') {
         events(res)
         streams.push(() => res.destroy())
       } else if (!handshake(seen, res)) json(res, result(seen.body.id, {}))
     })
-    ends.push(() => endpoint.close())
     const client = connect(endpoint.url)
     await client.initialize()
     await client.call('resources/subscribe', { uri: 'a://b' })
@@ -145,12 +126,11 @@ describe('the bridge when its server goes away', () => {
 
   it('keeps the session of a server that only dropped a request', async () => {
     let drop = true
-    const endpoint = await startEndpoint((seen, res) => {
+    const endpoint = await scripted((seen, res) => {
       if (seen.method === 'GET') events(res)
       else if (seen.body?.method === 'read' && drop) res.destroy()
       else if (!handshake(seen, res)) json(res, result(seen.body.id, {}))
     })
-    ends.push(() => endpoint.close())
     const client = connect(endpoint.url)
     await client.initialize()
     expect((await client.call('read')).error.data.reason).to.equal('server_unreachable')
@@ -164,7 +144,7 @@ describe('the bridge when its server goes away', () => {
   it('renews a refused subscription when what it names has come', async () => {
     let send: (message: object) => void = () => {}
     let there = true
-    const endpoint = await startEndpoint((seen, res) => {
+    const endpoint = await scripted((seen, res) => {
       if (seen.method === 'GET') return void (send = events(res))
       if (handshake(seen, res)) return
       const { id, method } = seen.body
@@ -174,7 +154,6 @@ describe('the bridge when its server goes away', () => {
         res.writeHead(404).end()
       } else json(res, result(id, {}))
     })
-    ends.push(() => endpoint.close())
     const client = connect(endpoint.url)
     await client.initialize()
     await client.call('resources/subscribe', { uri: 'blender://x' })
@@ -200,23 +179,21 @@ describe('the bridge when its server goes away', () => {
     await client.initialize('2025-11-25')
     await first.stop()
     await client.until(() => client.log.includes('warn the server is lost'), 'the loss')
-    const endpoint = await startEndpoint((seen, res) => {
+    await scripted((seen, res) => {
       if ('mcp-session-id' in seen.headers) res.writeHead(404).end()
       else json(res, result(seen.body?.id, { protocolVersion: '2024-11-05', capabilities: {} }))
     }, portOf(first))
-    ends.push(() => endpoint.close())
     const refused = await client.call('ping')
     expect(refused.error.message).to.contain('2024-11-05 instead of 2025-11-25')
   })
 
   it('tells an answer that was cut from a server that is gone', async () => {
-    const endpoint = await startEndpoint((seen, res) => {
+    const endpoint = await scripted((seen, res) => {
       if (handshake(seen, res)) return
       if (seen.body.method === 'ping') return json(res, result(seen.body.id, {}))
       res.writeHead(200, { 'Content-Type': 'application/json', 'Content-Length': '1000' })
       res.write('{"jsonrpc":"2.0"', () => res.destroy())
     })
-    ends.push(() => endpoint.close())
     const client = connect(endpoint.url)
     await client.initialize()
     const cut = await client.call('resources/read', { uri: 'artefact://damaged' })

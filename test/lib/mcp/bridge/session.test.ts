@@ -1,34 +1,9 @@
 import { expect } from 'chai'
 import { startServer, type TestServer } from '../../../helpers/mcp.ts'
-import {
-  BridgeClient,
-  type Endpoint,
-  events,
-  handshake,
-  json,
-  result,
-  startEndpoint,
-} from './bench.ts'
+import { useBridges, events, handshake, json, result } from './bench.ts'
 
 describe('the bridge in a session', () => {
-  const opened: { end(): Promise<void> }[] = []
-  const endpoints: { close(): Promise<void> }[] = []
-  afterEach(async () => {
-    for (const client of opened.splice(0)) await client.end()
-    for (const endpoint of endpoints.splice(0)) await endpoint.close()
-  })
-
-  function connect(url: string): BridgeClient {
-    const client = new BridgeClient(url)
-    opened.push(client)
-    return client
-  }
-
-  async function scripted(...args: Parameters<typeof startEndpoint>): Promise<Endpoint> {
-    const endpoint = await startEndpoint(...args)
-    endpoints.push(endpoint)
-    return endpoint
-  }
+  const { connect, scripted } = useBridges()
 
   describe('with the server of this program', () => {
     let server: TestServer

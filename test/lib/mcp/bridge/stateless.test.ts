@@ -1,27 +1,11 @@
 import { expect } from 'chai'
 import type { ServerResponse } from 'node:http'
-import { startServer } from '../../../helpers/mcp.ts'
-import { BridgeClient, type Endpoint, events, json, result, startEndpoint } from './bench.ts'
+import { useBridges, events, json, result } from './bench.ts'
 
 const subscription = 'io.modelcontextprotocol/subscriptionId'
 
 describe('the bridge at 2026-07-28', () => {
-  const ends: (() => Promise<unknown>)[] = []
-  afterEach(async () => {
-    for (const end of ends.splice(0).toReversed()) await end()
-  })
-
-  function connect(url: string): BridgeClient {
-    const client = new BridgeClient(url)
-    ends.push(() => client.end())
-    return client
-  }
-
-  async function scripted(...args: Parameters<typeof startEndpoint>): Promise<Endpoint> {
-    const endpoint = await startEndpoint(...args)
-    ends.push(() => endpoint.close())
-    return endpoint
-  }
+  const { connect, scripted, serve } = useBridges()
 
   /** An endpoint with listen streams, kept by the id of their request. */
   async function listening(port = 0) {
@@ -46,25 +30,27 @@ describe('the bridge at 2026-07-28', () => {
   const acknowledged = 'notifications/subscriptions/acknowledged'
 
   it('discovers, lists and reads from the server of this program', async () => {
-    const server = await startServer()
-    ends.push(() => server.stop())
+    const server = await serve()
     const client = connect(server.url)
-    const discovered = await client.call('server/discover', client.modern())
+    const discovered = await client.call('server/discover', client.stateless())
     expect(discovered.result.supportedVersions).to.include('2026-07-28')
-    const listed = await client.call('resources/list', client.modern())
+    const listed = await client.call('resources/list', client.stateless())
     expect(listed.result.resultType).to.equal('complete')
-    const read = await client.call('resources/read', client.modern({ uri: 'scene://current' }))
+    const read = await client.call('resources/read', client.stateless({ uri: 'scene://current' }))
     expect(read.result.contents[0].uri).to.equal('scene://current')
-    const absent = await client.call('resources/read', client.modern({ uri: 'none://é' }))
+    const absent = await client.call('resources/read', client.stateless({ uri: 'none://é' }))
     expect(absent.error).to.deep.include({ code: -32602 })
-    const gone = await client.call('resources/subscribe', client.modern({ uri: 'scene://current' }))
+    const gone = await client.call(
+      'resources/subscribe',
+      client.stateless({ uri: 'scene://current' }),
+    )
     expect(gone.error.code).to.equal(-32601)
   })
 
   it('repeats in headers what the body says, and sends no session', async () => {
     const endpoint = await scripted(({ body }, res) => json(res, result(body.id, {})))
     const client = connect(endpoint.url)
-    await client.call('resources/read', client.modern({ uri: 'a://é' }))
+    await client.call('resources/read', client.stateless({ uri: 'a://é' }))
     expect(endpoint.seen[0]?.headers).to.include({
       'mcp-protocol-version': '2026-07-28',
       'mcp-method': 'resources/read',
@@ -82,7 +68,7 @@ describe('the bridge at 2026-07-28', () => {
       res.end(JSON.stringify({ jsonrpc: '2.0', id: body.id, error }))
     })
     const client = connect(endpoint.url)
-    const answer = await client.call('server/discover', client.modern())
+    const answer = await client.call('server/discover', client.stateless())
     expect(answer.error).to.deep.equal(error)
   })
 
@@ -90,11 +76,11 @@ describe('the bridge at 2026-07-28', () => {
     const { endpoint, streams } = await listening()
     const client = connect(endpoint.url)
     for (const id of ['l1', 'l2']) {
-      const params = client.modern({ notifications: filter })
+      const params = client.stateless({ notifications: filter })
       client.send({ jsonrpc: '2.0', id, method: 'subscriptions/listen', params })
     }
     await client.until(() => client.notified(acknowledged).length === 2, 'acknowledgements')
-    await client.call('ping', client.modern())
+    await client.call('ping', client.stateless())
     streams.get('l2')?.send(update)
     streams.get('l1')?.send(update)
     await client.until(() => client.updates.length === 2, 'updates')
@@ -103,12 +89,11 @@ describe('the bridge at 2026-07-28', () => {
   })
 
   it('leaves the id out of a refusal that belongs to no request', async () => {
-    const server = await startServer()
-    ends.push(() => server.stop())
+    const server = await serve()
     const client = connect(server.url)
     client.write('half a line\n')
     await client.until(() => client.messages.length === 1)
-    await client.call('server/discover', client.modern())
+    await client.call('server/discover', client.stateless())
     client.write('half a line\n')
     await client.until(() => client.messages.length === 3)
     expect(client.messages[0]).to.deep.include({ id: null })
@@ -118,7 +103,7 @@ describe('the bridge at 2026-07-28', () => {
   it('ends a subscription that is cancelled, without a further message', async () => {
     const { endpoint, streams } = await listening()
     const client = connect(endpoint.url)
-    const params = client.modern({ notifications: filter })
+    const params = client.stateless({ notifications: filter })
     client.send({ jsonrpc: '2.0', id: 'l1', method: 'subscriptions/listen', params })
     await client.until(() => client.notified(acknowledged).length === 1, 'the acknowledgement')
     const stream = streams.get('l1')
@@ -126,7 +111,7 @@ describe('the bridge at 2026-07-28', () => {
     client.send({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 'l1' } })
     await closed
     stream?.send(update)
-    await client.call('ping', client.modern())
+    await client.call('ping', client.stateless())
     expect(client.messages.filter(({ id }) => id === 'l1')).to.deep.equal([])
     expect(client.updates).to.deep.equal([])
     const posted = endpoint.seen.map(({ body }) => body.method)
@@ -139,14 +124,14 @@ describe('the bridge at 2026-07-28', () => {
   it('passes on that the server ends a subscription, and does not open it again', async () => {
     const { endpoint, streams } = await listening()
     const client = connect(endpoint.url)
-    const params = client.modern({ notifications: filter })
+    const params = client.stateless({ notifications: filter })
     client.send({ jsonrpc: '2.0', id: 'l1', method: 'subscriptions/listen', params })
     await client.until(() => client.notified(acknowledged).length === 1, 'the acknowledgement')
     const res = streams.get('l1')?.res
     const last = result('l1', { resultType: 'complete', _meta: { [subscription]: 'l1' } })
     res?.end(`data: ${JSON.stringify(last)}\n\n`)
     expect(await client.answer('l1')).to.deep.equal(last)
-    await client.call('ping', client.modern())
+    await client.call('ping', client.stateless())
     const posted = endpoint.seen.map(({ body }) => body.method)
     expect(posted).to.deep.equal(['subscriptions/listen', 'server/discover', 'ping'])
   })
@@ -157,7 +142,7 @@ describe('the bridge at 2026-07-28', () => {
       json(res, { jsonrpc: '2.0', id: body.id, error }),
     )
     const client = connect(endpoint.url)
-    const answer = await client.call('subscriptions/listen', client.modern())
+    const answer = await client.call('subscriptions/listen', client.stateless())
     expect(answer.error).to.deep.equal(error)
   })
 
@@ -165,7 +150,7 @@ describe('the bridge at 2026-07-28', () => {
   async function overRestart(leave: (res: ServerResponse) => void) {
     const first = await listening()
     const client = connect(first.endpoint.url)
-    const params = client.modern({ notifications: filter })
+    const params = client.stateless({ notifications: filter })
     client.send({ jsonrpc: '2.0', id: 'l1', method: 'subscriptions/listen', params })
     await client.until(() => client.notified(acknowledged).length === 1, 'the acknowledgement')
     const res = first.streams.get('l1')?.res
@@ -173,7 +158,7 @@ describe('the bridge at 2026-07-28', () => {
     if (res !== undefined) leave(res)
     await closed
     await client.until(() => client.log.includes('warn the server is lost'), 'the loss')
-    const refused = await client.call('ping', client.modern())
+    const refused = await client.call('ping', client.stateless())
     const second = await listening(first.endpoint.port)
     await client.until(() => client.updates.length > 0, 'the update')
     return { client, refused, second }
@@ -209,7 +194,7 @@ describe('the bridge at 2026-07-28', () => {
   it('opens a stream that was cut again, and leaves the rest alone', async () => {
     const { endpoint, streams } = await listening()
     const client = connect(endpoint.url)
-    const params = client.modern({ notifications: filter })
+    const params = client.stateless({ notifications: filter })
     for (const id of ['l1', 'l2']) {
       client.send({ jsonrpc: '2.0', id, method: 'subscriptions/listen', params })
     }
@@ -225,7 +210,7 @@ describe('the bridge at 2026-07-28', () => {
   it('waits for what a server that has just started does not have yet', async () => {
     const first = await listening()
     const client = connect(first.endpoint.url)
-    const params = client.modern({ notifications: filter })
+    const params = client.stateless({ notifications: filter })
     client.send({ jsonrpc: '2.0', id: 'l1', method: 'subscriptions/listen', params })
     await client.until(() => client.notified(acknowledged).length === 1, 'the acknowledgement')
     await first.endpoint.close()
@@ -249,7 +234,7 @@ describe('the bridge at 2026-07-28', () => {
   it('passes on that a restarted server does not do this any more', async () => {
     const first = await listening()
     const client = connect(first.endpoint.url)
-    const params = client.modern({ notifications: filter })
+    const params = client.stateless({ notifications: filter })
     client.send({ jsonrpc: '2.0', id: 'l1', method: 'subscriptions/listen', params })
     await client.until(() => client.notified(acknowledged).length === 1, 'the acknowledgement')
     await first.endpoint.close()
@@ -262,18 +247,16 @@ describe('the bridge at 2026-07-28', () => {
   })
 
   it('carries the subscriptions of the server of this program over its restart', async () => {
-    const first = await startServer()
-    ends.push(() => first.stop())
+    const first = await serve()
     const client = connect(first.url)
-    const params = client.modern({ notifications: filter })
+    const params = client.stateless({ notifications: filter })
     client.send({ jsonrpc: '2.0', id: 1, method: 'subscriptions/listen', params })
     await client.until(() => client.notified(acknowledged).length === 1, 'the acknowledgement')
     first.server.resources().setScene({ run: 1 })
     await client.until(() => client.updates.length === 1, 'the update')
     await first.stop()
     await client.until(() => client.log.includes('warn the server is lost'), 'the loss')
-    const second = await startServer({ port: Number(new URL(first.url).port) })
-    ends.push(() => second.stop())
+    const second = await serve({ port: Number(new URL(first.url).port) })
     await client.until(() => client.updates.length === 2, 'the update after the restart')
     second.server.resources().setScene({ run: 2 })
     await client.until(() => client.updates.length === 3, 'the update of the new server')
