@@ -64,6 +64,7 @@ const packages: readonly (readonly [RegExp, (file: string) => boolean])[] = [
   [/^smol-toml$/, below('lib/config', 'lib/mcp')],
   [/^zod$/, below('lib/accounts', 'server')],
   [/^(hono|@hono\/.*|jose|hono-openapi)$/, below('server')],
+  [/^@zxcvbn-ts\/language-common$/, below('server/accounts')],
   [/^node-screenshots$/, below('server/capture')],
   [/^ws$/, below('lib/host-link', 'server')],
 ]

@@ -1,19 +1,18 @@
 import type { Logger } from '../../lib/util/logger.ts'
 import { AccountsProblem } from './problems.ts'
-import { commonPasswords } from './common-passwords.ts'
 import { foldEmail, foldUsername } from './names.ts'
 
 /**
  * Throws `password-blocked` for a password that everybody tries first. Where only this machine
  * reaches the accounts server, it is let through with a line in the log.
  */
-export function admitPassword(
+export async function admitPassword(
   { local, log }: { readonly local: boolean; readonly log: Logger },
   pointer: string,
   password: string,
   of: { readonly username: string; readonly email: string },
-): void {
-  const flaw = findPasswordFlaw(password, of)
+): Promise<void> {
+  const flaw = await findPasswordFlaw(password, of)
   if (flaw === null) return
   const detail = describeFlaw(flaw)
   if (!local) {
@@ -28,15 +27,15 @@ export function admitPassword(
 type PasswordFlaw = 'common' | 'is_username' | 'is_email'
 
 /** Why nobody should use this password for this account; null when nothing is known against it. */
-export function findPasswordFlaw(
+export async function findPasswordFlaw(
   password: string,
   of: { readonly username: string; readonly email: string },
-): PasswordFlaw | null {
+): Promise<PasswordFlaw | null> {
   const folded = password.normalize('NFC').toLowerCase()
   if (folded === foldUsername(of.username)) return 'is_username'
   const email = foldEmail(of.email)
   if (folded === email || folded === email.slice(0, email.lastIndexOf('@'))) return 'is_email'
-  return commonPasswords.has(folded) || isOnePattern(folded) ? 'common' : null
+  return isOnePattern(folded) || (await isListed(folded)) ? 'common' : null
 }
 
 function describeFlaw(flaw: PasswordFlaw): string {
@@ -48,6 +47,20 @@ function describeFlaw(flaw: PasswordFlaw): string {
     case 'common':
       return 'is one that many people use and everybody tries first'
   }
+}
+
+let listed: Promise<ReadonlySet<string>> | undefined
+
+/** Lists of guesses also have each of their words with digits after it. */
+async function isListed(text: string): Promise<boolean> {
+  listed ??= readList()
+  const words = await listed
+  return words.has(text) || words.has(text.replace(/[\d!]{1,9}$/, ''))
+}
+
+async function readList(): Promise<ReadonlySet<string>> {
+  const { dictionary } = await import('@zxcvbn-ts/language-common')
+  return new Set(dictionary['passwords-common'])
 }
 
 /** `aaaaaaaa`, `abcabcabc`, `12345678`, `87654321`: a list cannot have them all. */

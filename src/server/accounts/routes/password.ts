@@ -29,7 +29,7 @@ export function passwordRoutes(services: AccountServices): Route[] {
       await audit.record('password.change_failed', call, account.id)
       throw new AccountsProblem('invalid-credentials', 'the current password is wrong')
     }
-    admitPassword(services, '/new_password', body.new_password, account)
+    await admitPassword(services, '/new_password', body.new_password, account)
     const newHash = await credentials.hash({
       name,
       password: body.new_password,
@@ -69,7 +69,7 @@ export function passwordRoutes(services: AccountServices): Route[] {
       [account.usernameKey, account.emailKey].includes(name)
     if (!mayReset) throw await refusedReset(call, account?.id ?? null)
     // To nobody else: what is wrong with a password tells of the name and the address.
-    admitPassword(services, '/new_password', new_password, account)
+    await admitPassword(services, '/new_password', new_password, account)
     // Before the code is used up: a server too busy to hash must not cost it.
     const newHash = await credentials.hash({ name, password: new_password, call, proven: true })
     const { id } = account

@@ -88,7 +88,7 @@ export function registerRoutes(services: AccountServices): Route[] {
   async function register(body: RegisterRequest, call: Call) {
     const inviteHash = await admittance(body, call)
     checkNames(body)
-    admitPassword(services, '/password', body.password, body)
+    await admitPassword(services, '/password', body.password, body)
     refuseFlood(call)
     countRegistration(call)
     const usernameKey = foldUsername(body.username)
