@@ -1,5 +1,6 @@
 import { wrapWords } from '../../lib/cli/format.ts'
 import { asTyped } from '../../lib/cli/own-command.ts'
+import { paint } from '../../lib/cli/terminal.ts'
 
 /** What one check found. */
 export interface Finding {
@@ -32,7 +33,7 @@ export function anyFailed(findings: readonly Finding[]): boolean {
   return findings.some(({ status }) => status === 'fail')
 }
 
-const colours = { ok: '\x1b[32m', warn: '\x1b[33m', fail: '\x1b[31m' } as const
+const colours = { ok: 'green', warn: 'yellow', fail: 'red' } as const
 
 const summaryIndent = ' '.repeat(6)
 const detailIndent = ' '.repeat(8)
@@ -44,8 +45,7 @@ export function reportText(
   width = Infinity,
 ): string {
   const lines = findings.flatMap(({ status, summary, details = [], hint }) => {
-    const label = status.padEnd(summaryIndent.length)
-    const first = colour ? `${colours[status]}${label}\x1b[39m` : label
+    const first = paint(colour, colours[status], status.padEnd(summaryIndent.length))
     return [
       ...wrapWords(asTyped(summary), width, first, summaryIndent),
       ...details.flatMap(detail => wrapWords(detail, width, detailIndent, detailIndent)),

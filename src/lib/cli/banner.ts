@@ -1,6 +1,7 @@
 import { type CaptureFacts, captureLines } from './capture-lines.ts'
 import { clientLines, openNotice } from './client-lines.ts'
 import { printable } from './log.ts'
+import { paint } from './terminal.ts'
 
 export interface BannerFacts {
   /** The MCP endpoint, as clients use it. */
@@ -26,8 +27,8 @@ export interface BannerFacts {
  * never wrapped, so that they can be copied. Never shows a key or a token.
  */
 export function renderBanner(facts: BannerFacts): string {
-  const bold = (text: string): string => (facts.colour ? `\x1b[1m${text}\x1b[22m` : text)
-  const warn = (text: string): string => (facts.colour ? `\x1b[33m${text}\x1b[39m` : text)
+  const bold = (text: string): string => paint(facts.colour, 'bold', text)
+  const warn = (text: string): string => paint(facts.colour, 'yellow', text)
   const lines = [
     '',
     `${bold('MCP endpoint')}  ${facts.url}`,

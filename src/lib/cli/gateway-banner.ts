@@ -1,4 +1,5 @@
 import { clientLines, openNotice } from './client-lines.ts'
+import { paint } from './terminal.ts'
 
 const readable = ['which', 'applications run, their documents and addresses.'] as const
 
@@ -19,8 +20,8 @@ export interface GatewayBannerFacts {
 
 /** What a user needs after starting the gateway. Never shows a key. */
 export function renderGatewayBanner(facts: GatewayBannerFacts): string {
-  const bold = (text: string): string => (facts.colour ? `\x1b[1m${text}\x1b[22m` : text)
-  const warn = (text: string): string => (facts.colour ? `\x1b[33m${text}\x1b[39m` : text)
+  const bold = (text: string): string => paint(facts.colour, 'bold', text)
+  const warn = (text: string): string => paint(facts.colour, 'yellow', text)
   const lines = [
     '',
     `${bold('Gateway')}       ${facts.url}`,

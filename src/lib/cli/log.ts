@@ -1,5 +1,6 @@
 import { pino } from 'pino'
 import type { AccessEntry, Logger } from '../util/logger.ts'
+import { paint, type Style } from './terminal.ts'
 import { createLineSink, type WriteChunk } from './line-sink.ts'
 import type { LogLevel } from './log-level.ts'
 import { isSecretMember } from '../util/secret.ts'
@@ -128,13 +129,12 @@ function describeError(error: Error): Record<string, unknown> {
   return { type: name, message, ...(text !== undefined && { code: text }), stack }
 }
 
-const colours: Readonly<Record<string, string>> = {
-  debug: '\x1b[2m',
-  info: '\x1b[36m',
-  warn: '\x1b[33m',
-  error: '\x1b[31m',
+const colours: Readonly<Record<string, Style>> = {
+  debug: 'dim',
+  info: 'cyan',
+  warn: 'yellow',
+  error: 'red',
 }
-const reset = '\x1b[0m'
 
 /** Formats a JSON log line for people: `12:30:05 warn  what happened  name=value`. */
 export function formatLogLine(line: string, colour: boolean): string {
@@ -144,7 +144,7 @@ export function formatLogLine(line: string, colour: boolean): string {
   const name = String(level)
   const label = name.padEnd(5)
   const clock = typeof time === 'string' ? `${time.slice(11, 19)} ` : ''
-  const parts = [`${clock}${colour ? `${colours[name] ?? ''}${label}${reset}` : label}`]
+  const parts = [`${clock}${paint(colour, colours[name] ?? 'none', label)}`]
   if (msg !== undefined) parts.push(` ${printable(String(msg))}`)
   for (const [key, value] of Object.entries(fields)) {
     parts.push(

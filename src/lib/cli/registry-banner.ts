@@ -1,4 +1,5 @@
 import type { RegistrationMode } from '../accounts/protocol.ts'
+import { paint } from './terminal.ts'
 
 export interface AccountsBannerFacts {
   readonly url: string
@@ -19,8 +20,8 @@ const admission: Record<RegistrationMode, string> = {
 
 /** What a user needs after starting the accounts server. */
 export function renderAccountsBanner(facts: AccountsBannerFacts): string {
-  const bold = (text: string): string => (facts.colour ? `\x1b[1m${text}\x1b[22m` : text)
-  const warn = (text: string): string => (facts.colour ? `\x1b[33m${text}\x1b[39m` : text)
+  const bold = (text: string): string => paint(facts.colour, 'bold', text)
+  const warn = (text: string): string => paint(facts.colour, 'yellow', text)
   const unencrypted = !facts.local && facts.url.startsWith('http:')
   const lines = [
     '',

@@ -1,3 +1,5 @@
+import { styleText } from 'node:util'
+
 interface Terminal {
   readonly isTTY: boolean
   readonly colour: boolean
@@ -12,4 +14,11 @@ export function describeTerminal(isTTY: boolean, env: NodeJS.ProcessEnv): Termin
 /** Columns of the terminal; unlimited when the stream is not a terminal. */
 export function terminalWidth(stream: { isTTY?: boolean; columns?: number }): number {
   return stream.isTTY === true && stream.columns ? stream.columns : Infinity
+}
+
+export type Style = 'none' | 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'cyan'
+
+/** The text in a style, or unchanged without `colour`, which `describeTerminal` decides. */
+export function paint(colour: boolean, style: Style, text: string): string {
+  return colour ? styleText(style, text, { validateStream: false }) : text
 }

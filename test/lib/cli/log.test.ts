@@ -120,7 +120,7 @@ describe('formatLogLine', () => {
   })
 
   it('colours only the level, only when asked', () => {
-    expect(formatLogLine('{"level":"error","msg":"x"}', true)).to.equal('\x1b[31merror\x1b[0m x\n')
+    expect(formatLogLine('{"level":"error","msg":"x"}', true)).to.equal('\x1b[31merror\x1b[39m x\n')
   })
 
   it('shows the stack of an error on its own lines', () => {
