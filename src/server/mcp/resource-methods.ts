@@ -128,7 +128,7 @@ function contentsParts(contents: readonly Content[]): JsonPart[] {
   return parts
 }
 
-function blobPart(blob: BlobContent['blob']): JsonPart {
+export function blobPart(blob: BlobContent['blob']): JsonPart {
   if (typeof blob === 'string') return blob
   if (blob instanceof Uint8Array) {
     return asBuffer(blob).toString('base64')

@@ -1,0 +1,86 @@
+import { ServiceError } from '../../../lib/util/errors.ts'
+import type { JsonObject } from '../../../lib/util/json.ts'
+import type { Logger } from '../../../lib/util/logger.ts'
+import { chain, recovered } from '../../resources/maybe-promise.ts'
+import { JsonText, type JsonPart } from '../json-text.ts'
+import { blobPart } from '../resource-methods.ts'
+import { checkArguments, failedResult, type Caller, type Tool, type ToolResult } from './tool.ts'
+
+type Answer = JsonText | Promise<JsonText>
+
+/** `tools/list` and `tools/call`, the same in both transports. */
+export interface ToolMethods {
+  readonly count: number
+  list(): JsonText
+  call(params: JsonObject, caller: Caller): Answer
+}
+
+const annotations = { readOnlyHint: true, destructiveHint: false, openWorldHint: false }
+
+/**
+ * The tools in their constant order. An unknown tool is a protocol error; all else that fails is a
+ * result with `isError`, because only results reach the model.
+ */
+export function createToolMethods(tools: readonly Tool[], log: Logger): ToolMethods {
+  const byName = new Map(tools.map(tool => [tool.definition.name, tool]))
+  const definitions = tools.map(({ definition }) => ({ ...definition, annotations }))
+  const listed = JsonText.membersOf({ tools: definitions })
+  const results = new WeakMap<ToolResult, JsonText>()
+
+  const serialise = (result: ToolResult) => {
+    const known = results.get(result)
+    if (known !== undefined) return known
+    const text = new JsonText(resultParts(result))
+    // A tool that returns the same frozen result again says "unchanged".
+    if (Object.isFrozen(result)) results.set(result, text)
+    return text
+  }
+  const failed = (error: unknown, name: string) => {
+    if (!(error instanceof ServiceError) || error.code === 'internal') {
+      log.error({ err: error, tool: name }, 'a tool failed')
+      return failedResult('internal', 'the tool failed; see the log of the server')
+    }
+    const hint = error.hint === undefined ? '' : `; ${error.hint}`
+    return failedResult(error.code, `${error.message}${hint}`)
+  }
+
+  return {
+    count: tools.length,
+    list: () => listed,
+    call({ name, arguments: given = {} }, caller) {
+      const tool = typeof name === 'string' ? byName.get(name) : undefined
+      if (tool === undefined) {
+        throw new ServiceError('tool_unknown', `unknown tool; known: ${[...byName.keys()].join(', ')}`)
+      }
+      const args = checkArguments(given, tool.definition.inputSchema)
+      if (!args.ok) return serialise(failedResult('argument_invalid', args.failure))
+      const result = recovered(
+        () => tool.call(args.value, caller),
+        error => failed(error, tool.definition.name),
+      )
+      return chain(result, serialise)
+    },
+  }
+}
+
+function resultParts({ content, structuredContent, isError }: ToolResult): JsonPart[] {
+  const parts: JsonPart[] = []
+  let text = '"content":['
+  content.forEach((item, index) => {
+    if (index > 0) text += ','
+    if (item.type === 'text') {
+      text += JSON.stringify(item)
+      return
+    }
+    const { data, ...rest } = item
+    parts.push(`${text}${JSON.stringify(rest).slice(0, -1)},"data":"`, blobPart(data))
+    text = '"}'
+  })
+  text += ']'
+  if (structuredContent !== undefined) {
+    text += `,"structuredContent":${JSON.stringify(structuredContent)}`
+  }
+  if (isError === true) text += ',"isError":true'
+  parts.push(text)
+  return parts
+}
