@@ -50,6 +50,11 @@ Environment: SERVICE_MCP_API_KEY (the key that clients must present), SERVICE_RE
       default: true,
       allowNo: true,
     }),
+    tools: Flags.boolean({
+      description: 'offer read-only tools to agents (on unless --no-tools)',
+      default: true,
+      allowNo: true,
+    }),
     ...authFlags,
     ...runFlags('maxSessions=20000'),
   }

@@ -80,6 +80,11 @@ without it one is made for each run), SERVICE_REGISTRY_DIR.`
       default: true,
       allowNo: true,
     }),
+    tools: Flags.boolean({
+      description: 'offer read-only tools to agents (on unless --no-tools)',
+      default: true,
+      allowNo: true,
+    }),
     'scene-file': Flags.string({
       description: 'watch a JSON file and serve it as the scene',
       helpValue: 'FILE',

@@ -127,6 +127,7 @@ export async function startGateway(
     catalog,
     self: { host: options.host, port, mcpUrl: url, startedMs },
     ring,
+    tools: options.tools === true,
     limits: allLimits,
     log,
   })

@@ -84,6 +84,7 @@ export async function startServe(
   opened.defer(() => capture?.source.close())
   const config = {
     enableResources: options.resources,
+    enableTools: options.tools === true,
     enableArtefactResources: options.artefacts,
   }
   const server = new McpHttpServer(config, {

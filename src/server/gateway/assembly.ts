@@ -19,6 +19,7 @@ interface GatewayAssemblyParts {
   readonly catalog: CatalogFile
   readonly self: GatewaySelf
   readonly ring: EventRing
+  readonly tools: boolean
   readonly limits: Limits & GatewayLimits
   readonly log: Logger
 }
@@ -32,7 +33,7 @@ interface AssembledGateway {
 
 /** Resolves after the first scan, so that no client sees a partial list. */
 export async function assembleGateway(parts: GatewayAssemblyParts): Promise<AssembledGateway> {
-  const { instancesDir, catalog, self, ring, limits, log } = parts
+  const { instancesDir, catalog, self, ring, tools, limits, log } = parts
   const clocks = { clock: systemClock, ticks: monotonicClock, timer: systemTimer }
   const machine = { hostname: hostname(), instancesDir, ...clocks, limits, log }
   const files = await openFsDirectory(machine)
@@ -58,6 +59,7 @@ export async function assembleGateway(parts: GatewayAssemblyParts): Promise<Asse
   const endpoint = createMcpEndpoint({
     registry: resources,
     resourcesEnabled: true,
+    tools: tools ? 'gateway' : undefined,
     instructions: () => gatewayInstructions,
     limits,
     clock: monotonicClock,

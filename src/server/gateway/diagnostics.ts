@@ -1,3 +1,4 @@
+import type { EndpointActivity } from '../mcp/endpoint.ts'
 import { type Clock, toRfc3339 } from '../../lib/util/time.ts'
 import { version } from '../../lib/util/version.ts'
 import type { InstanceEntry, RecordFault } from './instance-directory.ts'
@@ -24,18 +25,6 @@ export interface GatewaySelf {
   readonly mcpUrl: string
   /** Milliseconds since the epoch. */
   readonly startedMs: number
-}
-
-/** What goes on at the gateway's own MCP endpoint. */
-export interface EndpointActivity {
-  /** Reads, listings and completions that are not answered yet. */
-  readonly pendingCalls: number
-  readonly sessions: number
-  /** Streams on which updates can be told, of any revision. */
-  readonly streams: number
-  readonly subscriptions: number
-  /** Sessions and streams with at least one subscription. */
-  readonly subscribers: number
 }
 
 interface InstanceCounts {
@@ -124,16 +113,17 @@ function auditDiagnostics(activity: EndpointActivity): object {
 /** `gateway://diagnostics/metrics`; `timeouts` are as configured, in milliseconds. */
 function metricsDiagnostics(
   { live }: InstanceCounts,
+  { tools }: Pick<EndpointActivity, 'tools'>,
   timeouts: Readonly<Record<string, number>>,
 ): object {
   return {
     success: true,
     message: `${live} live instances`,
     metrics: {
-      gateway_local_tools: 0,
+      gateway_local_tools: tools,
       live_instances: live,
       ...timeouts,
-      mcp_surface: 'resources',
+      mcp_surface: tools > 0 ? 'resources and tools' : 'resources',
       publishes_backend_tools: false,
     },
   }
@@ -221,9 +211,9 @@ export class DiagnosticResources {
   }
 
   readMetrics(uri: ResourceUri): readonly Content[] {
-    const { rows, timeouts } = this.#parts
+    const { rows, activity, timeouts } = this.#parts
     return this.#metrics.get(rows.version, uri.text, () =>
-      JSON.stringify(metricsDiagnostics(countInstances(rows.compact()), timeouts)),
+      JSON.stringify(metricsDiagnostics(countInstances(rows.compact()), activity(), timeouts)),
     )
   }
 }

@@ -19,6 +19,8 @@ export interface GatewayOptions extends ListenOptions {
   standby: boolean
   /** Wait behind any program that holds the port, without a time limit. */
   patient?: boolean | undefined
+  /** Offer the read-only tools. Default false. */
+  tools?: boolean | undefined
   /** Who may use `/mcp`; absent: everyone. */
   auth?: AuthSettings | undefined
   /** Told while it is not the gateway yet. */

@@ -23,6 +23,8 @@ export interface ServeOptions extends ListenOptions {
   registryDir?: string | undefined
   artefacts: boolean
   resources: boolean
+  /** Offer the read-only tools, also at the gateway beside it. Default false. */
+  tools?: boolean | undefined
   /** A JSON file to watch and serve as the scene. */
   sceneFile?: string | undefined
   /** File with the host token; absent: `hostTokenEnv`, else one is made for this run. */

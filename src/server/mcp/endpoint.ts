@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Clock } from '../../lib/util/time.ts'
+import { type Clock, systemTimer } from '../../lib/util/time.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import { version } from '../../lib/util/version.ts'
 import { readBody } from '../http/body.ts'
@@ -24,6 +24,8 @@ import { createResultOpenings } from './stateless/meta.ts'
 import { createResourceMethods, type ResourceMethods } from './resource-methods.ts'
 import { refusalMessage } from './refusal.ts'
 import { SubscriptionHub } from './subscriptions.ts'
+import { createTools, type ToolSet } from './tools/tools.ts'
+import { createToolMethods, type ToolMethods } from './tools/tool-methods.ts'
 
 export interface McpEndpoint {
   handle(req: IncomingMessage, res: ServerResponse, notes: RequestContext): void | Promise<void>
@@ -35,6 +37,8 @@ export interface McpEndpoint {
 interface McpEndpointParts {
   registry: ServedResources
   resourcesEnabled: boolean
+  /** Absent: no tools. Without resources there are none either. */
+  tools?: ToolSet | undefined
   /** How a model finds its way about what is served. */
   instructions: () => string
   limits: Limits
@@ -62,15 +66,20 @@ export function createMcpEndpoint(parts: McpEndpointParts): McpEndpoint {
   const sessions = new Sessions({ hub, clock, limits })
   const pending = new PendingCalls()
   const resources = resourcesEnabled ? pending.of(createResourceMethods(registry)) : null
+  const toolSet = resourcesEnabled ? parts.tools : undefined
+  const toolParts = { registry, hub, clock, timer: systemTimer }
+  const created = toolSet === undefined ? null : createTools(toolSet, toolParts)
+  const tools = created === null ? null : pending.ofTools(createToolMethods(created.tools, log))
   const session = new SessionEndpoint({
     ...parts,
     identity,
+    toolsEnabled: tools !== null,
     rules: { registry, resourcesEnabled },
     sessions,
     keepAlive,
     held,
     gathered,
-    methods: createSessionMethods(resources === null ? null : { registry, hub, resources }),
+    methods: createSessionMethods(resources === null ? null : { registry, hub, resources, tools }),
   })
   const streams = new ListenStreams({ registry, hub, keepAlive, gathered, identity, clock, limits })
   const stateless = new StatelessEndpoint({
@@ -79,6 +88,7 @@ export function createMcpEndpoint(parts: McpEndpointParts): McpEndpoint {
       identity,
       openings: createResultOpenings(identity, limits),
       resources: resources === null ? null : { methods: resources, streams },
+      tools,
       extraMethods,
     }),
     held,
@@ -136,6 +146,7 @@ export function createMcpEndpoint(parts: McpEndpointParts): McpEndpoint {
     },
     activity: () => ({
       pendingCalls: pending.count,
+      tools: tools?.count ?? 0,
       sessions: sessions.size,
       streams: keepAlive.size,
       subscriptions: hub.size.subscriptions,
@@ -143,6 +154,7 @@ export function createMcpEndpoint(parts: McpEndpointParts): McpEndpoint {
     }),
     close() {
       detach()
+      created?.close()
       keepAlive.stop()
       sessions.close()
       streams.close()
@@ -151,9 +163,11 @@ export function createMcpEndpoint(parts: McpEndpointParts): McpEndpoint {
 }
 
 /** What goes on at an endpoint at this moment. */
-interface EndpointActivity {
-  /** Reads, listings and completions that are not answered yet. */
+export interface EndpointActivity {
+  /** Reads, listings, completions and tool calls that are not answered yet. */
   readonly pendingCalls: number
+  /** Tools that the endpoint offers. */
+  readonly tools: number
   readonly sessions: number
   /** Streams open for notifications, of any revision. */
   readonly streams: number
@@ -176,6 +190,13 @@ export class PendingCalls {
       listTemplates: params => this.#counted(methods.listTemplates(params)),
       read: (params, reader) => this.#counted(methods.read(params, reader)),
       complete: params => this.#counted(methods.complete(params)),
+    }
+  }
+
+  ofTools(methods: ToolMethods): ToolMethods {
+    return {
+      ...methods,
+      call: (params, caller) => this.#counted(methods.call(params, caller)),
     }
   }
 

@@ -10,6 +10,12 @@ export interface StreamEncoder {
   readonly listChanged: Uint8Array | null
 }
 
+export const eventStreamHeaders = {
+  'Content-Type': 'text/event-stream',
+  'Cache-Control': 'no-cache, no-transform',
+  'X-Accel-Buffering': 'no',
+} as const
+
 const keepAliveFrame = Buffer.from(':\n\n')
 
 /** One event. No ids: delivery is best effort, nothing is replayed, so nothing can be resumed. */
@@ -52,12 +58,7 @@ export class EventStream {
     // the socket itself: what `res.write` adds costs more than the write. A pipelined request has
     // no socket yet and goes the long way.
     res.removeHeader('Transfer-Encoding')
-    res.writeHead(200, {
-      Connection: 'close',
-      'Content-Type': 'text/event-stream',
-      'Cache-Control': 'no-cache, no-transform',
-      'X-Accel-Buffering': 'no',
-    })
+    res.writeHead(200, { Connection: 'close', ...eventStreamHeaders })
     res.flushHeaders()
     this.#out = res.socket ?? res
     this.#out.on('drain', () => this.#resume())

@@ -11,6 +11,8 @@ export interface McpHttpConfig extends Partial<ListenOptions> {
   registryDir?: string
   /** Advertise and serve resources. Default true; false makes every resources method −32601. */
   enableResources?: boolean
+  /** Offer the read-only tools (docs/agents.md). Default false; without resources there are none. */
+  enableTools?: boolean
   /** Serve `artefact://`. Default false; then reads answer −32002. */
   enableArtefactResources?: boolean
   /** Any of the bounds; the rest keep their defaults. */
@@ -22,6 +24,7 @@ const known = membersOf<McpHttpConfig>({
   host: true,
   registryDir: true,
   enableResources: true,
+  enableTools: true,
   enableArtefactResources: true,
   publicUrl: true,
   allowedHosts: true,

@@ -211,7 +211,9 @@ export class McpHttpServer {
     registry.freeze()
     this.#ownWindow?.aim(ok({ pid: process.pid, title: null }))
     const instructions = () => applicationInstructions(registry.scene, presence?.() ?? null)
-    const endpoint = { ...common, registry, resourcesEnabled, instructions, clock: this.#ticks }
+    const tools = this.#config.enableTools === true ? ('application' as const) : undefined
+    const served = { registry, resourcesEnabled, tools, instructions }
+    const endpoint = { ...common, ...served, clock: this.#ticks }
     this.#endpoint ??= createMcpEndpoint(endpoint)
     const onRefused = createRefusalLog(this.#ticks, ({ status, reason, peer, principal }) => {
       const actor = principal ?? peer

@@ -1,4 +1,6 @@
 import { ServiceError } from '../../lib/util/errors.ts'
+import { isJsonObject } from '../../lib/util/json.ts'
+import { cleanText } from '../../lib/util/text.ts'
 import type { ServedResources } from '../resources/schemes.ts'
 import type { RequestMessage } from './json-rpc.ts'
 
@@ -12,6 +14,24 @@ export interface RequestContext {
   uri: unknown
 }
 
+/** Notes what a request is about, for the access log. */
+export function noteCall(
+  notes: RequestContext,
+  { method, params }: Pick<RequestMessage, 'method' | 'params'>,
+): void {
+  const tool = method === 'tools/call' ? ` ${cleanText(String(params.name), maxToolChars)}` : ''
+  notes.rpc = method + tool
+  notes.uri = uriOf({ method, params })
+}
+
+const maxToolChars = 64
+
+/** The resource that a request names, as an argument of a tool, too. */
+function uriOf({ method, params }: Pick<RequestMessage, 'method' | 'params'>): unknown {
+  if (method !== 'tools/call') return params.uri
+  return isJsonObject(params.arguments) ? params.arguments.uri : undefined
+}
+
 export interface WriteRules {
   readonly registry: Pick<ServedResources, 'changes'>
   readonly resourcesEnabled: boolean
@@ -22,12 +42,13 @@ export interface WriteRules {
  * `scope_insufficient` for a read that would also change something (events that are drained).
  */
 export function assertAllowed(
-  { method, params }: Pick<RequestMessage, 'method' | 'params'>,
+  request: Pick<RequestMessage, 'method' | 'params'>,
   { mayWrite }: Pick<RequestContext, 'mayWrite'>,
   { registry, resourcesEnabled }: WriteRules,
 ): void {
-  if (mayWrite || !resourcesEnabled || method !== 'resources/read') return
-  if (!registry.changes(params.uri)) return
+  if (mayWrite || !resourcesEnabled) return
+  if (request.method !== 'resources/read' && request.method !== 'tools/call') return
+  if (!registry.changes(uriOf(request))) return
   throw new ServiceError('scope_insufficient', 'this caller may only read, without drain=true')
 }
 

@@ -43,6 +43,11 @@ export function sendAnswer(
   if (res.destroyed) return
   const { text, release } = held.admit(id, answer)
   if (release !== null) res.once('close', release)
+  // Progress was reported: the answer is the last event of that stream.
+  if (res.headersSent) {
+    const event = ['event: message\ndata: ', ...text.parts, '\n\n']
+    return writeParts(res, event).then(() => void res.end())
+  }
   return sendJson(res, 200, text)
 }
 
@@ -51,7 +56,9 @@ export function sendAnswer(
  * same, JSON or an event stream: the stream is the one that can stay empty.
  */
 export function sendNoAnswer(res: ServerResponse): void {
-  if (!res.destroyed) res.writeHead(200, { 'Content-Type': 'text/event-stream' }).end()
+  if (res.destroyed) return
+  if (!res.headersSent) res.writeHead(200, { 'Content-Type': 'text/event-stream' })
+  res.end()
 }
 
 /**

@@ -52,7 +52,14 @@ export function gatewayOver(
   const catalog = new MemoryCatalog()
   const all = { ...resolveLimits(), ...resolveGatewayLimits(), ...limits }
   const ring = new EventRing(all, time)
-  const activity = { pendingCalls: 3, sessions: 2, streams: 1, subscriptions: 5, subscribers: 2 }
+  const activity = {
+    pendingCalls: 3,
+    tools: 0,
+    sessions: 2,
+    streams: 1,
+    subscriptions: 5,
+    subscribers: 2,
+  }
   const probe = { probedMs: time.now(), latencyMs: 3.14159, lastError: 'cut', lastErrorMs: 0 }
   const resources = new GatewayResources({
     directory,

@@ -11,6 +11,7 @@ import type { UnsentAnswerBudget } from '../unsent-answer-budget.ts'
 import { type GatheredWrites, sendAnswer, sendJson, sendNoAnswer, sendRefusal } from '../send.ts'
 import {
   assertAllowed,
+  noteCall,
   type RequestContext,
   type ServerIdentity,
   type WriteRules,
@@ -24,6 +25,8 @@ import {
   type RequestMessage,
 } from '../json-rpc.ts'
 import type { KeepAlive } from '../keep-alive.ts'
+import { progressOf } from '../progress.ts'
+import type { Progress } from '../tools/tool.ts'
 import { answerBatch } from './batch.ts'
 import { allowsBatches, initializeResult, parseInitialize, sessionCodes } from './initialize.ts'
 import { findSession, type Session, type Sessions } from './sessions.ts'
@@ -38,6 +41,7 @@ interface SessionEndpointParts {
   gathered: GatheredWrites
   identity: ServerIdentity
   resourcesEnabled: boolean
+  toolsEnabled: boolean
   limits: Limits
   clock: Clock
   log: Logger
@@ -124,10 +128,9 @@ export class SessionEndpoint {
       res.writeHead(202).end()
       return
     }
-    notes.rpc = message.method
-    notes.uri = message.params.uri
+    noteCall(notes, message)
     assertAllowed(message, notes, this.#parts.rules)
-    const answer = this.#dispatch(message, session, notes)
+    const answer = this.#dispatch(message, session, notes, progressOf(req, res, message))
     const { held } = this.#parts
     return answer instanceof Promise
       ? answer.then(text =>
@@ -177,7 +180,7 @@ export class SessionEndpoint {
     request: RequestMessage,
     notes: RequestContext,
   ): void | Promise<void> {
-    const { sessions, identity, resourcesEnabled } = this.#parts
+    const { sessions, identity } = this.#parts
     if (req.headers['mcp-session-id'] !== undefined) {
       if (this.#session(req, res, notes, request.id) === null) return
       const message = 'this session is initialised already; start a new one without its header'
@@ -193,7 +196,7 @@ export class SessionEndpoint {
       const message = 'every session of this server is in use; try again later'
       return this.#refuse(res, 503, rpcCodes.refused, message, request.id, { 'Retry-After': '30' })
     }
-    const result = JsonText.membersOf(initializeResult(revision.value, identity, resourcesEnabled))
+    const result = JsonText.membersOf(initializeResult(revision.value, identity, this.#parts))
     return sendJson(res, 200, resultMessage(request.id, result), { 'Mcp-Session-Id': session.id })
   }
 
@@ -228,6 +231,7 @@ export class SessionEndpoint {
     request: RequestMessage,
     session: Session,
     notes: RequestContext,
+    progress: Progress | null = null,
   ): JsonText | Promise<JsonText | null> {
     const { id, method, params } = request
     const run = this.#parts.methods.get(method)
@@ -237,7 +241,7 @@ export class SessionEndpoint {
     try {
       assertAllowed(request, notes, this.#parts.rules)
       const reader = session.reads.reader(id, this.#parts.limits)
-      const result = run(params, session, reader)
+      const result = run(params, session, { reader, progress })
       if (!(result instanceof Promise)) return resultMessage(id, result)
       const answer = result.then(
         text => resultMessage(id, text),

@@ -12,11 +12,18 @@ export function parseInitialize(params: JsonObject): Result<SessionRevision, str
   return ok(negotiate(protocolVersion))
 }
 
+/** What an endpoint offers. */
+export interface Served {
+  readonly resourcesEnabled: boolean
+  /** Never without resources. */
+  readonly toolsEnabled: boolean
+}
+
 /** InitializeResult. A capability appears only where the revision defines it. */
 export function initializeResult(
   revision: SessionRevision,
   server: ServerIdentity,
-  resourcesEnabled: boolean,
+  { resourcesEnabled, toolsEnabled }: Served,
 ): object {
   const { name, title, version, instructions } = server
   return {
@@ -25,6 +32,7 @@ export function initializeResult(
       ? {
           resources: { subscribe: true, listChanged: true },
           ...(revision >= '2025-03-26' ? { completions: {} } : {}),
+          ...(toolsEnabled ? { tools: {} } : {}),
         }
       : {},
     serverInfo: revision >= '2025-06-18' ? { name, title, version } : { name, version },
@@ -58,6 +66,7 @@ export const sessionCodes: RpcCodeTable = {
   resource_not_found: -32002,
   resource_not_enabled: -32002,
   resource_uri_invalid: rpcCodes.invalidParams,
+  tool_unknown: rpcCodes.invalidParams,
   // In a batch: alone, the whole request is refused with 403.
   scope_insufficient: rpcCodes.refused,
   session_ended: rpcCodes.sessionNotFound,

@@ -1,12 +1,13 @@
 import type { JsonObject } from '../../../lib/util/json.ts'
-import type { Reader } from '../../resources/producer.ts'
 import type { ServedResources } from '../../resources/schemes.ts'
 import { JsonText } from '../json-text.ts'
 import { emptyToolList, type ResourceMethods } from '../resource-methods.ts'
 import type { SubscriptionHub } from '../subscriptions.ts'
+import type { Caller } from '../tools/tool.ts'
+import type { ToolMethods } from '../tools/tool-methods.ts'
 import type { Session } from './sessions.ts'
 
-type Method = (params: JsonObject, session: Session, reader: Reader) => JsonText | Promise<JsonText>
+type Method = (params: JsonObject, session: Session, caller: Caller) => JsonText | Promise<JsonText>
 
 /** A method that is not in the table does not exist: −32601. */
 export type MethodTable = ReadonlyMap<string, Method>
@@ -17,6 +18,8 @@ interface MethodParts {
   registry: ServedResources
   hub: SubscriptionHub
   resources: ResourceMethods
+  /** Null: the server has no tools. */
+  tools: ToolMethods | null
 }
 
 /** The requests of the session transport. Without resources only these few remain. */
@@ -28,12 +31,13 @@ export function createSessionMethods(parts: MethodParts | null): MethodTable {
     ['tools/list', () => emptyToolList],
   ]
   if (parts === null) return new Map(lifecycle)
-  const { registry, hub, resources } = parts
+  const { registry, hub, resources, tools } = parts
   return new Map<string, Method>([
     ...lifecycle,
+    ...toolMethods(tools),
     ['resources/list', params => resources.list(params)],
     ['resources/templates/list', params => resources.listTemplates(params)],
-    ['resources/read', (params, _session, reader) => resources.read(params, reader)],
+    ['resources/read', (params, _session, { reader }) => resources.read(params, reader)],
     ['completion/complete', params => resources.complete(params)],
     [
       'resources/subscribe',
@@ -55,4 +59,12 @@ export function createSessionMethods(parts: MethodParts | null): MethodTable {
       },
     ],
   ])
+}
+
+function toolMethods(tools: ToolMethods | null): [string, Method][] {
+  if (tools === null) return []
+  return [
+    ['tools/list', () => tools.list()],
+    ['tools/call', (params, _session, caller) => tools.call(params, caller)],
+  ]
 }

@@ -7,8 +7,15 @@ import { failedRequest } from '../failed-request.ts'
 import type { UnsentAnswerBudget } from '../unsent-answer-budget.ts'
 import type { NotificationMessage, RequestMessage } from '../json-rpc.ts'
 import { errorMessage, type JsonText, resultMessage } from '../json-text.ts'
-import { assertAllowed, type RequestContext, type WriteRules } from '../request-context.ts'
+import {
+  assertAllowed,
+  noteCall,
+  type RequestContext,
+  type WriteRules,
+} from '../request-context.ts'
 import { sendAnswer, sendJson } from '../send.ts'
+import { progressOf } from '../progress.ts'
+import type { Caller } from '../tools/tool.ts'
 import { statelessCodes, statelessRpcCodes } from './meta.ts'
 import { checkNotification, checkRequest } from './envelope.ts'
 import type { AnsweredMethod, MethodTable } from './methods.ts'
@@ -38,8 +45,7 @@ export class StatelessEndpoint {
     message: RequestMessage | NotificationMessage,
     notes: RequestContext,
   ): void | Promise<void> {
-    notes.rpc = message.method
-    notes.uri = message.params.uri
+    noteCall(notes, message)
     if (message.kind === 'notification') {
       const check = checkNotification(req.headers, message)
       if (!check.ok) return sendJson(res, 400, errorMessage(undefined, check.failure))
@@ -56,7 +62,10 @@ export class StatelessEndpoint {
     const required = method.requires?.(message.params)
     const missing = required === undefined ? null : missingCapabilities(required, message.params)
     if (missing !== null) return sendJson(res, 400, errorMessage(message.id, missing))
-    const answer = this.#run(method, message, new ResponseReader(res))
+    const answer = this.#run(method, message, {
+      reader: new ResponseReader(res),
+      progress: progressOf(req, res, message),
+    })
     const { held } = this.#parts
     return answer instanceof Promise
       ? answer.then(text => sendAnswer(res, held, message.id, text))
@@ -66,11 +75,11 @@ export class StatelessEndpoint {
   #run(
     method: AnsweredMethod,
     request: RequestMessage,
-    reader: Reader,
+    caller: Caller,
   ): JsonText | Promise<JsonText> {
     const { id, params } = request
     try {
-      const members = method.run(params, reader)
+      const members = method.run(params, caller)
       if (!(members instanceof Promise)) return resultMessage(id, members, method.opening(params))
       return members.then(
         text => resultMessage(id, text, method.opening(params)),

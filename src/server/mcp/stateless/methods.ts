@@ -4,7 +4,8 @@ import type { ServerIdentity } from '../request-context.ts'
 import type { RequestMessage } from '../json-rpc.ts'
 import { JsonText, type ResultOpening } from '../json-text.ts'
 import { emptyToolList, type ResourceMethods } from '../resource-methods.ts'
-import type { Reader } from '../../resources/producer.ts'
+import type { Caller } from '../tools/tool.ts'
+import type { ToolMethods } from '../tools/tool-methods.ts'
 import type { ExtraMethods } from './extra-methods.ts'
 import type { ListenStreams } from './listen.ts'
 import { type ResultOpenings, statelessRevisions } from './meta.ts'
@@ -13,7 +14,7 @@ import { type ResultOpenings, statelessRevisions } from './meta.ts'
 export interface AnsweredMethod {
   readonly kind: 'answer'
   /** The members of the result. */
-  run(params: JsonObject, reader: Reader): JsonText | Promise<JsonText>
+  run(params: JsonObject, caller: Caller): JsonText | Promise<JsonText>
   /** What stands before them. */
   opening(params: JsonObject): ResultOpening
   /** Capabilities that the client must declare with the request. */
@@ -37,18 +38,26 @@ interface MethodParts {
   openings: ResultOpenings
   /** Null: resources are switched off. */
   resources: { methods: ResourceMethods; streams: ListenStreams } | null
+  /** Null: the server has no tools. */
+  tools: ToolMethods | null
   extraMethods?: ExtraMethods | undefined
 }
 
 /** The requests of the stateless transport. Without resources only discovery and no tools remain. */
 export function createStatelessMethods(parts: MethodParts): MethodTable {
-  const { identity, openings, resources, extraMethods } = parts
-  const discovered = createDiscover(identity, resources !== null, extraMethods?.capabilities)
+  const { identity, openings, resources, tools, extraMethods } = parts
+  const discovered = createDiscover(identity, resources !== null, {
+    ...(tools !== null && { tools: {} }),
+    ...extraMethods?.capabilities,
+  })
   const { plain, live, discover, read } = openings
   const discovery: [string, Method][] = [
     ['server/discover', { kind: 'answer', run: discovered, opening: () => discover }],
     // Not offered, yet Copilot CLI drops a server that rejects it. Sessions answer the same.
-    ['tools/list', { kind: 'answer', run: () => emptyToolList, opening: () => live }],
+    [
+      'tools/list',
+      { kind: 'answer', run: () => tools?.list() ?? emptyToolList, opening: () => live },
+    ],
   ]
   for (const [name, { run, ...rest }] of extraMethods?.methods ?? []) {
     const members: AnsweredMethod['run'] = params => JsonText.membersOf(run(params))
@@ -64,7 +73,14 @@ export function createStatelessMethods(parts: MethodParts): MethodTable {
     ...discovery,
     ['resources/list', method(methods.list, () => live)],
     ['resources/templates/list', method(methods.listTemplates, () => live)],
-    ['resources/read', method(methods.read, ({ uri }) => read(uri))],
+    [
+      'resources/read',
+      method(
+        (params, { reader }) => methods.read(params, reader),
+        ({ uri }) => read(uri),
+      ),
+    ],
+    ...(tools === null ? [] : [['tools/call', method(tools.call, () => plain)] as const]),
     ['completion/complete', method(methods.complete, () => plain)],
     [
       'subscriptions/listen',

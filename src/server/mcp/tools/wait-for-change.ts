@@ -119,6 +119,8 @@ export class WaitForChange implements Tool {
   }
 
   async #changed(uris: readonly string[], base: number | null): Promise<ToolResult> {
+    // The source of the change goes on first: many calls may wait for it.
+    await Promise.resolve()
     const revision = this.#sceneRevision()
     const data = { changed: true, uris, ...(revision !== null && { revision }) }
     const isScene = uris.some(uri => uri.startsWith('scene://'))

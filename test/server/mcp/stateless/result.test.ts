@@ -33,9 +33,10 @@ describe('the result of a stateless request', () => {
     identity,
     openings,
     resources: { methods: resources, streams },
+    tools: null,
   })
 
-  const stays = { onLeave: () => () => {} }
+  const stays = { reader: { onLeave: () => () => {} }, progress: null }
 
   async function answer(name: string, params: Record<string, unknown> = {}): Promise<JsonText> {
     const method = table.get(name)
