@@ -5,7 +5,6 @@ import { checkPath } from './server-settings.ts'
 /** The flags of `gateway` as the parser returns them. */
 export interface GatewayFlags extends McpServerFlags {
   catalog?: string | undefined
-  tools?: boolean
   standby: boolean
 }
 
@@ -23,6 +22,5 @@ export async function readGatewaySettings(
     ...(await readMcpServerSettings(flags, env)),
     catalog: checkPath('catalog', flags.catalog),
     standby: flags.standby,
-    tools: flags.tools,
   }
 }

@@ -6,6 +6,7 @@ import { type AddressFlags, readAddress, readRegistryDir } from './server-settin
 /** The flags of every server of MCP clients, as the parser returns them. */
 export interface McpServerFlags extends AddressFlags, AuthFlags {
   'registry-dir'?: string | undefined
+  tools?: boolean | undefined
   limit?: string[] | undefined
 }
 
@@ -16,6 +17,7 @@ export async function readMcpServerSettings(flags: McpServerFlags, env: NodeJS.P
   const where = { ...readAddress(flags), registryDir: readRegistryDir(flags, env) }
   return {
     ...where,
+    tools: flags.tools,
     auth: await readAuth(where, flags, env),
     limits: readLimitFlags(flags.limit ?? [], [{ names, check: checkLimits }]),
   }

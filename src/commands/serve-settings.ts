@@ -12,7 +12,6 @@ export interface ServeFlags extends McpServerFlags {
   name?: string | undefined
   artefacts: boolean
   resources: boolean
-  tools?: boolean
   'scene-file'?: string | undefined
   capture?: CaptureMode | undefined
   'capture-title'?: string | undefined
@@ -43,7 +42,6 @@ export async function readServeSettings(
     dccType: checkDccType(flags['dcc-type']),
     artefacts: flags.artefacts,
     resources: flags.resources,
-    tools: flags.tools,
     name: checkLine('name', flags.name),
     hostTokenEnv: hostToken ? checkSecretText(hostToken, 'SERVICE_HOST_TOKEN') : undefined,
   }

@@ -5,7 +5,7 @@ import { levelOf } from '../lib/cli/log-level.ts'
 import { authFlags } from './auth-flags.ts'
 import { defaultPorts } from './default-ports.ts'
 import { readServeSettings } from './serve-settings.ts'
-import { addressFlags, runFlags } from './server-flags.ts'
+import { addressFlags, runFlags, toolsFlag } from './server-flags.ts'
 import { readServeStdioSettings } from './stdio/serve-settings.ts'
 
 /** Runs the resource server until a signal ends it. */
@@ -80,11 +80,7 @@ without it one is made for each run), SERVICE_REGISTRY_DIR.`
       default: true,
       allowNo: true,
     }),
-    tools: Flags.boolean({
-      description: 'offer read-only tools to agents (on unless --no-tools)',
-      default: true,
-      allowNo: true,
-    }),
+    tools: toolsFlag,
     'scene-file': Flags.string({
       description: 'watch a JSON file and serve it as the scene',
       helpValue: 'FILE',

@@ -58,6 +58,13 @@ export function addressFlags({
   }
 }
 
+/** Of `serve` and `gateway`. */
+export const toolsFlag = Flags.boolean({
+  description: 'offer read-only tools to agents (on unless --no-tools)',
+  default: true,
+  allowNo: true,
+})
+
 export const logFlags = {
   'log-level': Flags.option({ options: logLevels })({
     description:

@@ -163,6 +163,11 @@ export interface Limits extends PublicLimits, LiveLinkLimits, ArtefactLimits {
   /** Bytes of the file of the certificate, and of that of the key. */
   maxTlsFileBytes: number
 
+  /** Calls of `wait_for_change` at once; each costs a subscription, a timer and a request. */
+  maxWaits: number
+  /** A waiting call that asked for progress is told of it this often. */
+  waitProgressMs: number
+
   /** Scene revisions kept for `scene://delta`. */
   maxSceneRevisions: number
   /** Bytes of scene revisions kept for `scene://delta`. */
@@ -240,6 +245,9 @@ export const defaultLimits: Readonly<Limits> = {
   tlsHandshakeMs: 10_000,
   tlsPollMs: 1000,
   maxTlsFileBytes: 1 * MiB,
+
+  maxWaits: 2000,
+  waitProgressMs: 10_000,
 
   maxSceneRevisions: 16,
   maxSceneRevisionBytes: 32 * MiB,

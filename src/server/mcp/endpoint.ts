@@ -67,7 +67,7 @@ export function createMcpEndpoint(parts: McpEndpointParts): McpEndpoint {
   const pending = new PendingCalls()
   const resources = resourcesEnabled ? pending.of(createResourceMethods(registry)) : null
   const toolSet = resourcesEnabled ? parts.tools : undefined
-  const toolParts = { registry, hub, clock, timer: systemTimer }
+  const toolParts = { registry, hub, clock, timer: systemTimer, limits }
   const created = toolSet === undefined ? null : createTools(toolSet, toolParts)
   const tools = created === null ? null : pending.ofTools(createToolMethods(created.tools, log))
   const session = new SessionEndpoint({

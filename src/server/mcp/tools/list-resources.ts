@@ -23,7 +23,10 @@ export function listResourcesTool(registry: ServedResources): Tool {
       inputSchema: {
         type: 'object',
         properties: {
-          query: { type: 'string', description: 'words that URI, name or description must contain' },
+          query: {
+            type: 'string',
+            description: 'words that URI, name or description must contain',
+          },
           scheme: { type: 'string', description: 'only URIs of this scheme, such as artefact' },
           limit: {
             type: 'integer',
@@ -114,7 +117,9 @@ function answer(
   next: string | undefined,
 ): ToolResult {
   const lines = [
-    ...templates.map(({ uriTemplate, description, name }) => `${uriTemplate}: ${description ?? name}`),
+    ...templates.map(
+      ({ uriTemplate, description, name }) => `${uriTemplate}: ${description ?? name}`,
+    ),
     ...found.map(lineOf),
     ...(next === undefined ? [] : [`more: cursor="${next}"`]),
   ]

@@ -41,7 +41,9 @@ export function lookTool(registry: ServedResources): Tool {
       const view = target === 'viewport' ? '&view=viewport' : ''
       const uri = `capture://current_window?max_width=${Number(width)}${view}`
       return chain(registry.read(uri, reader), contents =>
-        chain(registry.read(sceneCurrentUri), scene => pictureResult(contents, scene, String(target))),
+        chain(registry.read(sceneCurrentUri), scene =>
+          pictureResult(contents, scene, String(target)),
+        ),
       )
     },
   }

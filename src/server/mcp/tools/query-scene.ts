@@ -44,7 +44,12 @@ export function querySceneTool(registry: ServedResources): Tool {
             minimum: 0,
             maximum: Number.MAX_SAFE_INTEGER,
           },
-          limit: { type: 'integer', description: 'objects of one answer', minimum: 1, maximum: 1000 },
+          limit: {
+            type: 'integer',
+            description: 'objects of one answer',
+            minimum: 1,
+            maximum: 1000,
+          },
           max_chars: {
             type: 'integer',
             description: 'characters of the answer at most',

@@ -2,7 +2,14 @@ import { base64Length } from '../../../lib/util/text.ts'
 import { chain } from '../../resources/maybe-promise.ts'
 import type { BlobContent, Content } from '../../resources/producer.ts'
 import type { ServedResources } from '../../resources/schemes.ts'
-import { failedResult, sliceText, textResult, type Tool, type ToolContent, type ToolResult } from './tool.ts'
+import {
+  failedResult,
+  sliceText,
+  textResult,
+  type Tool,
+  type ToolContent,
+  type ToolResult,
+} from './tool.ts'
 
 export const defaultChars = 20_000
 export const maxChars = 200_000

@@ -50,7 +50,10 @@ export function createToolMethods(tools: readonly Tool[], log: Logger): ToolMeth
     call({ name, arguments: given = {} }, caller) {
       const tool = typeof name === 'string' ? byName.get(name) : undefined
       if (tool === undefined) {
-        throw new ServiceError('tool_unknown', `unknown tool; known: ${[...byName.keys()].join(', ')}`)
+        throw new ServiceError(
+          'tool_unknown',
+          `unknown tool; known: ${[...byName.keys()].join(', ')}`,
+        )
       }
       const args = checkArguments(given, tool.definition.inputSchema)
       if (!args.ok) return serialise(failedResult('argument_invalid', args.failure))

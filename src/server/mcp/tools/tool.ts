@@ -36,7 +36,11 @@ type Property = { readonly description: string } & (
       readonly maximum: number
       readonly default?: number
     }
-  | { readonly type: 'array'; readonly items: { readonly type: 'string' }; readonly maxItems: number }
+  | {
+      readonly type: 'array'
+      readonly items: { readonly type: 'string' }
+      readonly maxItems: number
+    }
 )
 
 /** Who called, as far as a tool needs to know. */
@@ -108,7 +112,8 @@ function expectation(value: unknown, property: Property): string | null {
     }
     case 'integer': {
       const { minimum, maximum } = property
-      const fits = Number.isSafeInteger(value) && Number(value) >= minimum && Number(value) <= maximum
+      const fits =
+        Number.isSafeInteger(value) && Number(value) >= minimum && Number(value) <= maximum
       return fits ? null : `an integer from ${minimum} to ${maximum}`
     }
     case 'array': {

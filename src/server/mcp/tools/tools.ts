@@ -1,3 +1,4 @@
+import type { Limits } from '../../../lib/config/limits.ts'
 import type { Clock, Timer } from '../../../lib/util/time.ts'
 import type { ServedResources } from '../../resources/schemes.ts'
 import { sceneCurrentUri } from '../../resources/scene.ts'
@@ -18,6 +19,7 @@ interface ToolParts {
   readonly hub: SubscriptionHub
   readonly clock: Clock
   readonly timer: Timer
+  readonly limits: Limits
 }
 
 /** The tools of a server in their constant order; `close` ends the calls that wait. */

@@ -1,5 +1,6 @@
 import { ServiceError } from '../../../lib/util/errors.ts'
 import { isJsonObject } from '../../../lib/util/json.ts'
+import type { Limits } from '../../../lib/config/limits.ts'
 import type { Clock, Timer } from '../../../lib/util/time.ts'
 import { sceneCurrentUri, sceneDeltaUri } from '../../resources/scene.ts'
 import type { ServedResources } from '../../resources/schemes.ts'
@@ -11,15 +12,13 @@ const defaultSeconds = 30
 /** Clients commonly give up after 60 s. */
 const maxSeconds = 45
 const maxUris = 20
-/** Calls that wait at once; each costs a subscription, a timer and an open request. */
-const maxWaits = 2000
-const progressMs = 10_000
 
 export interface WaitParts {
   readonly registry: ServedResources
   readonly hub: Pick<SubscriptionHub, 'add' | 'subscribe' | 'remove'>
   readonly clock: Clock
   readonly timer: Timer
+  readonly limits: Pick<Limits, 'maxWaits' | 'waitProgressMs'>
   /** What is waited for when the caller names nothing. */
   readonly defaultUri: string
 }
@@ -49,6 +48,7 @@ export class WaitForChange implements Tool {
     if (base !== now && canonical.has(sceneCurrentUri)) {
       return this.#changed([sceneCurrentUri], base)
     }
+    const { maxWaits } = this.#parts.limits
     if (this.#waits.size >= maxWaits) {
       throw new ServiceError('limit_reached', `${maxWaits} calls wait already`, {
         hint: 'read the resource now and then instead',
@@ -68,7 +68,7 @@ export class WaitForChange implements Tool {
     seconds: number,
     { reader, progress }: Caller,
   ): Promise<ToolResult> {
-    const { hub, timer, clock } = this.#parts
+    const { hub, timer, clock, limits } = this.#parts
     const { promise, resolve, reject } = Promise.withResolvers<ToolResult>()
     const started = clock.now()
     const stops: (() => void)[] = []
@@ -100,9 +100,9 @@ export class WaitForChange implements Tool {
       const tell = () => {
         const elapsed = Math.round((clock.now() - started) / 1000)
         progress.report(elapsed, seconds, 'waiting for a change')
-        stops.push(timer.after(progressMs, tell))
+        stops.push(timer.after(limits.waitProgressMs, tell))
       }
-      stops.push(timer.after(progressMs, tell))
+      stops.push(timer.after(limits.waitProgressMs, tell))
     }
     stops.push(reader?.onLeave(() => giveUp('the caller has left')) ?? (() => {}))
     return promise

@@ -1,0 +1,237 @@
+import { expect } from 'chai'
+import { SessionEventBuffer } from '../../../../src/server/resources/session-event-buffer.ts'
+import { MemoryBackend } from '../../../helpers/memory-capture.ts'
+import { RawSession, startServer } from '../../../helpers/mcp.ts'
+import { callStateless, stateless } from '../../../helpers/stateless.ts'
+
+type Call = (name: string, args?: unknown) => Promise<any>
+
+const scene = {
+  schema: 'dcc-scene/1',
+  objects: Array.from({ length: 300 }, (_, at) => ({
+    id: `Cube.${at}`,
+    name: `Cube.${at}`,
+    type: at % 3 === 0 ? 'light' : 'mesh',
+    translate: [at, 0, 0],
+  })),
+}
+
+const names = [
+  'list_resources',
+  'read_resource',
+  'query_scene',
+  'scene_changes',
+  'look',
+  'wait_for_change',
+]
+
+describe('tools', () => {
+  let server: Awaited<ReturnType<typeof startServer>>
+  let session: RawSession
+  before(async () => {
+    server = await startServer({ enableTools: true }, { capture: new MemoryBackend() })
+    session = await RawSession.open(server.url)
+    const resources = server.server.resources()
+    resources.setScene(scene)
+    const buffer = new SessionEventBuffer({ sessionId: 'console' })
+    buffer.append({ source: 'a', stream: 'stdout', message: 'hello' })
+    resources.registerSessionEventBuffer(buffer)
+  })
+  after(() => server.stop())
+
+  const revisions = ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25', stateless]
+  for (const revision of revisions) {
+    it(`are listed in a constant order, as reading only, in ${revision}`, async () => {
+      const { tools } = await (revision === stateless
+        ? callStateless(server.url, 'tools/list').then(({ json }) => json.result)
+        : RawSession.open(server.url, revision)
+            .then(own => own.call('tools/list'))
+            .then(({ result }) => result))
+      expect(tools.map((tool: any) => tool.name)).to.deep.equal(names)
+      for (const tool of tools) {
+        expect(tool.annotations).to.include({ readOnlyHint: true, openWorldHint: false })
+        expect(tool.inputSchema).to.include({ type: 'object', additionalProperties: false })
+        expect(tool.description).to.match(/never instructions/)
+      }
+    })
+  }
+
+  it('are announced as a capability', async () => {
+    const { result } = (await callStateless(server.url, 'server/discover')).json
+    expect(result.capabilities).to.deep.include({ tools: {} })
+  })
+
+  const transports: [string, Call][] = [
+    [
+      'sessions',
+      async (name, args) =>
+        (await session.call('tools/call', { name, arguments: args ?? {} })).result,
+    ],
+    [
+      'stateless requests',
+      async (name, args) =>
+        (await callStateless(server.url, 'tools/call', { name, arguments: args ?? {} })).json
+          .result,
+    ],
+  ]
+  for (const [transport, call] of transports) {
+    describe(`called in ${transport}`, () => {
+      const text = async (name: string, args?: unknown) => (await call(name, args)).content[0].text
+
+      it('list_resources has a line for each resource, and templates first', async () => {
+        const result = await call('list_resources')
+        const lines = result.content[0].text.split('\n')
+        expect(lines[0]).to.match(/^scene:\/\/current\{\?view,/)
+        expect(lines.join('\n')).to.contain('scene://current: Current scene (application/json')
+        const uris = result.structuredContent.resources.map(({ uri }: any) => uri)
+        expect(uris).to.include.members(['scene://current', 'events://session/console'])
+      })
+
+      it('list_resources finds by word and scheme, page by page', async () => {
+        const only = await call('list_resources', { scheme: 'events', query: 'CONSOLE' })
+        expect(only.structuredContent.resources).to.have.length(1)
+        const first = await call('list_resources', { limit: 2 })
+        expect(first.structuredContent.next_cursor).to.equal('2')
+        const second = await call('list_resources', { limit: 2, cursor: '2' })
+        const uris = [first, second].flatMap(({ structuredContent }) =>
+          structuredContent.resources.map(({ uri }: any) => uri),
+        )
+        expect(new Set(uris).size).to.equal(4)
+        expect(await text('list_resources', { query: 'nothing-like-it' })).to.contain('no resource')
+      })
+
+      it('read_resource has the text in slices that join to the whole', async () => {
+        let [whole, offset] = ['', 0]
+        for (;;) {
+          const { content } = await call('read_resource', {
+            ...{ uri: 'scene://current', offset, max_chars: 5000 },
+          })
+          whole += content[0].text
+          const next = /go on with offset=(\d+)/.exec(content[1].text)?.[1]
+          if (next === undefined) break
+          offset = Number(next)
+        }
+        expect(JSON.parse(whole)).to.deep.equal(scene)
+      })
+
+      it('read_resource has a picture as an image', async () => {
+        const { content } = await call('read_resource', { uri: 'capture://current_window' })
+        expect(content[0]).to.include({ type: 'image', mimeType: 'image/png' })
+        expect(Buffer.from(content[0].data, 'base64').subarray(1, 4).toString()).to.equal('PNG')
+      })
+
+      it('query_scene has the summary when nothing is selected', async () => {
+        const { content, structuredContent } = await call('query_scene')
+        expect(structuredContent).to.include({ view: 'summary' })
+        expect(structuredContent.revision).to.be.a('number')
+        expect(JSON.parse(content[0].text)).to.deep.equal(structuredContent)
+      })
+
+      it('query_scene never has more than max_chars, and says where to go on', async () => {
+        let [seen, offset] = [0, 0]
+        for (;;) {
+          const { content, structuredContent: part } = await call('query_scene', {
+            ...{ type: 'mesh', fields: ['name'], limit: 1000, offset, max_chars: 1000 },
+          })
+          expect(content[0].text.length).to.be.at.most(1000)
+          expect(part).to.include({ total: 200, returned: part.items.length })
+          seen += part.items.length
+          if (part.next_offset === undefined) break
+          offset = part.next_offset
+        }
+        expect(seen).to.equal(200)
+        const outline = await call('query_scene', { pointer: '', max_chars: 500 })
+        expect(outline.structuredContent.value.objects).to.equal('[array: 300 items]')
+      })
+
+      it('scene_changes has words and data', async () => {
+        const resources = server.server.resources()
+        const before = resources.setScene(scene)
+        const [first, ...rest] = scene.objects
+        resources.setScene({ ...scene, objects: [{ ...first, translate: [0.5, 0, 0] }, ...rest] })
+        const { content, structuredContent } = await call('scene_changes', { since: before })
+        expect(content[0].text).to.contain('Cube.0 moved 0.50 along x')
+        expect(structuredContent).to.include({ base_revision: before, revision: before + 1 })
+        expect(structuredContent.changes).to.have.length(1)
+        expect(await text('scene_changes', { since: 1 })).to.contain('read the scene again')
+        resources.setScene(scene)
+      })
+
+      it('look has an image and its facts', async () => {
+        const { content } = await call('look', { max_width: 64 })
+        expect(content[0]).to.include({ type: 'image', mimeType: 'image/png' })
+        expect(content[1].text).to.match(/^window, \d+ × \d+ pixels, scene revision \d+$/)
+      })
+
+      const refused: [name: string, args: unknown, text: RegExp][] = [
+        ['read_resource', {}, /^argument_invalid: argument "uri" is missing$/],
+        ['read_resource', { uri: 5 }, /argument "uri" must be a string/],
+        ['read_resource', { uri: 'scene://current', max_chars: 1 }, /an integer from 100 to/],
+        ['read_resource', { uri: 'nope://x' }, /^resource_not_found: /],
+        ['read_resource', { uri: 'gateway://instances' }, /served by service-cli gateway/],
+        ['read_resource', { uri: 'events://session/console?drain=true' }, /leave out drain/],
+        ['query_scene', { colour: 'red' }, /unknown argument "colour"; known: view, pointer/],
+        ['query_scene', { ids: 'Cube' }, /argument "ids" must be an array of at most/],
+        ['query_scene', { pointer: '/nowhere' }, /members there: schema, objects/],
+        ['look', { target: 'moon' }, /argument "target" must be one of window, viewport/],
+        ['look', { target: 'viewport' }, /"view" can not be viewport/],
+        ['wait_for_change', { timeout_s: 46 }, /an integer from 1 to 45/],
+        ['wait_for_change', { uris: ['capture://current_window'] }, /never announces changes/],
+        ['wait_for_change', { uris: ['nope://x'] }, /^resource_not_found: /],
+        ['look', [], /arguments must be an object/],
+      ]
+      for (const [name, args, expected] of refused) {
+        it(`${name} of ${JSON.stringify(args)} is a result that says what is wrong`, async () => {
+          const { content, isError } = await call(name, args)
+          expect(isError).to.equal(true)
+          expect(content[0].text).to.match(expected)
+        })
+      }
+    })
+  }
+
+  it('returns −32602 for an unknown tool, naming the known ones', async () => {
+    for (const params of [{ name: 'run_python' }, { name: 7 }, {}]) {
+      const { error } = await session.call('tools/call', params)
+      expect(error.code).to.equal(-32_602)
+      expect(error.message).to.contain(names.join(', '))
+    }
+  })
+
+  it('does not drain for a caller who may only read', async () => {
+    const args = { uri: 'events://session/console?drain=true' }
+    await session.call('tools/call', { name: 'read_resource', arguments: args })
+    const page = await session.readJson('events://session/console')
+    expect(page.events).to.have.length(1)
+  })
+
+  it('leave without a capture backend what a look needs, in words', async () => {
+    const blind = await startServer({ enableTools: true })
+    try {
+      const own = await RawSession.open(blind.url)
+      const { result } = await own.call('tools/call', { name: 'look', arguments: {} })
+      expect(result.isError).to.equal(true)
+      expect(result.content[0].text).to.match(/^resource_not_enabled: /)
+    } finally {
+      await blind.stop()
+    }
+  })
+})
+
+describe('a server without tools', () => {
+  for (const config of [{}, { enableTools: true, enableResources: false }]) {
+    it(`lists none and calls none: ${JSON.stringify(config)}`, async () => {
+      const server = await startServer(config)
+      try {
+        const session = await RawSession.open(server.url)
+        expect((await session.call('tools/list')).result).to.deep.equal({ tools: [] })
+        const { error } = await session.call('tools/call', { name: 'look', arguments: {} })
+        expect(error.code).to.equal(-32_601)
+        const discovered = (await callStateless(server.url, 'server/discover')).json.result
+        expect(discovered.capabilities).to.not.have.property('tools')
+      } finally {
+        await server.stop()
+      }
+    })
+  }
+})

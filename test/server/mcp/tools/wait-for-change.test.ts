@@ -1,0 +1,136 @@
+import { expect } from 'chai'
+import { ask, Events, RawSession, rpc, startServer } from '../../../helpers/mcp.ts'
+import { callStateless, statelessHeaders, statelessRequest } from '../../../helpers/stateless.ts'
+import { until } from '../../../e2e/until.ts'
+
+const wait = (args: object = {}) => ({ name: 'wait_for_change', arguments: args })
+
+describe('wait_for_change', () => {
+  let server: Awaited<ReturnType<typeof startServer>>
+  let session: RawSession
+  let asked = 0
+  beforeEach(async () => {
+    server = await startServer({ enableTools: true, limits: { maxWaits: 2, waitProgressMs: 20 } })
+    session = await RawSession.open(server.url)
+    asked = 0
+    const resources = server.server.resources()
+    const assertSubscribable = resources.assertSubscribable.bind(resources)
+    resources.assertSubscribable = uri => {
+      asked++
+      return assertSubscribable(uri)
+    }
+  })
+  afterEach(() => server.stop())
+
+  const resources = () => server.server.resources()
+  /** A call subscribes in the same turn in which it checks what it waits for. */
+  const waiting = (count: number) => until(() => asked >= count, `${count} waiting calls`)
+
+  it('is answered by a change, with what changed in words', async () => {
+    resources().setScene({ objects: [{ id: 'Cube', translate: [0, 0, 0] }] })
+    const inSession = session.call('tools/call', wait())
+    const statelessCall = callStateless(server.url, 'tools/call', wait())
+    await waiting(2)
+    const revision = resources().setScene({ objects: [{ id: 'Cube', translate: [0, 2, 0] }] })
+    const results = [(await inSession).result, (await statelessCall).json.result]
+    for (const { structuredContent, content } of results) {
+      expect(structuredContent).to.deep.equal({
+        ...{ changed: true, uris: ['scene://current'], revision },
+      })
+      expect(content[0].text).to.contain('Cube moved 2.00 along y')
+    }
+  })
+
+  it('is answered at once when the scene is newer than since', async () => {
+    const since = resources().setScene({ frame: 1 })
+    const revision = resources().setScene({ frame: 2 })
+    const { result } = await session.call('tools/call', wait({ since }))
+    expect(result.structuredContent).to.include({ changed: true, revision })
+    expect(result.content[0].text).to.contain('frame 1 → 2')
+  })
+
+  it('says that nothing changed when the time is over', async () => {
+    const revision = resources().setScene({ frame: 1 })
+    const { result } = await session.call('tools/call', wait({ timeout_s: 1 }))
+    expect(result.structuredContent).to.include({ changed: false, revision })
+    expect(result.isError).to.equal(undefined)
+  })
+
+  it('is answered when the server stops', async () => {
+    const calls = [
+      session.call('tools/call', wait()),
+      callStateless(server.url, 'tools/call', wait()),
+    ]
+    await waiting(2)
+    await server.stop()
+    const [inSession, statelessCall] = await Promise.all(calls)
+    for (const { structuredContent } of [inSession.result, statelessCall.json.result]) {
+      expect(structuredContent).to.include({ changed: false, reason: 'the server is stopping' })
+    }
+  })
+
+  it('ends with its connection, or its cancellation in a session', async () => {
+    const headers = statelessHeaders('tools/call', wait())
+    const body = JSON.stringify(statelessRequest('tools/call', wait()))
+    const gone = new AbortController()
+    const left = fetch(server.url, { method: 'POST', headers, body, signal: gone.signal })
+    const cancelled = session.post(rpc('tools/call', wait(), 'w1'))
+    await waiting(2)
+    gone.abort()
+    await left.catch(() => {})
+    const params = { requestId: 'w1' }
+    await session.post(
+      JSON.stringify({ jsonrpc: '2.0', method: 'notifications/cancelled', params }),
+    )
+    expect((await cancelled).text).to.equal('')
+    // Only two may wait: both have given up their places.
+    await until(async () => {
+      const { result } = await session.call('tools/call', wait({ timeout_s: 1 }))
+      return result.isError !== true
+    }, 'a free place')
+  })
+
+  it('waits for any resource that announces changes', async () => {
+    const call = session.call(
+      'tools/call',
+      wait({ uris: ['audit://recent?limit=1', 'scene://delta'] }),
+    )
+    await waiting(2)
+    resources().setScene({ frame: 1 })
+    expect((await call).result.structuredContent.uris).to.deep.equal(['scene://delta'])
+  })
+
+  it('reports progress as events when asked to, and ends with the answer', async () => {
+    const params = { ...wait({ timeout_s: 12 }), _meta: { progressToken: 'p' } }
+    const events = await Events.open(server.url, session.headers, rpc('tools/call', params, 9))
+    await events.until(() => events.messages.length > 0)
+    expect(events.messages[0]).to.deep.include({
+      method: 'notifications/progress',
+      params: { progressToken: 'p', progress: 0, total: 12, message: 'waiting for a change' },
+    })
+    resources().setScene({ frame: 1 })
+    await events.untilEnded()
+    expect(events.messages.at(-1)).to.include({ id: 9 })
+    expect(events.messages.at(-1).result.structuredContent).to.include({ changed: true })
+  })
+
+  it('is refused beyond the number of waiting calls, and the others go on', async () => {
+    const calls = Array.from({ length: 5 }, () => callStateless(server.url, 'tools/call', wait()))
+    await waiting(5)
+    resources().setScene({ frame: 1 })
+    const results = (await Promise.all(calls)).map(({ json }) => json.result)
+    const refused = results.filter(({ isError }) => isError)
+    expect(refused.map(({ content }) => content[0].text)).to.have.length(3)
+    expect(refused[0].content[0].text).to.match(/^limit_reached: /)
+    expect(results.filter(each => each.structuredContent?.changed === true)).to.have.length(2)
+  })
+
+  it('answers other requests of the connection meanwhile', async () => {
+    const call = session.call('tools/call', wait())
+    await waiting(1)
+    expect((await session.call('ping')).result).to.deep.equal({})
+    expect((await ask(new URL('/healthz', server.url).href)).status).to.equal(200)
+    resources().setScene({})
+    await call
+  })
+})
