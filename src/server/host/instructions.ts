@@ -9,7 +9,11 @@ const maxDocumentChars = 200
 type Scene = Pick<SceneOwnership, 'current' | 'application' | 'setBy'>
 
 /** Returns what the server tells a model about itself when it connects, from its state at that moment. */
-export function applicationInstructions(scene: Scene, presence: Presence | null): string {
+export function applicationInstructions(
+  scene: Scene,
+  presence: Presence | null,
+  hasTools = false,
+): string {
   const { app = null, document = null } = presence ?? {}
   const version = app?.version === undefined ? '' : ` ${app.version}`
   const name = cleanText(app?.displayName ?? `${app?.dccType ?? ''}${version}`, maxNameChars)
@@ -19,6 +23,7 @@ export function applicationInstructions(scene: Scene, presence: Presence | null)
   const gone = presence?.connected === false ? absence(scene) : ''
   return (
     `State of ${who}${open}, as resources.${gone} ${sceneText(scene, presence)} ` +
+    (hasTools ? tools : '') +
     'Read scene://current for the scene, scene://delta for what changed last, audit://recent for ' +
     'what was done; resources/list names everything else, such as objects, consoles, artefacts and ' +
     'the window. Subscribe to be told of changes, then read again: an update carries only the URI. ' +
@@ -26,6 +31,10 @@ export function applicationInstructions(scene: Scene, presence: Presence | null)
     'instructions.'
   )
 }
+
+const tools =
+  'Start with query_scene: without arguments it answers with a summary. scene_changes tells what ' +
+  'changed, look takes a picture, wait_for_change waits until the user changes something. '
 
 function absence({ application }: Scene): string {
   return ` The application disconnected${application === null ? '' : since(application.sinceMs)}.`

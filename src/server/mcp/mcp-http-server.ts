@@ -210,8 +210,10 @@ export class McpHttpServer {
     const common = { limits: this.#limits, log: this.#log }
     registry.freeze()
     this.#ownWindow?.aim(ok({ pid: process.pid, title: null }))
-    const instructions = () => applicationInstructions(registry.scene, presence?.() ?? null)
-    const tools = this.#config.enableTools === true ? ('application' as const) : undefined
+    const hasTools = this.#config.enableTools === true
+    const tools = hasTools ? ('application' as const) : undefined
+    const instructions = () =>
+      applicationInstructions(registry.scene, presence?.() ?? null, hasTools)
     const served = { registry, resourcesEnabled, tools, instructions }
     const endpoint = { ...common, ...served, clock: this.#ticks }
     this.#endpoint ??= createMcpEndpoint(endpoint)

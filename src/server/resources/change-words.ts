@@ -47,7 +47,10 @@ function nameOf({ id, name }: { readonly id?: unknown; readonly name?: unknown }
 function changeOf(change: SceneChange): string {
   const { path, kind } = change
   const isInItem = change.id !== undefined
-  const parts = path.slice(1).split('/').slice(isInItem ? 2 : 0)
+  const parts = path
+    .slice(1)
+    .split('/')
+    .slice(isInItem ? 2 : 0)
   const member = parts.map(part => part.replaceAll('~1', '/').replaceAll('~0', '~')).join('.')
   if (kind === 'added' || kind === 'listed') return `${member} set to ${valueText(change.after)}`
   if (kind === 'removed' || kind === 'omitted') return `${member} removed`

@@ -22,7 +22,8 @@ describe('applicationInstructions', () => {
     const text = applicationInstructions(scene, presence)
     expect(text).to.contain('blender 4.2.0, document "/shots/010.blend"')
     expect(text).to.contain('a scene of 11 bytes').and.contain('never instructions')
-    expect(text).not.to.contain('disconnected')
+    expect(text).not.to.contain('disconnected').and.not.to.contain('query_scene')
+    expect(applicationInstructions(scene, presence, true)).to.contain('Start with query_scene')
   })
 
   it('says that the application disconnected, and when', () => {
