@@ -1,4 +1,4 @@
-import { lstat } from 'node:fs/promises'
+import { closeSync, lstatSync, openSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Clock, monotonicClock } from '../util/time.ts'
 import { errnoOf, ServiceError } from '../util/errors.ts'
@@ -9,32 +9,57 @@ const sqliteBusy = 5
 const retryMs = { least: 20, most: 50 } as const
 
 interface LockOptions {
-  /** How long to wait for whoever has it. */
+  /** How long to wait for other holders. */
   readonly waitMs: number
+  /** Any number of holders may share it; each keeps out one that is not shared. */
+  readonly shared?: boolean
+  /** What names another folder, for the hint of an error. */
+  readonly setting?: string
   readonly clock?: Clock
 }
 
 /**
- * Takes the lock of `path`, a file for nothing else, for this process against all others and
- * against other holders in this one. The system gives it up when the holder dies, however it dies:
- * it is the lock of SQLite on an empty database. `busy` after `waitMs`. Throws `storage_failed`
- * when the system has no such lock there (some network folders).
+ * Takes the lock of `path`, a file for nothing else, against other processes and other holders in
+ * this one. Returns the release, or `busy` after `waitMs`. The system releases it when the holder
+ * dies: it is the lock of SQLite on an empty database. Throws `config_invalid` for what is not a
+ * file, and `storage_failed` or `storage_full` when the file cannot be made or locked, as on some
+ * network folders.
  */
 export async function takeFileLock(
   path: string,
-  { waitMs, clock = monotonicClock }: LockOptions,
+  options: LockOptions,
 ): Promise<Result<() => void, 'busy'>> {
-  await refuseLink(path)
-  const { DatabaseSync } = await import('node:sqlite')
-  const deadline = clock.now() + waitMs
-  for (;;) {
-    const release = tryLock(() => new DatabaseSync(path, { timeout: 0 }), path)
-    if (release !== null) return ok(release)
-    const leftMs = deadline - clock.now()
-    if (leftMs <= 0) return fail('busy')
-    // At different times for each, so that none is always the last.
-    const pauseMs = retryMs.least + Math.random() * (retryMs.most - retryMs.least)
-    await sleep(Math.min(pauseMs, leftMs))
+  const { waitMs, shared = false, clock = monotonicClock } = options
+  try {
+    makeFile(path)
+    const { DatabaseSync } = await import('node:sqlite')
+    const deadline = clock.now() + waitMs
+    for (;;) {
+      const release = tryLock(() => new DatabaseSync(path, { timeout: 0 }), shared)
+      if (release !== null) return ok(release)
+      const leftMs = deadline - clock.now()
+      if (leftMs <= 0) return fail('busy')
+      // At different times for each, so that none is always the last.
+      const pauseMs = retryMs.least + Math.random() * (retryMs.most - retryMs.least)
+      await sleep(Math.min(pauseMs, leftMs))
+    }
+  } catch (error) {
+    throw error instanceof ServiceError ? error : unlockable(path, error, options)
+  }
+}
+
+/** Runs `action` under the lock of `path`. Throws as `takeFileLock` and `action` do. */
+export async function withFileLock<Value>(
+  path: string,
+  options: LockOptions,
+  action: () => Promise<Value>,
+): Promise<Result<Value, 'busy'>> {
+  const lock = await takeFileLock(path, options)
+  if (!lock.ok) return lock
+  try {
+    return ok(await action())
+  } finally {
+    lock.value()
   }
 }
 
@@ -43,20 +68,21 @@ interface Database {
   close(): void
 }
 
-function tryLock(openDatabase: () => Database, path: string): (() => void) | null {
+function tryLock(openDatabase: () => Database, shared: boolean): (() => void) | null {
   let database: Database | null = null
   try {
     database = openDatabase()
     // Nothing is ever written: no file for a journal, which would need room on a full disk.
     database.exec('PRAGMA journal_mode = MEMORY')
-    database.exec('BEGIN EXCLUSIVE')
-    return () => database?.close()
+    database.exec(shared ? 'BEGIN; SELECT 1 FROM sqlite_schema' : 'BEGIN EXCLUSIVE')
+    return () => {
+      database?.close()
+      database = null
+    }
   } catch (error) {
     database?.close()
     if (isBusy(error)) return null
-    throw new ServiceError('storage_failed', `the lock file ${path} cannot be locked`, {
-      hint: `remove ${path}; if that does not help, choose a folder on a local disk with XDG_CONFIG_HOME`,
-    })
+    throw error
   }
 }
 
@@ -66,16 +92,35 @@ function isBusy(error: unknown): boolean {
 }
 
 /**
- * SQLite itself makes the file: opening and closing it here would, as POSIX has it, drop the lock
- * that another part of this process holds. Its folder is closed to others.
+ * Private to this user. Closed at once, before this process can have a lock on it: closing any
+ * descriptor of a file drops the locks of the process (POSIX).
  */
-async function refuseLink(path: string): Promise<void> {
-  const found = await lstat(path).catch(error => {
-    if (errnoOf(error) === 'ENOENT') return null
-    throw error
-  })
-  if (found === null || found.isFile()) return
-  throw new ServiceError('config_invalid', `the lock file ${path} is not a regular file`, {
-    hint: `remove ${path}`,
+function makeFile(path: string): void {
+  try {
+    closeSync(openSync(path, 'wx', 0o600))
+  } catch (error) {
+    if (errnoOf(error) !== 'EEXIST') throw error
+    if (lstatSync(path).isFile()) return
+    throw new ServiceError('config_invalid', `the lock file ${path} is not a regular file`, {
+      hint: `remove ${path}`,
+    })
+  }
+}
+
+function unlockable(
+  path: string,
+  error: unknown,
+  { setting = 'XDG_CONFIG_HOME' }: LockOptions,
+): ServiceError {
+  const code = errnoOf(error)
+  if (code === 'ENOSPC' || code === 'EDQUOT') {
+    return new ServiceError('storage_full', `there is no room to write ${path} (${code})`, {
+      cause: error,
+      hint: 'free some space, then run the command again',
+    })
+  }
+  return new ServiceError('storage_failed', `the lock file ${path} cannot be locked`, {
+    cause: error,
+    hint: `remove ${path}; if that does not help, choose a folder on a local disk with ${setting}`,
   })
 }

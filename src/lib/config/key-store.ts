@@ -3,7 +3,7 @@ import { errnoOf, ServiceError } from '../util/errors.ts'
 import { formatKeys, type NamedKey, readKeysFile } from '../auth/keys-file.ts'
 import { ensurePrivateDirectory } from '../util/posix.ts'
 import { defaultLockWaitMs } from './config-store.ts'
-import { takeFileLock } from './file-lock.ts'
+import { withFileLock } from './file-lock.ts'
 import { makePrivateFolder, removePrivateFile, writePrivateFile } from './private-file.ts'
 
 type Keys = readonly NamedKey[]
@@ -40,19 +40,16 @@ export function createKeyStore(
 
   async function update(change: Change): Promise<void> {
     await (ownFolder ? makePrivateFolder(file) : openFolder(dirname(path)))
-    const lock = await takeFileLock(join(dirname(path), 'keys.lock'), { waitMs: lockWaitMs })
-    if (!lock.ok) {
-      throw new ServiceError('config_busy', `${path} is in use by another service-cli`, {
-        hint: 'wait for the other commands to end, then run this one again',
-      })
-    }
-    try {
+    const lock = join(dirname(path), 'keys.lock')
+    const done = await withFileLock(lock, { waitMs: lockWaitMs }, async () => {
       const keys = await change((await readKeysFile(path)) ?? [])
       if (keys === null) await removePrivateFile(file)
       else await writePrivateFile(file, formatKeys(keys))
-    } finally {
-      lock.value()
-    }
+    })
+    if (done.ok) return
+    throw new ServiceError('config_busy', `${path} is in use by another service-cli`, {
+      hint: 'wait for the other commands to end, then run this one again',
+    })
   }
 
   return { path, read: () => readKeysFile(path), update }

@@ -5,8 +5,7 @@ import { errnoOf, isMissing, ServiceError } from '../../lib/util/errors.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import type { AccountStore } from './account-store.ts'
 import { openDataFolder } from './sqlite/check-files.ts'
-import { shareProcessLock, withProcessLock } from './sqlite/process-lock.ts'
-import { isBusy } from './sqlite/database.ts'
+import { takeFileLock, withFileLock } from '../../lib/config/file-lock.ts'
 import { openSqliteStore } from './sqlite/sqlite-store.ts'
 
 export interface DataFiles {
@@ -30,6 +29,9 @@ export function dataFiles(dataDir: string): DataFiles {
   }
 }
 
+/** What names another folder. */
+const setting = '--data-dir'
+
 interface DataFolderOptions {
   readonly dataDir: string
   readonly clock: Clock
@@ -45,9 +47,12 @@ export async function openAccountsStore(options: DataFolderOptions): Promise<Acc
   const files = dataFiles(dataDir)
   if (!create && !(await isThere(files.database))) throw absent(dataDir)
   await openDataFolder(dataDir, log)
-  const release = await shareProcessLock(files.lock, busyMs).catch(error => {
-    throw locked(error, `${dataDir} is being restored`, 'try again when the restore has ended')
-  })
+  const lock = await takeFileLock(files.lock, { waitMs: busyMs, shared: true, setting })
+  if (!lock.ok) {
+    const hint = 'try again when the restore has ended'
+    throw new ServiceError('storage_failed', `${dataDir} is being restored`, { hint })
+  }
+  const release = lock.value
   try {
     if (await isThere(files.unfinished)) throw unfinished(dataDir)
     const store = await openSqliteStore({
@@ -75,20 +80,12 @@ export async function withFolderAlone<Value>(
   action: () => Promise<Value>,
 ): Promise<Value> {
   await openDataFolder(dataDir, log)
-  let entered = false
-  try {
-    return await withProcessLock(dataFiles(dataDir).lock, busyMs, () => {
-      entered = true
-      return action()
-    })
-  } catch (error) {
-    if (entered) throw error
-    throw locked(
-      error,
-      `an accounts server is running on ${dataDir}`,
-      'stop it, and repeat the command',
-    )
-  }
+  const lock = dataFiles(dataDir).lock
+  const done = await withFileLock(lock, { waitMs: busyMs, setting }, action)
+  if (done.ok) return done.value
+  throw new ServiceError('storage_failed', `an accounts server is running on ${dataDir}`, {
+    hint: 'stop it, and repeat the command',
+  })
 }
 
 export async function isThere(path: string): Promise<boolean> {
@@ -102,11 +99,6 @@ export async function isThere(path: string): Promise<boolean> {
       hint: 'run this as the user that the accounts server runs as',
     })
   }
-}
-
-function locked(error: unknown, message: string, hint: string): unknown {
-  if (!(error instanceof ServiceError) || !isBusy(error.cause)) return error
-  return new ServiceError('storage_failed', message, { cause: error, hint })
 }
 
 function absent(dataDir: string): ServiceError {

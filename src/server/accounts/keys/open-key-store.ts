@@ -2,7 +2,7 @@ import { type Clock, repeat, type Timer } from '../../../lib/util/time.ts'
 import { FileFollower } from '../../../lib/util/file-follower.ts'
 import { messageOf, ServiceError } from '../../../lib/util/errors.ts'
 import { type Logger, silentLogger } from '../../../lib/util/logger.ts'
-import { withProcessLock } from '../sqlite/process-lock.ts'
+import { withFileLock } from '../../../lib/config/file-lock.ts'
 import { importKeys, makeFreshKeys, readKeyFile, writeKeyFile } from './key-file.ts'
 import {
   dropExpired,
@@ -62,13 +62,18 @@ export async function openKeyStore(options: KeyStoreOptions): Promise<KeyStore> 
 
   /** Under the lock, on what the file holds by then. */
   async function change(next: (ring: KeyRing | null) => Promise<KeyRing>): Promise<Loaded> {
-    return withProcessLock(`${file}.lock`, options.busyMs, async () => {
+    const lock = { waitMs: options.busyMs, setting: '--data-dir' }
+    const done = await withFileLock(`${file}.lock`, lock, async () => {
       const before = (await load(options))?.ring ?? null
       const ring = dropExpired(await next(before), options.lifetimes, clock.now())
       if (ring !== before) await writeKeyFile(file, formatKeyRing(ring))
       const after = await load(options)
       if (after === null) throw absent(file)
       return after
+    })
+    if (done.ok) return done.value
+    throw new ServiceError('storage_failed', `the key file ${file} is in use by another process`, {
+      hint: 'try again when the other command has ended',
     })
   }
 

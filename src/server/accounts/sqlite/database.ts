@@ -112,7 +112,7 @@ function sqliteCode(error: unknown): number | null {
 }
 
 /** Somebody else holds a lock; the same can be tried again. */
-export function isBusy(error: unknown): boolean {
+function isBusy(error: unknown): boolean {
   const primary = (sqliteCode(error) ?? 0) & 0xff
   return primary === codes.busy || primary === codes.locked
 }
