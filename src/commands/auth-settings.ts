@@ -63,7 +63,7 @@ export async function readAuth(
   return { mode: 'none', keysFile }
 }
 
-/** A file that was named and does not exist counts as one without keys: clients were meant to need one. */
+/** A named file that is missing counts as one without keys: clients were meant to need a key. */
 async function findKeys(
   registryDir: string | undefined,
   named: string | undefined,

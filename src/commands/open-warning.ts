@@ -8,7 +8,7 @@ export interface OpenWarning {
   readonly level: 'info' | 'warn'
 }
 
-/** Null for a server that asks. Whoever believes that theirs does must find in its log that it does not. */
+/** Null for a server with authentication. Operators learn from the log that theirs has none. */
 export function openWarning(access: Access, env: NodeJS.ProcessEnv): OpenWarning | null {
   if (access.auth !== undefined && access.auth.mode !== 'none') return null
   const isOpened = findOpening(access) !== null

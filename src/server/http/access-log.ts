@@ -57,8 +57,8 @@ export interface RefusedRequest {
 const maxPeers = 1000
 
 /**
- * Lets one refusal per principal, else per peer, and second through to the audit log, so that a flood of bad requests
- * cannot push out what the application reported.
+ * Records at most one refusal a second for each principal, else for each peer: a flood of bad
+ * requests cannot push out what the application reported.
  */
 export function createRefusalLog(
   clock: Clock,

@@ -2,9 +2,9 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 
 /**
  * Sends the whole answer to a request whose body may still be on its way. Such a body is read and
- * thrown away until the client is done, gives up, or `drainMs` have passed; only then the connection
- * is closed. One that is closed with unread bytes is reset by the system, and the reset overtakes
- * the answer.
+ * dropped until the client is done or gone, or `drainMs` have passed; then the connection is closed.
+ * The system resets a connection that is closed with unread bytes, and the reset overtakes the
+ * answer.
  */
 export function endRefused(
   res: ServerResponse,

@@ -70,8 +70,8 @@ export function createHandlers(parts: AppParts): Handlers {
 }
 
 /**
- * One request from first byte to last: guards, authentication, then the handler of its path. `/mcp` and
- * `/artefacts` are answered on the Node response itself, the rest goes through Hono.
+ * Serves one request: guards, authentication, then the handler of its path. `/mcp` and `/artefacts`
+ * are answered on the Node response itself, the rest goes through Hono.
  */
 function createListener(parts: AppParts): RequestListener {
   const { refusedBodyDrainMs: drainMs } = parts.limits

@@ -174,7 +174,8 @@ export class McpHttpServer {
 
   /**
    * The same server as a listener, for a host that owns an HTTP server already: call it once,
-   * instead of `start`; after either of them, it throws. It answers `/mcp`, `/artefacts/…`, `/healthz` and `/readyz`.
+   * instead of `start`; after either of them, it throws. It answers `/mcp`, `/artefacts/…`,
+   * `/healthz` and `/readyz`.
    */
   requestListener(): RequestListener {
     if (this.#stopped) throw new Error('the server is stopped: make a new one')
@@ -235,7 +236,7 @@ export class McpHttpServer {
     }
   }
 
-  /** The program refuses such a start; whoever embeds the server may have checks of their own in front. */
+  /** The program refuses such a start; an embedding application may have checks of its own. */
   #warnIfOpen(): void {
     const { host } = this.#where
     if (this.#parts.auth !== undefined || isLoopback(host)) return

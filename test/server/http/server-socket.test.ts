@@ -1,0 +1,42 @@
+import { expect } from 'chai'
+import { silentLogger } from '../../../src/lib/util/logger.ts'
+import { resolveLimits } from '../../../src/lib/config/limits.ts'
+import { ServerSocket } from '../../../src/server/http/server-socket.ts'
+
+describe('ServerSocket', () => {
+  const parts = { limits: resolveLimits(), log: silentLogger }
+  const handlers = { listener: (_req: unknown, res: { end(text: string): void }) => res.end('ok') }
+  const host = '127.0.0.1'
+
+  it('binds a port once its holder has stopped', async () => {
+    const holder = await ServerSocket.open({ host, port: 0 }, parts)
+    await holder.bind(handlers)
+    const { port, url } = holder
+    expect(url).to.equal(`http://${host}:${port}`)
+
+    const socket = await ServerSocket.open({ host, port }, parts)
+    const failure: unknown = await socket.bind(handlers).catch((error: unknown) => error)
+    expect(failure).to.include({ code: 'port_in_use' })
+    expect(socket.isBound).to.equal(false)
+
+    await holder.stop()
+    await socket.bind(handlers)
+    expect(await (await fetch(socket.url)).text()).to.equal('ok')
+    await socket.stop()
+  })
+
+  it('stops once', async () => {
+    const socket = await ServerSocket.open({ host, port: 0 }, parts)
+    await socket.bind(handlers)
+    let ended = 0
+    await Promise.all([socket.stop(() => ended++), socket.stop(() => ended++)])
+    expect(ended).to.equal(1)
+  })
+
+  it('has the public address without the slashes at its end', async () => {
+    const where = { host, port: 8765, publicUrl: 'https://studio.example/mcp//' }
+    const socket = await ServerSocket.open(where, parts)
+    expect(socket.url).to.equal('https://studio.example/mcp')
+    await socket.stop()
+  })
+})
