@@ -7,7 +7,7 @@ import { refuseJson } from './stdio/refuse-json.ts'
 
 /** Lets a client that speaks stdio use a running endpoint. */
 export default class Connect extends BaseCommand {
-  static override summary = 'let a client that only speaks stdio use a running MCP endpoint'
+  static override summary = 'Let a client that only speaks stdio use a running MCP endpoint'
 
   static override usage = 'connect [URL | INSTANCE] [FLAGS]'
 

@@ -4,7 +4,7 @@ import { readRegistryDir } from './server-settings.ts'
 
 /** Looks at everything that has to be right. */
 export default class Doctor extends BaseCommand {
-  static override summary = 'check this machine and say how to fix what is wrong'
+  static override summary = 'Check this machine and say how to fix what is wrong'
 
   static override description = `Checks Node, the state directory, the saved login, the variables, \
 the ports of the servers, every running instance (whether it answers, whether a subscription works), \

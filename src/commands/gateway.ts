@@ -7,7 +7,7 @@ import { addressFlags, runFlags, toolsFlag } from './server-flags.ts'
 
 /** Runs the gateway until a signal ends it. */
 export default class Gateway extends BaseCommand {
-  static override summary = 'list every instance of this machine for AI clients at one address'
+  static override summary = 'List every instance of this machine for AI clients at one address'
 
   static override usage = 'gateway [FLAGS]'
 

@@ -4,7 +4,7 @@ import { readInstancesSettings } from './instances/settings.ts'
 
 /** Shows the running instances. */
 export default class Instances extends BaseCommand {
-  static override summary = 'list the running servers of this machine and their state'
+  static override summary = 'List the running servers of this machine and their state'
 
   static override description = `Lists every running instance of yours: its application, its state and \
 the reason for it, the open document, and the address for clients. It looks at the records of the \

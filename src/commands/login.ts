@@ -4,7 +4,7 @@ import { AccountCommand, passwordFlags } from '../lib/cli/base-command.ts'
 
 /** Gets a token for a user name and password, and saves it. */
 export default class Login extends AccountCommand {
-  static override summary = 'log in to an accounts server'
+  static override summary = 'Log in to an accounts server'
 
   static override description = `Asks for the password without showing it, checks it with the \
 registry, and saves the token in ~/.config/service-cli/config.toml (XDG_CONFIG_HOME is followed), \

@@ -3,7 +3,7 @@ import { AccountCommand } from '../lib/cli/base-command.ts'
 
 /** Ends the saved login. */
 export default class Logout extends AccountCommand {
-  static override summary = 'log out of an accounts server'
+  static override summary = 'Log out of an accounts server'
 
   static override description = `Ends the session at the accounts server and deletes the saved token. The \
 token is deleted also when the accounts server cannot be reached; a warning then says so. Tokens of \

@@ -8,7 +8,7 @@ import { scopes } from '../lib/mcp/settings/client.ts'
 
 /** Prints the settings with which an AI client finds a running server, or writes them. */
 export default class McpConfig extends BaseCommand {
-  static override summary = 'connect an AI client to a running server'
+  static override summary = 'Connect an AI client to a running server'
 
   static override description = `Prints what belongs into the settings of the client, on stdout and \
 nothing else there; where it belongs is said on stderr. With --write it is merged into the \

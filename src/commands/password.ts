@@ -4,7 +4,7 @@ import { AccountCommand } from '../lib/cli/base-command.ts'
 
 /** Changes a password, or sets a new one with a code. */
 export default class Password extends AccountCommand {
-  static override summary = 'change your password, or set a new one with a reset code'
+  static override summary = 'Change your password, or set a new one with a reset code'
 
   static override description = `Asks for the current password and, twice, for the new one, without \
 showing them. The login goes on; every other login of the account ends, service tokens stay.

@@ -2,7 +2,7 @@ import { AccountCommand } from '../lib/cli/base-command.ts'
 
 /** Stands for what accounts servers do not offer yet. */
 export default class Publish extends AccountCommand {
-  static override summary = 'publish with your account (no accounts server offers it so far)'
+  static override summary = 'Publish with your account (no accounts server offers it so far)'
 
   static override description = `Accounts servers have no way to publish so far. The \
 command finds the token as every other does, then says so and ends with exit code 3. It publishes \

@@ -4,7 +4,7 @@ import { AccountCommand, passwordFlags } from '../lib/cli/base-command.ts'
 
 /** Makes an account, and logs in to it. */
 export default class Register extends AccountCommand {
-  static override summary = 'make an account at an accounts server, and log in'
+  static override summary = 'Make an account at an accounts server, and log in'
 
   static override description = `Asks for what is not given; for the password twice, without showing \
 it, and for an invitation code where the accounts server needs one. User names have at least 3 characters, \

@@ -10,7 +10,7 @@ import { readServeStdioSettings } from './stdio/serve-settings.ts'
 
 /** Runs the resource server until a signal ends it. */
 export default class Serve extends BaseCommand {
-  static override summary = 'serve the live state of an application to AI clients'
+  static override summary = 'Serve the live state of an application to AI clients'
 
   static override usage = 'serve [FLAGS]'
 

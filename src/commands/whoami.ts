@@ -3,7 +3,7 @@ import { AccountCommand } from '../lib/cli/base-command.ts'
 
 /** Says who the token belongs to. */
 export default class Whoami extends AccountCommand {
-  static override summary = 'show who is logged in'
+  static override summary = 'Show who is logged in'
 
   static override description = `Asks the accounts server whose token it is, and shows the user name, the \
 email address, where the token came from and when it expires. A saved login is refreshed when it is \

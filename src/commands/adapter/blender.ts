@@ -6,7 +6,7 @@ import { checkOutput, outputFlags, writeProduct } from './output.ts'
 
 /** Writes the Blender add-on as the zip that Blender installs. */
 export default class AdapterBlender extends BaseCommand {
-  static override summary = 'write the Blender add-on as an installable zip'
+  static override summary = 'Write the Blender add-on as an installable zip'
 
   static override usage = 'adapter blender [-o FILE] [-f]'
 

@@ -4,7 +4,7 @@ import { checkOutput, outputFlags, writeProduct } from './output.ts'
 
 /** Writes the Python client of the host link: one file that needs nothing else. */
 export default class AdapterPython extends BaseCommand {
-  static override summary = 'write the Python client for your own application'
+  static override summary = 'Write the Python client for your own application'
 
   static override usage = 'adapter python [-o FILE] [-f]'
 

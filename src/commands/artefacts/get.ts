@@ -5,7 +5,7 @@ import { endpointFlags } from '../resources/endpoint-flags.ts'
 
 /** Fetches an artefact. */
 export default class ArtefactsGet extends BaseCommand {
-  static override summary = 'fetch an artefact of any size into a file'
+  static override summary = 'Fetch an artefact of any size into a file'
 
   static override description = `Fetches the bytes of an artefact and checks them against their SHA-256. \
 Without --out the file gets the name that the artefact has, in this folder, and never replaces \

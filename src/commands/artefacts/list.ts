@@ -3,7 +3,7 @@ import { endpointFlags } from '../resources/endpoint-flags.ts'
 
 /** Lists artefacts. */
 export default class ArtefactsList extends BaseCommand {
-  static override summary = 'list stored files, newest first'
+  static override summary = 'List stored files, newest first'
 
   static override description = `Asks your running service-cli serve, or the MCP endpoint at --url, for \
 its artefacts: the beginning of their SHA-256, name, type, size, and how long they are kept.

@@ -5,7 +5,7 @@ import { endpointFlags } from '../resources/endpoint-flags.ts'
 
 /** Stores a file in the running server. */
 export default class ArtefactsPut extends BaseCommand {
-  static override summary = 'store a file in the running server, for every client to read'
+  static override summary = 'Store a file in the running server, for every client to read'
 
   static override description = `Sends a file of any size to your running service-cli serve over its \
 host link and prints the URI by which clients read it. The same bytes are stored once.

@@ -4,7 +4,7 @@ import { endpointFlags } from '../resources/endpoint-flags.ts'
 
 /** Removes artefacts. */
 export default class ArtefactsRm extends BaseCommand {
-  static override summary = 'remove artefacts from the running server'
+  static override summary = 'Remove artefacts from the running server'
 
   static override description = `Removes artefacts from your running service-cli serve, by URI, by \
 SHA-256 or by a beginning of it that only one has. Instances that share a folder of artefacts share \

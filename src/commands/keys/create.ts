@@ -5,7 +5,7 @@ import { keysFlags, processPlace } from './settings.ts'
 
 /** Makes a key for clients of `serve` and `gateway`. */
 export default class KeysCreate extends BaseCommand {
-  static override summary = 'create a key for MCP clients'
+  static override summary = 'Create a key for MCP clients'
 
   static override description = `Prints the new key, alone, on stdout. It is shown this once: only a \
 hash of it is kept, in keys.json beside the configuration. From the first key on, every server of \

@@ -3,7 +3,7 @@ import { keysFlags, processPlace } from './settings.ts'
 
 /** Lists the keys of clients. */
 export default class KeysList extends BaseCommand {
-  static override summary = 'list the keys for MCP clients'
+  static override summary = 'List the keys for MCP clients'
 
   static override description =
     'Shows name, scope, age and expiry of each. The keys themselves are kept nowhere.'

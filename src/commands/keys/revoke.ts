@@ -4,7 +4,7 @@ import { keysFlags, processPlace } from './settings.ts'
 
 /** Ends a key. */
 export default class KeysRevoke extends BaseCommand {
-  static override summary = 'revoke a key'
+  static override summary = 'Revoke a key'
 
   static override description = `Running servers refuse it from the next request on, and cut the \
 streams that it has open within a second or two. It is named by its name, never by the key itself.`

@@ -4,7 +4,7 @@ import { AdminCommand, administer, limitFlag } from './admin-command.ts'
 
 /** Shows what was done to accounts. */
 export default class RegistryAudit extends AdminCommand {
-  static override summary = 'show what was done to accounts, newest first'
+  static override summary = 'Show what was done to accounts, newest first'
 
   static override examples = [
     { description: 'of all accounts', command: '<%= config.bin %> registry audit --limit 50' },

@@ -7,7 +7,7 @@ import { readAccountsSettings } from './settings.ts'
 
 /** Runs the accounts server until a signal ends it. */
 export default class Registry extends BaseCommand {
-  static override summary = 'keep accounts, sessions and tokens for a studio'
+  static override summary = 'Keep accounts, sessions and tokens for a studio'
 
   static override usage = 'registry [FLAGS]'
 

@@ -5,7 +5,7 @@ import { AdminCommand, administer, bounds } from './admin-command.ts'
 
 /** Makes an invitation for one new account. */
 export default class RegistryInvite extends AdminCommand {
-  static override summary = 'make an invitation for one new account'
+  static override summary = 'Make an invitation for one new account'
 
   static override description = `Prints the code, alone, on stdout. \`service-cli register\` \
 asks for it where registration is by invitation; it is valid once.`

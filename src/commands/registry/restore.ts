@@ -7,7 +7,7 @@ import { selectDataDir } from './data-dir.ts'
 
 /** Brings a backup back. */
 export default class RegistryRestore extends AdminCommand {
-  static override summary = 'bring accounts and keys of a backup back'
+  static override summary = 'Bring accounts and keys of a backup back'
 
   static override description = `Everything is as it was when the backup was made: what was \
 disabled, revoked or changed since is not. So all sessions end, unless --keep-sessions is given. \

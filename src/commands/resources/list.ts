@@ -5,7 +5,7 @@ import { endpointFlags } from './endpoint-flags.ts'
 
 /** Lists the resources of a server. */
 export default class ResourcesList extends BaseCommand {
-  static override summary = 'list what a running server offers'
+  static override summary = 'List what a running server offers'
 
   static override description = `Asks your running service-cli serve, or the MCP endpoint at --url, for \
 all its resources: what each is called, its type, size and last change, and the URI to read it by. Of a \

@@ -5,7 +5,7 @@ import { endpointFlags } from './endpoint-flags.ts'
 
 /** Reads one resource. */
 export default class ResourcesRead extends BaseCommand {
-  static override summary = 'read a resource: text on the screen, anything else into a file'
+  static override summary = 'Read a resource: text on the screen, anything else into a file'
 
   static override description = `Reads a resource of your running service-cli serve, or of the MCP \
 endpoint at --url. On a terminal JSON is set out on lines, and what is no text is saved into a new \

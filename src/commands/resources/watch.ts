@@ -5,7 +5,7 @@ import { endpointFlags } from './endpoint-flags.ts'
 
 /** Shows what changes in a resource. */
 export default class ResourcesWatch extends BaseCommand {
-  static override summary = 'subscribe to a resource and print what changes in it'
+  static override summary = 'Subscribe to a resource and print what changes in it'
 
   static override description = `Subscribes to a resource of your running service-cli serve, or of the \
 MCP endpoint at --url, and prints what changes until Ctrl-C: of the scene and other JSON the members \

@@ -3,7 +3,7 @@ import { AccountCommand } from '../../lib/cli/base-command.ts'
 
 /** Ends another login of the account. */
 export default class SessionsEnd extends AccountCommand {
-  static override summary = 'end one of your other logins'
+  static override summary = 'End one of your other logins'
 
   static override description = `ID is the id of the login or its first characters (at least 4). Its \
 tokens stop working at once. Use logout to end the login in use, logout --all to end every login.`

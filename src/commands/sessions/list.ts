@@ -2,7 +2,7 @@ import { AccountCommand } from '../../lib/cli/base-command.ts'
 
 /** Lists the logins of the account. */
 export default class SessionsList extends AccountCommand {
-  static override summary = 'list your logins, on every machine'
+  static override summary = 'List your logins, on every machine'
 
   static override description =
     'Shows id, client with the name of its machine, address, last use and end of each login.'

@@ -4,7 +4,7 @@ import { AccountCommand } from '../../lib/cli/base-command.ts'
 
 /** Makes a service token for a pipeline. */
 export default class TokenCreate extends AccountCommand {
-  static override summary = 'make a token for a pipeline'
+  static override summary = 'Make a token for a pipeline'
 
   static override description = `Prints the new token, alone, on stdout: put it into the secret store \
 of your pipeline as SERVICE_TOKEN. It can only what its scopes say, is never refreshed, and is shown \

@@ -2,7 +2,7 @@ import { AccountCommand } from '../../lib/cli/base-command.ts'
 
 /** Prints the token in use. */
 export default class TokenPrint extends AccountCommand {
-  static override summary = 'print the token in use, for scripts'
+  static override summary = 'Print the token in use, for scripts'
 
   static override description = `Prints the token that other commands would use, alone, on stdout: \
 that of --token, else SERVICE_TOKEN, else SERVICE_TOKEN_FILE, else the saved login, which is \

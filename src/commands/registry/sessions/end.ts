@@ -3,7 +3,7 @@ import { AdminCommand, administer, userArg } from '../admin-command.ts'
 
 /** Ends every session of an account. */
 export default class RegistrySessionsEnd extends AdminCommand {
-  static override summary = 'end every login of an account'
+  static override summary = 'End every login of an account'
 
   static override description = `Its access and refresh tokens are refused from the next \
 request on. Service tokens go on: see \`registry tokens revoke\`.`

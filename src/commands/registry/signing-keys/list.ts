@@ -3,7 +3,7 @@ import { AdminCommand, administer } from '../admin-command.ts'
 
 /** Lists the keys that tokens are made with. */
 export default class RegistrySigningKeysList extends AdminCommand {
-  static override summary = 'list the keys that tokens are signed with'
+  static override summary = 'List the keys that tokens are signed with'
 
   static override description = `Shows use, id, state and age. \`next\` is published and not \
 used yet, \`active\` is in use, \`retired\` is kept until its last token has expired. No secret \

@@ -5,7 +5,7 @@ import { AdminCommand, administer } from '../admin-command.ts'
 export default class RegistrySigningKeysRotate extends AdminCommand {
   static override usage = 'registry signing-keys rotate [FLAGS]'
 
-  static override summary = 'put the next keys into use'
+  static override summary = 'Put the next keys into use'
 
   static override description = `Tokens of the replaced keys stay valid until they expire. Keys \
 are also rotated by themselves, every 90 days. A running accounts server follows within a second.`

@@ -4,7 +4,7 @@ import { AdminCommand, administer, limitFlag } from '../admin-command.ts'
 
 /** Lists service tokens. */
 export default class RegistryTokensList extends AdminCommand {
-  static override summary = 'list the service tokens of an account, or of all'
+  static override summary = 'List the service tokens of an account, or of all'
 
   static override description = `Shows whose they are, id, name, scopes, expiry and last use. \
 The tokens themselves are kept nowhere.`

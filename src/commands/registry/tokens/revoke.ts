@@ -3,7 +3,7 @@ import { AdminCommand, administer } from '../admin-command.ts'
 
 /** Ends a service token. */
 export default class RegistryTokensRevoke extends AdminCommand {
-  static override summary = 'end a service token'
+  static override summary = 'End a service token'
 
   static override description = 'It is refused from its next request on.'
 

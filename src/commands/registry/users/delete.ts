@@ -7,7 +7,7 @@ import { AdminCommand, administer, userArg } from '../admin-command.ts'
 
 /** Deletes an account. */
 export default class RegistryUsersDelete extends AdminCommand {
-  static override summary = 'delete an account with its sessions and tokens'
+  static override summary = 'Delete an account with its sessions and tokens'
 
   static override description = `Asks for the name again, unless --yes is given. Its entries of \
 the audit stay, and its name cannot be registered for 90 days. Disabling can be undone, this cannot.`

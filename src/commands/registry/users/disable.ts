@@ -2,7 +2,7 @@ import { AdminCommand, administer, userArg } from '../admin-command.ts'
 
 /** Disables an account. */
 export default class RegistryUsersDisable extends AdminCommand {
-  static override summary = 'disable an account'
+  static override summary = 'Disable an account'
 
   static override description = `The next request with any password, session or token of the \
 account is refused. Nothing of it is removed: when it is enabled again, what has not expired \

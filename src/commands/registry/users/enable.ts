@@ -2,7 +2,7 @@ import { AdminCommand, administer, userArg } from '../admin-command.ts'
 
 /** Enables an account. */
 export default class RegistryUsersEnable extends AdminCommand {
-  static override summary = 'enable an account'
+  static override summary = 'Enable an account'
 
   static override description = `Its password, and what has not expired of its sessions and \
 tokens, works again.`

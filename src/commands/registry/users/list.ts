@@ -4,7 +4,7 @@ import { AdminCommand, administer, limitFlag } from '../admin-command.ts'
 
 /** Lists the accounts. */
 export default class RegistryUsersList extends AdminCommand {
-  static override summary = 'list the accounts'
+  static override summary = 'List the accounts'
 
   static override description = `Shows name, email address, state and age of each, in the order \
 of the names.`

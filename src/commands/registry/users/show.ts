@@ -3,7 +3,7 @@ import { AdminCommand, administer, userArg } from '../admin-command.ts'
 
 /** Shows one account. */
 export default class RegistryUsersShow extends AdminCommand {
-  static override summary = 'show an account with its sessions and tokens'
+  static override summary = 'Show an account with its sessions and tokens'
 
   static override examples = [
     { description: 'by name', command: '<%= config.bin %> registry users show alice' },

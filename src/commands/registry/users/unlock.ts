@@ -3,7 +3,7 @@ import { AdminCommand, administer, userArg } from '../admin-command.ts'
 
 /** Forgets the failed logins of an account. */
 export default class RegistryUsersUnlock extends AdminCommand {
-  static override summary = 'let an account try its password again'
+  static override summary = 'Let an account try its password again'
 
   static override description = `After too many failed logins further ones have to wait, up to 15 minutes. \
 This forgets the failed logins of the account, from every address.`
