@@ -3,7 +3,7 @@ import type { AuthMode } from './auth-mode.ts'
 
 const authModes = ['none', 'api-key', 'oauth'] as const satisfies readonly AuthMode[]
 
-/** Of the servers that MCP clients connect to: who may use them; `auth-settings.ts` checks the values. */
+/** The authentication flags of `serve` and `gateway`; `auth-settings.ts` checks the values. */
 export const authFlags = {
   auth: Flags.option({ options: authModes })({
     description:
@@ -11,11 +11,11 @@ export const authFlags = {
     helpValue: 'MODE',
   }),
   'api-key-file': Flags.string({
-    description: 'file with the key clients must present; before SERVICE_MCP_API_KEY',
+    description: 'file with the key clients must present; overrides SERVICE_MCP_API_KEY',
     helpValue: 'FILE',
   }),
   'keys-file': Flags.string({
-    description: 'file of the named keys [default: keys.json beside the configuration]',
+    description: 'file of the named keys [default: keys.json beside config.toml]',
     helpValue: 'FILE',
   }),
   'allow-unauthenticated': Flags.boolean({
@@ -46,7 +46,7 @@ export const authFlags = {
     helpValue: 'SCOPE',
   }),
   'oauth-write-scope': Flags.string({
-    description: 'scope of tokens that allows more than reading',
+    description: 'scope of tokens that allows writing',
     helpValue: 'SCOPE',
   }),
   'oauth-client-name': Flags.string({

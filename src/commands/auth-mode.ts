@@ -6,20 +6,20 @@ import type { AuthSettings } from '../server/auth/settings.ts'
 
 export type AuthMode = AuthSettings['mode']
 
-/** What is configured, wherever that is. */
+/** The configured keys. */
 export interface FoundKeys {
-  /** Where the one key comes from: `--api-key-file`, `SERVICE_MCP_API_KEY`; null: there is none. */
+  /** The source of the single key (`--api-key-file` or `SERVICE_MCP_API_KEY`), or null. */
   readonly source: string | null
   readonly keysFile: string
-  /** Null: there is no such file. */
+  /** Null when the file does not exist. */
   readonly named: readonly NamedKey[] | null
-  /** There were keys and they are gone: the file that says so. */
+  /** The file that proves that there were keys, when they are gone. */
   readonly lostBy?: string | null
 }
 
 /**
- * The mode of a server. A key that is configured is never ignored, and what once asked for a key
- * does not start open because the last one was revoked or has expired.
+ * The mode of a server. A configured key is never ignored, and a server that required a key does
+ * not start open because the last one was revoked or has expired.
  */
 export function decideMode(
   asked: AuthMode | undefined,
@@ -39,9 +39,9 @@ export function decideMode(
   if (asked === undefined && named === null && lostBy === null) return ok('none')
   if (named?.some(key => !hasExpired(key, nowMs)) === true) return ok('api-key')
   if (asked === undefined && named === null && lostBy !== null) return fail(lost(keysFile, lostBy))
-  const what = count === 0 ? 'there is no key' : 'every key has expired'
+  const what = count === 0 ? 'no key exists' : 'every key has expired'
   return fail(
-    new ServiceError('config_invalid', `clients must present a key, and ${what} in ${keysFile}`, {
+    new ServiceError('config_invalid', `clients need a key, but ${what} in ${keysFile}`, {
       hint: hintFor(asked, count, keysFile),
     }),
   )
@@ -52,13 +52,9 @@ function hasExpired({ expiresAt }: NamedKey, nowMs: number): boolean {
 }
 
 function lost(keysFile: string, mark: string): ServiceError {
-  return new ServiceError(
-    'config_invalid',
-    `clients had to present a key, and ${keysFile} is gone`,
-    {
-      hint: `make new keys with service-cli keys create, or pass --auth none to run without authentication (or remove ${mark})`,
-    },
-  )
+  return new ServiceError('config_invalid', `clients needed a key, but ${keysFile} is gone`, {
+    hint: `make new keys with service-cli keys create, or pass --auth none to run without authentication (or remove ${mark})`,
+  })
 }
 
 function hintFor(asked: AuthMode | undefined, count: number, keysFile: string): string {
@@ -71,6 +67,6 @@ function hintFor(asked: AuthMode | undefined, count: number, keysFile: string): 
 
 function ignored(mode: AuthMode, what: string, without: string): ServiceError {
   return new ServiceError('usage_invalid', `--auth ${mode} would ignore ${what}`, {
-    hint: `leave --auth out, or start it ${without}`,
+    hint: `omit --auth, or start it ${without}`,
   })
 }

@@ -5,25 +5,25 @@ import { levelOf } from '../lib/cli/log-level.ts'
 import { logFlags } from './server-flags.ts'
 import { refuseJson } from './stdio/refuse-json.ts'
 
-/** Lets a client that speaks stdio use a running endpoint. */
+/** Bridges a client on stdio to a running endpoint. */
 export default class Connect extends BaseCommand {
-  static override summary = 'Let a client that only speaks stdio use a running MCP endpoint'
+  static override summary = 'Connect a stdio client to a running MCP endpoint'
 
   static override usage = 'connect [URL | INSTANCE] [FLAGS]'
 
-  static override description = `Passes JSON-RPC messages, one a line, from stdin to an MCP endpoint \
-on HTTP and its answers and notifications to stdout. Without a word it takes the only running \
-service-cli serve of yours; an instance is named by its id, the beginning of it (4 characters or \
-more), or a kind of application that runs only once.
+  static override description = `Forwards JSON-RPC messages, one a line, from stdin to an MCP endpoint \
+on HTTP, and its answers and notifications to stdout. Without an argument it uses your only running \
+service-cli serve. Name an instance by its id, the start of it (4 characters or more), or a kind of \
+application that runs only once.
 
-When the server restarts the connection is restored: session, subscriptions and streams. Meant to \
-be started by a client; what happens is told on stderr. Ends with stdin.
+Restores session, subscriptions and streams when the server restarts. Meant to be started by a \
+client; logs to stderr. Ends with stdin.
 
-Environment: SERVICE_MCP_API_KEY (the key that the server asks for), SERVICE_REGISTRY_DIR.`
+Environment: SERVICE_MCP_API_KEY (the API key), SERVICE_REGISTRY_DIR.`
 
   static override examples = [
     { description: 'the running instance', command: '<%= config.bin %> connect' },
-    { description: 'the one of Blender', command: '<%= config.bin %> connect blender' },
+    { description: 'the instance of Blender', command: '<%= config.bin %> connect blender' },
     { description: 'one of several', command: '<%= config.bin %> connect 3f2a91c0' },
     {
       description: 'an address, with the key from a file only you can read',
@@ -36,14 +36,14 @@ Environment: SERVICE_MCP_API_KEY (the key that the server asks for), SERVICE_REG
     target: Args.string({
       description: 'address of an MCP endpoint, or an instance',
       required: false,
-      // Stdin is the client's: the parser would take its first message for this word.
+      // The parser would read the first message of the client as this argument.
       ignoreStdin: true,
     }),
   }
 
   static override flags = {
     'api-key-file': Flags.string({
-      description: 'file with the key that the server asks for; before SERVICE_MCP_API_KEY',
+      description: 'file with the API key; overrides SERVICE_MCP_API_KEY',
       helpValue: 'FILE',
     }),
     'allow-http': Flags.boolean({
@@ -51,7 +51,7 @@ Environment: SERVICE_MCP_API_KEY (the key that the server asks for), SERVICE_REG
       default: false,
     }),
     'registry-dir': Flags.string({
-      description: 'folder of instance records; before SERVICE_REGISTRY_DIR',
+      description: 'state directory; overrides SERVICE_REGISTRY_DIR',
       helpValue: 'DIR',
     }),
     ...logFlags,

@@ -2,17 +2,16 @@ import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../lib/cli/base-command.ts'
 import { readRegistryDir } from './server-settings.ts'
 
-/** Looks at everything that has to be right. */
+/** Checks the machine. */
 export default class Doctor extends BaseCommand {
-  static override summary = 'Check this machine and say how to fix what is wrong'
+  static override summary = 'Check this machine and suggest fixes'
 
   static override description = `Checks Node, the state directory, the saved login, the variables, \
 the ports of the servers, every running instance (whether it answers, whether a subscription works), \
 invalid records, whether windows can be captured, and the adapters. It also sends a change from a \
 scene to a client, in a temporary server.
 
-It changes nothing and shows no secret. The exit code is 1 when a check failed. Something to look at \
-is no failure.`
+It changes nothing and shows no secret. The exit code is 1 when a check failed; warnings do not count.`
 
   static override examples = [
     { description: 'check everything', command: '<%= config.bin %> doctor' },
@@ -21,7 +20,7 @@ is no failure.`
 
   static override flags = {
     'registry-dir': Flags.string({
-      description: 'folder of the instance records',
+      description: 'state directory',
       helpValue: 'DIR',
     }),
   }

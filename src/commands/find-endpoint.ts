@@ -14,25 +14,25 @@ import { checkPath } from './server-settings.ts'
 import { chooseInstance } from './stdio/choose-instance.ts'
 import { locateInstance } from './stdio/locate-instance.ts'
 
-/** The flags of every command that is a client, as the parser returns them. */
+/** The flags of every client command, as the parser returns them. */
 export interface EndpointFlags {
   'api-key-file'?: string | undefined
   'allow-http': boolean
   'registry-dir'?: string | undefined
 }
 
-/** An MCP endpoint that may be spoken to. */
+/** An MCP endpoint and its key. */
 export interface Endpoint {
   readonly locate: Locate
-  /** For the log: what was found. */
+  /** Facts for the log. */
   readonly found: object
   readonly key: Secret | null
 }
 
 /**
- * The endpoint that a word means: an address, an instance, or without a word the only one there is.
- * `naming` is how the command would be given one of several. Throws `usage_invalid`,
- * `config_invalid` or, when nothing is running, `network_failed`.
+ * Finds the endpoint by an address or an instance; without `word`, the only running instance.
+ * `naming` shows how to choose one of several. Throws `usage_invalid`, `config_invalid` or, when no
+ * instance runs, `network_failed`.
  */
 export async function findEndpoint(
   word: string | undefined,
@@ -66,14 +66,14 @@ export async function findEndpoint(
 
 function endpointUrl(word: string): URL {
   const url = URL.canParse(word) ? new URL(word) : null
-  if (url === null) throw usage(`${word} is no address`, 'as in http://127.0.0.1:8765/mcp')
+  if (url === null) throw usage(`${word} is not an address`, 'example: http://127.0.0.1:8765/mcp')
   if (url.username + url.password + url.hash !== '') {
-    throw usage('the address must not hold a user name, a password or a #', 'keys: --api-key-file')
+    throw usage('the address must not contain a user name, password or #', 'keys: --api-key-file')
   }
   return url
 }
 
-/** Does a key for it cross a network in plain http? Whoever is between reads it. */
+/** True when a key would cross a network in plain http. */
 function isExposed(address: string | URL): boolean {
   const { protocol, hostname } = new URL(address)
   return protocol === 'http:' && !isLoopback(hostname)
@@ -81,7 +81,7 @@ function isExposed(address: string | URL): boolean {
 
 function exposed(url: URL): ServiceError {
   return usage(
-    `the API key would go unencrypted to ${url.host}`,
-    'use https, leave the key out (unset SERVICE_MCP_API_KEY), or pass --allow-http if this is meant',
+    `the API key would be sent unencrypted to ${url.host}`,
+    'use https, omit the key (unset SERVICE_MCP_API_KEY), or pass --allow-http to accept this',
   )
 }

@@ -5,7 +5,7 @@ import { describeAccess } from './auth-settings.ts'
 import { openWarning } from './open-warning.ts'
 import { runServer } from './run-server.ts'
 
-/** Runs the gateway until a signal ends it; behind another one, waits for its place. */
+/** Runs the gateway until a signal ends it; stands by while another one is active. */
 export async function runGateway(settings: GatewaySettings, output: OutputFlags): Promise<void> {
   await runServer(
     {

@@ -7,23 +7,23 @@ import { addressFlags, runFlags, toolsFlag } from './server-flags.ts'
 
 /** Runs the gateway until a signal ends it. */
 export default class Gateway extends BaseCommand {
-  static override summary = 'List every instance of this machine for AI clients at one address'
+  static override summary = 'List all instances of this machine for AI clients at one address'
 
   static override usage = 'gateway [FLAGS]'
 
-  static override description = `Offers every running instance of yours, in which state it is and how \
-to reach it, as MCP resources on /mcp, and tells clients when that changes. Listens on this machine \
-only, unless --host says otherwise.
+  static override description = `Lists your running instances, their state and their addresses as MCP \
+resources on /mcp, and notifies clients of changes. Listens only on this machine by default; see \
+--host.
 
-There is one gateway on a port: a second one stands by, and takes over within moments when the \
-first one ends, however it ends. The log says so; with --json, a line does.
+One gateway is active on a port. Others stand by and take over within seconds when it ends, even \
+after a crash. The log reports this, and --json prints a line.
 
 Environment: SERVICE_MCP_API_KEY (the key that clients must present), SERVICE_REGISTRY_DIR.`
 
   static override examples = [
     { description: 'start with the defaults', command: '<%= config.bin %> gateway' },
     {
-      description: 'in a script that must not wait behind another one',
+      description: 'in a script that must not wait for another gateway',
       command: '<%= config.bin %> gateway --no-standby --json',
     },
     {
@@ -38,7 +38,7 @@ Environment: SERVICE_MCP_API_KEY (the key that clients must present), SERVICE_RE
       server: 'gateway',
     }),
     'registry-dir': Flags.string({
-      description: 'folder of the instance records',
+      description: 'state directory',
       helpValue: 'DIR',
     }),
     catalog: Flags.string({

@@ -55,7 +55,7 @@ type Name = keyof typeof loaders
 
 export const commandNames = Object.keys(loaders) as readonly Name[]
 
-/** The commands that were loaded: what oclif, which reads this member, knows of. */
+/** The loaded commands. oclif reads this export. */
 export const COMMANDS: Record<string, Command.Class> = {}
 
 export async function loadCommands(names: readonly Name[]): Promise<typeof COMMANDS> {
@@ -68,8 +68,8 @@ export async function loadCommands(names: readonly Name[]): Promise<typeof COMMA
 }
 
 /**
- * The command that the first words name, and those below it, or null when they name none. To load
- * all of them would be a fifth of the time of a short one.
+ * The command that the first words name, and its subcommands; null for an unknown command. Loading
+ * all commands would take a fifth of the time of a short one.
  */
 export function selectCommands(words: readonly string[]): readonly Name[] | null {
   const end = words.findIndex(word => word.startsWith('-'))

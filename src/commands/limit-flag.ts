@@ -1,14 +1,14 @@
 import { nearest } from '../lib/util/text.ts'
 import { messageOf, usage } from '../lib/util/errors.ts'
 
-/** One set of named bounds, and what refuses a value of one. */
+/** A set of named limits with their validation. */
 interface LimitSet {
   readonly names: readonly string[]
   /** Throws `TypeError` for a value out of range. */
   readonly check: (limits: Readonly<Record<string, number>>) => unknown
 }
 
-/** `--limit NAME=NUMBER`, as often as given. Throws `usage_invalid`, naming the flag. */
+/** Parses all `--limit NAME=NUMBER`. Throws `usage_invalid`, naming the flag. */
 export function readLimitFlags(
   words: readonly string[],
   sets: readonly LimitSet[],
@@ -23,7 +23,7 @@ export function readLimitFlags(
         sets.flatMap(({ names }) => names),
       )
       throw usage(
-        `--limit ${word}: there is no limit "${name}"`,
+        `--limit ${word}: unknown limit "${name}"`,
         similar === undefined ? 'docs/limits.md lists them' : `did you mean ${similar}?`,
       )
     }

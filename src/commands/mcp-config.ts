@@ -6,40 +6,39 @@ import { homeFolder } from '../lib/config/paths.ts'
 import { clients } from '../lib/mcp/settings/clients.ts'
 import { scopes } from '../lib/mcp/settings/client.ts'
 
-/** Prints the settings with which an AI client finds a running server, or writes them. */
+/** Prints or writes the settings with which an AI client finds a running server. */
 export default class McpConfig extends BaseCommand {
   static override summary = 'Connect an AI client to a running server'
 
-  static override description = `Prints what belongs into the settings of the client, on stdout and \
-nothing else there; where it belongs is said on stderr. With --write it is merged into the \
-client's own file: everything else in it stays as it is, a copy of the old one is kept beside it, \
-and a second run changes nothing.
+  static override description = `Prints the entry for the settings of the client to stdout, and the \
+name of the file to stderr. With --write it merges the entry into that file: everything else stays \
+unchanged, a backup is kept beside it, and a second run changes nothing.
 
-Without --url or --instance the entry leads to the only server that is running. The API key is \
-never written: the entry refers to SERVICE_MCP_API_KEY where the client can follow that. What \
-was tried with which client stands in docs/clients.md.`
+Without --url or --instance the entry is for the only running server. The API key is never written: \
+the entry refers to SERVICE_MCP_API_KEY where the client supports variables. docs/clients.md lists \
+the tested clients.`
 
   static override usage = 'mcp-config CLIENT [FLAGS]'
 
   static override examples = [
-    { description: 'what to put where', command: '<%= config.bin %> mcp-config cursor' },
+    { description: 'print the entry', command: '<%= config.bin %> mcp-config cursor' },
     {
-      description: 'for every project of yours, done',
+      description: 'write it for all your projects',
       command: '<%= config.bin %> mcp-config claude-code --write',
     },
     {
-      description: 'for the folder you are in',
+      description: 'write it for the working folder',
       command: '<%= config.bin %> mcp-config vscode --scope project --write',
     },
     {
-      description: 'for a client that starts programs instead of opening connections',
+      description: 'for a client without HTTP',
       command: '<%= config.bin %> mcp-config claude-desktop --write',
     },
   ]
 
   static override args = {
     client: Args.string({
-      description: 'whose settings these are',
+      description: 'the AI client',
       required: true,
       ignoreStdin: true,
       options: clients.map(({ id }) => id),
@@ -48,12 +47,12 @@ was tried with which client stands in docs/clients.md.`
 
   static override flags = {
     url: Flags.string({
-      description: 'MCP endpoint that the entry leads to',
+      description: 'MCP endpoint of the entry',
       helpValue: 'URL',
       exclusive: ['instance'],
     }),
     instance: Flags.string({
-      description: 'the running server, by the beginning of its id or by its kind',
+      description: 'the running server, by the start of its id or by its kind',
       helpValue: 'ID',
     }),
     name: Flags.string({
@@ -61,26 +60,26 @@ was tried with which client stands in docs/clients.md.`
       helpValue: 'NAME',
     }),
     scope: Flags.option({ options: scopes })({
-      description: 'for all your projects, or for the folder you are in',
+      description: 'for all your projects, or for the working folder',
       default: 'user',
     }),
     stdio: Flags.boolean({
-      description: 'let the client start `service-cli connect` instead of opening connections',
+      description: 'let the client start `service-cli connect` instead of using HTTP',
     }),
-    write: Flags.boolean({ description: "merge the entry into the client's own file" }),
+    write: Flags.boolean({ description: 'merge the entry into the settings file of the client' }),
     force: Flags.boolean({
       char: 'f',
-      description: 'replace an entry of that name, wherever it leads',
+      description: 'replace an entry of that name for another server',
     }),
     auth: Flags.option({ options: ['none', 'api-key'] as const })({
-      description: 'whether the server asks for a key [default: what it answers]',
+      description: 'whether the server requires a key [default: detected]',
     }),
     'api-key-file': Flags.string({
       description: 'file with the key, for a client that starts `service-cli connect`',
       helpValue: 'FILE',
     }),
     'registry-dir': Flags.string({
-      description: 'folder of instance records, as of `service-cli serve`',
+      description: 'state directory of `service-cli serve`',
       helpValue: 'DIR',
     }),
   }

@@ -1,10 +1,10 @@
 import { keyVariable } from '../lib/auth/api-key-config.ts'
 import { type Access, findOpening } from './auth-settings.ts'
 
-/** What to say at the start of a server that asks nobody for anything. */
+/** The warning of a server without authentication. */
 export interface OpenWarning {
   readonly message: string
-  /** `info`: as servers of one machine are by default. */
+  /** `info` for the default, a server for this machine only. */
   readonly level: 'info' | 'warn'
 }
 
@@ -13,11 +13,11 @@ export function openWarning(access: Access, env: NodeJS.ProcessEnv): OpenWarning
   if (access.auth !== undefined && access.auth.mode !== 'none') return null
   const isOpened = findOpening(access) !== null
   const who = isOpened ? 'everyone who can reach this server' : 'every account of this machine'
-  // A key was meant.
+  // The operator probably meant to set a key.
   const isEmpty = env[keyVariable] === ''
-  const why = isEmpty ? ` (${keyVariable} is set, and empty)` : ''
+  const why = isEmpty ? ` (${keyVariable} is set but empty)` : ''
   return {
-    message: `no key is asked for${why}: ${who} can read what it serves`,
+    message: `no key is required${why}: ${who} can read what it serves`,
     level: isOpened || isEmpty ? 'warn' : 'info',
   }
 }

@@ -11,8 +11,8 @@ import { ServiceError } from '../lib/util/errors.ts'
 import type { Stoppable } from '../lib/util/stoppable.ts'
 import type { OpenWarning } from './open-warning.ts'
 
-/** What is said on stdout with `--json`. */
-type SaidLine = { readonly event: string } & Readonly<Record<string, unknown>>
+/** A line on stdout with `--json`. */
+type JsonLine = { readonly event: string } & Readonly<Record<string, unknown>>
 
 /** Where a server writes. */
 interface Logs {
@@ -20,7 +20,7 @@ interface Logs {
   readonly accessLog: ProgramLog['access']
 }
 
-/** How to run the program, and how the banner looks. */
+/** Options of a banner. */
 interface Shown {
   readonly command: string
   readonly colour: boolean
@@ -29,24 +29,24 @@ interface Shown {
 interface ServerRun<Settings, Handle extends Stoppable> {
   readonly settings: Settings & { readonly limits?: { stopGraceMs?: number } | undefined }
   /**
-   * Rejects when `cancelled` is aborted before it listens. `say` is for news before that: a line of
-   * `--json`, nothing otherwise.
+   * Rejects when `cancelled` is aborted before the server listens. `say` prints a line with
+   * `--json` before that.
    */
   readonly start: (
     options: Settings & Logs,
     cancelled: AbortSignal,
-    say: (line: SaidLine) => void,
+    say: (line: JsonLine) => void,
   ) => Promise<Handle>
-  /** For whoever started the program: everything needed to connect, no secret. */
+  /** Everything needed to connect, without secrets. */
   readonly listening: (handle: Handle) => Readonly<Record<string, unknown>>
-  /** Said in the log: by a server that is open to those who reach it. */
+  /** Logged by a server without authentication. */
   readonly warning?: OpenWarning | null
   readonly banner: (handle: Handle, shown: Shown) => string | Promise<string>
 }
 
-/** Log lines still waiting at the end get this long to leave. */
+/** Time to flush the log at the end. */
 const flushMs = 500
-/** So much after its grace time a server is given up. */
+/** A server that exceeds its grace time by this much counts as hung. */
 const stopMarginMs = 500
 
 /** Starts a server, says where it is, and returns when it has stopped after a signal. */
@@ -63,10 +63,10 @@ export async function runServer<Settings, Handle extends Stoppable>(
   const signals = watchStopSignals()
   try {
     const cancel = new AbortController()
-    const say = async (line: SaidLine): Promise<void> => {
+    const say = async (line: JsonLine): Promise<void> => {
       if (json) await writeStdout(`${JSON.stringify(line)}\n`)
     }
-    const news = (line: SaidLine): void => {
+    const news = (line: JsonLine): void => {
       void say(line).catch(error => log.error({ err: error }, 'cannot write a --json line'))
     }
     const options = { ...run.settings, log, accessLog: log.access }
@@ -92,7 +92,7 @@ export async function runServer<Settings, Handle extends Stoppable>(
     if (isShown) log.print(await run.banner(handle, { colour, command: currentCommand() }))
     else log.info({ url, ...facts }, 'listening')
     const { warning } = run
-    // What is usual, the banner says in its own words.
+    // The banner already contains the `info` message.
     if (warning && (!isShown || warning.level === 'warn')) log[warning.level]({}, warning.message)
     await untilStopped(handle, signals.received, log, limitMs)
   } finally {

@@ -38,7 +38,7 @@ export async function runServe(settings: ServeSettings, output: OutputFlags): Pr
   )
 }
 
-/** The banner waits so long for what stands in the way of a picture of the window. */
+/** The banner waits this long for the result of the first capture. */
 const triedMs = 500
 
 async function describeCapture(capture: ServeCaptureState): Promise<CaptureFacts> {

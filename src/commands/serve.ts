@@ -15,17 +15,17 @@ export default class Serve extends BaseCommand {
   static override usage = 'serve [FLAGS]'
 
   static override description = `Runs beside the application, receives its scene, audit records, \
-events and files over the host link, and offers them as MCP resources on /mcp. Listens on this \
-machine only, unless --host says otherwise.
+events and files over the host link, and offers them as MCP resources on /mcp. Listens only on this \
+machine by default; see --host.
 
-Environment: SERVICE_MCP_API_KEY (a key that clients may present; service-cli keys \
-create makes others), SERVICE_HOST_TOKEN (the token that the application presents; \
-without it one is made for each run), SERVICE_REGISTRY_DIR.`
+Environment: SERVICE_MCP_API_KEY (a key for clients; service-cli keys create makes \
+others), SERVICE_HOST_TOKEN (the token of the application; generated for each run by \
+default), SERVICE_REGISTRY_DIR.`
 
   static override examples = [
     { description: 'start with the defaults', command: '<%= config.bin %> serve' },
     {
-      description: 'ask clients for a key, kept in a file only you can read',
+      description: 'require a key, kept in a file only you can read',
       command: '<%= config.bin %> serve --api-key-file ~/.config/mcp.key',
     },
     {
@@ -41,11 +41,11 @@ without it one is made for each run), SERVICE_REGISTRY_DIR.`
       command: '<%= config.bin %> serve --port 0 --json',
     },
     {
-      description: 'for a client that starts its servers itself and speaks to them over stdio',
+      description: 'for a client that starts its servers and uses stdio',
       command: '<%= config.bin %> serve --stdio',
     },
     {
-      description: 'raise one bound',
+      description: 'raise one limit',
       command: '<%= config.bin %> serve --limit maxSessions=20000',
     },
   ]
@@ -57,17 +57,17 @@ without it one is made for each run), SERVICE_REGISTRY_DIR.`
     }),
     stdio: Flags.boolean({
       description:
-        'serve one client on stdin and stdout: join the running server, or start one (on a free port) for as long',
+        'serve one client on stdin and stdout: join the running server, or start one on a free port',
       default: false,
     }),
     'dcc-type': Flags.string({
-      description: 'kind of application, as in blender',
+      description: 'kind of application, such as blender',
       default: 'unknown',
       helpValue: 'TYPE',
     }),
-    name: Flags.string({ description: 'what to call this instance', helpValue: 'TEXT' }),
+    name: Flags.string({ description: 'display name of this instance', helpValue: 'TEXT' }),
     'registry-dir': Flags.string({
-      description: 'folder of instance records, tokens and artefacts',
+      description: 'state directory: instance records, tokens and artefacts',
       helpValue: 'DIR',
     }),
     artefacts: Flags.boolean({
@@ -87,13 +87,13 @@ without it one is made for each run), SERVICE_REGISTRY_DIR.`
     }),
     capture: Flags.option({ options: captureModes })({
       description:
-        "how clients see the application's window: auto (the first way that works), native, x11, host (the application draws it) or off",
+        "how clients see the application's window: auto (the first method that works), native, x11, host (the application sends it) or off",
       default: 'auto',
       helpValue: 'WAY',
     }),
     'capture-title': Flags.string({
       description:
-        'part of the title of the window that is meant, where process ids say nothing (container, sandbox, WSL)',
+        'part of the window title, where process ids do not identify the window (container, sandbox, WSL)',
       helpValue: 'TEXT',
     }),
     'host-token-file': Flags.string({

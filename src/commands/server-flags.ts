@@ -3,17 +3,17 @@ import { logLevels } from '../lib/cli/log-level.ts'
 
 interface AddressFlagTexts {
   readonly port: number
-  /** What is called, in help texts. */
+  /** The name of the server in help texts. */
   readonly server: string
-  /** Default: that of a server that MCP clients use. */
+  /** Default: the text for a server of MCP clients. */
   readonly publicUrl?: string
 }
 
-/** Where a server listens, and who may ask; `address-flags.ts` checks the values. */
+/** The network flags of a server; `server-settings.ts` checks the values. */
 export function addressFlags({
   port,
   server,
-  publicUrl = 'address clients use when it is not the one listened on (behind a proxy)',
+  publicUrl = 'address that clients use, when it differs (behind a proxy)',
 }: AddressFlagTexts) {
   return {
     port: Flags.integer({
@@ -42,13 +42,13 @@ export function addressFlags({
       multipleNonGreedy: true,
     }),
     'trusted-proxy': Flags.string({
-      description: 'a proxy, or network of proxies, whose X-Forwarded-For is believed (repeatable)',
+      description: 'a proxy, or network of proxies, whose X-Forwarded-For is trusted (repeatable)',
       helpValue: 'ADDRESS|CIDR',
       multiple: true,
       multipleNonGreedy: true,
     }),
     'tls-cert': Flags.string({
-      description: 'certificate in PEM, with its chain: serve HTTPS; read again when it changes',
+      description: 'certificate in PEM, with its chain: serve HTTPS; reloaded on change',
       helpValue: 'FILE',
     }),
     'tls-key': Flags.string({
@@ -73,12 +73,12 @@ export const logFlags = {
   }),
 }
 
-/** `example`: a bound of this server, with a value. */
+/** `example`: a limit of this server with a value. */
 export function runFlags(example: string) {
   return {
     ...logFlags,
     limit: Flags.string({
-      description: `change one bound, as in ${example} (repeatable; docs/limits.md)`,
+      description: `change one limit, such as ${example} (repeatable; docs/limits.md)`,
       helpValue: 'NAME=NUMBER',
       multiple: true,
       multipleNonGreedy: true,

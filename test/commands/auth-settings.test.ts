@@ -111,7 +111,7 @@ describe('readAuth', () => {
     expect(await read({}, { SERVICE_MCP_API_KEY: 'k' })).to.deep.equal({ ...settings, key: 'k' })
     expect(await refusal({ auth: 'none' })).to.match(/usage_invalid: --auth none would ignore/)
     await keys.revoke('anna')
-    expect(await refusal({})).to.contain('config_invalid: clients must present a key')
+    expect(await refusal({})).to.contain('config_invalid: clients need a key')
     expect(await read({ auth: 'none' })).to.deep.equal(open)
   })
 

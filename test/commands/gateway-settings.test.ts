@@ -56,7 +56,7 @@ describe('readGatewaySettings', () => {
     [{ 'trusted-proxy': ['127.0.0.1'] }, 'lets other machines in'],
     [{ catalog: '' }, '--catalog is empty'],
     [{ 'registry-dir': '' }, '--registry-dir is empty'],
-    [{ limit: ['electionRetryMs=500'] }, 'no limit "electionRetryMs"'],
+    [{ limit: ['electionRetryMs=500'] }, 'unknown limit "electionRetryMs"'],
     [{ limit: ['accessTokenMs=5000'] }, 'accessTokenMs'],
   ]
   for (const [flags, message] of refused) {

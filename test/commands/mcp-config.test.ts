@@ -145,7 +145,7 @@ describe('mcp-config', function () {
     expect(first.out).to.equal(`added the entry blender in ${file}\n`)
     const text = await readFile(file, 'utf8')
     const second = await say('cursor', { write: true })
-    expect(second.out).to.equal(`unchanged: ${file} has the entry blender already\n`)
+    expect(second.out).to.equal(`unchanged: ${file} already has the entry blender\n`)
     expect(await readFile(file, 'utf8')).to.equal(text)
     expect(await readdir(join(home, '.cursor'))).to.deep.equal(['mcp.json'])
   })
@@ -214,7 +214,7 @@ describe('mcp-config', function () {
 
   it('notes that Claude Desktop does not exist for Linux', async () => {
     const { err, out } = await say('claude-desktop', { auth: 'none' })
-    expect(err).to.contain('no Claude Desktop for Linux')
+    expect(err).to.contain('Claude Desktop is not known on Linux')
     expect(JSON.parse(out)).to.have.property('mcpServers')
   })
 

@@ -12,7 +12,7 @@ describe('openWarning', () => {
   it('says who can read from a server that asks for no key', () => {
     for (const settings of [here, { ...here, auth: none }]) {
       expect(said(settings)).to.equal(
-        'no key is asked for: every account of this machine can read what it serves',
+        'no key is required: every account of this machine can read what it serves',
       )
     }
     const outside = [
@@ -28,7 +28,7 @@ describe('openWarning', () => {
   it('says that a variable was meant to hold a key', () => {
     const warning = openWarning(here, { SERVICE_MCP_API_KEY: '' })
     expect(warning).to.include({ level: 'warn' })
-    expect(warning?.message).to.contain('(SERVICE_MCP_API_KEY is set, and empty)')
+    expect(warning?.message).to.contain('(SERVICE_MCP_API_KEY is set but empty)')
   })
 
   it('is silent about a server that asks', () => {

@@ -59,7 +59,7 @@ describe('readAccountsSettings', () => {
     [{ 'allowed-origin': ['x'] }, '--allowed-origin'],
     [{ limit: ['accessTokenMs'] }, 'accessTokenMs=NUMBER'],
     [{ limit: ['accessTokenMs=1'] }, 'accessTokenMs', '1000'],
-    [{ limit: ['passwordHashBytes=19922944'] }, 'no limit "passwordHashBytes"'],
+    [{ limit: ['passwordHashBytes=19922944'] }, 'unknown limit "passwordHashBytes"'],
     [{ limit: ['maxScenes=1'] }, 'maxScenes'],
     // A bound of another server.
     [{ limit: ['maxSessions=1'] }, 'maxSessions'],

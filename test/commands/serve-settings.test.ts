@@ -122,15 +122,15 @@ describe('readServeSettings', () => {
     [{ capture: 'auto', 'capture-title': '' }, {}, '--capture-title must be'],
     [{ capture: 'auto', limit: ['captureMs=0'] }, {}, '--limit captureMs=0'],
     [{ 'scene-file': '' }, {}, '--scene-file is empty'],
-    [{ limit: ['maxSesions=5'] }, {}, 'no limit "maxSesions"'],
-    [{ limit: ['toString=5'] }, {}, 'no limit "toString"'],
+    [{ limit: ['maxSesions=5'] }, {}, 'unknown limit "maxSesions"'],
+    [{ limit: ['toString=5'] }, {}, 'unknown limit "toString"'],
     [{ limit: ['pageSize'] }, {}, 'pageSize=NUMBER'],
     [{ limit: ['pageSize=-1'] }, {}, 'pageSize=NUMBER'],
     [{ limit: ['pageSize=1e3'] }, {}, 'pageSize=NUMBER'],
     [{ 'api-key-file': '' }, {}, '--api-key-file'],
     [{ 'api-key-file': '/nonexistent/key' }, { SERVICE_MCP_API_KEY: 'abc' }, 'no such file'],
-    [{}, { SERVICE_MCP_API_KEY: 'two words' }, 'SERVICE_MCP_API_KEY holds'],
-    [{}, { SERVICE_HOST_TOKEN: 'two words' }, 'SERVICE_HOST_TOKEN holds'],
+    [{}, { SERVICE_MCP_API_KEY: 'two words' }, 'SERVICE_MCP_API_KEY contains'],
+    [{}, { SERVICE_HOST_TOKEN: 'two words' }, 'SERVICE_HOST_TOKEN contains'],
   ]
   for (const [flags, env, message] of refused) {
     it(`refuses ${JSON.stringify({ ...flags, ...env })}`, async () => {

@@ -143,8 +143,8 @@ describe('service-cli artefacts', function () {
     execFileSync('mkfifo', [path('pipe')])
     const rows: [string[], number, string][] = [
       [['put', path('pipe')], 2, 'is not a regular file'],
-      [['put', path('shot.exr'), `--url=${serve.url}`], 2, 'the machine of the server alone'],
-      [['rm', hex, `--url=${serve.url}`], 2, 'the machine of the server alone'],
+      [['put', path('shot.exr'), `--url=${serve.url}`], 2, '--url is only for reading'],
+      [['rm', hex, `--url=${serve.url}`], 2, '--url is only for reading'],
       [['put', path('nothing')], 2, 'cannot be read'],
       [['put', home], 2, 'is a folder'],
       [['put', path('shot.exr'), '--metadata={'], 2, 'is not JSON'],

@@ -48,7 +48,7 @@ describe('service-cli doctor', function () {
     try {
       const name = `instance_${serve.instanceId.slice(0, 8)}`
       const without = await doctor(['--json'])
-      expect(byName(without.stdout)[name].summary).to.contain('asks for a key')
+      expect(byName(without.stdout)[name].summary).to.contain('requires a key')
       const { code, stdout, stderr } = await doctor([], { SERVICE_MCP_API_KEY: key })
       expect(code, stderr).to.equal(0)
       expect(stdout).to.contain('sessions and subscriptions work')
@@ -72,7 +72,7 @@ describe('service-cli doctor', function () {
       expect(checks[`instance_${serve.instanceId.slice(0, 8)}`].status).to.equal('ok')
       expect(checks.instances.summary).to.equal('1 instance, 1 of them with a stale record')
       expect(checks.instances.details[0]).to.contain('answers, but its record is stale')
-      expect(checks.instances.hint).to.contain('make the registry folder writable')
+      expect(checks.instances.hint).to.contain('make the state directory writable')
     } finally {
       await serve.stop()
     }
@@ -85,7 +85,7 @@ describe('service-cli doctor', function () {
     try {
       const { code, stdout } = await doctor([])
       expect(code).to.equal(1)
-      expect(stdout).to.contain(`${registryDir} cannot be written (EROFS)`)
+      expect(stdout).to.contain(`${registryDir} is not writable (EROFS)`)
     } finally {
       spawnSync('umount', [registryDir])
     }

@@ -153,7 +153,7 @@ describe('service-cli serve', () => {
     for (const line of (await loud).trim().split('\n')) {
       expect(JSON.parse(line)).to.include.keys('level', 'time', 'msg')
     }
-    expect(await loud).to.contain('no key is asked for: every account of this machine')
+    expect(await loud).to.contain('no key is required: every account of this machine')
     const { child: quiet } = await serve(['--json', '--quiet'])
     const silent = textOf(quiet.stderr)
     quiet.kill('SIGTERM')

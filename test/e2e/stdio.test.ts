@@ -60,7 +60,7 @@ describe('service-cli over stdio', function () {
     program.child.stdin?.write('what is no message\n')
     program.send(hello)
     expect((await answered(program, 1)).result.serverInfo.name).to.equal('service-cli')
-    const started = () => program.out.stderr.includes('started a server for this client')
+    const started = () => program.out.stderr.includes('started a server that ends with this client')
     await until(started, 'the line on stderr')
     expect(await instances()).to.have.length(1)
     expect(await endOf(program.child)).to.equal(0)
@@ -83,7 +83,7 @@ describe('service-cli over stdio', function () {
     expect(await endOf(first.child)).to.equal(0)
     const told = () => second.lines().some(({ method }) => method?.endsWith('updated'))
     await until(told, 'the update of its own server', 20_000)
-    const started = () => second.out.stderr.includes('started a server for this client')
+    const started = () => second.out.stderr.includes('started a server that ends with this client')
     await until(started, 'the line on stderr')
     expect(await endOf(second.child)).to.equal(0)
   })
@@ -98,7 +98,11 @@ describe('service-cli over stdio', function () {
     await answered(program, 2)
     await first.stop()
     const said = (text: string) => program.out.stderr.split(text).length - 1
-    await until(() => said('started a server for this client') === 1, 'its own server', 20_000)
+    await until(
+      () => said('started a server that ends with this client') === 1,
+      'its own server',
+      20_000,
+    )
     const second = await serve('--dcc-type', 'blender')
     await until(() => said('connected to the server again') === 2, 'the way back', 20_000)
     await until(async () => (await instances()).length === 1, 'the end of its own server')

@@ -49,7 +49,7 @@ export interface ServeProcess {
   /** What its open file descriptors lead to. */
   openFiles(): string[]
   signal(name: NodeJS.Signals): void
-  /** SIGTERM; resolves with the exit after removing the registry folder. */
+  /** SIGTERM; resolves with the exit after removing the state directory. */
   stop(): Promise<Exit>
 }
 

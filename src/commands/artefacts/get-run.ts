@@ -32,10 +32,10 @@ interface Fetch {
   readonly signal: AbortSignal
 }
 
-/** Fetches an artefact into a file, going on where an earlier run stopped, and checks its bytes. */
+/** Downloads an artefact to a file, resumes an earlier download, and verifies the hash. */
 export async function runGet(word: string, flags: GetFlags, env: NodeJS.ProcessEnv): Promise<void> {
   if (flags.out === '-' && process.stdout.isTTY) {
-    throw usage('an artefact is not written to a terminal', 'redirect stdout, or name a file')
+    throw usage('artefacts are not written to a terminal', 'redirect stdout, or name a file')
   }
   const { signal, dispose } = watchStopRequest()
   try {
@@ -67,9 +67,9 @@ async function resolve(
   url: URL,
   { client, signal }: { client: Client; signal: AbortSignal },
 ): Promise<string> {
-  // A whole name needs no conversation.
-  const whole = parseArtefactWord(word)
-  if (whole?.length === 64) return whole
+  // A full hash needs no session.
+  const hex = parseArtefactWord(word)
+  if (hex?.length === 64) return hex
   let session: McpSession | null = null
   try {
     return await resolveArtefact(
@@ -82,7 +82,7 @@ async function resolve(
   }
 }
 
-/** Bytes that turn out wrong have been read by then: the exit code says so. */
+/** Writes to stdout. A wrong hash can only be reported by the exit code, after the last byte. */
 async function pipe({ client, url, hex, progress, signal }: Fetch): Promise<void> {
   const download = await openDownload(client.context, { url, hex, from: 0, signal })
   const hash = createHash('sha256')
@@ -104,7 +104,7 @@ async function save(fetch: Fetch): Promise<void> {
   try {
     await saveTo(where, fetch, part)
   } catch (error) {
-    // The next run continues with what arrived, unless the bytes are wrong.
+    // The next run resumes the download, unless the bytes are wrong.
     const isWrong = error instanceof ServiceError && error.code === 'artefact_corrupt'
     keep = part.bytes > 0 && !isWrong
     throw error
@@ -121,7 +121,7 @@ async function saveTo({ folder, name: given }: Out, fetch: Fetch, part: PartFile
   const target = join(folder, name)
   if ((await digestOfFile(target)) === hex) {
     download.cancel()
-    return report(fetch, target, download.total, 'is there already')
+    return report(fetch, target, download.total, 'already exists')
   }
   if (given !== null && !flags.force && (await isThere(target))) {
     download.cancel()
@@ -146,7 +146,7 @@ async function receive({ progress }: Fetch, part: PartFile, download: Download):
 interface Free {
   readonly folder: string
   readonly name: string
-  /** A name that is taken gets a number. */
+  /** Appends a number when the name is taken. */
   readonly numbered: boolean
   readonly force: boolean
 }
@@ -165,7 +165,7 @@ async function report(
   { client, hex }: Fetch,
   file: string,
   bytes: number | null,
-  what: 'saved' | 'is there already',
+  what: 'saved' | 'already exists',
 ): Promise<void> {
   const size = bytes === null ? '' : `, ${sizeText(bytes)}`
   const facts = { got_ok: true, file, sha256: hex, size_bytes: bytes, existed: what !== 'saved' }
@@ -177,7 +177,7 @@ async function report(
 
 interface Out {
   readonly folder: string
-  /** Null: as the artefact is called. */
+  /** Null: the name of the artefact. */
   readonly name: string | null
 }
 
@@ -204,7 +204,7 @@ function taken(file: string): ServiceError {
 }
 
 function damaged(hex: string): ServiceError {
-  return new ServiceError('artefact_corrupt', `the bytes that came are not those of ${hex}`, {
-    hint: 'try again; when it stays so, the artefact is damaged where it is stored',
+  return new ServiceError('artefact_corrupt', `the received bytes do not match ${hex}`, {
+    hint: 'try again; if it fails again, the stored artefact is damaged',
   })
 }

@@ -5,13 +5,13 @@ import { endpointFlags } from '../resources/endpoint-flags.ts'
 
 /** Fetches an artefact. */
 export default class ArtefactsGet extends BaseCommand {
-  static override summary = 'Fetch an artefact of any size into a file'
+  static override summary = 'Download an artefact of any size to a file'
 
-  static override description = `Fetches the bytes of an artefact and checks them against their SHA-256. \
-Without --out the file gets the name that the artefact has, in this folder, and never replaces \
-another one. What breaks off goes on where it stopped when the command is given again.
+  static override description = `Downloads an artefact and verifies its SHA-256. Without --out the file \
+gets the name of the artefact, in the working folder, and never replaces another file. Run the \
+command again to resume an interrupted download.
 
-Environment: SERVICE_MCP_API_KEY (the key that the server asks for), SERVICE_REGISTRY_DIR.`
+Environment: SERVICE_MCP_API_KEY (the API key), SERVICE_REGISTRY_DIR.`
 
   static override examples = [
     { description: 'as listed', command: '<%= config.bin %> artefacts get 3fa1b2c4d5e6' },

@@ -21,9 +21,9 @@ export interface FoundHost {
 }
 
 /**
- * Where the server of this machine takes state in, and the token that opens it: `SERVICE_HOST_URL`
- * with `SERVICE_HOST_TOKEN`, unless an instance is named, else by the instance records. Throws
- * `usage_invalid`, `config_invalid` or, when nothing is running, `network_failed`.
+ * Finds the host link of a server on this machine and its token: `SERVICE_HOST_URL` with
+ * `SERVICE_HOST_TOKEN` unless an instance is named, else by the instance records. Throws
+ * `usage_invalid`, `config_invalid` or, when no instance runs, `network_failed`.
  */
 export async function findHost(
   flags: ClientFlags,
@@ -33,8 +33,8 @@ export async function findHost(
   const { url, instance, 'dcc-type': dccType } = flags
   if (url !== undefined) {
     throw usage(
-      'artefacts are put and removed on the machine of the server alone: --url reads only',
-      'run the command there; without --url it finds the running instance',
+      '--url is only for reading: artefacts are stored and removed on the machine of the server',
+      'run the command on that machine without --url',
     )
   }
   const { SERVICE_HOST_URL: hostUrl, SERVICE_HOST_TOKEN: hostToken } = env
@@ -63,7 +63,7 @@ async function opened(
   if (file !== null) return [hostUrl, await readSecretFile(file, 'host_token_file')]
   if (envToken) return [hostUrl, envToken]
   throw new ServiceError('auth_required', 'the host token of the instance is not in a file', {
-    hint: 'set SERVICE_HOST_TOKEN to the one that the server was started with',
+    hint: 'set SERVICE_HOST_TOKEN to the token of the server',
   })
 }
 
@@ -72,8 +72,8 @@ async function foundAt(hostUrl: string, token: string, source: string): Promise<
   const local = url !== null && (await isOwnHost(withoutBrackets(url.hostname)))
   if (url === null || url.protocol !== 'http:' || url.username + url.password !== '' || !local) {
     throw usage(
-      `the host url of ${source} is none of this machine`,
-      'as in http://127.0.0.1:8765/host',
+      `the host url of ${source} is not on this machine`,
+      'example: http://127.0.0.1:8765/host',
     )
   }
   const secret = new Secret(checkSecretText(token, 'the host token'))

@@ -28,7 +28,7 @@ export async function runArtefactsList(flags: ClientFlags, env: NodeJS.ProcessEn
   })
 }
 
-/** Twelve digits name it, here and in the other commands. */
+/** Twelve digits identify an artefact in all commands. */
 const shortChars = 12
 
 export function artefactTable(entries: readonly Listed[], nowMs: number): string {

@@ -5,13 +5,13 @@ import { endpointFlags } from '../resources/endpoint-flags.ts'
 export default class ArtefactsList extends BaseCommand {
   static override summary = 'List stored files, newest first'
 
-  static override description = `Asks your running service-cli serve, or the MCP endpoint at --url, for \
-its artefacts: the beginning of their SHA-256, name, type, size, and how long they are kept.
+  static override description = `Lists the artefacts of your running service-cli serve, or of the MCP \
+endpoint at --url: start of the SHA-256, name, type, size and expiry.
 
-Environment: SERVICE_MCP_API_KEY (the key that the server asks for), SERVICE_REGISTRY_DIR.`
+Environment: SERVICE_MCP_API_KEY (the API key), SERVICE_REGISTRY_DIR.`
 
   static override examples = [
-    { description: 'of the running instance', command: '<%= config.bin %> artefacts list' },
+    { description: 'the running instance', command: '<%= config.bin %> artefacts list' },
     {
       description: 'the newest one',
       command: `<%= config.bin %> artefacts list --json | jq -r '.artefacts[0].uri'`,

@@ -53,12 +53,12 @@ export async function runPut(file: string, flags: PutFlags, env: NodeJS.ProcessE
     progress.end()
     const sha256 = sent.hash.digest('hex')
     if (answer.sha256 !== sha256) {
-      throw new ServiceError('artefact_corrupt', 'the server stored other bytes than were sent')
+      throw new ServiceError('artefact_corrupt', 'the server received other bytes than were sent')
     }
     const uri = artefactUri(sha256)
     const existed = answer.existed === true
     await output.result(uri, { put_ok: true, uri, sha256, size_bytes: sent.bytes, existed })
-    output.note(existed ? 'it was stored before' : `stored ${sizeText(sent.bytes)}`)
+    output.note(existed ? 'already stored' : `stored ${sizeText(sent.bytes)}`)
   } finally {
     progress.end()
     await source.close()
@@ -67,7 +67,7 @@ export async function runPut(file: string, flags: PutFlags, env: NodeJS.ProcessE
 }
 
 interface Source {
-  /** Null where it is not known before the end. */
+  /** Null when unknown before the end. */
   readonly size: number | null
   readonly chunks: AsyncIterable<Buffer>
   close(): Promise<void>
@@ -83,7 +83,7 @@ async function openSource(file: string): Promise<Source> {
     if (!found.isFile()) {
       await handle.close()
       if (found.isDirectory()) throw usage(`${file} is a folder`, 'pack it into one file first')
-      throw usage(`${file} is not a regular file`, 'give "-" as the file to store stdin')
+      throw usage(`${file} is not a regular file`, 'use "-" to store stdin')
     }
     return {
       size: found.size,
@@ -96,15 +96,15 @@ async function openSource(file: string): Promise<Source> {
   }
 }
 
-/** A file that grows meanwhile is sent as long as it was. */
+/** Sends at most the initial size of a file that grows meanwhile. */
 async function* counted(
   { size, chunks }: Source,
   sent: { bytes: number; hash: ReturnType<typeof createHash> },
   progress: Progress,
 ): AsyncGenerator<Buffer> {
   for await (const chunk of chunks) {
-    const room = size === null ? chunk.length : size - sent.bytes
-    const piece = chunk.length > room ? chunk.subarray(0, room) : chunk
+    const left = size === null ? chunk.length : size - sent.bytes
+    const piece = chunk.length > left ? chunk.subarray(0, left) : chunk
     sent.hash.update(piece)
     sent.bytes += piece.length
     yield piece
@@ -112,7 +112,7 @@ async function* counted(
     if (sent.bytes === size) return
   }
   if (size !== null && sent.bytes < size) {
-    throw new ServiceError('storage_failed', 'the file became shorter while it was sent')
+    throw new ServiceError('storage_failed', 'the file shrank during the upload')
   }
 }
 
@@ -121,7 +121,8 @@ function queryOf(file: string, { name, metadata }: PutFlags): string {
   const shown = name ?? (file === stdinName ? undefined : basename(file))
   if (shown !== undefined) parameters.set('display_name', shown)
   if (metadata !== undefined) {
-    if (!parseJson(metadata, 64).ok) throw usage('--metadata is not JSON', `as in '{"frame":24}'`)
+    if (!parseJson(metadata, 64).ok)
+      throw usage('--metadata is not JSON', `example: '{"frame":24}'`)
     parameters.set('metadata', metadata)
   }
   const text = parameters.toString()
@@ -131,5 +132,5 @@ function queryOf(file: string, { name, metadata }: PutFlags): string {
 function mimeOf(file: string, { mime, name }: PutFlags): string {
   const given = mime ?? typeOfName(name ?? file) ?? 'application/octet-stream'
   if (/^[\x20-\x7e]+$/.test(given)) return given
-  throw usage('--mime is no media type', 'as in image/png')
+  throw usage('--mime is not a media type', 'example: image/png')
 }

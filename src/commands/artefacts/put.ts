@@ -5,18 +5,18 @@ import { endpointFlags } from '../resources/endpoint-flags.ts'
 
 /** Stores a file in the running server. */
 export default class ArtefactsPut extends BaseCommand {
-  static override summary = 'Store a file in the running server, for every client to read'
+  static override summary = 'Store a file in the running server for clients'
 
   static override description = `Sends a file of any size to your running service-cli serve over its \
 host link and prints the URI by which clients read it. The same bytes are stored once.
 
-Environment: SERVICE_HOST_URL with SERVICE_HOST_TOKEN (in place of the running instance),
+Environment: SERVICE_HOST_URL with SERVICE_HOST_TOKEN (instead of the running instance),
 SERVICE_REGISTRY_DIR.`
 
   static override examples = [
     { description: 'a picture', command: '<%= config.bin %> artefacts put frame_0024.png' },
     {
-      description: 'what another program writes',
+      description: 'the output of another program',
       command: 'render | <%= config.bin %> artefacts put - --name shot.exr --mime image/x-exr',
     },
     {

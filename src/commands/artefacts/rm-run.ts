@@ -5,7 +5,7 @@ import { hostRequest } from '../../lib/mcp/client/host-request.ts'
 import { type ClientFlags, readClientLimits, withSession } from '../resources/client.ts'
 import { findHost, type FoundHost } from './host-target.ts'
 
-/** Removes artefacts from the running server. What cannot be meant stops before anything is gone. */
+/** Removes artefacts from the running server. Resolves all arguments before removing anything. */
 export async function runRm(
   words: readonly string[],
   flags: ClientFlags,
@@ -24,14 +24,14 @@ export async function runRm(
   }
 }
 
-/** A whole name needs no look at the server, and so no key of its. */
+/** Full hashes need no session, and so no API key. */
 function resolveAll(
   words: readonly string[],
   { mcpUrl }: FoundHost,
   { flags, env }: { flags: ClientFlags; env: NodeJS.ProcessEnv },
 ): Promise<string[]> {
-  const whole = words.map(parseArtefactWord)
-  if (whole.every(hex => hex?.length === 64)) return Promise.resolve(whole.map(String))
+  const full = words.map(parseArtefactWord)
+  if (full.every(hex => hex?.length === 64)) return Promise.resolve(full.map(String))
   const { instance: _, 'dcc-type': __, ...rest } = flags
   return withSession({ ...rest, url: mcpUrl }, env, async (session, _client, signal) => {
     const hexes: string[] = []

@@ -7,11 +7,11 @@ export default class ArtefactsRm extends BaseCommand {
   static override summary = 'Remove artefacts from the running server'
 
   static override description = `Removes artefacts from your running service-cli serve, by URI, by \
-SHA-256 or by a beginning of it that only one has. Instances that share a folder of artefacts share \
-what is in it: it is gone for all of them.
+SHA-256 or by a unique start of it. Instances that share an artefact folder share its artefacts, so \
+the artefact disappears from all of them.
 
-Environment: SERVICE_MCP_API_KEY (to look up a beginning, where the server asks for a key),
-SERVICE_HOST_URL with SERVICE_HOST_TOKEN (in place of the running instance), SERVICE_REGISTRY_DIR.`
+Environment: SERVICE_MCP_API_KEY (to look up the start of a SHA-256),
+SERVICE_HOST_URL with SERVICE_HOST_TOKEN (instead of the running instance), SERVICE_REGISTRY_DIR.`
 
   static override examples = [
     { description: 'as listed', command: '<%= config.bin %> artefacts rm 3fa1b2c4d5e6' },

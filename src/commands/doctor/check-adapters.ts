@@ -5,28 +5,28 @@ import { readBlenderAddon, readPythonClient } from '../../lib/util/adapter-files
 import { messageOf, ServiceError } from '../../lib/util/errors.ts'
 import type { Finding } from './finding.ts'
 
-/** Are the files there that `adapter` writes? */
+/** Checks that the files that `adapter` writes are installed. */
 export async function checkAdapterFiles(): Promise<Finding> {
   const check = 'adapters'
   try {
     await Promise.all([readPythonClient(), readBlenderAddon()])
   } catch (error) {
     const summary = messageOf(error)
-    const hint = (error instanceof ServiceError ? error.hint : undefined) ?? 'install it anew'
+    const hint = (error instanceof ServiceError ? error.hint : undefined) ?? 'reinstall service-cli'
     return { check, status: 'fail', summary, hint }
   }
   const hint = 'service-cli adapter blender, or service-cli adapter python, writes them'
-  return { check, status: 'ok', summary: 'the adapters are there', hint }
+  return { check, status: 'ok', summary: 'the adapters are installed', hint }
 }
 
 interface BlenderFacts {
-  /** Where the program is; null when it is not in PATH. */
+  /** The path of the program; null when it is not in PATH. */
   readonly program: string | null
   /** An instance has Blender connected. */
   readonly connected: boolean
 }
 
-/** Somebody who has Blender and sees nothing of it lacks the add-on, more often than not. */
+/** Reports an installed Blender that is not connected: usually the add-on is missing. */
 export function judgeBlender({ program, connected }: BlenderFacts): Finding {
   const check = 'blender'
   if (connected) return { check, status: 'ok', summary: 'Blender is connected' }
@@ -34,7 +34,7 @@ export function judgeBlender({ program, connected }: BlenderFacts): Finding {
   return {
     check,
     status: 'warn',
-    summary: `Blender is installed (${program}), and not connected`,
+    summary: `Blender is installed (${program}) but not connected`,
     hint: 'service-cli adapter blender writes the add-on; in Blender enable it and press Connect',
   }
 }
@@ -42,7 +42,7 @@ export function judgeBlender({ program, connected }: BlenderFacts): Finding {
 /** The first executable file of this name in PATH. */
 export async function findProgram(name: string, path: string | undefined): Promise<string | null> {
   for (const folder of (path ?? '').split(delimiter)) {
-    // A relative folder of PATH would be another one for every command.
+    // A relative folder depends on the working folder.
     if (!isAbsolute(folder)) continue
     const file = join(folder, name)
     const found = await access(file, constants.X_OK).then(

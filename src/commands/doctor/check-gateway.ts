@@ -9,7 +9,7 @@ type Holder = import('../../server/gateway/election.ts').Holder
 const { gateway: gatewayPort } = defaultPorts
 
 /**
- * What a look at the gateway's port found; `registry` is the mark of the folder that is examined.
+ * Judges the holder of the gateway port. `registry` is the mark of the examined state directory.
  */
 export function judgeGateway(holder: Holder, registry: string, port: number): Finding {
   const check = port === gatewayPort ? 'gateway' : `gateway_${port}`
@@ -26,8 +26,8 @@ export function judgeGateway(holder: Holder, registry: string, port: number): Fi
       return {
         check,
         status: 'fail',
-        summary: `the gateway on port ${port} (process ${pid}) accepts connections and does not answer`,
-        hint: `end process ${pid}; a gateway that stands by takes over, else run service-cli gateway`,
+        summary: `the gateway on port ${port} (process ${pid}) accepts connections but does not answer`,
+        hint: `end process ${pid}; a standby takes over, otherwise run service-cli gateway`,
       }
     }
     case 'gateway': {
@@ -37,19 +37,17 @@ export function judgeGateway(holder: Holder, registry: string, port: number): Fi
       return {
         check,
         status: 'warn',
-        summary: `${summary}, and shows another state directory`,
-        hint: 'start one of your own with service-cli gateway --port 0, or name its --registry-dir',
+        summary: `${summary}, but uses another state directory`,
+        hint: 'start another one with service-cli gateway --port 0, or pass its --registry-dir',
       }
     }
   }
 }
 
-/** Of more gateways than that the first ones say enough. */
+/** The number of further gateways that are checked. */
 const maxElsewhere = 8
 
-/**
- * Asks whoever has the port of gateways, and the gateways that wrote themselves into the folder.
- */
+/** Checks the holder of the gateway port and the gateways recorded in the state directory. */
 export async function lookAtGateways(registryDir: string): Promise<Finding[]> {
   const [
     { createHolderProbe },
@@ -78,7 +76,7 @@ export async function lookAtGateways(registryDir: string): Promise<Finding[]> {
   }
 
   async function lookElsewhere(port: number, written: ActiveGateway): Promise<Finding[]> {
-    // One that was killed leaves its file.
+    // A killed gateway leaves its file.
     if ((await processStart(written.pid)) !== written.pidStart) return []
     const holder = await look(port, baseOf(written, port))
     const isOne = holder.kind === 'gateway' || holder.kind === 'silent'
@@ -97,7 +95,7 @@ function localAt(port: number): string {
   return `http://127.0.0.1:${port}`
 }
 
-/** Where it listens; its URL may be that of a proxy. */
+/** The local address: the URL may be that of a proxy. */
 function baseOf({ url }: ActiveGateway, port: number): string {
   const { protocol, hostname, port: shown, origin } = new URL(url)
   const isOwn = isLoopback(hostname) && Number(shown) === port

@@ -11,7 +11,7 @@ interface RunningInstance {
   readonly name: string
 }
 
-/** Is the host token of every running instance where its record says? Reads no token. */
+/** Checks that the host token file of every running instance exists. Reads no token. */
 export async function checkHostTokens(
   instancesDir: string,
   instances: readonly RunningInstance[],
@@ -28,14 +28,14 @@ export async function checkHostTokens(
   )
   const details = problems.flat()
   if (details.length === 0) {
-    return { check, status: 'ok', summary: 'every host token file is in its place' }
+    return { check, status: 'ok', summary: 'all host token files exist' }
   }
   return {
     check,
     status: 'warn',
     summary: `${counted(details.length, 'host token file')} missing or unreadable`,
     details,
-    hint: 'serve rewrites a generated token file within seconds; restore a file named by --host-token-file yourself',
+    hint: 'serve restores a generated token file within seconds; restore the file of --host-token-file yourself',
   }
 }
 

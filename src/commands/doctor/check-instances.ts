@@ -1,18 +1,18 @@
 import { counted } from '../../lib/cli/format.ts'
 import type { Finding } from './finding.ts'
 
-/** What of an instance is judged. */
+/** The judged state of an instance. */
 interface InstanceFacts {
   readonly shortId: string
   readonly name: string
   readonly health: 'live' | 'stale' | 'unhealthy' | 'dead'
   readonly reason: string
   readonly pid: number
-  /** `application gone since …`; null: it is connected, or none has been. */
+  /** `application gone since …`; null when it is connected or never was. */
   readonly absence?: string | null
 }
 
-/** What runs, and what does not run as it should. `answering`: short ids that served a request. */
+/** Judges all instances. `answering`: short ids of instances that served a request. */
 export function judgeInstances(
   instances: readonly InstanceFacts[],
   answering: ReadonlySet<string> = new Set(),
@@ -23,7 +23,7 @@ export function judgeInstances(
   const [live, stale, unhealthy, dead] = [of('live'), of('stale'), of('unhealthy'), of('dead')]
   const there = live.length + stale.length + unhealthy.length
   const ended = dead.length === 0 ? '' : `; ${counted(dead.length, 'record')} of ended ones`
-  // The server is well; the state directory may be read-only.
+  // A stale record of a healthy server: the state directory may be read-only.
   const untouched = stale.filter(({ shortId }) => answering.has(shortId))
   const wrong = [...stale, ...unhealthy].filter(instance => !untouched.includes(instance))
   if (wrong.length + untouched.length === 0) {
@@ -52,8 +52,8 @@ export function judgeInstances(
     ],
     hint:
       wrong.length > 0
-        ? 'a process that hangs can be ended by its id; its record goes by itself'
-        : 'make the registry folder writable, so that gateways and commands find the instance',
+        ? 'end a hanging process by its id; its record is removed automatically'
+        : 'make the state directory writable, so that gateways and commands find the instance',
   }
 }
 
@@ -68,13 +68,13 @@ function absences(live: readonly InstanceFacts[]): Pick<Finding, 'details'> {
 export function judgeFaults(faults: readonly { source: string; reason: string }[]): Finding {
   const check = 'records'
   if (faults.length === 0) {
-    return { check, status: 'ok', summary: 'every instance record is understood' }
+    return { check, status: 'ok', summary: 'all instance records are valid' }
   }
   return {
     check,
     status: 'warn',
-    summary: `${counted(faults.length, 'instance record')} not understood`,
+    summary: `${counted(faults.length, 'invalid instance record')}`,
     details: faults.map(({ source, reason }) => `${source}: ${reason}`),
-    hint: 'look at these files in the folder "instances", and remove what is not yours',
+    hint: 'check these files in the folder "instances" of the state directory; remove those that are not yours',
   }
 }

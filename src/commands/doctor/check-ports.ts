@@ -3,7 +3,7 @@ import { findPortHolder } from '../../lib/util/port-holder.ts'
 import { defaultPorts } from '../default-ports.ts'
 import type { Finding } from './finding.ts'
 
-/** A port that a command takes unless it is told another. */
+/** The default port of a command. */
 interface KnownPort {
   readonly port: number
   readonly command: string
@@ -13,12 +13,12 @@ export const knownPorts: readonly KnownPort[] = Object.entries(defaultPorts).map
   ([command, port]) => ({ port, command }),
 )
 
-/** Who has a port. */
+/** The holder of a port. */
 export type PortState =
   | { readonly kind: 'free' }
-  /** Somebody takes connections; the system does not say who, as for other users. */
+  /** A process accepts connections; the system hides which, for example of another user. */
   | { readonly kind: 'unknown' }
-  /** `own`: what the process is, when it is one of this program. */
+  /** `own`: the name of the process when it is one of this program. */
   | {
       readonly kind: 'held'
       readonly pid: number
@@ -38,9 +38,7 @@ export function judgePort({ port, command }: KnownPort, state: PortState): Findi
     }
   }
   const holder =
-    state.kind === 'held'
-      ? `${state.command}, process ${state.pid}`
-      : 'a process that the system does not name'
+    state.kind === 'held' ? `${state.command}, process ${state.pid}` : 'an unknown process'
   return {
     check,
     status: 'warn',
@@ -49,7 +47,7 @@ export function judgePort({ port, command }: KnownPort, state: PortState): Findi
   }
 }
 
-/** `ownOf`: what the process with this id is, when it is known for one of this program. */
+/** `ownOf` names a process of this program by its pid. */
 export async function readPort(
   port: number,
   ownOf: (pid: number) => string | null,

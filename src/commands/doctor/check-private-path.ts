@@ -4,7 +4,7 @@ import { errnoOf } from '../../lib/util/errors.ts'
 import { ownUid } from '../../lib/util/posix.ts'
 import type { Finding } from './finding.ts'
 
-/** What of a file system entry decides whether it is private. */
+/** The facts that decide whether a file system entry is private. */
 export interface PathFacts {
   readonly kind: 'folder' | 'file' | 'link' | 'other' | 'absent'
   readonly uid: number
@@ -13,17 +13,17 @@ export interface PathFacts {
 
 interface PrivatePath {
   readonly check: string
-  /** What it is called, as in "the registry folder". */
+  /** The name in messages, such as "the state directory". */
   readonly what: string
   readonly path: string
   readonly kind: 'folder' | 'file'
-  /** What is said when it is not there. */
+  /** The summary when it does not exist. */
   readonly absent: string
-  /** How another one is chosen. */
+  /** How to choose another one. */
   readonly elsewhere: string
 }
 
-/** Is it ours, and closed to others? Changes nothing. */
+/** Checks that the path belongs to the user and is closed to others. Changes nothing. */
 export async function checkPrivatePath(wanted: PrivatePath): Promise<Finding> {
   const { check, what, path, elsewhere } = wanted
   try {
@@ -31,10 +31,10 @@ export async function checkPrivatePath(wanted: PrivatePath): Promise<Finding> {
     if (finding.status !== 'ok') return finding
     const missing = await access(path, constants.W_OK).then(() => null, errnoOf)
     if (missing === null || missing === 'ENOENT') return finding
-    const summary = `${what} ${path} cannot be written (${missing})`
+    const summary = `${what} ${path} is not writable (${missing})`
     return { check, status: 'fail', summary, hint: `make it writable, or ${elsewhere}` }
   } catch (error) {
-    const summary = `${what} ${path} cannot be accessed (${errnoOf(error) ?? 'unknown error'})`
+    const summary = `${what} ${path} is not accessible (${errnoOf(error) ?? 'unknown error'})`
     return { check, status: 'fail', summary, hint: elsewhere }
   }
 }
@@ -49,13 +49,14 @@ export function judgePath(wanted: PrivatePath, found: PathFacts, uid: number | n
   })
   if (found.kind === 'absent') return { check, status: 'ok', summary: `${what}: ${wanted.absent}` }
   if (found.kind === 'link') return fail('is a symbolic link', `remove it, or ${elsewhere}`)
-  if (found.kind !== wanted.kind) return fail(`is no ${wanted.kind}`, `remove it, or ${elsewhere}`)
+  if (found.kind !== wanted.kind)
+    return fail(`is not a ${wanted.kind}`, `remove it, or ${elsewhere}`)
   if (uid === null) {
     return {
       check,
       status: 'warn',
       summary: `${what} ${path}: owner and mode are not checked on this system`,
-      hint: 'see to it that only you can read it',
+      hint: 'make sure that only you can read it',
     }
   }
   if (found.uid !== uid) return fail(`belongs to another user (uid ${found.uid})`, elsewhere)
@@ -64,7 +65,7 @@ export function judgePath(wanted: PrivatePath, found: PathFacts, uid: number | n
     const wide = `is open to other users (mode ${mode})`
     return fail(wide, `chmod ${wanted.kind === 'folder' ? '700' : '600'} ${path}`)
   }
-  return { check, status: 'ok', summary: `${what} ${path}: yours alone` }
+  return { check, status: 'ok', summary: `${what} ${path} is private` }
 }
 
 async function readFacts(path: string): Promise<PathFacts> {

@@ -12,8 +12,8 @@ const scene = 'scene://current'
 const timeoutMs = 5000
 
 /**
- * The whole way of one change, in a server of this process that is gone afterwards: from the scene
- * that is set to the client that is told. `start` makes it.
+ * Tests push in a temporary server of this process, from setting a scene to the update at a client.
+ * `start` creates the server.
  */
 export async function checkOwnPush(
   start: () => Promise<ThrowAwayServer>,
@@ -43,7 +43,7 @@ export async function checkOwnPush(
       check,
       status: 'fail',
       summary: `push does not work on this machine: ${reason}`,
-      hint: 'see whether a firewall or another program keeps connections to 127.0.0.1 from getting through',
+      hint: 'check whether a firewall or another program blocks connections to 127.0.0.1',
     }
   }
 }
@@ -55,16 +55,16 @@ export interface ThrowAwayServer {
   stop(): Promise<void>
 }
 
-/** A running instance, as its record tells of it. */
+/** A running instance, as described by its record. */
 interface LiveInstance {
   readonly shortId: string
   readonly name: string
   readonly url: string
-  /** Its address is one of this machine: no other is asked. */
+  /** The address is on this machine; others are not tested. */
   readonly loopback: boolean
 }
 
-/** Does it answer, open a session and take a subscription? Its state is left as it is. */
+/** Checks that an instance answers and accepts a session and a subscription. Changes nothing. */
 export async function checkInstance(
   { shortId, name, url, loopback }: LiveInstance,
   apiKey: string | null,
@@ -75,7 +75,7 @@ export async function checkInstance(
     return {
       check,
       status: 'warn',
-      summary: `${what} names an address of another machine: it is not asked`,
+      summary: `${what} has an address of another machine: not tested`,
       hint: 'serve was started with --public-url; try that address with a client',
     }
   }
@@ -87,19 +87,19 @@ export async function checkInstance(
       return { check, status: 'ok', summary: `${answer}, sessions and subscriptions work` }
     }
     if (apiKey !== null) {
-      const hint = 'set it to the key of this server; several can be made: service-cli keys create'
-      const refused = `${answer}, and does not take the key in SERVICE_MCP_API_KEY`
+      const hint = 'set it to a key of this server; service-cli keys create makes one'
+      const refused = `${answer}, but refuses the key in SERVICE_MCP_API_KEY`
       return { check, status: 'warn', summary: refused, hint }
     }
-    const hint = 'set SERVICE_MCP_API_KEY to its key to try a session, too'
-    return { check, status: 'ok', summary: `${answer}, and asks for a key`, hint }
+    const hint = 'set SERVICE_MCP_API_KEY to its key to test a session too'
+    return { check, status: 'ok', summary: `${answer} and requires a key`, hint }
   } catch (error) {
     const reason = messageOf(error)
     return {
       check,
       status: 'fail',
       summary: `${what} does not serve: ${reason}`,
-      hint: 'its log may say why; stop it and start it again',
+      hint: 'check its log, then restart it',
     }
   }
 }
@@ -125,10 +125,10 @@ function msSince(startedMs: number): number {
   return Math.round((performance.now() - startedMs) * 10) / 10
 }
 
-/** Of whoever asks for a key; the last when too many wrong ones were sent to it. */
+/** Errors of a server that requires a key; `rate_limited` after too many wrong keys. */
 const refusals: readonly ErrorCode[] = ['auth_required', 'auth_refused', 'rate_limited']
 
-/** False: it asks for a key that is not known here. */
+/** Returns false when the server requires a key that this process does not have. */
 async function trySubscription(url: string, apiKey: string | null): Promise<boolean> {
   for (const key of apiKey === null ? [null] : [null, apiKey]) {
     try {
@@ -142,23 +142,23 @@ async function trySubscription(url: string, apiKey: string | null): Promise<bool
   return false
 }
 
-/** A client that is told of changes of one resource, as an AI client is. */
+/** A client that is subscribed to one resource. */
 interface PushSession {
-  /** Settles when the server tells of a change. */
+  /** Settles with the first update. */
   readonly updated: Promise<void>
   close(): Promise<void>
 }
 
 interface PushSessionOptions {
-  /** Ends in `/mcp`; of this machine, so that no proxy is asked. */
+  /** Ends in `/mcp`; on this machine, so that no proxy is used. */
   readonly url: string
   readonly uri: string
   readonly apiKey: string | null
-  /** For everything, from the first request to the update. */
+  /** From the first request to the update. */
   readonly timeoutMs: number
 }
 
-/** Resolves when the subscription stands. Rejects with `ServiceError`. */
+/** Resolves when subscribed. Rejects with `ServiceError`. */
 async function openPushSession(options: PushSessionOptions): Promise<PushSession> {
   const { url, uri, apiKey, timeoutMs } = options
   const signal = AbortSignal.timeout(timeoutMs)

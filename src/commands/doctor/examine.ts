@@ -27,10 +27,10 @@ interface Examination {
   readonly env: NodeJS.ProcessEnv
 }
 
-/** Instances that are asked; of a farm of them, the first ones say enough. */
-const maxAsked = 20
+/** The number of instances that are tested. */
+const maxTested = 20
 
-/** Runs every check and prints what they found. False when one failed. */
+/** Runs all checks and prints the findings. Returns false when one failed. */
 export async function examine({ registryDir, json, env }: Examination): Promise<boolean> {
   const folder = selectStateDirectory(registryDir, env)
   const findings = await findAll(folder, env)
@@ -49,7 +49,7 @@ async function findAll(registryDir: string, env: NodeJS.ProcessEnv): Promise<Fin
   try {
     const { entries, faults } = instances
     const facts = entries.map(entry => factsOf(instances, entry))
-    const asked = Promise.all(askRunning(instances, env))
+    const tested = Promise.all(testRunning(instances, env))
     const ownOf = (pid: number) => {
       const found = facts.find(fact => fact.pid === pid && fact.health !== 'dead')
       return found === undefined ? null : `${found.name} (${found.shortId})`
@@ -60,16 +60,16 @@ async function findAll(registryDir: string, env: NodeJS.ProcessEnv): Promise<Fin
     )
     const program = await findProgram('blender', env.PATH)
     const ports = knownPorts.map(async known => judgePort(known, await readPort(known.port, ownOf)))
-    // Shown in this order, whichever is done first.
+    // Fixes the order of the findings.
     const findings = await Promise.all([
       checkNode(process.versions.node, `${process.platform}-${process.arch}`),
       checkRegistryDir(registryDir),
       checkConfigFile(env),
       checkEnvironment(env),
-      asked.then(found => judgeInstances(facts, new Set(found.flatMap(answering)))),
+      tested.then(found => judgeInstances(facts, new Set(found.flatMap(answering)))),
       judgeFaults(faults),
       checkHostTokens(join(registryDir, 'instances'), runningOf(instances)),
-      asked.then(found => found.map(({ finding }) => finding)),
+      tested.then(found => found.map(({ finding }) => finding)),
       ...ports,
       lookAtGateways(registryDir),
       checkOwnPush(startThrowAway),
@@ -99,17 +99,19 @@ function runningOf(instances: LocalInstances) {
     })
 }
 
-interface Asked {
+interface Tested {
   readonly shortId: string
   readonly finding: Finding
 }
 
-function answering({ shortId, finding }: Asked): string[] {
+function answering({ shortId, finding }: Tested): string[] {
   return finding.status === 'fail' ? [] : [shortId]
 }
 
-/** Also stale ones of this machine: in a read-only state directory the record of a good server is. */
-function askRunning(instances: LocalInstances, env: NodeJS.ProcessEnv): Promise<Asked>[] {
+/**
+ * Includes stale instances of this machine: a read-only state directory makes healthy ones stale.
+ */
+function testRunning(instances: LocalInstances, env: NodeJS.ProcessEnv): Promise<Tested>[] {
   const apiKey = new ApiKeyConfig().resolve(env)
   const isHere = ({ record }: InstanceEntry) => record.hostname === hostname()
   return instances.entries
@@ -117,7 +119,7 @@ function askRunning(instances: LocalInstances, env: NodeJS.ProcessEnv): Promise<
       const { health } = entry.verdict
       return health === 'live' || (health !== 'dead' && isHere(entry) && isLocal(entry))
     })
-    .slice(0, maxAsked)
+    .slice(0, maxTested)
     .map(async entry => {
       const { instance_short: shortId, display_name: name } = instances.row(entry)
       const { mcpUrl, mcpUrlIsLoopback, localUrl } = entry.record
@@ -135,11 +137,11 @@ function isLocal({ record }: InstanceEntry): boolean {
 function checkRegistryDir(path: string): Promise<Finding> {
   return checkPrivatePath({
     check: 'registry_dir',
-    what: 'the registry folder',
+    what: 'the state directory',
     path,
     kind: 'folder',
-    absent: `${path} is not there yet; the first serve makes it`,
-    elsewhere: 'name another one with --registry-dir or SERVICE_REGISTRY_DIR',
+    absent: `${path} does not exist yet; the first serve creates it`,
+    elsewhere: 'choose another one with --registry-dir or SERVICE_REGISTRY_DIR',
   })
 }
 
@@ -157,8 +159,8 @@ async function checkConfigFile(env: NodeJS.ProcessEnv): Promise<Finding> {
     what: 'the saved login',
     path,
     kind: 'file',
-    absent: `there is none (${path}); service-cli login makes it`,
-    elsewhere: 'name another folder with XDG_CONFIG_HOME',
+    absent: `${path} does not exist; service-cli login creates it`,
+    elsewhere: 'choose another folder with XDG_CONFIG_HOME',
   })
 }
 
@@ -174,14 +176,14 @@ async function startThrowAway(): Promise<ThrowAwayServer> {
   }
 }
 
-/** The least version, as `bin/run.js` asks for it. */
-const needed = '24.15'
+/** The minimum version, the same as in `bin/run.js`. */
+const minimum = '24.15'
 
 /** `version` without the v. */
 export function checkNode(version: string, platform: string): Finding {
   const check = 'node'
-  if (isOlder(version, needed)) {
-    const summary = `Node ${version} is too old: ${needed} or newer is needed`
+  if (isOlder(version, minimum)) {
+    const summary = `Node ${version} is too old: ${minimum} or newer is required`
     return { check, status: 'fail', summary, hint: 'install Node 24 from https://nodejs.org' }
   }
   const summary = `Node ${version} on ${platform}`
@@ -190,7 +192,7 @@ export function checkNode(version: string, platform: string): Finding {
     check,
     status: 'warn',
     summary: `${summary}: only Linux is tested so far`,
-    hint: 'owners and modes of files may not be checked, and the process on a port is unknown',
+    hint: 'file owners and modes may not be checked, and the process on a port is unknown',
   }
 }
 
@@ -200,19 +202,19 @@ function isOlder(version: string, minimum: string): boolean {
   return (have[0] ?? 0) < major || (have[0] === major && (have[1] ?? 0) < minor)
 }
 
-/** What each variable changes; the names alone are ever shown. */
+/** The effect of each variable. Values are never shown. */
 const variables: Readonly<Record<string, string>> = {
-  SERVICE_MCP_API_KEY: 'serve and gateway ask clients for it',
+  SERVICE_MCP_API_KEY: 'serve and gateway require it from clients',
   SERVICE_HOST_TOKEN: 'applications must present it',
-  SERVICE_HOST_URL: 'adapters connect there, whatever runs here',
-  SERVICE_REGISTRY_DIR: 'names the registry folder',
-  SERVICE_REGISTRY: 'names the account registry',
-  SERVICE_TOKEN: 'goes before the saved login',
-  SERVICE_TOKEN_FILE: 'goes before the saved login',
-  SERVICE_TIMEOUT: 'bounds requests to the account registry',
+  SERVICE_HOST_URL: 'adapters connect to this address only',
+  SERVICE_REGISTRY_DIR: 'names the state directory',
+  SERVICE_REGISTRY: 'names the accounts server',
+  SERVICE_TOKEN: 'overrides the saved login',
+  SERVICE_TOKEN_FILE: 'overrides the saved login',
+  SERVICE_TIMEOUT: 'limits the time of requests to the accounts server',
 }
 
-/** Which variables of ours are set; one that is empty counts as absent, which surprises. */
+/** Lists the variables that are set; warns of empty ones, which count as absent. */
 export function checkEnvironment(env: Readonly<Record<string, string | undefined>>): Finding {
   const names = Object.keys(variables).filter(name => env[name] !== undefined)
   const empty = names.filter(name => env[name] === '')
@@ -223,9 +225,9 @@ export function checkEnvironment(env: Readonly<Record<string, string | undefined
     return {
       check: 'environment',
       status: 'warn',
-      summary: `${empty.join(', ')}: set to nothing, which counts as not set`,
+      summary: `${empty.join(', ')}: empty, which counts as not set`,
       details,
-      hint: 'unset it, or see where its value should have come from',
+      hint: 'unset it, or check the source of its value',
     }
   }
   const summary =
@@ -238,10 +240,10 @@ type Env = Readonly<Record<string, string | undefined>>
 
 const check = 'window_capture'
 const wayland =
-  'this session runs Wayland: only windows of X11 programs are seen from outside; ' +
-  'any other must be drawn by its application, as the Blender add-on does'
+  'this session runs Wayland: only windows of X11 programs can be captured from outside; ' +
+  'other applications must send pictures themselves, as the Blender add-on does'
 
-/** Can the windows of this session be captured, and what is missing? `drawsItself`: the connected application needs no other way. */
+/** Judges window capture. `drawsItself`: the connected application sends pictures itself. */
 export function judgeCapture(
   found: readonly SurveyedBackend[],
   env: Env,
@@ -258,19 +260,19 @@ export function judgeCapture(
     return { check, status: isWayland ? 'warn' : 'ok', summary, details }
   }
   if (drawsItself) {
-    const summary = 'the connected Blender draws its window itself; no other window can be captured'
+    const summary = 'the connected Blender sends pictures itself; no other window can be captured'
     return { check, status: 'ok', summary, details }
   }
   return {
     check,
     status: 'warn',
-    summary: 'no window can be captured from outside of its application',
+    summary: 'no window can be captured from outside its application',
     details,
-    hint: 'docs/capture.md says what each way needs; applications that draw themselves need none',
+    hint: 'see docs/capture.md; applications that send pictures themselves need nothing',
   }
 }
 
-/** Asks the backends; nothing is captured. */
+/** Surveys the capture backends; captures nothing. */
 async function lookAtCapture(env: Env, drawsItself: boolean): Promise<Finding> {
   const { surveyCapture } = await import('../../server/capture/survey.ts')
   return judgeCapture(await surveyCapture(), env, drawsItself)

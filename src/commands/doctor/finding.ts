@@ -2,20 +2,20 @@ import { wrapWords } from '../../lib/cli/format.ts'
 import { asTyped } from '../../lib/cli/own-command.ts'
 import { paint } from '../../lib/cli/terminal.ts'
 
-/** What one check found. */
+/** The result of one check. */
 export interface Finding {
-  /** Stable, for programs. */
+  /** Stable; for programs. */
   readonly check: string
   readonly status: 'ok' | 'warn' | 'fail'
   /** One sentence for people. Never a secret. */
   readonly summary: string
-  /** More of the same, a line each. */
+  /** Details, one a line. */
   readonly details?: readonly string[]
   /** What to do. */
   readonly hint?: string
 }
 
-/** `"ok"` is that no check failed. */
+/** `ok` is true when no check failed. */
 export function reportJson(findings: readonly Finding[]): object {
   return {
     ok: !anyFailed(findings),
@@ -38,7 +38,7 @@ const colours = { ok: 'green', warn: 'yellow', fail: 'red' } as const
 const summaryIndent = ' '.repeat(6)
 const detailIndent = ' '.repeat(8)
 
-/** The findings as people read them, what to do below each, in lines of `width` columns. */
+/** The findings for people, each with its hint, wrapped to `width` columns. */
 export function reportText(
   findings: readonly Finding[],
   colour: boolean,

@@ -3,7 +3,7 @@ import { asTyped } from '../../lib/cli/own-command.ts'
 import { absenceText } from '../../lib/instances/instance.ts'
 import { cleanText } from '../../lib/util/text.ts'
 
-/** What of a row is shown to people. */
+/** The shown part of a row. */
 export interface ShownRow {
   readonly instance_short: string
   readonly dcc_type: string
@@ -22,8 +22,8 @@ const maxNameChars = 40
 const maxSceneChars = 60
 
 /**
- * The URL gives way last: a client needs it, beside the ID that commands take. HEALTH gives way first
- * while every row is live with its application, and never otherwise.
+ * The URL is dropped last because clients need it, and the ID never. HEALTH is dropped first while
+ * every row is live with its application, and otherwise never.
  */
 export function instanceTable(rows: readonly ShownRow[], width?: number): string {
   const isWell = rows.every(row => row.health === 'live' && liveHealth(row) === 'live')
@@ -31,7 +31,7 @@ export function instanceTable(rows: readonly ShownRow[], width?: number): string
   return columns(names, rows.map(cellsOf), { drop, ...(width !== undefined && { width }) })
 }
 
-/** Why something is not well is part of how it is; that all is well needs no reason. */
+/** Shows the reason only of rows that are not live. */
 function cellsOf(row: ShownRow): string[] {
   const { dcc_type, version, health, reason, scene } = row
   return [
@@ -51,7 +51,7 @@ function liveHealth({ health, application }: ShownRow): string {
   return absence === null ? health : `${health}: ${absence}`
 }
 
-/** The end of a path tells more than its beginning. */
+/** Keeps the end of a long path, which says more than its start. */
 function shortenedPath(path: string): string {
   const clean = cleanText(path, 4096)
   return clean.length > maxSceneChars ? `…${clean.slice(1 - maxSceneChars)}` : clean
@@ -71,7 +71,7 @@ interface Hidden {
   readonly filtered: boolean
 }
 
-/** What to do where there is nothing to see. */
+/** The text for an empty list. */
 export function emptyText({ dead, registryDir, filtered }: Hidden): string {
   const ended = dead === 0 ? [] : [`${counted(dead, 'instance')} ended; --all shows them.`]
   if (filtered) return ['No instance matches.', ...ended].join(' ')

@@ -10,7 +10,7 @@ type Local = typeof import('../../server/gateway/local-instances.ts')
 type LocalInstances = import('../../server/gateway/local-instances.ts').LocalInstances
 type LocalQuery = import('../../server/gateway/local-instances.ts').LocalQuery
 
-/** Shows what runs; with `watch`, what changes until a signal, or until nobody reads any more. */
+/** Prints the instances; with `watch`, also changes until a signal or the end of the reader. */
 export async function showInstances(settings: InstancesSettings): Promise<void> {
   const { json, watch } = settings
   const output = processOutput(settings)
@@ -30,7 +30,7 @@ function readQuery({ dccType, status, all }: InstancesSettings, local: Local): L
   const known = status === undefined ? undefined : local.parseStatus(status)
   if (known === null) {
     const names = local.rowStatuses.join(', ')
-    throw usage(`--status ${status} is not a status of an instance`, `it is one of ${names}`)
+    throw usage(`--status ${status} is not a status of an instance`, `use one of ${names}`)
   }
   return { dccType, status: known, dead: all || known === 'dead' }
 }
@@ -41,7 +41,7 @@ async function printList(
   { output, json, registryDir }: { output: Output; json: boolean; registryDir: string },
 ): Promise<void> {
   for (const { source, reason } of instances.faults) {
-    output.warn(`a record is not understood: ${source}: ${reason}`)
+    output.warn(`invalid instance record ${source}: ${reason}`)
   }
   const list = instances.list(query)
   if (json) return writeStdout(`${JSON.stringify({ list_ok: true, ...list })}\n`)

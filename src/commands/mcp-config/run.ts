@@ -8,7 +8,7 @@ import { type WantedEntry, newSettings } from '../../lib/mcp/settings/merge-sett
 import { type WrittenEntry, writeEntry } from '../../lib/mcp/settings/write-entry.ts'
 import { type McpConfigFlags, readSettings } from './settings.ts'
 
-/** Everything that is said about one entry. */
+/** The content of the output about one entry. */
 interface Report {
   readonly client: Client
   readonly scope: Scope
@@ -18,14 +18,18 @@ interface Report {
   readonly commands: readonly string[]
 }
 
-/** Where the command runs, and where it speaks. */
-type Here = Pick<OutputParts, 'stdout' | 'stderr'> & { readonly place: Place }
+/** The streams and the machine of the command. */
+type Runtime = Pick<OutputParts, 'stdout' | 'stderr'> & { readonly place: Place }
 
-export async function runMcpConfig(id: string, flags: McpConfigFlags, here: Here): Promise<void> {
-  const { place, stdout, stderr } = here
+export async function runMcpConfig(
+  id: string,
+  flags: McpConfigFlags,
+  runtime: Runtime,
+): Promise<void> {
+  const { place, stdout, stderr } = runtime
   const output = createOutput({ ...flags, stdout, stderr })
   const client = clients.find(known => known.id === id)
-  if (client === undefined) throw new ServiceError('usage_invalid', `no client is called ${id}`)
+  if (client === undefined) throw new ServiceError('usage_invalid', `unknown client "${id}"`)
   const { scope } = flags
   const file = client.file(scope, place)
   if (flags.write && file === null) throw noFile(client, scope, place)
@@ -51,11 +55,11 @@ export async function runMcpConfig(id: string, flags: McpConfigFlags, here: Here
 
 async function print(report: Report, { platform }: Place, output: Output): Promise<void> {
   const { client, file, wanted, commands } = report
-  const place = file === null ? '' : ` in ${file.path} (--write puts it there)`
+  const place = file === null ? '' : ` in ${file.path} (--write adds it)`
   const isUnknown = client.id === 'claude-desktop' && platform === 'linux'
   output.note(
     isUnknown
-      ? 'There is no Claude Desktop for Linux that we know; its entry on other systems:'
+      ? 'Claude Desktop is not known on Linux; its entry on other systems:'
       : `For ${client.title}${place}:`,
   )
   await output.result(newSettings(wanted).trimEnd(), described(report))
@@ -73,18 +77,23 @@ async function write(
   const parts = { file, wanted, force, isPrivate: scope === 'user', clock: systemClock }
   const written = await writeEntry(parts).catch(error => {
     if (error instanceof ServiceError && error.code !== 'entry_exists') {
-      output.note(`The entry, to be pasted:\n${newSettings(wanted).trimEnd()}`)
+      output.note(`The entry to paste:\n${newSettings(wanted).trimEnd()}`)
     }
     throw error
   })
   const { change, path, backup } = written
-  await output.result(said(written, wanted), { ...described(report), file: path, change, backup })
+  await output.result(describeChange(written, wanted), {
+    ...described(report),
+    file: path,
+    change,
+    backup,
+  })
   noteAll(report, output)
 }
 
-function said({ change, path, backup }: WrittenEntry, { name }: WantedEntry): string {
-  if (change === 'unchanged') return `unchanged: ${path} has the entry ${name} already`
-  const copy = backup === null ? '' : `\nthe file as it was: ${backup}`
+function describeChange({ change, path, backup }: WrittenEntry, { name }: WantedEntry): string {
+  if (change === 'unchanged') return `unchanged: ${path} already has the entry ${name}`
+  const copy = backup === null ? '' : `\nbackup of the old file: ${backup}`
   return `${change} the entry ${name} in ${path}${copy}`
 }
 
@@ -112,7 +121,7 @@ function noteAll({ client, settings, scope }: Report, output: Output): void {
   for (const note of client.notes(settings, scope)) output.note(note)
 }
 
-/** A dollar within double quotes means something else to every shell of Windows. */
+/** Omits commands with a dollar on Windows, where its shells would expand it. */
 function commandLines(
   client: Client,
   settings: Settings,
@@ -129,6 +138,6 @@ function noFile(client: Client, scope: Scope, { platform }: Place): ServiceError
   return new ServiceError(
     'usage_invalid',
     `settings of ${client.title} cannot be written for --scope ${scope} on ${platform}`,
-    { hint: 'leave --write out, and put what is printed where its documentation says' },
+    { hint: 'omit --write, and paste the printed entry where its documentation says' },
   )
 }

@@ -21,7 +21,7 @@ export interface ClientFlags extends EndpointFlags {
   quiet: boolean
 }
 
-/** What a command that looks at resources works with. */
+/** The context of a command that reads from a server. */
 export interface Client {
   readonly context: ClientContext
   readonly locate: Locate
@@ -30,7 +30,7 @@ export interface Client {
   open(url: URL, signal: AbortSignal): Promise<McpSession>
 }
 
-/** Finds the server and hands over; connections end with it. Throws what `findEndpoint` throws. */
+/** Finds the server, runs `use` and closes the connections. Throws the errors of `findEndpoint`. */
 export async function withClient<Value>(
   flags: ClientFlags,
   env: NodeJS.ProcessEnv,
@@ -39,7 +39,7 @@ export async function withClient<Value>(
   const output = processOutput(flags)
   const limits = readClientLimits(env)
   const log = warningsTo(output)
-  const naming = '--instance ID, or --dcc-type where there is one of it'
+  const naming = '--instance ID, or --dcc-type when only one has it'
   const { locate, key } = await findEndpoint(readWord(flags), flags, env, { log, naming })
   const context = createClientContext({ key, env, limits, timer: systemTimer, log })
   try {
@@ -50,13 +50,13 @@ export async function withClient<Value>(
   }
 }
 
-/** One conversation with the server as it is now. */
+/** Opens a session with the current run of the server, runs `use` and closes the session. */
 export function withSession<Value>(
   flags: ClientFlags,
   env: NodeJS.ProcessEnv,
   use: (session: McpSession, client: Client, signal: AbortSignal) => Promise<Value>,
 ): Promise<Value> {
-  // Ctrl-C ends the program at once: nothing here has to be undone.
+  // Ctrl-C ends the program at once: there is nothing to undo.
   const { signal } = new AbortController()
   return withClient(flags, env, async client => {
     const place = await client.locate()
@@ -70,16 +70,16 @@ export function withSession<Value>(
   })
 }
 
-/** At most one of them is given: the parser sees to it. */
+/** The parser ensures that at most one of the flags is given. */
 function readWord(flags: ClientFlags): string | undefined {
   const { url, instance, 'dcc-type': dccType } = flags
   if (url !== undefined && !/^https?:\/\//i.test(url)) {
-    throw usage(`--url ${url} is no address`, 'as in http://127.0.0.1:8765/mcp')
+    throw usage(`--url ${url} is not an address`, 'example: http://127.0.0.1:8765/mcp')
   }
   return url ?? instance ?? dccType
 }
 
-/** The bounds of these commands, with `SERVICE_TIMEOUT` for one answer. Throws `usage_invalid`. */
+/** The bounds of these commands; `SERVICE_TIMEOUT` sets `answerMs`. Throws `usage_invalid`. */
 export function readClientLimits(env: NodeJS.ProcessEnv): McpClientLimits {
   const answerMs = requestTimeoutMs(env['SERVICE_TIMEOUT'])
   return answerMs === undefined ? defaultMcpClientLimits : { ...defaultMcpClientLimits, answerMs }

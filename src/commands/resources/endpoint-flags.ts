@@ -1,24 +1,24 @@
 import * as Flags from '@oclif/core/flags'
 
-/** Which server, and what opens it: of every command that looks at resources. */
+/** The flags that choose a server and its key. */
 export const endpointFlags = {
   url: Flags.string({
-    description: 'address of an MCP endpoint, also of another machine or another server',
+    description: 'address of any MCP endpoint, on this or another machine',
     helpValue: 'URL',
     exclusive: ['instance', 'dcc-type'],
   }),
   instance: Flags.string({
-    description: 'one of your running instances, by its id or the beginning of it',
+    description: 'one of your running instances, by the start of its id',
     helpValue: 'ID',
     exclusive: ['url', 'dcc-type'],
   }),
   'dcc-type': Flags.string({
-    description: 'the running instance of this kind of application, as in blender',
+    description: 'the running instance of this kind of application, such as blender',
     helpValue: 'TYPE',
     exclusive: ['url', 'instance'],
   }),
   'api-key-file': Flags.string({
-    description: 'file with the key that the server asks for; before SERVICE_MCP_API_KEY',
+    description: 'file with the API key; overrides SERVICE_MCP_API_KEY',
     helpValue: 'FILE',
   }),
   'allow-http': Flags.boolean({
@@ -26,7 +26,7 @@ export const endpointFlags = {
     default: false,
   }),
   'registry-dir': Flags.string({
-    description: 'folder of instance records; before SERVICE_REGISTRY_DIR',
+    description: 'state directory; overrides SERVICE_REGISTRY_DIR',
     helpValue: 'DIR',
   }),
 }

@@ -11,7 +11,7 @@ const maxOfScheme = 12
 
 interface FirstOfEach {
   readonly shown: readonly Listed[]
-  /** How many are not shown. */
+  /** The number of hidden entries per scheme. */
   readonly left: readonly { readonly scheme: string; readonly count: number }[]
 }
 
@@ -33,7 +33,7 @@ export function fits(filter: string): (entry: Listed) => boolean {
     [uri, name, title].some(text => text?.toLowerCase().includes(wanted) === true)
 }
 
-/** The URI stands last: it may be long, and the rest is to stay in its columns. */
+/** The URI is the last column because it may be long. */
 export function resourceTable(entries: readonly Listed[], nowMs: number): string {
   return columns(
     ['NAME', 'TYPE', 'SIZE', 'MODIFIED', 'URI'],
@@ -68,7 +68,7 @@ function uriOf({ uri }: Listed): string {
   return cleanText(uri, 2048)
 }
 
-/** `3 min ago`; empty for what is no time. */
+/** `3 min ago`; empty for a missing or invalid time. */
 export function ageText(modified: string | null, nowMs: number): string {
   const timeMs = modified === null ? null : parseRfc3339(modified)
   if (timeMs === null) return ''

@@ -4,7 +4,7 @@ import { listAll } from '../../lib/mcp/client/resources.ts'
 import { type ClientFlags, withSession } from './client.ts'
 import { firstOfEach, fits, resourceTable, templateTable } from './list-lines.ts'
 
-/** Prints what a server has, or what its addresses are made of. */
+/** Prints the resources or the templates of a server. */
 export async function runList(
   filter: string | undefined,
   flags: ClientFlags & { templates: boolean; all: boolean },

@@ -5,23 +5,22 @@ import { endpointFlags } from './endpoint-flags.ts'
 
 /** Lists the resources of a server. */
 export default class ResourcesList extends BaseCommand {
-  static override summary = 'List what a running server offers'
+  static override summary = 'List the resources of a running server'
 
-  static override description = `Asks your running service-cli serve, or the MCP endpoint at --url, for \
-all its resources: what each is called, its type, size and last change, and the URI to read it by. Of a \
-scheme with many resources the first ones are shown. Columns that do not fit the terminal are left \
-out; --json has them.
+  static override description = `Lists all resources of your running service-cli serve, or of the MCP \
+endpoint at --url: name, type, size, last change and URI. Shows only the first resources of a scheme \
+with many. Omits columns that do not fit the terminal; --json has them.
 
-Environment: SERVICE_MCP_API_KEY (the key that the server asks for), SERVICE_REGISTRY_DIR.`
+Environment: SERVICE_MCP_API_KEY (the API key), SERVICE_REGISTRY_DIR.`
 
   static override examples = [
-    { description: 'of the running instance', command: '<%= config.bin %> resources list' },
+    { description: 'the running instance', command: '<%= config.bin %> resources list' },
     {
       description: 'every object whose name or URI contains "lamp"',
       command: '<%= config.bin %> resources list lamp --all',
     },
     {
-      description: 'the URIs alone',
+      description: 'only the URIs',
       command: `<%= config.bin %> resources list --json | jq -r '.resources[].uri'`,
     },
     {
@@ -29,7 +28,7 @@ Environment: SERVICE_MCP_API_KEY (the key that the server asks for), SERVICE_REG
       command: '<%= config.bin %> resources list --templates',
     },
     {
-      description: 'of a gateway, or any other MCP server',
+      description: 'a gateway, or any other MCP server',
       command: '<%= config.bin %> resources list --url http://127.0.0.1:9765/mcp',
     },
   ]

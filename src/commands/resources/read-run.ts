@@ -42,13 +42,16 @@ export async function runRead(
   })
 }
 
-interface Where {
+interface ShowOptions {
   readonly out?: string | undefined
   readonly force: boolean
   readonly output: Output
 }
 
-async function show(contents: readonly Contents[], { out, force, output }: Where): Promise<void> {
+async function show(
+  contents: readonly Contents[],
+  { out, force, output }: ShowOptions,
+): Promise<void> {
   const screen = process.stdout.isTTY
   if (out !== undefined && out !== '-') {
     await writeOutputFile(out, Buffer.concat(contents.map(bytesOf)), { force })
@@ -67,7 +70,7 @@ async function show(contents: readonly Contents[], { out, force, output }: Where
   }
 }
 
-/** What another program sent must not move the cursor, change colours or hide. */
+/** Removes control characters: text from a server must not change the terminal. */
 function screenText({ text, mimeType }: Contents & { kind: 'text' }): string {
   const isJson = isJsonType(mimeType) && parseJson(text, maxDepth).ok
   const clean = cleanLines(isJson ? prettyJson(text) : text)

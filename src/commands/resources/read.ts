@@ -5,13 +5,13 @@ import { endpointFlags } from './endpoint-flags.ts'
 
 /** Reads one resource. */
 export default class ResourcesRead extends BaseCommand {
-  static override summary = 'Read a resource: text on the screen, anything else into a file'
+  static override summary = 'Read a resource: show text, save anything else to a file'
 
   static override description = `Reads a resource of your running service-cli serve, or of the MCP \
-endpoint at --url. On a terminal JSON is set out on lines, and what is no text is saved into a new \
-file in this folder; into a pipe or a file goes exactly what the server sent.
+endpoint at --url. A terminal shows indented JSON, and binary data is saved to a new file in the \
+working folder; a pipe or a file gets exactly the bytes that the server sent.
 
-Environment: SERVICE_MCP_API_KEY (the key that the server asks for), SERVICE_REGISTRY_DIR.`
+Environment: SERVICE_MCP_API_KEY (the API key), SERVICE_REGISTRY_DIR.`
 
   static override examples = [
     { description: 'the scene', command: '<%= config.bin %> resources read scene://current' },

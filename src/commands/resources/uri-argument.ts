@@ -4,16 +4,16 @@ import { listAll } from '../../lib/mcp/client/resources.ts'
 import type { McpSession } from '../../lib/mcp/client/context.ts'
 import type { Client } from './client.ts'
 
-/** Throws `usage_invalid` for what cannot be one. */
+/** Throws `usage_invalid` for an invalid URI. */
 export function checkUri(uri: string): void {
   if (/^[a-z][a-z0-9+.-]*:/i.test(uri)) return
   throw usage(
-    `${uri} is no URI`,
-    'as in scene://current; service-cli resources list shows them all',
+    `${uri} is not a URI`,
+    'example: scene://current; service-cli resources list shows all',
   )
 }
 
-/** For a URI that is not there: the one that was probably meant, unless the server knows better. */
+/** Adds the nearest known URI as the hint of a not-found error, unless the server sent a hint. */
 export async function withNearest(
   error: unknown,
   uri: string,
@@ -28,12 +28,14 @@ export async function withNearest(
   const meant = nearestUri(uri, uris)
   const hint =
     meant === undefined
-      ? 'service-cli resources list shows what is there'
+      ? 'service-cli resources list shows all resources'
       : `did you mean ${cleanText(meant, 300)}?`
   return new ServiceError(error.code, error.message, { cause: error, hint })
 }
 
-/** The beginning of a URI, as copied from a narrow terminal, names it as a slip of the finger does. */
+/**
+ * Finds a URI by its start (as copied from a narrow terminal), or the one with the fewest typos.
+ */
 function nearestUri(uri: string, known: readonly string[]): string | undefined {
   const begun = uri.length >= 6 ? known.filter(each => each.startsWith(uri)) : []
   return begun.length === 1 ? begun[0] : nearest(uri, known)

@@ -4,11 +4,11 @@ import type { JsonChange } from '../../lib/util/json-diff.ts'
 import { isJsonObject } from '../../lib/util/json.ts'
 import type { Difference, Look, State } from '../../lib/mcp/client/follower.ts'
 
-/** Changes of one moment that are shown; the rest is counted. */
+/** Changes shown for one update; the rest is counted. */
 const maxShown = 12
 const maxLabelChars = 44
 const maxTextLines = 6
-/** Below the time of day. */
+/** The width of the time. */
 const indent = ' '.repeat(8)
 
 /** `12:30:05` */
@@ -16,7 +16,7 @@ export function clockText(time: Date): string {
   return time.toTimeString().slice(0, 8)
 }
 
-/** What one look brought: its head with the time, then one line for each change. */
+/** The lines for one read: a head with the time, then one line for each change. */
 export function lookLines(look: Look, updates: number, time: Date, width: number): string[] {
   return [
     `${clockText(time)}  ${headOf(look, updates)}`,
@@ -43,7 +43,7 @@ function revisionOf(state: State): number | null {
   return state.kind === 'json' ? state.revision : null
 }
 
-/** An update that was told of while the resource was looked at brings nothing more. */
+/** False when a read found nothing new: an earlier read already included the update. */
 export function isNews({ before, after, difference }: Look): boolean {
   if (difference.kind !== 'same') return true
   const base = revisionOf(before)
@@ -54,7 +54,7 @@ export function isNews({ before, after, difference }: Look): boolean {
 export function stateText(state: State): string {
   switch (state.kind) {
     case 'none':
-      return 'nothing is there now'
+      return 'does not exist now'
     case 'json': {
       const revision = state.revision === null ? '' : `revision ${state.revision}`
       return joined([revision, sizeOf(state.value)])
@@ -85,7 +85,7 @@ function differenceLines(difference: Difference, width: number): string[] {
 
 type JsonDifference = Difference & { kind: 'json' }
 
-/** Members of a snapshot that say when and how it was taken; they differ with every change. */
+/** Members of a snapshot that differ with every change. */
 const bookkeeping = new Set(['/change_count', '/captured_at', '/truncated/total'])
 
 function changeLines(difference: JsonDifference, width: number): string[] {
@@ -97,10 +97,10 @@ function changeLines(difference: JsonDifference, width: number): string[] {
   const shown = changes.slice(0, maxShown)
   const names = shown.map((_, at) => shortened(labels[at] ?? ''))
   const column = Math.max(...names.map(name => name.length))
-  const room = width - indent.length - column - 4
+  const maxChars = width - indent.length - column - 4
   const lines = shown.map((change, at) => {
     const name = (names[at] ?? '').padEnd(column)
-    return `${indent}${marks[change.kind]} ${name}  ${changeText(change, room)}`.trimEnd()
+    return `${indent}${marks[change.kind]} ${name}  ${changeText(change, maxChars)}`.trimEnd()
   })
   const left = changes.length - shown.length
   if (truncated) lines.push(`${indent}  … and more than ${left} other changes`)
@@ -110,22 +110,22 @@ function changeLines(difference: JsonDifference, width: number): string[] {
 
 const marks = { added: '+', removed: '-', changed: ' ' } as const
 
-function changeText(change: JsonChange, room: number): string {
-  if (change.kind === 'added') return valueText(change.after, room)
-  if (change.kind === 'removed') return valueText(change.before, room)
-  const after = valueText(change.after, Math.max(8, room - 12))
-  // What one of the two does not need is the other's.
-  const before = valueText(change.before, Math.max(8, room - 3 - after.length))
-  return `${before} → ${valueText(change.after, Math.max(8, room - 3 - before.length))}`
+function changeText(change: JsonChange, maxChars: number): string {
+  if (change.kind === 'added') return valueText(change.after, maxChars)
+  if (change.kind === 'removed') return valueText(change.before, maxChars)
+  const after = valueText(change.after, Math.max(8, maxChars - 12))
+  // A short value leaves more space for the other one.
+  const before = valueText(change.before, Math.max(8, maxChars - 3 - after.length))
+  return `${before} → ${valueText(change.after, Math.max(8, maxChars - 3 - before.length))}`
 }
 
-/** The end of a path tells more than its beginning. */
+/** Keeps the end of a long path, which says more than its start. */
 function shortened(label: string): string {
   const clean = cleanText(label, 4096) || '(all of it)'
   return clean.length > maxLabelChars ? `…${clean.slice(1 - maxLabelChars)}` : clean
 }
 
-/** The lines that differ, between those that are the same at both ends. */
+/** The differing lines, without the equal ones at both ends. */
 function textLines(before: string, after: string, width: number): string[] {
   const [old, now] = [before.split('\n'), after.split('\n')]
   const most = Math.min(old.length, now.length)
@@ -140,10 +140,10 @@ function textLines(before: string, after: string, width: number): string[] {
 }
 
 function someLines(mark: string, lines: readonly string[], width: number): string[] {
-  const room = width - indent.length - 2
+  const maxChars = width - indent.length - 2
   const shown = lines
     .slice(0, maxTextLines)
-    .map(line => `${indent}${mark} ${cleanText(line, room)}`.trimEnd())
+    .map(line => `${indent}${mark} ${cleanText(line, maxChars)}`.trimEnd())
   const left = lines.length - shown.length
   return left > 0 ? [...shown, `${indent}${mark} … and ${counted(left, 'other line')}`] : shown
 }

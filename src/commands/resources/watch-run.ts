@@ -18,12 +18,12 @@ interface WatchFlags extends ClientFlags {
   interval: number
 }
 
-/** Never announced (docs/protocol.md), and small enough to be looked at again and again. */
+/** Never announced (docs/protocol.md), but small enough to poll. */
 const polled = /^resources:\/\/gateway\/events/
-/** Never announced, and looked at once. */
+/** Never announced and not polled. */
 const silent = /^(?:capture|artefact):/
 
-/** Prints what changes until a signal, or until nobody reads any more. */
+/** Prints changes until a signal or the end of the reader. */
 export async function runWatch(
   uri: string,
   flags: WatchFlags,
@@ -36,10 +36,10 @@ export async function runWatch(
     try {
       if (/^events:/i.test(uri)) {
         const view = eventsView(uri, json, lines.write)
-        return await watchEvents(uri, flags, { client, view, over: lines.over })
+        return await watchEvents(uri, flags, { client, view, stop: lines.over })
       }
       const view = json ? jsonView(uri, lines.write) : screenView(uri, lines.write)
-      await watch(uri, flags, { client, view, over: lines.over })
+      await watch(uri, flags, { client, view, stop: lines.over })
     } finally {
       await lines.close()
     }
@@ -49,17 +49,17 @@ export async function runWatch(
 interface Parts<View> {
   readonly client: Client
   readonly view: View
-  readonly over: AbortSignal
+  readonly stop: AbortSignal
 }
 
 const reader = (session: McpSession, signal: AbortSignal) => async (uri: string) =>
   (await readResource(session, uri, signal)).contents
 
-/** Events are never announced: they are fetched by cursor. */
+/** Polls events by cursor: servers never announce them. */
 function watchEvents(
   uri: string,
   { interval }: WatchFlags,
-  { client, view, over }: Parts<EventsView>,
+  { client, view, stop }: Parts<EventsView>,
 ): Promise<void> {
   const { locate, open } = client
   const status = statusLine()
@@ -86,14 +86,14 @@ function watchEvents(
         away: reason => status.show(`connection lost (${reason}); waiting for the server …`),
       },
     },
-    over,
+    stop,
   ).finally(() => status.clear())
 }
 
 function watch(
   uri: string,
   { interval }: WatchFlags,
-  { client, view, over }: Parts<WatchView>,
+  { client, view, stop }: Parts<WatchView>,
 ): Promise<void> {
   const { locate, open, output } = client
   const status = statusLine()
@@ -110,7 +110,7 @@ function watch(
           status.clear()
           if (again) return view.again(session.url, state, performance.now() - lostMs)
           if (state.kind === 'none' && !isScene(uri)) {
-            // The server may know what is to be done.
+            // The error of the server may contain a hint.
             await readResource(session, uri, signal).catch(async (error: unknown) => {
               throw await withNearest(error, uri, session, client)
             })
@@ -130,11 +130,11 @@ function watch(
         },
       },
     },
-    over,
+    stop,
   ).finally(() => status.clear())
 }
 
-/** On a terminal only: a line that goes away again. */
+/** A temporary line, only on a terminal. */
 function statusLine(): { show(text: string): void; clear(): void } {
   const isTTY = process.stderr.isTTY && process.stdout.isTTY && process.env.TERM !== 'dumb'
   let shown = false
@@ -153,7 +153,7 @@ function statusLine(): { show(text: string): void; clear(): void } {
 
 type Write = (line: string) => void
 
-/** How events are shown. */
+/** Prints events. */
 interface EventsView {
   begins(url: URL, again: boolean): void
   news(news: EventNews): void

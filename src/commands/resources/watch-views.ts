@@ -2,10 +2,10 @@ import type { Look, State } from '../../lib/mcp/client/follower.ts'
 import { shownUrl } from '../../lib/mcp/bridge/context.ts'
 import { clockText, lookLines, stateText } from './watch-lines.ts'
 
-/** Where the width of the screen is not known. */
+/** The width when stdout is not a terminal. */
 const defaultColumns = 120
 
-/** How a watch is shown. */
+/** Prints the start, the changes and the reconnects of a watch. */
 export interface WatchView {
   begins(url: URL, state: State): void
   changed(look: Look, updates: number): void

@@ -5,14 +5,14 @@ import { endpointFlags } from './endpoint-flags.ts'
 
 /** Shows what changes in a resource. */
 export default class ResourcesWatch extends BaseCommand {
-  static override summary = 'Subscribe to a resource and print what changes in it'
+  static override summary = 'Subscribe to a resource and print its changes'
 
   static override description = `Subscribes to a resource of your running service-cli serve, or of the \
-MCP endpoint at --url, and prints what changes until Ctrl-C: of the scene and other JSON the members \
-that are new, gone or different, of text the lines. What changes more often than --interval is \
-summed up. A server that restarts is found again.
+MCP endpoint at --url, and prints changes until Ctrl-C: added, removed and changed members of the \
+scene and other JSON, or changed lines of text. Combines changes within --interval. Reconnects after \
+a restart of the server.
 
-Environment: SERVICE_MCP_API_KEY (the key that the server asks for), SERVICE_REGISTRY_DIR.`
+Environment: SERVICE_MCP_API_KEY (the API key), SERVICE_REGISTRY_DIR.`
 
   static override examples = [
     { description: 'the scene', command: '<%= config.bin %> resources watch scene://current' },

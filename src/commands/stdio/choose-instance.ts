@@ -6,8 +6,9 @@ import { selectInstance, shortIds } from '../../lib/instances/select-instance.ts
 const startHint = 'start one with: service-cli serve'
 
 /**
- * The live instance that a word of the user names. Throws `usage_invalid` when it names several or
- * can name none, `network_failed` when nothing of that name runs. `naming`: how one of several is named.
+ * Chooses the live instance that `word` names, or the only one. Throws `usage_invalid` for an
+ * ambiguous or invalid word, `network_failed` when no such instance runs. `naming` shows how to
+ * name one of several.
  */
 export function chooseInstance(
   instances: readonly Instance[],
@@ -21,11 +22,11 @@ export function chooseInstance(
     case 'several':
       throw several(selected.instances, word, naming)
     case 'too_short':
-      throw usage(`${word} is too short for an instance: at least 4 characters of its id`)
+      throw usage(`${word} is too short: write at least 4 characters of the id`)
     case 'none':
       if (word === undefined) {
         throw new ServiceError('network_failed', 'no service-cli serve of yours is running', {
-          hint: `${startHint}, or name the address of an MCP endpoint`,
+          hint: `${startHint}, or give the address of an MCP endpoint`,
         })
       }
       throw notRunning(instances, word)
@@ -40,17 +41,17 @@ export function several(
   const which = word === undefined ? '' : ` as "${word}"`
   return usage(
     `${instances.length} instances are running${which}:\n${table(instances)}`,
-    `name one by the beginning of its id: ${naming}`,
+    `choose one by the start of its id: ${naming}`,
   )
 }
 
 function notRunning(instances: readonly Instance[], word: string): ServiceError {
   if (/[./:]/.test(word)) {
-    return usage(`"${word}" is no instance`, 'an address begins with http:// or https://')
+    return usage(`"${word}" is not an instance`, 'addresses start with http:// or https://')
   }
-  const others = instances.length === 0 ? '' : `; running are:\n${table(instances)}`
+  const others = instances.length === 0 ? '' : `; running:\n${table(instances)}`
   return new ServiceError('network_failed', `no instance "${word}" is running${others}`, {
-    hint: instances.length === 0 ? startHint : 'name one of these by the beginning of its id',
+    hint: instances.length === 0 ? startHint : 'choose one of these by the start of its id',
   })
 }
 

@@ -4,8 +4,8 @@ import { type Endpoint, type EndpointFlags, findEndpoint } from '../find-endpoin
 import { openStdio } from './open-stdio.ts'
 
 /**
- * Finds what is meant and checks that it may be used. Throws `usage_invalid`, `config_invalid` or,
- * when nothing is running, `network_failed`.
+ * Finds the endpoint. Throws `usage_invalid`, `config_invalid` or, when no instance runs,
+ * `network_failed`.
  */
 export async function readConnectSettings(
   word: string | undefined,
@@ -16,7 +16,7 @@ export async function readConnectSettings(
   return findEndpoint(word, flags, env, { log, naming: 'service-cli connect ID' })
 }
 
-/** Bridges stdio and the endpoint until the client is done. */
+/** Bridges stdio and the endpoint until the client ends. */
 export async function runConnect(
   word: string | undefined,
   flags: EndpointFlags & { level: LogLevel },

@@ -13,7 +13,7 @@ interface JoinOrServeParts {
   readonly dccType: string | undefined
   readonly live: () => Promise<Instance[]>
   readonly start: () => Promise<ServeHandle>
-  /** One process at a time looks and starts: else two clients would start two servers. */
+  /** Runs `work` under a lock of the user, so that two clients do not start two servers. */
   readonly locked: <T>(work: () => Promise<T>) => Promise<T>
   readonly joined: (instance: Instance) => void
   readonly started: (server: ServeHandle) => void
@@ -25,8 +25,8 @@ interface JoinOrServeParts {
 }
 
 /**
- * The instance that a client joins: of the kind it names, else one that has no kind yet, which
- * serves any; without a kind the only one there is.
+ * The instance that a client joins: one of the given kind, else one without a kind, which serves
+ * any application. Without a kind, the only instance.
  */
 export function joinable(instances: readonly Instance[], dccType: string | undefined): Selection {
   if (dccType === undefined) return selectInstance(instances, undefined)
@@ -35,7 +35,7 @@ export function joinable(instances: readonly Instance[], dccType: string | undef
   return selectInstance(same.length > 0 ? same : any, undefined)
 }
 
-/** A running server of the user, or one of this process when there is none. */
+/** Joins a running server of the user, or starts one in this process. */
 export class JoinOrServe {
   readonly #parts: JoinOrServeParts
   readonly #broken = Promise.withResolvers<never>()
@@ -52,12 +52,12 @@ export class JoinOrServe {
     this.#broken.promise.catch(() => {})
   }
 
-  /** Rejects when the own server ends by itself. */
+  /** Rejects when the embedded server ends by itself. */
   get broken(): Promise<never> {
     return this.#broken.promise
   }
 
-  /** Throws `usage_invalid` when it is unclear which to join, and what a start throws. */
+  /** Throws `usage_invalid` when several servers match, and the errors of a start. */
   async open(): Promise<void> {
     this.#first = await this.#parts.locked(async () => {
       const { dccType, live } = this.#parts
@@ -67,7 +67,7 @@ export class JoinOrServe {
     })
   }
 
-  /** For the bridge: where the server is now. Never rejects. */
+  /** Finds the current server for the bridge. Never rejects. */
   locate = async (): Promise<Result<Target, string>> => {
     const first = this.#first
     this.#first = null
@@ -76,18 +76,18 @@ export class JoinOrServe {
     try {
       return await this.#parts.locked(() => this.#again())
     } catch (error) {
-      return fail(`no server can be started (${messageOf(error)})`)
+      return fail(`cannot start a server (${messageOf(error)})`)
     }
   }
 
   /**
-   * Returns to the joined server once it, or its next run, is back: `locate` leads there, `moved`
+   * Returns to the joined server once it, or its next run, is back: `locate` returns it, `moved`
    * is called and the embedded server stops. Never rejects.
    */
   async handBack(moved: () => void): Promise<void> {
     if (this.#awaySinceMs === null) return
     try {
-      // Locked: of two that stand in for the same server only one hands over to the other.
+      // The lock keeps two replacement servers from handing over to each other.
       await this.#parts.locked(async () => {
         const found = await this.#returned()
         const own = this.#own
@@ -99,7 +99,7 @@ export class JoinOrServe {
         await own.stop()
       })
     } catch {
-      // Looked for again in a moment.
+      // The next call tries again.
     }
   }
 
@@ -110,8 +110,8 @@ export class JoinOrServe {
   }
 
   /**
-   * The joined instance itself, which may only have been stopped for a while, or one of its kind that
-   * started since; one without a kind may still get it.
+   * The joined instance, which may only have been suspended, or one that started since of the same
+   * kind or without a kind.
    */
   async #returned(): Promise<Instance | null> {
     const sinceMs = this.#awaySinceMs
@@ -125,12 +125,14 @@ export class JoinOrServe {
     return selection.kind === 'one' ? selection.instance : null
   }
 
-  /** The server that was joined is gone. Its next run, or another one, goes before one of our own. */
+  /**
+   * After the loss of the joined server: joins its next run or another one, else starts a server.
+   */
   async #again(): Promise<Result<Target, string>> {
     const { dccType, live, now, random, takeoverMs } = this.#parts
     if (this.#lostMs === null) {
       this.#lostMs = now()
-      // Of several clients that lost it one is the first, and the others join that.
+      // A random delay, so that one client starts a server and the others join it.
       this.#patienceMs = takeoverMs * (1 + random())
     }
     const instances = await live()
@@ -142,14 +144,15 @@ export class JoinOrServe {
     const selection = joinable(instances, dccType)
     const found = next ?? (selection.kind === 'one' ? selection.instance : null)
     if (found !== null) return ok(this.#join(found))
-    if (selection.kind === 'several') return fail('it is unclear which of the running ones to join')
+    if (selection.kind === 'several')
+      return fail('several servers run; it is unclear which one to join')
     if (now() - this.#lostMs >= this.#patienceMs) {
       const awaySinceMs = this.#lostMs
       const target = await this.#serve()
       this.#awaySinceMs = awaySinceMs
       return ok(target)
     }
-    return fail('the server that was joined has ended; one is started here if none comes back')
+    return fail('the joined server has ended; a new one starts unless it comes back')
   }
 
   #join(instance: Instance): Target {
@@ -176,7 +179,7 @@ export class JoinOrServe {
   }
 }
 
-/** Where it listens: its `url` may lead over a proxy. */
+/** The local address: `url` may be that of a proxy. */
 function ownTarget({ hostUrl }: ServeHandle): Target {
   return { url: new URL('/mcp', hostUrl), name: null }
 }

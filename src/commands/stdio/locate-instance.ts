@@ -6,7 +6,7 @@ import type { Locate, Target } from '../../lib/mcp/bridge/context.ts'
 
 interface LocateInstanceParts {
   readonly first: Instance
-  /** The word of the user, or nothing. */
+  /** The argument of the user, if any. */
   readonly word: string | undefined
   readonly live: () => Promise<Instance[]>
   /** Milliseconds since the epoch. */
@@ -14,8 +14,8 @@ interface LocateInstanceParts {
 }
 
 /**
- * The instance, and where it or its next run is by the time somebody asks again. One that was named
- * among others has no other successor; else it is whatever the words of the user mean by then.
+ * Locates the chosen instance, and after a loss its next run. Unless the user named that instance
+ * by id, another instance that matches the argument also counts.
  */
 export function locateInstance({ first, word, live, now }: LocateInstanceParts): Locate {
   const particular = word !== undefined && word !== first.dccType

@@ -6,22 +6,22 @@ import { describeTerminal } from '../../lib/cli/terminal.ts'
 import { type BridgeParts, runBridge } from '../../lib/mcp/bridge/bridge.ts'
 import { systemTimer } from '../../lib/util/time.ts'
 
-/** The program's own ends of the bridge: stdin, stdout, the log on stderr, the signals. */
+/** Connects the bridge to the process: stdin, stdout, the log on stderr and signals. */
 export interface Stdio {
   readonly log: ProgramLog
   /** Aborted by the first stop signal. */
   readonly stop: AbortSignal
   bridge(parts: Pick<BridgeParts, 'locate' | 'onMoved' | 'key' | 'env'>): Promise<void>
-  /** Lets the log out. */
+  /** Flushes the log. */
   close(): Promise<void>
   /**
-   * The end of all: ends the process with 0 when the client has not read what it was sent, because
-   * the program would wait for that as for any reader of its output.
+   * Ends the process with 0 when the client has not read all output; the process would otherwise
+   * wait for the client.
    */
   leave(): void
 }
 
-/** Log lines still waiting at the end get this long to leave. */
+/** Time to flush the log at the end. */
 const flushMs = 500
 
 export function openStdio(level: LogLevel): Stdio {

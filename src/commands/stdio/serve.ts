@@ -15,11 +15,11 @@ import { JoinOrServe } from './join-or-serve.ts'
 import { openStdio, type Stdio } from './open-stdio.ts'
 
 export interface ServeStdioSettings {
-  /** For a server of this process; its kind also says which running one is joined. */
+  /** The settings of an embedded server. */
   readonly serve: ServeSettings
-  /** Undefined: of any kind. */
+  /** The kind of server to join; undefined for any. */
   readonly dccType: string | undefined
-  /** Flags that mean nothing when a running server is joined. */
+  /** Flags that have no effect when joining a running server. */
   readonly ownOnly: readonly string[]
   readonly level: LogLevel
 }
@@ -29,7 +29,7 @@ const lockWaitMs = 10_000
 /** How often to check whether the replaced server is back; the gateway's scan interval. */
 const handBackMs = 2000
 
-/** Joins the user's running server, or starts one here, for one client on stdio. Ends with it. */
+/** Joins the running server of the user, or starts one, for one client on stdio. */
 export async function runServeStdio(
   settings: ServeStdioSettings,
   env: NodeJS.ProcessEnv,
@@ -37,26 +37,26 @@ export async function runServeStdio(
   const { serve } = settings
   const stdio = openStdio(settings.level)
   const place = createPlace(settings, stdio, env)
-  let stopLooking = (): void => {}
+  let stopChecking = (): void => {}
   try {
     await place.open()
     const key = keyOf(serve)
     const onMoved = (moved: () => void): void =>
-      void (stopLooking = repeat(systemTimer, handBackMs, () => place.handBack(moved)))
+      void (stopChecking = repeat(systemTimer, handBackMs, () => place.handBack(moved)))
     const bridged = stdio.bridge({ locate: place.locate, onMoved, key, env })
     await Promise.race([bridged, place.broken])
   } catch (error) {
-    // Told to stop before it had started.
+    // A signal during the start is not an error.
     if (!stdio.stop.aborted) throw error
   } finally {
-    stopLooking()
+    stopChecking()
     await place.stop()
     await stdio.close()
   }
   stdio.leave()
 }
 
-/** What a server that asks for a key is given: the one of the configuration. */
+/** The configured key, sent to the server. */
 function keyOf({ auth }: ServeSettings): Secret | null {
   return auth?.mode === 'api-key' && auth.key !== undefined ? new Secret(auth.key) : null
 }
@@ -80,11 +80,10 @@ function createPlace(
       if (ownOnly.length === 0) return
       log.warn(
         { flags: ownOnly.join(' ') },
-        'these flags are for a server of its own, not for this one',
+        'these flags have no effect: the server was already running',
       )
     },
-    started: server =>
-      log.info(factsOf(server), 'started a server for this client; it ends with it'),
+    started: server => log.info(factsOf(server), 'started a server that ends with this client'),
     now: Date.now,
     random: Math.random,
     takeoverMs: defaultBridgeLimits.takeoverMs,
@@ -95,12 +94,12 @@ function factsOf({ url, instanceId, hostUrl, hostTokenFile }: ServeHandle): obje
   return { url, instance: instanceId, host_url: hostUrl, host_token_file: hostTokenFile }
 }
 
-/** Without the lock, where there is none to be had: then two may start at once, no worse. */
+/** Runs `work` under a lock, or without it when locking fails: at worst two servers start. */
 async function withLock<T>(folder: string, log: Logger, work: () => Promise<T>): Promise<T> {
   await ensurePrivateDirectory(folder)
   const path = join(folder, 'stdio.lock')
   const lock = await takeFileLock(path, { waitMs: lockWaitMs }).catch((error: unknown) => {
-    log.debug({ err: error }, 'there is no lock to be had')
+    log.debug({ err: error }, 'cannot take the lock')
     return null
   })
   try {

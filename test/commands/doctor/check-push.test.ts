@@ -67,10 +67,10 @@ describe('checkInstance', () => {
     server = await startServer({}, { auth: apiKeyPolicy(key) })
     const without = await checkInstance({ ...instance, url: server.url }, null)
     expect(without.status).to.equal('ok')
-    expect(without.summary).to.contain('asks for a key')
+    expect(without.summary).to.contain('requires a key')
     const wrong = await checkInstance({ ...instance, url: server.url }, 'another-key')
     expect(wrong).to.include({ status: 'warn' })
-    expect(wrong.summary).to.contain('does not take the key in SERVICE_MCP_API_KEY')
+    expect(wrong.summary).to.contain('refuses the key in SERVICE_MCP_API_KEY')
     const right = await checkInstance({ ...instance, url: server.url }, key)
     expect(right.summary).to.contain('subscriptions work')
     expect(JSON.stringify([without, wrong, right])).not.to.contain(key)
@@ -99,7 +99,7 @@ describe('checkInstance', () => {
     const elsewhere = { ...instance, url: 'http://192.0.2.1/mcp', loopback: false }
     const finding = await checkInstance(elsewhere, null)
     expect(finding).to.include({ status: 'warn' })
-    expect(finding.summary).to.contain('it is not asked')
+    expect(finding.summary).to.contain('not tested')
   })
 
   it('fails where nobody listens', async () => {

@@ -69,7 +69,7 @@ describe('judgeCapture', () => {
 describe('judgePath', () => {
   const wanted = {
     check: 'registry_dir',
-    what: 'the registry folder',
+    what: 'the state directory',
     path: '/tmp/r',
     kind: 'folder',
     absent: 'not there yet',
@@ -77,10 +77,10 @@ describe('judgePath', () => {
   } as const
   const own: PathFacts = { kind: 'folder', uid: 1000, mode: 0o40700 }
   const cases: [Partial<PathFacts>, uid: number | null, Finding['status'], told: string][] = [
-    [{}, 1000, 'ok', 'yours alone'],
+    [{}, 1000, 'ok', 'is private'],
     [{ kind: 'absent' }, 1000, 'ok', 'not there yet'],
     [{ kind: 'link' }, 1000, 'fail', 'symbolic link'],
-    [{ kind: 'file' }, 1000, 'fail', 'is no folder'],
+    [{ kind: 'file' }, 1000, 'fail', 'is not a folder'],
     [{ uid: 1001 }, 1000, 'fail', 'uid 1001'],
     [{ mode: 0o40755 }, 1000, 'fail', 'mode 0755'],
     [{ mode: 0o40720 }, 1000, 'fail', 'mode 0720'],
@@ -135,7 +135,7 @@ describe('judgePort', () => {
   const port = { port: 9765, command: 'gateway' }
   const cases: [PortState, Finding['status'], told: string][] = [
     [{ kind: 'free' }, 'ok', 'is free'],
-    [{ kind: 'unknown' }, 'warn', 'does not name'],
+    [{ kind: 'unknown' }, 'warn', 'an unknown process'],
     [{ kind: 'held', pid: 7, command: 'nginx', own: null }, 'warn', 'nginx, process 7'],
     [
       { kind: 'held', pid: 7, command: 'service-cli', own: 'the gateway' },
@@ -234,7 +234,7 @@ describe('a report', () => {
 describe('reportText on a terminal', () => {
   it('breaks lines between words, below the label', () => {
     const summary =
-      'the registry folder /tmp/service-cli-1000/with/a/long/name is open to other users'
+      'the state directory /tmp/service-cli-1000/with/a/long/name is open to other users'
     const finding: Finding = {
       ...{ check: 'x', status: 'warn', summary, details: [summary], hint: `${summary} and more` },
     }

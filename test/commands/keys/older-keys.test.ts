@@ -193,7 +193,7 @@ describe('keys of older versions', () => {
     const own = join(home, 'own/keys.json')
     const missing = await start(undefined, { 'keys-file': own })
     expect(missing).to.include({ code: 'config_invalid' })
-    expect(missing.message).to.contain(`there is no key in ${own}`)
+    expect(missing.message).to.contain(`no key exists in ${own}`)
     await createKeyStore(own).update(() => [entry('carl')])
     expect(await start(undefined, { 'keys-file': own })).to.include({ keysFile: own })
     expect(await readdir(usual)).to.deep.equal(['keys.json'])

@@ -84,7 +84,7 @@ describe('lookLines', () => {
   it('says what is there now where nothing can be compared', () => {
     const picture: State = { kind: 'binary', bytes: 1200, mimeType: 'image/png', digest: 'a' }
     expect(shown({ kind: 'none' }, picture)).to.deep.equal(['03:04:05  1.2 kB of image/png'])
-    expect(shown(json({}), { kind: 'none' })).to.deep.equal(['03:04:05  nothing is there now'])
+    expect(shown(json({}), { kind: 'none' })).to.deep.equal(['03:04:05  does not exist now'])
   })
 })
 

@@ -85,10 +85,10 @@ describe('service-cli connect', () => {
   const wrong: [word: string, text: string][] = [
     ['000', 'too short'],
     ['', 'empty'],
-    ['localhost:8765/mcp', 'is no instance'],
-    ['http://', 'no address'],
-    ['http://u:p@127.0.0.1/mcp', 'must not hold'],
-    ['http://127.0.0.1/mcp#a', 'must not hold'],
+    ['localhost:8765/mcp', 'is not an instance'],
+    ['http://', 'not an address'],
+    ['http://u:p@127.0.0.1/mcp', 'must not contain'],
+    ['http://127.0.0.1/mcp#a', 'must not contain'],
   ]
   for (const [word, text] of wrong) {
     it(`refuses "${word}"`, async () => {
