@@ -1,4 +1,4 @@
-import type { CaptureMode } from '../lib/util/capture-mode.ts'
+import type { CaptureMode } from '../server/capture/options.ts'
 import { checkSecretText } from '../lib/auth/secret-file.ts'
 import { usage } from '../lib/util/errors.ts'
 import type { ServeOptions } from '../server/host/serve-options.ts'

@@ -1,5 +1,5 @@
 import * as Flags from '@oclif/core/flags'
-import { captureModes } from '../lib/util/capture-mode.ts'
+import { captureModes } from '../server/capture/options.ts'
 import { BaseCommand } from '../lib/cli/base-command.ts'
 import { levelOf } from '../lib/cli/log-level.ts'
 import { authFlags } from './auth-flags.ts'

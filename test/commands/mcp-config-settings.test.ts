@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { registryWords, warningsOf } from '../../src/commands/mcp-config/settings.ts'
-import { selectStateDirectory } from '../../src/lib/util/registry-path.ts'
+import { selectStateDirectory } from '../../src/lib/config/paths.ts'
 
 describe('settings of mcp-config', () => {
   it('passes --registry-dir when the client may resolve another default', () => {

@@ -6,7 +6,7 @@ import { configPath } from '../../lib/config/paths.ts'
 import { onlyLogin, savedLogin } from '../../lib/config/saved-logins.ts'
 import { ServiceError, usage } from '../../lib/util/errors.ts'
 import type { Logger } from '../../lib/util/logger.ts'
-import type { RegistryUrl } from '../../lib/util/registry-url.ts'
+import type { RegistryUrl } from '../../lib/config/registry-url.ts'
 import { selectAccountsServer } from '../../lib/accounts/select-server.ts'
 import {
   selectTokenSource,

@@ -6,7 +6,7 @@ import type { TokenChoice, TokenSource } from '../../lib/accounts/token-source.t
 import type { SavedLogin } from '../../lib/config/config-file.ts'
 import { liveLogins, savedLogin } from '../../lib/config/saved-logins.ts'
 import { type ErrorCode, ServiceError, usage } from '../../lib/util/errors.ts'
-import { requireRegistryUrl } from '../../lib/util/registry-url.ts'
+import { requireRegistryUrl } from '../../lib/config/registry-url.ts'
 import { parseTime, rfc3339OrNull } from '../../lib/util/time.ts'
 import { connect, notLoggedIn } from './connect.ts'
 import { type AccountContext, type AccountFlags, openContext } from './context.ts'

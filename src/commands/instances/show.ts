@@ -1,7 +1,7 @@
 import { aborted, openLiveLines } from '../../lib/cli/live-lines.ts'
 import { processOutput, type Output, warningsTo } from '../../lib/cli/output.ts'
 import { writeStdout } from '../../lib/cli/write-stdout.ts'
-import { selectStateDirectory } from '../../lib/util/registry-path.ts'
+import { selectStateDirectory } from '../../lib/config/paths.ts'
 import { usage } from '../../lib/util/errors.ts'
 import { changeLine, emptyText, instanceTable } from './lines.ts'
 import type { InstancesSettings } from './settings.ts'

@@ -7,7 +7,7 @@ import { liveInstances } from '../../lib/instances/live-instances.ts'
 import { namesId } from '../../lib/instances/select-instance.ts'
 import { checkName, chooseTarget, type Target } from '../../lib/mcp/settings/choose-target.ts'
 import type { Client, Place, Scope, Settings } from '../../lib/mcp/settings/client.ts'
-import { selectStateDirectory } from '../../lib/util/registry-path.ts'
+import { selectStateDirectory } from '../../lib/config/paths.ts'
 import { userAgent } from '../../lib/util/version.ts'
 import { isLoopback } from '../../lib/util/address.ts'
 

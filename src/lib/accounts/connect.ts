@@ -4,7 +4,7 @@ import type { Clock } from '../util/time.ts'
 import type { ServerEntry } from '../config/config-file.ts'
 import { type AccountsClient, createAccountsClient } from './client.ts'
 import { clientLimits } from './client-limits.ts'
-import type { RegistryUrl } from '../util/registry-url.ts'
+import type { RegistryUrl } from '../config/registry-url.ts'
 import { createTransport } from './transport.ts'
 
 /**

@@ -1,4 +1,4 @@
-import type { RegistryUrl } from '../util/registry-url.ts'
+import type { RegistryUrl } from '../config/registry-url.ts'
 
 type Env = Readonly<Record<string, string | undefined>>
 

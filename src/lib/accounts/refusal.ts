@@ -2,7 +2,7 @@ import { type ErrorCode, ServiceError } from '../util/errors.ts'
 import { parseJson } from '../util/json.ts'
 import type { Secret } from '../util/secret.ts'
 import { type ProblemFacts, readProblem } from './answers.ts'
-import type { RegistryUrl } from '../util/registry-url.ts'
+import type { RegistryUrl } from '../config/registry-url.ts'
 import type { AccountsAnswer } from './transport.ts'
 
 interface RefusedCall {

@@ -1,4 +1,4 @@
-import { type RegistryUrl, requireRegistryUrl } from '../util/registry-url.ts'
+import { type RegistryUrl, requireRegistryUrl } from '../config/registry-url.ts'
 
 /** Where `service-cli registry` listens by default. */
 const builtIn = 'http://127.0.0.1:8780'

@@ -1,5 +1,5 @@
 import { errnoOf, type ErrorCode, ServiceError } from '../util/errors.ts'
-import type { RegistryUrl } from '../util/registry-url.ts'
+import type { RegistryUrl } from '../config/registry-url.ts'
 import type { ProxyInUse } from './proxy.ts'
 
 /**

@@ -9,9 +9,8 @@ import {
   readKeysFile,
 } from '../auth/keys-file.ts'
 import { isOwn } from '../util/posix.ts'
-import { selectStateDirectory } from '../util/registry-path.ts'
+import { keysPath, selectStateDirectory } from './paths.ts'
 import { createKeyStore } from './key-store.ts'
-import { keysPath } from './paths.ts'
 
 type Env = Readonly<Record<string, string | undefined>>
 

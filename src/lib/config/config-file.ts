@@ -1,7 +1,7 @@
 import { type TomlTable, type TomlValue, TomlDate, TomlError, parse, stringify } from 'smol-toml'
 import { isTokenText } from '../auth/validate-bearer-token.ts'
 import { parseRfc3339, toRfc3339 } from '../util/time.ts'
-import { parseRegistryUrl } from '../util/registry-url.ts'
+import { parseRegistryUrl } from './registry-url.ts'
 import { type Result, fail, ok } from '../util/result.ts'
 import { Secret } from '../util/secret.ts'
 

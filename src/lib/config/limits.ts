@@ -1,4 +1,4 @@
-import { maxTimerMs, resolveBounds } from '../util/bounds.ts'
+import { maxTimerMs, resolveBounds } from '../util/members.ts'
 import { type ArtefactLimits, defaultArtefactLimits } from './artefact-limits.ts'
 import { defaultLiveLinkLimits, type LiveLinkLimits } from './host-link-limits.ts'
 

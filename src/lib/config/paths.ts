@@ -1,6 +1,7 @@
-import { homedir } from 'node:os'
-import { dirname, isAbsolute, join } from 'node:path'
+import { homedir, tmpdir, userInfo } from 'node:os'
+import { dirname, isAbsolute, join, resolve } from 'node:path'
 import { ServiceError } from '../util/errors.ts'
+import { ownUid } from '../util/posix.ts'
 
 type Env = Readonly<Record<string, string | undefined>>
 
@@ -39,4 +40,16 @@ function noHome(what: string): ServiceError {
 /** The named keys of this account, for all its servers. */
 export function keysPath(...where: Parameters<typeof configPath>): string {
   return join(dirname(configPath(...where)), 'keys.json')
+}
+
+/** Option, else `SERVICE_REGISTRY_DIR`, else a folder of this user below the temporary one. */
+export function selectStateDirectory(option: string | undefined, env: NodeJS.ProcessEnv): string {
+  const chosen = option || env.SERVICE_REGISTRY_DIR
+  return chosen ? resolve(chosen) : join(tmpdir(), `service-cli-${ownName()}`)
+}
+
+/** The uid, or where there is none the user name, without what a file name cannot hold. */
+function ownName(): string {
+  const uid = ownUid()
+  return uid === null ? userInfo().username.replaceAll(/[^\w.-]/g, '_') : String(uid)
 }

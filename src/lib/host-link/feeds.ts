@@ -1,7 +1,7 @@
 import type { Link } from './link.ts'
 import { type BatchParts, BatchSender } from './batch-sender.ts'
 import type { LinkAuditRecord, LinkEvent } from './wire.ts'
-import { isSessionId, sessionIdForm } from '../util/session-id.ts'
+import { isSessionId, sessionIdForm } from '../util/text.ts'
 import { HostLinkError } from './errors.ts'
 
 /** Sends one kind of state to the server, and repeats it after every welcome. */

@@ -1,6 +1,6 @@
 import { maxRecordAgeMs, readRecordFiles, type RecordFile } from '../instances/record-files.ts'
 import { type Logger, silentLogger } from '../util/logger.ts'
-import { selectStateDirectory } from '../util/registry-path.ts'
+import { selectStateDirectory } from '../config/paths.ts'
 import { checkSecretText, readSecretFile } from '../auth/secret-file.ts'
 import { isLoopback, withoutBrackets } from '../util/address.ts'
 import { Secret } from '../util/secret.ts'

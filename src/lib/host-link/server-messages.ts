@@ -1,5 +1,4 @@
-import { escapePointer } from '../util/json-pointer.ts'
-import { type JsonObject, isJsonObject, parseJson } from '../util/json.ts'
+import { escapePointer, isJsonObject, type JsonObject, parseJson } from '../util/json.ts'
 import { type Result, fail, ok } from '../util/result.ts'
 import { type LinkErrorCode, linkErrorCodes, pictureTargets, type ServerMessage } from './wire.ts'
 

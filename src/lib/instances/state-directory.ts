@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { errnoOf, ServiceError } from '../util/errors.ts'
 import { ensurePrivateDirectory } from '../util/posix.ts'
 
-export { selectStateDirectory } from '../util/registry-path.ts'
+export { selectStateDirectory } from '../config/paths.ts'
 
 interface RegistryDir {
   readonly path: string

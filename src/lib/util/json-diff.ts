@@ -1,5 +1,4 @@
-import { isJsonObject } from './json.ts'
-import { escapePointer } from './json-pointer.ts'
+import { escapePointer, isJsonObject } from './json.ts'
 
 /** One step from one JSON value to another; steps are applied in their order. */
 export type JsonChange =

@@ -1,6 +1,5 @@
 import { parseRfc3339, toRfc3339 } from './time.ts'
-import { type JsonObject, isJsonObject } from './json.ts'
-import { escapePointer } from './json-pointer.ts'
+import { escapePointer, isJsonObject, type JsonObject } from './json.ts'
 import { type Result, fail, ok } from './result.ts'
 
 const control = /[\u0000-\u001f\u007f]/

@@ -85,3 +85,16 @@ function at(row: readonly number[], column: number): number {
 
 /** Any UUID in the form in which they are written here, for use in a longer expression. */
 export const uuidForm = '[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}'
+
+/**
+ * Characters that may stand unescaped in the path of a URI (RFC 3986, `pchar`), so that an id reads
+ * the same in `events://session/<id>`, in a path and in a log. No slash, so nothing to climb with.
+ */
+const sessionId = /^[A-Za-z0-9._~:@+-]{1,128}$/
+
+/** What a session id is, behind "must be". */
+export const sessionIdForm = '1 to 128 of the characters A-Z a-z 0-9 . _ ~ : @ + -'
+
+export function isSessionId(value: string): boolean {
+  return sessionId.test(value) && value !== '.' && value !== '..'
+}

@@ -1,4 +1,4 @@
-import { resolveBounds } from '../../lib/util/bounds.ts'
+import { resolveBounds } from '../../lib/util/members.ts'
 
 /**
  * Every bound of the accounts server, with its default. `docs/limits.md` has one row for each; a

@@ -1,7 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { z } from 'zod'
-import { escapePointer } from '../../lib/util/json-pointer.ts'
-import { parseJson } from '../../lib/util/json.ts'
+import { escapePointer, parseJson } from '../../lib/util/json.ts'
 import { bodyText, readBody } from '../http/body.ts'
 import { isJsonType } from '../http/media.ts'
 import type { Limits } from '../../lib/config/limits.ts'

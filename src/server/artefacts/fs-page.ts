@@ -1,5 +1,5 @@
 import { ServiceError } from '../../lib/util/errors.ts'
-import { findUnknownMember, membersOf } from '../../lib/util/known-members.ts'
+import { findUnknownMember, membersOf } from '../../lib/util/members.ts'
 import { completeRef, type Entry } from './entry.ts'
 import { encodeCursor, firstAfter, type Position } from './entry-index.ts'
 import type { FsContext } from './fs-context.ts'

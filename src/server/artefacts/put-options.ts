@@ -1,7 +1,7 @@
 import { ServiceError } from '../../lib/util/errors.ts'
 import { parseRfc3339, toRfc3339 } from '../../lib/util/time.ts'
 import { exceedsDepth } from '../../lib/util/json.ts'
-import { findUnknownMember, membersOf } from '../../lib/util/known-members.ts'
+import { findUnknownMember, membersOf } from '../../lib/util/members.ts'
 import type { Limits } from '../../lib/config/limits.ts'
 import type { ArtefactOptions, ArtefactRef } from './store.ts'
 

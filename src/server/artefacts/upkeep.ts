@@ -1,4 +1,4 @@
-import { maxTimerMs } from '../../lib/util/bounds.ts'
+import { maxTimerMs } from '../../lib/util/members.ts'
 import { errnoOf, messageOf } from '../../lib/util/errors.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 

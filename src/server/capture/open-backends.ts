@@ -1,4 +1,4 @@
-import type { CaptureMode } from '../../lib/util/capture-mode.ts'
+import type { CaptureMode } from './options.ts'
 import { systemTimer } from '../../lib/util/time.ts'
 import type { AppCapture } from './host-backend.ts'
 import type { BackendName, CaptureBackend } from './backend.ts'

@@ -1,4 +1,4 @@
-import type { CaptureMode } from '../../lib/util/capture-mode.ts'
+import type { CaptureMode } from './options.ts'
 import { type Result, fail, ok } from '../../lib/util/result.ts'
 import type { BackendName, CaptureFailure, CaptureTarget, Unavailable } from './backend.ts'
 

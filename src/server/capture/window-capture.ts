@@ -1,4 +1,4 @@
-import type { CaptureMode } from '../../lib/util/capture-mode.ts'
+import type { CaptureMode } from './options.ts'
 import { type Clock, monotonicClock, systemTimer, type Timer } from '../../lib/util/time.ts'
 import { encodeBase64 } from '../../lib/util/text.ts'
 import { ServiceError } from '../../lib/util/errors.ts'

@@ -1,4 +1,4 @@
-import type { CaptureMode } from '../../lib/util/capture-mode.ts'
+import type { CaptureMode } from '../capture/options.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import type { Result } from '../../lib/util/result.ts'
 import type { AuthLimits } from '../auth/limits.ts'

@@ -1,5 +1,5 @@
 import { type Result, fail, ok } from '../../lib/util/result.ts'
-import { isSessionId, sessionIdForm } from '../../lib/util/session-id.ts'
+import { isSessionId, sessionIdForm } from '../../lib/util/text.ts'
 
 /**
  * A session id as it stands in a path, percent-decoded once: encoders that escape `:`, `@` and `+`

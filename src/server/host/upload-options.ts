@@ -1,4 +1,4 @@
-import { omitUndefined } from '../../lib/util/omit-undefined.ts'
+import { omitUndefined } from '../../lib/util/members.ts'
 import { parseJson } from '../../lib/util/json.ts'
 import { type Result, fail, ok } from '../../lib/util/result.ts'
 import type { PutOptionInvalid } from '../artefacts/put-options.ts'

@@ -1,4 +1,4 @@
-import { findUnknownMember, membersOf } from '../../lib/util/known-members.ts'
+import { findUnknownMember, membersOf } from '../../lib/util/members.ts'
 import type { PublicLimits } from '../../lib/config/limits.ts'
 import type { ListenOptions } from '../http/listen-options.ts'
 

@@ -1,4 +1,4 @@
-import { omitUndefined } from '../../lib/util/omit-undefined.ts'
+import { omitUndefined } from '../../lib/util/members.ts'
 import { isJsonObject, type JsonObject } from '../../lib/util/json.ts'
 import type { Limits } from '../../lib/config/limits.ts'
 import {

@@ -1,6 +1,5 @@
-import { isJsonObject, type JsonObject } from '../../lib/util/json.ts'
+import { isJsonObject, type JsonObject, resolvePointer } from '../../lib/util/json.ts'
 import { diffJson, type JsonChange } from '../../lib/util/json-diff.ts'
-import { resolvePointer } from '../../lib/util/json-pointer.ts'
 import type { SceneRevision } from './scene-state.ts'
 
 /** Up to this size a delta is worth reading even where the whole scene is smaller. */

@@ -1,7 +1,11 @@
 import { cleanText } from '../../lib/util/text.ts'
-import { isJsonObject, type JsonObject } from '../../lib/util/json.ts'
+import {
+  escapePointer,
+  isJsonObject,
+  type JsonObject,
+  resolvePointer,
+} from '../../lib/util/json.ts'
 import { isVector } from '../../lib/util/json-diff.ts'
-import { escapePointer, resolvePointer } from '../../lib/util/json-pointer.ts'
 import { suggestedLimits } from './completion.ts'
 import { ResourceUriInvalid } from './errors.ts'
 import {

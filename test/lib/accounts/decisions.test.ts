@@ -7,7 +7,7 @@ import {
   needsRefresh,
   readJwtExpiry,
 } from '../../../src/lib/accounts/refresh-need.ts'
-import { parseRegistryUrl } from '../../../src/lib/util/registry-url.ts'
+import { parseRegistryUrl } from '../../../src/lib/config/registry-url.ts'
 import { proxyEnv } from '../../../src/lib/util/address.ts'
 import { proxyOf } from '../../../src/lib/accounts/proxy.ts'
 import { type Attempt, parseRetryAfter, retryDelayMs } from '../../../src/lib/accounts/transport.ts'

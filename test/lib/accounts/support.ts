@@ -7,7 +7,7 @@ import { inspect } from 'node:util'
 import { ServiceError } from '../../../src/lib/util/errors.ts'
 import { type ClientLimits, defaultClientLimits } from '../../../src/lib/accounts/client-limits.ts'
 import { createAccountsClient } from '../../../src/lib/accounts/client.ts'
-import { type RegistryUrl, parseRegistryUrl } from '../../../src/lib/util/registry-url.ts'
+import { type RegistryUrl, parseRegistryUrl } from '../../../src/lib/config/registry-url.ts'
 import { type TransportOptions, createTransport } from '../../../src/lib/accounts/transport.ts'
 
 export interface Seen {

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { memberText } from '../../../src/lib/util/json-member.ts'
+import { memberText } from '../../../src/lib/util/json.ts'
 
 describe('memberText', () => {
   const cases: [json: string, text: string | undefined][] = [

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { escapePointer } from '../../../src/lib/util/json-pointer.ts'
+import { escapePointer } from '../../../src/lib/util/json.ts'
 
 describe('escapePointer', () => {
   for (const [name, escaped] of [

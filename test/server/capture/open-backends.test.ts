@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { captureModes } from '../../../src/lib/util/capture-mode.ts'
+import { captureModes } from '../../../src/server/capture/options.ts'
 import { silentLogger } from '../../../src/lib/util/logger.ts'
 import { fail, ok } from '../../../src/lib/util/result.ts'
 import { resolveCaptureLimits } from '../../../src/server/capture/limits.ts'

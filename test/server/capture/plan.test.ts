@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import type { CaptureMode } from '../../../src/lib/util/capture-mode.ts'
+import type { CaptureMode } from '../../../src/server/capture/options.ts'
 import { fail, ok } from '../../../src/lib/util/result.ts'
 import type { BackendName, CaptureFailure } from '../../../src/server/capture/backend.ts'
 import {

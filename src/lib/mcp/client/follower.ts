@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { ServiceError } from '../../util/errors.ts'
-import { applyChanges } from '../../util/json-apply.ts'
+import { applyChanges } from './json-apply.ts'
 import { diffJson, type JsonChange } from '../../util/json-diff.ts'
 import { parseJson } from '../../util/json.ts'
 import type { Contents } from './ask.ts'

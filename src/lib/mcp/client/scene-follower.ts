@@ -1,5 +1,5 @@
 import { ServiceError } from '../../util/errors.ts'
-import { applyChanges } from '../../util/json-apply.ts'
+import { applyChanges } from './json-apply.ts'
 import type { JsonChange } from '../../util/json-diff.ts'
 import { type JsonObject, isJsonObject } from '../../util/json.ts'
 import {

@@ -1,4 +1,4 @@
-import { omitUndefined } from '../../../lib/util/omit-undefined.ts'
+import { omitUndefined } from '../../../lib/util/members.ts'
 import { cleanText } from '../../../lib/util/text.ts'
 import { isJsonObject, parseJson } from '../../../lib/util/json.ts'
 import { MemberReader, pointerTo } from '../../../lib/util/member-reader.ts'

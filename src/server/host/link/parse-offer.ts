@@ -1,4 +1,4 @@
-import { omitUndefined } from '../../../lib/util/omit-undefined.ts'
+import { omitUndefined } from '../../../lib/util/members.ts'
 import { fail, ok, type Result } from '../../../lib/util/result.ts'
 import type { Limits } from '../../../lib/config/limits.ts'
 import {

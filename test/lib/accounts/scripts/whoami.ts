@@ -2,7 +2,7 @@
 import { createConfigStore } from '../../../../src/lib/config/config-store.ts'
 import { silentLogger } from '../../../../src/lib/util/logger.ts'
 import { connectAccounts } from '../../../../src/lib/accounts/connect.ts'
-import { requireRegistryUrl } from '../../../../src/lib/util/registry-url.ts'
+import { requireRegistryUrl } from '../../../../src/lib/config/registry-url.ts'
 import { withSavedToken } from '../../../../src/lib/accounts/session.ts'
 
 const [path = '', url = ''] = process.argv.slice(2)

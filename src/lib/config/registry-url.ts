@@ -1,6 +1,6 @@
-import { isLoopback } from './address.ts'
-import { ServiceError } from './errors.ts'
-import { type Result, fail, ok } from './result.ts'
+import { isLoopback } from '../util/address.ts'
+import { ServiceError } from '../util/errors.ts'
+import { type Result, fail, ok } from '../util/result.ts'
 
 /** Address of an accounts server. `url` is the one spelling that tokens are stored under. */
 export interface RegistryUrl {

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { ServiceError } from '../../../src/lib/util/errors.ts'
-import { parseRegistryUrl, requireRegistryUrl } from '../../../src/lib/util/registry-url.ts'
+import { parseRegistryUrl, requireRegistryUrl } from '../../../src/lib/config/registry-url.ts'
 
 describe('parseRegistryUrl', () => {
   const accepted: [text: string, url: string, loopback: boolean, exposed: boolean][] = [

@@ -1,5 +1,5 @@
-import { isJsonObject } from './json.ts'
-import type { JsonChange } from './json-diff.ts'
+import { isJsonObject } from '../../util/json.ts'
+import type { JsonChange } from '../../util/json-diff.ts'
 
 interface Applied {
   readonly value: unknown

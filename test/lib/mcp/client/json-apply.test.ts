@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { applyChanges } from '../../../src/lib/util/json-apply.ts'
-import { diffJson, type JsonChange } from '../../../src/lib/util/json-diff.ts'
+import { applyChanges } from '../../../../src/lib/mcp/client/json-apply.ts'
+import { diffJson, type JsonChange } from '../../../../src/lib/util/json-diff.ts'
 
 const jsonText = (value: unknown) => JSON.parse(JSON.stringify(value)) as unknown
 

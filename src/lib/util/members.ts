@@ -1,0 +1,67 @@
+import { nearest } from './text.ts'
+
+/**
+ * What is wrong with the names in `options`, or null. Names whose value is undefined count as not
+ * given. A mistyped option would otherwise be ignored without a word.
+ */
+export function findUnknownMember(
+  options: object,
+  known: readonly string[],
+  what: string,
+): string | null {
+  for (const [name, value] of Object.entries(options)) {
+    if (value === undefined || known.includes(name)) continue
+    const meant = nearest(name, known)
+    return `unknown ${what} "${name}"${meant === undefined ? '' : `; did you mean "${meant}"?`}`
+  }
+  return null
+}
+
+/** The names of every member of `Options`; the compiler refuses the list when one is missing. */
+export function membersOf<Options>(members: Record<keyof Required<Options>, true>): string[] {
+  return Object.keys(members)
+}
+
+/** Smallest and greatest value of a bound. */
+type Range = readonly [least: number, most: number]
+
+/** A timer that is to wait longer fires at once. */
+export const maxTimerMs: number = 2 ** 31 - 1
+
+/**
+ * The defaults with the given ones in their place; undefined counts as not given. Throws
+ * `TypeError` for an unknown name, and for a value that is no whole number of its range.
+ */
+export function resolveBounds<Bounds extends { [Name in keyof Bounds]: number }>(
+  defaults: Readonly<Bounds>,
+  overrides: Partial<Bounds>,
+  rangeOf: (name: keyof Bounds & string) => Range,
+): Bounds {
+  const unknown = findUnknownMember(overrides, Object.keys(defaults), 'limit')
+  if (unknown !== null) throw new TypeError(unknown)
+  const bounds = { ...defaults } as Bounds
+  for (const [name, value] of Object.entries(overrides) as [keyof Bounds & string, unknown][]) {
+    if (value === undefined) continue
+    const [least, most] = rangeOf(name)
+    if (!Number.isSafeInteger(value) || (value as number) < least || (value as number) > most) {
+      throw new TypeError(`limit "${name}" must be a whole number from ${least} to ${most}`)
+    }
+    bounds[name] = value as Bounds[typeof name]
+  }
+  return bounds
+}
+
+type WithoutUndefined<Members> = {
+  [Name in keyof Members as undefined extends Members[Name] ? never : Name]: Members[Name]
+} & {
+  [Name in keyof Members as undefined extends Members[Name] ? Name : never]?: Exclude<
+    Members[Name],
+    undefined
+  >
+}
+
+/** Returns a copy of the object without its undefined members. */
+export function omitUndefined<Members extends object>(members: Members): WithoutUndefined<Members> {
+  const entries = Object.entries(members).filter(([, value]) => value !== undefined)
+  return Object.fromEntries(entries) as WithoutUndefined<Members>
+}
