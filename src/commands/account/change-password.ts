@@ -38,7 +38,7 @@ export async function changePassword(
     )
   }
   const context = await openContext(flags, env)
-  // Before anybody types two passwords.
+  // Before the user types two passwords.
   if (context.choice === null) throw notLoggedIn(context)
   const { current, next } = await readPasswordChange(flags, promptPlace(flags))
   const { client, withToken } = connect(context)

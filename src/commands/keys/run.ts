@@ -51,7 +51,7 @@ export async function createKey(
   await showOnce(() => output.secret(key, { ...entryJson(entry), key, file: store.path }), {
     what: 'key',
     leftOver: `service-cli keys revoke ${entry.name}`,
-    // An empty file would mean that keys were revoked: servers would refuse everybody.
+    // An empty file would mean that keys were revoked: servers would refuse every client.
     run: () =>
       store.update(keys => {
         const others = without(keys, entry.name)

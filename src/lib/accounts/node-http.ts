@@ -1,8 +1,8 @@
 /**
  * `node:http` for the client. To import it makes Node read every member, and three of them load
  * the whole of undici when they are read: a tenth of the time of a short command. So it is
- * imported once while these are hidden; afterwards they are as they were, and whoever imports
- * `node:http` later, got among them, gets the module that is made by now.
+ * imported once while these are hidden and restored afterwards; later imports of `node:http`, that
+ * of got among them, get the same module.
  */
 const http = process.getBuiltinModule('node:http')
 

@@ -1,4 +1,6 @@
-/** What both ends agree on, apart from `wire.ts`: loading its schemas takes as long as a command. */
+/**
+ * What both ends agree on, apart from `wire.ts`: loading its schemas takes as long as a command.
+ */
 
 /** Before every path of the accounts API. */
 export const apiPrefix = '/api/v1/auth'
@@ -8,6 +10,6 @@ export const serviceTokenPrefix = 'svc_'
 
 export const passwordChars = { least: 8, most: 1024 } as const
 
-/** Who may make an account: anybody, the holder of an invitation, nobody. */
+/** Who may make an account: every caller, the holder of an invitation, no one. */
 export const registrationModes = ['open', 'invite', 'closed'] as const
 export type RegistrationMode = (typeof registrationModes)[number]

@@ -30,11 +30,15 @@ export function describeRefusal(answer: AccountsAnswer, call: RefusedCall): Serv
   const code = codeOf(status)
   if (status >= 300 && status < 400) {
     const to = answer.redirectsTo
-    return new ServiceError(code, `${origin} sends elsewhere, where no token is sent to`, {
-      hint:
-        to === null ? 'name the address of the accounts server itself' : `if it moved, use ${to}`,
-      data,
-    })
+    return new ServiceError(
+      code,
+      `${origin} redirects, and tokens are never sent to redirect targets`,
+      {
+        hint:
+          to === null ? 'name the address of the accounts server itself' : `if it moved, use ${to}`,
+        data,
+      },
+    )
   }
   if (isNotOffered(status, found)) {
     return new ServiceError(code, `${origin} does not offer the ${call.action}`, {

@@ -13,7 +13,7 @@ import type { TokenChoice } from './token-source.ts'
 interface SessionParts {
   readonly client: AccountsClient
   readonly store: ConfigStore
-  /** Whose saved login; without it the newest of the accounts server. */
+  /** User name of the saved login; without it the newest of the accounts server. */
   readonly account?: string | undefined
   readonly log: Logger
   readonly refreshMarginMs: number
@@ -111,8 +111,8 @@ async function refreshRefused(
 }
 
 /**
- * Runs the exchange unless someone else made it meanwhile: then the saved token is taken. Null
- * when the lock was not to be had and nobody saved another token either.
+ * Runs the exchange unless another process made it first: then the saved token is returned. Null
+ * when the lock was not available and no other token was saved.
  */
 async function underLock(
   parts: SessionParts,
@@ -147,7 +147,7 @@ async function whyNotSaved(held: HeldConfig): Promise<ServiceError | null> {
   }
 }
 
-/** Asks for new tokens and saves them before anybody uses them. */
+/** Asks for new tokens and saves them before they are used. */
 async function exchange(
   parts: SessionParts,
   held: HeldConfig,

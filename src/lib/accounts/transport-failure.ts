@@ -11,7 +11,7 @@ interface FailureFacts {
   /** The host or address that could not be reached, when the error names one. */
   readonly host: string | null
   readonly port: string | null
-  /** The phase whose time was up. */
+  /** The phase that timed out. */
   readonly phase: string | null
 }
 

@@ -197,7 +197,7 @@ export const problem = z
     detail: z.string().optional(),
     /** For programs: one of the words of docs/registry.md, "Errors". */
     code: z.string(),
-    /** The id of the request, for whoever reads the log. */
+    /** The id of the request in the log. */
     instance: z.string().optional(),
     errors: z.array(z.object({ pointer: z.string(), detail: z.string() })).optional(),
     /** Seconds. */

@@ -42,7 +42,7 @@ export interface ConfigStore {
    */
   update(change: (config: Config) => Config): Promise<Config>
   /**
-   * Runs under the lock, which nobody else has meanwhile. Fails with `config_busy` or a storage
+   * Runs under the lock. Fails with `config_busy` or a storage
    * error when it was not to be had; what `run` throws passes through.
    */
   locked<T>(run: (held: HeldConfig) => Promise<T>): Promise<Result<T, ServiceError>>

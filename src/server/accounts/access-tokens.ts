@@ -51,7 +51,7 @@ const compactForm = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/
 const wholeSeconds = z.int().min(0)
 const claimsShape = z.object({
   sub: z.string().min(1),
-  // One text: a list that contains us could be meant for somebody else.
+  // One text: a token with a list of audiences may be meant for another server.
   aud: z.string(),
   sid: z.string().min(1),
   jti: z.string().min(1),

@@ -3,7 +3,7 @@ import { AccountsProblem } from './problems.ts'
 import { foldEmail, foldUsername } from './names.ts'
 
 /**
- * Throws `password-blocked` for a password that everybody tries first. Where only this machine
+ * Throws `password-blocked` for a password that attackers try first. Where only this machine
  * reaches the accounts server, it is let through with a line in the log.
  */
 export async function admitPassword(
@@ -26,7 +26,7 @@ export async function admitPassword(
 
 type PasswordFlaw = 'common' | 'is_username' | 'is_email'
 
-/** Why nobody should use this password for this account; null when nothing is known against it. */
+/** Why the password is easy to guess for this account; null when it is not. */
 export async function findPasswordFlaw(
   password: string,
   of: { readonly username: string; readonly email: string },

@@ -6,7 +6,7 @@ import { addressKey } from './client-address.ts'
 import type { CountedWindows } from './login-limits.ts'
 import type { AccountLimits } from './limits.ts'
 
-/** What is written down of what people, and whoever pretends to be them, did to accounts. */
+/** What callers did to accounts, or tried to do. */
 type AuditAction =
   | 'account.registered'
   | 'login.ok'
@@ -103,7 +103,10 @@ const routine: ReadonlySet<string> = new Set<AuditAction>([
   'request.refused',
 ])
 
-/** When an audit entry is old enough to go. Of an account with too many, those with the earliest end go first. */
+/**
+ * When an audit entry is old enough to go. Of an account with too many, those with the earliest end
+ * go first.
+ */
 export function keepAuditUntil(action: string, atMs: number): number {
   return atMs + (routine.has(action) ? routineKeepMs : securityKeepMs)
 }

@@ -1,6 +1,6 @@
 import { crc32 } from 'node:zlib'
 
-/** Names that would be taken for the accounts server itself, or for nobody. */
+/** Names that look like the accounts server itself, or like no user. */
 const reserved: ReadonlySet<string> = new Set([
   'admin',
   'administrator',
@@ -24,7 +24,7 @@ export function foldEmail(email: string): string {
   return email.normalize('NFC').toLowerCase()
 }
 
-/** The name that somebody logs in with: a user name has no `@`, an address has one. */
+/** The key of the name in a login: a user name has no `@`, an address has one. */
 export function foldLogin(name: string): string {
   return name.includes('@') ? foldEmail(name) : foldUsername(name)
 }

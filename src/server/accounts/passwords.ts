@@ -26,7 +26,7 @@ export function createPasswords(
   const memory = Math.floor(limits.passwordHashBytes / 1024)
   const passes = limits.passwordHashPasses
   const current = { memory, passes, lanes }
-  const nobody: Argon2Hash = {
+  const unknown: Argon2Hash = {
     ...current,
     salt: randomBytes(saltBytes),
     tag: randomBytes(tagBytes),
@@ -40,7 +40,7 @@ export function createPasswords(
     },
     async verify(password, hash) {
       const stored = hash === null ? null : parsePasswordHash(hash)
-      const against = stored ?? nobody
+      const against = stored ?? unknown
       const tag = await tagOf(password, against, against.tag.length)
       return timingSafeEqual(tag, against.tag) && stored !== null
     },
@@ -74,7 +74,7 @@ interface Argon2Hash {
 const form =
   /^\$argon2id\$v=19\$m=(\d{1,7}),t=(\d{1,3}),p=(\d{1,2})\$([A-Za-z0-9+/]{11,86})\$([A-Za-z0-9+/]{22,86})$/
 
-/** What no stored hash may ask for: whoever could write one could stop the server with it. */
+/** Bounds what a stored hash may ask for: a forged one could stop the server. */
 const maxMemory = 1024 * 1024
 
 /** Null for what is no Argon2id hash, or one that would cost too much to check. */

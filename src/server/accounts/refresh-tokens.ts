@@ -18,7 +18,7 @@ export interface RefreshClaims {
 /**
  * `srt_`, then in base64url: the id of the key (1 byte), the session (16), the counter (4), an
  * HMAC of these (16); then a check sum. Nothing of it is stored: a client that lost the answer can
- * be given the same token again, and whoever reads the database cannot make one.
+ * be given the same token again, and a reader of the database cannot make one.
  */
 export interface RefreshTokens {
   issue(claims: RefreshClaims): string

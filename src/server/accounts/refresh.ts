@@ -24,7 +24,7 @@ export interface Refresher {
   refresh(call: Call, bodyToken: string | undefined): Promise<TokenResponse>
 }
 
-/** Somebody else may rotate between our look and our step; then there is a new state to look at. */
+/** Another request may rotate between our look and our step; then the state is read again. */
 const maxLooks = 5
 
 export function createRefresher(parts: {

@@ -15,7 +15,7 @@ export type JsonLimits = Pick<
 
 /**
  * Returns the body as the schema has it; an optional schema takes an empty one. Throws the refusal.
- * Only `application/json` is accepted: a web page can send other types without asking anybody.
+ * Only `application/json` is accepted: a web page can send other types without a preflight.
  */
 export async function readRequestBody(
   req: IncomingMessage,

@@ -65,7 +65,7 @@ export function createRouter(parts: RouterParts): Hono<RouterEnv> {
     })
   }
   app.notFound(() => {
-    // The path is not shown back: somebody may have put a token into it.
+    // The path is not repeated: it may hold a token.
     throw new AccountsProblem('not-found', 'nothing is served at this path; see /openapi.json')
   })
   app.onError(async (error, { env }) => {

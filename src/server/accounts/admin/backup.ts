@@ -37,7 +37,7 @@ export async function backUp(admin: Admin, folder: string) {
       database: await written(path(backupFiles.database)),
       keys: await written(path(backupFiles.keys)),
     }
-    await writeManifest(path(backupFiles.manifest), manifest)
+    await writeNewFile(path(backupFiles.manifest), `${JSON.stringify(manifest, null, 2)}\n`)
     await fsyncDirectory(folder)
     await fsyncDirectory(dirname(folder))
     await admin.record('registry.backed_up', null, { accounts, sessions })
@@ -71,10 +71,6 @@ async function written(path: string) {
   const facts = await factsOfFile(path)
   if (facts !== null) return facts
   throw new ServiceError('storage_failed', `${path} vanished while the backup was made`)
-}
-
-async function writeManifest(path: string, manifest: BackupManifest): Promise<void> {
-  await writeNewFile(path, `${JSON.stringify(manifest, null, 2)}\n`)
 }
 
 function taken(folder: string, what: string): ServiceError {

@@ -6,7 +6,7 @@ import { hashOfSecret } from '../service-tokens.ts'
 import { findAccount } from './users.ts'
 import type { Admin } from './open-admin.ts'
 
-/** 160 bits: nobody guesses one while it is good. */
+/** 160 bits: too many to guess one while it is valid. */
 const codeBytes = 20
 const minuteMs = 60_000
 const dayMs = 24 * 60 * minuteMs

@@ -1,4 +1,5 @@
-import { mkdir, open, readdir, rename, rm, rmdir } from 'node:fs/promises'
+import { replaceFile } from '../../../lib/util/replace-file.ts'
+import { mkdir, readdir, rename, rm, rmdir } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { type Clock, systemClock, toRfc3339 } from '../../../lib/util/time.ts'
 import { ServiceError } from '../../../lib/util/errors.ts'
@@ -43,12 +44,12 @@ export async function restore(options: RestoreOptions) {
   await verifyBackup(source)
 
   const files = dataFiles(dataDir)
-  // Refused before the folder is made or locked, and again when nobody else can change it.
+  // Refused before the folder is made or locked, and again under the lock.
   await refuseOver(files, force)
   const alone = { dataDir, log, busyMs: adminLimits.restoreWaitMs }
   const done = await withFolderAlone(alone, async () => {
     await refuseOver(files, force)
-    await mark(files.unfinished)
+    await replaceFile(files.unfinished, '')
     const nowMs = clock.now()
     const aside = await putAside(files, join(dataDir, `replaced-${fileTime(nowMs)}`))
     try {
@@ -104,15 +105,6 @@ async function refuseOver(files: DataFiles, force: boolean): Promise<void> {
     throw new ServiceError('file_exists', `there is an accounts server already: ${path}`, {
       hint: 'name another --data-dir, or give --force, which puts the old one aside',
     })
-  }
-}
-
-async function mark(path: string): Promise<void> {
-  const handle = await open(path, 'w', 0o600)
-  try {
-    await handle.sync()
-  } finally {
-    await handle.close()
   }
 }
 

@@ -80,7 +80,7 @@ export async function deleteUser(admin: Admin, name: string) {
     id,
     admin.clock.now() + adminLimits.nameReservedMs,
   )
-  // Else somebody else was first, which is as good.
+  // Otherwise another process deleted it first.
   if (deleted) await admin.record('account.deleted', id, { username })
   return { id, username, deleted: true }
 }
@@ -128,7 +128,10 @@ function userView(
   }
 }
 
-/** Failures that are not forgotten yet; those of strangers are counted twice, by source and together. */
+/**
+ * Failures that are not forgotten yet; those of strangers are counted twice, by source and
+ * together.
+ */
 function sumFailures(failures: readonly LoginFailures[], nowMs: number): number {
   return failures
     .filter(({ source }) => source !== unknownAddresses)

@@ -41,5 +41,5 @@ export interface KeyFacts {
   readonly retiredAtMs: number | null
 }
 
-/** `next`: published, so that everybody knows it before it is used. */
+/** `next`: published, so that verifiers know it before it is used. */
 export type KeyState = 'next' | 'active' | 'retired'

@@ -68,7 +68,7 @@ export function passwordRoutes(services: AccountServices): Route[] {
       account.disabledAtMs === null &&
       [account.usernameKey, account.emailKey].includes(name)
     if (!mayReset) throw await refusedReset(call, account?.id ?? null)
-    // To nobody else: what is wrong with a password tells of the name and the address.
+    // Only now: what is wrong with a password tells of the name and the address.
     await admitPassword(services, '/new_password', new_password, account)
     // Before the code is used up: a server too busy to hash must not cost it.
     const newHash = await credentials.hash({ name, password: new_password, call, proven: true })
@@ -77,7 +77,7 @@ export function passwordRoutes(services: AccountServices): Route[] {
     if (!(await store.useResetCode(id, codeHash, nowMs))) throw await refusedReset(call, id)
     const change = { id, oldHash: null, newHash, keepSessionId: null, endTokens: !keep_tokens }
     const ended = await store.changePassword({ ...change, nowMs })
-    // The account was deleted meanwhile.
+    // The account was just deleted.
     if (ended === null) throw await refusedReset(call, id)
     const { sessions, tokens } = ended
     call.principal = id

@@ -65,7 +65,7 @@ export function accountsTable(database: Database): AccountMethods {
       const { id, usernameKey, createdAtMs } = account
       try {
         return await database.write('an account was not created', () => {
-          // First, so that nobody learns without an invitation which names are taken.
+          // First: without an invitation no caller learns which names are taken.
           if (inviteHash !== undefined && useInvite.run(inviteHash, createdAtMs).changes === 0) {
             throw new Undone('invite_invalid')
           }

@@ -2,7 +2,7 @@ import { backup as copyPages } from 'node:sqlite'
 import type { Logger } from '../../../lib/util/logger.ts'
 import { checkFiles } from './check-files.ts'
 import { errnoOf, ServiceError } from '../../../lib/util/errors.ts'
-import { toStoreError, untilFree } from './database.ts'
+import { orStoreError, toStoreError, untilFree } from './database.ts'
 import { accept, checkIntegrity, connect } from './open-database.ts'
 import { publishFile } from './publish-file.ts'
 import { checkSchema } from './migrate.ts'
@@ -62,7 +62,7 @@ export async function restoreBackup(
  * an earlier one) in which nothing points at what is not there. Changes nothing.
  */
 export async function verifyBackup(file: string): Promise<BackupFacts> {
-  try {
+  return orStoreError(file, 'the backup cannot be read', async () => {
     const db = connect(file, 'ro')
     try {
       const schemaVersion = accept(file, checkSchema(db, migrations))
@@ -84,12 +84,10 @@ export async function verifyBackup(file: string): Promise<BackupFacts> {
     } finally {
       db.close()
     }
-  } catch (error) {
-    throw toStoreError(error, file, 'the backup cannot be read')
-  }
+  })
 }
 
-/** As the source is at one moment, however much others write meanwhile. */
+/** Copies the state of one moment, however much other processes write. */
 async function makeCopy(
   source: string,
   target: string,

@@ -14,7 +14,7 @@ const companions = ['-wal', '-shm', '-journal'] as const
  * than a file or another owner, `storage_failed` for what cannot be written or lost its main file.
  *
  * By names, not through a descriptor: closing one on a database drops the locks that this process
- * holds on it (POSIX). Nobody else can exchange what is in the folder.
+ * holds on it (POSIX). No other user can exchange what is in the folder.
  */
 export async function checkFiles(file: string, log: Logger): Promise<boolean> {
   await openDataFolder(dirname(file), log)
@@ -90,7 +90,9 @@ function unusable(path: string, error: unknown): ServiceError {
   })
 }
 
-/** The database, its write-ahead log and the index of that: a change is lost without any of them. */
+/**
+ * The database, its write-ahead log and the index of that: a change is lost without any of them.
+ */
 const suffixes = ['', '-wal', '-shm'] as const
 
 /** `data.reason` of the errors that `watchFiles` throws. */
@@ -105,9 +107,10 @@ interface WatchedFiles {
 }
 
 /**
- * Remembers device and inode of the files of an open database and of its lock. The returned check throws
- * `storage_failed` once a name leads to another file or to none, or the key file is gone: what is
- * written then, a login included, is void after the next start. Logs when that begins and ends.
+ * Remembers device and inode of the files of an open database and of its lock. The returned check
+ * throws `storage_failed` once a name leads to another file or to none, or the key file is gone:
+ * what is written then, a login included, is void after the next start. Logs when that begins and
+ * ends.
  */
 export function watchFiles({ database, keys, lock }: WatchedFiles, log: Logger): () => void {
   const paths = suffixes.map(suffix => database + suffix).concat(lock ?? [])

@@ -52,13 +52,8 @@ export function createDatabase(
     }
   }
 
-  async function attempt<Value>(what: string, action: () => Value): Promise<Value> {
-    try {
-      return await untilFree(busyMs, action)
-    } catch (error) {
-      throw toStoreError(error, file, what)
-    }
-  }
+  const attempt = <Value>(what: string, action: () => Value): Promise<Value> =>
+    orStoreError(file, what, () => untilFree(busyMs, action))
 
   return {
     prepare: <Row>(sql: string) => db.prepare(sql) as unknown as Statement<Row>,
@@ -111,7 +106,7 @@ function sqliteCode(error: unknown): number | null {
   return typeof error.errcode === 'number' ? error.errcode : null
 }
 
-/** Somebody else holds a lock; the same can be tried again. */
+/** Another connection holds a lock; the same can be tried again. */
 function isBusy(error: unknown): boolean {
   const primary = (sqliteCode(error) ?? 0) & 0xff
   return primary === codes.busy || primary === codes.locked
@@ -120,6 +115,19 @@ function isBusy(error: unknown): boolean {
 /** A value that must be there once is there already. */
 export function isTaken(error: unknown): boolean {
   return uniqueCodes.includes(sqliteCode(error) ?? 0)
+}
+
+/** Runs `action`; `what` says what did not happen when it fails. */
+export async function orStoreError<Value>(
+  file: string,
+  what: string,
+  action: () => Promise<Value>,
+): Promise<Value> {
+  try {
+    return await action()
+  } catch (error) {
+    throw toStoreError(error, file, what)
+  }
 }
 
 /** What the caller of a store gets for `error`; mistakes of our own stay what they are. */

@@ -6,7 +6,7 @@ import { errnoOf, ServiceError } from '../../../lib/util/errors.ts'
 import type { Logger } from '../../../lib/util/logger.ts'
 import type { Result } from '../../../lib/util/result.ts'
 import { checkFiles } from './check-files.ts'
-import { toStoreError, untilFree } from './database.ts'
+import { orStoreError, untilFree } from './database.ts'
 import { createLedger, inspect, migrate, type SchemaProblem } from './migrate.ts'
 import { publishFile } from './publish-file.ts'
 import type { Migration } from './schema.ts'
@@ -25,6 +25,8 @@ interface OpenOptions {
   readonly migrations: readonly Migration[]
 }
 
+const notOpened = 'it cannot be opened'
+
 /**
  * Opens the database, made or brought to the newest schema where needed. Whatever is there and
  * not as this program leaves it is refused and stays as it is.
@@ -33,9 +35,9 @@ export async function openDatabase(options: OpenOptions): Promise<DatabaseSync> 
   const { file, log, clock, busyMs, create, migrations } = options
   if (!(await checkFiles(file, log))) {
     if (!create) throw absent(file)
-    await guarded(file, () => createFile(options))
+    await orStoreError(file, notOpened, () => createFile(options))
   }
-  return guarded(file, async () => {
+  return orStoreError(file, notOpened, async () => {
     await checkWal(file)
     const db = connect(file, 'rw')
     try {
@@ -120,14 +122,6 @@ async function configure(db: DatabaseSync, busyMs: number): Promise<void> {
   }
   for (const setting of ['trusted_schema = OFF', 'cell_size_check = ON', 'temp_store = MEMORY']) {
     db.exec(`PRAGMA ${setting}`)
-  }
-}
-
-async function guarded<Value>(file: string, action: () => Promise<Value>): Promise<Value> {
-  try {
-    return await action()
-  } catch (error) {
-    throw toStoreError(error, file, 'it cannot be opened')
   }
 }
 

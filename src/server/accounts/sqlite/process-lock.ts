@@ -1,7 +1,7 @@
 import { closeSync, lstatSync, openSync } from 'node:fs'
 import type { DatabaseSync } from 'node:sqlite'
 import { errnoOf, ServiceError } from '../../../lib/util/errors.ts'
-import { toStoreError, untilFree } from './database.ts'
+import { orStoreError, untilFree } from './database.ts'
 import { connect } from './open-database.ts'
 
 /**
@@ -41,7 +41,7 @@ function lock(
   busyMs: number,
   take: (db: DatabaseSync) => void,
 ): Promise<DatabaseSync> {
-  return guarded(file, async () => {
+  return orStoreError(file, 'it was not locked', async () => {
     makeFile(file)
     const db = connect(file, 'rw')
     try {
@@ -54,7 +54,9 @@ function lock(
   })
 }
 
-/** At once: closing a descriptor later would drop a lock that this process got meanwhile (POSIX). */
+/**
+ * At once: closing a descriptor later would drop a lock that this process got meanwhile (POSIX).
+ */
 function makeFile(file: string): void {
   try {
     closeSync(openSync(file, 'wx', 0o600))
@@ -63,13 +65,5 @@ function makeFile(file: string): void {
     if (lstatSync(file).isFile()) return
     const hint = 'move it away'
     throw new ServiceError('registry_dir_unsafe', `${file} is not a regular file`, { hint })
-  }
-}
-
-async function guarded<Value>(file: string, action: () => Promise<Value>): Promise<Value> {
-  try {
-    return await action()
-  } catch (error) {
-    throw toStoreError(error, file, 'it was not locked')
   }
 }

@@ -10,7 +10,7 @@ const staleMs = 60 * 60 * 1000
 
 /**
  * Makes a file that is there whole or not at all: `fill` writes to a temporary name beside it,
- * then it gets its own, unless there is one already. False: somebody else was first.
+ * then it gets its own, unless there is one already. False: another process was first.
  */
 export async function publishFile(
   file: string,

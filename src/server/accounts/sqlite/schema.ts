@@ -1,4 +1,4 @@
-/** `SvCr`: in the header of the file, says whose database it is. */
+/** `SvCr`, in the header of the file: identifies a database of this program. */
 export const applicationId = 0x53764372
 
 export interface Migration {

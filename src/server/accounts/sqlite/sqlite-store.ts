@@ -97,7 +97,7 @@ function createStore(db: DatabaseSync, database: Database, context: Context): Ac
       try {
         db.exec('PRAGMA optimize')
       } catch (error) {
-        // Only costs speed: a full disk must not keep anybody from closing.
+        // Only costs speed: a full disk must not prevent closing.
         log.debug({ err: error }, 'the database was not optimised')
       }
       db.close()
