@@ -59,12 +59,9 @@ export const commandNames = Object.keys(loaders) as readonly Name[]
 export const COMMANDS: Record<string, Command.Class> = {}
 
 export async function loadCommands(names: readonly Name[]): Promise<typeof COMMANDS> {
-  await Promise.all(
-    names.map(async name => {
-      COMMANDS[name] = (await loaders[name]()).default
-    }),
-  )
-  return COMMANDS
+  const loading = names.map(async name => [name, (await loaders[name]()).default] as const)
+  // In the order of the names, whichever module loads first.
+  return Object.assign(COMMANDS, Object.fromEntries(await Promise.all(loading)))
 }
 
 /**
