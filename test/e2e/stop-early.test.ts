@@ -5,6 +5,7 @@ import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { exitOf, startProgram, textOf } from '../helpers/program.ts'
+import { makeRecord } from '../server/gateway/support.ts'
 import { until } from './until.ts'
 
 describe('a signal before the program listens', () => {
@@ -23,12 +24,12 @@ describe('a signal before the program listens', () => {
   async function placeLeftovers(count: number): Promise<void> {
     const { pid } = spawnSync(process.execPath, ['--version'])
     // Nobody who gets the number again started then.
-    const owner = { schema_version: 1, pid, pid_start: '1', hostname: hostname() }
+    const owner = { pid, pid_start: '1', hostname: hostname() }
     for (let number = 0; number < count; number++) {
       const id = randomUUID()
       placed.add(`${id}.json`)
       const path = join(instances, `${id}.json`)
-      await writeFile(path, JSON.stringify({ ...owner, instance_id: id }))
+      await writeFile(path, JSON.stringify(makeRecord({ ...owner, instance_id: id })))
       // Young ones stay.
       await utimes(path, 1000, 1000)
     }
