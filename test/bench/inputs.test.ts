@@ -27,7 +27,7 @@ describe('bench inputs', () => {
     expect(JSON.parse(sent)).to.include({ id: 1_000_023, method: 'resources/read' })
   })
 
-  it('writes a call as each era has it', () => {
+  it('writes a call for each transport', () => {
     const place = { port: 1, path: '/mcp' }
     const call = { method: 'resources/read', params: { uri: 'scene://current' } }
     const [sessionHead = '', sessionBody = ''] = withId(callText('session', place, call), 1).split('\r\n\r\n') // prettier-ignore
@@ -44,7 +44,7 @@ describe('bench inputs', () => {
     expect(params.uri).to.equal('scene://current')
   })
 
-  it('opens a stream as each era does', () => {
+  it('opens a stream for each transport', () => {
     const place = { port: 1, path: '/mcp' }
     expect(streamText('session', place, 'a://b'))
       .to.match(/^GET /)

@@ -37,7 +37,7 @@ describe('programs that speak MCP', function () {
       run('mcp-inspector', ['--cli', url, '--transport', 'http', '--method', method, ...more])
 
     for (const era of ['legacy', 'auto', 'modern']) {
-      it(`lists the resources when its era is ${era}`, async () => {
+      it(`lists the resources with --protocol-era ${era}`, async () => {
         const { code, stdout, stderr } = await inspect('resources/list', '--protocol-era', era)
         expect(code, stderr).to.equal(0)
         const { resources } = JSON.parse(stdout) as Listed
@@ -46,7 +46,7 @@ describe('programs that speak MCP', function () {
     }
 
     for (const era of ['legacy', 'auto', 'modern']) {
-      it(`lists the templates and reads text and bytes when its era is ${era}`, async () => {
+      it(`lists the templates and reads text and bytes with --protocol-era ${era}`, async () => {
         const templates = await inspect('resources/templates/list', '--protocol-era', era)
         expect(templates.stdout).to.include('audit://recent{?limit}')
         const read = async (uri: string) => {
@@ -71,7 +71,7 @@ describe('programs that speak MCP', function () {
         expect(sha256Uri(image?.blob ?? '')).to.equal(prepared.image)
       })
 
-      it(`shows the reason when a resource does not exist and its era is ${era}`, async () => {
+      it(`shows the reason when a resource does not exist with --protocol-era ${era}`, async () => {
         const { code, stderr } = await inspect(
           'resources/read',
           '--uri',

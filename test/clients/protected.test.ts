@@ -42,7 +42,7 @@ describe('programs that speak MCP, at a server with a key', function () {
   }
 
   for (const era of ['legacy', 'auto', 'modern']) {
-    describe(`the MCP Inspector when its era is ${era}`, () => {
+    describe(`the MCP Inspector with --protocol-era ${era}`, () => {
       const inspect = (...more: string[]) =>
         run('mcp-inspector', [
           ...['--cli', serving.url, '--transport', 'http', '--protocol-era', era, ...more],
@@ -62,7 +62,7 @@ describe('programs that speak MCP, at a server with a key', function () {
         expect(code).not.to.equal(0)
         const { error } = JSON.parse(stderr)
         expect(error.code).to.equal('auth_required')
-        // In the stateless era it shows its own words, and not those of the server.
+        // In the stateless transport it shows its own words, and not those of the server.
         const said = era === 'legacy' ? 'send it as Authorization: Bearer <key>' : 'HTTP 401'
         expect(error.message).to.contain(said)
       })

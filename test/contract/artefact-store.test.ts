@@ -44,7 +44,7 @@ facts('specification: Artefact store', [
       }),
   ],
   [
-    'the store of a server lies in dcc-mcp-artefacts below its registry folder',
+    'the store of a server lies in dcc-mcp-artefacts below its state directory',
     () =>
       storing(async ({ folder, root, session }) => {
         expect(existsSync(join(folder, 'dcc-mcp-artefacts'))).to.equal(true)
@@ -53,7 +53,7 @@ facts('specification: Artefact store', [
       }),
   ],
   [
-    'without a registry folder it lies below the temporary folder of the system',
+    'without a state directory it lies below the temporary folder of the system',
     () =>
       inFolder(async folder => {
         const before = process.env.TMPDIR

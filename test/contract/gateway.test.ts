@@ -224,7 +224,7 @@ const removedTools = [
 
 facts('specification: Removed legacy gateway tools', [
   [
-    'calling one is −32601 in every era, and where tools can be listed there are none',
+    'calling one is −32601 on every transport, and where tools can be listed there are none',
     () =>
       servingGateway(async ({ session, url }) => {
         for (const name of removedTools) {

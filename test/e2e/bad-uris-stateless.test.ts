@@ -8,7 +8,7 @@ const invalid = -32602
 const maxUriChars = 2048
 
 /** Prompt is what a test has time for: a pattern that backtracks takes minutes, or years. */
-describe('bad addresses in the stateless era, on a server with a key', () => {
+describe('bad addresses in the stateless transport, on a server with a key', () => {
   let running: TestServer
 
   before(async () => {

@@ -215,9 +215,9 @@ describe('service-cli resources', function () {
     expect(await exitOf(watch)).to.equal(0)
   })
 
-  for (const era of ['sessions', 'stateless'] as const) {
-    it(`watches a text of a foreign server of ${era}`, async () => {
-      const foreign: ForeignServer = await startForeign(era)
+  for (const transport of ['sessions', 'stateless'] as const) {
+    it(`watches a text of a foreign server of ${transport}`, async () => {
+      const foreign: ForeignServer = await startForeign(transport)
       const watch = follow(['resources', 'watch', noteUri, `--url=${foreign.url.href}`])
       try {
         await until(() => watch.lines().length === 1, 'the first line')

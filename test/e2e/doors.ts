@@ -18,7 +18,7 @@ function stateless(title: string, method: string, params: Record<string, unknown
   return { title, start: 'POST /mcp', headers: statelessHeaders(method, params), body }
 }
 
-/** One request for each way to what a server keeps, in both eras. */
+/** One request for each way to what a server keeps, on both transports. */
 export function doorsOf({ sessionId, hex }: { sessionId: string; hex: string }): readonly Door[] {
   const session = { 'Mcp-Session-Id': sessionId, 'MCP-Protocol-Version': '2025-11-25' }
   const uri = 'scene://current'

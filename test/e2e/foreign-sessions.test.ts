@@ -178,7 +178,7 @@ describe('the session of somebody else', () => {
     second.close()
   })
 
-  describe('in the stateless era', () => {
+  describe('in the stateless transport', () => {
     const method = 'subscriptions/listen'
 
     async function listen(name: string, id: unknown, uris: string[]): Promise<Events> {

@@ -47,8 +47,8 @@ describe('the newest SDK clients', function () {
   })
 
   const stateless: [string, unknown][] = [
-    ['asks for the stateless era first', 'auto'],
-    ['speaks the stateless era only', { pin: '2026-07-28' }],
+    ['asks for the stateless transport first', 'auto'],
+    ['speaks the stateless transport only', { pin: '2026-07-28' }],
   ]
   for (const [title, mode] of stateless) {
     it(`work with SDK v2 when it ${title}`, async () => {

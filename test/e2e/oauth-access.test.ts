@@ -61,7 +61,7 @@ describe('an access token of the provider', function () {
     await room.expectRefused(session, `Bearer ${token}`, /has expired/)
   })
 
-  it('ends its streams when it ends, in both eras', async () => {
+  it('ends its streams when it ends, on both transports', async () => {
     // Over for the provider, and for four seconds more good enough here.
     const exp = Math.floor(Date.now() / 1000) - 1
     const ending = await room.signed({ iat: exp - 60, exp }, key)

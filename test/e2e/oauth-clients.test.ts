@@ -150,7 +150,7 @@ describe('clients with a provider in front', function () {
     }
   }
 
-  it('SDK v2 logs in and listens in the stateless era', async () => {
+  it('SDK v2 logs in and listens in the stateless transport', async () => {
     const face = faceV2({ versionNegotiation: { mode: { pin: '2026-07-28' } } })
     const client = (await login(
       face,

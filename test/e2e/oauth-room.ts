@@ -100,7 +100,7 @@ export class OAuthRoom {
   }
 
   /**
-   * The same header on every route of both eras, one after the other; `session` is somebody
+   * The same header on every route of both transports, one after the other; `session` is somebody
    * else's. The first route ends a test at once that would else wait on an open stream.
    */
   async everywhere(

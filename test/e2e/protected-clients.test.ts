@@ -75,8 +75,8 @@ describe('the newest SDK clients at a server with a key', function () {
   const clients: [title: string, open: Open, isStateless: boolean][] = [
     ['SDK v1', v1, false],
     ['SDK v2 as it comes', second(), false],
-    ['SDK v2 when it asks for the stateless era first', second('auto'), true],
-    ['SDK v2 when it speaks the stateless era only', second({ pin: '2026-07-28' }), true],
+    ['SDK v2 when it asks for the stateless transport first', second('auto'), true],
+    ['SDK v2 when it speaks the stateless transport only', second({ pin: '2026-07-28' }), true],
   ]
 
   for (const [title, open, isStateless] of clients) {

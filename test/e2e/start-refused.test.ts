@@ -79,19 +79,19 @@ describe('a start that is refused', () => {
     expectRefusal(exit, 1, '192.0.2.1', '--host')
   })
 
-  it('for a registry folder that is a symbolic link', async () => {
+  it('for a state directory that is a symbolic link', async () => {
     await mkdir(join(folder, 'real'), { mode: 0o700 })
     await symlink('real', join(folder, 'own'))
     expectRefusal(await start(), 2, 'symbolic link', '--registry-dir')
     expect(await readdir(join(folder, 'real'))).to.deep.equal([])
   })
 
-  it('for a registry folder that is a file', async () => {
+  it('for a state directory that is a file', async () => {
     await writeFile(join(folder, 'own'), 'kept')
     expectRefusal(await start(), 2, 'not a folder', '--registry-dir')
   })
 
-  it('for a registry folder that others can enter and that is in use', async () => {
+  it('for a state directory that others can enter and that is in use', async () => {
     await mkdir(join(folder, 'own'))
     await writeFile(join(folder, 'own', 'something'), 'kept')
     await chmod(join(folder, 'own'), 0o755)
@@ -107,7 +107,7 @@ describe('a start that is refused', () => {
     expect(await readdir(join(folder, 'real'))).to.deep.equal([])
   })
 
-  it('for a registry folder of another user', async () => {
+  it('for a state directory of another user', async () => {
     let path = '/usr'
     if (isRoot) {
       path = join(folder, 'foreign')
@@ -125,7 +125,7 @@ describe('a start that is refused', () => {
     expectRefusal(await start(), 2, 'another user', '12345')
   })
 
-  it('for a registry folder that cannot be made or written', async () => {
+  it('for a state directory that cannot be made or written', async () => {
     const exit = await runServe(['--port', '0', '--registry-dir', '/proc/service-cli'])
     expectRefusal(exit, 1, '/proc/service-cli cannot be made or written', '--registry-dir')
     // Root can write everywhere else.

@@ -88,7 +88,7 @@ function nameHeader(value: string): string {
   return `=?base64?${Buffer.from(value).toString('base64')}?=`
 }
 
-/** Those that repeat what a message of the stateless era says. */
+/** Those that repeat what a message of the stateless transport says. */
 export function statelessHeadersOf(sent: Readonly<Record<string, unknown>>, version: string) {
   const said = (value: unknown) => (typeof value === 'string' ? nameHeader(value) : 'none')
   const { uri } = (sent.params ?? {}) as Record<string, unknown>

@@ -5,7 +5,7 @@ import { type Changing, resourceOf } from './isolation-ops.ts'
 
 const subscriptionId = 'io.modelcontextprotocol/subscriptionId'
 
-/** One stream of the stateless era, and what it must have been told. */
+/** One stream of the stateless transport, and what it must have been told. */
 export class IsolatedListener {
   readonly #events: Events
   readonly #id: string | number

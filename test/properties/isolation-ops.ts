@@ -20,7 +20,7 @@ export type Op =
   /** With the id of somebody else's session and a key of one's own. */
   | { readonly op: 'steal'; readonly of: number; readonly method: string; readonly uri: string }
   | { readonly op: 'reconnect' | 'end'; readonly by: number }
-  /** A stream of the stateless era. */
+  /** A stream of the stateless transport. */
   | { readonly op: 'listen'; readonly uris: readonly string[]; readonly list: boolean }
   | { readonly op: 'hang up'; readonly at: number }
   /** The listing becomes another one. */

@@ -87,7 +87,7 @@ const argument = members({
   value: mostly(8, anyText, anyJson),
 })
 
-/** What a stream of the stateless era is to be about. */
+/** What a stream of the stateless transport is to be about. */
 const filter = members({
   resourcesListChanged: mostly(10, fc.constantFrom<unknown>(true, false, absent), anyJson),
   toolsListChanged: sometimes(10, anyJson),
@@ -122,7 +122,7 @@ const version = mostly(
   fc.constantFrom('2025-11-25', '2030-01-01', '1999-01-01', ''),
 ) as fc.Arbitrary<string>
 
-/** The envelope of the stateless era, whole or not. */
+/** The envelope of the stateless transport, whole or not. */
 function metaOf(named: string): fc.Arbitrary<unknown> {
   const envelope = fc.record({
     protocolVersion: mostly(20, fc.constant(named), fc.oneof(anyJson, nothing)),
@@ -159,7 +159,7 @@ const target = fc.record({
 
 const written = (value: unknown) => JSON.stringify(value) ?? ''
 
-/** One message, or a batch, to the session eras. */
+/** One message, or a batch, to the session transport. */
 const sessionRequest: fc.Arbitrary<Made> = fc
   .record({
     target,
@@ -179,7 +179,7 @@ const sessionRequest: fc.Arbitrary<Made> = fc
     damage,
   }))
 
-/** One message of the stateless era. */
+/** One message of the stateless transport. */
 const statelessRequest: fc.Arbitrary<Made> = fc
   .record({ target, sent: message, version, common: commonHeaders, damage: someDamage })
   .chain(({ sent, version, ...rest }) =>

@@ -46,7 +46,7 @@ describe('keys of older versions', () => {
     path = join(home, 'config/service-cli/keys.json')
     mark = join(home, 'config/service-cli/keys-were-made')
     usual = join(home, `service-cli-${process.getuid()}`)
-    // The usual registry folder is below the temporary one.
+    // The usual state directory is below the temporary one.
     process.env.TMPDIR = home
   })
   afterEach(async () => {
@@ -79,7 +79,7 @@ describe('keys of older versions', () => {
   }
   const names = async () => (await readKeysFile(path))?.map(({ name }) => name)
 
-  it('are moved by the first server, whatever registry folder it has', async () => {
+  it('are moved by the first server, whatever state directory it has', async () => {
     await leave(usual, [entry('anna')])
     await mkdir(join(home, 'config/service-cli'), { recursive: true, mode: 0o700 })
     await writeFile(mark, '')

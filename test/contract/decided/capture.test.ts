@@ -219,7 +219,7 @@ facts('decision: scheme known, no window to capture', [
       }),
   ],
   [
-    'list_changed when it comes and when it goes, to clients of both eras',
+    'list_changed when it comes and when it goes, to clients of both transports',
     () => {
       const window = windowOf(new MemoryBackend())
       return serving(

@@ -107,7 +107,7 @@ facts('decision: what the application posts is what clients read', [
   ],
 ])
 
-facts('decision: registry folder', [
+facts('decision: state directory', [
   [
     '--registry-dir goes before SERVICE_REGISTRY_DIR; the folder is private to its user',
     () =>

@@ -17,7 +17,7 @@ describe('findPortHolder', () => {
     expect(listeningInodes('', 80)).to.deep.equal([])
   })
 
-  it('finds a process that listens, and nobody once it stopped', async function () {
+  it('finds a listening process, and none after it stopped', async function () {
     if (process.platform !== 'linux') skipBecause(this, 'needs Linux')
     const server = createServer().listen(0, '127.0.0.1')
     await once(server, 'listening')

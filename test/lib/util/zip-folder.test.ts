@@ -55,7 +55,7 @@ describe('zipFolder', () => {
     expect(new Set(hashes).size).to.equal(1)
   })
 
-  it('says of each file that everybody may read it, and no time of this machine', () => {
+  it('marks each file as readable by all users, without a local time', () => {
     const noon = 12 << 11
     const firstOf1980 = (1 << 5) | 1
     const entry = { madeBy: 3, mode: 0o100644, time: noon, date: firstOf1980 }

@@ -41,7 +41,7 @@ const versions = [
 
 const otherBodies: [string, string][] = [
   ['a batch', JSON.stringify([JSON.parse(request('ping'))])],
-  ['a batch of the era', `[${modernPost({ name: '' }).body}]`],
+  ['a stateless batch', `[${modernPost({ name: '' }).body}]`],
   ['an empty batch', '[]'],
   ['a result', message({ id: 1, result: {} })],
   ['an error', message({ id: 1, error: { code: -1, message: 'x' } })],

@@ -11,7 +11,7 @@ export const modernDifferences: readonly Difference[] = [
   {
     anchor: 'sdk-null-id',
     requests:
-      /^modern (id: (null|true|\{\})|header with (a batch of the era|an empty batch|no JSON|nothing|null))$/,
+      /^modern (id: (null|true|\{\})|header with (a stateless batch|an empty batch|no JSON|nothing|null))$/,
     ours: { id: null },
     theirs: { id: 'null' },
   },

@@ -44,7 +44,7 @@ function unsigned(header: object, payload: object, signature = ''): string {
 }
 
 describe('access tokens', () => {
-  it('are JWTs of the profile RFC 9068 that name nobody', () =>
+  it('are RFC 9068 JWTs without a name', () =>
     withRegistry(async ({ clock, keys, register }) => {
       const { access_token, account } = await register('alice')
       const seconds = clock.nowMs / 1000

@@ -86,7 +86,7 @@ async function expectUnharmed(registry: Registry, accounts: number): Promise<voi
   expect(registry.logged.filter(({ level }) => level === 'error')).to.deep.equal([])
 }
 
-describe('text that means something to somebody else', () => {
+describe('text with a meaning in other formats', () => {
   it('is text in every member of every request', () =>
     withRegistry(
       async registry => {

@@ -83,7 +83,7 @@ describe('password', () => {
     )
   })
 
-  it('tells nobody without a reset code what a name and an address are', () =>
+  it('reveals no name or address without a reset code', () =>
     withRegistry(
       async registry => {
         await registry.register('alice-smith')

@@ -20,7 +20,7 @@ function start(file: string, worker: number, count: number) {
 }
 
 describe('account store shared by processes', () => {
-  it('is made once, and each name of it is taken once, whoever comes first', function () {
+  it('is created once and registers each name once', function () {
     this.timeout(120_000)
     return withFolder(async folder => {
       const file = join(folder, 'data', 'registry.db')

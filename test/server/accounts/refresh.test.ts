@@ -65,7 +65,7 @@ describe('refresh', () => {
       expect((await refresh(registry, alice.refresh_token)).status).to.equal(200)
     }))
 
-  it('gives the same pair again for a minute, to whoever lost the answer', () =>
+  it('returns the same pair again for a minute after a lost answer', () =>
     withRegistry(async registry => {
       const { refresh_token } = await registry.register('alice')
       const first = await refresh(registry, refresh_token)

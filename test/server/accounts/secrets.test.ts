@@ -43,7 +43,7 @@ describe('logs and audit', () => {
       expect(shown).to.deep.equal([])
     }))
 
-  it('are not all: no name of nobody is kept, which may be a password', () => {
+  it('include unknown names, which may be passwords: none is stored', () => {
     const keys: string[] = []
     return withRegistry(
       async ({ call, register }) => {

@@ -20,7 +20,7 @@ describe('sessions', () => {
       expect((await registry.call('DELETE', path, { token })).status).to.equal(404)
     }))
 
-  it('of somebody else cannot be ended', () =>
+  it('of another account cannot be ended', () =>
     withRegistry(async registry => {
       const [alice, bob] = [await registry.register('alice'), await registry.register('bob')]
       const { sid } = decodeJwt(alice.access_token)

@@ -29,7 +29,7 @@ describe('process mark', () => {
 })
 
 describe('entry locks', () => {
-  it('breaks only what nobody alive holds', () => {
+  it('breaks only locks of ended processes', () => {
     expect(mayBreak(`${own} x`, Infinity, 10)).to.equal(false)
     expect(mayBreak(`${place}-4194303-1 x`, 0, 10)).to.equal(true)
     expect(mayBreak('', 10, 10)).to.equal(false)

@@ -48,7 +48,7 @@ describe('a server with named keys', () => {
   const discover = async (key: string) => (await call(key, 'server/discover')).status
   const buffered = () => server.events.retainedCount
 
-  it('lets in every key, and only these, on every route of both eras', async () => {
+  it('accepts exactly the keys of the file on every route of both transports', async () => {
     const [anna, ben] = [await keys.create('anna'), await keys.create('ben')]
     const artefact = `${server.base}/artefacts/sha256/${'0'.repeat(64)}`
     for (const key of [anna, ben]) {
@@ -127,7 +127,7 @@ describe('a server with named keys', () => {
     ['damaged', (path: string) => writeFile(path, '{"form":1,"keys":[{}]}')],
     ['open to others', (path: string) => chmod(path, 0o666)],
   ] as const) {
-    it(`lets nobody in once the file is ${what}, and those in it when it is right again`, async () => {
+    it(`refuses every key while the file is ${what}, and accepts its keys afterwards`, async () => {
       const key = await keys.create('anna')
       const stream = await listen(key)
       const { path } = keys.store
@@ -151,7 +151,7 @@ describe('a server with named keys', () => {
       server.events.append(event)
     })
 
-    it('reads, lists and subscribes in both eras', async () => {
+    it('reads, lists and subscribes on both transports', async () => {
       const session = await open(key)
       for (const method of ['resources/list', 'resources/templates/list', 'ping']) {
         expect(await session.call(method)).to.have.property('result')

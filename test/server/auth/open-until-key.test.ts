@@ -54,7 +54,7 @@ describe('a server that started without keys', () => {
     await until(async () => !(await letsIn()), 'a key is asked for')
   })
 
-  it('lets nobody in while the file cannot be used', async () => {
+  it('refuses every request while the keys file is unusable', async () => {
     await start()
     await mkdir(dirname(keys.store.path), { recursive: true, mode: 0o700 })
     await writeFile(keys.store.path, '{', { mode: 0o600 })

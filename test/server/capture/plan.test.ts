@@ -13,7 +13,7 @@ import {
 import { deniedPictures, noApplication } from '../../../src/server/capture/target.ts'
 
 const target = ok({ pid: 4711, title: null })
-const nobody = fail(noApplication)
+const noApplication = fail(noApplication)
 const because = (reason: string): Probed => fail({ reason, message: `is ${reason}`, hint: 'help' })
 type Probes = Partial<Record<BackendName, Probed>>
 const map = (probes: Probes) =>
@@ -40,7 +40,7 @@ const rows: [
   ['a mode takes that one alone', 'x11', true, { native: ok(null), x11: ok(null) }, 'x11'],
   ['and no other in its place', 'native', true, { native: because('a'), x11: ok(null) }, 'a'],
   ['host alone', 'host', true, { native: ok(null), host: because('b') }, 'b'],
-  ['no application: nobody looks', 'auto', false, { native: ok(null) }, 'no_application'],
+  ['no application: noApplication looks', 'auto', false, { native: ok(null) }, 'no_application'],
   ['no application, no display', 'auto', false, { native: because('c') }, 'no_application'],
   [
     'the application of unknown process',
@@ -50,7 +50,7 @@ const rows: [
     'host',
   ],
   ['host needs no process', 'host', false, { host: ok(null) }, 'host'],
-  ['host, nobody linked', 'host', false, { host: because('no_application') }, 'no_application'],
+  ['host, noApplication linked', 'host', false, { host: because('no_application') }, 'no_application'],
   [
     'what is missing on the machine goes before what is not installed',
     'auto',
@@ -68,7 +68,7 @@ const rows: [
 ]
 
 describe('planCapture', () => {
-  it('is nobody once the person said no, whatever the backends said before', () => {
+  it('returns `denied` after the user opts out, whatever the backends answered before', () => {
     const probes = map({ native: ok(null), host: ok(null) })
     const plan = planCapture({ mode: 'auto', target: fail(deniedPictures), probes })
     expect(plan.ok ? '' : plan.failure.reason).to.equal('denied')
@@ -76,7 +76,7 @@ describe('planCapture', () => {
 
   for (const [what, mode, hasTarget, probes, expected] of rows) {
     it(`${what}: ${expected}`, () => {
-      const plan = planCapture({ mode, target: hasTarget ? target : nobody, probes: map(probes) })
+      const plan = planCapture({ mode, target: hasTarget ? target : noApplication, probes: map(probes) })
       expect(plan.ok ? plan.value.join(' ') : plan.failure.reason).to.equal(expected)
     })
   }

@@ -75,7 +75,7 @@ describe('takePicture', () => {
     expect(time.waiting).to.equal(0)
   })
 
-  it('does not go on to the next when nobody waits any more', async () => {
+  it('does not try the next backend after the last reader left', async () => {
     native.held = true
     const taken = take()
     stop.abort()

@@ -43,7 +43,7 @@ describe('what a gateway says of itself', () => {
     expect(active?.registry).to.have.length(64).and.not.contain('\n')
   })
 
-  it('names the registry folder without telling it', () => {
+  it('identifies the state directory without its path', () => {
     expect(registryMark('/tmp/a'))
       .to.match(/^[0-9a-f]{16}$/)
       .and.not.equal(registryMark('/tmp/b'))

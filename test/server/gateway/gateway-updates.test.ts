@@ -90,7 +90,7 @@ describe('updates of a gateway', () => {
     ])
   })
 
-  it('end with the gateway: nobody listens to directory or catalog any more', () => {
+  it('end with the gateway, which stops following directory and catalog', () => {
     const { directory, catalog, resources, updates, time } = gateway()
     directory.put(entry(), entry())
     resources.close()

@@ -10,7 +10,7 @@ import { makeActiveGateway } from './active-gateways.ts'
 
 const active = makeActiveGateway()
 
-describe('a probe of whoever has the port', () => {
+describe('a probe of the port holder', () => {
   let end = () => {}
   let probe: HolderProbe
   afterEach(() => {
@@ -112,14 +112,14 @@ describe('a probe of whoever has the port', () => {
     expect(await probe.look()).to.include({ kind: 'stranger' })
   })
 
-  it('finds nobody who cuts the connection, or does not listen', async () => {
+  it('finds no holder when the connection is cut or refused', async () => {
     await listening(({ socket }) => socket.destroy())
     expect(await probe.look()).to.deep.equal({ kind: 'free' })
     end()
     expect(await probe.look()).to.deep.equal({ kind: 'free' })
   })
 
-  it('finds nobody when the answer ends in the middle', async () => {
+  it('finds no holder when the answer is truncated', async () => {
     await listening((_req, res) => {
       res.writeHead(200, { 'Content-Length': 500 })
       res.write('{', () => res.destroy())

@@ -107,7 +107,7 @@ export function describeInstanceDirectory(
         expect(seen).to.deep.equal([1, 0])
       })
 
-      it('reaches the others when one listener fails, and nobody who has left', async () => {
+      it('notifies the other listeners when one fails, and none after it unsubscribed', async () => {
         at.directory.onChange(() => {
           throw new Error('a broken listener')
         })

@@ -93,7 +93,7 @@ export function describeLives(name: string, open: () => Promise<DirectoryUnderTe
         expect(heard.batches).to.deep.equal([])
       })
 
-      it('is believed to who says it is unreachable', async () => {
+      it('is unhealthy when its record says unreachable', async () => {
         const { record } = await at.owned({ status: 'unreachable' })
         expect(await at.healthOf(record)).to.equal('unhealthy')
       })

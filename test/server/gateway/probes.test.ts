@@ -175,7 +175,7 @@ describe('Probes', () => {
     expect(written).to.be.below(50_000_000)
   })
 
-  it('asks a bounded number at a time, and everybody in the end', async () => {
+  it('probes a bounded number of instances at once, and all in the end', async () => {
     let now = 0
     let most = 0
     const url = await at.answering((_request, response) => {
@@ -193,7 +193,7 @@ describe('Probes', () => {
     expect(most).to.equal(3)
   })
 
-  it('lets nobody who hangs keep the others waiting, and asks nobody twice at a time', async () => {
+  it('probes others while one hangs, and none twice at once', async () => {
     let hung = 0
     const slow = await at.answering(() => void hung++)
     const fast = await at.answering((_request, response) => void response.end())

@@ -85,7 +85,7 @@ describe('the window of the application that is linked to serve', () => {
     expect(backend.takings).to.have.length(1)
   })
 
-  it('is not that of whoever has the process id of an application elsewhere', async function () {
+  it('is not that of a local process with the id of a remote application', async function () {
     if (process.platform !== 'linux') this.skip()
     const session = await start()
     // No process has such an id.
@@ -141,7 +141,7 @@ describe('the window of the application that is linked to serve', () => {
     ['there are no resources', { resources: false }, -32601],
   ]
   for (const [what, options, code] of off) {
-    it(`is looked for by nobody when ${what}`, async () => {
+    it(`is not probed when ${what}`, async () => {
       const mode = options.resources === false ? 'auto' : 'off'
       const session = await start({
         ...options,

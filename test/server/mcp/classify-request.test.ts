@@ -35,9 +35,9 @@ describe('the transport of a POST', () => {
       'stateless',
     ],
     ['_meta with other members', withMeta({ progressToken: 1 }), undefined, 'session'],
-    ['_meta with other members, header of the era', withMeta({ a: 1 }), stateless, -32602],
+    ['_meta with other members, header of the transport', withMeta({ a: 1 }), stateless, -32602],
     ['_meta that is no object', withMeta('x'), undefined, 'session'],
-    ['_meta that is no object, header of the era', withMeta('x'), stateless, -32602],
+    ['_meta that is no object, header of the transport', withMeta('x'), stateless, -32602],
 
     ['initialize', initialize, undefined, 'session'],
     ['initialize with an older header', initialize, '2025-06-18', 'session'],
@@ -86,10 +86,10 @@ describe('the transport of a POST', () => {
     ['a batch of anything', [1, null, [modern]], undefined, 'session'],
 
     ['no message', { id: 1 }, undefined, 'session'],
-    ['no message, header of the era', { id: 1 }, stateless, -32600],
-    ['a null id, header of the era', { ...modern, id: null }, stateless, -32600],
+    ['no message, header of the transport', { id: 1 }, stateless, -32600],
+    ['a null id, header of the transport', { ...modern, id: null }, stateless, -32600],
     [
-      'an id that cannot be echoed, header of the era',
+      'an id that cannot be echoed, header of the transport',
       { ...modern, id: 2 ** 53 },
       stateless,
       -32600,
@@ -103,10 +103,10 @@ describe('the transport of a POST', () => {
 
   const bytes: [string, string | Buffer, string | undefined, Expected][] = [
     ['no JSON', '{', undefined, 'session'],
-    ['no JSON, header of the era', '{', stateless, -32700],
-    ['nothing, header of the era', '', stateless, -32700],
-    ['no UTF-8, header of the era', Buffer.from([0x22, 0xff, 0x22]), stateless, -32700],
-    ['a nesting too deep, header of the era', '['.repeat(70), stateless, -32600],
+    ['no JSON, header of the transport', '{', stateless, -32700],
+    ['nothing, header of the transport', '', stateless, -32700],
+    ['no UTF-8, header of the transport', Buffer.from([0x22, 0xff, 0x22]), stateless, -32700],
+    ['a nesting too deep, header of the transport', '['.repeat(70), stateless, -32600],
   ]
   for (const [title, body, version, expected] of bytes) {
     it(`${title}: ${expected}`, () => {

@@ -7,7 +7,7 @@ import { statelessHeaders, statelessRequest } from '../../helpers/stateless.ts'
 const each = 500
 const uri = 'test://shown'
 
-describe('1,000 subscribers of both eras on one server', function () {
+describe('1,000 subscribers of both transports on one server', function () {
   this.timeout(60_000)
   let running: TestServer
   const sessions: Listener[] = []

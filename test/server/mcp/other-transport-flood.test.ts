@@ -9,16 +9,16 @@ const flooders = 12
 const updates = 20
 const readsPerUpdate = 2
 
-/** A client of an era that listens. */
+/** A listening client of one transport. */
 interface Client {
   /** The JSON-RPC message that answers a read. */
   read(uri: string, id: number): Promise<any>
   readonly stream: Events
 }
 
-type Era = 'session' | 'stateless'
+type TransportName = 'session' | 'stateless'
 
-const open: Readonly<Record<Era, (url: string) => Promise<Client>>> = {
+const open: Readonly<Record<TransportName, (url: string) => Promise<Client>>> = {
   async session(url) {
     const session = await RawSession.open(url)
     await session.call('resources/subscribe', { uri })
@@ -61,8 +61,8 @@ class Flood {
   }
 }
 
-function describeFlood(era: Era, other: Era): void {
-  describe(`a client of the ${era} era, beside a flood of the ${other} era`, function () {
+function describeFlood(transport: TransportName, other: TransportName): void {
+  describe(`a client of the ${transport} transport, beside a flood of the ${other} transport`, function () {
     this.timeout(60_000)
     let running: TestServer
     let client: Client
@@ -86,10 +86,10 @@ function describeFlood(era: Era, other: Era): void {
       await running?.stop()
     })
 
-    it('gets in when the other era holds as many clients as it may', async () => {
+    it('gets in when the other transport holds as many clients as it may', async () => {
       const refusal = await open[other](running.url).catch((error: unknown) => String(error))
       expect(refusal).to.match(/every session of this server is in use|as many streams as it may/)
-      client = await open[era](running.url)
+      client = await open[transport](running.url)
     })
 
     it('is answered with what is shown now, and told of every update once', async () => {

@@ -36,7 +36,7 @@ describe('SubscriptionHub', () => {
     expect(one.told).to.have.members(['audit://recent?limit=10', 'audit://recent'])
   })
 
-  it('tells nobody else', () => {
+  it('notifies no other subscriber', () => {
     const hub = new SubscriptionHub(limits)
     const one = added(hub)
     const other = added(hub)

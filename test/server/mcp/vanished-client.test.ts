@@ -40,7 +40,7 @@ class Waiting {
   }
 }
 
-const eras = {
+const transports = {
   'in a session': async (url: string) => {
     const { headers } = await RawSession.open(url)
     return (uri: string) => ({ headers, body: rpc('resources/read', { uri }) })
@@ -52,8 +52,8 @@ const eras = {
 }
 
 describe('a client that leaves before its answer is there', () => {
-  for (const [era, open] of Object.entries(eras)) {
-    it(`takes no room from those who stay, ${era}`, async () => {
+  for (const [transport, open] of Object.entries(transports)) {
+    it(`occupies no capacity of the remaining clients, ${transport}`, async () => {
       const producer = new Waiting()
       let cut: () => void = () => {}
       const parts = { accessLog: ({ status }: AccessEntry) => void (status === null && cut()) }
@@ -101,7 +101,7 @@ describe('a client that takes nothing of a large answer', () => {
     await once(host, 'listening')
     const socket = connect((host.address() as AddressInfo).port, '127.0.0.1')
     try {
-      const { headers, body } = (await eras['of 2026-07-28']())('scene://current')
+      const { headers, body } = (await transports['of 2026-07-28']())('scene://current')
       const lines = Object.entries({ Host: 'localhost', ...headers, 'Content-Length': body.length })
       const head = lines.map(([name, value]) => `${name}: ${value}\r\n`).join('')
       socket.on('error', () => {})

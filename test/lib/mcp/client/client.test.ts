@@ -45,17 +45,17 @@ async function failure(work: Promise<unknown>): Promise<ServiceError> {
 
 async function stateless(context: ClientContext, url: URL): Promise<McpSession> {
   const opened = await openStateless(context, url, signal)
-  if (!opened.ok) throw new Error('it speaks another era')
+  if (!opened.ok) throw new Error('it uses another transport')
   return opened.value
 }
 
-const eras = [
+const transports = [
   ['with a session', openMcp],
   ['without a session', stateless],
 ] as const
 
-for (const [era, open] of eras) {
-  describe(`the client ${era}, at our own server`, () => {
+for (const [transport, open] of transports) {
+  describe(`the client ${transport}, at our own server`, () => {
     let server: McpHttpServer
     let url: URL
     let context: ClientContext
@@ -124,12 +124,12 @@ for (const [era, open] of eras) {
   })
 }
 
-for (const era of ['sessions', 'stateless'] as const) {
-  describe(`the client at a foreign server of ${era}`, () => {
+for (const transport of ['sessions', 'stateless'] as const) {
+  describe(`the client at a foreign server of ${transport}`, () => {
     let server: ForeignServer
     let context: ClientContext
     beforeEach(async () => {
-      server = await startForeign(era)
+      server = await startForeign(transport)
       context = contextOf()
     })
     afterEach(async () => {
@@ -139,7 +139,7 @@ for (const era of ['sessions', 'stateless'] as const) {
 
     it('lists, reads text and bytes, and is told of changes', async () => {
       const session = await openMcp(context, server.url, signal)
-      expect(session.revision).to.equal(era === 'sessions' ? '2025-11-25' : '2026-07-28')
+      expect(session.revision).to.equal(transport === 'sessions' ? '2025-11-25' : '2026-07-28')
       const { entries } = await listAll(session, 'resources', limits, signal)
       expect(entries.map(({ uri }) => uri)).to.include.members([noteUri, 'file:///a/shot.png'])
       const picture = await readResource(session, 'file:///a/shot.png', signal)

@@ -23,7 +23,7 @@ export const noteUri = 'note://today'
 export const pictureBytes = Buffer.from([0x89, 0x50, 0, 255])
 
 /** `sessions`: revisions up to 2025-11-25, answered as streams. `stateless`: 2026-07-28 alone. */
-export async function startForeign(era: 'sessions' | 'stateless'): Promise<ForeignServer> {
+export async function startForeign(transport: 'sessions' | 'stateless'): Promise<ForeignServer> {
   let note = 'first\nsecond'
   const servers = new Set<McpServer>()
 
@@ -62,7 +62,7 @@ export async function startForeign(era: 'sessions' | 'stateless'): Promise<Forei
   }
 
   const serve = (request: Request) =>
-    era === 'sessions' ? inSession(request) : modern.fetch(request)
+    transport === 'sessions' ? inSession(request) : modern.fetch(request)
   const server = createServer(getRequestListener(serve, { overrideGlobalObjects: false }))
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -71,7 +71,7 @@ export async function startForeign(era: 'sessions' | 'stateless'): Promise<Forei
     url: new URL(`http://127.0.0.1:${port}/mcp`),
     async write(text) {
       note = text
-      if (era === 'stateless') modern.notify.resourceUpdated(noteUri)
+      if (transport === 'stateless') modern.notify.resourceUpdated(noteUri)
       else for (const mcp of servers) await mcp.server.sendResourceUpdated({ uri: noteUri })
     },
     async close() {

@@ -126,7 +126,7 @@ describe('AppRequests', () => {
     expect(await anew).to.have.length(1)
   })
 
-  it('keeps a question that somebody waits for to the end', async () => {
+  it('keeps a question while a caller waits for it', async () => {
     const { requests, sent } = connection()
     const leaving = leaver()
     const asked = [requests.read('app://a', leaving), requests.read('app://a')]
@@ -239,7 +239,7 @@ describe('AppRequests', () => {
     expect(requests.settle(contents('s1', 'app://a'))).to.equal(false)
   })
 
-  it('is host_disconnected when the question cannot be sent, which nobody joins', async () => {
+  it('is host_disconnected when the question cannot be sent, and no later read joins it', async () => {
     const { requests, link, time } = connection()
     link.up = false
     expect(await outcomeOf(requests.read('app://a'))).to.equal('host_disconnected')

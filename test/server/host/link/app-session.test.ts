@@ -115,7 +115,7 @@ describe('what an application tells', () => {
     await until(() => journal.length === 1)
   })
 
-  it('closes the link when it is no message, and when it is a frame nobody announced', async () => {
+  it('closes the link for an invalid message and for an unannounced frame', async () => {
     peer.send('{"type":5}')
     expect(await peer.closed).to.deep.equal({ code: 4400, reason: 'a message has no type' })
     await until(() => server.presence?.connected === false)
@@ -138,7 +138,7 @@ describe('what an application tells', () => {
   })
 
   for (const wrong of [{ id: 5 }, { id: undefined }, { mime: 'png' }, { more: 1 }]) {
-    it(`is refused as an artefact with ${JSON.stringify(wrong)}, and its bytes are nobody's`, async () => {
+    it(`is refused as an artefact with ${JSON.stringify(wrong)}, and its bytes are dropped`, async () => {
       peer.send({ type: 'artefact.put', id: 'a', mime: 'text/plain', size: 4, ...wrong })
       peer.send(Buffer.from('abcd'))
       expect(await peer.next()).to.include({ type: 'error', code: 'invalid' })

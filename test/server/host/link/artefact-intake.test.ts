@@ -62,7 +62,7 @@ describe('ArtefactIntake', () => {
     expect(intake.feed(Buffer.alloc(0))).to.contain('without an artefact.put')
   })
 
-  it('knows a frame that nobody announced and one too long', async () => {
+  it('rejects an unannounced frame and one that is too long', async () => {
     const intake = create()
     expect(intake.feed(bytes)).to.equal('a binary frame came without an artefact.put before it')
     void put(intake, '1', 3)
@@ -166,7 +166,7 @@ describe('ArtefactIntake', () => {
     })
   }
 
-  it('does not hold the application up for bytes that nobody wants', () => {
+  it('does not pause the application for dropped bytes', () => {
     const intake = new ArtefactIntake({
       store: null,
       limits: { maxArtefactBytes: 0, maxUploads: 4, bodyTimeoutMs: 60_000 },

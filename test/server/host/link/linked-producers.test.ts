@@ -194,7 +194,7 @@ describe('a changed list', () => {
     expect(await listed()).to.deep.equal(['app://c'])
   })
 
-  it('of a scheme that went meanwhile interests nobody, nor does its failure', async () => {
+  it('of a scheme that was removed meanwhile is dropped, and so is its failure', async () => {
     const { producers, app, listed, heard, logged } = linkedApplication()
     for (const [at, answer] of [ok(named('b')), ok('wrong'), fail('host_timeout')].entries()) {
       producers.register('app', named('a'), null)

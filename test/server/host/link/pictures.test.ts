@@ -140,7 +140,7 @@ describe('pictures that the application takes of itself', () => {
     expect(peer.received.filter(({ type }) => type === 'capture')).to.have.length(2)
   })
 
-  it('are taken back when nobody waits any more, and passed over when they come late', async () => {
+  it('are cancelled when no reader waits, and dropped when they arrive late', async () => {
     await begin()
     const leaving = new AbortController()
     const taking = capture({ signal: leaving.signal })

@@ -79,7 +79,7 @@ describe('notifications/cancelled in a session', () => {
     })
   }
 
-  it('leaves whoever else waits for the same, and the session', async () => {
+  it('keeps other reads of the same resource, and the session', async () => {
     const first = session.post(read(1))
     const question = await untilAsked(1)
     const second = session.post(read(2))

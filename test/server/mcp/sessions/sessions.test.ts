@@ -29,7 +29,7 @@ describe('Sessions', () => {
     return { clock, hub, sessions, open }
   }
 
-  it('belongs to whoever opened it', () => {
+  it('belongs to the principal that opened it', () => {
     const { sessions, open } = setUp()
     const { id } = open('one')
     expect(sessions.find(id, 'one')).not.to.equal(null)

@@ -93,7 +93,7 @@ describe('the envelope of a stateless request', () => {
       -32022,
     ],
     [
-      'a revision of the session eras',
+      'a revision of the session transport',
       meta({ protocolVersion: '2025-11-25' }),
       { ...listHeaders, 'mcp-protocol-version': '2025-11-25' },
       -32022,

@@ -47,7 +47,7 @@ describe('the result of a stateless request', () => {
   const textOf = (text: JsonText) =>
     Buffer.concat(text.parts.map(part => Buffer.from(part as string)))
 
-  it('is made without serialising an unchanged resource again, in either era', async () => {
+  it('reuses the serialised text of an unchanged resource on both transports', async () => {
     serialised = 0
     const [first, second] = [
       await answer('resources/read', { uri: 'test://a' }),
