@@ -13,7 +13,7 @@ import {
 import { deniedPictures, noApplication } from '../../../src/server/capture/target.ts'
 
 const target = ok({ pid: 4711, title: null })
-const noApplication = fail(noApplication)
+const noTarget = fail(noApplication)
 const because = (reason: string): Probed => fail({ reason, message: `is ${reason}`, hint: 'help' })
 type Probes = Partial<Record<BackendName, Probed>>
 const map = (probes: Probes) =>
@@ -40,7 +40,7 @@ const rows: [
   ['a mode takes that one alone', 'x11', true, { native: ok(null), x11: ok(null) }, 'x11'],
   ['and no other in its place', 'native', true, { native: because('a'), x11: ok(null) }, 'a'],
   ['host alone', 'host', true, { native: ok(null), host: because('b') }, 'b'],
-  ['no application: noApplication looks', 'auto', false, { native: ok(null) }, 'no_application'],
+  ['no application: no backend probed', 'auto', false, { native: ok(null) }, 'no_application'],
   ['no application, no display', 'auto', false, { native: because('c') }, 'no_application'],
   [
     'the application of unknown process',
@@ -50,7 +50,13 @@ const rows: [
     'host',
   ],
   ['host needs no process', 'host', false, { host: ok(null) }, 'host'],
-  ['host, noApplication linked', 'host', false, { host: because('no_application') }, 'no_application'],
+  [
+    'host, no application linked',
+    'host',
+    false,
+    { host: because('no_application') },
+    'no_application',
+  ],
   [
     'what is missing on the machine goes before what is not installed',
     'auto',
@@ -76,7 +82,7 @@ describe('planCapture', () => {
 
   for (const [what, mode, hasTarget, probes, expected] of rows) {
     it(`${what}: ${expected}`, () => {
-      const plan = planCapture({ mode, target: hasTarget ? target : noApplication, probes: map(probes) })
+      const plan = planCapture({ mode, target: hasTarget ? target : noTarget, probes: map(probes) })
       expect(plan.ok ? plan.value.join(' ') : plan.failure.reason).to.equal(expected)
     })
   }
