@@ -1,5 +1,5 @@
 import { type Output, processOutput, warningsTo } from '../../lib/cli/output.ts'
-import type { PromptPlace } from '../../lib/cli/prompt.ts'
+import type { PromptTerminal } from '../../lib/cli/prompt.ts'
 import type { Config, SavedLogin } from '../../lib/config/config-file.ts'
 import { type ConfigStore, createConfigStore } from '../../lib/config/config-store.ts'
 import { configPath } from '../../lib/config/paths.ts'
@@ -100,7 +100,7 @@ export async function openContext(
 }
 
 /** Whether the user can be asked on the streams of this process. */
-export function promptPlace(flags: AccountFlags): PromptPlace {
+export function promptPlace(flags: AccountFlags): PromptTerminal {
   return {
     stdinIsTTY: process.stdin.isTTY === true,
     stderrIsTTY: process.stderr.isTTY === true,

@@ -1,5 +1,5 @@
 import type { Output } from '../../lib/cli/output.ts'
-import { type PromptPlace, type Questioner, requireQuestioner } from '../../lib/cli/prompt.ts'
+import { type PromptTerminal, type Questioner, requireQuestioner } from '../../lib/cli/prompt.ts'
 import { readSecretFromStdin, readTwoSecretsFromStdin } from '../../lib/cli/secret-input.ts'
 import { passwordChars } from '../../lib/accounts/protocol.ts'
 import { Secret } from '../../lib/util/secret.ts'
@@ -31,7 +31,7 @@ export function checkPasswordFlags(flags: PasswordFlags): void {
 /** From stdin, the flag, or a question without echo. A new password is asked for twice. */
 export async function readPassword(
   flags: PasswordFlags,
-  { output, place, isNew }: { output: Output; place: PromptPlace; isNew: boolean },
+  { output, place, isNew }: { output: Output; place: PromptTerminal; isNew: boolean },
 ): Promise<Secret> {
   if (flags['password-stdin'] === true) {
     return readSecretFromStdin(process.stdin, '--password-stdin')
@@ -56,7 +56,7 @@ interface PasswordChange {
 /** The current password and a new one: two lines of stdin, or three questions. */
 export async function readPasswordChange(
   flags: PasswordFlags,
-  place: PromptPlace,
+  place: PromptTerminal,
 ): Promise<PasswordChange> {
   if (flags['password-stdin'] === true) {
     const names = ['current password', 'new password'] as const
@@ -80,7 +80,7 @@ interface CodeQuestion {
 export async function readCodeAndPassword(
   { what, flag }: CodeQuestion,
   flags: PasswordFlags,
-  place: PromptPlace,
+  place: PromptTerminal,
 ): Promise<{ readonly code: Secret; readonly password: Secret }> {
   if (flags['password-stdin'] === true) {
     const names = [what, 'password'] as const
@@ -120,7 +120,7 @@ async function askNewPassword(ask: Questioner): Promise<Secret> {
 /** A text that was given, or asked for. */
 export async function readText(
   given: string | undefined,
-  { place, what, otherWays }: { place: PromptPlace; what: string; otherWays: string },
+  { place, what, otherWays }: { place: PromptTerminal; what: string; otherWays: string },
 ): Promise<string> {
   if (given !== undefined && given.trim() !== '') return given.trim()
   return requireQuestioner(place, `the ${what}`, otherWays).askText(

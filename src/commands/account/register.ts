@@ -1,4 +1,4 @@
-import { type PromptPlace, requireQuestioner, whyNoQuestions } from '../../lib/cli/prompt.ts'
+import { type PromptTerminal, requireQuestioner, whyNoQuestions } from '../../lib/cli/prompt.ts'
 import { readSecretFromStdin } from '../../lib/cli/secret-input.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
 import type { RegistrationCheck, AccountsClient } from '../../lib/accounts/client.ts'
@@ -53,7 +53,7 @@ export async function register(
 
 interface RegisterParts {
   readonly context: AccountContext
-  readonly place: PromptPlace
+  readonly place: PromptTerminal
   readonly client: AccountsClient
 }
 
@@ -78,7 +78,7 @@ async function readSecrets(
 }
 
 /** Beside `--password` a pipe brings the code alone. */
-async function readInvite(flags: RegisterFlags, place: PromptPlace): Promise<Secret> {
+async function readInvite(flags: RegisterFlags, place: PromptTerminal): Promise<Secret> {
   if (flags.password !== undefined && !place.stdinIsTTY) {
     const code = await readSecretFromStdin(process.stdin, invitation.flag)
     return new Secret(code.reveal().trim() || code.reveal())
@@ -92,7 +92,7 @@ async function readInvite(flags: RegisterFlags, place: PromptPlace): Promise<Sec
 async function checkFirst(
   client: AccountsClient,
   account: RegistrationCheck,
-  place: PromptPlace,
+  place: PromptTerminal,
 ): Promise<Secret | undefined> {
   try {
     await client.checkRegistration(account)

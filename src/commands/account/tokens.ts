@@ -1,6 +1,6 @@
 import { parseTime } from '../../lib/util/time.ts'
 import { expiryText } from '../../lib/cli/format.ts'
-import { type PromptPlace, requireQuestioner, whyNoQuestions } from '../../lib/cli/prompt.ts'
+import { type PromptTerminal, requireQuestioner, whyNoQuestions } from '../../lib/cli/prompt.ts'
 import { showOnce } from '../../lib/cli/show-once.ts'
 import { ServiceError, usage } from '../../lib/util/errors.ts'
 import type { TokenView } from '../../lib/accounts/answers.ts'
@@ -105,7 +105,7 @@ export function findToken(tokens: readonly TokenView[], idOrName: string): Found
   })
 }
 
-async function confirmNewest({ meant, older }: FoundToken, place: PromptPlace): Promise<void> {
+async function confirmNewest({ meant, older }: FoundToken, place: PromptTerminal): Promise<void> {
   if (whyNoQuestions(place) !== null) return
   const ask = requireQuestioner(place, 'the confirmation', 'name the token by its id')
   const count = older.length + 1

@@ -136,7 +136,7 @@ export function parseIssuerUrl(text: string): Result<string, string> {
   return ok(text)
 }
 
-/** True for https, and for http on this machine: nobody can replace the keys in transit. */
+/** True for https, and for http on this machine: the keys cannot be replaced in transit. */
 export function isSafeFetchUrl(url: URL): boolean {
   if (url.protocol === 'https:') return true
   return url.protocol === 'http:' && isLoopback(url.hostname)

@@ -10,7 +10,7 @@ export interface Questioner {
   askSecret(question: string, check?: (text: string) => true | string): Promise<Secret>
 }
 
-export interface PromptPlace {
+export interface PromptTerminal {
   readonly stdinIsTTY: boolean
   readonly stderrIsTTY: boolean
   /** `--no-input` */
@@ -18,7 +18,11 @@ export interface PromptPlace {
 }
 
 /** Why prompting is impossible, or null. Prompts read stdin and write to stderr. */
-export function whyNoQuestions({ stdinIsTTY, stderrIsTTY, noInput }: PromptPlace): string | null {
+export function whyNoQuestions({
+  stdinIsTTY,
+  stderrIsTTY,
+  noInput,
+}: PromptTerminal): string | null {
   if (noInput) return '--no-input is given'
   if (!stdinIsTTY) return 'stdin is not a terminal'
   return stderrIsTTY ? null : 'stderr is not a terminal'
@@ -28,8 +32,12 @@ export function whyNoQuestions({ stdinIsTTY, stderrIsTTY, noInput }: PromptPlace
  * Throws `usage_invalid` with the hint `otherWays` when prompting for `what` is impossible.
  * Prompts throw `cancelled` on Ctrl-C and Ctrl-D.
  */
-export function requireQuestioner(place: PromptPlace, what: string, otherWays: string): Questioner {
-  const why = whyNoQuestions(place)
+export function requireQuestioner(
+  terminal: PromptTerminal,
+  what: string,
+  otherWays: string,
+): Questioner {
+  const why = whyNoQuestions(terminal)
   if (why === null) return questioner
   throw new ServiceError('usage_invalid', `${what} is missing, and ${why}`, { hint: otherWays })
 }

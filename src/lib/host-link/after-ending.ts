@@ -59,7 +59,7 @@ export function afterEnding(ending: Ending, facts: Circumstances): Next {
 
 function httpText(status: number): string {
   if (status === 403) return 'the server refuses requests from this address (HTTP 403)'
-  if (status === 404) return 'there is no host link at this address (HTTP 404)'
+  if (status === 404) return 'the address has no host link (HTTP 404)'
   return `the server answered HTTP ${status} instead of opening the link`
 }
 

@@ -1,10 +1,14 @@
 import { expect } from 'chai'
-import { type PromptPlace, requireQuestioner, whyNoQuestions } from '../../../src/lib/cli/prompt.ts'
+import {
+  type PromptTerminal,
+  requireQuestioner,
+  whyNoQuestions,
+} from '../../../src/lib/cli/prompt.ts'
 
-const terminal: PromptPlace = { stdinIsTTY: true, stderrIsTTY: true, noInput: false }
+const terminal: PromptTerminal = { stdinIsTTY: true, stderrIsTTY: true, noInput: false }
 
 describe('whyNoQuestions', () => {
-  const cases: [change: Partial<PromptPlace>, why: string | null][] = [
+  const cases: [change: Partial<PromptTerminal>, why: string | null][] = [
     [{}, null],
     [{ stdinIsTTY: false }, 'stdin is not a terminal'],
     [{ stderrIsTTY: false }, 'stderr is not a terminal'],

@@ -41,7 +41,7 @@ export function shownUrl({ protocol, host, pathname, search }: URL): string {
 }
 
 /**
- * Finds the current endpoint, or returns one clause why there is none. Called at the start and
+ * Finds the current endpoint, or fails with the reason as one clause. Called at the start and
  * after each loss of the server. Must not reject.
  */
 export type Locate = () => Promise<Result<Target, string>>
