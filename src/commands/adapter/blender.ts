@@ -35,7 +35,7 @@ version of service-cli always writes the same bytes.`
     const { flags } = await this.parse(AdapterBlender)
     checkOutput(flags, { binary: true, terminal: process.stdout.isTTY })
     // Loaded only now: the other commands need no archiver.
-    const { zipFolder } = await import('../../lib/util/adapter-files.ts')
+    const { zipFolder } = await import('../../lib/util/zip-folder.ts')
     const product = {
       bytes: zipFolder(blenderModule, await readBlenderAddon()),
       defaultName: `service-cli-blender-${this.config.version}.zip`,

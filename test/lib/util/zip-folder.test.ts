@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { unzipSync } from 'fflate'
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { type NamedFile, zipFolder } from '../../../src/lib/util/adapter-files.ts'
+import { type NamedFile, zipFolder } from '../../../src/lib/util/zip-folder.ts'
 
 const text = (path: string, content: string): NamedFile => ({ path, bytes: Buffer.from(content) })
 const files = [text('__init__.py', 'bl_info = {}\n'), text('scene/collect.py', 'x = "é"\r\n')]
@@ -42,7 +42,7 @@ describe('zipFolder', () => {
   })
 
   it('gives the same bytes in every time zone', () => {
-    const module = new URL('../../../src/lib/util/adapter-files.ts', import.meta.url)
+    const module = new URL('../../../src/lib/util/zip-folder.ts', import.meta.url)
     const program = `
       const { zipFolder } = await import(${JSON.stringify(module)})
       process.stdout.write(zipFolder('addon', [{ path: 'a', bytes: Buffer.from('a') }]))`
