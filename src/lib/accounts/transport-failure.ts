@@ -16,7 +16,7 @@ interface FailureFacts {
 }
 
 /** Reads only plain texts and numbers, from the error and what it wraps. */
-export function readFailure(error: unknown): FailureFacts {
+function readFailure(error: unknown): FailureFacts {
   const layers = layersOf(error)
   const text = (name: string) => {
     for (const layer of layers) {
@@ -51,7 +51,7 @@ const certificate =
   /^(CERT_|ERR_TLS_|ERR_SSL_|ERR_OSSL|SELF_SIGNED_|DEPTH_ZERO_|UNABLE_TO_|HOSTNAME_MISMATCH|INVALID_CA|EPROTO$)/
 
 /** The kind of failure; the code of the one table that gives the exit code. */
-export function classifyFailure(facts: FailureFacts, proxy: ProxyInUse | null): ErrorCode {
+function classifyFailure(facts: FailureFacts, proxy: ProxyInUse | null): ErrorCode {
   if (facts.code.startsWith('ERR_PROXY')) return 'proxy_failed'
   if (facts.code === 'ETIMEDOUT' || facts.phase !== null) return 'net_timeout'
   if (certificate.test(facts.code)) return 'tls_failed'
@@ -65,10 +65,11 @@ export function classifyFailure(facts: FailureFacts, proxy: ProxyInUse | null): 
 
 /** The error of the HTTP client as ours: made from facts, with nothing of the original in it. */
 export function describeTransportFailure(
-  facts: FailureFacts,
+  error: unknown,
   { url, origin }: RegistryUrl,
   proxy: ProxyInUse | null,
 ): ServiceError {
+  const facts = readFailure(error)
   const kind = classifyFailure(facts, proxy)
   const reason = reasons[facts.code] ?? facts.code
   const through = proxy === null ? '' : `; ${describeProxy(proxy)}`

@@ -1,4 +1,5 @@
-import type { OptionsInit } from 'got'
+import type { OptionsInit, PlainResponse } from 'got'
+import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import https from 'node:https'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -11,9 +12,9 @@ import { proxyEnv } from '../util/address.ts'
 import type { Secret } from '../util/secret.ts'
 import type { ClientLimits } from './client-limits.ts'
 import { refuseExposed, type RegistryUrl } from '../config/registry-url.ts'
-import { type ProxyInUse, proxyOf } from './proxy.ts'
+import { proxyOf } from './proxy.ts'
 import { http } from './node-http.ts'
-import { classifyFailure, describeTransportFailure, readFailure } from './transport-failure.ts'
+import { describeTransportFailure } from './transport-failure.ts'
 
 /**
  * One request to the accounts server that the transport was made for; `path` is below its address.
@@ -74,20 +75,13 @@ export function createTransport(options: TransportOptions): Transport {
   async function send(request: AccountsRequest): Promise<AccountsAnswer> {
     const ca = caFile === undefined ? undefined : await readCa(caFile)
     for (let retries = 0; ; retries++) {
-      const outcome = await attempt(request, ca)
-      const delayMs = retryDelayMs(request.method, retries, outcome.attempt, limits)
-      if (delayMs === null) return outcome.finish()
-      await pause(delayMs)
-    }
-  }
-
-  async function attempt(request: AccountsRequest, ca: string[] | undefined): Promise<Outcome> {
-    try {
-      const answer = await exchange(request, ca)
-      return { attempt: answer, finish: () => answer }
-    } catch (error) {
-      if (error instanceof ServiceError) throw error
-      return failedOutcome(error, registry, proxy)
+      const outcome = await exchange(request, ca).catch((error: unknown) =>
+        error instanceof ServiceError ? error : describeTransportFailure(error, registry, proxy),
+      )
+      const delayMs = retryDelayMs(request.method, retries, outcome, limits)
+      if (delayMs !== null) await pause(delayMs)
+      else if (outcome instanceof ServiceError) throw outcome
+      else return outcome
     }
   }
 
@@ -110,19 +104,16 @@ export function createTransport(options: TransportOptions): Transport {
     })
     // Errors after the one that was read would otherwise end the process.
     stream.on('error', () => {})
-    const head = new Promise<{
-      statusCode: number
-      headers: Record<string, string | string[] | undefined>
-    }>((resolve, reject) => stream.once('response', resolve).once('error', reject))
+    const head = once(stream, 'response')
     if (json === undefined && method !== 'GET') stream.end()
-    const { statusCode: status, headers } = await head
+    const [{ statusCode: status, headers }] = (await head) as [PlainResponse]
     try {
       const text = await readText(stream, registry, limits)
       return {
         status,
         json: readJson(text, limits),
-        retryAfterMs: parseRetryAfter(oneOf(headers['retry-after']), clock.now()),
-        redirectsTo: status >= 300 && status < 400 ? targetOf(headers['location'], registry) : null,
+        retryAfterMs: parseRetryAfter(headers['retry-after'], clock.now()),
+        redirectsTo: status >= 300 && status < 400 ? targetOf(headers.location, registry) : null,
       }
     } finally {
       stream.destroy()
@@ -130,21 +121,6 @@ export function createTransport(options: TransportOptions): Transport {
   }
 
   return { registry, send }
-}
-
-interface Outcome {
-  readonly attempt: Attempt
-  finish(): AccountsAnswer
-}
-
-function failedOutcome(error: unknown, registry: RegistryUrl, proxy: ProxyInUse | null): Outcome {
-  const facts = readFailure(error)
-  return {
-    attempt: { code: classifyFailure(facts, proxy) },
-    finish() {
-      throw describeTransportFailure(facts, registry, proxy)
-    },
-  }
 }
 
 async function readText(
@@ -166,15 +142,8 @@ function readJson(text: string, { maxAnswerDepth }: ClientLimits): unknown {
   return parsed.ok ? parsed.value : undefined
 }
 
-function oneOf(value: string | string[] | undefined): string | undefined {
-  return Array.isArray(value) ? value[0] : value
-}
-
-function targetOf(value: string | string[] | undefined, { url }: RegistryUrl): string | null {
-  const location = oneOf(value)
-  return location !== undefined && URL.canParse(location, url)
-    ? new URL(location, url).origin
-    : null
+function targetOf(location: string | undefined, { url }: RegistryUrl): string | null {
+  return location === undefined ? null : (URL.parse(location, url)?.origin ?? null)
 }
 
 async function readCa(path: string): Promise<string[]> {
