@@ -2,11 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import {
-  HostClient,
-  type PictureQuestion,
-  PictureUnavailable,
-} from '../../src/lib/host-link/host-client.ts'
+import { HostClient, type PictureQuestion, PictureUnavailable } from '../../src/host-client.ts'
 import { silentLogger } from '../../src/lib/util/logger.ts'
 import { startServe } from '../../src/server/serve.ts'
 import type { ServeHandle } from '../../src/server/host/serve-options.ts'

@@ -6,7 +6,7 @@ import {
   type PictureOptions,
   type PictureQuestion,
   PictureUnavailable,
-} from '../../src/lib/host-link/host-client.ts'
+} from '../../src/host-client.ts'
 import type { CaptureView } from '../../src/server/resources/capture-source.ts'
 import { captureInApp } from '../../src/server/capture/host-backend.ts'
 import { pngOf } from '../helpers/png.ts'

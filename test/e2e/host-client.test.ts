@@ -8,7 +8,7 @@ import {
   HostClient,
   type HostClientOptions,
   ResourceNotFound,
-} from '../../src/lib/host-link/host-client.ts'
+} from '../../src/host-client.ts'
 import { RawSession } from '../helpers/mcp.ts'
 import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
 import { until } from './until.ts'

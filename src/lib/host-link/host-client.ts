@@ -25,9 +25,6 @@ import { SceneFeed } from './scene-feed.ts'
 import { type PutArtefact, Uploads } from './uploads.ts'
 import type { DocumentState, LinkAuditRecord, LinkEvent, Mode } from './wire.ts'
 
-// Everything else that a user of the client needs.
-export * from './host-client-exports.ts'
-
 /**
  * The application's end of the host link (docs/host-link.md). Queues data, within bounds, until a
  * server is connected, and sends the state again after a restart of the server. A started client

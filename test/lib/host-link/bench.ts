@@ -3,7 +3,7 @@ import {
   type HostClientOptions,
   type HostClientServices,
   type HostStatus,
-} from '../../../src/lib/host-link/host-client.ts'
+} from '../../../src/host-client.ts'
 import { type Peer, type Script, ScriptedServer, within } from './scripted-server.ts'
 
 export const token = 'the-token-of-this-run'

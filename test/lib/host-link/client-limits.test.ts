@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { expect } from 'chai'
-import { defaultClientLimits } from '../../../src/lib/host-link/host-client.ts'
+import { defaultClientLimits } from '../../../src/host-client.ts'
 
 const units: Record<string, number> = { KiB: 1024, MiB: 1024 ** 2, s: 1000, min: 60_000 }
 

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { inspect } from 'node:util'
 import { expect } from 'chai'
-import { HostClient, type HostStatus } from '../../../src/lib/host-link/host-client.ts'
+import { HostClient, type HostStatus } from '../../../src/host-client.ts'
 import { Bench, errorOf, token } from './bench.ts'
 import { type Message, type Peer, type Script, welcome, within } from './scripted-server.ts'
 

@@ -1,9 +1,5 @@
 import { expect } from 'chai'
-import {
-  HostBusy,
-  type HostProducer,
-  ResourceNotFound,
-} from '../../../src/lib/host-link/host-client.ts'
+import { HostBusy, type HostProducer, ResourceNotFound } from '../../../src/host-client.ts'
 import { ResourceNotFound as LibraryNotFound } from '../../../src/index.ts'
 import { Bench } from './bench.ts'
 import { type Message, type Peer, welcome, within } from './scripted-server.ts'
