@@ -1,8 +1,7 @@
 import { type Clock, repeat, type Timer } from '../../lib/util/time.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import type { AccountStore, AuditRow } from './account-store.ts'
-import type { Call } from './call.ts'
-import { addressKey } from './client-address.ts'
+import { addressKey, type Call } from './call.ts'
 import type { CountedWindows } from './login-limits.ts'
 import type { AccountLimits } from './limits.ts'
 

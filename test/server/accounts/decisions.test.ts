@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import type { LoginFailures, SessionState } from '../../../src/server/accounts/account-store.ts'
-import { addressKey } from '../../../src/server/accounts/client-address.ts'
+import { addressKey } from '../../../src/server/accounts/call.ts'
 import {
   countFailures,
   createCountedWindows,

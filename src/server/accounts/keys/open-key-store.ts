@@ -8,6 +8,7 @@ import {
   dropExpired,
   firstRing,
   isRotationDue,
+  type KeyAge,
   type KeyRing,
   type Lifetimes,
   replaceRing,
@@ -123,17 +124,14 @@ async function load({ file, log = silentLogger }: KeyStoreOptions): Promise<Load
 }
 
 function listFacts({ signing, refresh }: KeyRing): KeyFacts[] {
-  const facts = (
-    use: KeyFacts['use'],
-    id: string,
-    key: KeyRing['signing'][0] | KeyRing['refresh'][0],
-  ) => {
-    const { state, createdAtMs, retiredAtMs } = key
-    return { use, id, state, createdAtMs, retiredAtMs }
-  }
+  const facts = ({ state, createdAtMs, retiredAtMs }: KeyAge) => ({
+    state,
+    createdAtMs,
+    retiredAtMs,
+  })
   return [
-    ...signing.map(key => facts('signing', key.kid, key)),
-    ...refresh.map(key => facts('refresh', String(key.id), key)),
+    ...signing.map(key => ({ use: 'signing' as const, id: key.kid, ...facts(key) })),
+    ...refresh.map(key => ({ use: 'refresh' as const, id: String(key.id), ...facts(key) })),
   ]
 }
 
