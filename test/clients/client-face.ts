@@ -20,6 +20,8 @@ export interface SdkClient {
   listResources(params?: { cursor: string }): Promise<Listed>
   listResourceTemplates(): Promise<{ resourceTemplates: { uriTemplate: string }[] }>
   readResource(params: { uri: string }): Promise<ReadResult>
+  listTools(): Promise<{ tools: { name: string }[] }>
+  callTool(params: { name: string; arguments: object }): Promise<any>
   subscribeResource(params: { uri: string }): Promise<unknown>
   unsubscribeResource(params: { uri: string }): Promise<unknown>
   ping(): Promise<unknown>

@@ -83,6 +83,16 @@ describe('programs that speak MCP', function () {
         expect(stderr).to.include('no resource at scene://nope')
       })
     }
+
+    for (const era of ['legacy', 'auto', 'modern']) {
+      it(`calls a tool when its era is ${era}`, async () => {
+        const tool = ['--tool-name', 'query_scene', '--protocol-era', era]
+        const { code, stdout, stderr } = await inspect('tools/call', ...tool)
+        expect(code, stderr).to.equal(0)
+        const { structuredContent } = JSON.parse(stdout)
+        expect(structuredContent).to.deep.include({ members: { dcc: 'blender' } })
+      })
+    }
   })
 
   describe('mcporter', () => {
@@ -115,15 +125,15 @@ describe('programs that speak MCP', function () {
       expect(sha256Uri(image?.blob ?? '')).to.equal(prepared.image)
     })
 
-    it('finds no tools to list', async () => {
-      const { code, stdout } = await run('mcporter', [
-        '--config',
-        'mcporter.json',
-        'list',
-        '--json',
-      ])
-      expect(code).to.equal(0)
-      expect(JSON.parse(stdout).servers[0]).to.include({ name: 'dcc', status: 'ok' })
+    it('lists the tools and calls one', async () => {
+      const config = ['--config', join(home, 'mcporter.json')]
+      const listed = await run('mcporter', [...config, 'list', '--json'])
+      expect(listed.code).to.equal(0)
+      expect(JSON.parse(listed.stdout).servers[0]).to.include({ name: 'dcc', status: 'ok' })
+      expect(listed.stdout).to.include('wait_for_change')
+      const called = await run('mcporter', [...config, 'call', 'dcc.query_scene'])
+      expect(called.code, called.stderr).to.equal(0)
+      expect(called.stdout).to.include('blender')
     })
   })
 

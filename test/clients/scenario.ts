@@ -109,6 +109,37 @@ export async function checkReads(
   expect(content).to.include({ uri: image, mimeType: 'image/x-exr' })
   const bytes = Buffer.from(content?.blob ?? '', 'base64')
   expect(`artefact://sha256/${createHash('sha256').update(bytes).digest('hex')}`).to.equal(image)
+  await checkTools(client, serving)
+}
+
+/** Every tool is listed and answers; the client checks the results against their schemas. */
+async function checkTools(client: SdkClient, serving: Serving): Promise<void> {
+  const { tools } = await client.listTools()
+  expect(tools.map(({ name }) => name)).to.deep.equal([
+    'list_resources',
+    'read_resource',
+    'query_scene',
+    'scene_changes',
+    'look',
+    'wait_for_change',
+  ])
+  const call = async (name: string, args: object = {}) => {
+    const { content, isError } = await client.callTool({ name, arguments: args })
+    return { text: String(content[0]?.text), isError }
+  }
+  expect((await call('list_resources')).text).to.contain('scene://current')
+  expect((await call('read_resource', { uri: 'audit://recent' })).text).to.contain('scene.open')
+  const ids = (await call('query_scene', { ids: ['cube'] })).text
+  expect(JSON.parse(ids)).to.deep.include({ items: [{ id: 'cube', location: [0, 0, 0] }] })
+  expect(await call('look')).to.include({ isError: true })
+  expect(await call('query_scene', { nonsense: 1 })).to.include({ isError: true })
+
+  const { revision } = JSON.parse(ids) as { revision: number }
+  const waiting = call('wait_for_change', { since: revision, timeout_s: 20 })
+  await serving.post('scene', { dcc: 'blender', objects: [{ id: 'cube', location: [0, 1, 0] }] })
+  expect((await waiting).text).to.contain('cube moved 1.00 along y')
+  const changes = await call('scene_changes', { since: revision })
+  expect(changes.text).to.contain('cube moved 1.00 along y')
 }
 
 /** A change arrives while subscribed, and only then. */
