@@ -11,10 +11,12 @@ import { defaultLimits } from '../../src/lib/config/limits.ts'
 import { ResourceRegistry } from '../../src/server/resources/registry.ts'
 import { producer } from './producer.ts'
 import { stub } from './stub.ts'
+import { suiteTools } from './tools.ts'
 
 /** The real server with the resources that the suite expects, not started yet. */
 export function createFixture(): McpHttpServer {
-  const server = new McpHttpServer()
+  const tools = () => ({ tools: suiteTools, close: () => {} })
+  const server = new McpHttpServer({ enableTools: true }, { tools })
   server.resources().addProducer(producer)
   return server
 }

@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { getRequestListener } from '@hono/node-server'
 import { localhostHostValidation, localhostOriginValidation } from '@modelcontextprotocol/node'
 import {
+  type CallToolResult,
   createMcpHandler,
   isJsonContentType,
   isLegacyRequest,
@@ -13,7 +14,10 @@ import {
   ResourceTemplate,
   WebStandardStreamableHTTPServerTransport,
 } from '@modelcontextprotocol/server'
+import { z } from 'zod'
+import type { ToolResult } from '../../src/server/mcp/tools/tool.ts'
 import { producer } from '../conformance/producer.ts'
+import { suiteTools } from '../conformance/tools.ts'
 
 export interface ReferenceServer {
   readonly url: string
@@ -90,9 +94,25 @@ function createResources(): McpServer {
     const template = new ResourceTemplate(uriTemplate, { list: undefined, complete })
     mcp.registerResource(name, template, { mimeType }, url => read(url.href))
   }
+  for (const { definition, call } of suiteTools) {
+    const { name, title, description } = definition
+    const settings = { title, description, inputSchema: z.object({}).strict() }
+    mcp.registerTool(name, settings, async () => toolResult(await call({}, nobody)))
+  }
   mcp.server.setRequestHandler('resources/subscribe', () => ({}))
   mcp.server.setRequestHandler('resources/unsubscribe', () => ({}))
   return mcp
+}
+
+const nobody = { reader: undefined, progress: null }
+
+function toolResult({ content, ...rest }: ToolResult): CallToolResult {
+  const encoded = content.map(item =>
+    item.type === 'image'
+      ? { ...item, data: Buffer.from(item.data as Buffer).toString('base64') }
+      : item,
+  )
+  return { ...rest, content: encoded } as CallToolResult
 }
 
 function read(uri: string): { contents: { uri: string; mimeType: string; text: string }[] } {

@@ -40,7 +40,7 @@ export const exitCodeOf: Readonly<Record<ErrorCode, number>> = {
   entry_exists: exitCodes.failed,
   storage_failed: exitCodes.failed,
   storage_full: exitCodes.failed,
-  tool_unknown: exitCodes.refused,
+  tool_call_invalid: exitCodes.refused,
   resource_failed: exitCodes.failed,
   session_ended: exitCodes.failed,
   scene_live: exitCodes.failed,

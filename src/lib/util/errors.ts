@@ -30,7 +30,7 @@ export type ErrorCode =
   | 'resource_not_enabled'
   | 'resource_uri_invalid'
   | 'resource_failed'
-  | 'tool_unknown'
+  | 'tool_call_invalid'
   | 'session_ended'
   | 'scene_live'
   | 'artefact_too_large'

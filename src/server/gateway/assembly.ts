@@ -10,6 +10,7 @@ import type { GatewayLimits } from '../../lib/config/gateway-limits.ts'
 import { createProbedDirectory } from './probed-directory.ts'
 import { Probes } from './probes.ts'
 import { startReaper } from './reap.ts'
+import { gatewayTools } from '../mcp/tools/tools.ts'
 import { createMcpEndpoint, type McpEndpoint } from '../mcp/endpoint.ts'
 import type { Limits } from '../../lib/config/limits.ts'
 
@@ -59,7 +60,7 @@ export async function assembleGateway(parts: GatewayAssemblyParts): Promise<Asse
   const endpoint = createMcpEndpoint({
     registry: resources,
     resourcesEnabled: true,
-    tools: tools ? 'gateway' : undefined,
+    tools: tools ? gatewayTools : undefined,
     instructions: () => gatewayInstructions,
     limits,
     clock: monotonicClock,

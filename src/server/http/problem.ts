@@ -39,7 +39,7 @@ const table: Record<ErrorCode, Row> = {
   resource_not_found: { status: 404 },
   resource_not_enabled: { status: 404 },
   resource_uri_invalid: { status: 400 },
-  tool_unknown: { status: 400 },
+  tool_call_invalid: { status: 400 },
   resource_failed: { status: 500 },
   session_ended: { status: 404 },
   scene_live: { status: 409 },

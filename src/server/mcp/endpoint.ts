@@ -24,7 +24,7 @@ import { createResultOpenings } from './stateless/meta.ts'
 import { createResourceMethods, type ResourceMethods } from './resource-methods.ts'
 import { refusalMessage } from './refusal.ts'
 import { SubscriptionHub } from './subscriptions.ts'
-import { createTools, type ToolSet } from './tools/tools.ts'
+import type { ToolBox, ToolParts } from './tools/tools.ts'
 import { createToolMethods, type ToolMethods } from './tools/tool-methods.ts'
 
 export interface McpEndpoint {
@@ -38,7 +38,7 @@ interface McpEndpointParts {
   registry: ServedResources
   resourcesEnabled: boolean
   /** Absent: no tools. Without resources there are none either. */
-  tools?: ToolSet | undefined
+  tools?: ((parts: ToolParts) => ToolBox) | undefined
   /** How a model finds its way about what is served. */
   instructions: () => string
   limits: Limits
@@ -66,10 +66,9 @@ export function createMcpEndpoint(parts: McpEndpointParts): McpEndpoint {
   const sessions = new Sessions({ hub, clock, limits })
   const pending = new PendingCalls()
   const resources = resourcesEnabled ? pending.of(createResourceMethods(registry)) : null
-  const toolSet = resourcesEnabled ? parts.tools : undefined
   const toolParts = { registry, hub, clock, timer: systemTimer, limits }
-  const created = toolSet === undefined ? null : createTools(toolSet, toolParts)
-  const tools = created === null ? null : pending.ofTools(createToolMethods(created.tools, log))
+  const toolBox = (resourcesEnabled && parts.tools?.(toolParts)) || null
+  const tools = toolBox && pending.ofTools(createToolMethods(toolBox.tools, log))
   const session = new SessionEndpoint({
     ...parts,
     identity,
@@ -154,7 +153,7 @@ export function createMcpEndpoint(parts: McpEndpointParts): McpEndpoint {
     }),
     close() {
       detach()
-      created?.close()
+      toolBox?.close()
       keepAlive.stop()
       sessions.close()
       streams.close()

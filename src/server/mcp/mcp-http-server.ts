@@ -28,6 +28,7 @@ import { type CaptureLimits, resolveCaptureLimits } from '../capture/limits.ts'
 import { noApplication } from '../capture/target.ts'
 import { WindowCapture } from '../capture/window-capture.ts'
 import { createMcpEndpoint, type McpEndpoint } from './endpoint.ts'
+import { applicationTools, type ToolBox, type ToolParts } from './tools/tools.ts'
 import { applicationInstructions } from '../host/instructions.ts'
 import type { Presence } from '../host/link/presence.ts'
 import { checkConfig, type McpHttpConfig } from './mcp-http-config.ts'
@@ -67,6 +68,8 @@ export interface ServerParts extends McpServices {
   captureSource?: CaptureSource | undefined
   /** Well-known documents; `baseUrl` is where clients reach the server, once it listens. */
   documents?: (baseUrl: () => string | null) => PublicDocuments
+  /** Replaced by the conformance tests. */
+  tools?: (parts: ToolParts) => ToolBox
   /** What is known of the application on the host link; null: nothing yet. */
   presence?: () => Presence | null
   /** Makes what answers `/host` and `/host/…`. */
@@ -212,7 +215,7 @@ export class McpHttpServer {
     registry.freeze()
     this.#ownWindow?.aim(ok({ pid: process.pid, title: null }))
     const hasTools = this.#config.enableTools === true
-    const tools = hasTools ? ('application' as const) : undefined
+    const tools = hasTools ? (this.#parts.tools ?? applicationTools) : undefined
     const instructions = () =>
       applicationInstructions(registry.scene, presence?.() ?? null, hasTools)
     const served = { registry, resourcesEnabled, tools, instructions }

@@ -27,12 +27,6 @@ export const methodDifferences: readonly Difference[] = [
     theirs: failed(-32603),
   },
   {
-    anchor: 'sdk-no-tools',
-    requests: /^method, \S+: tools\/list without params$/,
-    ours: { ...served, members: 'tools' },
-    theirs: failed(-32601),
-  },
-  {
     anchor: 'sdk-completion-variable',
     requests: /^method, \S+: completion\/complete .*"name":"other"/,
     ours: failed(-32602),

@@ -3,10 +3,10 @@ import { acknowledged, type Difference, failed, refused, served } from '../diffe
 /** Requests of 2026-07-28. */
 export const modernDifferences: readonly Difference[] = [
   {
-    anchor: 'sdk-no-tools',
-    requests: /^modern method: tools\/list without params$/,
-    ours: served,
-    theirs: refused(404, -32601, '1'),
+    anchor: 'sdk-tool-changes',
+    requests: /^listen: (everything|tools alone)$/,
+    ours: acknowledged,
+    theirs: acknowledged,
   },
   {
     anchor: 'sdk-null-id',

@@ -66,7 +66,7 @@ export const sessionCodes: RpcCodeTable = {
   resource_not_found: -32002,
   resource_not_enabled: -32002,
   resource_uri_invalid: rpcCodes.invalidParams,
-  tool_unknown: rpcCodes.invalidParams,
+  tool_call_invalid: rpcCodes.invalidParams,
   // In a batch: alone, the whole request is refused with 403.
   scope_insufficient: rpcCodes.refused,
   session_ended: rpcCodes.sessionNotFound,

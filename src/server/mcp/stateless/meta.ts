@@ -116,5 +116,5 @@ export const statelessCodes: RpcCodeTable = {
   resource_not_found: rpcCodes.invalidParams,
   resource_not_enabled: rpcCodes.invalidParams,
   resource_uri_invalid: rpcCodes.invalidParams,
-  tool_unknown: rpcCodes.invalidParams,
+  tool_call_invalid: rpcCodes.invalidParams,
 }

@@ -1,5 +1,5 @@
 import { ServiceError } from '../../../lib/util/errors.ts'
-import type { JsonObject } from '../../../lib/util/json.ts'
+import { isJsonObject, type JsonObject } from '../../../lib/util/json.ts'
 import type { Logger } from '../../../lib/util/logger.ts'
 import { chain, recovered } from '../../resources/maybe-promise.ts'
 import { JsonText, type JsonPart } from '../json-text.ts'
@@ -51,9 +51,12 @@ export function createToolMethods(tools: readonly Tool[], log: Logger): ToolMeth
       const tool = typeof name === 'string' ? byName.get(name) : undefined
       if (tool === undefined) {
         throw new ServiceError(
-          'tool_unknown',
+          'tool_call_invalid',
           `unknown tool; known: ${[...byName.keys()].join(', ')}`,
         )
+      }
+      if (!isJsonObject(given)) {
+        throw new ServiceError('tool_call_invalid', '"arguments" must be an object')
       }
       const args = checkArguments(given, tool.definition.inputSchema)
       if (!args.ok) return serialise(failedResult('argument_invalid', args.failure))

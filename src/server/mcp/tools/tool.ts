@@ -80,10 +80,7 @@ export function failedResult(code: ErrorCode | 'argument_invalid', message: stri
 }
 
 /** The failure is a sentence for the model. */
-export function checkArguments(args: unknown, schema: InputSchema): Result<JsonObject, string> {
-  if (typeof args !== 'object' || args === null || Array.isArray(args)) {
-    return fail('arguments must be an object')
-  }
+export function checkArguments(args: JsonObject, schema: InputSchema): Result<JsonObject, string> {
   const { properties, required = [] } = schema
   const given = Object.entries(args).filter(([, value]) => value !== undefined && value !== null)
   const unknown = given.find(([name]) => !Object.hasOwn(properties, name))

@@ -11,10 +11,7 @@ import { sceneChangesTool } from './scene-changes.ts'
 import type { Tool } from './tool.ts'
 import { WaitForChange } from './wait-for-change.ts'
 
-/** Whose resources the tools are about. */
-export type ToolSet = 'application' | 'gateway'
-
-interface ToolParts {
+export interface ToolParts {
   readonly registry: ServedResources
   readonly hub: SubscriptionHub
   readonly clock: Clock
@@ -23,17 +20,28 @@ interface ToolParts {
 }
 
 /** The tools of a server in their constant order; `close` ends the calls that wait. */
-export function createTools(
-  set: ToolSet,
-  parts: ToolParts,
-): { readonly tools: readonly Tool[]; close(): void } {
+export interface ToolBox {
+  readonly tools: readonly Tool[]
+  close(): void
+}
+
+/** The tools of `serve`. */
+export function applicationTools(parts: ToolParts): ToolBox {
   const { registry } = parts
-  const defaultUri = set === 'application' ? sceneCurrentUri : 'gateway://instances'
+  const scene = [querySceneTool(registry), sceneChangesTool(registry), lookTool(registry)]
+  return withWait(parts, sceneCurrentUri, [...resourceTools(registry), ...scene])
+}
+
+/** The tools of `gateway`. */
+export function gatewayTools(parts: ToolParts): ToolBox {
+  return withWait(parts, 'gateway://instances', resourceTools(parts.registry))
+}
+
+function resourceTools(registry: ServedResources): readonly Tool[] {
+  return [listResourcesTool(registry), readResourceTool(registry)]
+}
+
+function withWait(parts: ToolParts, defaultUri: string, others: readonly Tool[]): ToolBox {
   const wait = new WaitForChange({ ...parts, defaultUri })
-  const both = [listResourcesTool(registry), readResourceTool(registry)]
-  const ofScene = [querySceneTool(registry), sceneChangesTool(registry), lookTool(registry)]
-  return {
-    tools: set === 'application' ? [...both, ...ofScene, wait] : [...both, wait],
-    close: () => wait.close(),
-  }
+  return { tools: [...others, wait], close: () => wait.close() }
 }

@@ -178,7 +178,6 @@ describe('tools', () => {
         ['wait_for_change', { timeout_s: 46 }, /an integer from 1 to 45/],
         ['wait_for_change', { uris: ['capture://current_window'] }, /never announces changes/],
         ['wait_for_change', { uris: ['nope://x'] }, /^resource_not_found: /],
-        ['look', [], /arguments must be an object/],
       ]
       for (const [name, args, expected] of refused) {
         it(`${name} of ${JSON.stringify(args)} is a result that says what is wrong`, async () => {
@@ -195,6 +194,10 @@ describe('tools', () => {
       const { error } = await session.call('tools/call', params)
       expect(error.code).to.equal(-32_602)
       expect(error.message).to.contain(names.join(', '))
+    }
+    for (const args of [[], 'x', 1]) {
+      const { error } = await session.call('tools/call', { name: 'look', arguments: args })
+      expect(error).to.include({ code: -32_602, message: '"arguments" must be an object' })
     }
   })
 

@@ -1,0 +1,24 @@
+import { textResult, type Tool, type ToolResult } from '../../src/server/mcp/tools/tool.ts'
+import { greyPng } from '../helpers/memory-capture.ts'
+
+/** The tools that the suite calls by name, as tools of the server are made. */
+export const suiteTools: readonly Tool[] = [
+  tool('test_simple_text', () => textResult('This is a simple text response for testing.')),
+  tool('test_image_content', () => ({
+    content: [{ type: 'image', mimeType: 'image/png', data: greyPng(1, 1, 0) }],
+  })),
+  tool('test_error_handling', () => {
+    const text = 'This tool intentionally returns an error for testing'
+    return { content: [{ type: 'text', text }], isError: true }
+  }),
+  tool('test_tool_with_progress', ({ progress }) => {
+    for (const done of [0, 50, 100]) progress?.report(done, 100, `${done} of 100`)
+    return textResult('done')
+  }),
+]
+
+function tool(name: string, call: (caller: Parameters<Tool['call']>[1]) => ToolResult): Tool {
+  const inputSchema = { type: 'object', properties: {}, additionalProperties: false } as const
+  const definition = { name, title: name, description: 'A tool of the suite', inputSchema }
+  return { definition, call: (_args, caller) => call(caller) }
+}
