@@ -1,11 +1,24 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { createInterface } from 'node:readline'
+import { pythonClient, readPythonClient } from '../../src/lib/util/adapter-files.ts'
 import { until } from '../e2e/until.ts'
 import { skipBecause } from '../helpers/skip.ts'
 
 const program = fileURLToPath(new URL('python/driver.py', import.meta.url))
+
+/** What Python needs to import the client: the one file that users take. */
+export const pythonEnv: Readonly<Record<string, string>> = {
+  PATH: process.env.PATH ?? '',
+  PYTHONDONTWRITEBYTECODE: '1',
+  PYTHONPATH: mkdtempSync(join(tmpdir(), 'python-client-')),
+}
+writeFileSync(join(pythonEnv['PYTHONPATH'] ?? '', pythonClient), await readPythonClient())
+process.once('exit', () => rmSync(pythonEnv['PYTHONPATH'] ?? '', { recursive: true, force: true }))
 
 /** For a `before` hook. */
 export function needPython(context: Mocha.Context): void {
@@ -47,7 +60,7 @@ export class PythonApp {
 
   constructor(env: Record<string, string> = {}) {
     this.child = spawn('python3', ['-B', program], {
-      env: { PATH: process.env.PATH ?? '', PYTHONDONTWRITEBYTECODE: '1', ...env },
+      env: { ...pythonEnv, ...env },
       stdio: ['pipe', 'pipe', 'pipe'],
     })
     this.exited = once(this.child, 'close').then(([code]) => code)

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { until } from '../e2e/until.ts'
 import { RawSession } from '../helpers/mcp.ts'
 import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
-import { needPython, PythonApp } from './python-driver.ts'
+import { needPython, PythonApp, pythonEnv } from './python-driver.ts'
 
 describe('the Python link beside a real serve', () => {
   let registryDir: string
@@ -170,13 +170,10 @@ describe('the Python link beside a real serve', () => {
     const code = /```python\n([^]*?)```/.exec(await readFile(readme, 'utf8'))?.[1] ?? ''
     expect(code.split('\n').length).to.be.lessThan(30)
     await app.call('stop')
-    const adapters = new URL('../../adapters/python/', import.meta.url).pathname
     const script = join(registryDir, 'example.py')
     await writeFile(script, code)
     const env = {
-      PATH: process.env.PATH ?? '',
-      PYTHONPATH: adapters,
-      PYTHONDONTWRITEBYTECODE: '1',
+      ...pythonEnv,
       SERVICE_HOST_URL: server.hostUrl,
       SERVICE_HOST_TOKEN: server.token,
     }

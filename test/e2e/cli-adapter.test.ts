@@ -42,8 +42,9 @@ describe('service-cli adapter', function () {
     await mkdir(join(addon, '__pycache__'), { recursive: true })
     await writeFile(join(addon, '__pycache__', 'x.pyc'), '')
     await writeFile(join(addon, '__init__.py'), init)
-    await mkdir(join(installed, 'adapters', 'python'))
-    await writeFile(join(installed, 'adapters', 'python', 'service_host_link.py'), client)
+    const python = join(installed, 'adapters', 'python', 'service_host_link')
+    await mkdir(python, { recursive: true })
+    await writeFile(join(python, '__init__.py'), client)
   })
   beforeEach(async () => {
     folder = await mkdtemp(join(parent, 'work-'))
@@ -130,7 +131,7 @@ describe('service-cli adapter', function () {
   })
 
   describe('python', () => {
-    it('writes the one file as it is, and says what to do next', async () => {
+    it('writes the one file, and says what to do next', async () => {
       const { code, stdout } = await run('adapter', 'python')
       expect(code).to.equal(0)
       expect(await readFile(join(folder, 'service_host_link.py'), 'utf8')).to.equal(client)

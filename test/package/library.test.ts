@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { unzipSync } from 'fflate'
+import { readPythonClient } from '../../src/lib/util/adapter-files.ts'
 import { RawSession } from '../helpers/mcp.ts'
 import {
   childEnv,
@@ -59,7 +60,7 @@ describe('the package installed in an empty folder', function () {
       expect(adapters).to.include.members([
         'adapters/blender/service_cli_link/__init__.py',
         'adapters/python/README.md',
-        'adapters/python/service_host_link.py',
+        'adapters/python/service_host_link/__init__.py',
       ])
       expect(adapters.filter(path => /__pycache__|\.py[co]$|\/tests?\/|\/\./.test(path))).to.be
         .empty
@@ -112,8 +113,9 @@ describe('the package installed in an empty folder', function () {
     const client = 'service_cli_link/service_host_link.py'
     expect(Object.keys(entries)).to.deep.equal([...expected, client].toSorted())
     for (const [path, bytes] of Object.entries(entries)) {
-      const [from, name] = path === client ? ['python', 'service_host_link.py'] : ['blender', path]
-      expect(await readFile(join(adapters, from, name)), path).to.deep.equal(Buffer.from(bytes))
+      const original =
+        path === client ? await readPythonClient() : await readFile(join(adapters, 'blender', path))
+      expect(Buffer.from(bytes), path).to.deep.equal(original)
     }
     // What the add-on is called there is what people are told to look for.
     const init = await readFile(join(source, '__init__.py'), 'utf8')
@@ -122,8 +124,7 @@ describe('the package installed in an empty folder', function () {
 
     run('npx', ['--no-install', 'service-cli', 'adapter', 'python', '--out', 'link.py'], folder)
     const written = await readFile(join(folder, 'link.py'))
-    const original = await readFile(join(adapters, 'python', 'service_host_link.py'))
-    expect(written).to.deep.equal(original)
+    expect(written).to.deep.equal(await readPythonClient())
   })
 
   it('has types that a strict program compiles against, with skipLibCheck off', async () => {

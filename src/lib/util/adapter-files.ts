@@ -2,12 +2,14 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join, relative, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { errnoOf, ServiceError } from './errors.ts'
+import { bundlePython } from './python-bundle.ts'
 import type { NamedFile } from './zip-folder.ts'
 
 /** The add-on's folder in Blender: also the name of its Python module. */
 export const blenderModule = 'service_cli_link'
-/** The client that every Python program can use, the add-on included. */
+/** The client that every Python program can use, the add-on included: one file of many modules. */
 export const pythonClient = 'service_host_link.py'
+const pythonPackage = 'service_host_link'
 
 /** The package's own files; `src` and `dist` lie equally deep. */
 const packaged = fileURLToPath(new URL('../../../adapters', import.meta.url))
@@ -23,10 +25,14 @@ export async function readBlenderAddon(adapters: string = packaged): Promise<Nam
 }
 
 export async function readPythonClient(adapters: string = packaged): Promise<Uint8Array> {
-  const file = join(adapters, 'python', pythonClient)
-  return readFile(file).catch(error => {
-    throw incomplete(file, error)
+  const folder = join(adapters, 'python', pythonPackage)
+  const files = await filesBelow(folder)
+  const bundle = bundlePython(module => {
+    const file = files.find(({ path }) => path === `${module}.py`)
+    if (file === undefined) throw incomplete(join(folder, `${module}.py`))
+    return Buffer.from(file.bytes).toString()
   })
+  return Buffer.from(bundle)
 }
 
 /** Regular files; what Python or an editor left behind stays out, links too. */

@@ -1,10 +1,5 @@
-"""What every test here needs: the file under test, as an application would import it."""
+"""What every test here needs: the file that users take, which PYTHONPATH leads to."""
 
-import os
-import sys
+import service_host_link as link
 
-PATH = os.path.realpath(os.path.join(
-    os.path.dirname(__file__), "..", "..", "..", "adapters", "python", "service_host_link.py"))
-sys.path.insert(0, os.path.dirname(PATH))
-
-import service_host_link as link  # noqa: E402,F401
+PATH = link.__file__

@@ -10,14 +10,12 @@ Pumps in between, as the timer of an application would. Ends without stop() when
 """
 
 import json
-import os
 import queue
 import sys
 import threading
 import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "..", "..", "adapters", "python"))
-import service_host_link as module  # noqa: E402
+import service_host_link as module  # the file that users take, which PYTHONPATH leads to
 
 link = None
 uploads = []

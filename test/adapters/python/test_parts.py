@@ -18,10 +18,24 @@ class TheFile(unittest.TestCase):
             if isinstance(node, ast.Import):
                 found.update(name.name for name in node.names)
             elif isinstance(node, ast.ImportFrom):
-                found.add(node.module)
+                self.fail("line %d imports from %s" % (node.lineno, node.module))
             elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
                 self.assertNotIn(node.func.id, ("__import__", "eval", "exec", "compile"))
         self.assertEqual(found - ALLOWED, set())
+
+    def test_defines_each_name_once(self):
+        with open(PATH, encoding="utf-8") as file:
+            tree = ast.parse(file.read())
+        names = [node.name for node in tree.body
+                 if isinstance(node, (ast.ClassDef, ast.FunctionDef))]
+        names += [name.id for node in tree.body if isinstance(node, ast.Assign)
+                  for target in node.targets for name in ast.walk(target)
+                  if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store)]
+        self.assertEqual(sorted(names), sorted(set(names)))
+
+    def test_has_all_documented_names(self):
+        for name in link.__all__:
+            self.assertTrue(hasattr(link, name), name)
 
     def test_uses_no_method_that_came_after_3_7(self):
         with open(PATH, encoding="utf-8") as file:
@@ -97,17 +111,17 @@ class Json(unittest.TestCase):
                 raise RuntimeError("secret")
 
         params = {"v": Vector(), "s": {"b", "a"}, "h": Hostile(), "n": float("nan")}
-        text = link._small_json(params)
+        text = link.record_json(params)
         self.assertEqual(json.loads(text), {
             "v": [1.0, 2.0, 3.5], "s": ["a", "b"], "h": "<Hostile>", "n": None})
-        self.assertEqual(link._small_json({(1, 2): 3}), '"<not JSON: TypeError>"')
+        self.assertEqual(link.record_json({(1, 2): 3}), '"<not JSON: TypeError>"')
 
     def test_makes_names_fit_for_one_line(self):
-        self.assertEqual(link._name("a\nb\x7f"), "a b ")
-        self.assertEqual(link._name("x" * 300), "x" * 255)
-        self.assertEqual(link._name("😀" * 200), "😀" * 127)
-        self.assertIsNone(link._name(""))
-        self.assertIsNone(link._name(None))
+        self.assertEqual(link.one_line("a\nb\x7f"), "a b ")
+        self.assertEqual(link.one_line("x" * 300), "x" * 255)
+        self.assertEqual(link.one_line("😀" * 200), "😀" * 127)
+        self.assertIsNone(link.one_line(""))
+        self.assertIsNone(link.one_line(None))
 
 
 class Backlogs(unittest.TestCase):

@@ -37,21 +37,21 @@ describe('the adapters of the package', () => {
   it('is every file of the add-on, with the client beside its modules', async () => {
     await put(addon('__init__.py'), 'init')
     await put(addon('scene/collect.py'), 'collect')
-    await put('python/service_host_link.py', 'client')
+    await put('python/service_host_link/__init__.py', 'client')
     expect(await contents()).to.deep.equal({
       '__init__.py': 'init',
       'scene/collect.py': 'collect',
-      'service_host_link.py': 'client',
+      'service_host_link.py': 'client\n',
     })
   })
 
   it('takes the one client, also when a copy lies in the add-on', async () => {
     await put(addon('__init__.py'), 'init')
     await put(addon('service_host_link.py'), 'old')
-    await put('python/service_host_link.py', 'new')
+    await put('python/service_host_link/__init__.py', 'new')
     const files = await readBlenderAddon(adapters)
     expect(files).to.have.length(2)
-    expect((await contents())['service_host_link.py']).to.equal('new')
+    expect((await contents())['service_host_link.py']).to.equal('new\n')
   })
 
   it('leaves out what Python, editors and links leave behind', async () => {
@@ -61,7 +61,7 @@ describe('the adapters of the package', () => {
     for (const name of ['.DS_Store', '.git/config', 'old.pyc', 'old.pyo']) {
       await put(addon(name), 'x')
     }
-    await put('python/service_host_link.py', 'client')
+    await put('python/service_host_link/__init__.py', 'client')
     await put('secret', 'x')
     await symlink(join(adapters, 'secret'), join(adapters, addon('link.py')))
     await symlink(join(adapters, 'python'), join(adapters, addon('folder')))
@@ -69,7 +69,7 @@ describe('the adapters of the package', () => {
   })
 
   it('says what is missing from a copy that is not whole', async () => {
-    await put('python/service_host_link.py', 'client')
+    await put('python/service_host_link/__init__.py', 'client')
     expect((await failure(readBlenderAddon(adapters))).message).to.match(
       /service_cli_link \(ENOENT/,
     )
@@ -79,7 +79,7 @@ describe('the adapters of the package', () => {
     await rm(join(adapters, 'python'), { recursive: true })
     for (const read of [readBlenderAddon, readPythonClient]) {
       const { code, message, hint } = await failure(read(adapters))
-      expect(message).to.match(/lacks .*service_host_link\.py \(ENOENT\)$/)
+      expect(message).to.match(/lacks .*service_host_link \(ENOENT\)$/)
       expect([code, hint]).to.deep.equal(['internal', 'install service-cli anew'])
     }
   })

@@ -74,7 +74,7 @@ describe('parseCatalog', () => {
         readFileSync(new URL('blender/service_cli_link/blender_manifest.toml', adapters), 'utf8'),
       )?.[1],
       'service-cli-python': /^__version__ = "(.+)"$/m.exec(
-        readFileSync(new URL('python/service_host_link.py', adapters), 'utf8'),
+        readFileSync(new URL('python/service_host_link/__init__.py', adapters), 'utf8'),
       )?.[1],
     }
     const listed = result.value.map(({ name, version }) => [name, version])
