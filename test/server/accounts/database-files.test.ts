@@ -57,6 +57,16 @@ const used = (wal: string) => walBytes(fs.readFileSync(wal.replace(/wal$/, 'shm'
 const mode = (path: string) => fs.statSync(path).mode & 0o777
 
 describe('files of the account store', () => {
+  it('are accepted when another process creates the database during the check', () =>
+    withFolder(async folder => {
+      fs.chmodSync(folder, 0o700)
+      const file = join(folder, 'registry.db')
+      fs.writeFileSync(`${file}-shm`, '', { mode: 0o644 })
+      // The check of the loose mode comes between the look for the database and the verdict.
+      const warn = () => fs.writeFileSync(file, '', { mode: 0o600 })
+      expect(await checkFiles(file, { ...silentLogger, warn })).to.equal(true)
+    }))
+
   for (const mask of [0o000, 0o077, 0o277]) {
     it(`are open to this user alone under a umask of ${mask.toString(8)}`, () =>
       withFolder(async folder => {

@@ -22,6 +22,8 @@ export async function checkFiles(file: string, log: Logger): Promise<boolean> {
   for (const suffix of companions) {
     const found = await checkFile(file + suffix, log)
     if (exists || !found) continue
+    // Another process may have created the database meanwhile.
+    if (await checkFile(file, log)) return checkFiles(file, log)
     const hint = `put ${file} back, or move ${file + suffix} away to restore a backup or begin anew`
     throw new ServiceError('storage_failed', `${file} is gone, but ${file + suffix} is there`, {
       hint,
