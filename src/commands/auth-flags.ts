@@ -6,8 +6,7 @@ const authModes = ['none', 'api-key', 'oauth'] as const satisfies readonly AuthM
 /** The authentication flags of `serve` and `gateway`; `auth-settings.ts` checks the values. */
 export const authFlags = {
   auth: Flags.option({ options: authModes })({
-    description:
-      'authentication of clients: none, api-key or oauth [default: api-key when a key is configured, else none]',
+    description: 'none, api-key or oauth [default: api-key with a key, else none]',
     helpValue: 'MODE',
   }),
   'api-key-file': Flags.string({
@@ -37,8 +36,7 @@ export const authFlags = {
     multipleNonGreedy: true,
   }),
   'oauth-token-type': Flags.option({ options: ['at+jwt', 'jwt'] as const })({
-    description:
-      'value of "typ" in access tokens; jwt also accepts tokens without one [default: at+jwt]',
+    description: '"typ" of access tokens; jwt also accepts none [default: at+jwt]',
     helpValue: 'TYPE',
   }),
   'oauth-scope': Flags.string({

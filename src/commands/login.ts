@@ -6,14 +6,14 @@ import { AccountCommand, passwordFlags } from '../lib/cli/base-command.ts'
 export default class Login extends AccountCommand {
   static override summary = 'Log in to an accounts server'
 
-  static override description = `Asks for the password without showing it, checks it with the \
+  static override description = `Prompts for the password without showing it, checks it with the \
 registry, and saves the token in ~/.config/service-cli/config.toml (XDG_CONFIG_HOME is followed), \
-which only you can read. Logins to several accounts servers stand side by side.
+which only you can read. Logins to several accounts servers can coexist.
 
-While SERVICE_TOKEN or SERVICE_TOKEN_FILE is set, it goes before the saved login.`
+SERVICE_TOKEN and SERVICE_TOKEN_FILE take precedence over the saved login.`
 
   static override examples = [
-    { description: 'be asked for the password', command: '<%= config.bin %> login alice' },
+    { description: 'prompt for the password', command: '<%= config.bin %> login alice' },
     {
       description: 'from a password manager',
       command: 'pass show registry | <%= config.bin %> login alice --password-stdin',

@@ -6,8 +6,8 @@ export default class Logout extends AccountCommand {
   static override summary = 'Log out of an accounts server'
 
   static override description = `Ends the session at the accounts server and deletes the saved token. The \
-token is deleted also when the accounts server cannot be reached; a warning then says so. Tokens of \
-variables are left alone.`
+token is deleted also when the accounts server cannot be reached; a warning then says so. Tokens in \
+variables are not touched.`
 
   static override examples = [
     { description: 'this login', command: '<%= config.bin %> logout' },

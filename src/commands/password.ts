@@ -6,15 +6,15 @@ import { AccountCommand } from '../lib/cli/base-command.ts'
 export default class Password extends AccountCommand {
   static override summary = 'Change your password, or set a new one with a reset code'
 
-  static override description = `Asks for the current password and, twice, for the new one, without \
-showing them. The login goes on; every other login of the account ends, service tokens stay.
+  static override description = `Prompts for the current password and twice for the new one, without \
+showing them. This login stays; every other login of the account ends, service tokens stay.
 
 With --reset-code it asks for the code that the operator of the accounts server makes for a lost password, in \
 place of the current one. The code is valid once, every login and service token of the account ends, \
 and you are logged in. The output lists what ended.`
 
   static override examples = [
-    { description: 'be asked for all of it', command: '<%= config.bin %> password' },
+    { description: 'prompt for everything', command: '<%= config.bin %> password' },
     {
       description: 'in a script: the current password, then the new one, a line each',
       command: 'cat passwords.txt | <%= config.bin %> password --password-stdin',
@@ -34,8 +34,7 @@ and you are logged in. The output lists what ended.`
 
   static override flags = {
     'password-stdin': Flags.boolean({
-      description:
-        'read two lines from stdin: the current password (with --reset-code the code), then the new one',
+      description: 'read the current password (or reset code) and the new one from stdin',
     }),
     'reset-code': Flags.boolean({
       description: 'set a new password with a code from the operator',

@@ -4,15 +4,15 @@ import { AccountCommand, passwordFlags } from '../lib/cli/base-command.ts'
 
 /** Makes an account, and logs in to it. */
 export default class Register extends AccountCommand {
-  static override summary = 'Make an account at an accounts server, and log in'
+  static override summary = 'Create an account at an accounts server, and log in'
 
-  static override description = `Asks for what is not given; for the password twice, without showing \
+  static override description = `Prompts for missing values, for the password twice without showing \
 it, and for an invitation code where the accounts server needs one. User names have at least 3 characters, \
 passwords at least 8; the accounts server may ask for more.`
 
   static override examples = [
     {
-      description: 'be asked for the password',
+      description: 'prompt for the password',
       command: '<%= config.bin %> register alice --email alice@studio.example',
     },
     {
@@ -35,8 +35,7 @@ passwords at least 8; the accounts server may ask for more.`
     email: Flags.string({ description: 'your email address', helpValue: 'EMAIL' }),
     ...passwordFlags,
     invite: Flags.boolean({
-      description:
-        'ask for an invitation code; with --password-stdin it is the first of two lines of stdin',
+      description: 'ask for an invitation code; with --password-stdin, the first line',
     }),
   }
 

@@ -56,8 +56,7 @@ default), SERVICE_REGISTRY_DIR.`
       server: 'server',
     }),
     stdio: Flags.boolean({
-      description:
-        'serve one client on stdin and stdout: join the running server, or start one on a free port',
+      description: 'serve one client over stdio; join the running server or start one',
       default: false,
     }),
     'dcc-type': Flags.string({
@@ -86,14 +85,12 @@ default), SERVICE_REGISTRY_DIR.`
       helpValue: 'FILE',
     }),
     capture: Flags.option({ options: captureModes })({
-      description:
-        "how clients see the application's window: auto (the first method that works), native, x11, host (the application sends it) or off",
+      description: 'window capture: auto, native, x11, host (the application) or off',
       default: 'auto',
       helpValue: 'WAY',
     }),
     'capture-title': Flags.string({
-      description:
-        'part of the window title, where process ids do not identify the window (container, sandbox, WSL)',
+      description: 'part of the window title, where process ids do not help',
       helpValue: 'TEXT',
     }),
     'host-token-file': Flags.string({

@@ -42,7 +42,7 @@ export function addressFlags({
       multipleNonGreedy: true,
     }),
     'trusted-proxy': Flags.string({
-      description: 'a proxy, or network of proxies, whose X-Forwarded-For is trusted (repeatable)',
+      description: 'proxy or network whose X-Forwarded-For is trusted (repeatable)',
       helpValue: 'ADDRESS|CIDR',
       multiple: true,
       multipleNonGreedy: true,
@@ -67,8 +67,7 @@ export const toolsFlag = Flags.boolean({
 
 export const logFlags = {
   'log-level': Flags.option({ options: logLevels })({
-    description:
-      'least severe line on stderr: debug, info, warn or error [default: info, with --quiet: warn]',
+    description: 'least severe log line [default: info, with --quiet: warn]',
     helpValue: 'LEVEL',
   }),
 }
@@ -78,7 +77,7 @@ export function runFlags(example: string) {
   return {
     ...logFlags,
     limit: Flags.string({
-      description: `change one limit, such as ${example} (repeatable; docs/limits.md)`,
+      description: `change one limit, such as ${example} (repeatable)`,
       helpValue: 'NAME=NUMBER',
       multiple: true,
       multipleNonGreedy: true,

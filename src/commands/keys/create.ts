@@ -7,9 +7,9 @@ import { keysFlags, processPlace } from './settings.ts'
 export default class KeysCreate extends BaseCommand {
   static override summary = 'Create a key for MCP clients'
 
-  static override description = `Prints the new key, alone, on stdout. It is shown this once: only a \
-hash of it is kept, in keys.json beside the configuration. From the first key on, every server of \
-your account asks clients for one; servers that run already do so at once.
+  static override description = `Prints the new key alone on stdout. It is shown only once: keys.json \
+beside the configuration stores its hash. From the first key on, every server of your account \
+requires one, running servers included.
 
 Give each client a separate key, so that you can revoke one without the others.`
 

@@ -6,8 +6,8 @@ import { keysFlags, processPlace } from './settings.ts'
 export default class KeysRevoke extends BaseCommand {
   static override summary = 'Revoke a key'
 
-  static override description = `Running servers refuse it from the next request on, and cut the \
-streams that it has open within a second or two. It is named by its name, never by the key itself.`
+  static override description = `Running servers refuse it from the next request on and cut its open \
+streams within two seconds. Pass the name, never the key itself.`
 
   static override examples = [
     { description: 'by name', command: '<%= config.bin %> keys revoke anna-claude' },

@@ -9,7 +9,7 @@ export const keysFlags = {
     helpValue: 'FILE',
   }),
   'registry-dir': Flags.string({
-    description: 'folder where an older version may have left keys; they are moved',
+    description: 'folder with keys of an older version, which are moved',
     helpValue: 'DIR',
   }),
 }

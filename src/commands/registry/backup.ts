@@ -5,7 +5,7 @@ import { AdminCommand, administer } from './admin-command.ts'
 
 /** Writes a backup of an accounts server. */
 export default class RegistryBackup extends AdminCommand {
-  static override summary = 'Write accounts and keys into a folder'
+  static override summary = 'Back up accounts and keys to a folder'
 
   static override description = `The accounts server may run meanwhile. The folder holds the keys and \
 the hashes of all passwords: keep it as you would keep them. It is verified before this says \

@@ -31,15 +31,14 @@ accounts need an invitation, and commonly guessed passwords are refused.`
     ...addressFlags({
       port: defaultPorts.registry,
       server: 'registry',
-      publicUrl: 'address clients use when it is not the one listened on; names the issuer',
+      publicUrl: 'address that clients use, if different; also the issuer',
     }),
     'data-dir': Flags.string({
       description: 'folder of the database and the keys',
       helpValue: 'DIR',
     }),
     registration: Flags.option({ options: registrationModes })({
-      description:
-        'who may make an account: open, invite or closed [default: open on this machine only, else invite]',
+      description: 'open, invite or closed [default: open on this machine, else invite]',
       helpValue: 'MODE',
     }),
     ...runFlags('accessTokenMs=3600000'),

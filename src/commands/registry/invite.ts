@@ -5,10 +5,10 @@ import { AdminCommand, administer, bounds } from './admin-command.ts'
 
 /** Makes an invitation for one new account. */
 export default class RegistryInvite extends AdminCommand {
-  static override summary = 'Make an invitation for one new account'
+  static override summary = 'Create an invitation for one new account'
 
-  static override description = `Prints the code, alone, on stdout. \`service-cli register\` \
-asks for it where registration is by invitation; it is valid once.`
+  static override description = `Prints the code alone on stdout. \`service-cli register\` \
+prompts for it where registration is by invitation. It is valid once.`
 
   static override examples = [
     { description: 'for a week', command: '<%= config.bin %> registry invite' },

@@ -7,10 +7,10 @@ import { selectDataDir } from './data-dir.ts'
 
 /** Brings a backup back. */
 export default class RegistryRestore extends AdminCommand {
-  static override summary = 'Bring accounts and keys of a backup back'
+  static override summary = 'Restore accounts and keys from a backup'
 
-  static override description = `Everything is as it was when the backup was made: what was \
-disabled, revoked or changed since is not. So all sessions end, unless --keep-sessions is given. \
+  static override description = `Restores the state of the backup: what was disabled, revoked or \
+changed later is undone. So all sessions end, unless --keep-sessions is given. \
 Stop the accounts server first.`
 
   static override examples = [
@@ -29,10 +29,10 @@ Stop the accounts server first.`
     from: Flags.string({ description: 'folder of the backup', helpValue: 'DIR', required: true }),
     force: Flags.boolean({ char: 'f', description: 'move existing accounts and keys aside' }),
     'without-keys': Flags.boolean({
-      description: 'go without the keys of the backup: new ones are made, every session ends',
+      description: 'skip the keys of the backup; every session ends',
     }),
     'keep-sessions': Flags.boolean({
-      description: 'logins of the backup go on, also those that were ended since',
+      description: 'keep the logins of the backup, also those ended since',
     }),
   }
 

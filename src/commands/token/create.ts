@@ -4,11 +4,11 @@ import { AccountCommand } from '../../lib/cli/base-command.ts'
 
 /** Makes a service token for a pipeline. */
 export default class TokenCreate extends AccountCommand {
-  static override summary = 'Make a token for a pipeline'
+  static override summary = 'Create a token for a pipeline'
 
   static override description = `Prints the new token, alone, on stdout: put it into the secret store \
-of your pipeline as SERVICE_TOKEN. It can only what its scopes say, is never refreshed, and is shown \
-this once. Needs a login with a password: a service token makes no tokens.`
+of your pipeline as SERVICE_TOKEN. It is limited to its scopes, never refreshed, and shown only \
+once. Needs a login with a password: a service token cannot create tokens.`
 
   static override examples = [
     {
@@ -31,7 +31,7 @@ this once. Needs a login with a password: a service token makes no tokens.`
       multipleNonGreedy: true,
     }),
     days: Flags.integer({
-      description: 'how long it lasts [default: what the accounts server says, usually 90]',
+      description: 'lifetime [default: set by the accounts server, usually 90]',
       helpValue: 'DAYS',
       min: 1,
       max: 365,

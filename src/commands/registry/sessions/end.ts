@@ -6,7 +6,7 @@ export default class RegistrySessionsEnd extends AdminCommand {
   static override summary = 'End every login of an account'
 
   static override description = `Its access and refresh tokens are refused from the next \
-request on. Service tokens go on: see \`registry tokens revoke\`.`
+request on. Service tokens stay valid: see \`registry tokens revoke\`.`
 
   static override examples = [
     { description: 'by name', command: '<%= config.bin %> registry sessions end alice' },

@@ -5,10 +5,10 @@ import { AdminCommand, administer } from '../admin-command.ts'
 export default class RegistrySigningKeysRotate extends AdminCommand {
   static override usage = 'registry signing-keys rotate [FLAGS]'
 
-  static override summary = 'Put the next keys into use'
+  static override summary = 'Start using the next signing keys'
 
   static override description = `Tokens of the replaced keys stay valid until they expire. Keys \
-are also rotated by themselves, every 90 days. A running accounts server follows within a second.`
+are also rotated automatically every 90 days. A running accounts server follows within a second.`
 
   static override examples = [
     {
@@ -23,7 +23,7 @@ are also rotated by themselves, every 90 days. A running accounts server follows
 
   static override flags = {
     compromised: Flags.boolean({
-      description: 'trust no old key any more: every login is over, service tokens go on',
+      description: 'revoke all old keys: every login ends, service tokens stay',
     }),
   }
 

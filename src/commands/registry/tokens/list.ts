@@ -6,8 +6,8 @@ import { AdminCommand, administer, limitFlag } from '../admin-command.ts'
 export default class RegistryTokensList extends AdminCommand {
   static override summary = 'List the service tokens of an account, or of all'
 
-  static override description = `Shows whose they are, id, name, scopes, expiry and last use. \
-The tokens themselves are kept nowhere.`
+  static override description = `Shows owner, id, name, scopes, expiry and last use. The tokens \
+themselves are not stored.`
 
   static override examples = [
     { description: 'of all accounts', command: '<%= config.bin %> registry tokens list' },

@@ -5,7 +5,7 @@ import { AdminCommand, administer } from '../admin-command.ts'
 export default class RegistryTokensRevoke extends AdminCommand {
   static override summary = 'End a service token'
 
-  static override description = 'It is refused from its next request on.'
+  static override description = 'The token is refused from the next request on.'
 
   static override examples = [
     {

@@ -9,8 +9,8 @@ import { AdminCommand, administer, userArg } from '../admin-command.ts'
 export default class RegistryUsersDelete extends AdminCommand {
   static override summary = 'Delete an account with its sessions and tokens'
 
-  static override description = `Asks for the name again, unless --yes is given. Its entries of \
-the audit stay, and its name cannot be registered for 90 days. Disabling can be undone, this cannot.`
+  static override description = `Prompts for the name again unless --yes is given. Its audit \
+entries stay, and its name cannot be registered for 90 days. This cannot be undone; disabling can.`
 
   static override examples = [
     { description: 'after a question', command: '<%= config.bin %> registry users delete alice' },

@@ -5,8 +5,8 @@ export default class RegistryUsersDisable extends AdminCommand {
   static override summary = 'Disable an account'
 
   static override description = `The next request with any password, session or token of the \
-account is refused. Nothing of it is removed: when it is enabled again, what has not expired \
-works again. End its sessions with \`registry sessions end\` if they must not.`
+account is refused. Nothing is removed: once it is enabled again, unexpired sessions and \
+tokens work again. To prevent that, use \`registry sessions end\`.`
 
   static override examples = [
     { description: 'by name', command: '<%= config.bin %> registry users disable alice' },

@@ -4,8 +4,7 @@ import { AdminCommand, administer, userArg } from '../admin-command.ts'
 export default class RegistryUsersEnable extends AdminCommand {
   static override summary = 'Enable an account'
 
-  static override description = `Its password, and what has not expired of its sessions and \
-tokens, works again.`
+  static override description = `Its password and its unexpired sessions and tokens work again.`
 
   static override examples = [
     { description: 'by name', command: '<%= config.bin %> registry users enable alice' },

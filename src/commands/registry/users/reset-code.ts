@@ -7,10 +7,10 @@ import { AdminCommand, administer, bounds, userArg } from '../admin-command.ts'
 
 /** Makes a code for a lost password. */
 export default class RegistryUsersResetCode extends AdminCommand {
-  static override summary = 'Make a code for a lost password'
+  static override summary = 'Create a code for a lost password'
 
-  static override description = `Prints the code, alone, on stdout: give it to the person it is \
-for. They run service-cli password NAME --reset-code, which asks for the code and a new password. \
+  static override description = `Prints the code alone on stdout: give it to the user. The user \
+runs service-cli password NAME --reset-code, which asks for the code and a new password. \
 That ends every login and service token of the account; the output lists them. An earlier code of \
 the account stops working.`
 

@@ -5,8 +5,8 @@ import { AdminCommand, administer, userArg } from '../admin-command.ts'
 export default class RegistryUsersUnlock extends AdminCommand {
   static override summary = 'Let an account try its password again'
 
-  static override description = `After too many failed logins further ones have to wait, up to 15 minutes. \
-This forgets the failed logins of the account, from every address.`
+  static override description = `After too many failed logins further ones must wait, up to 15 minutes. \
+This clears the failed logins of the account, from every address.`
 
   static override examples = [
     { description: 'by name', command: '<%= config.bin %> registry users unlock alice' },
