@@ -21,6 +21,7 @@ import { measureReadKey, measureReadOAuth } from './rows/read-auth.ts'
 import { measureRead } from './rows/read.ts'
 import { measureStartUp } from './rows/start-up.ts'
 import { measurePage, measureStorePut } from './rows/store.ts'
+import { measureTools } from './rows/tools.ts'
 import { measureWhoami } from './rows/whoami.ts'
 import { renderMarkdown, renderText, type Measured } from './table.ts'
 
@@ -58,6 +59,7 @@ const rows: Readonly<Record<string, Row>> = {
   ...rowsOf('stateless'),
   'read-key': measureReadKey,
   'read-oauth': measureReadOAuth,
+  tools: measureTools,
   'capture-beside': measureCaptureBeside,
   put: measurePut,
   get: measureGet,

@@ -28,7 +28,7 @@ export interface Target {
   /** A path of the host link, with what authorises it. */
   host(path: string, headers?: Readonly<Record<string, string>>): Place
   cpuMs(): Promise<number>
-  /** ActiveGateway bytes after garbage was collected. */
+  /** Resident bytes after garbage was collected. */
   residentBytes(): Promise<number>
   stop(): Promise<void>
   killNow(): void
