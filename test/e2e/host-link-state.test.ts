@@ -22,6 +22,8 @@ describe('what an application tells over the host link', () => {
   afterEach(async () => {
     if (app.ws.readyState === app.ws.OPEN) await app.bye()
     await expectHealthy(serve)
+    // The record is written after the link ends: the next test must not read this one's.
+    await until(async () => !(await recordOf(serve)).host.connected, 'the end of the link')
   })
 
   after(async () => {
