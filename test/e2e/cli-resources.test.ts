@@ -161,6 +161,24 @@ describe('service-cli resources', function () {
     expect(froms).to.deep.equal(['0', ...tos.slice(0, -1)])
   })
 
+  it('prints one line for a burst with --settle, relative to the line before', async () => {
+    await serve.post('scene', { frame: 0 })
+    const words = ['resources', 'watch', 'scene://current', '--json', '--settle=1s', folder()]
+    const watch = follow(words)
+    await until(() => watch.lines().length === 1, 'the first line')
+    for (let frame = 1; frame <= 10; frame++) await serve.post('scene', { frame })
+    await until(() => watch.lines().length === 2, 'the line of the burst')
+    await serve.post('scene', { frame: 11 })
+    await until(() => watch.lines().length === 3, 'the line of one change')
+    watch.child.kill('SIGINT')
+    expect(await exitOf(watch.child)).to.equal(0)
+    const steps = watch.json().flatMap(({ difference }) => difference?.changes ?? [])
+    expect(steps.map(({ before, after }) => [before, after])).to.deep.equal([
+      [0, 10],
+      [10, 11],
+    ])
+  })
+
   for (const how of ['SIGTERM', 'SIGKILL'] as const) {
     it(`says in one line that the server was away after ${how}, and goes on`, async () => {
       const watch = follow(['resources', 'watch', 'scene://current', '--json', folder()])
@@ -201,6 +219,17 @@ describe('service-cli resources', function () {
       await delay(10)
     }
     expect([await exited, stderr]).to.deep.equal([0, ''])
+  })
+
+  it('refuses a --settle that is not a time, and one for a resource that is polled', async () => {
+    for (const time of ['2', '99ms', '61s', '1m']) {
+      const args = ['resources', 'watch', 'scene://current', `--settle=${time}`, folder()]
+      const refused = await runCommand(args)
+      expect(refused.code).to.equal(2)
+      expect(refused.stderr).to.contain(`--settle ${time} is not a time from 100ms to 60s`)
+    }
+    const polled = ['resources', 'watch', 'events://session/a', '--settle=1s', folder()]
+    expect((await runCommand(polled)).code).to.equal(2)
   })
 
   it('refuses to watch what is not there, and warns of what is never announced', async () => {

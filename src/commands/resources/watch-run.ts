@@ -5,6 +5,7 @@ import { readResource } from '../../lib/mcp/client/resources.ts'
 import { createSceneFollower, isScene } from '../../lib/mcp/client/scene-follower.ts'
 import type { McpSession } from '../../lib/mcp/client/context.ts'
 import { watchResource } from '../../lib/mcp/client/watch.ts'
+import { usage } from '../../lib/util/errors.ts'
 import { systemTimer } from '../../lib/util/time.ts'
 import { type Client, type ClientFlags, withClient } from './client.ts'
 import { checkUri, withNearest } from './uri-argument.ts'
@@ -16,6 +17,7 @@ import { shownUrl } from '../../lib/mcp/bridge/context.ts'
 
 interface WatchFlags extends ClientFlags {
   interval: number
+  settle?: string | undefined
 }
 
 /** Never announced (docs/protocol.md), but small enough to poll. */
@@ -31,6 +33,7 @@ export async function runWatch(
 ): Promise<void> {
   checkUri(uri)
   const { json } = flags
+  const settleMs = readSettle(flags.settle, uri)
   await withClient(flags, env, async client => {
     const lines = openLiveLines(dropped => (json ? '' : `(${dropped} lines left out)\n`))
     try {
@@ -39,11 +42,23 @@ export async function runWatch(
         return await watchEvents(uri, flags, { client, view, stop: lines.over })
       }
       const view = json ? jsonView(uri, lines.write) : screenView(uri, lines.write)
-      await watch(uri, flags, { client, view, stop: lines.over })
+      await watch(uri, { ...flags, settleMs }, { client, view, stop: lines.over })
     } finally {
       await lines.close()
     }
   })
+}
+
+/** Milliseconds of `--settle`. Throws `usage_invalid`. */
+function readSettle(text: string | undefined, uri: string): number | undefined {
+  if (text === undefined) return undefined
+  if (/^events:/i.test(uri) || polled.test(uri)) {
+    throw usage(`--settle cannot be used with ${uri}: servers never announce its changes`)
+  }
+  const [, number, unit] = /^(\d{1,5})(ms|s)$/.exec(text) ?? []
+  const ms = Number(number) * (unit === 's' ? 1000 : 1)
+  if (ms >= 100 && ms <= 60_000) return ms
+  throw usage(`--settle ${text} is not a time from 100ms to 60s`, 'example: --settle 2s')
 }
 
 interface Parts<View> {
@@ -92,7 +107,7 @@ function watchEvents(
 
 function watch(
   uri: string,
-  { interval }: WatchFlags,
+  { interval, settleMs }: WatchFlags & { settleMs: number | undefined },
   { client, view, stop }: Parts<WatchView>,
 ): Promise<void> {
   const { locate, open, output } = client
@@ -102,6 +117,7 @@ function watch(
   return watchResource(
     {
       ...{ locate, open, uri, minIntervalMs: interval, timer: systemTimer, random: Math.random },
+      settleMs,
       polls: polled.test(uri),
       hooks: {
         async subscribed(session, again, signal) {

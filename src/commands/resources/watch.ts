@@ -25,6 +25,10 @@ Environment: SERVICE_MCP_API_KEY (the API key), SERVICE_REGISTRY_DIR.`
       command: '<%= config.bin %> resources watch scene://current --json --interval 100',
     },
     {
+      description: 'for an agent that reads lines: one when nothing has changed for two seconds',
+      command: '<%= config.bin %> resources watch scene://current --json --settle 2s',
+    },
+    {
       description: 'instances that come and go, at a gateway',
       command:
         '<%= config.bin %> resources watch gateway://instances --url http://127.0.0.1:9765/mcp',
@@ -42,6 +46,10 @@ Environment: SERVICE_MCP_API_KEY (the API key), SERVICE_REGISTRY_DIR.`
       helpValue: 'MS',
       min: 10,
       max: 3_600_000,
+    }),
+    settle: Flags.string({
+      description: 'print when nothing has changed for this time (100ms to 60s)',
+      helpValue: 'TIME',
     }),
     ...endpointFlags,
   }

@@ -1,4 +1,5 @@
 import { type ErrorCode, messageOf, ServiceError } from '../../util/errors.ts'
+import { Throttle } from '../../util/throttle.ts'
 import { pause, retryDelay, type Timer } from '../../util/time.ts'
 import type { Locate } from '../bridge/context.ts'
 import type { McpSession, SubscriptionEnd, Subscription } from './context.ts'
@@ -9,6 +10,8 @@ interface WatchParts {
   readonly uri: string
   /** The shortest interval between two reads. */
   readonly minIntervalMs: number
+  /** Reads only after this time without a change, or after ten times this time of changes. */
+  readonly settleMs?: number | undefined
   /** Also polls every `minIntervalMs`, for resources without updates. */
   readonly polls?: boolean
   readonly timer: Timer
@@ -65,15 +68,14 @@ async function watchOnce(
   signal: AbortSignal,
   subscribed: () => void,
 ): Promise<string> {
-  const { uri, hooks, timer, minIntervalMs, polls = false } = parts
+  const { uri, hooks, timer, minIntervalMs, settleMs, polls = false } = parts
   const place = await parts.locate()
   if (!place.ok) throw new ServiceError('network_failed', place.failure)
   const session = await parts.open(place.value.url, signal)
   const failed = Promise.withResolvers<SubscriptionEnd>()
   let ready = false
   const throttle = new Throttle({
-    timer,
-    minIntervalMs,
+    ...{ timer, minIntervalMs, settleMs },
     run: updates =>
       hooks.changed(session, updates, signal).catch((error: unknown) => {
         failed.resolve(asEnd(error))
@@ -119,58 +121,4 @@ function asEnd(error: unknown): SubscriptionEnd {
   return gone.includes(error.code)
     ? { kind: 'lost', reason: error.message }
     : { kind: 'refused', error }
-}
-
-interface ThrottleParts {
-  readonly timer: Timer
-  /** Between the starts of two runs. */
-  readonly minIntervalMs: number
-  /** `updates`: the pokes since the last run. Must not reject. */
-  readonly run: (updates: number) => Promise<void>
-}
-
-/**
- * A throttle: runs at once, then at most once an interval, never concurrently, and always once
- * after the last poke.
- */
-export class Throttle {
-  readonly #parts: ThrottleParts
-  #waiting = 0
-  #running = false
-  /** The interval since the last run has not passed. */
-  #resting = false
-  #stopped = false
-  #cancelRest = (): void => {}
-
-  constructor(parts: ThrottleParts) {
-    this.#parts = parts
-  }
-
-  poke(): void {
-    if (this.#stopped) return
-    this.#waiting++
-    this.#go()
-  }
-
-  stop(): void {
-    this.#stopped = true
-    this.#cancelRest()
-  }
-
-  #go(): void {
-    if (this.#stopped || this.#running || this.#resting || this.#waiting === 0) return
-    const { timer, minIntervalMs, run } = this.#parts
-    const updates = this.#waiting
-    this.#waiting = 0
-    this.#running = true
-    this.#resting = true
-    this.#cancelRest = timer.after(minIntervalMs, () => {
-      this.#resting = false
-      this.#go()
-    })
-    void run(updates).then(() => {
-      this.#running = false
-      this.#go()
-    })
-  }
 }
