@@ -8,7 +8,12 @@ import { stripVTControlCharacters } from 'node:util'
 import { expect } from 'chai'
 import { type Serving, startServe } from '../clients/serve.ts'
 import { runOwn } from '../clients/run-program.ts'
+import { until } from '../e2e/until.ts'
 import { skipBecause } from '../helpers/skip.ts'
+
+const hasThread = (answer: any): answer is { thread: { id: string } } => answer?.thread?.id
+
+const countToolLists = (serving: Serving) => serving.log().match(/tools\/list/g)?.length ?? 0
 
 const key = 'an-api-key-of-thirty-two-characters'
 
@@ -135,8 +140,34 @@ describe('the settings that mcp-config writes', function () {
     for (const { contents } of read) expect(contents[0]?.uri).to.equal('scene://current')
   })
 
+  it('lead Codex to the tools, and to what one answers', async function () {
+    await write('codex', 'open')
+    await ask(this, 'codex', '--version')
+    const called = { server: 'blender', tool: 'query_scene', arguments: {} }
+    const [status, , answer] = (await askCodex([
+      ['mcpServerStatus/list', {}],
+      ['thread/start', {}],
+      ['mcpServer/tool/call', called],
+    ])) as [Status, { thread: { id: string } }, { content: { text: string }[] }]
+    const tools = status.data.find(({ name }) => name === 'blender')?.tools ?? {}
+    expect(Object.keys(tools)).to.include.members(['query_scene', 'wait_for_change'])
+    expect(answer.content[0]?.text).to.contain('no_snapshot')
+  })
+
+  for (const [client, program, args] of [
+    ['claude-code', 'claude', ['mcp', 'list']],
+    ['opencode', 'opencode', ['mcp', 'list']],
+  ] as const) {
+    it(`let ${client} list the tools`, async function () {
+      await write(client, 'open')
+      const before = countToolLists(open)
+      await ask(this, program, ...args)
+      await until(() => countToolLists(open) > before, 'tools/list')
+    })
+  }
+
   interface Status {
-    data: { name: string; resources: { uri: string }[] }[]
+    data: { name: string; resources: { uri: string }[]; tools?: Record<string, unknown> }[]
   }
 
   /** Codex as the server of an editor: what it needs no model for. One answer for each request. */
@@ -166,7 +197,9 @@ describe('the settings that mcp-config writes', function () {
       send({ method: 'initialized' })
       const answers: unknown[] = []
       for (const [index, [method, params]] of requests.entries()) {
-        answers.push(await call(index + 1, method, params))
+        const thread = answers.findLast(hasThread)?.thread.id
+        const inThread = method === 'mcpServer/tool/call' ? { ...params, threadId: thread } : params
+        answers.push(await call(index + 1, method, inThread))
       }
       return answers
     } finally {
