@@ -2,7 +2,7 @@ import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../lib/cli/base-command.ts'
 import { levelOf } from '../lib/cli/log-level.ts'
-import { logFlags } from './server-flags.ts'
+import { channelFlag, logFlags } from './server-flags.ts'
 import { refuseJson } from './stdio/refuse-json.ts'
 
 /** Bridges a client on stdio to a running endpoint. */
@@ -54,6 +54,7 @@ Environment: SERVICE_MCP_API_KEY (the API key), SERVICE_REGISTRY_DIR.`
       description: 'state directory; overrides SERVICE_REGISTRY_DIR',
       helpValue: 'DIR',
     }),
+    channel: channelFlag,
     ...logFlags,
   }
 

@@ -65,6 +65,12 @@ export const toolsFlag = Flags.boolean({
   allowNo: true,
 })
 
+/** Of `connect` and `serve --stdio`. */
+export const channelFlag = Flags.boolean({
+  description: 'wake Claude Code when the scene changes (stdio only)',
+  default: false,
+})
+
 export const logFlags = {
   'log-level': Flags.option({ options: logLevels })({
     description: 'least severe log line [default: info, with --quiet: warn]',

@@ -19,14 +19,14 @@ export async function readConnectSettings(
 /** Bridges stdio and the endpoint until the client ends. */
 export async function runConnect(
   word: string | undefined,
-  flags: EndpointFlags & { level: LogLevel },
+  flags: EndpointFlags & { level: LogLevel; channel: boolean },
   env: NodeJS.ProcessEnv,
 ): Promise<void> {
   const stdio = openStdio(flags.level)
   try {
     const { locate, found, key } = await readConnectSettings(word, flags, env, stdio.log)
     stdio.log.info(found, 'messages on stdin go to the endpoint')
-    await stdio.bridge({ locate, key, env })
+    await stdio.bridge({ locate, key, env, channel: flags.channel })
   } finally {
     await stdio.close()
   }

@@ -21,6 +21,7 @@ export interface ServeStdioSettings {
   readonly dccType: string | undefined
   /** Flags that have no effect when joining a running server. */
   readonly ownOnly: readonly string[]
+  readonly channel: boolean
   readonly level: LogLevel
 }
 
@@ -34,7 +35,7 @@ export async function runServeStdio(
   settings: ServeStdioSettings,
   env: NodeJS.ProcessEnv,
 ): Promise<void> {
-  const { serve } = settings
+  const { serve, channel } = settings
   const stdio = openStdio(settings.level)
   const place = createPlace(settings, stdio, env)
   let stopChecking = (): void => {}
@@ -43,7 +44,7 @@ export async function runServeStdio(
     const key = keyOf(serve)
     const onMoved = (moved: () => void): void =>
       void (stopChecking = repeat(systemTimer, handBackMs, () => place.handBack(moved)))
-    const bridged = stdio.bridge({ locate: place.locate, onMoved, key, env })
+    const bridged = stdio.bridge({ locate: place.locate, onMoved, key, env, channel })
     await Promise.race([bridged, place.broken])
   } catch (error) {
     // A signal during the start is not an error.

@@ -12,6 +12,7 @@ describe('readServeStdioSettings', () => {
     resources: true,
     'allow-unauthenticated': false,
     json: false,
+    channel: false,
   }
 
   it('requires a key when named keys exist', async () => {

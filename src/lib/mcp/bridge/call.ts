@@ -19,6 +19,8 @@ interface CallParts {
   readonly requests: readonly OpenRequest[]
   /** False for `tools/call`, which may have side effects and is never sent twice. */
   readonly repeatable: boolean
+  /** Replaces an answer before the client sees it. */
+  readonly rewrite?: (text: ServerText) => Buffer
   readonly signal: AbortSignal
 }
 
@@ -65,7 +67,8 @@ export class Call {
   }
 
   /** Sends a text of the server to the client if it answers a waiting request. */
-  async pass({ line, messages }: ServerText): Promise<void> {
+  async pass(text: ServerText): Promise<void> {
+    const { line, messages } = text
     const answered: OpenRequest[] = []
     for (const message of messages) {
       if (message.kind !== 'response') continue
@@ -85,7 +88,7 @@ export class Call {
     for (const { id } of answered) this.#unanswered.delete(id)
     const waiting = this.#parts.requests
     const wanted = () => waiting.length === 0 || waiting.some(request => request.wanted)
-    await this.#context.output.send(line, wanted)
+    await this.#context.output.send(this.#parts.rewrite?.(text) ?? line, wanted)
   }
 
   /** Answers all unanswered requests with an error. */

@@ -18,6 +18,8 @@ export interface BridgeContext {
   readonly log: Logger
   /** An API key is sent. */
   readonly keyed: boolean
+  /** Tell the client of changes of the scene, as a channel. */
+  readonly channel: boolean
 }
 
 /** Headers of every POST. */

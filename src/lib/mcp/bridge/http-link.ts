@@ -18,6 +18,8 @@ export interface HttpAsk {
   readonly repeatable: boolean
   /** Time until the answer begins. */
   readonly answerMs: number
+  /** The server holds the answer back by intent: it is never overdue. */
+  readonly isHeld?: boolean
   readonly signal: AbortSignal
 }
 
@@ -89,7 +91,8 @@ export class HttpLink {
       })
       whenConnected(req, url, () => {
         cancel()
-        const cancelOverdue = timer.after(overdueMs, () => this.#overdue(url))
+        const cancelOverdue =
+          options.isHeld === true ? () => {} : timer.after(overdueMs, () => this.#overdue(url))
         const cancelAnswer = timer.after(options.answerMs, () => {
           req.destroy(new Unreachable('it does not answer'))
         })

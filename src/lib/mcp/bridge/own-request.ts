@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { isJsonObject, type JsonObject } from '../../util/json.ts'
 import type { BridgeContext, Target } from './context.ts'
 import { exchange, type Refused } from './exchange.ts'
+import { version } from '../../util/version.ts'
 import type { RpcError } from '../json-rpc.ts'
 import { requestMessage } from './rpc.ts'
 import {
@@ -17,6 +18,8 @@ interface OwnRequest {
   readonly headers: Readonly<Record<string, string>>
   readonly method: string
   readonly params: JsonObject
+  /** The server may hold the answer back for this time; 0 by default. */
+  readonly heldMs?: number
   readonly signal: AbortSignal
 }
 
@@ -29,22 +32,24 @@ export type OwnAnswer =
 /** The bridge consumes the answer; the client never sees it. */
 const ownId = 'service-cli'
 
-/** Sends a request of the bridge itself and returns the answer; fails after `restoreMs`. */
+/** Sends a request of the bridge itself and returns the answer; fails after
+ * `restoreMs`, and `heldMs` more. */
 export async function askServer(
   context: BridgeContext,
-  { target, headers, method, params, signal }: OwnRequest,
+  { target, headers, method, params, heldMs = 0, signal }: OwnRequest,
 ): Promise<OwnAnswer> {
-  const { restoreMs } = context.limits
+  const answerMs = context.limits.restoreMs + heldMs
   let answer: OwnAnswer | null = null
   const ended = await exchange(
-    { ...context, silenceMs: restoreMs },
+    { ...context, silenceMs: answerMs },
     {
       url: target.url,
       method: 'POST',
       headers,
       body: requestMessage(ownId, method, params),
       repeatable: true,
-      answerMs: restoreMs,
+      answerMs,
+      isHeld: heldMs > 0,
       signal,
     },
     {
@@ -68,6 +73,16 @@ export async function askServer(
 /** True for a request of 2026-07-28, which names its revision; session requests never do. */
 export function isStateless(params: JsonObject): boolean {
   return claimOf(params) !== null
+}
+
+/** The params of an own request of 2026-07-28, which needs no session. */
+export function withMeta(params: JsonObject): JsonObject {
+  const _meta = {
+    [metaKeys.protocolVersion]: '2026-07-28',
+    [metaKeys.clientInfo]: { name: 'service-cli', version },
+    [metaKeys.clientCapabilities]: {},
+  }
+  return { ...params, _meta }
 }
 
 /**

@@ -1,12 +1,10 @@
 import { ServiceError } from '../../util/errors.ts'
 import { isJsonObject, type JsonObject } from '../../util/json.ts'
-import { metaKeys } from '../request-metadata.ts'
 import { fail, ok, type Result } from '../../util/result.ts'
 import { postHeaders } from '../bridge/context.ts'
 import { exchange } from '../bridge/exchange.ts'
-import { statelessHeaders } from '../bridge/own-request.ts'
+import { statelessHeaders, withMeta } from '../bridge/own-request.ts'
 import { requestMessage } from '../bridge/rpc.ts'
-import { version } from '../../util/version.ts'
 import { type Answer, asAnswer, ask } from './ask.ts'
 import type { ClientContext, McpSession, SubscriptionEnd, Subscription } from './context.ts'
 import { failureOf } from './failure.ts'
@@ -133,13 +131,4 @@ function isEnd(first: JsonObject | SubscriptionEnd): first is SubscriptionEnd {
 function honours({ notifications }: JsonObject, uri: string): boolean {
   const uris = isJsonObject(notifications) ? notifications.resourceSubscriptions : undefined
   return Array.isArray(uris) && uris.includes(uri)
-}
-
-function withMeta(params: JsonObject): JsonObject {
-  const _meta = {
-    [metaKeys.protocolVersion]: revision,
-    [metaKeys.clientInfo]: { name: 'service-cli', version },
-    [metaKeys.clientCapabilities]: {},
-  }
-  return { ...params, _meta }
 }
