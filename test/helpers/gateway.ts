@@ -4,7 +4,7 @@ import { silentLogger } from '../../src/lib/util/logger.ts'
 import { createHandlers } from '../../src/server/mcp/app.ts'
 import { CatalogFile } from '../../src/server/gateway/catalog/catalog-file.ts'
 import { EventRing } from '../../src/server/gateway/event-ring.ts'
-import { GatewayResources, type GatewayParts } from '../../src/server/gateway/gateway-resources.ts'
+import { GatewayResources } from '../../src/server/gateway/gateway-resources.ts'
 import { type GatewayLimits, resolveGatewayLimits } from '../../src/lib/config/gateway-limits.ts'
 import { accessLogOn } from '../../src/server/http/access-log.ts'
 import { listen } from '../../src/server/http/listen.ts'
@@ -19,7 +19,6 @@ export interface GatewayTestOptions {
   readonly limits?: Partial<Limits & GatewayLimits>
   /** Default: the bundled one. */
   readonly catalogPath?: string
-  readonly probeOf?: GatewayParts['probeOf']
 }
 
 export interface TestGateway {
@@ -57,7 +56,8 @@ export async function startGatewayServer(options: GatewayTestOptions = {}): Prom
       startedMs: systemClock.now(),
     }),
     activity: () => endpoint.activity(),
-    ...(options.probeOf === undefined ? {} : { probeOf: options.probeOf }),
+    probeOf: () => null,
+    whyNotProbed: () => null,
   })
   const endpoint = createMcpEndpoint({
     registry: resources,

@@ -1,5 +1,5 @@
 import type { EndpointActivity } from '../mcp/endpoint.ts'
-import { type Clock, toRfc3339 } from '../../lib/util/time.ts'
+import { type Clock, rfc3339OrNull, toRfc3339 } from '../../lib/util/time.ts'
 import { version } from '../../lib/util/version.ts'
 import type { InstanceEntry, RecordFault } from './instance-directory.ts'
 import {
@@ -41,20 +41,19 @@ function countInstances(rows: readonly InstanceRow[]): InstanceCounts {
   return counts
 }
 
-interface ProcessParts {
-  readonly self: GatewaySelf
+interface ProcessFacts {
+  readonly parts: DiagnosticParts
   readonly nowMs: number
   readonly rows: readonly InstanceRow[]
   readonly answer: InstanceAnswer<InstanceRow>
   readonly faults: readonly RecordFault[]
   entryOf(instanceId: string): InstanceEntry | undefined
-  probeOf(instanceId: string): ProbeOutcome | null
-  whyNotProbed(entry: InstanceEntry): string | null
 }
 
 /** `gateway://diagnostics/process`; the counts are those of the kind of application asked for. */
-function processDiagnostics(parts: ProcessParts): object {
-  const { self, nowMs, rows, answer, faults } = parts
+function processDiagnostics(facts: ProcessFacts): object {
+  const { nowMs, rows, answer, faults } = facts
+  const self = facts.parts.self()
   const counts = countInstances(rows)
   const memory = process.memoryUsage()
   return {
@@ -82,7 +81,7 @@ function processDiagnostics(parts: ProcessParts): object {
     capped: answer.capped,
     instances: answer.instances.map(row => ({
       ...row,
-      diagnostics: instanceDiagnostics(row.instance_id, parts),
+      diagnostics: instanceDiagnostics(row.instance_id, facts),
     })),
     faults,
   }
@@ -110,11 +109,11 @@ function auditDiagnostics(activity: EndpointActivity): object {
   }
 }
 
-/** `gateway://diagnostics/metrics`; `timeouts` are as configured, in milliseconds. */
+/** `gateway://diagnostics/metrics` */
 function metricsDiagnostics(
   { live }: InstanceCounts,
-  { tools }: Pick<EndpointActivity, 'tools'>,
-  timeouts: Readonly<Record<string, number>>,
+  { tools }: EndpointActivity,
+  limits: Limits & GatewayLimits,
 ): object {
   return {
     success: true,
@@ -122,20 +121,26 @@ function metricsDiagnostics(
     metrics: {
       gateway_local_tools: tools,
       live_instances: live,
-      ...timeouts,
+      backend_timeout_ms: limits.probeTimeoutMs,
+      probe_interval_ms: limits.probeIntervalMs,
+      stale_after_ms: limits.instanceStaleMs,
+      process_check_ms: limits.processCheckMs,
+      dead_shown_ms: limits.deadInstanceMs,
+      session_idle_ms: limits.sessionIdleMs,
+      list_changed_interval_ms: limits.listChangedIntervalMs,
       mcp_surface: tools > 0 ? 'resources and tools' : 'resources',
       publishes_backend_tools: false,
     },
   }
 }
 
-function instanceDiagnostics(instanceId: string, parts: ProcessParts): object {
+function instanceDiagnostics(instanceId: string, { parts, entryOf }: ProcessFacts): object {
   const probe = parts.probeOf(instanceId)
-  const entry = parts.entryOf(instanceId)
+  const entry = entryOf(instanceId)
   return {
     heartbeat_age_ms: rounded(entry?.verdict.heartbeatAgeMs ?? null),
     not_probed: entry === undefined ? null : parts.whyNotProbed(entry),
-    probed_at: timeOrNull(probe?.probedMs),
+    probed_at: rfc3339OrNull(probe?.probedMs),
     probe_latency_ms: rounded(probe?.latencyMs ?? null),
     last_error: lastErrorOf(probe),
   }
@@ -143,11 +148,7 @@ function instanceDiagnostics(instanceId: string, parts: ProcessParts): object {
 
 function lastErrorOf(probe: ProbeOutcome | null): object | null {
   if (probe === null || probe.lastError === null) return null
-  return { message: probe.lastError, at: timeOrNull(probe.lastErrorMs) }
-}
-
-function timeOrNull(timeMs: number | null | undefined): string | null {
-  return timeMs === null || timeMs === undefined ? null : toRfc3339(timeMs)
+  return { message: probe.lastError, at: rfc3339OrNull(probe.lastErrorMs) }
 }
 
 function rounded(ms: number | null): number | null {
@@ -161,47 +162,48 @@ function summary(counts: InstanceCounts, faults: number): string {
   return parts.join(', ')
 }
 
-interface DiagnosticParts {
-  readonly rows: InstanceRows
-  readonly clock: Clock
+export interface DiagnosticParts {
   readonly limits: Limits & GatewayLimits
   /** Asked at each read: the port is known only once it is bound. */
   self(): GatewaySelf
+  /** Of the MCP endpoint that serves these resources. */
   activity(): EndpointActivity
+  /** How the last probe of an instance went; null: it was not probed. */
   probeOf(instanceId: string): ProbeOutcome | null
+  /** Why an instance is not probed; null: it is. */
   whyNotProbed(entry: InstanceEntry): string | null
-  /** Milliseconds, by the names under which they are shown. */
-  readonly timeouts: Readonly<Record<string, number>>
 }
 
 /** `gateway://diagnostics/process`, `/audit` and `/metrics`. */
 export class DiagnosticResources {
+  readonly #rows: InstanceRows
+  readonly #clock: Clock
   readonly #parts: DiagnosticParts
   readonly #metrics: KeptAnswers
 
-  constructor(parts: DiagnosticParts) {
+  constructor(rows: InstanceRows, clock: Clock, parts: DiagnosticParts) {
+    this.#rows = rows
+    this.#clock = clock
     this.#parts = parts
     this.#metrics = new KeptAnswers(parts.limits)
   }
 
   readProcess(uri: ResourceUri): readonly Content[] {
-    const { rows, clock, limits, self, probeOf, whyNotProbed } = this.#parts
+    const rows = this.#rows
     const dccType = textParameter(uri, 'dcc_type')
     const all = rows.verbose()
     const { faults } = rows
-    const query = diagnosticsQuery(dccType, limits.maxInstanceRows)
+    const query = diagnosticsQuery(dccType, this.#parts.limits.maxInstanceRows)
     const byId = new Map(rows.entries.map(entry => [entry.record.instanceId, entry]))
     return json(
       uri,
       processDiagnostics({
-        self: self(),
-        nowMs: clock.now(),
+        parts: this.#parts,
+        nowMs: this.#clock.now(),
         rows: all.filter(row => isOfType(row, dccType)),
         answer: queryInstances(all, faults, query),
         faults,
         entryOf: id => byId.get(id),
-        probeOf,
-        whyNotProbed,
       }),
     )
   }
@@ -211,9 +213,10 @@ export class DiagnosticResources {
   }
 
   readMetrics(uri: ResourceUri): readonly Content[] {
-    const { rows, activity, timeouts } = this.#parts
+    const rows = this.#rows
+    const { activity, limits } = this.#parts
     return this.#metrics.get(rows.version, uri.text, () =>
-      JSON.stringify(metricsDiagnostics(countInstances(rows.compact()), activity(), timeouts)),
+      JSON.stringify(metricsDiagnostics(countInstances(rows.compact()), activity(), limits)),
     )
   }
 }

@@ -5,15 +5,13 @@ import { ResourceServer } from '../resources/resource-server.ts'
 import { announceCatalog, announceInstances } from './announce-changes.ts'
 import type { CatalogFile } from './catalog/catalog-file.ts'
 import { CatalogResources } from './catalog/catalog-resources.ts'
-import type { EndpointActivity } from '../mcp/endpoint.ts'
-import { DiagnosticResources, type GatewaySelf } from './diagnostics.ts'
+import { type DiagnosticParts, DiagnosticResources } from './diagnostics.ts'
 import { InstanceRows } from './instance-rows.ts'
 import type { EventRing } from './event-ring.ts'
 import { GatewayProducer } from './gateway-producer.ts'
-import type { InstanceDirectory, InstanceEntry } from './instance-directory.ts'
+import type { InstanceDirectory } from './instance-directory.ts'
 import { InstanceResources } from './instance-resources.ts'
 import type { GatewayLimits } from '../../lib/config/gateway-limits.ts'
-import type { ProbeOutcome } from './probes.ts'
 import type { BuiltIn } from '../resources/built-in.ts'
 import { suggestedLimits } from '../resources/completion.ts'
 import { ResourceNotFound } from '../resources/errors.ts'
@@ -23,21 +21,10 @@ import { limitParameter } from '../resources/query-parameters.ts'
 import type { ResourceUri } from '../resources/resource-uri.ts'
 import { eventTemplates } from './gateway-uris.ts'
 
-export interface GatewayParts {
+interface GatewayParts extends DiagnosticParts {
   readonly directory: InstanceDirectory
-  /** The kind of directory, as rows name it. */
-  readonly source?: string
   readonly ring: EventRing
   readonly catalog: Pick<CatalogFile, 'source' | 'state' | 'refresh' | 'follow'>
-  readonly limits: Limits & GatewayLimits
-  /** Asked at each read: the port is known only once it is bound. */
-  self(): GatewaySelf
-  /** Of the MCP endpoint that serves these resources. */
-  activity(): EndpointActivity
-  /** How the last probe of an instance went; null: it was not probed. */
-  probeOf?(instanceId: string): ProbeOutcome | null
-  /** Why an instance is not probed; null: it is. */
-  whyNotProbed?(entry: InstanceEntry): string | null
   readonly clock?: Clock
   readonly timer?: Timer
   readonly log?: Logger
@@ -46,40 +33,19 @@ export interface GatewayParts {
 /** The resources of a gateway, for the same endpoint that serves those of an application. */
 export class GatewayResources extends ResourceServer {
   constructor(parts: GatewayParts) {
-    const { directory, source = 'file', ring, catalog, limits, clock = systemClock } = parts
-    const rows = new InstanceRows(directory, source, limits)
+    const { directory, ring, catalog, limits, clock = systemClock } = parts
+    const rows = new InstanceRows(directory)
     const gateway = new GatewayProducer({
       rows,
       instances: new InstanceResources(rows, limits),
-      diagnostics: new DiagnosticResources({
-        rows,
-        clock,
-        limits,
-        self: () => parts.self(),
-        activity: () => parts.activity(),
-        probeOf: id => parts.probeOf?.(id) ?? null,
-        whyNotProbed: entry => parts.whyNotProbed?.(entry) ?? null,
-        timeouts: timeoutsOf(limits),
-      }),
+      diagnostics: new DiagnosticResources(rows, clock, parts),
       catalog: new CatalogResources(catalog, limits),
       limits,
     })
     const builtIns = { gateway, resources: new EventResources(ring, limits) }
-    super({ builtIns, limits, clock, timer: parts.timer, log: parts.log, whereToLook })
+    super({ ...parts, builtIns, whereToLook })
     this.onClose(announceInstances(directory, this.notify, ring))
     this.onClose(catalog.follow((before, now) => announceCatalog(before, now, this.notify)))
-  }
-}
-
-function timeoutsOf(limits: Limits & GatewayLimits): Readonly<Record<string, number>> {
-  return {
-    backend_timeout_ms: limits.probeTimeoutMs,
-    probe_interval_ms: limits.probeIntervalMs,
-    stale_after_ms: limits.instanceStaleMs,
-    process_check_ms: limits.processCheckMs,
-    dead_shown_ms: limits.deadInstanceMs,
-    session_idle_ms: limits.sessionIdleMs,
-    list_changed_interval_ms: limits.listChangedIntervalMs,
   }
 }
 

@@ -3,7 +3,6 @@ import { toRfc3339 } from '../../lib/util/time.ts'
 import { absenceText } from '../../lib/instances/instance.ts'
 import { plainId } from '../../lib/instances/select-instance.ts'
 import type { InstanceDirectory, InstanceEntry, RecordFault } from './instance-directory.ts'
-import { safeMetadata, type ShownLimits, shownPath, shownText, shownUrl } from './shown.ts'
 
 export const rowStatuses = [
   'available',
@@ -40,7 +39,8 @@ export interface InstanceRow {
   }
   /** Where a client opens a session with this very instance. */
   readonly mcp_url: string
-  readonly source: string
+  /** The kind of directory that knows the instance. */
+  readonly source: 'file'
   readonly status: RowStatus
   readonly health: InstanceEntry['verdict']['health']
   readonly reason: string
@@ -86,35 +86,31 @@ export function shortId(instanceId: string): string {
   return plainId(instanceId).slice(0, 8)
 }
 
-/** `source`: the kind of directory that knows the instance. */
-export function instanceRow(
-  entry: InstanceEntry,
-  source: string,
-  limits: ShownLimits,
-): InstanceRow {
+/** The texts of a record are safe to show: `parseShownRecord` made them so. */
+export function instanceRow(entry: InstanceEntry): InstanceRow {
   const { record, verdict } = entry
-  const dccType = shownText(record.dccType, limits)
-  const version = orNull(record.host.version, text => shownText(text, limits))
+  const { dccType } = record
+  const { version } = record.host
   const short = shortId(record.instanceId)
   const status = rowStatus(entry)
   return {
     instance_id: record.instanceId,
     instance_short: short,
     display_id: `${dccType}@${version ?? 'unknown'}-${short}`,
-    display_name: shownText(record.displayName, limits),
+    display_name: record.displayName,
     dcc_type: dccType,
     version,
     ...addressOf(record.mcpUrl),
     host_pid: record.host.appPid,
     application: { connected: record.host.connected, since: sinceOf(entry) },
-    mcp_url: shownUrl(record.mcpUrl, limits),
-    source,
+    mcp_url: record.mcpUrl,
+    source: 'file',
     status,
     health: verdict.health,
-    reason: shownText(verdict.reason, limits),
+    reason: verdict.reason,
     stale: verdict.health === 'stale',
-    scene: orNull(record.scene, text => shownPath(text, limits)),
-    metadata: safeMetadata(record.metadata, limits),
+    scene: record.scene,
+    metadata: record.metadata,
     instance_status: { status, ...advice[status], ...adviceWithout(entry, status) },
   }
 }
@@ -146,19 +142,19 @@ function adviceWithout(
   return { recommended_next_action: `${connect}; ${absence}: ${what}` }
 }
 
-export function verboseRow(entry: InstanceEntry, source: string, limits: ShownLimits): VerboseRow {
+export function verboseRow(entry: InstanceEntry): VerboseRow {
   const { record } = entry
   return {
-    ...instanceRow(entry, source, limits),
+    ...instanceRow(entry),
     pid: record.pid,
-    hostname: shownText(record.hostname, limits),
-    server_version: shownText(record.version, limits),
+    hostname: record.hostname,
+    server_version: record.version,
     started_at: toRfc3339(record.startedMs),
     lifecycle: {
       service_pid: record.pid,
       host_pid: record.host.appPid,
       host_bound: record.host.connected,
-      host_mode: orNull(record.host.mode, text => shownText(text, limits)),
+      host_mode: record.host.mode,
     },
   }
 }
@@ -192,10 +188,6 @@ const advice: Readonly<
   },
 }
 
-function orNull(text: string | null, shown: (text: string) => string): string | null {
-  return text === null ? null : shown(text)
-}
-
 function addressOf(url: string): { host: string | null; port: number | null } {
   const parsed = URL.parse(url)
   if (parsed === null || parsed.hostname === '') return { host: null, port: null }
@@ -209,18 +201,14 @@ function addressOf(url: string): { host: string | null; port: number | null } {
 /** The directory as rows, made once for each state of an entry. */
 export class InstanceRows {
   readonly #directory: InstanceDirectory
-  readonly #source: string
-  readonly #limits: ShownLimits
   readonly #compact = new WeakMap<InstanceEntry, InstanceRow>()
   readonly #verbose = new WeakMap<InstanceEntry, VerboseRow>()
   #entries: readonly InstanceEntry[] | undefined
   #faults: readonly RecordFault[] | undefined
   #version = 0
 
-  constructor(directory: InstanceDirectory, source: string, limits: ShownLimits) {
+  constructor(directory: InstanceDirectory) {
     this.#directory = directory
-    this.#source = source
-    this.#limits = limits
   }
 
   /** Another number, another state. */
@@ -251,11 +239,11 @@ export class InstanceRows {
   }
 
   row(entry: InstanceEntry): InstanceRow {
-    return kept(this.#compact, entry, () => instanceRow(entry, this.#source, this.#limits))
+    return kept(this.#compact, entry, () => instanceRow(entry))
   }
 
   verboseRow(entry: InstanceEntry): VerboseRow {
-    return kept(this.#verbose, entry, () => verboseRow(entry, this.#source, this.#limits))
+    return kept(this.#verbose, entry, () => verboseRow(entry))
   }
 }
 

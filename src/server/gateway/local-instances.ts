@@ -42,9 +42,8 @@ export async function openLocalInstances(
     limits,
     log,
   })
-  const row = (entry: InstanceEntry) => instanceRow(entry, 'file', limits)
   const answer = (entries: readonly InstanceEntry[], { dccType, status, dead }: LocalQuery) =>
-    queryInstances(entries.map(row), directory.faults, {
+    queryInstances(entries.map(instanceRow), directory.faults, {
       dccType,
       status,
       includeStale: true,
@@ -60,7 +59,7 @@ export async function openLocalInstances(
     get entries() {
       return directory.entries
     },
-    row,
+    row: instanceRow,
     list: query => answer(directory.entries, query),
     watch(query, tell) {
       const isShown = (entry: InstanceEntry) => answer([entry], query).total > 0
@@ -68,7 +67,7 @@ export async function openLocalInstances(
       return directory.onChange(changes => {
         for (const change of changes) {
           const kind = changeOf(change, shown, isShown)
-          if (kind !== null && 'entry' in change) tell(kind, row(change.entry))
+          if (kind !== null && 'entry' in change) tell(kind, instanceRow(change.entry))
         }
       })
     },

@@ -7,12 +7,11 @@ import type {
   InstanceEntry,
 } from './instance-directory.ts'
 import type { GatewayLimits } from '../../lib/config/gateway-limits.ts'
-import type { ProbeFacts } from './verdict.ts'
+import { durationText, type ProbeFacts } from './verdict.ts'
 import { request } from 'node:http'
 import type { LookupFunction } from 'node:net'
 import { withoutBrackets } from '../../lib/util/address.ts'
 import { errnoOf } from '../../lib/util/errors.ts'
-import { durationText } from './shown.ts'
 import { userAgent } from '../../lib/util/version.ts'
 
 /** How an instance answered the question whether it is ready. */
@@ -190,7 +189,7 @@ interface AskParts {
   readonly limits: ProbeLimits
   readonly timer: Timer
   /** Aborted when the answer is no longer needed. */
-  readonly signal?: AbortSignal
+  readonly signal: AbortSignal
 }
 
 /** `GET` once, no redirect followed. The failure is a few words for people; never rejects. */
@@ -205,7 +204,7 @@ function askReady(url: URL, { limits, timer, signal }: AskParts): Promise<Result
       agent: false,
       headers: { accept: 'application/json', 'user-agent': userAgent },
       lookup: loopbackOnly,
-      ...(signal === undefined ? {} : { signal }),
+      signal,
     })
     const settle = (result: Result<null, string>) => {
       cancel()

@@ -3,7 +3,9 @@ import { cleanText } from '../../lib/util/text.ts'
 import { type InstanceRecord, parseRecord } from '../../lib/instances/record.ts'
 import { type Result, ok } from '../../lib/util/result.ts'
 import type { DirectoryRecord } from './instance-directory.ts'
-import { safeMetadata, type ShownLimits } from './shown.ts'
+import { isJsonObject, type JsonObject } from '../../lib/util/json.ts'
+import { isSecretMember } from '../../lib/util/secret.ts'
+import { boundedJson } from '../resources/bounded-json.ts'
 import type { GatewayLimits } from '../../lib/config/gateway-limits.ts'
 
 /**
@@ -14,13 +16,13 @@ import type { GatewayLimits } from '../../lib/config/gateway-limits.ts'
 export function parseShownRecord(
   bytes: Buffer,
   instanceId: string,
-  limits: ShownLimits & Pick<GatewayLimits, 'maxRecordBytes'>,
+  limits: GatewayLimits,
 ): Result<DirectoryRecord, string> {
   const parsed = parseRecord(bytes, instanceId, limits)
   return parsed.ok ? ok(shown(parsed.value, limits)) : parsed
 }
 
-function shown(record: InstanceRecord, limits: ShownLimits): DirectoryRecord {
+function shown(record: InstanceRecord, limits: GatewayLimits): DirectoryRecord {
   const { dcc_type: dccType, hostname, mcp_url: mcpUrl, host } = record
   const mostText = limits.maxRecordTextChars
   return {
@@ -59,4 +61,29 @@ function localUrlOf(text: string, mostChars: number): string | null {
   const url = URL.parse(text)
   if (url?.protocol !== 'http:' || !isLoopback(url.hostname)) return null
   return url.username === '' && url.password === '' ? url.origin : null
+}
+
+/**
+ * Metadata of a record, safe to show: names and texts are single lines without marks that a
+ * terminal or a reader would obey, secrets are hidden by their name, and what is too large is
+ * replaced by its size.
+ */
+function safeMetadata(
+  metadata: JsonObject,
+  { maxRecordMetadataBytes: maxBytes, maxRecordDepth: maxDepth }: GatewayLimits,
+): JsonObject {
+  return boundedJson(cleanValue(metadata, maxBytes), { maxBytes, maxDepth }) as JsonObject
+}
+
+/** Of a nesting that the parser has bounded. */
+function cleanValue(value: unknown, mostChars: number): unknown {
+  if (typeof value === 'string') return cleanText(value, mostChars)
+  if (Array.isArray(value)) return value.map(item => cleanValue(item, mostChars))
+  if (!isJsonObject(value)) return value
+  const members = Object.entries(value).map(([name, member]) => {
+    const shown = isSecretMember(name, member) ? '[redacted]' : cleanValue(member, mostChars)
+    return [cleanText(name, mostChars), shown] as const
+  })
+  // Defines, does not assign: "__proto__" stays a name.
+  return Object.fromEntries(members)
 }

@@ -1,4 +1,3 @@
-import { durationText } from './shown.ts'
 import type { InstanceStatus } from '../../lib/instances/record.ts'
 import type { DirectoryRecord, Verdict } from './instance-directory.ts'
 import type { GatewayLimits } from '../../lib/config/gateway-limits.ts'
@@ -86,4 +85,9 @@ function silence(
 function aside({ process, pid }: LifeFacts): string {
   if (process === 'running') return `, though its process ${pid} runs`
   return process === 'elsewhere' ? '; its process is on another machine' : ''
+}
+
+/** `30 s`, `500 ms`: in the unit in which it is a whole number. */
+export function durationText(ms: number): string {
+  return ms % 1000 === 0 ? `${ms / 1000} s` : `${ms} ms`
 }

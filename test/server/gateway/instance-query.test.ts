@@ -6,7 +6,6 @@ import {
   queryInstances,
 } from '../../../src/server/gateway/instance-query.ts'
 import { instanceRow, type InstanceRow } from '../../../src/server/gateway/instance-rows.ts'
-import { defaultGatewayLimits } from '../../../src/lib/config/gateway-limits.ts'
 import { parseResourceUri } from '../../../src/server/resources/resource-uri.ts'
 import { entry } from '../../helpers/memory-directory.ts'
 
@@ -16,8 +15,7 @@ function parsed(query: string, maxRows = 1000): InstanceQuery {
   return parseInstanceQuery(uri.value, maxRows)
 }
 
-const row = (...given: Parameters<typeof entry>): InstanceRow =>
-  instanceRow(entry(...given), 'file', defaultGatewayLimits)
+const row = (...given: Parameters<typeof entry>): InstanceRow => instanceRow(entry(...given))
 
 const usual = {
   includeStale: true,
