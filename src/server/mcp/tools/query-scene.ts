@@ -1,17 +1,19 @@
 import { isJsonObject, type JsonObject } from '../../../lib/util/json.ts'
-import { chain } from '../../resources/maybe-promise.ts'
+import { ResourceUriInvalid } from '../../resources/errors.ts'
+import { chain, type MaybePromise } from '../../resources/maybe-promise.ts'
 import type { Content, Reader } from '../../resources/producer.ts'
 import { sceneCurrentUri } from '../../resources/scene.ts'
 import type { ServedResources } from '../../resources/schemes.ts'
 import { defaultChars, maxChars } from './read-resource.ts'
 import { failedResult, jsonResult, type Tool, type ToolResult } from './tool.ts'
 
-const list = { type: 'array', items: { type: 'string' }, maxItems: 1000 } as const
+const list = { type: 'array', items: { type: 'string' }, maxItems: 100 } as const
 const text = { type: 'string' } as const
 const count = { type: 'integer' } as const
 
 /** Reads a part of the scene, never more than the caller has space for. */
-export function querySceneTool(registry: ServedResources): Tool {
+export function querySceneTool(registry: ServedResources, maxUriChars: number): Tool {
+  const read = createRead(registry, maxUriChars)
   return {
     definition: {
       name: 'query_scene',
@@ -73,25 +75,31 @@ export function querySceneTool(registry: ServedResources): Tool {
       },
     },
     call({ max_chars: most = defaultChars, ...selection }, { reader }) {
-      return chain(read(registry, selection, reader), part => {
+      return chain(read(selection, reader), part => {
         const fitting = fit(part, Number(most), Number(selection.offset ?? 0))
         if (fitting !== null) return jsonResult(fitting)
-        return shallower(registry, selection, Number(most), reader)
+        return shallower(read, selection, Number(most), reader)
       })
     },
   }
 }
 
+type Read = (selection: JsonObject, reader: Reader | undefined) => MaybePromise<JsonObject>
+
 /** Goes through the resource, so that a part is made once for all who ask. */
-function read(registry: ServedResources, selection: JsonObject, reader: Reader | undefined) {
-  const given = Object.keys(selection).length === 0 ? { view: 'summary' } : selection
-  const query = Object.entries(given).map(
-    ([name, value]) =>
-      `${name}=${encodeURIComponent(Array.isArray(value) ? JSON.stringify(value) : String(value))}`,
-  )
-  return chain(registry.read(`${sceneCurrentUri}?${query.join('&')}`, reader), contents =>
-    partOf(contents),
-  )
+function createRead(registry: ServedResources, maxUriChars: number): Read {
+  return (selection, reader) => {
+    const given = Object.keys(selection).length === 0 ? { view: 'summary' } : selection
+    const query = Object.entries(given).map(([name, value]) => {
+      const text = Array.isArray(value) ? JSON.stringify(value) : String(value)
+      return `${name}=${encodeURIComponent(text)}`
+    })
+    const uri = `${sceneCurrentUri}?${query.join('&')}`
+    if (uri.length > maxUriChars) {
+      throw new ResourceUriInvalid('the selection is too long: name fewer ids or fields')
+    }
+    return chain(registry.read(uri, reader), partOf)
+  }
 }
 
 function partOf([content]: readonly Content[]): JsonObject {
@@ -120,7 +128,7 @@ function fit(part: JsonObject, most: number, offset: number): JsonObject | null 
 
 /** A part that is too long with its deep values as their sizes. */
 async function shallower(
-  registry: ServedResources,
+  read: Read,
   selection: JsonObject,
   most: number,
   reader: Reader | undefined,
@@ -128,7 +136,7 @@ async function shallower(
   for (const depth of [4, 3, 2, 1]) {
     if (Number(selection.depth ?? 64) <= depth) continue
     const part = fit(
-      await read(registry, { ...selection, depth }, reader),
+      await read({ ...selection, depth }, reader),
       most,
       Number(selection.offset ?? 0),
     )

@@ -27,8 +27,9 @@ export interface ToolBox {
 
 /** The tools of `serve`. */
 export function applicationTools(parts: ToolParts): ToolBox {
-  const { registry } = parts
-  const scene = [querySceneTool(registry), sceneChangesTool(registry), lookTool(registry)]
+  const { registry, limits } = parts
+  const query = querySceneTool(registry, limits.maxUriChars)
+  const scene = [query, sceneChangesTool(registry), lookTool(registry)]
   return withWait(parts, sceneCurrentUri, [...resourceTools(registry), ...scene])
 }
 
