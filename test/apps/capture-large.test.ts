@@ -8,10 +8,7 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { systemTimer } from '../../src/lib/util/time.ts'
 import type { Capture } from '../../src/server/capture/backend.ts'
-import {
-  createWindowBackends,
-  type WindowBackends,
-} from '../../src/server/capture/window-backends.ts'
+import { createWindowBackends } from '../../src/server/capture/window-backends.ts'
 import { differingPixels } from './display/compare.ts'
 import { Desktop, eventually, needDisplayTools, type Program } from './display/desktop.ts'
 
@@ -23,7 +20,7 @@ describe('a 4K window of noise on a real display', function () {
   this.timeout(90_000)
   let folder: string
   let desktop: Desktop
-  let backends: WindowBackends
+  let backends: ReturnType<typeof createWindowBackends>
   let program: Program
   const displayBefore = process.env.DISPLAY
 
@@ -44,7 +41,7 @@ describe('a 4K window of noise on a real display', function () {
   after(async () => {
     if (displayBefore === undefined) delete process.env.DISPLAY
     else process.env.DISPLAY = displayBefore
-    await backends?.close()
+    await Promise.all([backends?.native.close?.(), backends?.x11.close?.()])
     await desktop?.stop()
     if (folder !== undefined) await rm(folder, { recursive: true, force: true })
   })

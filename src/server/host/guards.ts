@@ -1,4 +1,4 @@
-import type { IncomingHttpHeaders } from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { isLocalPeer } from '../../lib/util/address.ts'
 import { bearerToken } from '../../lib/auth/validate-bearer-token.ts'
 import { type ErrorCode, ServiceError } from '../../lib/util/errors.ts'
@@ -10,6 +10,16 @@ export interface Refusal {
   readonly reason: string
   readonly error: ServiceError
   readonly headers: Readonly<Record<string, string>>
+}
+
+/** Why a request to the host link, a post or a WebSocket handshake, is refused; null: it is not. */
+export function checkStranger(req: IncomingMessage, token: Secret): Refusal | null {
+  return (
+    checkPeer(req.socket.remoteAddress, req.socket.localAddress) ??
+    checkForwarded(req.headers) ??
+    checkOrigin(req.headers.origin) ??
+    checkToken(req.headers.authorization, token)
+  )
 }
 
 /** Only programs on this machine may write state, also when the server listens on the network. */
@@ -30,7 +40,7 @@ export function checkPeer(
  * A proxy on this machine makes every request look as if it came from it: one that names a proxy is
  * from elsewhere, whether that proxy is trusted or not.
  */
-export function checkForwarded(headers: IncomingHttpHeaders): Refusal | null {
+function checkForwarded(headers: IncomingHttpHeaders): Refusal | null {
   const name = findForwardingHeader(headers)
   if (name === null) return null
   return refusal(
@@ -68,7 +78,7 @@ export function checkToken(authorization: string | undefined, token: Secret): Re
 
 export function checkMethod(
   method: string | undefined,
-  allowed: 'POST' | 'DELETE' = 'POST',
+  allowed: 'POST' | 'DELETE',
 ): Refusal | null {
   if (method === allowed) return null
   const detail = `the host link takes ${allowed} only at this address`

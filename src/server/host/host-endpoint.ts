@@ -1,12 +1,4 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Socket } from 'node:net'
-import {
-  type Clock,
-  monotonicClock,
-  systemClock,
-  systemTimer,
-  type Timer,
-} from '../../lib/util/time.ts'
+import { type Clock, monotonicClock, systemClock, systemTimer } from '../../lib/util/time.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import type { Secret } from '../../lib/util/secret.ts'
 import type { PeerOf } from '../http/trusted-proxies.ts'
@@ -30,9 +22,7 @@ interface HostEndpointDeps {
   readonly limits: Limits
   readonly log: Logger
   readonly clock?: Clock
-  readonly timer?: Timer
-  /** Default: the address of the connection. */
-  readonly peerOf?: PeerOf
+  readonly peerOf: PeerOf
   onPresence(presence: Presence): void
   /** Told of every 401 and 403, for the audit log. */
   onRefused(refused: HostRefused): void
@@ -40,23 +30,19 @@ interface HostEndpointDeps {
 
 /** Everything below `/host`: the WebSocket and the plain posts, which share the event buffers. */
 export function createHostEndpoint(deps: HostEndpointDeps) {
-  const { sink, token, limits, onRefused, clock = systemClock, timer = systemTimer } = deps
-  const { maxEventBuffers: max, linkGraceMs: graceMs } = limits
-  const buffers = new EventBuffers(sink, { max, graceMs, timer })
-  const handle = createHostRoutes({ ...deps, buffers, clock })
-  const link = new AppLink({ ...deps, buffers, clock, timer, ticks: deps.clock ?? monotonicClock })
-  const upgrade = createLinkUpgrade({
-    token,
-    limits,
-    onRefused,
-    peerOf: deps.peerOf,
-    openLinks: () => link.openLinks,
-    accept: (ws, socket) => link.accept(ws, socket),
-  })
+  const { clock = systemClock, clock: ticks = monotonicClock } = deps
+  const timer = systemTimer
+  const { maxEventBuffers: max, linkGraceMs: graceMs } = deps.limits
+  const buffers = new EventBuffers(deps.sink, { max, graceMs, timer })
+  const link = new AppLink({ ...deps, buffers, clock, timer, ticks })
   return {
-    handle: (req: IncomingMessage, res: ServerResponse, path: string) => handle(req, res, path),
+    handle: createHostRoutes({ ...deps, buffers }),
     wantsUpgrade: wantsLink,
-    upgrade: (req: IncomingMessage, socket: Socket, head: Buffer) => upgrade(req, socket, head),
+    upgrade: createLinkUpgrade({
+      ...deps,
+      openLinks: () => link.openLinks,
+      accept: (ws, socket) => link.accept(ws, socket),
+    }),
     close: () => link.close(),
     pictures: link.pictures,
   }

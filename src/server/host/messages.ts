@@ -1,5 +1,6 @@
 import { omitUndefined } from '../../lib/util/members.ts'
 import { type Result, fail, ok } from '../../lib/util/result.ts'
+import { isSessionId, sessionIdForm } from '../../lib/util/text.ts'
 import type { Limits } from '../../lib/config/limits.ts'
 import type { AuditOutcome, AuditRecord } from '../resources/audit-log.ts'
 import type { SessionEventInput, SessionEventLevel } from '../resources/session-event.ts'
@@ -35,6 +36,20 @@ export function parseEventsPost(
   )
 }
 
+/**
+ * A session id as it stands in a path, percent-decoded once: encoders that escape `:`, `@` and `+`
+ * all the same are understood.
+ */
+export function parseSessionId(segment: string): Result<string, string> {
+  try {
+    const id = decodeURIComponent(segment)
+    if (isSessionId(id)) return ok(id)
+  } catch {
+    // A broken escape.
+  }
+  return fail(`must be ${sessionIdForm}`)
+}
+
 /** All or nothing: one wrong item and the whole post is refused. */
 function parseBatch<Item>(
   body: unknown,
@@ -45,16 +60,12 @@ function parseBatch<Item>(
   const reader = new MemberReader(body, '')
   const list = reader.any(member)
   if (!Array.isArray(list)) reader.refuse(member, 'must be an array')
-  const wrong = reader.failure
-  if (wrong !== null || !Array.isArray(list)) {
-    return fail(wrong ?? { pointer: `/${member}`, detail: 'must be an array' })
+  else if (list.length > limits.maxHostBatch) {
+    reader.refuse(member, `must not have more than ${limits.maxHostBatch} entries`)
   }
-  if (list.length > limits.maxHostBatch) {
-    const detail = `must not have more than ${limits.maxHostBatch} entries`
-    return fail({ pointer: `/${member}`, detail })
-  }
+  if (reader.failure !== null) return fail(reader.failure)
   const items: Item[] = []
-  for (const [index, value] of list.entries()) {
+  for (const [index, value] of (list as unknown[]).entries()) {
     const item = parseItem(value, pointerTo(`/${member}`, index), limits)
     if (!item.ok) return item
     items.push(item.value)

@@ -1,27 +1,23 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { type Clock, systemClock } from '../../lib/util/time.ts'
+import { systemClock } from '../../lib/util/time.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import type { Secret } from '../../lib/util/secret.ts'
 import { toProblem, writeProblem } from '../http/problem.ts'
-import { type PeerOf, peerOfConnection } from '../http/trusted-proxies.ts'
+import type { PeerOf } from '../http/trusted-proxies.ts'
 import type { Limits } from '../../lib/config/limits.ts'
 import type { EventBuffers } from './event-buffers.ts'
 import {
   checkArtefactMediaType,
-  checkForwarded,
   checkJsonMediaType,
   checkMethod,
-  checkOrigin,
-  checkPeer,
-  checkToken,
+  checkStranger,
   checkUploads,
   notUpgraded,
   type Refusal,
 } from './guards.ts'
 import type { HostSink } from './host-endpoint.ts'
-import { parseAuditPost, parseEventsPost } from './messages.ts'
-import { parseSessionId } from './session-id.ts'
+import { parseAuditPost, parseEventsPost, parseSessionId } from './messages.ts'
 import { artefactUri, isArtefactHex } from '../../lib/mcp/uris.ts'
 import { PutOptionInvalid } from '../artefacts/put-options.ts'
 import { bodyStream, bodyText, readBody } from '../http/body.ts'
@@ -37,10 +33,7 @@ interface HostRoutesDeps {
   readonly token: Secret
   readonly limits: Limits
   readonly log: Logger
-  /** Default: the system's. */
-  readonly clock?: Clock
-  /** Default: the address of the connection. */
-  readonly peerOf?: PeerOf
+  readonly peerOf: PeerOf
   /** Told of every 401 and 403, for the audit log. */
   onRefused(refused: HostRefused): void
 }
@@ -68,7 +61,7 @@ const artefactsPrefix = '/host/v1/artefacts/'
  * address as the client wrote it, without the query.
  */
 export function createHostRoutes(deps: HostRoutesDeps): HostRoutes {
-  const { sink, buffers, limits, clock = systemClock, peerOf = peerOfConnection } = deps
+  const { sink, buffers, limits } = deps
 
   const sceneRoute = jsonRoute(async (req, res) => {
     const text = await readText(req, limits)
@@ -88,7 +81,7 @@ export function createHostRoutes(deps: HostRoutesDeps): HostRoutes {
       if (tooMany !== null) return refuse(res, tooMany, limits)
       uploads++
       try {
-        await receiveArtefact(req, res, sink.artefacts, limits, clock)
+        await receiveArtefact(req, res, sink.artefacts, limits)
       } finally {
         uploads--
       }
@@ -124,14 +117,10 @@ export function createHostRoutes(deps: HostRoutesDeps): HostRoutes {
 
   return async (req, res, path) => {
     try {
-      const stranger =
-        checkPeer(req.socket.remoteAddress, req.socket.localAddress) ??
-        checkForwarded(req.headers) ??
-        checkOrigin(req.headers.origin) ??
-        checkToken(req.headers.authorization, deps.token)
+      const stranger = checkStranger(req, deps.token)
       if (stranger !== null) {
         const { status } = toProblem(stranger.error)
-        deps.onRefused({ status, reason: stranger.reason, peer: peerOf(req) })
+        deps.onRefused({ status, reason: stranger.reason, peer: deps.peerOf(req) })
         return refuse(res, stranger, limits)
       }
       if (path === '/host') return refuse(res, notUpgraded(), limits)
@@ -199,13 +188,12 @@ async function receiveArtefact(
   res: ServerResponse,
   store: Pick<ArtefactStore, 'put'> | null,
   limits: Limits,
-  clock: Clock,
 ): Promise<void> {
   if (store === null) throw artefactsOff()
   const url = req.url ?? ''
   const query = url.includes('?') ? url.slice(url.indexOf('?') + 1) : ''
   const options = accepted(
-    parseUploadOptions(query, req.headers['content-type'], clock.now(), limits),
+    parseUploadOptions(query, req.headers['content-type'], systemClock.now(), limits),
   )
   const source = bodyStream(req, {
     // 0 is the store's word for "no bound".
@@ -226,25 +214,14 @@ function artefactsOff(): ServiceError {
   })
 }
 
-type BodyLimits = Pick<Limits, 'maxMessageBytes' | 'bodyTimeoutMs' | 'maxBodyMs'>
-
 /** The body of a JSON route. Throws what `readBody` throws, and `body_invalid` for bad UTF-8. */
-async function readText(req: IncomingMessage, limits: BodyLimits): Promise<string> {
-  const { maxMessageBytes, bodyTimeoutMs, maxBodyMs } = limits
-  return bodyText(
-    await readBody(req, {
-      maxBytes: maxMessageBytes,
-      timeoutMs: bodyTimeoutMs,
-      maxMs: maxBodyMs,
-    }),
-  )
+async function readText(req: IncomingMessage, limits: Limits): Promise<string> {
+  const { maxMessageBytes: maxBytes, bodyTimeoutMs: timeoutMs, maxBodyMs: maxMs } = limits
+  return bodyText(await readBody(req, { maxBytes, timeoutMs, maxMs }))
 }
 
 /** The same, parsed; also `body_invalid` for bad JSON. */
-async function readJson(
-  req: IncomingMessage,
-  limits: BodyLimits & Pick<Limits, 'maxJsonDepth'>,
-): Promise<unknown> {
+async function readJson(req: IncomingMessage, limits: Limits): Promise<unknown> {
   const { maxJsonDepth } = limits
   const parsed = parseJson(await readText(req, limits), maxJsonDepth)
   if (parsed.ok) return parsed.value

@@ -4,10 +4,7 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { systemTimer } from '../../../src/lib/util/time.ts'
 import type { Capture, CaptureBackend, CaptureTarget } from '../../../src/server/capture/backend.ts'
-import {
-  createWindowBackends,
-  type WindowBackends,
-} from '../../../src/server/capture/window-backends.ts'
+import { createWindowBackends } from '../../../src/server/capture/window-backends.ts'
 import { differingPixels } from './compare.ts'
 import { Desktop, needDisplayTools, eventually, type Program } from './desktop.ts'
 
@@ -17,7 +14,7 @@ export function describeWindowBackend(name: 'x11' | 'native'): void {
     this.timeout(60_000)
     let folder: string
     let desktop: Desktop
-    let backends: WindowBackends
+    let backends: ReturnType<typeof createWindowBackends>
     let backend: CaptureBackend
     let program: Program
     const displayBefore = process.env.DISPLAY
@@ -34,7 +31,7 @@ export function describeWindowBackend(name: 'x11' | 'native'): void {
     after(async () => {
       if (displayBefore === undefined) delete process.env.DISPLAY
       else process.env.DISPLAY = displayBefore
-      await backends?.close()
+      await Promise.all([backends?.native.close?.(), backends?.x11.close?.()])
       await desktop?.stop()
       if (folder !== undefined) await rm(folder, { recursive: true, force: true })
     })

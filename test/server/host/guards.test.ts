@@ -7,7 +7,7 @@ import {
   checkPeer,
   checkToken,
 } from '../../../src/server/host/guards.ts'
-import { parseSessionId } from '../../../src/server/host/session-id.ts'
+import { parseSessionId } from '../../../src/server/host/messages.ts'
 
 describe('checkPeer', () => {
   const cases: [peer: string | undefined, reached: string | undefined, isLetIn: boolean][] = [

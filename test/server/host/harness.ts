@@ -11,6 +11,7 @@ import { type Socket, connect } from 'node:net'
 import { Secret } from '../../../src/lib/util/secret.ts'
 import { systemTimer } from '../../../src/lib/util/time.ts'
 import { EventBuffers } from '../../../src/server/host/event-buffers.ts'
+import { peerOfConnection } from '../../../src/server/http/trusted-proxies.ts'
 import { type HostRefused, createHostRoutes } from '../../../src/server/host/routes.ts'
 import { type Limits, resolveLimits } from '../../../src/lib/config/limits.ts'
 import { MemorySink } from './memory-sink.ts'
@@ -67,6 +68,7 @@ export class Harness {
         warn: () => {},
         error: fields => void harness.errors.push(fields),
       },
+      peerOf: peerOfConnection,
       onRefused: refused => void harness.refused.push(refused),
     })
     server.on('request', (req, res) => {

@@ -21,15 +21,11 @@ interface NativeOptions extends ShownWindowOptions {
   readonly platform: NodeJS.Platform
 }
 
-interface NativeBackend extends CaptureBackend {
-  close(): Promise<void>
-}
-
 /**
  * The optional package node-screenshots, in its own thread. On Linux the X display chooses and
  * checks the window, because it knows more about windows than the package.
  */
-export function createNativeBackend(options: NativeOptions): NativeBackend {
+export function createNativeBackend(options: NativeOptions): CaptureBackend {
   const { env, limits, platform, timer } = options
   const script = scriptBeside(import.meta.url, 'native-thread')
   const thread = new JobThread<NativeJob, NativeAnswer>({

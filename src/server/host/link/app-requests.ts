@@ -59,16 +59,10 @@ export class AppRequests implements AppQuestions {
   readonly #waitingLists: { ask(): void; giveUp(): void }[] = []
   #lastId = 0
   #isPictured = false
-  #ignored = 0
   #connected = true
 
   constructor(parts: AppRequestsParts) {
     this.#parts = parts
-  }
-
-  /** Counts dropped responses: late, duplicate, or with an unknown id. */
-  get ignoredAnswers(): number {
-    return this.#ignored
   }
 
   get open(): number {
@@ -153,10 +147,7 @@ export class AppRequests implements AppQuestions {
   /** Completes the request that `reply` answers; false when no request waits for it (any more). */
   settle(reply: AppReply, png: Buffer | null = null): boolean {
     const question = this.#take(reply.id)
-    if (question === undefined) {
-      this.#ignored++
-      return false
-    }
+    if (question === undefined) return false
     this.#finish(question, ok(reply), png)
     return true
   }

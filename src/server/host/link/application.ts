@@ -6,11 +6,10 @@ import { AppRequests } from './app-requests.ts'
 import { AppSession, type SideMessage } from './app-session.ts'
 import type { Channel } from './channel.ts'
 import type { LinkDeps } from './link-deps.ts'
-import { LinkedProducers } from './linked-producers.ts'
+import { LinkedProducers, type Told } from './linked-producers.ts'
 import type { AppFacts, DocumentFacts, HelloFacts } from './message-parsers.ts'
 import { noPictures, pictureFailure, type PictureOfferFacts } from './pictures.ts'
 import type { Presence } from './presence.ts'
-import { LinkRefusal } from './failures.ts'
 import type { Limits } from '../../../lib/config/limits.ts'
 
 /** Told of every change of what is known of an application. */
@@ -186,9 +185,10 @@ export class Application {
   }
 }
 
-function taken(result: Result<null, Pick<LinkRefusal, 'code' | 'message'>>): object {
-  if (result.ok) return {}
-  throw new LinkRefusal(result.failure.code, result.failure.message)
+/** The members of the answer, of which there are none. */
+function taken(told: Told): object {
+  if (told.ok) return {}
+  throw told.failure
 }
 
 /** The newest heartbeat of a link, with the time of its arrival on a clock that is never set. */

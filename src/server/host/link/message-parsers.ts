@@ -2,6 +2,7 @@ import { omitUndefined } from '../../../lib/util/members.ts'
 import { isArtefactHex } from '../../../lib/mcp/uris.ts'
 import type { Mode } from '../../../lib/host-link/wire.ts'
 import { type JsonObject, memberText } from '../../../lib/util/json.ts'
+import { isSessionId, sessionIdForm } from '../../../lib/util/text.ts'
 import type { ArtefactOptions } from '../../artefacts/store.ts'
 import type { Limits } from '../../../lib/config/limits.ts'
 import type { AuditRecord } from '../../resources/audit-log.ts'
@@ -9,7 +10,6 @@ import type { SessionEventInput } from '../../resources/session-event.ts'
 import { checkArtefactMediaType } from '../guards.ts'
 import { MemberReader } from '../../../lib/util/member-reader.ts'
 import { parseAuditPost, parseEventsPost } from '../messages.ts'
-import { parseSessionId } from '../session-id.ts'
 import { boundedMetadata, readSidecar } from '../upload-options.ts'
 import { type PictureOfferFacts, noPictures, readPictureOffer } from './pictures.ts'
 
@@ -112,7 +112,6 @@ export interface MessageText {
 
 const maxDocumentChars = 4096
 const modes = ['gui', 'background'] as const
-const sessionIdForm = 'must be 1 to 128 of the characters A-Z a-z 0-9 . _ ~ : @ + -'
 
 /** By type. What one finds wrong it leaves with the reader; then its result counts for nothing. */
 export const parsers: Readonly<Record<string, (frame: MessageText) => Incoming>> = {
@@ -268,11 +267,9 @@ function documentText(document: MemberReader, member: 'path' | 'name'): string |
   return document.refuse(member, `must not be longer than ${maxDocumentChars} characters`)
 }
 
-/** Not in a path here: it stands as it is. */
 function readSessionId(reader: MemberReader): string {
   const id = reader.required('session_id', reader.text('session_id'), '')
-  const parsed = parseSessionId(id.replaceAll('%', '%25'))
-  if (!parsed.ok) reader.refuse('session_id', sessionIdForm)
+  if (!isSessionId(id)) reader.refuse('session_id', `must be ${sessionIdForm}`)
   return id
 }
 

@@ -1,4 +1,4 @@
-import { type Clock, systemClock, toRfc3339 } from '../../../lib/util/time.ts'
+import { systemClock, toRfc3339 } from '../../../lib/util/time.ts'
 import type { Logger } from '../../../lib/util/logger.ts'
 import type { InstancePatch } from '../instance-record.ts'
 import type { AppFacts, DocumentFacts } from './message-parsers.ts'
@@ -27,14 +27,12 @@ const noPresence: Presence = {
  */
 export class PresenceNews {
   readonly #log: Logger
-  readonly #clock: Clock
   #presence = noPresence
   #sinceMs: number | null = null
   #follower: (presence: Presence, sinceMs: number | null) => void = () => {}
 
-  constructor(log: Logger, clock: Clock = systemClock) {
+  constructor(log: Logger) {
     this.#log = log
-    this.#clock = clock
   }
 
   /** Null before the first application. */
@@ -52,7 +50,7 @@ export class PresenceNews {
     if (wasLinked && mode !== this.#presence.app?.mode) {
       this.#log.info({ mode }, 'application runs in another mode')
     }
-    if (presence.connected !== this.#presence.connected) this.#sinceMs = this.#clock.now()
+    if (presence.connected !== this.#presence.connected) this.#sinceMs = systemClock.now()
     this.#presence = presence
     this.#follower(presence, this.#sinceMs)
   }

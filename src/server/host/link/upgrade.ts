@@ -7,9 +7,9 @@ import type { Secret } from '../../../lib/util/secret.ts'
 import { makeProblem, toProblem } from '../../http/problem.ts'
 import { refuseUpgrade } from '../../http/refused-upgrade.ts'
 import { parseTarget } from '../../http/request-target.ts'
-import { type PeerOf, peerOfConnection } from '../../http/trusted-proxies.ts'
+import type { PeerOf } from '../../http/trusted-proxies.ts'
 import type { Limits } from '../../../lib/config/limits.ts'
-import { checkForwarded, checkOrigin, checkPeer, checkToken } from '../guards.ts'
+import { checkStranger } from '../guards.ts'
 import type { HostRefused } from '../routes.ts'
 
 interface LinkUpgradeDeps {
@@ -17,8 +17,7 @@ interface LinkUpgradeDeps {
   readonly limits: Pick<Limits, 'maxMessageBytes' | 'maxLinks' | 'stopGraceMs'>
   openLinks(): number
   accept(ws: WebSocket, socket: Socket): void
-  /** Default: the address of the connection. */
-  readonly peerOf?: PeerOf | undefined
+  readonly peerOf: PeerOf
   onRefused(refused: HostRefused): void
 }
 
@@ -52,15 +51,11 @@ export function createLinkUpgrade(deps: LinkUpgradeDeps): LinkUpgrade {
     // Until the library takes over the socket, errors without a listener would end the process.
     const dropped = () => socket.destroy()
     socket.on('error', dropped)
-    const stranger =
-      checkPeer(socket.remoteAddress, socket.localAddress) ??
-      checkForwarded(req.headers) ??
-      checkOrigin(req.headers.origin) ??
-      checkToken(req.headers.authorization, deps.token)
+    const stranger = checkStranger(req, deps.token)
     if (stranger !== null) {
       const problem = toProblem(stranger.error)
-      const peer = (deps.peerOf ?? peerOfConnection)(req)
-      deps.onRefused({ status: problem.status, reason: stranger.reason, peer })
+      const { status } = problem
+      deps.onRefused({ status, reason: stranger.reason, peer: deps.peerOf(req) })
       return refuseUpgrade(socket, problem, stranger.headers)
     }
     const offered = (req.headers['sec-websocket-protocol'] ?? '').split(',').map(one => one.trim())

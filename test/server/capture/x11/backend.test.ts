@@ -26,7 +26,7 @@ async function meet(script: Script, displayTimeoutMs = 3000) {
       shown: display.shown,
     }
   } finally {
-    await backends.close()
+    await backends.x11.close?.()
     await display.close()
   }
 }
