@@ -56,7 +56,7 @@ export async function perform(argv: readonly string[], files: ProgramFiles): Pro
     const said = failure.stderr.includes(stderr) ? '' : stderr
     failure = { ...failure, exitCode: failure.exitCode || exitCode, stderr: failure.stderr + said }
   }
-  // A stderr that nobody reads must not keep the program from ending.
+  // A stderr without a reader must not keep the program from ending.
   await Promise.race([written(process.stderr, failure.stderr), setTimeout(stderrWaitMs)])
   return failure.exitCode
 }

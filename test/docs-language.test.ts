@@ -61,6 +61,22 @@ describe('the language of the documentation', () => {
 /** The pages name paths from here: the top, the sources, or a server's folder beside the sentence. */
 const nearby = ['.', 'src', 'src/server', 'src/server/accounts', 'src/server/mcp', 'src/lib/mcp']
 
+/** In comments and messages, too, sentences have a subject that a reader can name. */
+const namelessSubjects =
+  /\b(whoever|nobody|somebody|anybody|everybody|asks? nothing|registry folders?|live link)\b/gi
+
+describe('the language of the sources', () => {
+  it('names its subjects', () => {
+    const found = globSync('src/**/*.ts', { cwd: root }).flatMap(file =>
+      Array.from(
+        readFileSync(join(root, file), 'utf8').matchAll(namelessSubjects),
+        ([phrase]) => `${file}: "${phrase}"`,
+      ),
+    )
+    expect(found).to.deep.equal([])
+  })
+})
+
 describe('the language of the help texts', () => {
   it('uses plain words', async () => {
     const commands = await loadCommands(commandNames)

@@ -62,7 +62,7 @@ export function readOAuth(flags: OAuthFlags): OAuthSettings {
   }
 }
 
-/** What is given and would have no effect is a mistake of whoever wrote it. */
+/** Refuses settings that would have no effect. */
 export function refuseOAuthFlags(flags: OAuthFlags): void {
   const given = names.find(name => flags[name] !== undefined)
   if (given !== undefined) throw usage(`--${given} is for --auth oauth`, 'add --auth oauth')

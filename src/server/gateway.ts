@@ -50,7 +50,7 @@ export async function startGateway(
   )
   const registry = registryMark(await realpath(registryDir))
   const allLimits = { ...limits, ...gatewayLimits }
-  // Before the election: whoever stands by must not fail when it is needed.
+  // Before the election: a standby must not fail when it takes over.
   const { catalog: path = bundledCatalog } = options
   const source = options.catalog === undefined ? 'bundled' : 'file'
   const catalog = await CatalogFile.open({ path, source, limits: allLimits, log })
@@ -113,7 +113,7 @@ export async function startGateway(
     startedAt: toRfc3339(startedMs),
   }
   const file = activeGatewayFile(registryDir, port)
-  // Whoever yields takes it away first.
+  // A gateway that yields removes it first.
   const yielded = (await readActiveGatewayFile(file))?.instanceId !== from?.instanceId
   tell(from === null ? { event: 'election_won' } : { event: 'takeover', from, yielded }, by)
   await writeActiveGatewayFile(file, active).catch((error: unknown) => {

@@ -28,7 +28,7 @@ import type { ServeHandle, ServeOptions } from './host/serve-options.ts'
 import { version } from '../lib/util/version.ts'
 
 /**
- * The main job: one server beside one application. Opens the registry folder, the artefact store
+ * The main job: one server beside one application. Opens the state directory, the artefact store
  * and the host link, binds, and announces itself to adapters and gateways by an instance record.
  * Once `cancelled` is aborted, it does not bind any more: it rejects and leaves nothing behind.
  */
@@ -76,7 +76,7 @@ export async function startServe(
   opened.defer(() => auth.close())
   const audit = new AuditLog({ limits })
   const presences = new PresenceNews(log)
-  // Without resources nobody could ask for the window, so nobody looks at it.
+  // Without resources no client can read the picture, so the window is not captured.
   const capture =
     options.resources && options.capture !== undefined
       ? await openServeCapture(options.capture, options.limits, log)

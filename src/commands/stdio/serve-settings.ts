@@ -42,7 +42,7 @@ export async function readServeStdioSettings(
 /** The client speaks through this process, which therefore needs a key itself. */
 function assertKey({ auth }: ServeSettings): void {
   if (auth?.mode === 'oauth') {
-    throw usage('--auth oauth is not for --stdio: nobody logs in there', 'use a key')
+    throw usage('--auth oauth is not for --stdio: no user can log in there', 'use a key')
   }
   if (auth?.mode !== 'api-key' || auth.key !== undefined) return
   throw new ServiceError('config_invalid', `${auth.keysFile} holds keys, and none is given here`, {

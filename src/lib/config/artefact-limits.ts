@@ -12,7 +12,7 @@ export interface ArtefactLimits {
   maxArtefactQuarantineBytes: number
   /** Expired artefacts and leftovers are removed this often; 0 = only at start. */
   artefactSweepMs: number
-  /** While somebody listens, changes by other processes are looked for this often; 0 = never. */
+  /** While there are listeners, changes by other processes are looked for this often; 0 = never. */
   artefactPollMs: number
 }
 

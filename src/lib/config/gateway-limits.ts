@@ -48,7 +48,7 @@ export interface GatewayLimits extends Pick<PublicLimits, 'instanceStaleMs'> {
 
   /** A gateway that stands by tries this often to take the port. */
   electionRetryMs: number
-  /** Whoever has the port must have said within this time who it is. */
+  /** The program that holds the port must have identified itself within this time. */
   activeProbeMs: number
   /** A gateway that did not say so, so often in a row, is unresponsive. */
   maxActiveProbeFailures: number

@@ -49,7 +49,7 @@ export interface PublicLimits {
   maxArtefactTotalBytes: number
   /** Number of artefacts; the oldest go first; 0 = no bound. */
   maxArtefacts: number
-  /** An artefact without an expiry of its own goes after this; 0 = never. */
+  /** The default lifetime of an artefact; 0 = no limit. */
   artefactTtlMs: number
   /** Bytes of a picture before base64; a larger one is scaled down until it fits. */
   maxCaptureBytes: number
@@ -152,7 +152,9 @@ export interface Limits extends PublicLimits, LiveLinkLimits, ArtefactLimits {
   headersTimeoutMs: number
   /** A body that is read whole must be complete after this. */
   maxBodyMs: number
-  /** The rest of a refused body is read and thrown away for so long before the connection is cut. */
+  /**
+   * The rest of a refused body is read and thrown away for so long before the connection is cut.
+   */
   refusedBodyDrainMs: number
   /** Idle keep-alive connections are closed after this. */
   keepAliveTimeoutMs: number

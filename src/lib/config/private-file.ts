@@ -5,7 +5,9 @@ import { errnoOf, readProblem, ServiceError } from '../util/errors.ts'
 import { fsyncDirectory, makeFolders, noFollow, noWait, ownUid } from '../util/posix.ts'
 import { replaceFile, temporaryPath, writeNewFile } from '../util/replace-file.ts'
 
-/** One file that only its owner may read (0600), in a folder that only its owner may enter (0700). */
+/**
+ * One file that only its owner may read (0600), in a folder that only its owner may enter (0700).
+ */
 export interface PrivateFile {
   readonly path: string
   /** Told once for each thing whose mode was wider than that and is not any more. */
@@ -80,7 +82,7 @@ async function checkFile(
 }
 
 /**
- * Replaces the file: whoever reads it, also after a crash at any moment, finds the old text or the
+ * Replaces the file: a reader, also after a crash at any moment, finds the old text or the
  * new one. Call it under the lock: files of writers that died are removed. Throws as
  * `readPrivateFile`, `storage_full`, `storage_failed`; then the old file stays.
  */
@@ -109,7 +111,9 @@ export async function removePrivateFile({ path }: PrivateFile): Promise<void> {
   }
 }
 
-/** Throws as `writePrivateFile` where a text of so many bytes could not be written. Changes nothing. */
+/**
+ * Throws as `writePrivateFile` where a text of so many bytes could not be written. Changes nothing.
+ */
 export async function tryPrivateFile(file: PrivateFile, bytes: number): Promise<void> {
   const { path } = file
   await makePrivateFolder(file)
@@ -134,7 +138,7 @@ export async function makePrivateFolder(file: PrivateFile): Promise<void> {
   await checkFolder(file)
 }
 
-/** Only the holder of the lock writes, so nobody is still at work on these. */
+/** Only the holder of the lock writes, so no other process uses these. */
 async function removeLeftovers(path: string): Promise<void> {
   const folder = dirname(path)
   const names = await readdir(folder).catch(() => [])

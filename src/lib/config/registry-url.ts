@@ -66,7 +66,7 @@ export function requireRegistryUrl(text: string, source: string): RegistryUrl {
 }
 
 /**
- * Throws `usage_invalid` for plain http to another machine: whoever is between reads the secret.
+ * Throws `usage_invalid` for plain http to another machine: others on the network read the secret.
  */
 export function refuseExposed({ url, exposed }: RegistryUrl): void {
   if (!exposed) return

@@ -35,8 +35,8 @@ export function instanceOf(record: InstanceRecord): Instance {
 }
 
 /**
- * `mcp_url` may lead over a proxy and out of this machine, or have a certificate that nobody here
- * knows; what is bound is the server of `host_url`, and the endpoint is there, too.
+ * `mcp_url` may lead over a proxy and out of this machine, or have a certificate that is unknown
+ * here; what is bound is the server of `host_url`, and the endpoint is there, too.
  */
 function endpointOf({ mcp_url: mcpUrl, host_url: hostUrl }: InstanceRecord): string {
   const shown = new URL(mcpUrl)
@@ -46,14 +46,18 @@ function endpointOf({ mcp_url: mcpUrl, host_url: hostUrl }: InstanceRecord): str
   return bound.username === '' && bound.password === '' ? new URL('/mcp', bound).href : mcpUrl
 }
 
-/** Whether an application is connected to a server. `since`, RFC 3339: since when it is, or is gone. */
+/**
+ * Whether an application is connected to a server. `since`, RFC 3339: since when it is, or is gone.
+ */
 interface ApplicationState {
   readonly connected: boolean
   /** Null before the first connection. */
   readonly since: string | null
 }
 
-/** Returns since when the application of a server is gone; null when it is connected, or never was. */
+/**
+ * Returns since when the application of a server is gone; null when it is connected, or never was.
+ */
 export function absenceText({ connected, since }: ApplicationState): string | null {
   return connected || since === null ? null : `application gone since ${since}`
 }

@@ -10,7 +10,7 @@ interface LiveInstancesParts {
   readonly log: Logger
   /** Milliseconds since the epoch. */
   readonly nowMs: number
-  /** Which of other machines count, in a folder that machines share; none unless somebody says. */
+  /** Which instances of other machines count, in a folder that machines share; by default none. */
   readonly also?: ((instance: Instance) => boolean) | undefined
 }
 

@@ -161,7 +161,7 @@ function readMcpUrl(reader: MemberReader, mostChars: number): string {
     reader.refuse('mcp_url', `must be an http or https URL of at most ${mostChars} characters`)
     return ''
   }
-  // It is shown to everybody who may read the gateway.
+  // All clients of the gateway may read it.
   if (url.username !== '' || url.password !== '') {
     reader.refuse('mcp_url', 'must not hold a user name or a password')
   }

@@ -15,7 +15,7 @@ interface RegistryDir {
 const hint = 'name another folder with --registry-dir'
 
 /**
- * Makes the registry folder and `instances/` in it, private to this user. Throws
+ * Makes the state directory and `instances/` in it, private to this user. Throws
  * `registry_dir_unsafe` when others own it or can enter it, `storage_failed` when it cannot be
  * made or written.
  */
@@ -35,7 +35,7 @@ async function openFolder(path: string): Promise<void> {
       throw new ServiceError(error.code, error.message, { cause: error, hint: advice })
     }
     const reason = errnoOf(error) ?? 'unknown error'
-    const message = `the registry folder ${path} cannot be made or written (${reason})`
+    const message = `the state directory ${path} cannot be made or written (${reason})`
     throw new ServiceError('storage_failed', message, { cause: error, hint })
   }
 }

@@ -12,7 +12,7 @@ export interface MemberFailure {
 
 /**
  * Reads the members of one untrusted object, each at most once. The first wrong member is kept,
- * and so is one that nobody asked for: a misspelt name must not lose its value silently (unless
+ * and so is an unknown one: a misspelt name must not lose its value silently (unless
  * `others` says that a newer writer may say more). A member that is null counts as absent.
  */
 export class MemberReader {

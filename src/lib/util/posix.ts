@@ -26,7 +26,7 @@ export function isOwn(found: Stats): boolean {
   return uid === null || found.uid === uid
 }
 
-/** A folder, of our own, in which nobody else can put or replace anything. */
+/** A folder of this user, in which no other user can put or replace anything. */
 export function isOwnFolder(found: Stats): boolean {
   const uid = ownUid()
   if (!found.isDirectory()) return false
@@ -34,7 +34,7 @@ export function isOwnFolder(found: Stats): boolean {
 }
 
 /**
- * Makes sure that `path` is a folder of our own that nobody else can enter (0700). Throws
+ * Makes sure that `path` is a folder of this user that no other user can enter (0700). Throws
  * `registry_dir_unsafe` for a symlink, something else than a folder, another owner, or a folder
  * that others can enter and that already holds something: closing a folder in use is its owner's
  * decision. Errors of the file system pass through. Where there are no owners and modes

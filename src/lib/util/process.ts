@@ -92,7 +92,7 @@ function hasProcess(pid: number): boolean {
     process.kill(pid, 0)
     return true
   } catch (error) {
-    // EPERM: it is there, as somebody else's.
+    // EPERM: the process exists and belongs to another user.
     return errnoOf(error) === 'EPERM'
   }
 }

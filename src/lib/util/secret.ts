@@ -3,7 +3,9 @@ import { inspect } from 'node:util'
 
 const redacted = '[secret]'
 
-/** A text that must not reach a log, an error or an answer: every way of printing it is redacted. */
+/**
+ * A text that must not reach a log, an error or an answer: every way of printing it is redacted.
+ */
 export class Secret {
   readonly #text: string
   readonly #digest: Buffer
@@ -164,7 +166,7 @@ function decoded(text: string): string {
   }
 }
 
-/** Service and refresh tokens, invitations, reset codes, keys and JWTs, wherever somebody put one. */
+/** Service and refresh tokens, invitations, reset codes, keys and JWTs, anywhere in a text. */
 const tokenLike = /(?:svc|srt|inv|rst|smk)_[A-Za-z0-9_-]{8,}|eyJ[A-Za-z0-9_.-]{16,}/g
 
 /** The text as a log or an error message may show it. */

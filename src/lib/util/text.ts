@@ -1,6 +1,6 @@
 const escapes = /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[ -/]*[0-~])/g
 /**
- * Controls, the marks that turn the direction of what follows, and characters that nobody sees
+ * Controls, the marks that turn the direction of what follows, and characters that are invisible
  * and a language model reads all the same. The joiners of scripts and emoji (U+200C, U+200D) stay.
  */
 const hidden =

@@ -5,7 +5,7 @@ export interface Clock {
 
 export const systemClock: Clock = { now: () => Date.now() }
 
-/** For durations: never set back, and not advanced by whoever sets the time. */
+/** For durations: never set back, and not advanced when the system's time is set. */
 export const monotonicClock: Clock = { now: () => performance.now() }
 
 /** RFC 3339 in UTC with milliseconds: the form of every time on the wire. */

@@ -13,7 +13,7 @@ export interface NamedFile {
  * local parts because the archiver reads local parts; noon exists everywhere.
  */
 const packedAt = new Date(1980, 0, 1, 12)
-/** Written by Unix, a regular file, `rw-r--r--`: unpacks alike whoever packed it. */
+/** Written by Unix, a regular file, `rw-r--r--`: unpacks the same on every system. */
 const unix = { os: 3, attrs: (0o100644 << 16) >>> 0 } as const
 
 /**

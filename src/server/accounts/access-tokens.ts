@@ -90,7 +90,7 @@ export function createAccessTokens(parts: {
         typ: 'at+jwt',
         requiredClaims: ['sub', 'jti', 'sid', 'iat', 'exp'],
         clockTolerance: toleranceSeconds,
-        // Whatever `exp` says.
+        // Independent of `exp`.
         maxTokenAge: lifeSeconds + 3600,
         currentDate: new Date(clock.now()),
       },

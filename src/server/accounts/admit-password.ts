@@ -45,7 +45,7 @@ function describeFlaw(flaw: PasswordFlaw): string {
     case 'is_email':
       return 'is the email address or its first part'
     case 'common':
-      return 'is one that many people use and everybody tries first'
+      return 'is a common password'
   }
 }
 

@@ -129,7 +129,7 @@ function malformedTarget(): AccountsProblem {
   return new AccountsProblem('malformed-request', 'the request target is malformed')
 }
 
-/** What an honest client does not do by accident, and no entry of its own tells of. */
+/** A refusal that honest clients do not cause by accident, and that has no audit entry yet. */
 function isSuspicious(slug: ProblemSlug): boolean {
   return ['host-not-allowed', 'origin-not-allowed', 'token-invalid', 'rate-limited'].includes(slug)
 }

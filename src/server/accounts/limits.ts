@@ -30,7 +30,7 @@ export interface AccountLimits {
   maxAccountSessions: number
   /** Service tokens of one account. */
   maxServiceTokens: number
-  /** A service token without a time of its own is over after this. */
+  /** The default lifetime of a service token. */
   serviceTokenMs: number
 
   /** Memory of one password hash. */

@@ -3,7 +3,7 @@ import { promisify } from 'node:util'
 import type { AccountLimits } from './limits.ts'
 
 export interface Passwords {
-  /** A PHC string with a salt of its own. */
+  /** A PHC string with a new salt. */
   hash(password: string): Promise<string>
   /**
    * Compares in a time that does not depend on where they differ. A null hash (there is no such

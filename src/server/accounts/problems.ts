@@ -55,7 +55,7 @@ interface ProblemDetails {
   readonly cause?: unknown
 }
 
-/** Thrown by whatever refuses a request; the message is shown to the client. */
+/** Refuses a request; the message is shown to the client. */
 export class AccountsProblem extends Error {
   override readonly name: string = 'AccountsProblem'
   readonly slug: ProblemSlug

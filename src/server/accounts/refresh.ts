@@ -63,7 +63,7 @@ export function createRefresher(parts: {
         const details = { session_id: session.id, steps_behind: session.counter - claims.counter }
         await audit.record('refresh.reused', call, account.id, details)
         const message =
-          'this refresh token was used before: somebody may have a copy, so the session has ended; log in again'
+          'this refresh token was used before and may have been copied, so the session has ended; log in again'
         throw new AccountsProblem('refresh-reused', message)
       }
       if (decision === 'repeat') {

@@ -26,8 +26,8 @@ const maxDelayMs = 16
 const waitFactor = 6
 
 /**
- * One lock per artefact, within a process as between processes: a link that only one can
- * make and that names its owner. It is held for the few milliseconds in which names are put in place or
+ * One lock per artefact, within a process as between processes: a link that only one can make and
+ * that names its owner. It is held for the few milliseconds in which names are put in place or
  * taken away, never while bytes are received. A lock whose owner died is taken over.
  */
 export function createEntryLocks(options: EntryLockOptions): EntryLocks {
@@ -148,7 +148,7 @@ function read(path: string): string | null {
 }
 
 function release(path: string, owner: string): void {
-  // Somebody whose patience ended may hold it by now.
+  // Another process may have taken over the stale lock by now.
   if (read(path) === owner) fs.rmSync(path, { force: true })
 }
 
@@ -166,7 +166,7 @@ function breakLock(path: string, seen: string): void {
   fs.rmSync(aside, { force: true })
 }
 
-/** Whatever changes an entry holds its lock: letting go of it is the moment to tell the others. */
+/** Listeners are notified when a lock is released, because every change holds one. */
 export function telling(locks: EntryLocks, changed: () => void): EntryLocks {
   return {
     ...locks,

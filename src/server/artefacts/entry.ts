@@ -128,7 +128,7 @@ export function serialiseSidecar(ref: ArtefactRef): string {
 
 /**
  * Reads a sidecar found on disk. It may have been written by another program, by an older
- * version or by nobody in particular: every member is checked, unknown ones are left out.
+ * version or with invalid content: every member is checked, unknown ones are left out.
  * The failure is the reason, for the log.
  */
 function parseSidecar(text: string, hex: string, maxDepth: number): Result<ArtefactRef, string> {

@@ -13,7 +13,9 @@ import type { PutFields } from './put-options.ts'
 import type { ArtefactRef, PutResult } from './store.ts'
 import { artefactUri } from '../../lib/mcp/uris.ts'
 
-/** Larger bodies are synced before the lock is taken, so that nobody waits for the disk. */
+/**
+ * Larger bodies are synced before the lock is taken, so that no other writer waits for the disk.
+ */
 const maxSyncUnderLockBytes = 4 * 1024 * 1024
 
 /**

@@ -106,7 +106,7 @@ export async function createFsStore(options: FsStoreOptions): Promise<FsStore> {
       await nextTurn()
       since = performance.now()
     }
-    // Only now: whoever asks while the folders are still being read must not be content with it.
+    // Only now: a caller that asks while the folders are being read must wait for the result.
     lookedMark = mark
   }
 
@@ -117,7 +117,7 @@ export async function createFsStore(options: FsStoreOptions): Promise<FsStore> {
     await sweep()
   }
 
-  /** A full look only when somebody changed something, or when the poll would take one. */
+  /** A full look only when a process changed something, or when the poll would take one. */
   async function look(): Promise<void> {
     if (!isUnchanged(changes.read())) await refresh()
   }
@@ -137,7 +137,7 @@ export async function createFsStore(options: FsStoreOptions): Promise<FsStore> {
   }
 
   function isUnchanged(mark: string): boolean {
-    // Half as long again, so that a poll that is a little late makes nobody else look.
+    // Half as long again, so that a poll that is a little late causes no other look.
     const patienceMs = 1.5 * limits.artefactPollMs
     const isRecent = patienceMs === 0 || performance.now() - lookedAt < patienceMs
     return isRecent && mark === lookedMark

@@ -116,7 +116,7 @@ const stores = new Map<string, { inode: number | null; opened: Promise<FsStore> 
 function storeAt(root = defaultArtefactRoot()): Promise<FsStore> {
   const path = resolve(root)
   const known = stores.get(path)
-  // A folder of temporary files may have been removed, and made anew by somebody else.
+  // A temporary folder may have been removed, and created again by another program.
   if (known !== undefined && (known.inode === null || known.inode === inodeOf(path))) {
     return known.opened
   }

@@ -10,7 +10,7 @@ interface ChangeMark {
   /** Different after any change that was finished before the call. */
   read(): string
   /**
-   * Says that something changed. Returns the new state when nobody else said so since the state
+   * Records a change. Returns the new state when no other process recorded one since the state
    * `seen`, else null. Never throws.
    */
   bump(seen: string): string | null
@@ -20,8 +20,8 @@ interface ChangeMark {
 const maxMarkBytes = 1024 * 1024
 
 /**
- * Spares a listing the look at 256 folders: one `stat` tells whether anybody changed anything. A
- * growing file, not a touched one, because two changes can fall into one tick of a file system's
+ * Spares a listing the look at 256 folders: one `stat` tells whether any process changed something.
+ * A growing file, not a touched one, because two changes can fall into one tick of a file system's
  * clock. Nothing depends on it being written: the folders are looked at now and then, too.
  */
 export function createChangeMark(path: string): ChangeMark {
@@ -40,7 +40,7 @@ export function createChangeMark(path: string): ChangeMark {
           if (starts) fs.ftruncateSync(file)
           fs.writeSync(file, '.')
           const after = fs.fstatSync(file)
-          // A byte of somebody else in between would make it two.
+          // A byte of another process in between would make it two.
           const isNext = !starts && stateOf(before) === seen && after.size === before.size + 1
           return isNext ? stateOf(after) : null
         } finally {

@@ -1,7 +1,9 @@
 import { errnoOf, ServiceError } from '../../lib/util/errors.ts'
 import { SourceFailed } from './fs-put.ts'
 
-/** What is known of an artefact beside its bytes. Member names are those on disk and on the wire. */
+/**
+ * What is known of an artefact beside its bytes. Member names are those on disk and on the wire.
+ */
 export interface ArtefactRef {
   /** `artefact://sha256/<hex>` */
   readonly uri: string
@@ -63,7 +65,7 @@ export interface PutResult {
 
 /**
  * An artefact opened for reading. `close` must be called; reads are positional. A piece holds its
- * bytes until the next one is asked for: whoever keeps it copies it.
+ * bytes until the next one is asked for: a caller that keeps it copies it.
  */
 export interface OpenArtefact {
   readonly ref: ArtefactRef
@@ -73,20 +75,26 @@ export interface OpenArtefact {
   fill(target: Uint8Array, position: number): Promise<number>
   /** Bytes `start` to `end` (exclusive), unverified: for ranges. */
   range(start: number, end: number): AsyncIterable<Uint8Array>
-  /** All bytes, hashed on the way; throws `artefact_corrupt` before it ends when they are not the stored ones. */
+  /**
+   * All bytes, hashed on the way; throws `artefact_corrupt` before it ends when they are not the
+   * stored ones.
+   */
   verified(): AsyncIterable<Uint8Array>
   close(): Promise<void>
 }
 
-/** Content-addressed storage. Several processes may share one; every put that returned is durable. */
+/**
+ * Content-addressed storage. Several processes may share one; every put that returned is durable.
+ */
 export interface ArtefactStore {
   put(source: Uint8Array | AsyncIterable<Uint8Array>, options?: ArtefactOptions): Promise<PutResult>
   /** Null when nothing (unexpired) is stored under the hash. `hex` is 64 lower-case digits. */
   find(hex: string): Promise<ArtefactRef | null>
   open(hex: string): Promise<OpenArtefact | null>
   /**
-   * Like `open`, for sending to a client that may read slowly or not at all. Only so many are open at
-   * a time; further calls wait until one is closed, and throw `overloaded` after some seconds. `cut`
+   * Like `open`, for sending to a client that may read slowly or not at all. Only so many are open
+   * at a time; further calls wait until one is closed, and throw `overloaded` after some seconds.
+   * `cut`
    * ends the connection of the client: called for a slow reader while others wait.
    */
   openToSend(hex: string, cut: () => void): Promise<OpenArtefact | null>
@@ -99,7 +107,10 @@ export interface ArtefactStore {
   /** Up to `limit` hashes that start with `prefix`, those stored last first. */
   startingWith(prefix: string, limit: number): Promise<readonly string[]>
   remove(hex: string): Promise<boolean>
-  /** Called after artefacts were added or removed, by this process or another. Returns the unsubscribe. */
+  /**
+   * Called after artefacts were added or removed, by this process or another. Returns the
+   * unsubscribe.
+   */
   onChange(listener: () => void): () => void
   /** Called with the hash of each artefact that was removed. Returns the unsubscribe. */
   onRemove(listener: (hex: string) => void): () => void
@@ -123,7 +134,7 @@ export function toStorageError(error: unknown, what: string): unknown {
   return new ServiceError('storage_failed', `${what}: ${errno}`, { cause: error, hint })
 }
 
-/** Runs the action; whatever the file system says against it comes out as a `ServiceError`. */
+/** Runs the action; errors of the file system become `ServiceError`. */
 export async function guard<Value>(what: string, action: () => Promise<Value>): Promise<Value> {
   try {
     return await action()

@@ -39,7 +39,7 @@ export function logWhenClosed(
 
 const maxLoggedChars = 200
 
-/** A text of the client for the log: nobody fills it with one request. */
+/** A text of the client, cut so that one request cannot fill the log. */
 export function shortened(text: string): string {
   return text.length > maxLoggedChars ? `${text.slice(0, maxLoggedChars)}…` : text
 }

@@ -94,7 +94,7 @@ function quotable(text: string): string {
   return text.replaceAll('"', "'").replace(/[^\x20-\x7e]|\\/g, '?')
 }
 
-/** Whoever has the key of the configuration: all of them are one caller. */
+/** A caller with the key of the configuration: all of them are one principal. */
 export const keyHolder: AuthAccepted = { ok: true, principal: 'api-key', mayWrite: true }
 
 /** The refusal of a request that brings no credentials: it has guessed nothing. */

@@ -34,7 +34,7 @@ const requestHeaders = [
   'If-None-Match',
 ].join(', ')
 
-/** Cross-origin access for the pages named by `--allowed-origin`, and for nobody else. */
+/** Cross-origin access, only for the pages named by `--allowed-origin`. */
 export function createCors(allowedOrigins: readonly string[], methods = 'GET, POST, DELETE'): Cors {
   const origins = new Set(allowedOrigins.map(origin => parseOrigin(origin) ?? origin.toLowerCase()))
   return {

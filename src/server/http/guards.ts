@@ -31,7 +31,9 @@ const single = new Set([
   'mcp-name',
 ])
 
-/** Most headers are none of these: their length and first letter tell, without a copy of the name. */
+/**
+ * Most headers are none of these: their length and first letter tell, without a copy of the name.
+ */
 const singleMarks = new Set([...single].map(markOf))
 
 function markOf(name: string): number {
@@ -57,7 +59,7 @@ export function findDuplicateHeader(rawHeaders: readonly string[]): string | nul
 }
 
 /**
- * What every request must pass, whatever it asks for. A request with the whole address in its
+ * What every request must pass, for any path. A request with the whole address in its
  * first line goes on with the path alone.
  */
 export function checkRequest(
@@ -191,7 +193,7 @@ function addressAsHost(address: string | undefined): string | undefined {
   return isIP(plain) === 6 ? `[${plain}]` : plain
 }
 
-/** A refused value is shown to whoever reads the answer or the log: short, and no control bytes. */
+/** A refused value, safe to show in an answer and in the log: short, and no control bytes. */
 function printable(value: string): string {
   const clean = value.replace(/[^\x21-\x7e]/g, '?')
   return clean.length > 100 ? `${clean.slice(0, 100)}…` : clean

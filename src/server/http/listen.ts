@@ -28,7 +28,7 @@ export interface Listening {
   stop(endStreams: () => void): Promise<void>
 }
 
-/** Requests that ask to leave HTTP. Those that nobody wants are answered as plain ones. */
+/** Requests that ask to leave HTTP. Those without a handler are answered as plain requests. */
 export interface Upgrades {
   wants(req: IncomingMessage): boolean
   /** Owns the socket from now on. */
@@ -67,7 +67,7 @@ export async function listen(
   const options: ServerOptions = {
     maxHeaderSize: limits.maxHeaderBytes,
     headersTimeout: limits.headersTimeoutMs,
-    // Bodies have a progress time-out of their own: a large upload may take its time.
+    // Bodies have a separate progress time-out: a large upload may take its time.
     requestTimeout: 0,
     keepAliveTimeout: limits.keepAliveTimeoutMs,
     connectionsCheckingInterval: Math.min(1000, limits.headersTimeoutMs),
@@ -126,7 +126,7 @@ function rulesOf({ cert, key }: TlsPair) {
   return { cert, key, minVersion: 'TLSv1.2' as const }
 }
 
-/** Node has no option for it: its TLS sockets get the usual mark, whatever the server was told. */
+/** Node has no option for it: its TLS sockets ignore the server's high-water mark. */
 function limitBuffer(socket: Socket, bytes: number): void {
   const { _writableState: state } = socket as unknown as {
     _writableState: { highWaterMark: number }
@@ -140,8 +140,8 @@ function limitBuffer(socket: Socket, bytes: number): void {
  * an encoding is looked at one turn later, or a GET or DELETE would have acted by then.
  *
  * Where a message with unclear framing ends, a proxy in front may judge differently (RFC 9112, 6.1
- * and 6.3). Its answer is the last one on the connection, kept in `ended`; pipelined requests behind
- * it are dropped.
+ * and 6.3). Its answer is the last one on the connection, kept in `ended`; pipelined requests
+ * behind it are dropped.
  */
 function whenReadable(listener: RequestListener, ended: WeakSet<Socket>): RequestListener {
   return (req, res) => {
@@ -159,7 +159,7 @@ function whenReadable(listener: RequestListener, ended: WeakSet<Socket>): Reques
   }
 }
 
-/** CONNECT: nobody gets anywhere from here. */
+/** Refuses CONNECT: the server is no tunnel. */
 function refuseTunnel(socket: Socket): void {
   const problem = makeProblem(
     405,
@@ -228,8 +228,8 @@ export function throttle<Argument>(
 }
 
 /**
- * `Expect: 100-continue`: asks for the body only once somebody reads it. A request that is refused
- * by its headers is answered at once, and nobody sends a body that nobody takes.
+ * `Expect: 100-continue`: asks for the body only when it is about to be read. A request that is
+ * refused by its headers is answered at once, and its client sends no body.
  */
 function continueWhenRead(req: IncomingMessage, res: ServerResponse): void {
   const read = req._read.bind(req)

@@ -59,7 +59,7 @@ function document(c: Context, path: string, content: Readonly<object> | null): R
 
 function notServed(c: Context): Response {
   const detail = whyNothingIsServed(c.req.path) ?? `nothing is served at ${shortened(c.req.path)}`
-  // Whoever registers reads the answer as an OAuth error, and shows its description to people.
+  // A client that registers reads the answer as an OAuth error and shows its description.
   const members =
     c.req.path === registrationPath ? { error: 'invalid_request', error_description: detail } : {}
   return publicProblem(404, 'route-not-found', detail, {}, members)

@@ -38,7 +38,8 @@ export async function readPair(
     return problem(`--tls-cert ${certFile} holds no certificate in PEM`, isPem('CERTIFICATE'))
   }
   try {
-    // The library keeps a key of each kind: one of another kind would pass, and serve nobody.
+    // The library keeps a key of each kind: it would accept one of another kind, which no client
+    // can use.
     if (!leaf.checkPrivateKey(createPrivateKey(key.value))) {
       return fail(strangeKey(certFile, keyFile))
     }

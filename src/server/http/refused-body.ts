@@ -2,7 +2,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 
 /**
  * Sends the whole answer to a request whose body may still be on its way. Such a body is read and
- * dropped until the client is done or gone, or `drainMs` have passed; then the connection is closed.
+ * dropped until the client is done or gone, or `drainMs` have passed; then the connection is
+ * closed.
  * The system resets a connection that is closed with unread bytes, and the reset overtakes the
  * answer.
  */
@@ -28,7 +29,7 @@ export function endRefused(
   const timer = setTimeout(finish, drainMs)
   req.on('end', finish)
   req.on('close', finish)
-  // An aborted request reports itself as an error, which nobody else listens to by now.
+  // An aborted request reports itself as an error, which has no other listener by now.
   req.on('error', () => {})
   res.writeHead(status, { ...sized, Connection: 'close' }).write(body)
   req.resume()

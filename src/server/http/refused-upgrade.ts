@@ -2,7 +2,9 @@ import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import { makeProblem, type Problem } from './problem.ts'
 
-/** The request asked to leave HTTP: there is no response object, and nothing else on this socket. */
+/**
+ * The request asked to leave HTTP: there is no response object, and nothing else on this socket.
+ */
 export function refuseUpgrade(
   socket: Socket,
   problem: Problem,
@@ -18,7 +20,7 @@ export function refuseUpgrade(
     ...headers,
   }).map(([name, value]) => `${name}: ${value}\r\n`)
   const phrase = STATUS_CODES[problem.status] ?? ''
-  // Whoever does not close its side would keep the socket.
+  // A client that does not close its side would keep the socket.
   socket.once('finish', () => socket.destroy())
   socket.end(`HTTP/1.1 ${problem.status} ${phrase}\r\n${lines.join('')}\r\n${body}`)
 }

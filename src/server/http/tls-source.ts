@@ -149,7 +149,7 @@ function isPast(time: string, clock: Clock): boolean {
   return Date.parse(time) <= clock.now()
 }
 
-/** Whoever made it may have written anything. */
+/** The certificate is untrusted input: a date in it may be invalid. */
 function textOf(date: Date): string | null {
   return Number.isNaN(date.getTime()) ? null : toRfc3339(date.getTime())
 }

@@ -8,13 +8,13 @@ export type PeerOf = (req: {
   readonly headers: IncomingHttpHeaders
 }) => string
 
-/** The one that is told to trust nobody. */
+/** Trusts no proxy. */
 export const peerOfConnection: PeerOf = ({ socket }) => socket.remoteAddress ?? 'unknown'
 
 /**
  * Believes `X-Forwarded-For` when the connection comes from a trusted proxy, and then only as far
- * as the proxies go: each appends the address that it sees, so the last one that is no trusted proxy
- * is the client, and whatever stands before it may be made up. No other header is believed.
+ * as the proxies go: each appends the address that it sees, so the last one that is no trusted
+ * proxy is the client, and whatever stands before it may be made up. No other header is believed.
  * `proxies` are addresses, or networks as in `10.0.0.0/8`. Throws `TypeError` for any other text.
  */
 export function createPeerOf(proxies: readonly string[]): PeerOf {
@@ -29,7 +29,7 @@ export function createPeerOf(proxies: readonly string[]): PeerOf {
     let nearest = remoteAddress
     for (const entry of String(forwarded).split(',').toReversed()) {
       const address = addressOf(entry.trim())
-      // What stands before it came over somebody who writes no addresses.
+      // The entries before it came through a proxy that writes no addresses.
       if (address === null) return nearest
       nearest = address
       if (!isTrusted(address)) return address

@@ -42,7 +42,7 @@ export interface AppParts extends RequestChecks {
   /** `/artefacts/sha256/<hex>`; absent: 404. */
   download?: ArtefactDownload | undefined
   isReady: () => boolean
-  /** Well-known documents, for everybody. */
+  /** Well-known documents, without authentication. */
   documents?: PublicDocuments | undefined
   /** Tells standby gateways who is active. Not logged: each of them asks twice a second. */
   activeGateway?: { readonly path: string; readonly handle: RequestListener }
@@ -156,7 +156,7 @@ function createListener(parts: AppParts): RequestListener {
     principal?: string,
   ): void {
     const { status, error = 'invalid_request', description, retryAfterSeconds } = outcome
-    // With 503 nobody was found wanting, and no other token would do.
+    // 503 refuses no caller: another token would not help.
     const isRefusal = status !== 503
     if (isRefusal) parts.onRefused({ status, reason: reasonOf(outcome), peer, principal })
     const body = JsonText.of({ error, error_description: description })
@@ -185,7 +185,7 @@ function createListener(parts: AppParts): RequestListener {
   }
 
   return (req, res) => {
-    // Once the connection is closed nobody can tell any more.
+    // Once the connection is closed the address is unknown.
     const notes = new Notes(parts.peerOf(req))
     logWhenClosed(parts, res, () => {
       notes.over?.()

@@ -64,7 +64,7 @@ export interface ServerParts extends McpServices {
   limits?: Partial<Limits & CaptureLimits>
   clock?: Clock
   store?: ArtefactStore | undefined
-  /** In place of `capture`; whoever made it closes it. */
+  /** Replaces `capture`; its creator closes it. */
   captureSource?: CaptureSource | undefined
   /** Well-known documents; `baseUrl` is where clients reach the server, once it listens. */
   documents?: (baseUrl: () => string | null) => PublicDocuments

@@ -13,7 +13,7 @@ import { z } from 'zod'
 import { parseJson } from '../../../lib/util/json.ts'
 
 /**
- * Database, keys and a list of both in a folder of their own that only its owner can enter. What
+ * Database, keys and a list of both in a folder that only its owner can enter. What
  * fails half-way leaves nothing. Throws `file_exists` for a folder that holds something.
  */
 export async function backUp(admin: Admin, folder: string) {

@@ -85,7 +85,7 @@ async function readKeys(from: string, manifest: BackupManifest, log: Logger): Pr
   const text = await readKeyText(file, log)
   if (text === null) {
     throw new ServiceError('storage_failed', `the backup has no keys: ${file} is not there`, {
-      hint: 'put it back; or give --without-keys: new keys are made, and everybody logs in again',
+      hint: 'put it back; or give --without-keys: new keys are made, and every user logs in again',
     })
   }
   await check(from, backupFiles.keys, manifest.keys)

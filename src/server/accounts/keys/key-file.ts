@@ -18,7 +18,9 @@ import type { KeySet } from './key-store.ts'
 
 const maxBytes = 4 * 1024 * 1024
 
-/** Null when there is none. Checks and reads one handle, so that the file cannot be exchanged. */
+/**
+ * Null when the file is missing. Checks and reads one handle, so that the file cannot be exchanged.
+ */
 export async function readKeyFile(path: string, log: Logger): Promise<string | null> {
   const handle = await openToRead(path)
   if (handle === null) return null

@@ -39,7 +39,7 @@ interface Loaded {
 }
 
 /**
- * Opens the key file, made where there is none. Throws `config_invalid` for a damaged one,
+ * Opens the key file; creates it when it is missing. Throws `config_invalid` for a damaged one,
  * `registry_dir_unsafe` for one that is not safely ours: it is never replaced unasked, since every
  * token depends on it.
  */
@@ -136,7 +136,7 @@ function listFacts({ signing, refresh }: KeyRing): KeyFacts[] {
 }
 
 function damaged(file: string, what: string): ServiceError {
-  const hint = 'restore it, or move it away: new keys are made then, and everybody logs in again'
+  const hint = 'restore it, or move it away: new keys are made then, and every user logs in again'
   return new ServiceError('config_invalid', `the key file ${file} ${what}`, { hint })
 }
 
@@ -178,7 +178,7 @@ export async function readKeyText(file: string, log: Logger): Promise<string | n
   const parsed = await parseKeyRing(text)
   if (parsed.ok) return text
   throw new ServiceError('config_invalid', `the key file ${file} ${parsed.failure}`, {
-    hint: 'use another copy of it, or go without: everybody logs in again then',
+    hint: 'use another copy of it, or go without: every user logs in again then',
   })
 }
 

@@ -45,7 +45,10 @@ export function passwordRoutes(services: AccountServices): Route[] {
       nowMs: clock.now(),
     })
     if (changed === null) {
-      throw new AccountsProblem('invalid-credentials', 'the password was changed by somebody else')
+      throw new AccountsProblem(
+        'invalid-credentials',
+        'the password was changed by another request',
+      )
     }
     await audit.record('password.changed', call, account.id)
   }
