@@ -51,7 +51,7 @@ function changeOf(change: SceneChange): string {
     .slice(1)
     .split('/')
     .slice(isInItem ? 2 : 0)
-  const member = parts.map(part => part.replaceAll('~1', '/').replaceAll('~0', '~')).join('.')
+  const member = cut(parts.map(part => part.replaceAll('~1', '/').replaceAll('~0', '~')).join('.'))
   if (kind === 'added' || kind === 'listed') return `${member} set to ${valueText(change.after)}`
   if (kind === 'removed' || kind === 'omitted') return `${member} removed`
   const { before, after } = change

@@ -55,6 +55,8 @@ export class Call {
       body,
       repeatable,
       answerMs: limits.answerMs,
+      // A tool may take its time, such as wait_for_change.
+      isHeld: !repeatable,
       signal,
     }
     return exchange({ ...this.#context, silenceMs: limits.answerMs }, ask, {
