@@ -1,3 +1,4 @@
+import { omitUndefined } from '../util/members.ts'
 import { type Feed, Pump } from './feeds.ts'
 import { messageText } from './json-text.ts'
 import type { Link } from './link.ts'
@@ -100,13 +101,13 @@ export class AppState implements Feed {
   /** The first message of a link, with the whole state. */
   hello(): string {
     const { app, instanceId, clientVersion } = this.#parts
-    const identity: AppIdentity = {
+    const identity: AppIdentity = omitUndefined({
       dcc_type: app.dccType,
       mode: this.#mode,
       pid: app.pid ?? process.pid,
-      ...(app.version === undefined ? {} : { version: app.version }),
-      ...(app.displayName === undefined ? {} : { display_name: app.displayName }),
-    }
+      version: app.version,
+      display_name: app.displayName,
+    })
     this.#changed = false
     const { targets, denied } = this.#pictures
     const offers = targets.length > 0 || denied === true
@@ -160,9 +161,5 @@ function checkDocument(document: DocumentState | null): DocumentState | null {
   if (modified !== undefined && typeof modified !== 'boolean') {
     throw new TypeError('document.modified must be true or false')
   }
-  return {
-    ...(path === undefined ? {} : { path }),
-    ...(name === undefined ? {} : { name }),
-    ...(modified === undefined ? {} : { modified }),
-  }
+  return omitUndefined({ path, name, modified })
 }

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { type Clock, monotonicClock, systemTimer, type Timer } from '../util/time.ts'
 import { silentLogger } from '../util/logger.ts'
+import { omitUndefined } from '../util/members.ts'
 import { version } from '../util/version.ts'
 import { AppState, type HostApp } from './app-state.ts'
 import { type ArtefactFacts, type ArtefactInput, artefactSource } from './artefact-source.ts'
@@ -53,12 +54,8 @@ export class HostClient {
   /** Creates a client that searches its server; the members of `app` are options too. */
   static find(options: HostApp & Omit<HostClientOptions, 'app' | 'url' | 'token'>): HostClient {
     const { dccType, mode, version, pid, displayName, ...rest } = options
-    const app = {
-      ...(version === undefined ? {} : { version }),
-      ...(pid === undefined ? {} : { pid }),
-      ...(displayName === undefined ? {} : { displayName }),
-    }
-    return new HostClient({ ...rest, app: { dccType, mode, ...app } })
+    const app = omitUndefined({ dccType, mode, version, pid, displayName })
+    return new HostClient({ ...rest, app })
   }
 
   /** Throws `TypeError` for an invalid option, or a url without a token. */

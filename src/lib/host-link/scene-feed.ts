@@ -45,12 +45,8 @@ export class SceneFeed implements Feed {
   /** Throws `TypeError` and keeps the old scene unless this is a JSON object within the limit. */
   set(scene: object | null): void {
     const text = scene === null ? 'null' : jsonObjectText(scene, 'the scene')
-    const bytes = Buffer.byteLength(text)
-    if (bytes + envelopeBytes > this.#maxBytes) {
-      throw new TypeError(
-        `the scene has ${bytes} bytes of JSON, over the server's limit of ${this.#maxBytes}`,
-      )
-    }
+    const tooLarge = this.#tooLarge(text)
+    if (tooLarge !== null) throw new TypeError(tooLarge)
     this.#text = text
     this.#version++
     this.#pump.wake()

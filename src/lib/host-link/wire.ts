@@ -1,7 +1,4 @@
-/**
- * The messages of `dcc-host.v1` on the wire (docs/host-link.md). Both ends use these types, so that
- * they cannot diverge.
- */
+/** What both ends of `dcc-host.v1` share of its messages, which docs/host-link.md lists. */
 
 /** The WebSocket sub-protocol. */
 export const subprotocol = 'dcc-host.v1'
@@ -54,13 +51,6 @@ export interface PictureOffer {
   readonly denied?: boolean
 }
 
-/** Members of an `ok` to `capture`. The next frame is binary and contains the picture. */
-export interface PictureFacts {
-  readonly png_bytes: number
-  /** The window, when the application knows its size. */
-  readonly window?: { readonly title?: string; readonly width: number; readonly height: number }
-}
-
 /** What is open in the application. */
 export interface DocumentState {
   readonly path?: string
@@ -74,16 +64,6 @@ export interface AppIdentity {
   readonly version?: string
   readonly pid?: number
   readonly display_name?: string
-}
-
-export interface Hello {
-  readonly type: 'hello'
-  readonly protocol: readonly number[]
-  readonly client: { readonly name: string; readonly version: string }
-  readonly app: AppIdentity
-  readonly instance_id: string
-  readonly document?: DocumentState | null
-  readonly capture?: PictureOffer
 }
 
 export interface LinkLimits {
@@ -145,14 +125,6 @@ export interface LinkIcon {
   readonly theme?: 'light' | 'dark'
 }
 
-/** Exactly one of `text` and `blob` (padded base64). */
-export interface LinkContent {
-  readonly uri: string
-  readonly mimeType?: string
-  readonly text?: string
-  readonly blob?: string
-}
-
 export interface LinkAuditRecord {
   readonly action: string
   readonly outcome?:
@@ -178,64 +150,6 @@ export interface LinkEvent {
   readonly correlation_id?: string
   readonly metadata?: unknown
 }
-
-/** From the application to the server. Any message may also have an `id`. */
-export type AppMessage =
-  | Hello
-  | { readonly type: 'scene.set'; readonly scene: object | null }
-  | {
-      readonly type: 'app.update'
-      readonly document?: DocumentState | null
-      readonly mode?: Mode
-      readonly capture?: PictureOffer
-    }
-  | { readonly type: 'audit.record'; readonly records: readonly LinkAuditRecord[] }
-  | {
-      readonly type: 'events.open'
-      readonly session_id: string
-      readonly maxlen?: number
-      readonly max_message_bytes?: number
-    }
-  | {
-      readonly type: 'events.append'
-      readonly session_id: string
-      readonly events: readonly LinkEvent[]
-    }
-  | { readonly type: 'events.close'; readonly session_id: string }
-  | {
-      readonly type: 'producer.register'
-      readonly scheme: string
-      readonly resources?: readonly LinkDescriptor[]
-      readonly templates?: readonly LinkTemplate[]
-    }
-  | { readonly type: 'producer.unregister'; readonly scheme: string }
-  | {
-      readonly type: 'producer.list_changed'
-      readonly scheme: string
-      readonly resources?: readonly LinkDescriptor[]
-    }
-  | { readonly type: 'resource.updated'; readonly uri: string }
-  | {
-      readonly type: 'artefact.put'
-      readonly mime: string
-      readonly size: number
-      readonly sha256?: string
-      readonly display_name?: string
-      readonly session_id?: string
-      readonly tool_call_id?: string
-      readonly job_id?: string
-      readonly correlation_id?: string
-      readonly expires_at?: string
-      readonly metadata?: unknown
-    }
-  | { readonly type: 'artefact.abort'; readonly upload: string }
-  | Heartbeat
-  | {
-      readonly type: 'bye'
-      readonly reason?: string
-      /** The user disconnected: scene, schemes and event buffers of the application are removed. */
-      readonly clear?: boolean
-    }
 
 export interface Heartbeat {
   readonly type: 'heartbeat'
@@ -274,15 +188,3 @@ export type ServerMessage =
   | { readonly type: 'cancel'; readonly id: string }
   | { readonly type: 'throttle'; readonly scene_min_interval_ms: number }
   | { readonly type: 'shutdown'; readonly reason: string; readonly reconnect_after_ms?: number }
-
-/** The answer to a message with an `id`; further members depend on the request. */
-export type Reply = { readonly type: 'ok'; readonly id: string } | ErrorReply
-
-export interface ErrorReply {
-  readonly type: 'error'
-  /** Absent when the message had none. */
-  readonly id?: string
-  readonly code: LinkErrorCode
-  readonly message: string
-  readonly retryable: boolean
-}

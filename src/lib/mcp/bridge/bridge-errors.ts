@@ -2,6 +2,7 @@ import { cleanText } from '../../util/text.ts'
 import { isJsonObject } from '../../util/json.ts'
 import { jsonRpcCodes, type RpcError } from '../json-rpc.ts'
 import type { Refused } from './exchange.ts'
+import { parseBytes } from './rpc.ts'
 import { parseServerText } from './server-message.ts'
 import { shownUrl, type Target } from './context.ts'
 
@@ -103,14 +104,10 @@ function rpcErrorOf({ body }: Refused): RpcError | null {
 
 /** The readable text of a problem document (RFC 9457) or an OAuth error. */
 function detailOf({ body }: Refused): string | null {
-  try {
-    const value: unknown = JSON.parse(body.toString('utf8'))
-    if (!isJsonObject(value)) return null
-    const text = value.detail ?? value.error_description ?? value.title
-    return typeof text === 'string' ? cleanText(text, 300) : null
-  } catch {
-    return null
-  }
+  const value = parseBytes(body)
+  if (!isJsonObject(value)) return null
+  const text = value.detail ?? value.error_description ?? value.title
+  return typeof text === 'string' ? cleanText(text, 300) : null
 }
 
 /** The server is unreachable. The message is the reason as one clause. */

@@ -1,7 +1,7 @@
-import { isUtf8 } from 'node:buffer'
 import { type JsonObject, isJsonObject } from '../../util/json.ts'
 import { type RequestId, isRequestId, jsonRpcCodes, type RpcError } from '../json-rpc.ts'
 import { type Result, fail, ok } from '../../util/result.ts'
+import { paramsOf, parseBytes } from './rpc.ts'
 
 export interface ClientRequest {
   readonly kind: 'request'
@@ -41,11 +41,9 @@ interface BadLine {
   readonly error: RpcError
 }
 
-const noParams: JsonObject = Object.freeze({})
-
 /** Parses a line of the client. Checks only what the bridge needs; the server checks the rest. */
 export function parseClientLine(bytes: Buffer): Result<ClientMessage, BadLine> {
-  const value = isUtf8(bytes) ? parse(bytes) : undefined
+  const value = parseBytes(bytes)
   if (value === undefined) {
     const message = 'the line is not valid JSON: one message a line, in UTF-8'
     return fail({ id: null, error: { code: jsonRpcCodes.parseError, message } })
@@ -74,20 +72,12 @@ function parseOne(
     return ok({ kind: 'response', bytes })
   }
   if (typeof method !== 'string') return invalid(known, 'member "method" must be a string')
-  const params = isJsonObject(value.params) ? value.params : noParams
+  const params = paramsOf(value)
   if (!('id' in value)) return ok({ kind: 'notification', method, params, bytes })
   if (known === null) {
     return invalid(null, 'member "id" must be a string or an integer of at most 2^53 - 1')
   }
   return ok({ kind: 'request', id: known, method, params, bytes })
-}
-
-function parse(bytes: Buffer): unknown {
-  try {
-    return JSON.parse(bytes.toString('utf8'))
-  } catch {
-    return undefined
-  }
 }
 
 function invalid(id: RequestId | null, message: string): Result<never, BadLine> {

@@ -130,13 +130,9 @@ interface ReadAnswerParts {
  * Yields each text of an answer once complete, and reads on only when the next one is requested.
  * Throws `Unreachable` when the connection breaks.
  */
-async function* readAnswer(
-  answer: IncomingMessage,
-  parts: ReadAnswerParts,
-): AsyncGenerator<SseEvent> {
-  const type = mediaType(answer)
-  if (type === 'text/event-stream') yield* readEvents(answer, parts)
-  else yield* readWhole(answer, parts)
+function readAnswer(answer: IncomingMessage, parts: ReadAnswerParts): AsyncGenerator<SseEvent> {
+  const isStream = mediaType(answer) === 'text/event-stream'
+  return isStream ? readEvents(answer, parts) : readWhole(answer, parts)
 }
 
 function mediaType({ headers }: IncomingMessage): string {

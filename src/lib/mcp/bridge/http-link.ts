@@ -61,7 +61,7 @@ export class HttpLink {
       return await this.#once(options, this.#agent(options.url))
     } catch (error) {
       if (!(error instanceof StaleConnection) || !options.repeatable) throw error
-      return this.#once(options, false)
+      return this.#once(options, this.#make(options.url, false))
     }
   }
 
@@ -69,7 +69,7 @@ export class HttpLink {
     for (const agent of this.#agents.values()) agent.destroy()
   }
 
-  #once(options: HttpAsk, agent: http.Agent | false): Promise<IncomingMessage> {
+  #once(options: HttpAsk, agent: http.Agent): Promise<IncomingMessage> {
     const { url, method, headers, body, signal } = options
     signal.throwIfAborted()
     const { key, limits, timer, userAgent } = this.#parts
@@ -83,7 +83,7 @@ export class HttpLink {
           ...(userAgent !== undefined && { 'User-Agent': userAgent }),
           ...{ ...headers, ...length, ...secret },
         },
-        agent: agent === false ? this.#single(url) : agent,
+        agent,
         signal,
       })
       let cancel = timer.after(limits.connectMs, () => {
@@ -131,10 +131,6 @@ export class HttpLink {
     const agent = this.#make(url, true)
     this.#agents.set(url.origin, agent)
     return agent
-  }
-
-  #single(url: URL): http.Agent {
-    return this.#make(url, false)
   }
 
   /** Loopback addresses bypass the proxy: it would connect to its own machine. */

@@ -5,7 +5,6 @@ import { exchange, type Exchanged, type ServerText } from './exchange.ts'
 import { statelessHeaders } from './own-request.ts'
 import type { RpcError } from '../json-rpc.ts'
 import { errorMessage } from './rpc.ts'
-import type { ServerMessage } from './server-message.ts'
 
 interface ListenHooks {
   /** Called first, with the part of the filter that the server accepts. */
@@ -37,7 +36,8 @@ export async function listenOnce(
     const [message, further] = messages
     if (message === undefined || further !== undefined) return true
     if (message.kind !== 'response') {
-      if (isAcknowledgement(message)) {
+      const { kind, method } = message
+      if (kind === 'notification' && method === 'notifications/subscriptions/acknowledged') {
         acknowledged = true
         await hooks.acknowledged(message.params, line)
       } else await hooks.notified(line)
@@ -69,12 +69,4 @@ export async function listenOnce(
   return answer === undefined
     ? { kind: 'no_answer', ended, acknowledged }
     : { kind: 'answer', ...answer, acknowledged }
-}
-
-function isAcknowledgement(
-  message: ServerMessage,
-): message is ServerMessage & { kind: 'notification' } {
-  return (
-    message.kind === 'notification' && message.method === 'notifications/subscriptions/acknowledged'
-  )
 }

@@ -1,4 +1,5 @@
-import type { JsonObject } from '../../util/json.ts'
+import { isUtf8 } from 'node:buffer'
+import { isJsonObject, type JsonObject } from '../../util/json.ts'
 import type { RequestId, RpcError } from '../json-rpc.ts'
 
 /** For an error without a request, `id` is null, or undefined in 2026-07-28, which omits it. */
@@ -17,4 +18,18 @@ export function notificationMessage(method: string, params?: JsonObject): Buffer
 
 export function requestMessage(id: RequestId, method: string, params: JsonObject): Buffer {
   return Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, method, params }))
+}
+
+/** The JSON value of a text in UTF-8; undefined for anything else. */
+export function parseBytes(bytes: Buffer): unknown {
+  try {
+    return isUtf8(bytes) ? JSON.parse(bytes.toString('utf8')) : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** Empty when absent or invalid. */
+export function paramsOf({ params }: JsonObject): JsonObject {
+  return isJsonObject(params) ? params : {}
 }

@@ -1,6 +1,6 @@
-import { isUtf8 } from 'node:buffer'
 import { type JsonObject, isJsonObject } from '../../util/json.ts'
 import { type RequestId, isRequestId, type RpcError } from '../json-rpc.ts'
+import { paramsOf, parseBytes } from './rpc.ts'
 
 /** The parts of a server message that the bridge uses. */
 export type ServerMessage =
@@ -17,17 +17,9 @@ export type ServerMessage =
       readonly params: JsonObject
     }
 
-const noParams: JsonObject = Object.freeze({})
-
 /** Parses a message or a batch. Null when any message is invalid. */
 export function parseServerText(bytes: Buffer): ServerMessage[] | null {
-  if (!isUtf8(bytes)) return null
-  let value: unknown
-  try {
-    value = JSON.parse(bytes.toString('utf8'))
-  } catch {
-    return null
-  }
+  const value = parseBytes(bytes)
   const elements: readonly unknown[] = Array.isArray(value) ? value : [value]
   const messages = elements.map(parseOne)
   return messages.length > 0 && messages.every(message => message !== null) ? messages : null
@@ -37,8 +29,7 @@ function parseOne(value: unknown): ServerMessage | null {
   if (!isJsonObject(value) || value.jsonrpc !== '2.0') return null
   const { id = null, method, result, error } = value
   if (typeof method === 'string') {
-    const params = isJsonObject(value.params) ? value.params : noParams
-    return { kind: 'id' in value ? 'request' : 'notification', method, params }
+    return { kind: 'id' in value ? 'request' : 'notification', method, params: paramsOf(value) }
   }
   if (id !== null && !isRequestId(id)) return null
   if (isJsonObject(error)) {
