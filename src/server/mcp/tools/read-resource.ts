@@ -1,5 +1,6 @@
-import { base64Length } from '../../../lib/util/text.ts'
-import { chain } from '../../resources/maybe-promise.ts'
+import { isUtf8 } from 'node:buffer'
+import { asBuffer, base64Length } from '../../../lib/util/text.ts'
+import { all, chain, type MaybePromise } from '../../resources/maybe-promise.ts'
 import type { BlobContent, Content } from '../../resources/producer.ts'
 import type { ServedResources } from '../../resources/schemes.ts'
 import {
@@ -16,6 +17,8 @@ export const maxChars = 200_000
 
 /** Wide enough for models, which scale larger pictures down. */
 const maxPictureWidth = 1568
+/** Base64 characters of a file that is read as text. */
+const maxTextChars = 8 * 1024 * 1024
 /** Base64 characters of a picture that is sent to a model. */
 const maxPictureChars = 4 * 1024 * 1024
 
@@ -61,10 +64,11 @@ export function readResourceTool(registry: ServedResources): Tool {
       return chain(registry.read(pictureUri(String(uri)), reader), contents => {
         const known = whole.get(contents)
         if (known !== undefined && offset === 0) return known
-        const result = resultOf(contents, Number(offset), Number(most))
-        if (!isWhole(contents, Number(offset), Number(most))) return result
-        whole.set(contents, Object.freeze(result))
-        return result
+        return chain(resultOf(contents, Number(offset), Number(most)), result => {
+          if (!isWhole(contents, Number(offset), Number(most))) return result
+          whole.set(contents, Object.freeze(result))
+          return result
+        })
       })
     },
   }
@@ -82,20 +86,51 @@ function pictureUri(uri: string): string {
   return `${uri}${uri.includes('?') ? '&' : '?'}max_width=${maxPictureWidth}`
 }
 
-function resultOf(contents: readonly Content[], offset: number, most: number): ToolResult {
+function resultOf(
+  contents: readonly Content[],
+  offset: number,
+  most: number,
+): MaybePromise<ToolResult> {
   if (contents.length === 0) return textResult('the resource is empty')
-  return { content: contents.flatMap(content => contentOf(content, offset, most)) }
+  const parts = all(contents.map(content => contentOf(content, offset, most)))
+  return chain(parts, content => ({ content: content.flat() }))
 }
 
-function contentOf(content: Content, offset: number, most: number): ToolContent[] {
+function contentOf(content: Content, offset: number, most: number): MaybePromise<ToolContent[]> {
   if ('text' in content) return textOf(content.text, offset, most)
+  if (!textType.test(content.mimeType ?? '')) return pictureOrFacts(content)
+  return textOfBlob(content.blob).then(text =>
+    text === null ? pictureOrFacts(content) : textOf(text, offset, most),
+  )
+}
+
+const textType = /^text\/|[+/](json|jsonl|xml|yaml|x-yaml|csv|javascript)(;|$)/i
+
+/** Null for a file that is too large, or not UTF-8. */
+async function textOfBlob(blob: BlobContent['blob']): Promise<string | null> {
+  if (base64Chars(blob) > maxTextChars) return null
+  const bytes = await bytesOf(blob)
+  return isUtf8(bytes) ? bytes.toString('utf8') : null
+}
+
+async function bytesOf(blob: BlobContent['blob']): Promise<Buffer> {
+  if (typeof blob === 'string') return Buffer.from(blob, 'base64')
+  if (blob instanceof Uint8Array) return asBuffer(blob)
+  if ('base64' in blob) return Buffer.from(asBuffer(blob.base64).toString('latin1'), 'base64')
+  const pieces: Buffer[] = []
+  // A piece is valid until the next one.
+  for await (const piece of blob.open(() => {})) pieces.push(Buffer.from(piece))
+  return Buffer.concat(pieces)
+}
+
+function pictureOrFacts(content: BlobContent): ToolContent[] {
   const { mimeType = 'application/octet-stream', blob, uri } = content
   const chars = base64Chars(blob)
   if (mimeType.startsWith('image/') && chars <= maxPictureChars) {
     return [{ type: 'image', mimeType, data: blob }]
   }
   const bytes = Math.floor(chars / 4) * 3
-  const text = `${uri}: ${mimeType}, about ${bytes} bytes; not shown, because it is no text or small picture`
+  const text = `${uri}: ${mimeType}, about ${bytes} bytes; not shown, because it is not a text or picture of moderate size`
   return [{ type: 'text', text }]
 }
 

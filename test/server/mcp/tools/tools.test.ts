@@ -1,6 +1,10 @@
 import { expect } from 'chai'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { artefactPutBytes } from '../../../../src/index.ts'
 import { SessionEventBuffer } from '../../../../src/server/resources/session-event-buffer.ts'
-import { MemoryBackend } from '../../../helpers/memory-capture.ts'
+import { greyPng, MemoryBackend } from '../../../helpers/memory-capture.ts'
 import { RawSession, startServer } from '../../../helpers/mcp.ts'
 import { callStateless, stateless } from '../../../helpers/stateless.ts'
 
@@ -207,6 +211,38 @@ describe('tools', () => {
     await session.call('tools/call', { name: 'read_resource', arguments: args })
     const page = await session.readJson('events://session/console')
     expect(page.events).to.have.length(1)
+  })
+
+  it('read stored text files as text, pictures as pictures, and tell the facts of others', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'service-cli-tools-'))
+    const stored = await startServer({
+      ...{ enableTools: true, enableArtefactResources: true, registryDir: folder },
+    })
+    try {
+      const root = join(folder, 'dcc-mcp-artefacts')
+      const put = async (bytes: Buffer, mime: string) =>
+        (await artefactPutBytes(bytes, { root, mime })).uri
+      const own = await RawSession.open(stored.url)
+      const read = async (uri: string, more: object = {}) => {
+        const params = { name: 'read_resource', arguments: { uri, ...more } }
+        return (await own.call('tools/call', params)).result.content
+      }
+      const log = await put(Buffer.from('frame ü 1\n'.repeat(400_000)), 'text/plain')
+      const [slice, where] = await read(log, { offset: 3_999_990, max_chars: 100 })
+      expect(slice.text).to.equal('frame ü 1\n')
+      expect(where.text).to.contain('characters 3999990 to 4000000 of 4000000; that is the end')
+      const png = await put(greyPng(2, 2, 0), 'image/png')
+      expect((await read(png))[0]).to.include({ type: 'image', mimeType: 'image/png' })
+      const facts = [
+        await put(Buffer.alloc(10), 'model/gltf-binary'),
+        await put(Buffer.from([0x61, 0xff]), 'text/plain'),
+        await put(Buffer.alloc(7 * 1024 * 1024, 'x'), 'text/plain'),
+      ]
+      for (const uri of facts) expect((await read(uri))[0].text).to.contain('not shown')
+    } finally {
+      await stored.stop()
+      await rm(folder, { recursive: true, force: true })
+    }
   })
 
   it('leave without a capture backend what a look needs, in words', async () => {
