@@ -7,15 +7,12 @@ import { fail, ok, type Result } from '../../../lib/util/result.ts'
 import type { GatewayLimits } from '../../../lib/config/gateway-limits.ts'
 import type { CatalogEntry } from './catalog-entry.ts'
 import type { Catalog, CatalogState } from './catalog-resources.ts'
-import { type CatalogParseLimits, parseCatalog } from './parse-catalog.ts'
-
-export type CatalogFileLimits = CatalogParseLimits &
-  Pick<GatewayLimits, 'maxCatalogBytes' | 'catalogPollMs'>
+import { parseCatalog } from './parse-catalog.ts'
 
 interface CatalogFileOptions {
   readonly path: string
   readonly source: Catalog['source']
-  readonly limits: CatalogFileLimits
+  readonly limits: GatewayLimits
   readonly log: Logger
   readonly timer?: Timer
 }

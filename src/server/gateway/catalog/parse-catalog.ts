@@ -14,17 +14,12 @@ import {
   targetKinds,
 } from './catalog-entry.ts'
 
-export type CatalogParseLimits = Pick<
-  GatewayLimits,
-  'maxCatalogEntries' | 'maxCatalogTextChars' | 'maxCatalogItems'
->
-
 const maxDepth = 16
 
 /** The text of a catalog file, checked whole. The failure names the entry and the member. */
 export function parseCatalog(
   text: string,
-  limits: CatalogParseLimits,
+  limits: GatewayLimits,
 ): Result<readonly CatalogEntry[], string> {
   const json = parseJson(text, maxDepth)
   if (!json.ok) {
@@ -45,7 +40,7 @@ export function parseCatalog(
 
 function parseEntries(
   values: readonly unknown[],
-  limits: CatalogParseLimits,
+  limits: GatewayLimits,
 ): Result<readonly CatalogEntry[], string> {
   if (values.length > limits.maxCatalogEntries) {
     return fail(`it has more than ${limits.maxCatalogEntries} entries`)
@@ -166,17 +161,15 @@ function describe(title: string, failure: { pointer: string; detail: string }): 
     : `${title}: member ${member}: ${failure.detail}`
 }
 
-type EntryLimits = Pick<GatewayLimits, 'maxCatalogTextChars' | 'maxCatalogItems'>
-
 const maxLabelChars = 255
 const maxUrlChars = 2048
 
 /** Reads the members of a catalog entry; what is absent stays undefined. */
 class EntryReader extends MemberReader {
   readonly #own: string
-  readonly #limits: EntryLimits
+  readonly #limits: GatewayLimits
 
-  constructor(value: unknown, pointer: string, limits: EntryLimits) {
+  constructor(value: unknown, pointer: string, limits: GatewayLimits) {
     super(value, pointer)
     this.#own = pointer
     this.#limits = limits
