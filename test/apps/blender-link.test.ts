@@ -94,7 +94,8 @@ for (const { mode, needs, args, command } of blenderModes) {
         'Light',
         'Camera',
       ])
-      expect(await record()).to.deep.include({ dcc_type: 'blender' })
+      // The record is written after the update was pushed.
+      await until(async () => (await record())['dcc_type'] === 'blender', 'Blender in the record')
     })
 
     it('is told of a move', async () => {
@@ -251,8 +252,7 @@ for (const { mode, needs, args, command } of blenderModes) {
       await updates.until('scene://current', seen + 1)
       expect(await scene()).to.include({ status: 'no_snapshot' })
       expect(await shared()).to.deep.equal([])
-      // The record is written after the update was pushed.
-      await comes(record, found => found['scene'] === null)
+      await until(async () => (await record())['scene'] === null, 'no scene in the record')
     })
 
     it('still reads the last scene when Blender has quit', async () => {
