@@ -71,7 +71,7 @@ def _blender_quits():
 
 
 def _asked_for():
-    """Nothing starts unasked: by the check box, or by whoever set both variables for this run."""
+    """Connects by itself only with the check box, or with both variables set for this run."""
     if os.environ.get("SERVICE_HOST_URL") and os.environ.get("SERVICE_HOST_TOKEN"):
         return True
     chosen = preferences.current()

@@ -50,7 +50,7 @@ class Tee:
             for line in self._complete_lines(text):
                 self._tell(self._stream, line)
         except Exception:
-            pass  # a print of somebody's script must never fail because of us
+            pass  # a script's print must never fail because of us
         finally:
             self._inside.now = False
 
@@ -84,7 +84,7 @@ class ConsoleTee:
     def remove(self):
         for name, tee in self._tees.items():
             tee.close_copy()
-            # Somebody else may have put itself in front meanwhile: theirs stays, ours is silent.
+            # Another program may have replaced the stream meanwhile: theirs stays, ours is silent.
             if getattr(sys, name) is tee:
                 setattr(sys, name, tee._original)
         self._tees = {}

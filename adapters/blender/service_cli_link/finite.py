@@ -23,7 +23,7 @@ class Cleaner:
         return None if result is None else result[0]
 
     def numbers(self, values):
-        """A list of finite numbers, or None: half a vector serves nobody.
+        """A list of finite numbers, or None: half a vector is of no use.
 
         Several times quicker than round(), and floor() itself refuses what is not finite.
         """

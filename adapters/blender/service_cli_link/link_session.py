@@ -118,7 +118,7 @@ class LinkSession:
 
     @property
     def _wanted(self):
-        """Nobody needs a scene while the one before is still on its way, or nobody is there."""
+        """False while the scene before is still on its way, or without a server."""
         return self.link.connected and self.link.scene_settled
 
     def changed(self, names):

@@ -41,4 +41,4 @@ def check_upgrade(headers, key):
     if headers.get("sec-websocket-protocol") != PROTOCOL:
         raise ProtocolError(1002, "it does not speak " + PROTOCOL)
     if "sec-websocket-extensions" in headers:
-        raise ProtocolError(1002, "it uses an extension that nobody asked for")
+        raise ProtocolError(1002, "it uses an extension that was not requested")

@@ -68,7 +68,7 @@ class LinkCallbacks(object):
         except ReadError as error:
             answer = (error.code, str(error)[:500] or error.code)
         except Exception as error:
-            # Only its type: the message may hold what is nobody's business.
+            # Only its type: the message may hold private data.
             name = "the capture callback" if question.kind == "capture" else "on_" + question.kind
             message = "%s failed: %s" % (name, type(error).__name__)
             self._fail("read", message)

@@ -78,8 +78,8 @@ class LinkOffers(object):
         self._offer_pictures({"targets": targets})
 
     def deny_capture(self):
-        """Whoever sits at the application wants no picture of it: the server takes none in any
-        way. Until the next provide_capture()."""
+        """The user of the application wants no picture of it: the server takes none in any way,
+        until the next provide_capture()."""
         with self._lock:
             self._on_capture = None
         self._offer_pictures({"targets": [], "denied": True})

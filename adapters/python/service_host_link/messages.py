@@ -9,7 +9,7 @@ from .texts import one_line
 
 
 class Question(object):
-    """Something the server asked and nobody has answered yet."""
+    """A request of the server that has no answer yet."""
 
     def __init__(self, id, kind, subject, deadline):
         # Of a picture the subject is (target, max_width, max_bytes).

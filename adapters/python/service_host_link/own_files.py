@@ -10,8 +10,8 @@ class RecordSkipped(Exception):
 
 
 def unsafe_folder(path):
-    """Why records in a folder must not be believed, or None: whoever can put one there would be
-    given what this application shares."""
+    """Why records in a folder must not be believed, or None: a user who can put one there would
+    receive what this application shares."""
     try:
         found = os.lstat(path)
     except OSError as error:

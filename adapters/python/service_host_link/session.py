@@ -214,7 +214,7 @@ class Session(SessionGreeting, SessionQuestions, SessionApp, SessionScene, Sessi
         return id
 
     def _fill(self, now):
-        """Adds messages until enough are on their way: those that somebody waits for first."""
+        """Adds messages until enough are on their way: answers that the server waits for first."""
         if not self.welcomed or self.bye:
             return
         if not self.pipe.full:

@@ -62,7 +62,7 @@ class SessionGreeting(object):
         """(milliseconds since the main thread was here, what is told of it). Call with the lock."""
         link = self.link
         if not (link._on_read or link._on_list or link._on_capture or link._pumps):
-            idle = 0.0  # nobody waits for a main thread that has nothing to answer
+            idle = 0.0  # no request waits for the main thread
         else:
             idle = max(0.0, now - link._main_seen)
         return int(idle * 1000), (idle > AWAY_SECONDS, link._busy)

@@ -80,7 +80,7 @@ class Turns(object):
             self._granted = False
         if self._turn.acquire(True, max(seconds, self.UNASKED_SECONDS)):
             return
-        with self._state:  # nobody granted one: the main thread is away
+        with self._state:  # no turn was granted: the main thread is away
             if self._granted:
                 self._turn.acquire(False)  # until a moment ago
             self._granted = True

@@ -45,7 +45,7 @@ class OutgoingArtefact(object):
     """The artefact that is on its way over one connection."""
 
     def __init__(self, upload):
-        """Raises OSError; ValueError or TypeError for a path that is none."""
+        """Raises OSError; ValueError or TypeError for an invalid path."""
         self.upload = upload
         self.id = None  # of the message that announced it
         self._file, self.size = upload._open()

@@ -46,7 +46,7 @@ class Worker(Connecting, threading.Thread):
         self.stopping = (bye, time.monotonic() + timeout)
         self.wake()
         if self.turns is not None:
-            self.turns.close()  # whoever stops it waits for its end
+            self.turns.close()  # the thread that stops it waits for its end
 
     def ready(self, sock, write, seconds):
         """(readable, writable), within a turn: waiting for the next one is waiting, too."""
@@ -136,7 +136,7 @@ class Worker(Connecting, threading.Thread):
             self._own_server = candidate.instance_id
             end = Session(self, sock, candidate, rest).run()
             if end.delay is not None:
-                self._own_server = None  # somebody else is linked there, or it stops
+                self._own_server = None  # another application is linked there, or it stops
             return end
         except ConnectFailed as failed:
             return ConnectionEnd(failed.text, failed.final, None, False, False)
