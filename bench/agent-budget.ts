@@ -59,7 +59,7 @@ function makeScene(count: number, moved: number) {
     schema: 'dcc-scene/1',
     detail: 'standard',
     dcc: { type: 'blender', version: '4.2.1', mode: 'gui' },
-    document: { path: '/work/shot_010.blend', name: 'shot_010.blend', modified: true },
+    document: { path: '/shots/shot_010.blend', name: 'shot_010.blend', modified: true },
     scene: { name: 'Scene', view_layer: 'ViewLayer', scenes: ['Scene'] },
     time: { frame: 1, start: 1, end: 250, fps: 24, playing: false },
     mode: 'object',

@@ -22,7 +22,7 @@ const dcc = (count: number) => ({
   schema: 'dcc-scene/1',
   detail: 'standard',
   dcc: { type: 'blender', version: '4.2.1', pid: 1, mode: 'gui' },
-  document: { path: '/work/shot.blend', name: 'shot.blend', modified: true },
+  document: { path: '/shots/shot.blend', name: 'shot.blend', modified: true },
   scene: { name: 'Scene', view_layer: 'ViewLayer', scenes: ['Scene'] },
   time: { frame: 1, start: 1, end: 250, fps: 24, playing: false },
   selection: { ids: ['Object.1', 'Object.3'], active: 'Object.3', count: 2, truncated: false },
@@ -35,7 +35,7 @@ const dcc = (count: number) => ({
   ],
   objects: objects(count),
   truncated: { objects: false, total: count, limit: 2000 },
-  warnings: [{ code: 'file_missing', path: '/work/wood.png' }],
+  warnings: [{ code: 'file_missing', path: '/shots/wood.png' }],
 })
 
 describe('view=summary of scene://current', () => {
@@ -43,13 +43,13 @@ describe('view=summary of scene://current', () => {
     const summary = summaryOf(dcc(50))
     expect(summary).to.deep.include({
       view: 'summary',
-      document: { path: '/work/shot.blend', name: 'shot.blend', modified: true },
+      document: { path: '/shots/shot.blend', name: 'shot.blend', modified: true },
       selection: { count: 2, active: 'Object.3', ids: ['Object.1', 'Object.3'] },
       camera: { id: 'Object.2', translate: [2, -2, 0] },
       objects: { total: 50, listed: 50, by_type: { mesh: 45, light: 5 } },
       bounds: { of: 'origins', min: [0, -49, 0], max: [49, 0, 0] },
       collections: ['Scene Collection (0)', '  Props (12)', '    Cups (3)'],
-      warnings: [{ code: 'file_missing', path: '/work/wood.png' }],
+      warnings: [{ code: 'file_missing', path: '/shots/wood.png' }],
     })
     expect(summary['render']).to.include({ engine: 'cycles', samples: 128 })
     expect(summary['hidden'].count).to.equal(13)
