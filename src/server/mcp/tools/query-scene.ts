@@ -4,7 +4,7 @@ import { chain, type MaybePromise } from '../../resources/maybe-promise.ts'
 import type { Content, Reader } from '../../resources/producer.ts'
 import { sceneCurrentUri } from '../../resources/scene.ts'
 import type { ServedResources } from '../../resources/schemes.ts'
-import { defaultChars, maxChars } from './read-resource.ts'
+import { defaultChars, maxCharsProperty } from './read-resource.ts'
 import { failedResult, jsonResult, type Tool, type ToolResult } from './tool.ts'
 
 const list = { type: 'array', items: { type: 'string' }, maxItems: 100 } as const
@@ -52,13 +52,7 @@ export function querySceneTool(registry: ServedResources, maxUriChars: number): 
             minimum: 1,
             maximum: 1000,
           },
-          max_chars: {
-            type: 'integer',
-            description: 'characters of the answer at most',
-            minimum: 500,
-            maximum: maxChars,
-            default: defaultChars,
-          },
+          max_chars: maxCharsProperty,
         },
         additionalProperties: false,
       },

@@ -13,7 +13,16 @@ import {
 } from './tool.ts'
 
 export const defaultChars = 20_000
-export const maxChars = 200_000
+const maxChars = 200_000
+
+/** The argument that bounds an answer about the scene. */
+export const maxCharsProperty = {
+  type: 'integer',
+  description: 'characters of the answer at most',
+  minimum: 500,
+  maximum: maxChars,
+  default: defaultChars,
+} as const
 
 /** Wide enough for models, which scale larger pictures down. */
 const maxPictureWidth = 1568

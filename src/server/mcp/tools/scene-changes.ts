@@ -5,7 +5,7 @@ import { describeChanges } from '../../resources/change-words.ts'
 import { sceneDeltaUri } from '../../resources/scene.ts'
 import type { SceneChange } from '../../resources/scene-delta.ts'
 import type { ServedResources } from '../../resources/schemes.ts'
-import { defaultChars, maxChars } from './read-resource.ts'
+import { defaultChars, maxCharsProperty } from './read-resource.ts'
 import { textResult, type Tool, type ToolResult } from './tool.ts'
 
 const revision = { type: 'integer' } as const
@@ -32,13 +32,7 @@ export function sceneChangesTool(registry: ServedResources): Tool {
             minimum: 0,
             maximum: Number.MAX_SAFE_INTEGER,
           },
-          max_chars: {
-            type: 'integer',
-            description: 'characters of the answer at most',
-            minimum: 500,
-            maximum: maxChars,
-            default: defaultChars,
-          },
+          max_chars: maxCharsProperty,
         },
         additionalProperties: false,
       },
