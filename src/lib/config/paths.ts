@@ -48,7 +48,7 @@ export function selectStateDirectory(option: string | undefined, env: NodeJS.Pro
   return chosen ? resolve(chosen) : join(tmpdir(), `service-cli-${ownName()}`)
 }
 
-/** The uid, or where there is none the user name, without what a file name cannot hold. */
+/** The uid; on systems without one the user name, with other characters replaced. */
 function ownName(): string {
   const uid = ownUid()
   return uid === null ? userInfo().username.replaceAll(/[^\w.-]/g, '_') : String(uid)
