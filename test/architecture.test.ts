@@ -65,7 +65,7 @@ const packages: readonly (readonly [RegExp, (file: string) => boolean])[] = [
   [/^zod$/, below('lib/accounts', 'server')],
   [/^(hono|@hono\/.*|jose|hono-openapi)$/, below('server')],
   [/^@zxcvbn-ts\/language-common$/, below('server/accounts')],
-  [/^node-screenshots$/, below('server/capture')],
+  [/^(node-screenshots|pngjs)$/, below('server/capture')],
   [/^ws$/, below('lib/host-link', 'server')],
 ]
 

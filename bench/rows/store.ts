@@ -142,6 +142,8 @@ function sidecarOf(hex: string, size: number, created: Date): ArtefactRef {
     tool_call_id: null,
     job_id: null,
     correlation_id: null,
+    instance_id: null,
+    dcc_type: null,
     created_at: created.toISOString(),
     expires_at: null,
     metadata: { frame: size },

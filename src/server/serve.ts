@@ -13,7 +13,7 @@ import { resolveHostToken } from './host/host-token.ts'
 import { createInstanceRecord, InstanceFile } from './host/instance-record.ts'
 import { resolveGatewayLimits } from '../lib/config/gateway-limits.ts'
 import { removeLeftovers } from './host/leftovers.ts'
-import { PresenceNews, presencePatch } from './host/link/presence.ts'
+import { dccTypeOf, PresenceNews, presencePatch } from './host/link/presence.ts'
 import { SceneFile } from './host/scene-file.ts'
 import { baseUrlOf } from './http/listen-options.ts'
 import { stoppable } from '../lib/util/stoppable.ts'
@@ -49,11 +49,16 @@ export async function startServe(
   })
   cancelled.throwIfAborted()
 
+  const presences = new PresenceNews(log)
+  const origin = () => ({
+    instance_id: instanceId,
+    dcc_type: dccTypeOf(options.dccType, presences.current?.app),
+  })
   const root = artefactRootIn(registryDir.path)
   // Ended in reverse order: at the stop, or at once when a later step of the start fails.
   await using opened = new AsyncDisposableStack()
   const store = options.artefacts
-    ? await createFsStore({ root, limits, clock: systemClock, log })
+    ? await createFsStore({ root, limits, clock: systemClock, log, origin })
     : undefined
   opened.defer(() => store?.close())
   cancelled.throwIfAborted()
@@ -75,7 +80,6 @@ export async function startServe(
   })
   opened.defer(() => auth.close())
   const audit = new AuditLog({ limits })
-  const presences = new PresenceNews(log)
   // Without resources no client can read the picture, so the window is not captured.
   const capture =
     options.resources && options.capture !== undefined

@@ -43,8 +43,9 @@ describe('service-cli artefacts', function () {
     const list = JSON.parse((await run('list', '--json')).stdout)
     expect(list.artefacts[0]).to.deep.include({
       ...{ sha256: hex, display_name: 'shot.exr', mime: 'image/x-exr', size_bytes: bytes.length },
-      metadata: { frame: 24 },
+      ...{ metadata: { frame: 24 }, instance_id: serve.instanceId, dcc_type: 'unknown' },
     })
+    expect(list.artefacts[0].created_at).to.match(/^\d{4}-.*Z$/)
     expect((await run('list')).stdout).to.contain(hex.slice(0, 12))
     const out = path('out/')
     await mkdir(out)

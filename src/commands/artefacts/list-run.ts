@@ -62,7 +62,7 @@ function expires(entry: Listed, nowMs: number): string {
 }
 
 function jsonOf(entry: Listed): object {
-  const { uri, name, mimeType, size } = entry
+  const { uri, name, mimeType, size, modified } = entry
   const shown = { uri, sha256: hexOf(entry), display_name: name, mime: mimeType, size_bytes: size }
-  return { ...sidecarOf(entry), ...shown }
+  return { ...sidecarOf(entry), ...shown, created_at: modified }
 }

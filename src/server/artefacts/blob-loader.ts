@@ -66,6 +66,15 @@ export class BlobLoader {
     return { size, open: cut => this.#pieces(ref, hex, cut, checked) }
   }
 
+  /** Up to `length` bytes from `start` on, unverified as a range; null when the artefact went. */
+  bytes(hex: string, start: number, length: number): Promise<Buffer | null> {
+    return this.#opened(hex, null, async artefact => {
+      const there = Math.max(0, artefact.ref.size_bytes - start)
+      const bytes = Buffer.allocUnsafeSlow(Math.min(length, there))
+      return bytes.subarray(0, await artefact.fill(bytes, start))
+    })
+  }
+
   /** The artefact is gone: nothing of it is served from memory. */
   forget(hex: string): void {
     this.#kept.delete(hex)

@@ -162,6 +162,8 @@ function parseSidecar(text: string, hex: string, maxDepth: number): Result<Artef
       tool_call_id: nameOf(value['tool_call_id']),
       job_id: nameOf(value['job_id']),
       correlation_id: nameOf(value['correlation_id']),
+      instance_id: nameOf(value['instance_id']),
+      dcc_type: nameOf(value['dcc_type']),
       created_at: String(value['created_at']),
       expires_at: expires === null ? null : String(expires),
       metadata: value['metadata'] ?? null,
@@ -169,7 +171,15 @@ function parseSidecar(text: string, hex: string, maxDepth: number): Result<Artef
   )
 }
 
-const names = ['display_name', 'session_id', 'tool_call_id', 'job_id', 'correlation_id'] as const
+const names = [
+  'display_name',
+  'session_id',
+  'tool_call_id',
+  'job_id',
+  'correlation_id',
+  'instance_id',
+  'dcc_type',
+] as const
 
 function nameOf(value: unknown): string | null {
   return typeof value === 'string' ? value : null

@@ -7,6 +7,7 @@ import type { Limits } from '../../lib/config/limits.ts'
 import type { EntryIndex } from './entry-index.ts'
 import type { EntryLocks } from './entry-lock.ts'
 import { type FsWork, type ShardTable, shardNames } from './shard-table.ts'
+import type { ArtefactOrigin } from './store.ts'
 
 /** Folders of a store. */
 interface FsLayout {
@@ -31,6 +32,7 @@ export interface FsContext {
   readonly shards: ShardTable
   readonly work: FsWork
   readonly mark: string
+  readonly origin: () => ArtefactOrigin
 }
 
 export async function createLayout(root: string, log: Logger): Promise<FsLayout> {

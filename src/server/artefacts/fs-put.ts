@@ -59,7 +59,7 @@ async function commit(store: FsContext, written: Written): Promise<PutResult> {
   if (made !== undefined) await fsyncDirectory(store.layout.bodies)
 
   const previous = findPrevious(store, dir, hex, size)
-  const ref = describe(written, previous, store.clock.now(), limits.artefactTtlMs)
+  const ref = describe(store, written, previous)
   await Promise.all([body.sync(), writeNewFile(`${temp}.json`, serialiseSidecar(ref))])
   await body.close()
 
@@ -89,12 +89,13 @@ function findPrevious(store: FsContext, dir: string, hex: string, size: number) 
 }
 
 function describe(
+  { clock, limits, origin }: FsContext,
   { hex, size, fields }: Written,
   previous: ArtefactRef | null,
-  nowMs: number,
-  ttlMs: number,
 ): ArtefactRef {
-  const created = { created_at: toRfc3339(nowMs), expires_at: fields.expires_at }
+  const ttlMs = limits.artefactTtlMs
+  const created = { created_at: toRfc3339(clock.now()), expires_at: fields.expires_at }
+  const { instance_id, dcc_type } = origin()
   return Object.freeze({
     uri: artefactUri(hex),
     mime: fields.mime,
@@ -105,6 +106,8 @@ function describe(
     tool_call_id: fields.tool_call_id,
     job_id: fields.job_id,
     correlation_id: fields.correlation_id,
+    instance_id,
+    dcc_type,
     created_at: created.created_at,
     expires_at: previous === null ? created.expires_at : laterExpiry(previous, created, ttlMs),
     metadata: fields.metadata,

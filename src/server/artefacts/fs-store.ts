@@ -15,7 +15,13 @@ import { putArtefact } from './fs-put.ts'
 import { createOpenToSend, openBody, openChecked } from './open-artefact.ts'
 import { parsePutOptions } from './put-options.ts'
 import { type FsWork, ShardTable } from './shard-table.ts'
-import { type ArtefactStore, guard, type OpenArtefact, toStorageError } from './store.ts'
+import {
+  type ArtefactOrigin,
+  type ArtefactStore,
+  guard,
+  type OpenArtefact,
+  toStorageError,
+} from './store.ts'
 import { createUpkeep, every } from './upkeep.ts'
 import { isArtefactHex } from '../../lib/mcp/uris.ts'
 
@@ -25,6 +31,8 @@ export interface FsStoreOptions {
   limits?: Limits
   clock?: Clock
   log?: Logger
+  /** Asked at each put. Default: none. */
+  origin?: () => ArtefactOrigin
   work?: FsWork
 }
 
@@ -35,6 +43,8 @@ export interface FsStore extends ArtefactStore {
   refresh(): Promise<void>
 }
 
+const noOrigin: ArtefactOrigin = Object.freeze({ instance_id: null, dcc_type: null })
+
 /** A put looks at the whole store, for its bounds, at most this often. */
 const fullLookMs = 1000
 /** A scan lets other tasks run after this. */
@@ -44,6 +54,7 @@ const sliceMs = 8
 export async function createFsStore(options: FsStoreOptions): Promise<FsStore> {
   const { limits = defaultLimits, clock = systemClock, log = silentLogger } = options
   const { work = { shardChecks: 0, shardScans: 0, sidecarReads: 0, bodiesHashed: 0 } } = options
+  const { origin = () => noOrigin } = options
   const root = resolve(options.root)
   const layout = await createLayout(root, log).catch(error => {
     throw toStorageError(error, `cannot open the artefact folder ${root}`)
@@ -57,7 +68,7 @@ export async function createFsStore(options: FsStoreOptions): Promise<FsStore> {
     // What this process changed is in its index already: only others' changes need a look.
     lookedMark = changes.bump(lookedMark) ?? lookedMark
   })
-  const store: FsContext = { layout, limits, clock, log, locks, index, shards, work, mark }
+  const store: FsContext = { layout, limits, clock, log, locks, index, shards, work, mark, origin }
   const pages = new PageMemory()
   const listeners = new Set<() => void>()
   const inBackground = createUpkeep(log)

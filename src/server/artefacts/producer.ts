@@ -1,8 +1,11 @@
 import type { ArtefactPage, ArtefactRef, ArtefactStore } from './store.ts'
+import { isUtf8 } from 'node:buffer'
 import { BlobLoader } from './blob-loader.ts'
+import { createGate } from './concurrency.ts'
 import { isArtefactHex, parseArtefactUri } from '../../lib/mcp/uris.ts'
 import type { Limits } from '../../lib/config/limits.ts'
 import { maxCompletions } from '../resources/completion.ts'
+import { textContents } from '../resources/built-in.ts'
 import { ResourceNotFound, ResourceUriInvalid } from '../resources/errors.ts'
 import type {
   BlobContent,
@@ -12,15 +15,24 @@ import type {
   DescriptorPage,
   EncodedBlob,
   PagedProducer,
-  StreamedBlob,
   Template,
 } from '../resources/producer.ts'
+import { countParameter, rangeParameter, wordParameter } from '../resources/query-parameters.ts'
+import { parseResourceUri, type ResourceUri } from '../resources/resource-uri.ts'
 
 interface ArtefactProducerOptions {
   store: ArtefactStore
   limits: Pick<Limits, 'pageSize' | 'blobCacheBytes' | 'maxCachedBlobBytes'>
   /** Address of the plain download, or null when there is none. */
   downloadUrl(hex: string): string | null
+  /** Makes a PNG file smaller; null: it stays as it is. */
+  shrink(file: Uint8Array<ArrayBuffer>, maxWidth: number): Promise<SmallerPicture | null>
+}
+
+interface SmallerPicture {
+  readonly png: Uint8Array
+  readonly width: number
+  readonly height: number
 }
 
 const templates: readonly Template[] = Object.freeze([
@@ -30,7 +42,29 @@ const templates: readonly Template[] = Object.freeze([
     title: 'Artefact',
     description: 'A file the application produced, by the SHA-256 of its bytes',
   }),
+  Object.freeze({
+    uriTemplate: 'artefact://sha256/{hex}{?as,offset,limit,max_width}',
+    name: 'Part of an artefact',
+    title: 'Part of an artefact',
+    description:
+      'A text file in slices: as=text, offset and limit in bytes. A PNG picture at most ' +
+      'max_width pixels wide.',
+  }),
 ])
+
+const defaultSliceBytes = 64 * 1024
+const maxSliceBytes = 1024 * 1024
+/** Every character fits, so that each slice goes further. */
+const minSliceBytes = 4
+const maxPictureWidth = 16_384
+/** A larger file is not made smaller. */
+const maxPictureBytes = 64 * 1024 * 1024
+const suggested: Readonly<Record<string, readonly string[]>> = {
+  as: ['text'],
+  offset: ['0'],
+  limit: [defaultSliceBytes, maxSliceBytes].map(String),
+  max_width: ['1024', '640', '1600', '2560'],
+}
 
 /** Stored artefacts as resources of the scheme `artefact`, newest first. */
 export function createArtefactProducer(options: ArtefactProducerOptions): PagedProducer {
@@ -38,7 +72,9 @@ export function createArtefactProducer(options: ArtefactProducerOptions): PagedP
   const describe = createDescriber(options.downloadUrl)
   const pages = new WeakMap<ArtefactPage, DescriptorPage>()
   const loader = new BlobLoader({ store, limits })
-  const answers = new WeakMap<EncodedBlob, readonly BlobContent[]>()
+  const answers = new WeakMap<EncodedBlob, { ref: ArtefactRef; contents: readonly BlobContent[] }>()
+  /** Each picture takes hundreds of megabytes on its way. */
+  const onePicture = createGate(1)
 
   function page(
     after: string | undefined,
@@ -80,23 +116,63 @@ export function createArtefactProducer(options: ArtefactProducerOptions): PagedP
       loader.forget(hex)
       throw new ResourceNotFound(uri)
     }
+    const part = uri === ref.uri ? undefined : partOf(uri)
+    if (part?.text !== undefined) return readText(uri, ref, hex, part.text)
+    if (part?.maxWidth !== undefined && ref.mime === 'image/png') {
+      const smaller = await readSmaller(uri, ref, hex, part.maxWidth)
+      if (smaller !== null) return smaller
+    }
     const blob = await loader.load(hex, ref)
     if (blob === null) throw new ResourceNotFound(uri)
-    if (!('base64' in blob) || uri !== ref.uri) return [contentOf(uri, ref.mime, blob)]
+    if (!('base64' in blob) || uri !== ref.uri) return [contentOf(uri, ref, blob)]
     return answerOf(blob, ref)
   }
 
-  /** The identical answer for the same bytes; stored again under another type, it is a new one. */
+  /** The identical answer for the same bytes; stored again, it is a new one. */
   function answerOf(blob: EncodedBlob, ref: ArtefactRef): readonly Content[] {
     const known = answers.get(blob)
-    if (known?.[0]?.mimeType === ref.mime) return known
-    const answer = Object.freeze([contentOf(ref.uri, ref.mime, blob)])
-    answers.set(blob, answer)
-    return answer
+    if (known?.ref === ref) return known.contents
+    const contents = Object.freeze([contentOf(ref.uri, ref, blob)])
+    answers.set(blob, { ref, contents })
+    return contents
+  }
+
+  async function readText(uri: string, ref: ArtefactRef, hex: string, { offset, limit }: Slice) {
+    const bytes = await loader.bytes(hex, offset, limit)
+    if (bytes === null) throw new ResourceNotFound(uri)
+    const total = ref.size_bytes
+    const whole = wholeCharacters(bytes, offset > 0, offset + bytes.length < total)
+    if (!isUtf8(whole)) {
+      const message = `as=text needs UTF-8: bytes ${offset} to ${offset + bytes.length} are not`
+      throw new ResourceUriInvalid(`${message} (${ref.mime})`)
+    }
+    const start = offset + (whole.byteOffset - bytes.byteOffset)
+    const end = start + whole.length
+    const slice = {
+      ...{ offset: start, bytes: whole.length, total },
+      ...(end < total && { next_offset: end }),
+    }
+    const meta = { 'service-cli/slice': slice, ...metaOf(ref)._meta }
+    return textContents(uri, ref.mime, whole.toString('utf8'), meta)
+  }
+
+  async function readSmaller(uri: string, ref: ArtefactRef, hex: string, maxWidth: number) {
+    if (ref.size_bytes > maxPictureBytes) return null
+    const picture = await onePicture(async () => {
+      const file = await loader.bytes(hex, 0, ref.size_bytes)
+      return file && options.shrink(new Uint8Array(file), maxWidth)
+    })
+    if (picture === null) return null
+    const { png, width, height } = picture
+    const content = contentOf(uri, ref, png)
+    const _meta = { 'service-cli/picture': { width, height }, ...content._meta }
+    return [Object.freeze({ ...content, _meta })]
   }
 
   /** How many there are beyond the first hundred is not counted: a store may hold millions. */
   async function complete(variable: string, prefix: string): Promise<CompletionValues> {
+    const known = suggested[variable]
+    if (known !== undefined) return known.filter(value => value.startsWith(prefix))
     if (variable !== 'hex' || !/^[0-9a-f]{0,64}$/.test(prefix)) return []
     const found = await store.startingWith(prefix, maxCompletions + 1)
     if (found.length <= maxCompletions) return found
@@ -120,19 +196,31 @@ function createDescriber(downloadUrl: (hex: string) => string | null) {
   }
 }
 
+/** Metadata up to this many characters of JSON is part of the listing; all of it comes on read. */
+const maxListedMetadataChars = 1024
+
+/** Each fact once: what the members of the protocol say is not repeated. */
 function descriptorOf(ref: ArtefactRef, hex: string, url: string | null): Descriptor {
-  const { uri, mime, size_bytes, display_name, ...rest } = ref
+  const { metadata } = ref
+  const isLong = JSON.stringify(metadata).length > maxListedMetadataChars
   return Object.freeze({
-    uri,
-    name: display_name ?? hex,
-    title: display_name ?? `Artefact ${hex.slice(0, 12)}`,
-    mimeType: mime,
-    size: size_bytes,
+    uri: ref.uri,
+    name: ref.display_name ?? hex,
+    title: ref.display_name ?? `Artefact ${hex.slice(0, 12)}`,
+    mimeType: ref.mime,
+    size: ref.size_bytes,
     annotations: Object.freeze({ lastModified: ref.created_at }),
-    _meta: Object.freeze({
-      'service-cli/artefact': Object.freeze(url === null ? rest : { ...rest, download_url: url }),
-    }),
+    ...metaOf({ ...ref, metadata: isLong ? null : metadata }, url),
   })
+}
+
+/** Empty when there is nothing to tell. */
+function metaOf(ref: ArtefactRef, url: string | null = null): Pick<Content, '_meta'> {
+  const { uri, mime, size_bytes, display_name, digest, created_at, ...rest } = ref
+  const known = Object.entries({ ...rest, download_url: url }).filter(([, fact]) => fact !== null)
+  if (known.length === 0) return {}
+  const facts = Object.freeze(Object.fromEntries(known))
+  return { _meta: Object.freeze({ 'service-cli/artefact': facts }) }
 }
 
 function freezePage(descriptors: readonly Descriptor[], next: string | undefined): DescriptorPage {
@@ -140,6 +228,57 @@ function freezePage(descriptors: readonly Descriptor[], next: string | undefined
   return Object.freeze(next === undefined ? { descriptors: frozen } : { descriptors: frozen, next })
 }
 
-function contentOf(uri: string, mimeType: string, blob: EncodedBlob | StreamedBlob): BlobContent {
-  return Object.freeze({ uri, mimeType, blob })
+function contentOf(uri: string, ref: ArtefactRef, blob: BlobContent['blob']): BlobContent {
+  return Object.freeze({ uri, mimeType: ref.mime, blob, ...metaOf(ref) })
+}
+
+interface Slice {
+  /** Bytes. */
+  readonly offset: number
+  readonly limit: number
+}
+
+/** The part of an artefact that the query asks for. Throws `ResourceUriInvalid`. */
+function partOf(text: string): { readonly text?: Slice; readonly maxWidth?: number } {
+  const uri = uriOf(text)
+  const offset = countParameter(uri, 'offset')
+  const limit = rangeParameter(uri, 'limit', minSliceBytes, maxSliceBytes)
+  const maxWidth = rangeParameter(uri, 'max_width', 1, maxPictureWidth)
+  if (wordParameter(uri, 'as', ['text']) === undefined) {
+    if (offset === undefined && limit === undefined)
+      return maxWidth === undefined ? {} : { maxWidth }
+    throw new ResourceUriInvalid('query parameters "offset" and "limit" need as=text')
+  }
+  if (maxWidth !== undefined) throw new ResourceUriInvalid('as=text takes no max_width')
+  return { text: { offset: offset ?? 0, limit: limit ?? defaultSliceBytes } }
+}
+
+function uriOf(text: string): ResourceUri {
+  const parsed = parseResourceUri(text, text.length)
+  if (!parsed.ok) throw new ResourceUriInvalid(parsed.failure)
+  return parsed.value
+}
+
+/** Without the rest of a character at the start, and without its beginning at the end. */
+function wholeCharacters(bytes: Buffer, isCutBefore: boolean, isCutAfter: boolean): Buffer {
+  let start = 0
+  while (isCutBefore && start < 3 && isContinuation(bytes[start])) start++
+  let end = bytes.length
+  if (isCutAfter) {
+    let lead = end - 1
+    while (lead > start && end - lead < 4 && isContinuation(bytes[lead])) lead--
+    if (end - lead < charBytes(bytes[lead])) end = lead
+  }
+  return bytes.subarray(start, end)
+}
+
+function isContinuation(byte: number | undefined): boolean {
+  return byte !== undefined && byte >> 6 === 0b10
+}
+
+/** Bytes of the UTF-8 character that begins with this byte. */
+function charBytes(lead = 0): number {
+  if (lead >> 5 === 0b110) return 2
+  if (lead >> 4 === 0b1110) return 3
+  return lead >> 3 === 0b11110 ? 4 : 1
 }

@@ -3,10 +3,13 @@ import { parseRfc3339, toRfc3339 } from '../../lib/util/time.ts'
 import { exceedsDepth } from '../../lib/util/json.ts'
 import { findUnknownMember, membersOf } from '../../lib/util/members.ts'
 import type { Limits } from '../../lib/config/limits.ts'
-import type { ArtefactOptions, ArtefactRef } from './store.ts'
+import type { ArtefactOptions, ArtefactOrigin, ArtefactRef } from './store.ts'
 
 /** The part of a reference that its producer decides. */
-export type PutFields = Omit<ArtefactRef, 'uri' | 'digest' | 'size_bytes' | 'created_at'>
+export type PutFields = Omit<
+  ArtefactRef,
+  'uri' | 'digest' | 'size_bytes' | 'created_at' | keyof ArtefactOrigin
+>
 
 const maxNameChars = 255
 const token = "[!#$%&'*+.^_`|~0-9A-Za-z-]+"

@@ -16,6 +16,10 @@ export interface ArtefactRef {
   readonly tool_call_id: string | null
   readonly job_id: string | null
   readonly correlation_id: string | null
+  /** Of the server that stored it; null when a program did so without a server. */
+  readonly instance_id: string | null
+  /** Of the application beside that server. */
+  readonly dcc_type: string | null
   /** RFC 3339 */
   readonly created_at: string
   /** RFC 3339, or null when only the store's own time to live applies. */
@@ -49,6 +53,9 @@ export interface ArtefactFilter {
   /** RFC 3339 or `Date`: only artefacts created at or after it. */
   createdSince?: Date | string
 }
+
+/** Which server stores an artefact, and for which application. */
+export type ArtefactOrigin = Pick<ArtefactRef, 'instance_id' | 'dcc_type'>
 
 export interface ArtefactPage {
   /** Newest first. */

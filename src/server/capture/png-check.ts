@@ -2,7 +2,7 @@ import { crc32 } from 'node:zlib'
 import { type Result, fail, ok } from '../../lib/util/result.ts'
 import { pngSignature, startsAsPng } from './png/pixels.ts'
 
-interface PngBounds {
+export interface PngBounds {
   readonly maxBytes: number
   readonly maxWidth: number
 }

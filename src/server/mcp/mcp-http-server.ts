@@ -1,7 +1,7 @@
 import type { RequestListener } from 'node:http'
 import { isLoopback } from '../../lib/util/address.ts'
 import type { OAuthConfig } from '../../lib/auth/oauth-config.ts'
-import { type Clock, monotonicClock, systemClock } from '../../lib/util/time.ts'
+import { type Clock, monotonicClock, systemClock, systemTimer } from '../../lib/util/time.ts'
 import { type Logger, silentLogger } from '../../lib/util/logger.ts'
 import { ok } from '../../lib/util/result.ts'
 import { type AppParts, createHandlers, type HostEndpoint } from './app.ts'
@@ -25,8 +25,10 @@ import { createRequestChecks } from '../http/request-checks.ts'
 import { ServerSocket } from '../http/server-socket.ts'
 import type { CaptureBackend } from '../capture/backend.ts'
 import { type CaptureLimits, resolveCaptureLimits } from '../capture/limits.ts'
+import { createPictureMaker } from '../capture/png/picture-maker.ts'
 import { noApplication } from '../capture/target.ts'
 import { WindowCapture } from '../capture/window-capture.ts'
+import { windowCaptureLimits } from '../capture/window-limits.ts'
 import { createMcpEndpoint, type McpEndpoint } from './endpoint.ts'
 import { applicationTools, type ToolBox, type ToolParts } from './tools/tools.ts'
 import { applicationInstructions } from '../host/instructions.ts'
@@ -38,6 +40,8 @@ import type { CaptureSource } from '../resources/capture-source.ts'
 import { ResourceRegistry } from '../resources/registry.ts'
 
 const loopback = '127.0.0.1'
+/** A stored picture that is made smaller becomes no larger than a model takes. */
+const maxSmallerBytes = 3 * 1024 * 1024
 
 /** What a host may hand in beside the configuration. */
 export interface McpServices {
@@ -99,6 +103,8 @@ export class McpHttpServer {
   readonly #registry: ResourceRegistry
   readonly #where: ListenOptions
   readonly #sockets: ServerSocket[] = []
+  /** Of stored pictures; its thread runs while there is something to do. */
+  readonly #pictures = createPictureMaker(systemTimer, windowCaptureLimits)
   #endpoint: McpEndpoint | null = null
   #hostEndpoint: HostEndpoint | null = null
   #baseUrl: string | null
@@ -170,7 +176,7 @@ export class McpHttpServer {
     this.#endpoint?.close()
     await Promise.all(stopping)
     this.#endpoint = null
-    await this.#ownWindow?.close()
+    await Promise.all([this.#ownWindow?.close(), this.#pictures.close()])
     this.#registry.close()
     if (this.#parts.store === undefined) await this.#store?.close()
   }
@@ -282,7 +288,9 @@ export class McpHttpServer {
     if (store === null) return new ResourceRegistry({ ...parts, enableArtefactResources: false })
     const downloadUrl = (hex: string) =>
       this.#baseUrl === null ? null : `${this.#baseUrl}/artefacts/sha256/${hex}`
-    const artefacts = createArtefactProducer({ store, limits, downloadUrl })
+    const shrink = (file: Uint8Array<ArrayBuffer>, maxWidth: number) =>
+      this.#pictures.shrink(file, { maxWidth, maxBytes: maxSmallerBytes })
+    const artefacts = createArtefactProducer({ store, limits, downloadUrl, shrink })
     const registry = new ResourceRegistry({ ...parts, artefacts, enableArtefactResources: true })
     store.onChange(() => registry.artefactsChanged())
     return registry

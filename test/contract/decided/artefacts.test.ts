@@ -70,14 +70,6 @@ facts('decision: artefact sidecar', [
           annotations: { lastModified: ref.created_at },
           _meta: {
             'service-cli/artefact': {
-              digest: ref.digest,
-              session_id: null,
-              tool_call_id: null,
-              job_id: null,
-              correlation_id: null,
-              created_at: ref.created_at,
-              expires_at: null,
-              metadata: null,
               download_url: `${base}/artefacts/sha256/${hexOf(ref)}`,
             },
           },
@@ -101,6 +93,8 @@ facts('decision: artefact sidecar', [
           tool_call_id: null,
           job_id: null,
           correlation_id: null,
+          instance_id: null,
+          dcc_type: null,
           created_at: ref.created_at,
           expires_at: null,
           metadata: null,

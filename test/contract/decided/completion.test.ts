@@ -18,6 +18,7 @@ facts('decision: templates and completion', [
               'events://session/{session_id}{?cursor,limit,drain}',
               'item://{number}',
               'artefact://sha256/{hex}',
+              'artefact://sha256/{hex}{?as,offset,limit,max_width}',
             ])
           },
           { registryDir: folder, enableArtefactResources: true },

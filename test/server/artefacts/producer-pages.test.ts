@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { randomBytes } from 'node:crypto'
 import { resolveLimits } from '../../../src/lib/config/limits.ts'
 import { createArtefactProducer } from '../../../src/server/artefacts/producer.ts'
-import { hexOf, withProducer } from './support.ts'
+import { hexOf, shrink, withProducer } from './support.ts'
 
 describe('artefact producer', () => {
   it('describes an artefact by its sidecar', () =>
@@ -24,13 +24,7 @@ describe('artefact producer', () => {
         annotations: { lastModified: '2030-01-01T00:00:00.000Z' },
         _meta: {
           'service-cli/artefact': {
-            digest: ref.digest,
-            session_id: null,
-            tool_call_id: null,
             job_id: 'j',
-            correlation_id: null,
-            created_at: '2030-01-01T00:00:00.000Z',
-            expires_at: null,
             metadata: { frame: 7 },
             download_url: `http://127.0.0.1:1/artefacts/sha256/${hexOf(ref)}`,
           },
@@ -45,9 +39,10 @@ describe('artefact producer', () => {
     withProducer(async ({ store }) => {
       await store.put(randomBytes(9))
       const limits = resolveLimits()
-      const producer = createArtefactProducer({ store, limits, downloadUrl: () => null })
+      const producer = createArtefactProducer({ store, limits, downloadUrl: () => null, shrink })
       const [descriptor] = await producer.list()
-      expect(descriptor?._meta?.['service-cli/artefact']).to.not.have.property('download_url')
+      expect(descriptor).to.include({ size: 9 })
+      expect(descriptor).to.not.have.property('_meta')
     }))
 
   it('returns the same frozen page until something changes', () =>
@@ -87,12 +82,16 @@ describe('artefact producer', () => {
       { artefactPollMs: 0 },
     ))
 
-  it('completes the variable of its one template', () =>
+  it('completes the hash of its templates', () =>
     withProducer(async ({ store, producer, clock }) => {
       expect(producer.templates?.().map(each => each.uriTemplate)).to.deep.equal([
         'artefact://sha256/{hex}',
+        'artefact://sha256/{hex}{?as,offset,limit,max_width}',
       ])
-      const context = { uriTemplate: 'artefact://sha256/{hex}', resolved: new Map() }
+      const context = {
+        uriTemplate: 'artefact://sha256/{hex}',
+        resolved: new Map(),
+      }
       const complete = (variable: string, prefix: string) =>
         producer.complete?.(variable, prefix, context)
       for (let at = 0; at < 100; at++) await store.put(randomBytes(9))

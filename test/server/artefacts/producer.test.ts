@@ -94,7 +94,7 @@ describe('reads of the artefact producer', () => {
       expect(new Set(all).size).to.equal(1)
       expect(await producer.read(ref.uri)).to.equal(all[0])
       expect(Object.isFrozen(all[0])).to.equal(true)
-      const withQuery = `${ref.uri}?x=1&x=2`
+      const withQuery = `${ref.uri}?x=1&y=2`
       const echoed = await producer.read(withQuery)
       expect(blobOf(echoed).uri).to.equal(withQuery)
       expect(encodedOf(echoed)).to.equal(encodedOf(all[0] ?? []))

@@ -35,6 +35,8 @@ describe('artefact store', () => {
       tool_call_id: 't',
       job_id: 'j',
       correlation_id: 'c',
+      instance_id: null,
+      dcc_type: null,
       created_at: '2030-01-01T00:00:00.000Z',
       expires_at: '2031-01-01T00:00:00.000Z',
       metadata: { frame: 7 },

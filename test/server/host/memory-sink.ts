@@ -75,6 +75,8 @@ export class MemoryArtefacts {
       tool_call_id: null,
       job_id: null,
       correlation_id: null,
+      instance_id: null,
+      dcc_type: null,
       created_at: '2026-01-01T00:00:00.000Z',
       expires_at: null,
       metadata: null,

@@ -30,7 +30,7 @@ export function makePicture(raw: RawPicture, form: PictureForm): Result<Picture,
 }
 
 /** Smaller pictures are always made of the first one: of one another they would blur. */
-function fit(picture: RgbPicture, form: PictureForm): Result<Picture, CaptureFailure> {
+export function fit(picture: RgbPicture, form: PictureForm): Result<Picture, CaptureFailure> {
   let width = Math.min(picture.width, form.maxWidth)
   for (let round = 0; round < form.maxRounds; round++) {
     const scaled = scaleDown(picture, width)

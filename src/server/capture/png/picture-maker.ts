@@ -1,18 +1,28 @@
 import { messageOf } from '../../../lib/util/errors.ts'
 import { fail, type Result } from '../../../lib/util/result.ts'
+import { asBuffer } from '../../../lib/util/text.ts'
 import type { Timer } from '../../../lib/util/time.ts'
 import type { CaptureFailure, CaptureForm } from '../backend.ts'
 import { JobThread, scriptBeside } from '../thread/job-thread.ts'
+import { checkPng, type PngBounds } from '../png-check.ts'
 import type { WindowCaptureLimits } from '../window-limits.ts'
 import type { Picture } from './make-picture.ts'
 import { type PackedPicture, unpackPicture } from './pixels.ts'
 import type { PictureJob } from './picture-thread.ts'
 import type { RawPicture } from './pixels.ts'
 
+/** A picture of 8K takes some seconds. */
+const maxShrinkMs = 30_000
+
 /** Makes PNG files of raw pictures, in its own thread. */
 export interface PictureMaker {
   /** The bytes of `raw` are gone afterwards. Never rejects. */
   make(raw: RawPicture, form: CaptureForm): Promise<Result<Picture, CaptureFailure>>
+  /**
+   * A PNG file with fewer pixels; null: it is no wider and no larger than asked for, too large to
+   * be read, or damaged. `file` is gone afterwards. Never rejects.
+   */
+  shrink(file: Uint8Array<ArrayBuffer>, bounds: PngBounds): Promise<Picture | null>
   close(): Promise<void>
 }
 
@@ -33,6 +43,19 @@ export function createPictureMaker(timer: Timer, limits: WindowCaptureLimits): P
         return unpackPicture(await thread.run(job, [bytes.buffer], signal))
       } catch (error) {
         return fail(thrown(error, signal))
+      }
+    },
+    async shrink(file, bounds) {
+      const size = checkPng(asBuffer(file), { maxBytes: Infinity, maxWidth: Infinity })
+      if (!size.ok || size.value.width * size.value.height > limits.maxWindowPixels) return null
+      if (size.value.width <= bounds.maxWidth && file.length <= bounds.maxBytes) return null
+      const job = { file, form: { ...bounds, maxRounds: limits.maxEncodeRounds } }
+      const signal = AbortSignal.timeout(maxShrinkMs)
+      try {
+        const made = unpackPicture(await thread.run(job, [file.buffer], signal))
+        return made.ok ? made.value : null
+      } catch {
+        return null
       }
     },
     close: () => thread.close(),

@@ -66,6 +66,11 @@ function documentOf({ document }: Pick<Presence, 'document'>): string | null {
   return document?.path ?? document?.name ?? null
 }
 
+/** What was given at the start; for `unknown` what the application says. */
+export function dccTypeOf(given: string, app: Presence['app'] | undefined): string {
+  return given === 'unknown' ? (app?.dccType ?? 'unknown') : given
+}
+
 /**
  * What the instance record shows of it. The kind and the name that were given at the start stay;
  * `unknown` becomes what the application says, for as long as the server runs.
@@ -75,7 +80,7 @@ export function presencePatch(
   given: { readonly dccType: string; readonly named: boolean; readonly hostname: string },
   sinceMs: number | null = null,
 ): InstancePatch {
-  const dccType = given.dccType === 'unknown' ? (app?.dccType ?? 'unknown') : given.dccType
+  const dccType = dccTypeOf(given.dccType, app)
   const name = app?.displayName ?? dccType
   return {
     dcc_type: dccType,

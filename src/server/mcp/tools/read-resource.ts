@@ -1,7 +1,8 @@
-import { isUtf8 } from 'node:buffer'
-import { asBuffer, base64Length } from '../../../lib/util/text.ts'
-import { all, chain, type MaybePromise } from '../../resources/maybe-promise.ts'
-import type { BlobContent, Content } from '../../resources/producer.ts'
+import { isJsonObject } from '../../../lib/util/json.ts'
+import { base64Length } from '../../../lib/util/text.ts'
+import { ResourceUriInvalid } from '../../resources/errors.ts'
+import { all, chain, type MaybePromise, recovered } from '../../resources/maybe-promise.ts'
+import type { BlobContent, Content, TextContent } from '../../resources/producer.ts'
 import type { ServedResources } from '../../resources/schemes.ts'
 import {
   failedResult,
@@ -26,8 +27,6 @@ export const maxCharsProperty = {
 
 /** Wide enough for models, which scale larger pictures down. */
 const maxPictureWidth = 1568
-/** Base64 characters of a file that is read as text. */
-const maxTextChars = 8 * 1024 * 1024
 /** Base64 characters of a picture that is sent to a model. */
 const maxPictureChars = 4 * 1024 * 1024
 
@@ -49,7 +48,7 @@ export function readResourceTool(registry: ServedResources): Tool {
           uri: { type: 'string', description: 'such as audit://recent?limit=20' },
           offset: {
             type: 'integer',
-            description: 'character to begin at',
+            description: 'where to begin: what the slice before said, in characters or bytes',
             minimum: 0,
             maximum: Number.MAX_SAFE_INTEGER,
             default: 0,
@@ -73,7 +72,9 @@ export function readResourceTool(registry: ServedResources): Tool {
       return chain(registry.read(pictureUri(String(uri)), reader), contents => {
         const known = whole.get(contents)
         if (known !== undefined && offset === 0) return known
-        return chain(resultOf(contents, Number(offset), Number(most)), result => {
+        const slice = { offset: Number(offset), most: Number(most) }
+        const parts = all(contents.map(content => contentOf(registry, content, slice)))
+        return chain(chain(parts, resultOf), result => {
           if (!isWhole(contents, Number(offset), Number(most))) return result
           whole.set(contents, Object.freeze(result))
           return result
@@ -89,47 +90,65 @@ function isWhole([content, ...more]: readonly Content[], offset: number, most: n
   return offset === 0 && most >= defaultChars && content.text.length <= defaultChars
 }
 
-/** A window is taken no wider than a model sees it. */
+/** A picture is taken no wider than a model sees it. */
 function pictureUri(uri: string): string {
+  if (uri.startsWith('artefact://')) {
+    return uri.includes('?') ? uri : `${uri}?max_width=${maxPictureWidth}`
+  }
   if (!uri.startsWith('capture://') || uri.includes('max_width=')) return uri
   return `${uri}${uri.includes('?') ? '&' : '?'}max_width=${maxPictureWidth}`
 }
 
-function resultOf(
-  contents: readonly Content[],
-  offset: number,
-  most: number,
-): MaybePromise<ToolResult> {
-  if (contents.length === 0) return textResult('the resource is empty')
-  const parts = all(contents.map(content => contentOf(content, offset, most)))
-  return chain(parts, content => ({ content: content.flat() }))
+function resultOf(parts: readonly ToolContent[][]): ToolResult {
+  return parts.length === 0 ? textResult('the resource is empty') : { content: parts.flat() }
 }
 
-function contentOf(content: Content, offset: number, most: number): MaybePromise<ToolContent[]> {
-  if ('text' in content) return textOf(content.text, offset, most)
-  if (!textType.test(content.mimeType ?? '')) return pictureOrFacts(content)
-  return textOfBlob(content.blob).then(text =>
-    text === null ? pictureOrFacts(content) : textOf(text, offset, most),
-  )
+interface Slice {
+  readonly offset: number
+  readonly most: number
+}
+
+function contentOf(
+  registry: ServedResources,
+  content: Content,
+  slice: Slice,
+): MaybePromise<ToolContent[]> {
+  if ('text' in content) return textOf(content.text, slice)
+  const isTextFile = textType.test(content.mimeType ?? '') && content.uri.startsWith('artefact://')
+  return isTextFile ? textFile(registry, content, slice) : pictureOrFacts(content)
 }
 
 const textType = /^text\/|[+/](json|jsonl|xml|yaml|x-yaml|csv|javascript)(;|$)/i
 
-/** Null for a file that is too large, or not UTF-8. */
-async function textOfBlob(blob: BlobContent['blob']): Promise<string | null> {
-  if (base64Chars(blob) > maxTextChars) return null
-  const bytes = await bytesOf(blob)
-  return isUtf8(bytes) ? bytes.toString('utf8') : null
+/** A slice of a stored text file: its offsets are bytes. */
+function textFile(
+  registry: ServedResources,
+  content: BlobContent,
+  { offset, most }: Slice,
+): MaybePromise<ToolContent[]> {
+  const [file] = content.uri.split('?')
+  const uri = `${file}?as=text&offset=${offset}&limit=${most}`
+  return recovered(
+    () => chain(registry.read(uri), ([part]) => fileSlice(part as TextContent)),
+    error => {
+      if (error instanceof ResourceUriInvalid) return pictureOrFacts(content)
+      throw error
+    },
+  )
 }
 
-async function bytesOf(blob: BlobContent['blob']): Promise<Buffer> {
-  if (typeof blob === 'string') return Buffer.from(blob, 'base64')
-  if (blob instanceof Uint8Array) return asBuffer(blob)
-  if ('base64' in blob) return Buffer.from(asBuffer(blob.base64).toString('latin1'), 'base64')
-  const pieces: Buffer[] = []
-  // A piece is valid until the next one.
-  for await (const piece of blob.open(() => {})) pieces.push(Buffer.from(piece))
-  return Buffer.concat(pieces)
+function fileSlice({ text, _meta }: TextContent): ToolContent[] {
+  const slice = _meta?.['service-cli/slice']
+  if (!isJsonObject(slice)) throw new Error('a part of a file without its place')
+  const { offset, bytes, total, next_offset: next } = slice
+  const shown = { type: 'text', text } as const
+  if (bytes === total) return [shown]
+  const end = Number(offset) + Number(bytes)
+  const goOn = next === undefined ? 'that is the end' : `go on with offset=${String(next)}`
+  return [
+    shown,
+    { type: 'text', text: `bytes ${String(offset)} to ${end} of ${String(total)}; ${goOn}` },
+  ]
 }
 
 function pictureOrFacts(content: BlobContent): ToolContent[] {
@@ -139,11 +158,12 @@ function pictureOrFacts(content: BlobContent): ToolContent[] {
     return [{ type: 'image', mimeType, data: blob }]
   }
   const bytes = Math.floor(chars / 4) * 3
-  const text = `${uri}: ${mimeType}, about ${bytes} bytes; not shown, because it is not a text or picture of moderate size`
+  const [plain] = uri.split('?')
+  const text = `${plain}: ${mimeType}, about ${bytes} bytes; not shown, because it is not a text or picture of moderate size`
   return [{ type: 'text', text }]
 }
 
-function textOf(text: string, offset: number, most: number): ToolContent[] {
+function textOf(text: string, { offset, most }: Slice): ToolContent[] {
   const slice = sliceText(text, offset, most)
   const end = offset + slice.length
   const shown = { type: 'text', text: slice } as const
