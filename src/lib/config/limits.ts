@@ -170,10 +170,14 @@ export interface Limits extends PublicLimits, LiveLinkLimits, ArtefactLimits {
   /** A waiting call that asked for progress is told of it this often. */
   waitProgressMs: number
 
-  /** Scene revisions kept for `scene://delta`. */
-  maxSceneRevisions: number
-  /** Bytes of scene revisions kept for `scene://delta`. */
+  /** Past scenes are kept so long for `scene://delta`. */
+  sceneRevisionMs: number
+  /** Bytes of past scenes kept for `scene://delta`: whole texts, or what patches changed. */
   maxSceneRevisionBytes: number
+  /** Bytes of a scene that is patched, or came in parts. */
+  maxPatchedSceneBytes: number
+  /** Objects of such a scene. */
+  maxPatchedObjects: number
   /** Changes listed in one delta. */
   maxSceneChanges: number
   /** Entries of `audit://recent` when the reader names no `limit`. */
@@ -251,8 +255,10 @@ export const defaultLimits: Readonly<Limits> = {
   maxWaits: 2000,
   waitProgressMs: 10_000,
 
-  maxSceneRevisions: 16,
+  sceneRevisionMs: 10 * 60_000,
   maxSceneRevisionBytes: 32 * MiB,
+  maxPatchedSceneBytes: 64 * MiB,
+  maxPatchedObjects: 100_000,
   maxSceneChanges: 1000,
   defaultAuditLimit: 50,
   maxAuditLimit: 500,

@@ -26,6 +26,7 @@ export const linkErrorCodes = [
   'limit',
   'busy',
   'mismatch',
+  'stale',
   'internal',
   'host_taken',
   // Only for pictures.
@@ -73,6 +74,9 @@ export interface LinkLimits {
   /** 0: no bound; null: artefacts are switched off. */
   readonly max_artefact_bytes: number | null
   readonly max_scene_objects: number
+  /** Of a scene that is patched or comes in parts, like `max_patched_objects`. */
+  readonly max_scene_bytes?: number
+  readonly max_patched_objects?: number
   readonly scene_min_interval_ms: number
 }
 
@@ -84,6 +88,8 @@ export interface Welcome {
   readonly limits: LinkLimits
   readonly heartbeat_ms: number
   readonly need_scene: boolean
+  /** The server takes `scene.patch` and scenes in parts. */
+  readonly scene_patch?: boolean
 }
 
 /** A resource descriptor of MCP, restricted to what an application may send. */

@@ -78,10 +78,11 @@ export function checkToken(authorization: string | undefined, token: Secret): Re
 
 export function checkMethod(
   method: string | undefined,
-  allowed: 'POST' | 'DELETE',
+  allowed: 'POST' | 'DELETE' | 'POST, PATCH',
 ): Refusal | null {
-  if (method === allowed) return null
-  const detail = `the host link takes ${allowed} only at this address`
+  const methods = allowed.split(', ')
+  if (methods.includes(method ?? '')) return null
+  const detail = `the host link takes only ${methods.join(' and ')} at this address`
   return refusal('method', 'method_not_allowed', detail, undefined, { Allow: allowed })
 }
 

@@ -42,7 +42,7 @@ function absence({ application }: Scene): string {
 
 /** The scene is not always of the application on the link: a file or a post sets one, too. */
 function sceneText({ current, application, setBy }: Scene, presence: Presence | null): string {
-  if (current.text === null) {
+  if (!current.hasScene) {
     return current.setAtMs === null ? 'There is no scene yet.' : 'The scene was withdrawn.'
   }
   const scene = `There is a scene of ${current.bytes} bytes`

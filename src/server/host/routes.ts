@@ -25,7 +25,8 @@ import type { ArtefactStore } from '../artefacts/store.ts'
 import { inWireName, parseUploadOptions } from './upload-options.ts'
 import { parseJson } from '../../lib/util/json.ts'
 import type { Result } from '../../lib/util/result.ts'
-import type { MemberFailure } from '../../lib/util/member-reader.ts'
+import { type MemberFailure, MemberReader } from '../../lib/util/member-reader.ts'
+import { readScenePatch } from '../resources/scene-patch.ts'
 
 interface HostRoutesDeps {
   readonly sink: HostSink
@@ -66,7 +67,8 @@ export function createHostRoutes(deps: HostRoutesDeps): HostRoutes {
   const sceneRoute = jsonRoute(async (req, res) => {
     const text = await readText(req, limits)
     if (sink.scene.isLive) throw sceneIsLive()
-    answerJson(res, 200, { ok: true, revision: setScene(sink, text) })
+    const take = req.method === 'PATCH' ? patchScene : setScene
+    answerJson(res, 200, { ok: true, revision: take(sink, text, limits) })
   })
   const auditRoute = jsonRoute(async (req, res) => {
     const records = accepted(parseAuditPost(await readJson(req, limits), limits))
@@ -125,7 +127,7 @@ export function createHostRoutes(deps: HostRoutesDeps): HostRoutes {
       }
       if (path === '/host') return refuse(res, notUpgraded(), limits)
       const digest = path.startsWith(artefactsPrefix) ? path.slice(artefactsPrefix.length) : null
-      const wrongMethod = checkMethod(req.method, digest === null ? 'POST' : 'DELETE')
+      const wrongMethod = checkMethod(req.method, methodsOf(path, digest))
       if (wrongMethod !== null) return refuse(res, wrongMethod, limits)
       if (digest !== null) return await removeArtefact(res, digest, sink.artefacts)
       const route = find(path)
@@ -153,10 +155,26 @@ function sceneIsLive(): ServiceError {
   })
 }
 
-/** What the registry finds wrong with a scene is the application's to know. */
+function methodsOf(path: string, digest: string | null) {
+  if (digest !== null) return 'DELETE'
+  return path === '/host/v1/scene' ? 'POST, PATCH' : 'POST'
+}
+
+function patchScene(sink: HostSink, json: string, { maxJsonDepth }: Limits): number {
+  const reader = new MemberReader(jsonOf(json, maxJsonDepth), '')
+  const base = reader.integer('base', 0, Number.MAX_SAFE_INTEGER) ?? null
+  const patch = accepted(reader.finish(readScenePatch(reader)))
+  return taken(() => sink.scene.patch(patch, base))
+}
+
 function setScene(sink: HostSink, json: string): number {
+  return taken(() => sink.setSceneText(json))
+}
+
+/** What the registry finds wrong with a scene is the application's to know. */
+function taken(take: () => number): number {
   try {
-    return sink.setSceneText(json)
+    return take()
   } catch (error) {
     if (!(error instanceof TypeError)) throw error
     throw invalidMember({ pointer: '', detail: error.message })
@@ -222,8 +240,11 @@ async function readText(req: IncomingMessage, limits: Limits): Promise<string> {
 
 /** The same, parsed; also `body_invalid` for bad JSON. */
 async function readJson(req: IncomingMessage, limits: Limits): Promise<unknown> {
-  const { maxJsonDepth } = limits
-  const parsed = parseJson(await readText(req, limits), maxJsonDepth)
+  return jsonOf(await readText(req, limits), limits.maxJsonDepth)
+}
+
+function jsonOf(text: string, maxJsonDepth: number): unknown {
+  const parsed = parseJson(text, maxJsonDepth)
   if (parsed.ok) return parsed.value
   if (parsed.failure === 'syntax') {
     throw new ServiceError('body_invalid', 'the body is not valid JSON', {

@@ -1,5 +1,6 @@
 import { type Clock, systemTimer, type Timer } from '../../lib/util/time.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
+import { MemberReader } from '../../lib/util/member-reader.ts'
 import { type Logger, silentLogger } from '../../lib/util/logger.ts'
 import type { Limits } from '../../lib/config/limits.ts'
 import { AuditProducer, auditRecentUri } from './audit.ts'
@@ -11,6 +12,7 @@ import { ResourceServer } from './resource-server.ts'
 import type { PagedProducer, ResourceProducer } from './producer.ts'
 import { isScheme, normaliseUri } from './resource-uri.ts'
 import { sceneCurrentUri, sceneDeltaUri, SceneProducer } from './scene.ts'
+import { readScenePatch } from './scene-patch.ts'
 import { type SceneOwnership, SceneState } from './scene-state.ts'
 import {
   type Attachment,
@@ -32,6 +34,14 @@ interface ResourceRegistryOptions {
   capture?: CaptureSource | undefined
   /** The revision before the first scene. Default 0. */
   firstRevision?: number | undefined
+}
+
+/** What changes in the scene; see `patchScene`. */
+export interface ScenePatchInput {
+  readonly objects?: readonly (object & { readonly id: string })[]
+  readonly removed?: readonly string[]
+  readonly members?: Readonly<Record<string, unknown>>
+  readonly unset?: readonly string[]
 }
 
 /**
@@ -104,6 +114,19 @@ export class ResourceRegistry extends ResourceServer {
    */
   setSceneText(json: string, setBy: string | null = null): number {
     return this.#scene.setText(json, setBy)
+  }
+
+  /**
+   * Changes the scene: `objects` (each with a text `id`) replace those with their id or are added,
+   * `removed` are ids, `members` other members of the scene, `unset` names of members. Returns the
+   * revision. Throws `TypeError` for another form, and for a scene whose objects have no ids;
+   * `scene_stale` without a scene; `limit_reached`. Then the old scene stays.
+   */
+  patchScene(patch: ScenePatchInput): number {
+    const reader = new MemberReader(patch, '')
+    const read = reader.finish(readScenePatch(reader))
+    if (!read.ok) throw new TypeError(`${read.failure.pointer} ${read.failure.detail}`.trimStart())
+    return this.#scene.patch(read.value, null)
   }
 
   /** The scene as the host link asks for it: whose it is, and who is connected. */

@@ -1,11 +1,16 @@
 import { type Clock, systemClock } from '../../lib/util/time.ts'
 import type { Limits } from '../../lib/config/limits.ts'
+import { ServiceError } from '../../lib/util/errors.ts'
 import { exceedsDepth, isJsonObject, parseJson } from '../../lib/util/json.ts'
+import { SceneObjects, type ScenePatch, type SceneStep } from './scene-objects.ts'
 
-/** What was held at one revision; `text` is null when there was no scene. */
+/** What was held at one revision. */
 export interface SceneRevision {
   readonly revision: number
+  readonly hasScene: boolean
+  /** Null without a scene. Made when it is asked for: of a patched scene it costs all of it. */
   readonly text: string | null
+  /** Of the text; 0 without a scene. */
   readonly bytes: number
   /** Null for revision 0, the state before the first scene. */
   readonly setAtMs: number | null
@@ -41,6 +46,15 @@ export interface SceneOwnership {
   readonly isLive: boolean
   /** The application connected, disconnected or changed its type. */
   tell(application: SceneApplication): void
+  /**
+   * Changes the current scene and returns the new revision. `base`: the revision that the patch
+   * builds on, null for any. Throws `scene_stale` when the scene is another one or not from
+   * `setBy`, `limit_reached` when it would become too large, and `TypeError` when its objects have
+   * no ids; then nothing changes.
+   */
+  patch(patch: ScenePatch, base: number | null, setBy?: string | null): number
+  /** Replaces the scene by one that came in parts; it is not used by its sender any more. */
+  setObjects(scene: SceneObjects, setBy: string): number
 }
 
 interface SceneStateOptions {
@@ -53,17 +67,23 @@ interface SceneStateOptions {
   readonly firstRevision?: number | undefined
 }
 
-type StateLimits = SceneLimits & Pick<Limits, 'maxSceneRevisions' | 'maxSceneRevisionBytes'>
+type StateLimits = SceneLimits &
+  Pick<
+    Limits,
+    'sceneRevisionMs' | 'maxSceneRevisionBytes' | 'maxPatchedSceneBytes' | 'maxPatchedObjects'
+  >
 
 /** The scene the application sent last, as JSON text, and the revisions before it. */
 export class SceneState implements SceneOwnership {
   readonly #limits: StateLimits
   readonly #listener: SceneListener | undefined
   readonly #clock: Clock
-  #current: SceneRevision
   /** Oldest first, the current one last. */
-  #kept: SceneRevision[]
+  #kept: [Revision, ...Revision[]]
+  /** Of all but the current one. */
   #keptBytes = 0
+  /** The current scene, once it was patched. */
+  #objects: SceneObjects | null = null
   /** Instance id of the application that set the scene; null: another source. */
   #setBy: string | null = null
   /** The one that is connected, or was last. */
@@ -76,12 +96,15 @@ export class SceneState implements SceneOwnership {
     this.#limits = limits
     this.#listener = listener
     this.#clock = clock
-    this.#current = { revision: firstRevision, text: null, bytes: 0, setAtMs: null }
-    this.#kept = [this.#current]
+    this.#kept = [new Revision(firstRevision, null, 0, null)]
   }
 
   get current(): SceneRevision {
-    return this.#current
+    return this.#last
+  }
+
+  get #last(): Revision {
+    return this.#kept.at(-1) as Revision
   }
 
   /** Another number: another scene, or other facts about its application. */
@@ -95,7 +118,7 @@ export class SceneState implements SceneOwnership {
   }
 
   get setBy(): string | null {
-    return this.#current.text === null ? null : this.#setBy
+    return this.current.hasScene ? this.#setBy : null
   }
 
   get isLive(): boolean {
@@ -113,7 +136,17 @@ export class SceneState implements SceneOwnership {
   }
 
   find(revision: number): SceneRevision | undefined {
-    return this.#kept.find(kept => kept.revision === revision)
+    return this.#kept[revision - this.#kept[0].revision]
+  }
+
+  /**
+   * How the scene went from a kept revision to the current one; null when a whole scene was set
+   * in between.
+   */
+  patchesSince(revision: number): { steps: readonly SceneStep[]; scene: SceneObjects } | null {
+    const later = this.#kept.slice(revision - this.#kept[0].revision, -1)
+    if (this.#objects === null || later.some(({ undoes }) => undoes === null)) return null
+    return { steps: later.flatMap(({ undoes }) => undoes ?? []), scene: this.#objects }
   }
 
   /**
@@ -141,44 +174,165 @@ export class SceneState implements SceneOwnership {
     this.#listener?.applicationChanged()
   }
 
+  patch(patch: ScenePatch, base: number | null, setBy: string | null = null): number {
+    const last = this.#last
+    if (!last.hasScene || setBy !== this.#setBy || (base ?? last.revision) !== last.revision) {
+      throw new ServiceError('scene_stale', 'the scene is not the one that the patch is for', {
+        hint: 'send the whole scene',
+      })
+    }
+    const objects = (this.#objects ??= SceneObjects.of(last.text ?? ''))
+    if (objects === null) {
+      throw new TypeError(
+        'scene must have an array "objects" whose items all have their own text id',
+      )
+    }
+    const steps = objects.apply(patch)
+    try {
+      checkObjects(objects, this.#limits)
+    } catch (error) {
+      objects.undo(steps)
+      throw error
+    }
+    last.undoneBy(steps, () => this.#textAt(last.revision))
+    this.#push(objects.bytes, () => objects.text)
+    return this.current.revision
+  }
+
+  setObjects(scene: SceneObjects, setBy: string): number {
+    checkObjects(scene, this.#limits)
+    this.#forget(setBy)
+    this.#objects = scene
+    this.#push(scene.bytes, () => scene.text)
+    return this.current.revision
+  }
+
   #replace(text: string | null, setBy: string | null): number {
-    const bytes = text === null ? 0 : Buffer.byteLength(text)
-    const revision = this.#current.revision + 1
-    const isFirst = this.#current.setAtMs === null
-    this.#current = { revision, text, bytes, setAtMs: this.#clock.now() }
+    this.#forget(setBy)
+    this.#push(text === null ? 0 : Buffer.byteLength(text), text)
+    return this.current.revision
+  }
+
+  /** The current scene becomes one of the past, of which the next whole one knows nothing. */
+  #forget(setBy: string | null): void {
+    this.#last.settle()
+    this.#objects = null
     // A delta between scenes of different sources would be meaningless.
-    if (setBy !== this.#setBy && !isFirst) this.#forgetHistory()
+    if (setBy !== this.#setBy && this.current.setAtMs !== null) {
+      this.#kept = [this.#last]
+      this.#keptBytes = 0
+      this.#last.isForgotten = true
+    }
     this.#setBy = setBy
-    this.#kept.push(this.#current)
-    this.#keptBytes += bytes
-    while (this.#kept.length > 1 && this.#overLimits()) {
-      this.#keptBytes -= this.#kept.shift()?.bytes ?? 0
+  }
+
+  #push(bytes: number, text: string | null | (() => string)): void {
+    const nowMs = this.#clock.now()
+    const before = this.#last
+    this.#keptBytes += before.keptBytes
+    this.#kept.push(new Revision(before.revision + 1, nowMs, bytes, text))
+    while (this.#kept.length > 1 && this.#isOldestDue(nowMs)) {
+      this.#keptBytes -= this.#kept.shift()?.keptBytes ?? 0
     }
     this.#shown = null
     this.#showLatest()
     this.#version++
     this.#listener?.sceneSet()
-    return this.#current.revision
+  }
+
+  /** The oldest one was current until the one after it came. */
+  #isOldestDue(nowMs: number): boolean {
+    const [oldest, next] = this.#kept
+    const isOver = nowMs - (next?.setAtMs ?? nowMs) > this.#limits.sceneRevisionMs
+    return isOver || oldest.isForgotten || this.#keptBytes > this.#limits.maxSceneRevisionBytes
+  }
+
+  /** Of a revision that was patched: what came after it is undone on a copy. */
+  #textAt(revision: number): string | null {
+    const at = revision - this.#kept[0].revision
+    let whole = this.#kept.findIndex((kept, index) => index > at && kept.undoes === null)
+    if (whole === -1) whole = this.#kept.length - 1
+    const isCurrent = whole === this.#kept.length - 1 && this.#objects !== null
+    const scene = isCurrent ? this.#objects?.copy() : SceneObjects.of(this.#kept[whole]?.text ?? '')
+    for (let index = whole - 1; index >= at; index--) {
+      scene?.undo(this.#kept[index]?.undoes ?? [])
+    }
+    return scene?.text ?? null
   }
 
   /** False when the scene is not of that application. */
   #showLatest(): boolean {
-    const isOfLatest = this.#current.text === null || this.#latest?.instanceId === this.#setBy
+    const isOfLatest = !this.current.hasScene || this.#latest?.instanceId === this.#setBy
     if (isOfLatest) this.#shown = this.#latest
     return isOfLatest
   }
+}
 
-  #forgetHistory(): void {
-    this.#kept = []
-    this.#keptBytes = 0
+/** A step that is kept, beside its text. */
+const stepBytes = 200
+
+class Revision implements SceneRevision {
+  readonly revision: number
+  readonly setAtMs: number | null
+  readonly bytes: number
+  /** What the patch after it did; null when a whole scene, or nothing yet, came after it. */
+  undoes: readonly SceneStep[] | null = null
+  /** It is of another source than what came after it. */
+  isForgotten = false
+  #text: string | null | (() => string | null)
+
+  constructor(
+    revision: number,
+    setAtMs: number | null,
+    bytes: number,
+    text: string | null | (() => string | null),
+  ) {
+    this.revision = revision
+    this.setAtMs = setAtMs
+    this.bytes = bytes
+    this.#text = text
   }
 
-  #overLimits(): boolean {
-    return (
-      this.#kept.length > this.#limits.maxSceneRevisions ||
-      this.#keptBytes > this.#limits.maxSceneRevisionBytes
-    )
+  get hasScene(): boolean {
+    return this.bytes > 0
   }
+
+  /** Kept while it is the current one. */
+  get text(): string | null {
+    if (typeof this.#text !== 'function') return this.#text
+    const text = this.#text()
+    if (this.undoes === null) this.#text = text
+    return text
+  }
+
+  /** What is kept of it once another one is current. */
+  get keptBytes(): number {
+    const { undoes } = this
+    if (undoes === null) return this.bytes
+    return undoes.reduce((sum, { before }) => sum + stepBytes + (before?.length ?? 0), stepBytes)
+  }
+
+  /** A patch came after it: its text can be had from there. */
+  undoneBy(steps: readonly SceneStep[], text: () => string | null): void {
+    this.undoes = steps
+    this.#text = text
+  }
+
+  /** A whole scene comes after it: its text is kept. */
+  settle(): void {
+    this.#text = this.text
+  }
+}
+
+/** Throws `limit_reached` for a scene that is too large. */
+export function checkObjects(
+  scene: SceneObjects,
+  limits: Pick<StateLimits, 'maxPatchedSceneBytes' | 'maxPatchedObjects'>,
+): void {
+  const { maxPatchedSceneBytes: maxBytes, maxPatchedObjects: maxObjects } = limits
+  if (scene.bytes <= maxBytes && scene.ids.length <= maxObjects) return
+  const message = `a scene has at most ${maxObjects} objects and ${maxBytes} bytes`
+  throw new ServiceError('limit_reached', message)
 }
 
 type SceneLimits = Pick<Limits, 'maxMessageBytes' | 'maxJsonDepth'>
@@ -188,9 +342,7 @@ function serialiseScene(scene: unknown, limits: SceneLimits): string {
   if (!isJsonObject(scene)) throw notAnObject()
   let text: unknown
   try {
-    text = JSON.stringify(scene)
-    // Numbers that JSON lacks become `null`: only a text with one needs the slow look.
-    if (typeof text === 'string' && text.includes('null')) JSON.stringify(scene, refuseNonFinite)
+    text = finiteJsonText(scene)
   } catch (cause) {
     throw cause instanceof SceneNumberError ? cause : notSerialisable(cause)
   }
@@ -198,6 +350,14 @@ function serialiseScene(scene: unknown, limits: SceneLimits): string {
   if (typeof text !== 'string' || !text.startsWith('{')) throw notAnObject()
   checkBytes(text, limits)
   if (exceedsDepth(text, limits.maxJsonDepth)) throw tooDeep(limits)
+  return text
+}
+
+/** Throws for a number that JSON lacks, which would become `null`. */
+export function finiteJsonText(value: unknown): string | undefined {
+  const text: string | undefined = JSON.stringify(value)
+  // Only a text with one needs the slow look.
+  if (text?.includes('null')) JSON.stringify(value, refuseNonFinite)
   return text
 }
 

@@ -7,7 +7,7 @@ import { KeptAnswers } from './kept-answers.ts'
 import type { Content, Descriptor, Template } from './producer.ts'
 import { countParameter, onlyParameters } from './query-parameters.ts'
 import type { ResourceUri } from './resource-uri.ts'
-import { sceneDelta, sceneReset } from './scene-delta.ts'
+import { patchedDelta, sceneDelta, sceneReset } from './scene-delta.ts'
 import { parseSceneQuery, sceneParameters, sceneValues, selectPart } from './scene-query.ts'
 import type { SceneRevision, SceneState, ShownApplication } from './scene-state.ts'
 import { summariseScene } from './scene-summary.ts'
@@ -63,7 +63,7 @@ export class SceneProducer implements BuiltIn {
   /** Parsed for readers of parts; given up under memory pressure, and made again. */
   #parsed: { readonly text: string; readonly scene: WeakRef<JsonObject> } | undefined
   #version = -1
-  #contents: readonly Content[] = []
+  #contents: readonly Content[] | undefined
   #meta: Meta = {}
   #listedRevision = -1
   #descriptors: readonly Descriptor[] = []
@@ -122,14 +122,17 @@ export class SceneProducer implements BuiltIn {
     const query = parseSceneQuery(uri)
     const { current, version } = this.#state
     const meta = this.#freshMeta()
-    if (current.text === null || query === null) {
-      if (uri.text === sceneCurrentUri) return this.#contents
-      return jsonContents(uri.text, textOf(current), meta)
-    }
-    const scene = this.#parsedScene(current.text)
+    if (!current.hasScene || query === null) return this.#whole(uri.text, current, meta)
+    const scene = this.#parsedScene(current.text ?? '')
     const build = () =>
       query.view === 'summary' ? summariseScene(scene) : JSON.stringify(selectPart(scene, query))
     return this.#parts.get(version, uri.text, build, meta)
+  }
+
+  /** The identical contents for most readers, as long as the version stays. */
+  #whole(uri: string, current: SceneRevision, meta: Meta): readonly Content[] {
+    if (uri !== sceneCurrentUri) return jsonContents(uri, textOf(current), meta)
+    return (this.#contents ??= jsonContents(uri, textOf(current), meta))
   }
 
   #parsedScene(text: string): JsonObject {
@@ -144,20 +147,24 @@ export class SceneProducer implements BuiltIn {
     const since = sinceParameter(uri)
     const current = this.#state.current
     const meta = this.#freshMeta()
-    if (current.text === null) return jsonContents(uri.text, textOf(current), meta)
+    if (!current.hasScene) return jsonContents(uri.text, textOf(current), meta)
     const base = since === undefined ? this.#state.previous : this.#state.find(since)
     if (base === undefined) return jsonContents(uri.text, sceneReset(current), meta)
-    const build = () => sceneDelta(base, current, this.#maxChanges)
+    const patches = this.#state.patchesSince(base.revision)
+    const build = () =>
+      patches === null
+        ? sceneDelta(base, current, this.#maxChanges)
+        : patchedDelta(base, current, patches, this.#maxChanges)
     return this.#deltas.get(this.#state.version, uri.text, build, meta)
   }
 
-  /** Made once for each version of the state, together with the answer that most readers get. */
+  /** Made once for each version of the state. */
   #freshMeta(): Meta {
     const { version, current, application } = this.#state
     if (version !== this.#version) {
       this.#version = version
       this.#meta = Object.freeze({ 'service-cli/scene': sceneFacts(current, application) })
-      this.#contents = jsonContents(sceneCurrentUri, textOf(current), this.#meta)
+      this.#contents = undefined
     }
     return this.#meta
   }
@@ -196,7 +203,7 @@ function sceneFacts(
 }
 
 function describe(revision: SceneRevision): readonly Descriptor[] {
-  const { text, bytes, setAtMs } = revision
+  const { hasScene, bytes, setAtMs } = revision
   const changed = changedAt(setAtMs)
   return freezeAll([
     {
@@ -206,7 +213,7 @@ function describe(revision: SceneRevision): readonly Descriptor[] {
       description:
         'The scene open in the application, as it last reported it; {"status":"no_snapshot"} before that',
       mimeType: 'application/json',
-      size: text === null ? Buffer.byteLength(textOf(revision)) : bytes,
+      size: hasScene ? bytes : Buffer.byteLength(textOf(revision)),
       annotations: { audience: ['user', 'assistant'], priority: 0.9, ...changed },
     },
     {

@@ -93,22 +93,22 @@ facts('decision: scene://delta', [
     },
   ],
   [
-    '16 revisions are kept; an unknown N is answered with reset and the revision',
+    'revisions of the last minutes are kept; an unknown N is answered with reset and the revision',
     async () => {
       const scenes = Array.from({ length: 20 }, (_, n) => ({ n: n + 1 }))
-      expect(await deltaAfter(scenes, 5)).to.include({ base_revision: 5 })
-      for (const since of [4, 21]) {
+      expect(await deltaAfter(scenes, 1)).to.include({ base_revision: 1 })
+      for (const since of [21, 999]) {
         const read = await deltaAfter(scenes, since)
         expect(read).to.deep.equal({ reset: true, revision: 20 })
       }
     },
   ],
   [
-    '32 MiB of revisions are kept, the older ones go before the sixteenth',
+    '32 MiB of past revisions are kept',
     async () => {
       const scenes = Array.from({ length: 6 }, (_, n) => ({ n, text: 'x'.repeat(7 << 20) }))
-      expect(await deltaAfter(scenes, 3)).to.include({ base_revision: 3 })
-      expect(await deltaAfter(scenes, 2)).to.deep.equal({ reset: true, revision: 6 })
+      expect(await deltaAfter(scenes, 2)).to.include({ base_revision: 2 })
+      expect(await deltaAfter(scenes, 1)).to.deep.equal({ reset: true, revision: 6 })
     },
   ],
   [

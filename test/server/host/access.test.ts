@@ -103,7 +103,7 @@ describe('access to the host routes', () => {
     for (const method of ['GET', 'PUT', 'DELETE', 'OPTIONS']) {
       const answer = await host.send(method, '/host/v1/scene', json)
       expect(answer.status).to.equal(405)
-      expect(answer.headers.allow).to.equal('POST')
+      expect(answer.headers.allow).to.equal('POST, PATCH')
     }
     expect(host.refused).to.deep.equal([])
   })

@@ -102,7 +102,7 @@ describe('scene://delta', () => {
   })
 
   it('returns a reset for an unknown revision', () => {
-    const resources = registry({ maxSceneRevisions: 2 })
+    const resources = registry({ maxSceneRevisionBytes: 12 })
     for (const frame of [1, 2, 3]) resources.setScene({ frame })
     for (const since of [0, 1, 4, 999]) {
       expect(payload(resources, `scene://delta?since=${since}`)).to.deep.equal({

@@ -105,20 +105,24 @@ describe('SceneState', () => {
     expect(changes).to.equal(5)
   })
 
-  it('keeps the last revisions by number', () => {
-    const state = new SceneState(resolveLimits({ maxSceneRevisions: 3 }))
-    for (let n = 0; n < 10; n++) state.set({ n })
-    expect(state.revisions).to.deep.equal([8, 9, 10])
-    expect(state.find(7)).to.equal(undefined)
+  it('keeps the revisions that were current in the last ten minutes', () => {
+    let nowMs = 0
+    const state = new SceneState(resolveLimits(), { clock: { now: () => nowMs } })
+    for (let n = 0; n < 10; n++) {
+      state.set({ n })
+      nowMs += 4 * 60_000
+    }
+    expect(state.revisions).to.deep.equal([7, 8, 9, 10])
+    expect(state.find(6)).to.equal(undefined)
     expect(state.previous?.text).to.equal('{"n":8}')
   })
 
   it('keeps the last revisions by bytes, always the current one', () => {
     const state = new SceneState(resolveLimits({ maxSceneRevisionBytes: 30 }))
     for (let n = 0; n < 5; n++) state.set({ text: 'aaa' })
-    expect(state.revisions).to.deep.equal([4, 5])
+    expect(state.revisions).to.deep.equal([3, 4, 5])
     state.set({ text: 'a'.repeat(100) })
-    expect(state.revisions).to.deep.equal([6])
+    expect(state.revisions).to.deep.equal([4, 5, 6])
     state.set({})
     expect(state.revisions).to.deep.equal([7])
   })

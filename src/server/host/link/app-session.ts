@@ -10,6 +10,8 @@ import type { LinkDeps } from './link-deps.ts'
 import type { Incoming } from './message-parsers.ts'
 import { PictureFrame } from './pictures.ts'
 import { isRetryable, LinkRefusal } from './failures.ts'
+import { SceneObjects } from '../../resources/scene-objects.ts'
+import { checkObjects } from '../../resources/scene-state.ts'
 import { SceneSlot } from './scene-slot.ts'
 
 interface AppSessionDeps extends Pick<
@@ -53,6 +55,8 @@ export class AppSession implements ChannelReader {
   readonly #scenes: SceneSlot
   readonly #artefacts: ArtefactIntake
   readonly #picture = new PictureFrame()
+  /** A scene of which not all parts came yet. */
+  #parts: SceneObjects | null = null
   /** Sessions of events that this connection opened, also those it closed. */
   readonly #sessionIds = new Set<string>()
   #flushing: NodeJS.Immediate | undefined
@@ -124,7 +128,7 @@ export class AppSession implements ChannelReader {
   }
 
   #message(id: string | undefined, message: Incoming): void {
-    if (message.type === 'scene.set') return this.#scene(id, message.text)
+    if (message.type === 'scene.set' && !message.more) return this.#scene(id, message.text)
     // What was said before it holds before it.
     if (message.type !== 'heartbeat') this.#flush()
     if (message.type === 'bye') {
@@ -145,9 +149,13 @@ export class AppSession implements ChannelReader {
     }
   }
 
-  #handle(message: Exclude<Incoming, { type: 'scene.set' | 'bye' }>): object | Promise<object> {
+  #handle(message: Exclude<Incoming, { type: 'bye' }>): object | Promise<object> {
     const { sink, buffers } = this.#deps
     switch (message.type) {
+      case 'scene.set':
+        return this.#firstPart(message.text)
+      case 'scene.patch':
+        return this.#timed(() => this.#patch(message))
       case 'hello':
         throw new LinkRefusal('invalid', 'hello was said already')
       case 'audit.record':
@@ -181,7 +189,34 @@ export class AppSession implements ChannelReader {
     this.#sessionIds.clear()
   }
 
+  #firstPart(text: string): object {
+    this.#parts = SceneObjects.of(text)
+    if (this.#parts === null) {
+      throw new LinkRefusal(
+        'invalid',
+        '/scene/objects must be an array of objects, each with its own text id',
+      )
+    }
+    return {}
+  }
+
+  #patch({ patch, base, more }: Extract<Incoming, { type: 'scene.patch' }>): object {
+    const { sink, instanceId, limits } = this.#deps
+    const parts = this.#parts
+    this.#parts = null
+    if (base !== undefined) {
+      return { revision: sink.scene.patch(patch, base, instanceId) }
+    }
+    if (parts === null) throw new LinkRefusal('stale', 'the first part of the scene is missing')
+    parts.apply(patch)
+    checkObjects(parts, limits)
+    if (!more) return { revision: sink.scene.setObjects(parts, instanceId) }
+    this.#parts = parts
+    return {}
+  }
+
   #scene(id: string | undefined, text: string): void {
+    this.#parts = null
     this.#scenes.put(text, outcome => {
       if (!outcome.ok) return this.#refuse(id, outcome.failure.code, outcome.failure.message)
       const { revision, superseded } = outcome.value
@@ -199,14 +234,21 @@ export class AppSession implements ChannelReader {
   }
 
   #takeScene(text: string): Result<number, LinkRefusal> {
-    const { sink, instanceId, ticks, log } = this.#deps
-    const startedMs = ticks.now()
+    const { sink, instanceId, log } = this.#deps
     try {
-      return ok(sink.setSceneText(text, instanceId))
+      return ok(this.#timed(() => sink.setSceneText(text, instanceId)))
     } catch (error) {
       if (error instanceof TypeError) return fail(new LinkRefusal('invalid', `/${error.message}`))
       log.error({ err: error }, 'a scene could not be taken')
       return fail(new LinkRefusal('internal', 'the server failed to take the scene'))
+    }
+  }
+
+  #timed<Value>(take: () => Value): Value {
+    const { ticks } = this.#deps
+    const startedMs = ticks.now()
+    try {
+      return take()
     } finally {
       // The text was parsed once before, as part of its message.
       this.#measured(2 * (ticks.now() - startedMs))
@@ -226,6 +268,12 @@ export class AppSession implements ChannelReader {
     if (error instanceof LinkRefusal) return this.#refuse(id, error.code, error.message)
     if (error instanceof ServiceError && error.code === 'limit_reached') {
       return this.#refuse(id, 'limit', error.message)
+    }
+    if (error instanceof ServiceError && error.code === 'scene_stale') {
+      return this.#refuse(id, 'stale', error.message)
+    }
+    if (message.type === 'scene.patch' && error instanceof TypeError) {
+      return this.#refuse(id, 'invalid', `/${error.message}`)
     }
     this.#deps.log.error({ err: error, type: message.type }, 'a message of the application failed')
     this.#refuse(id, 'internal', 'the server failed; its log has the reason')

@@ -6,6 +6,8 @@ import { isSessionId, sessionIdForm } from '../../../lib/util/text.ts'
 import type { ArtefactOptions } from '../../artefacts/store.ts'
 import type { Limits } from '../../../lib/config/limits.ts'
 import type { AuditRecord } from '../../resources/audit-log.ts'
+import type { ScenePatch } from '../../resources/scene-objects.ts'
+import { readScenePatch } from '../../resources/scene-patch.ts'
 import type { SessionEventInput } from '../../resources/session-event.ts'
 import { checkArtefactMediaType } from '../guards.ts'
 import { MemberReader } from '../../../lib/util/member-reader.ts'
@@ -60,7 +62,20 @@ interface HeartbeatFacts {
 export type Incoming =
   | HelloFacts
   | HeartbeatFacts
-  | { readonly type: 'scene.set'; readonly text: string }
+  | {
+      readonly type: 'scene.set'
+      readonly text: string
+      /** It is only the first part of a scene. */
+      readonly more: boolean
+    }
+  | {
+      readonly type: 'scene.patch'
+      readonly patch: ScenePatch
+      /** Undefined: a part of a scene. */
+      readonly base: number | undefined
+      /** Further parts follow. */
+      readonly more: boolean
+    }
   | {
       readonly type: 'app.update'
       /** Undefined: as before. */
@@ -127,7 +142,13 @@ export const parsers: Readonly<Record<string, (frame: MessageText) => Incoming>>
     reader.any('scene')
     const scene = memberText(text, 'scene')
     if (scene === undefined) reader.refuse('scene', 'is required')
-    return { type: 'scene.set', text: scene ?? 'null' }
+    return { type: 'scene.set', text: scene ?? 'null', more: reader.flag('more') ?? false }
+  },
+  'scene.patch': ({ reader }) => {
+    const base = reader.integer('base', 0, Number.MAX_SAFE_INTEGER)
+    const more = reader.flag('more') ?? false
+    if (more && base !== undefined) reader.refuse('more', 'goes without "base"')
+    return { type: 'scene.patch', patch: readScenePatch(reader), base, more }
   },
   'app.update': ({ value, reader }) => {
     const document = readDocument(reader, 'refuse')

@@ -23,10 +23,13 @@ describe('the first message of a link', () => {
         max_in_flight: 8,
         max_artefact_bytes: 17_179_869_184,
         max_scene_objects: 2000,
+        max_scene_bytes: 67_108_864,
+        max_patched_objects: 100_000,
         scene_min_interval_ms: 0,
       },
       heartbeat_ms: 5000,
       need_scene: true,
+      scene_patch: true,
     })
   })
 

@@ -23,7 +23,14 @@ export function describeIncoming(numRuns: number): void {
 
     it('are one of five things, for any text', () => {
       const kinds = ['message', 'reply', 'refused', 'passed', 'broken']
-      const words = Object.keys(forms).concat('scene.set', 'ok', 'error', 'toString', '__proto__')
+      const words = Object.keys(forms).concat(
+        'scene.set',
+        'scene.patch',
+        'ok',
+        'error',
+        'toString',
+        '__proto__',
+      )
       const object = fc.dictionary(
         fc.constantFrom('type', 'id', 'scene', 'records', '__proto__', 'document', 'size'),
         fc.oneof(fc.constantFrom(...words), fc.jsonValue()),
@@ -134,7 +141,11 @@ export function describeIncoming(numRuns: number): void {
           const rest = `"type":"scene.set"`
           const written = first ? `{${member},${rest}}` : `${space}{${rest},${space}${member}}`
           expect(parse(written)).to.deep.equal({
-            ...{ kind: 'message', id: undefined, message: { type: 'scene.set', text } },
+            ...{
+              kind: 'message',
+              id: undefined,
+              message: { type: 'scene.set', text, more: false },
+            },
           })
         }),
         runs,

@@ -1,0 +1,220 @@
+import { expect } from 'chai'
+import fc from 'fast-check'
+import { resolveLimits } from '../../../src/lib/config/limits.ts'
+import { applyChanges } from '../../../src/lib/mcp/client/json-apply.ts'
+import { SceneObjects } from '../../../src/server/resources/scene-objects.ts'
+import { SceneState } from '../../../src/server/resources/scene-state.ts'
+import { codeOf, payload, registry } from './support.ts'
+
+type Change = Record<string, any>
+
+const id = fc.constantFrom('a', 'b', 'c', 'd', 'e', '__proto__', 'ü"')
+const name = fc.constantFrom('frame', 'selection', 'omitted', '__proto__', 'a/b')
+const object = fc.record({ id, name: fc.string(), x: fc.nat(3) }, { requiredKeys: ['id'] })
+const objects = fc.uniqueArray(object, { selector: each => each.id })
+/** Large enough that no delta is larger. */
+const pad = 'x'.repeat(20_000)
+const whole = fc.record({ frame: fc.nat(5), pad: fc.constant(pad), objects })
+/** What is left of a patch that contradicts itself is one that does not. */
+const patch = fc
+  .record({
+    objects,
+    removed: fc.uniqueArray(id),
+    members: fc.dictionary(name, fc.jsonValue({ maxDepth: 1 }), { maxKeys: 2 }),
+    unset: fc.uniqueArray(name),
+  })
+  .map(({ objects, removed, members, unset }) => ({
+    objects,
+    removed: removed.filter(each => !objects.some(object => object.id === each)),
+    members: { ...members, always: 1 },
+    unset: unset.filter(each => !Object.hasOwn(members, each)) as string[],
+  }))
+type Patch = typeof patch extends fc.Arbitrary<infer Value> ? Value : never
+
+/** What a patch means, in the plainest way. */
+function patched(scene: any, { objects, removed, members, unset }: Patch): any {
+  const kept = scene.objects.filter((each: any) => !removed.includes(each.id))
+  for (const object of objects) {
+    const at = kept.findIndex((each: any) => each.id === object.id)
+    if (at === -1) kept.push(object)
+    else kept[at] = object
+  }
+  const others = Object.entries(scene).filter(([key]) => !unset.includes(key))
+  return Object.fromEntries([...others, ...Object.entries(members), ['objects', kept]])
+}
+
+const json = (value: unknown) => JSON.parse(JSON.stringify(value))
+
+describe('a scene that is patched', () => {
+  it('is at every kept revision what the patches say, and so are its deltas', () => {
+    const step = fc.oneof({ weight: 4, arbitrary: patch }, whole)
+    fc.assert(
+      fc.property(whole, fc.array(step, { maxLength: 8 }), (first, steps) => {
+        const resources = registry()
+        const scenes = [json(first)]
+        resources.setScene(first)
+        for (const next of steps) {
+          if ('removed' in next) {
+            scenes.push(patched(scenes.at(-1), json(next)))
+            resources.patchScene(next)
+          } else {
+            scenes.push(json(next))
+            resources.setScene(next)
+          }
+        }
+        const current = payload(resources, 'scene://current')
+        expect(current).to.deep.equal(scenes.at(-1))
+        for (const [at, scene] of scenes.entries()) {
+          const delta: any = payload(resources, `scene://delta?since=${at + 1}`)
+          expect(delta.reset, JSON.stringify(delta).slice(0, 2000)).to.equal(undefined)
+          const applied = applyChanges(scene, delta.changes)
+          expect(applied?.value, JSON.stringify(delta).slice(0, 2000)).to.deep.equal(scenes.at(-1))
+        }
+      }),
+      { numRuns: 300 },
+    )
+  })
+
+  it('can be read at a revision before patches and before whole scenes', () => {
+    fc.assert(
+      fc.property(whole, fc.array(fc.oneof(patch, whole), { maxLength: 6 }), (first, steps) => {
+        const state = new SceneState(resolveLimits())
+        const resources = registry()
+        const texts: any[] = [json(first)]
+        state.set(first)
+        resources.setScene(first)
+        for (const next of steps) {
+          if ('removed' in next) {
+            texts.push(patched(texts.at(-1), json(next)))
+            state.patch(readable(next), null)
+          } else {
+            texts.push(json(next))
+            state.set(next)
+          }
+        }
+        for (const [at, scene] of texts.entries()) {
+          const found = state.find(at + 1)
+          expect(JSON.parse(found?.text ?? 'null')).to.deep.equal(scene)
+          expect(Buffer.byteLength(found?.text ?? '')).to.equal(found?.bytes)
+        }
+      }),
+      { numRuns: 300 },
+    )
+  })
+
+  function readable({ objects, removed, members, unset }: Patch) {
+    const texts = (entries: [string, unknown][]) =>
+      new Map(entries.map(([key, value]) => [key, JSON.stringify(value)]))
+    return {
+      objects: texts(objects.map(each => [each.id, each])),
+      members: texts(Object.entries(members)),
+      removed,
+      unset,
+    }
+  }
+
+  const scene = { frame: 1, objects: ['Cube', 'Lamp', 'Rig'].map(each => ({ id: each, x: 0 })) }
+
+  it('names the object of each change, and tells one that comes and goes', () => {
+    const resources = registry()
+    resources.setScene(scene)
+    resources.patchScene({ objects: [{ id: 'Lamp', x: 1 } as any], removed: ['Cube'] })
+    resources.patchScene({ objects: [{ id: 'Cube', x: 5 } as any], members: { frame: 2 } })
+    const { changes } = payload(resources, 'scene://delta?since=1') as { changes: Change[] }
+    expect(changes).to.deep.equal([
+      { path: '/frame', kind: 'changed', before: 1, after: 2 },
+      { path: '/objects/0', kind: 'removed', before: { id: 'Cube', x: 0 } },
+      { path: '/objects/0/x', kind: 'changed', before: 0, after: 1, id: 'Lamp' },
+      { path: '/objects/2', kind: 'added', after: { id: 'Cube', x: 5 } },
+    ])
+  })
+
+  it('calls objects that only leave the list omitted', () => {
+    const resources = registry()
+    resources.setScene(scene)
+    resources.patchScene({ removed: ['Rig'], members: { omitted: ['Rig'] } })
+    const { changes } = payload(resources, 'scene://delta') as { changes: Change[] }
+    expect(changes.map(({ kind }) => kind)).to.deep.equal(['added', 'omitted'])
+  })
+
+  it('cuts a long delta, and makes one that is larger than the scene a reset', () => {
+    const resources = registry({ maxSceneChanges: 2 })
+    resources.setScene(scene)
+    const objects = scene.objects.map(each => ({ ...each, x: 7 }))
+    resources.patchScene({ objects })
+    const delta: any = payload(resources, 'scene://delta')
+    expect([delta.changes.length, delta.truncated]).to.deep.equal([2, true])
+    resources.patchScene({ members: { note: 'x'.repeat(5000) } })
+    resources.patchScene({ unset: ['note'] })
+    expect(payload(resources, 'scene://delta')).to.have.property('reset', true)
+  })
+
+  it('keeps its application, its revision and its listing as any scene', () => {
+    const resources = registry()
+    const revision = resources.setScene(scene)
+    const updates: string[] = []
+    resources.listen({ resourceUpdated: uri => void updates.push(uri), listChanged() {} })
+    expect(resources.patchScene({ members: { frame: 2 } })).to.equal(revision + 1)
+    expect(updates).to.deep.equal(['scene://current', 'scene://delta'])
+    const listed: any = resources.page(undefined)
+    const entry = listed.descriptors.find((each: any) => each.uri === 'scene://current')
+    expect(entry.size).to.equal(JSON.stringify({ ...scene, frame: 2 }).length)
+  })
+
+  const refused: [why: string, patch: any, message: RegExp][] = [
+    ['nothing', {}, /has none of objects, removed, members and unset/],
+    ['another member', { object: [], unset: ['a'] }, /\/object is not known here/],
+    ['no list', { objects: {} }, /\/objects must be an array/],
+    ['an object without id', { objects: [{ id: 'a' }, {}] }, /\/objects\/1 must be an object with/],
+    ['an id twice', { objects: [{ id: 'a' }, { id: 'a' }] }, /\/objects\/1 has an id that came/],
+    ['an id set and removed', { objects: [{ id: 'a' }], removed: ['a'] }, /\/removed has an id/],
+    ['removed numbers', { removed: [1] }, /\/removed must be an array of texts/],
+    ['objects as a member', { members: { objects: [] } }, /\/members must not have "objects"/],
+    [
+      'a member set and unset',
+      { members: { a: 1 }, unset: ['a'] },
+      /\/unset has a name of "members"/,
+    ],
+    ['infinity', { objects: [{ id: 'a', x: Infinity }] }, /\/objects\/0 has a value without/],
+  ]
+  for (const [why, patch, message] of refused) {
+    it(`is not changed by a patch of ${why}`, () => {
+      const resources = registry()
+      resources.setScene(scene)
+      expect(() => resources.patchScene(patch)).to.throw(TypeError, message)
+      expect(payload(resources, 'scene://current')).to.deep.equal(scene)
+    })
+  }
+
+  it('needs objects that each have a text id, and a scene', () => {
+    const resources = registry()
+    expect(codeOf(() => resources.patchScene({ unset: ['a'] }))).to.equal('scene_stale')
+    for (const objects of [undefined, {}, [1], [{}], [{ id: 1 }], [{ id: 'a' }, { id: 'a' }]]) {
+      resources.setScene({ objects })
+      expect(() => resources.patchScene({ unset: ['a'] })).to.throw(TypeError, /text id/)
+    }
+  })
+
+  it('takes the most objects and bytes, and not one more', () => {
+    const resources = registry({ maxPatchedObjects: 4, maxPatchedSceneBytes: 200 })
+    resources.setScene(scene)
+    resources.patchScene({ objects: [{ id: 'Fourth' }] })
+    const before = payload(resources, 'scene://current')
+    const tooMuch = [{ objects: [{ id: 'Fifth' }] }, { members: { note: 'x'.repeat(200) } }]
+    for (const patch of tooMuch) {
+      expect(codeOf(() => resources.patchScene(patch))).to.equal('limit_reached')
+      expect(payload(resources, 'scene://current')).to.deep.equal(before)
+    }
+    expect(payload(resources, 'scene://delta')).to.include({ base_revision: 1, revision: 2 })
+  })
+
+  it('finds objects at once after thousands left', () => {
+    const ids = Array.from({ length: 5000 }, (_, at) => `o${at}`)
+    const objects = SceneObjects.of(JSON.stringify({ objects: ids.map(each => ({ id: each })) }))
+    const removed = ids.filter((_, at) => at % 2 === 0)
+    objects?.apply({ objects: new Map(), removed, members: new Map(), unset: [] })
+    expect(objects?.place('o4999')).to.equal(2499)
+    expect(objects?.place('o1')).to.equal(0)
+    expect(objects?.place('o2')).to.equal(undefined)
+  })
+})
