@@ -22,6 +22,7 @@ import { measureRead } from './rows/read.ts'
 import { measureStartUp } from './rows/start-up.ts'
 import { measurePage, measureStorePut } from './rows/store.ts'
 import { measureTools } from './rows/tools.ts'
+import { measureWaits } from './rows/waits.ts'
 import { measureWhoami } from './rows/whoami.ts'
 import { renderMarkdown, renderText, type Measured } from './table.ts'
 
@@ -60,6 +61,7 @@ const rows: Readonly<Record<string, Row>> = {
   'read-key': measureReadKey,
   'read-oauth': measureReadOAuth,
   tools: measureTools,
+  waits: measureWaits,
   'capture-beside': measureCaptureBeside,
   put: measurePut,
   get: measureGet,

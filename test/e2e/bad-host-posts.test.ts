@@ -150,15 +150,15 @@ describe('bad posts to the host link of the real program', () => {
     expect(answer?.body).to.contain('the request target must be')
   })
 
-  it('answers 415 to another type than JSON, 405 to another method than POST', async () => {
+  it('answers 415 to another type than JSON, 405 to another method than POST and PATCH', async () => {
     for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'text/json', '']) {
       expectProblem(await serve.post('scene', '{}', { 'Content-Type': type }), 415)
     }
-    for (const method of ['GET', 'PUT', 'DELETE', 'PATCH']) {
+    for (const method of ['GET', 'PUT', 'DELETE']) {
       const headers = { Authorization: `Bearer ${serve.token}` }
       const answer = await ask(`${serve.hostUrl}/v1/scene`, { method, headers })
       expectProblem(answer, 405)
-      expect(answer.headers.allow).to.equal('POST')
+      expect(answer.headers.allow).to.equal('POST, PATCH')
     }
   })
 

@@ -45,11 +45,14 @@ export function describeLargeArtefact(mib: number): void {
 
     it('is read whole through resources/read', async () => {
       const answer = await new BlobRead(serve, session.id, uri).answer()
-      expect(JSON.parse(answer.frame)).to.deep.equal({
-        jsonrpc: '2.0',
-        id: 7,
-        result: { contents: [{ uri, mimeType: 'model/x-large', blob: '' }] },
-      })
+      const { result } = JSON.parse(answer.frame)
+      const origin = { instance_id: serve.instanceId, dcc_type: 'unknown' }
+      expect(result.contents).to.deep.equal([
+        {
+          ...{ uri, mimeType: 'model/x-large', blob: '' },
+          _meta: { 'service-cli/artefact': origin },
+        },
+      ])
       expect(answer).to.include({ status: 200, sha256: hex, bytes: size, whole: true })
     })
 

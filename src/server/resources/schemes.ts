@@ -1,3 +1,4 @@
+import type { SceneOwnership } from './scene-state.ts'
 import type { MaybePromise } from './maybe-promise.ts'
 import type {
   CompletionContext,
@@ -77,6 +78,8 @@ export type SchemeState = 'free' | 'taken' | 'reserved'
  * What an endpoint serves, of an application or of a gateway: pages and contents out, changes on.
  */
 export interface ServedResources {
+  /** Absent: the server has none. Its revision and application cost no look at its text. */
+  readonly scene?: Pick<SceneOwnership, 'current' | 'application'>
   /** Throws (or rejects with) `ResourceUriInvalid` for a bad cursor. */
   page(cursor: unknown): MaybePromise<ListPage>
   /** Of all producers; the same array until one is added or changes. */

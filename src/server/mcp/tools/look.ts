@@ -1,7 +1,5 @@
-import { isJsonObject } from '../../../lib/util/json.ts'
 import { chain } from '../../resources/maybe-promise.ts'
 import type { BlobContent, Content } from '../../resources/producer.ts'
-import { sceneCurrentUri } from '../../resources/scene.ts'
 import type { ServedResources } from '../../resources/schemes.ts'
 import type { Tool, ToolResult } from './tool.ts'
 
@@ -40,28 +38,25 @@ export function lookTool(registry: ServedResources): Tool {
     call({ target = 'window', max_width: width = defaultWidth }, { reader }) {
       const view = target === 'viewport' ? '&view=viewport' : ''
       const uri = `capture://current_window?max_width=${Number(width)}${view}`
-      return chain(registry.read(uri, reader), contents =>
-        chain(registry.read(sceneCurrentUri), scene =>
-          pictureResult(contents, scene, String(target)),
-        ),
+      return chain(registry.read(uri, reader), ([picture]) =>
+        pictureResult(picture, registry.scene?.current.revision, String(target)),
       )
     },
   }
 }
 
 function pictureResult(
-  [picture]: readonly Content[],
-  [scene]: readonly Content[],
+  picture: Content | undefined,
+  revision: number | undefined,
   target: string,
 ): ToolResult {
   if (picture === undefined || !('blob' in picture)) throw new Error('a picture without bytes')
   const { mimeType = 'image/png', blob } = picture
-  const facts = scene?._meta?.['service-cli/scene']
-  const revision = isJsonObject(facts) ? `, scene revision ${String(facts.revision)}` : ''
+  const scene = revision === undefined ? '' : `, scene revision ${revision}`
   return {
     content: [
       { type: 'image', mimeType, data: blob },
-      { type: 'text', text: `${target}${sizeText(blob)}${revision}` },
+      { type: 'text', text: `${target}${sizeText(blob)}${scene}` },
     ],
   }
 }

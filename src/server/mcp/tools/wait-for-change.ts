@@ -1,7 +1,6 @@
 import { ServiceError } from '../../../lib/util/errors.ts'
-import { isJsonObject } from '../../../lib/util/json.ts'
 import type { Limits } from '../../../lib/config/limits.ts'
-import type { Clock, Timer } from '../../../lib/util/time.ts'
+import { type Clock, type Timer, toRfc3339 } from '../../../lib/util/time.ts'
 import { sceneCurrentUri, sceneDeltaUri } from '../../resources/scene.ts'
 import type { ServedResources } from '../../resources/schemes.ts'
 import type { Subscriber, SubscriptionHub, Topic } from '../subscriptions.ts'
@@ -134,23 +133,15 @@ export class WaitForChange implements Tool {
 
   /** A line for a scene whose application is gone. */
   #absence(): readonly string[] {
-    const application = this.#sceneFacts()?.application
-    if (!isJsonObject(application) || application.connected !== false) return []
-    return [`the application is gone since ${String(application.since)}; the scene is its last`]
+    const application = this.#parts.registry.scene?.application
+    if (application?.connected !== false) return []
+    return [
+      `the application is gone since ${toRfc3339(application.sinceMs)}; the scene is its last`,
+    ]
   }
 
   #sceneRevision(): number | null {
-    const revision = this.#sceneFacts()?.revision
-    return typeof revision === 'number' ? revision : null
-  }
-
-  #sceneFacts() {
-    const { registry, defaultUri } = this.#parts
-    if (defaultUri !== sceneCurrentUri) return null
-    const contents = registry.read(sceneCurrentUri)
-    if (contents instanceof Promise) return null
-    const facts = contents[0]?._meta?.['service-cli/scene']
-    return isJsonObject(facts) ? facts : null
+    return this.#parts.registry.scene?.current.revision ?? null
   }
 }
 

@@ -1,0 +1,93 @@
+import { once } from 'node:events'
+import { Agent, type IncomingMessage, request } from 'node:http'
+import { setTimeout as delay } from 'node:timers/promises'
+import { statelessHeaders, statelessRequest } from '../../test/helpers/stateless.ts'
+import type { Bench } from '../bench.ts'
+import { compare, type Entry } from '../compare.ts'
+import { sceneUri } from '../fixture.ts'
+import { postScene } from '../host-link.ts'
+import type { Figures } from '../stats.ts'
+import type { Measured } from '../table.ts'
+import type { Target } from '../targets.ts'
+
+const settleMs = 2000
+
+/** What a call of `wait_for_change` costs while it waits, beside an idle stream. */
+export async function measureWaits(bench: Bench): Promise<Measured> {
+  const count = bench.pick(1000, 200)
+  const idleMs = bench.pick(10_000, 2000)
+  const entry = (name: string, open: Open): Entry => ({
+    name,
+    measure: () => measureOpen(bench, open, count, idleMs),
+  })
+  const { rounds, notes } = await compare(
+    [entry('idle streams', openStreams), entry('waiting calls', openWaits)],
+    bench.pick(3, 1),
+  )
+  return {
+    name: 'waits',
+    title: `${count} calls of wait_for_change, beside as many idle streams`,
+    reference: 'idle streams',
+    columns: [
+      { title: 'KB each', figure: 'kbEach', show: 'value' },
+      { title: `CPU ms in ${idleMs / 1000} s`, figure: 'cpuMs', show: 'value' },
+      { title: 'answered', figure: 'answered', show: 'value' },
+    ],
+    rounds,
+    notes: ['garbage collected before each look at the memory', ...notes],
+  }
+}
+
+/** Returns what waits until all heard of a change, and says how many did. */
+type Open = (bench: Bench, target: Target, count: number) => Promise<() => Promise<number>>
+
+async function measureOpen(
+  bench: Bench,
+  open: Open,
+  count: number,
+  idleMs: number,
+): Promise<Figures> {
+  const target = await bench.start('serve', {
+    serveArguments: ['--limit', `maxListenStreams=${count + 100}`],
+  })
+  try {
+    await postScene(target, bench.fixture.sceneText)
+    // What the first ones load and compile stays out of the measurement.
+    const warm = await open(bench, target, 50)
+    await postScene(target, bench.fixture.sceneText)
+    await warm()
+    const before = await target.residentBytes()
+    const heard = await open(bench, target, count)
+    await delay(settleMs)
+    const after = await target.residentBytes()
+    const cpuBefore = await target.cpuMs()
+    await delay(idleMs)
+    const cpuMs = (await target.cpuMs()) - cpuBefore
+    await postScene(target, bench.fixture.sceneText)
+    const answered = (await heard()) / count
+    return { kbEach: (after - before) / 1024 / count, cpuMs, answered }
+  } finally {
+    await bench.stopAll()
+  }
+}
+
+async function openStreams(bench: Bench, target: Target, count: number) {
+  const load = bench.startLoad()
+  const place = target.mcp
+  await load.ask('openStreams', { name: 'serve', era: 'stateless', place, uri: sceneUri, count })
+  return async () => count
+}
+
+async function openWaits(_: Bench, { mcp: { port, path } }: Target, count: number) {
+  const params = { name: 'wait_for_change', arguments: { timeout_s: 45 } }
+  const headers = statelessHeaders('tools/call', params)
+  const body = JSON.stringify(statelessRequest('tools/call', params))
+  const agent = new Agent({ maxSockets: Infinity })
+  const answers = Array.from({ length: count }, async () => {
+    const req = request({ host: '127.0.0.1', port, path, method: 'POST', headers, agent })
+    req.end(body)
+    const [res] = (await once(req, 'response')) as [IncomingMessage]
+    return (await res.setEncoding('utf8').toArray()).join('').includes('"changed":true')
+  })
+  return async () => (await Promise.all(answers)).filter(Boolean).length
+}

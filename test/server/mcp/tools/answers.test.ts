@@ -1,0 +1,85 @@
+import { Client } from '@modelcontextprotocol/sdk/client/index.js'
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+import { expect } from 'chai'
+import { RawSession, rpc, startServer, type TestServer } from '../../../helpers/mcp.ts'
+
+describe('answers of tools', () => {
+  let server: TestServer
+  let client: Client
+  before(async () => {
+    server = await startServer({ enableTools: true })
+    client = new Client({ name: 'reader', version: '1' })
+    await client.connect(new StreamableHTTPClientTransport(new URL(server.url)) as any)
+    // From here on the client checks each answer against the schema of its tool.
+    await client.listTools()
+  })
+  after(async () => {
+    await client.close()
+    await server.stop()
+  })
+
+  const call = async (name: string, args: Record<string, unknown> = {}): Promise<any> =>
+    client.callTool({ name, arguments: args })
+  /** Long enough that a delta of all of them is shorter. */
+  const note = 'x'.repeat(200)
+  const objects = Array.from({ length: 300 }, (_, at) => ({ id: `o${at}`, x: 0, note }))
+
+  it('fit the schemas of the tools without a scene', async () => {
+    expect((await call('query_scene')).structuredContent).to.include({ status: 'no_snapshot' })
+    expect((await call('scene_changes')).structuredContent).to.include({ status: 'no_snapshot' })
+    const waited = await call('wait_for_change', { timeout_s: 1 })
+    expect(waited.structuredContent).to.include({ changed: false })
+    expect((await call('list_resources')).structuredContent.resources).to.not.be.empty
+  })
+
+  it('fit them as a page, a value, an outline, a change, a reset and a cut delta', async () => {
+    const resources = server.server.resources()
+    const revision = resources.setScene({ frame: 1, objects })
+    expect((await call('query_scene', { limit: 2 })).structuredContent.items).to.have.length(2)
+    expect((await call('query_scene', { pointer: '/frame' })).structuredContent).to.include({
+      value: 1,
+    })
+    expect((await call('query_scene', { max_chars: 500 })).isError).to.equal(undefined)
+    const waiting = call('wait_for_change', { since: revision })
+    resources.setScene({ frame: 2, objects: objects.map(each => ({ ...each, x: 1 })) })
+    expect((await waiting).structuredContent).to.include({ changed: true })
+    const reset = await call('scene_changes', { since: 1 })
+    expect(reset.structuredContent).to.include({ reset: true })
+    const cut = await call('scene_changes', { max_chars: 500 })
+    expect(cut.structuredContent.changes.length).to.be.below(300)
+    expect(JSON.stringify(cut.structuredContent).length).to.be.below(1000)
+  })
+
+  it('treat names of JavaScript as any other name', async () => {
+    server.server
+      .resources()
+      .setScene(
+        JSON.parse('{"objects":[{"id":"a","__proto__":{"x":1},"constructor":7},{"id":"b"}]}'),
+      )
+    const fields = await call('query_scene', { fields: ['__proto__', 'constructor'] })
+    const [own, none] = fields.structuredContent.items
+    expect(Object.keys(own)).to.have.members(['id', '__proto__', 'constructor'])
+    expect(Object.keys(none)).to.deep.equal(['id'])
+    const where = await call('query_scene', { where: 'constructor:7' })
+    expect(where.structuredContent.items.map((each: any) => each.id)).to.deep.equal(['a'])
+    const pointer = await call('query_scene', { pointer: '/objects/1/constructor' })
+    expect(pointer.content[0].text).to.match(/^resource_uri_invalid: pointer leads to nothing/)
+    const wrong = await call('query_scene', { constructor: 1 })
+    expect(wrong.content[0].text).to.match(/^argument_invalid: unknown argument "constructor"/)
+  })
+
+  it('of a wait in a batch is left out when the wait is cancelled', async () => {
+    const old = await RawSession.open(server.url, '2025-03-26')
+    const params = { name: 'wait_for_change', arguments: { timeout_s: 45 } }
+    const batch = old.post(`[${rpc('tools/call', params, 'w')},${rpc('ping', {}, 2)}]`)
+    const cancelled = { method: 'notifications/cancelled', params: { requestId: 'w' } }
+    // Taken up only once the batch has arrived; before that it cancels nothing.
+    let answer: any
+    void batch.then(({ json }) => (answer = json))
+    while (answer === undefined) {
+      await old.post(JSON.stringify({ jsonrpc: '2.0', ...cancelled }))
+      await new Promise(resolve => setTimeout(resolve, 20))
+    }
+    expect(answer).to.deep.equal([{ jsonrpc: '2.0', id: 2, result: {} }])
+  })
+})
