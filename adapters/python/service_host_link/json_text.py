@@ -10,11 +10,16 @@ class NotJson(Exception):
     """The value cannot be sent; the message says why, without its content."""
 
 
+_encoder = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
+
+
 def compact_json(value, default=None):
+    if default is None:
+        return _encoder.encode(value)
     return json.dumps(value, allow_nan=False, separators=(",", ":"), default=default)
 
 
-def _pieces(value, level=0):
+def pieces(value, level=0):
     """compact_json in pieces: one call for megabytes would keep every other thread waiting."""
     if level < 2 and type(value) is dict and all(type(key) is str for key in value):
         yield "{"
@@ -22,7 +27,7 @@ def _pieces(value, level=0):
         for key, member in value.items():
             yield comma + compact_json(key) + ":"
             comma = ","
-            for piece in _pieces(member, level + 1):
+            for piece in pieces(member, level + 1):
                 yield piece
         yield "}"
     elif level < 2 and type(value) in (list, tuple) and len(value) > 64:
@@ -34,16 +39,20 @@ def _pieces(value, level=0):
         yield compact_json(value)
 
 
-def encode_json(value):
-    """(bytes, number of non-finite numbers sent as null). Raises NotJson."""
+def _joined(value):
+    return "".join(pieces(value)).encode("ascii")
+
+
+def encode_json(value, encode=_joined):
+    """(what encode() makes of it, number of non-finite numbers sent as null). Raises NotJson."""
     replaced = [0]
     try:
         try:
-            data = "".join(_pieces(value)).encode("ascii")
+            data = encode(value)
         except ValueError:
             # NaN or Infinity, or a circle: only now is a copy worth its time.
             value = _finite(value, replaced, 0)
-            data = "".join(_pieces(value)).encode("ascii")
+            data = encode(value)
     except NotJson:
         raise
     except (TypeError, ValueError, RecursionError, RuntimeError) as error:

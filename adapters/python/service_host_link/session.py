@@ -36,6 +36,8 @@ class Session(SessionGreeting, SessionQuestions, SessionApp, SessionScene, Sessi
         self.last_heartbeat = 0.0
         self.told = None  # what the last heartbeat said that readers notice
         self.next_scene = now
+        self.patches = False  # the server takes scene.patch
+        self.server_scene = None  # (SceneTexts, revision) that it has
         self.next_batch = {"audit": now, "events": now}
         self.scene_interval = 0.0
         self.counter = 0

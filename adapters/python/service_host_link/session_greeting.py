@@ -37,6 +37,7 @@ class SessionGreeting(object):
             limits["max_artefact_bytes"] = None
         self.heartbeat = bounded_number(message, "heartbeat_ms", 50, 60000, 5000) / 1000.0
         self.scene_interval = limits["scene_min_interval_ms"] / 1000.0
+        self.patches = message.get("scene_patch") is True
         self.welcomed = True
         server = message.get("server")
         server = server if isinstance(server, dict) else {}

@@ -1,0 +1,152 @@
+import { expect } from 'chai'
+import fc from 'fast-check'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { until } from '../e2e/until.ts'
+import { RawSession } from '../helpers/mcp.ts'
+import { startServeProcess } from '../helpers/serve-process.ts'
+import { needPython, PythonApp } from './python-driver.ts'
+import { type Peer, type Script, ScriptedServer, token, welcome } from './scripted-server.ts'
+
+const note = 'x'.repeat(2000)
+const scene = {
+  note,
+  frame: 1,
+  objects: [
+    { id: 'Cube', x: 0 },
+    { id: 'Lamp', x: 0 },
+  ],
+}
+
+describe('the Python link: scenes that change', () => {
+  let server: ScriptedServer
+  let app: PythonApp
+  let peer: Peer
+
+  before(function () {
+    needPython(this)
+  })
+  afterEach(async () => {
+    await app.kill()
+    await server.stop()
+    expect(app.output).not.to.contain('Traceback')
+  })
+
+  /** Up to the first scene, which the server took as revision 7. */
+  async function begin(script: Script = {}): Promise<void> {
+    const patching = { ...welcome, scene_patch: true }
+    const connected = (each: Peer) => each.answers.delete('scene.set')
+    server = await ScriptedServer.start({ welcome: patching, connected, ...script })
+    app = new PythonApp()
+    await app.link({ url: server.url, token })
+    peer = await server.peer()
+    await app.call('set_scene', scene)
+    peer.ok(await peer.nth('scene.set'), { revision: 7 })
+    await until(() => app.get('scene_settled'), 'scene settled')
+  }
+
+  async function patchOf(next: object): Promise<object> {
+    const count = peer.of('scene.patch').length
+    await app.call('set_scene', next)
+    const { type: _, id: __, atMs: ___, ...members } = await peer.nth('scene.patch', count + 1)
+    return members
+  }
+
+  it('sends what changed since the scene that the server has', async () => {
+    await begin()
+    const [cube, lamp] = scene.objects
+    const objects = [lamp, { ...cube, x: 1 }, { id: 'Rig' }]
+    const next = { note, selection: ['Rig'], objects: [{ ...cube, x: 1 }, { id: 'Rig' }] }
+    expect(await patchOf(next)).to.deep.equal({
+      ...{ base: 7, objects: [{ id: 'Cube', x: 1 }, { id: 'Rig' }], removed: ['Lamp'] },
+      ...{ members: { selection: ['Rig'] }, unset: ['frame'] },
+    })
+    peer.ok(await peer.nth('scene.patch'), { revision: 8 })
+    await until(() => app.get('scene_settled'), 'scene settled')
+    expect(await patchOf({ ...next, frame: 2 })).to.deep.include({ base: 8, members: { frame: 2 } })
+    peer.ok(await peer.nth('scene.patch', 2), { revision: 9 })
+    await until(() => app.get('scene_settled'), 'scene settled')
+    // Another order is no change that a patch can say.
+    await app.call('set_scene', { note, objects })
+    expect((await peer.nth('scene.set', 2)).scene).to.deep.equal({ note, objects })
+  })
+
+  it('announces an equal scene, too', async () => {
+    await begin()
+    expect(await patchOf(scene)).to.deep.equal({
+      ...{ base: 7, objects: [], removed: [], members: { frame: 1 }, unset: [] },
+    })
+  })
+
+  it('sends the whole scene when the server has another one', async () => {
+    await begin()
+    await patchOf({ ...scene, frame: 2 })
+    const { id } = await peer.nth('scene.patch')
+    peer.send({ type: 'error', id, code: 'stale', message: 'another scene', retryable: false })
+    expect(await peer.nth('scene.set', 2)).to.deep.include({ scene: { ...scene, frame: 2 } })
+    peer.ok(await peer.nth('scene.set', 2), { revision: 20 })
+    await until(() => app.get('scene_settled'), 'scene settled')
+    expect(await patchOf({ ...scene, frame: 3 })).to.include({ base: 20 })
+  })
+
+  it('sends the whole scene on a new connection, and to a server that takes no patches', async () => {
+    await begin()
+    peer.socket.destroy()
+    peer = await server.peer(2)
+    await app.call('set_scene', { ...scene, frame: 2 })
+    expect(await peer.nth('scene.set')).to.deep.include({ scene: { ...scene, frame: 2 } })
+    server.script = { welcome }
+    peer.socket.destroy()
+    peer = await server.peer(3)
+    await peer.nth('scene.set')
+    await app.call('set_scene', { ...scene, frame: 3 })
+    await peer.nth('scene.set', 2)
+    expect(peer.of('scene.patch')).to.deep.equal([])
+  })
+
+  it('sends whole scenes where most changes, or objects have no ids of their own', async () => {
+    await begin()
+    await app.call('set_scene', { ...scene, note: 'y'.repeat(2000) })
+    peer.ok(await peer.nth('scene.set', 2), { revision: 8 })
+    await until(() => app.get('scene_settled'), 'scene settled')
+    await app.call('set_scene', { ...scene, objects: [{ id: 'Cube' }, { id: 'Cube' }] })
+    peer.ok(await peer.nth('scene.set', 3), { revision: 9 })
+    await until(() => app.get('scene_settled'), 'scene settled')
+    await app.call('set_scene', { ...scene, objects: [{ id: 1 }] })
+    await peer.nth('scene.set', 4)
+  })
+})
+
+describe('the Python link beside a real serve, scenes that change', () => {
+  before(function () {
+    needPython(this)
+  })
+
+  it('shows readers each scene as it was set', async () => {
+    const registryDir = await mkdtemp(join(tmpdir(), 'python-patches-'))
+    const server = await startServeProcess({ registryDir })
+    const app = new PythonApp()
+    try {
+      await app.link({ registry_dir: registryDir })
+      await app.untilState('connected')
+      const session = await RawSession.open(`${server.base}/mcp`)
+      const object = fc.record({ id: fc.constantFrom('a', 'b', 'c', 'ü', 'e'), x: fc.nat(2) })
+      const objects = fc.uniqueArray(object, { selector: ({ id }) => id })
+      const members = fc.dictionary(fc.constantFrom('frame', 'mode', '__proto__', 'ß'), fc.nat(3))
+      const scenes = fc.tuple(members, objects).map(([others, list]) => ({
+        ...{ ...others, note, objects: list },
+      }))
+      for (const next of fc.sample(scenes, { numRuns: 60, seed: 7 })) {
+        await app.call('set_scene', next)
+        expect((await app.call('flush', 5)).result).to.equal(true)
+        expect(await session.readJson('scene://current')).to.deep.equal(next)
+      }
+      expect((await app.status()).lastError).to.equal(null)
+    } finally {
+      await app.kill()
+      await server.stop()
+      await rm(registryDir, { recursive: true, force: true })
+    }
+  })
+})
