@@ -87,6 +87,11 @@ export class Link {
     return this.#welcome !== null && !this.signal.aborted
   }
 
+  /** The server takes `scene.patch`. */
+  get patches(): boolean {
+    return this.#welcome?.scene_patch === true
+  }
+
   /** Throws before the welcome. */
   get welcome(): Welcome {
     if (this.#welcome === null) throw new Error('the link is not open yet')

@@ -3,8 +3,9 @@ import { fail } from '../util/result.ts'
 import type { ClientLimits } from './host-client-options.ts'
 import { HostLinkError } from './errors.ts'
 import { type Feed, Pump } from './feeds.ts'
-import { jsonObjectText } from './json-text.ts'
+import { jsonObjectText, type RawMembers } from './json-text.ts'
 import type { AskFailure, Link } from './link.ts'
+import { SceneObjects } from './scene-objects.ts'
 
 interface SceneFeedParts {
   readonly limits: ClientLimits
@@ -20,10 +21,13 @@ interface Waiter {
   readonly reject: (error: HostLinkError) => void
 }
 
+/** Finding out what changed in a larger scene takes longer than sending it. */
+const maxComparedChars = 1024 * 1024
+
 /** Bytes reserved for the rest of the message. */
 const envelopeBytes = 128
 
-/** Sends scenes. Keeps only the newest one and the one in flight. */
+/** Sends scenes, or what changed. Keeps only the newest one and the one that the server has. */
 export class SceneFeed implements Feed {
   readonly #parts: SceneFeedParts
   readonly #pump = new Pump(link => this.#send(link))
@@ -33,6 +37,8 @@ export class SceneFeed implements Feed {
   /** The version that the server of this link has accepted or refused. */
   #settled = 0
   #revision: number | null = null
+  /** What the server of this link has, by its own revision; null: not known. */
+  #taken: { readonly scene: SceneObjects; readonly revision: number } | null = null
   #maxBytes = 8 * 1024 * 1024
   #intervalMs = 0
   #sentAt = Number.NEGATIVE_INFINITY
@@ -65,6 +71,7 @@ export class SceneFeed implements Feed {
     this.#intervalMs = link.limits.scene_min_interval_ms
     // The server may have restarted: send the scene again.
     this.#settled = 0
+    this.#taken = null
     this.#pump.attach(link)
   }
 
@@ -88,15 +95,27 @@ export class SceneFeed implements Feed {
     const version = this.#version
     this.#sentAt = this.#parts.now()
     // Another server may have a smaller limit.
-    const message = this.#tooLarge(this.#text)
+    const text = this.#text
+    const message = this.#tooLarge(text)
+    const isCompared = link.patches && text.length <= maxComparedChars
+    const scene = isCompared ? SceneObjects.of(text) : null
+    const patch = scene && this.#patchTo(scene)
+    this.#taken = null
     const reply =
       message === null
-        ? await link.ask('scene.set', { scene: this.#text })
+        ? await (patch === null
+            ? link.ask('scene.set', { scene: text })
+            : link.ask('scene.patch', patch))
         : fail<AskFailure>({ code: 'limit', message, retryable: false })
     if (reply.ok) {
-      const { revision } = reply.value
+      const { revision, superseded } = reply.value
       this.#revision = Number.isSafeInteger(revision) ? Number(revision) : null
+      if (scene !== null && this.#revision !== null && superseded !== true) {
+        this.#taken = { scene, revision: this.#revision }
+      }
       this.#settle(version, waiter => waiter.resolve(this.#revision))
+    } else if (reply.failure.code === 'stale') {
+      // The whole scene is sent next.
     } else if (reply.failure.retryable) {
       if (link.open) await this.#pause(link, this.#parts.limits.resendMs)
     } else {
@@ -105,6 +124,23 @@ export class SceneFeed implements Feed {
       this.#settle(version, waiter => waiter.reject(new HostLinkError(code, message)))
     }
     if (this.waiting) this.#pump.wake()
+  }
+
+  /** The members of a patch; null where the whole scene is better. */
+  #patchTo(scene: SceneObjects): RawMembers | null {
+    const patch = this.#taken && scene.patchFrom(this.#taken.scene)
+    if (patch === null) return null
+    const { objects, removed, members, unset } = patch
+    const membersText = Array.from(members, ([name, value]) => `${JSON.stringify(name)}:${value}`)
+    const raw = {
+      base: String(this.#taken?.revision),
+      objects: `[${[...objects.values()].join(',')}]`,
+      removed: JSON.stringify(removed),
+      members: `{${membersText.join(',')}}`,
+      unset: JSON.stringify(unset),
+    }
+    const chars = Object.values(raw).reduce((sum, value) => sum + value.length, 0)
+    return chars * 2 < scene.bytes ? raw : null
   }
 
   /** Loops because the interval may grow meanwhile. */

@@ -5,7 +5,7 @@ import {
   resolvePointer,
 } from '../../lib/util/json.ts'
 import { diffJson, type JsonChange } from '../../lib/util/json-diff.ts'
-import type { SceneObjects, SceneStep } from './scene-objects.ts'
+import type { SceneObjects, SceneStep } from '../../lib/host-link/scene-objects.ts'
 import type { SceneRevision } from './scene-state.ts'
 
 /** Up to this size a delta is worth reading even where the whole scene is smaller. */

@@ -1,6 +1,6 @@
 import type { MemberReader } from '../../lib/util/member-reader.ts'
 import { escapePointer, isJsonObject } from '../../lib/util/json.ts'
-import type { ScenePatch } from './scene-objects.ts'
+import type { ScenePatch } from '../../lib/host-link/scene-objects.ts'
 import { finiteJsonText } from './scene-state.ts'
 
 const maxIdChars = 255

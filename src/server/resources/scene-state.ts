@@ -2,7 +2,7 @@ import { type Clock, systemClock } from '../../lib/util/time.ts'
 import type { Limits } from '../../lib/config/limits.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
 import { exceedsDepth, isJsonObject, parseJson } from '../../lib/util/json.ts'
-import { SceneObjects, type ScenePatch, type SceneStep } from './scene-objects.ts'
+import { SceneObjects, type ScenePatch, type SceneStep } from '../../lib/host-link/scene-objects.ts'
 
 /** What was held at one revision. */
 export interface SceneRevision {

@@ -43,6 +43,51 @@ describe('HostClient, telling the server', () => {
       expect(await within(settled, 'the newest scene')).to.equal(2)
     })
 
+    it('is sent as what changed to a server that takes patches, and whole where it must', async () => {
+      let revision = 6
+      const answer = ({ type, base }: Message) => {
+        if (type !== 'scene.patch' || base === revision) revision++
+        return { revision }
+      }
+      const script = { welcome: { ...welcome, scene_patch: true }, answer }
+      const { host, peer } = await bench.linked(script)
+      const pad = 'x'.repeat(1000)
+      const set = async (scene: object) => {
+        host.setScene(scene)
+        await within(host.sceneSettled(), 'the scene')
+      }
+      await set({ pad, frame: 1, objects: [{ id: 'Cube' }, { id: 'Lamp' }] })
+      await set({ pad, mode: 'edit', objects: [{ id: 'Lamp', x: 1 }, { id: 'Rig' }] })
+      expect(peer.of('scene.patch')[0]).to.deep.include({
+        ...{ base: 7, objects: [{ id: 'Lamp', x: 1 }, { id: 'Rig' }], removed: ['Cube'] },
+        ...{ members: { mode: 'edit' }, unset: ['frame'] },
+      })
+      // An equal scene is told of, too; another order, and objects without ids, are no patch.
+      for (const objects of [
+        [{ id: 'Lamp', x: 1 }, { id: 'Rig' }],
+        [{ id: 'Rig' }, { id: 'Lamp', x: 1 }],
+        [{ id: 'Rig' }, {}],
+      ]) {
+        await set({ pad, mode: 'edit', objects })
+      }
+      expect(peer.of('scene.set')).to.have.length(4)
+      expect(peer.of('scene.patch')).to.have.length(1)
+    })
+
+    it('is sent whole when the server has another one', async () => {
+      const script = { welcome: { ...welcome, scene_patch: true }, answer: () => null }
+      const { host, peer } = await bench.linked(script)
+      const scene = { pad: 'x'.repeat(1000), objects: [{ id: 'Cube', x: 0 }] }
+      host.setScene(scene)
+      peer.send({ type: 'ok', id: (await peer.next('scene.set')).id, revision: 7 })
+      await within(host.sceneSettled(), 'the scene')
+      host.setScene({ ...scene, objects: [{ id: 'Cube', x: 1 }] })
+      const { id } = await peer.next('scene.patch')
+      const stale = { code: 'stale', message: 'another scene', retryable: false }
+      peer.send({ type: 'error', id, ...stale })
+      expect((await peer.next('scene.set', 2)).scene.objects).to.deep.equal([{ id: 'Cube', x: 1 }])
+    })
+
     it('takes no memory while the server is slow', async function () {
       this.timeout(30_000)
       setFlagsFromString('--expose-gc')

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import fc from 'fast-check'
 import { resolveLimits } from '../../../src/lib/config/limits.ts'
 import { applyChanges } from '../../../src/lib/mcp/client/json-apply.ts'
-import { SceneObjects } from '../../../src/server/resources/scene-objects.ts'
+import { SceneObjects } from '../../../src/lib/host-link/scene-objects.ts'
 import { SceneState } from '../../../src/server/resources/scene-state.ts'
 import { codeOf, payload, registry } from './support.ts'
 

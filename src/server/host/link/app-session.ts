@@ -10,7 +10,7 @@ import type { LinkDeps } from './link-deps.ts'
 import type { Incoming } from './message-parsers.ts'
 import { PictureFrame } from './pictures.ts'
 import { isRetryable, LinkRefusal } from './failures.ts'
-import { SceneObjects } from '../../resources/scene-objects.ts'
+import { SceneObjects } from '../../../lib/host-link/scene-objects.ts'
 import { checkObjects } from '../../resources/scene-state.ts'
 import { SceneSlot } from './scene-slot.ts'
 

@@ -1,4 +1,4 @@
-import { isJsonObject } from '../../lib/util/json.ts'
+import { isJsonObject } from '../util/json.ts'
 
 /** What changes in a scene. Values are JSON texts. */
 export interface ScenePatch {
@@ -22,6 +22,8 @@ export type SceneStep = { readonly before: string | null; readonly after: string
     }
   | { readonly kind: 'member'; readonly name: string }
 )
+
+type Before = (name: string) => string | null
 
 /** After so many removals all places are counted again. */
 const maxShifts = 1000
@@ -69,6 +71,24 @@ export class SceneObjects {
       ids,
       scene.objects.map(object => JSON.stringify(object)),
     )
+  }
+
+  /** What leads from `old` to this scene; null: it needs another order, or nothing differs. */
+  patchFrom(old: SceneObjects): ScenePatch | null {
+    const removed = old.ids.filter(id => this.place(id) === undefined)
+    const stayed = old.ids.filter(id => this.place(id) !== undefined)
+    if (stayed.some((id, at) => this.#ids[at] !== id)) return null
+    const changed = <Entry extends readonly [string, string]>(entries: Entry[], before: Before) =>
+      new Map(entries.filter(([name, text]) => before(name) !== text))
+    const objects = this.#ids.map((id, at): [string, string] => [id, this.#texts[at] as string])
+    const patch = {
+      objects: changed(objects, id => old.object(id)),
+      removed,
+      members: changed([...this.#members], name => (name === 'objects' ? '' : old.member(name))),
+      unset: [...old.#members.keys()].filter(name => !this.#members.has(name)),
+    }
+    const count = patch.objects.size + removed.length + patch.members.size + patch.unset.length
+    return count === 0 ? null : patch
   }
 
   copy(): SceneObjects {
