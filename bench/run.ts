@@ -19,6 +19,7 @@ import { measureList } from './rows/list.ts'
 import { measureMemory } from './rows/memory.ts'
 import { measureReadKey, measureReadOAuth } from './rows/read-auth.ts'
 import { measureRead } from './rows/read.ts'
+import { measureSceneChange } from './rows/scene-change.ts'
 import { measureStartUp } from './rows/start-up.ts'
 import { measurePage, measureStorePut } from './rows/store.ts'
 import { measureTools } from './rows/tools.ts'
@@ -62,6 +63,7 @@ const rows: Readonly<Record<string, Row>> = {
   'read-oauth': measureReadOAuth,
   tools: measureTools,
   waits: measureWaits,
+  'scene-change': measureSceneChange,
   'capture-beside': measureCaptureBeside,
   put: measurePut,
   get: measureGet,

@@ -43,7 +43,7 @@ def _joined(value):
     return "".join(pieces(value)).encode("ascii")
 
 
-def encode_json(value, encode=_joined):
+def encode_json(value, encode=_joined, levels=MAX_DEPTH):
     """(what encode() makes of it, number of non-finite numbers sent as null). Raises NotJson."""
     replaced = [0]
     try:
@@ -58,7 +58,7 @@ def encode_json(value, encode=_joined):
     except (TypeError, ValueError, RecursionError, RuntimeError) as error:
         # RuntimeError: it was changed meanwhile by someone else.
         raise NotJson("it is not JSON (%s)" % type(error).__name__)
-    if deeper_than(value, MAX_DEPTH):
+    if deeper_than(value, levels):
         raise NotJson("it is deeper than %d levels" % MAX_DEPTH)
     return data, replaced[0]
 

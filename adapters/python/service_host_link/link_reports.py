@@ -10,10 +10,13 @@ from .texts import omit_none, one_line, rfc3339, whole_text
 class LinkReports(object):
     """Scene, document, audit records and events."""
 
-    def set_scene(self, scene):
-        """The state as an object of JSON, or None. The link owns it from now on. Never waits."""
+    def set_scene(self, scene, shares=False):
+        """The state as an object of JSON, or None. The link owns it from now on. Never waits.
+
+        shares: the objects and lists that the last scene has, too, are as they were in it: they
+        are not serialised again."""
         with self._lock:
-            self._scene_new = [scene]
+            self._scene_new = [(scene, shares)]
         self._wake()
 
     @property

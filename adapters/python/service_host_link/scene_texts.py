@@ -3,6 +3,7 @@
 import json
 
 from .json_text import compact_json, encode_json, pieces
+from .limits import MAX_DEPTH
 
 # The server takes ids of up to so many characters.
 MAX_ID = 255
@@ -11,11 +12,17 @@ MAX_ID = 255
 class SceneTexts(object):
     """What was serialised of one scene, to find out what another one changes."""
 
-    def __init__(self, members, objects):
+    def __init__(self, members, objects, sources=None):
         self.members = members  # name -> text; None: the scene is null
         self.objects = objects  # id -> text; None: it has no objects that each have their own id
         self.length = sum(len(text) for texts in (members, objects) if texts
                           for text in texts.values())
+        self._sources = sources or {}  # id of a value -> (the value, its text)
+
+    def text_of(self, value):
+        """The text of the same value, which is not changed once it was handed over; else None."""
+        source = self._sources.get(id(value))
+        return source[1] if source is not None else None
 
     @property
     def whole(self):
@@ -50,24 +57,38 @@ class SceneTexts(object):
         return ",".join(parts).encode("ascii")
 
 
-def encode_scene(scene):
-    """(SceneTexts, number of non-finite numbers sent as null). Raises NotJson."""
-    return encode_json(scene, _texts)
+def encode_scene(scene, shares=False, before=None):
+    """(SceneTexts, number of non-finite numbers sent as null). Raises NotJson.
 
-
-def _texts(scene):
+    shares: objects and lists that the SceneTexts `before` has are not serialised again."""
     if scene is None:
-        return SceneTexts(None, None)
+        return SceneTexts(None, None), 0
     if not all(type(name) is str for name in scene):
-        scene = json.loads(compact_json(scene))
+        scene = json.loads(encode_json(scene)[0])
+    replaced, sources = 0, {}
+
+    def text_of(value, encode, levels):
+        text = before.text_of(value) if shares and before is not None else None
+        if text is None:
+            text, count = encode_json(value, encode, levels)
+            nonlocal replaced
+            replaced += count
+        if shares and isinstance(value, (dict, list)):
+            sources[id(value)] = (value, text)
+        return text
+
     by_id = _by_id(scene.get("objects"))
     members, objects = {}, None
     for name, value in scene.items():
         if name == "objects" and by_id is not None:
-            objects = {id: compact_json(each) for id, each in by_id.items()}
+            objects = {name: text_of(each, compact_json, MAX_DEPTH - 2) for name, each in by_id.items()}
         else:
-            members[name] = "".join(pieces(value, 1))
-    return SceneTexts(members, objects)
+            members[name] = text_of(value, _in_pieces, MAX_DEPTH - 1)
+    return SceneTexts(members, objects, sources), replaced
+
+
+def _in_pieces(value):
+    return "".join(pieces(value, 1))
 
 
 def _by_id(objects):
@@ -76,8 +97,8 @@ def _by_id(objects):
         return None
     by_id = {}
     for each in objects:
-        id = each.get("id") if type(each) is dict else None
-        if not isinstance(id, str) or not 0 < len(id) <= MAX_ID or id in by_id:
+        name = each.get("id") if type(each) is dict else None
+        if not isinstance(name, str) or not 0 < len(name) <= MAX_ID or name in by_id:
             return None
-        by_id[id] = each
+        by_id[name] = each
     return by_id

@@ -16,14 +16,12 @@ class SessionScene(object):
             return False
         with link._lock:
             if link._scene_new:
-                scene, link._scene_new = link._scene_new[0], []
+                (scene, shares), link._scene_new = link._scene_new[0], []
                 link._scene_work = True
             elif link._scene_text is None or link._scene_taken_by is not None:
                 return False
-            else:
-                scene = None
         if link._scene_work:
-            text = self._scene_texts(scene)
+            text = self._scene_texts(scene, shares)
             del scene
             with link._lock:
                 link._scene_work = False
@@ -65,13 +63,13 @@ class SessionScene(object):
         link._fail("scene", "the scene was not sent: %s" % reason)
         return True
 
-    def _scene_texts(self, scene):
+    def _scene_texts(self, scene, shares):
         """None when it cannot be sent. Not even the one before is, then: it is not the newest."""
         link = self.link
         try:
             if scene is not None and not isinstance(scene, dict):
                 raise NotJson("it is no dict")
-            text, replaced = encode_scene(scene)
+            text, replaced = encode_scene(scene, shares, link._scene_text)
         except NotJson as error:
             link._fail("scene", "the scene was not sent: %s" % error)
             return None

@@ -92,6 +92,21 @@ class Json(unittest.TestCase):
                 link.encode_json(value)
             self.assertNotIn("secret", str(caught.exception))
 
+    def test_serialises_values_that_scenes_share_only_once(self):
+        cube, lamp, tree = {"id": "Cube", "x": 1}, {"id": "Lamp"}, ["a"]
+        first, _ = link.encode_scene({"objects": [cube, lamp], "tree": tree}, shares=True)
+        cube["x"] = 2  # against the rules: so that the text of before shows
+        rig = {"id": "Rig", "x": float("inf")}
+        scene = {"objects": [cube, dict(lamp), rig], "tree": tree, "n": 1}
+        second, replaced = link.encode_scene(scene, shares=True, before=first)
+        self.assertEqual(second.objects["Cube"], '{"id":"Cube","x":1}')
+        self.assertEqual(second.objects["Rig"], '{"id":"Rig","x":null}')
+        self.assertEqual((list(second.objects), replaced), (["Cube", "Lamp", "Rig"], 1))
+        self.assertEqual(json.loads(second.changes_since(first).join([b"{", b"}"])), {
+            "objects": [{"id": "Rig", "x": None}], "removed": [], "members": {"n": 1}, "unset": []})
+        anew, _ = link.encode_scene(scene, before=first)
+        self.assertEqual(anew.objects["Cube"], '{"id":"Cube","x":2}')
+
     def test_counts_levels(self):
         value = 1
         for levels in range(1, 70):

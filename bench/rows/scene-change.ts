@@ -1,0 +1,77 @@
+import type { Bench } from '../bench.ts'
+import { compare, type Entry, withServerCpu } from '../compare.ts'
+import { askOnce, postScene } from '../host-link.ts'
+import type { Measured } from '../table.ts'
+import type { Target } from '../targets.ts'
+
+const sizes = [1000, 10_000, 100_000] as const
+const first = 'of 1000 objects'
+
+/** One moved object: the patch that says so, and a client's read of what changed. */
+export async function measureSceneChange(bench: Bench): Promise<Measured> {
+  const changes = bench.pick(500, 100)
+  const entries: Entry[] = []
+  for (const size of [...sizes, sizes[0]]) {
+    const target = await bench.start('serve', {
+      serveArguments: ['--limit', `maxMessageBytes=${64 * 1024 * 1024}`],
+    })
+    const again = entries.some(({ name }) => name === first) && size === sizes[0]
+    entries.push({
+      name: `of ${size} objects${again ? ' again' : ''}`,
+      prepare: async () => {
+        await postScene(target, sceneOf(size))
+        await change(target, size, bench.pick(200, 50))
+      },
+      measure: async () => {
+        const before = performance.now()
+        const { serverCpuMs } = await withServerCpu(target, async () => {
+          await change(target, size, changes)
+          return {}
+        })
+        const tookMs = performance.now() - before
+        return { cpuUs: (serverCpuMs / changes) * 1000, ms: tookMs / changes }
+      },
+    })
+  }
+  const { rounds, notes } = await compare(entries, bench.pick(7, 3))
+  return {
+    name: 'scene-change',
+    title: 'one moved object: PATCH /host/v1/scene, then scene://delta',
+    reference: first,
+    columns: [
+      { title: 'times the CPU', figure: 'cpuUs', show: 'ratio' },
+      { title: 'server us/change', figure: 'cpuUs', show: 'value' },
+      { title: 'ms/change', figure: 'ms', show: 'value' },
+    ],
+    rounds,
+    notes,
+  }
+}
+
+function objectAt(at: number, x: number): object {
+  return { id: `Prop.${at}`, name: `Prop.${at}`, type: 'mesh', translate: [x, 0, 0] }
+}
+
+function sceneOf(size: number): string {
+  return JSON.stringify({ objects: Array.from({ length: size }, (_, at) => objectAt(at, 0)) })
+}
+
+async function change(target: Target, size: number, count: number): Promise<void> {
+  const {
+    port,
+    path,
+    headers = {},
+  } = target.host('/v1/scene', {
+    'Content-Type': 'application/json',
+  })
+  for (let round = 0; round < count; round++) {
+    const body = JSON.stringify({ objects: [objectAt((round * 7919) % size, Math.random())] })
+    const url = `http://127.0.0.1:${port}${path}`
+    const answer = await fetch(url, { method: 'PATCH', headers, body })
+    const { revision } = (await answer.json()) as { revision: number }
+    const uri = `scene://delta?since=${revision - 1}`
+    const era = { era: 'stateless', session: '' } as const
+    const { bytes } = await askOnce(target, era, { method: 'resources/read', params: { uri } })
+    if (bytes > 2000) throw new Error(`a delta of ${bytes} bytes`)
+  }
+}
