@@ -1,13 +1,14 @@
 /**
  * `node bench/blender.ts [MOVES]`: how soon a subscribed client hears of a move in Blender, and what
- * that costs Blender: its main thread per snapshot, its CPU time per publish. Needs Blender; with a
- * window also Xvfb and openbox.
+ * that costs Blender: its main thread for a moved object and for a snapshot, its CPU time per
+ * publish. Needs Blender; with a window also Xvfb and openbox.
  */
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { mkdir, mkdtemp } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
 import { type SdkClient, Updates } from '../test/clients/client-face.ts'
 import { startServe } from '../test/clients/serve.ts'
 import {
@@ -108,6 +109,14 @@ async function cpuOf(
   return { cpuMs: (await blender.cpuMs()) - cpuBefore, tookMs: performance.now() - began }
 }
 
+/** Main thread for one moved object, measured inside Blender. */
+async function printHandlerCost(addon: InstalledAddon): Promise<void> {
+  const script = fileURLToPath(new URL('blender-handler.py', import.meta.url))
+  const cost = addon.run([...background, '--python', script])
+  await cost.exited
+  for (const [line] of cost.output().matchAll(/^\|.*\|$/gm)) console.log(line)
+}
+
 /** Main thread per snapshot, measured inside Blender. */
 async function printSnapshotCost(addon: InstalledAddon): Promise<void> {
   const folder = join(addon.folder, 'files')
@@ -122,6 +131,7 @@ async function printSnapshotCost(addon: InstalledAddon): Promise<void> {
 const addon = await installAddon(120_000 + moves * pauseMs * 8)
 try {
   console.log(describeMachine())
+  await printHandlerCost(addon)
   await printSnapshotCost(addon)
   console.log(`| | ${columns.join(' | ')} |\n|---|${'---:|'.repeat(columns.length)}`)
   for (const mode of blenderModes) {

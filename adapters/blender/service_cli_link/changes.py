@@ -7,12 +7,16 @@ import bpy
 from bpy.app.handlers import persistent
 
 MAX_TOUCHED = 256
+# More objects are read together, when there is time.
+MAX_MOVED = 16
 
 
 class Changes:
     """Installs handlers that survive the opening of another file, and takes every one back.
 
-    The listener has `changed(names)`, `happened(action)`, `render_began()` and `render_ended(action)`.
+    The listener has `changed(names, moved)`, `happened(action)`, `render_began()` and
+    `render_ended(action)`. `moved` has the objects when they moved and nothing else changed; it is
+    None when anything may have changed, and must not be kept.
     Handlers of a render, and those that fire while one runs, may be called on the render's own
     thread, where Blender's data must not be touched: there only `mark()` and the render calls are made.
     """
@@ -27,14 +31,14 @@ class Changes:
         @persistent
         def depsgraph_update_post(scene, depsgraph=None, *_):
             if _on_main_thread():
-                listener.changed(_touched(depsgraph))
+                listener.changed(*_touched(depsgraph))
             else:
                 listener.mark()
 
         @persistent
         def frame_change_post(*_):
             if _on_main_thread():
-                listener.changed(())
+                listener.changed((), None)
             else:
                 listener.mark()
 
@@ -76,8 +80,21 @@ def _on_main_thread():
 
 
 def _touched(depsgraph):
-    """Names of objects that changed: names, for a reference dies with the next undo."""
+    """(names of objects that changed, the objects when they only moved): references die soon."""
     if depsgraph is None:
-        return ()
-    updates = islice(depsgraph.updates, MAX_TOUCHED)
-    return [each.id.name_full for each in updates if isinstance(each.id, bpy.types.Object)]
+        return (), None
+    names, moved = [], []
+    for update in islice(depsgraph.updates, MAX_TOUCHED):
+        item = update.id
+        if not isinstance(item, bpy.types.Object):
+            moved = None
+            continue
+        names.append(item.name_full)
+        only_moved = update.is_updated_transform and not (
+            update.is_updated_geometry or update.is_updated_shading)
+        if moved is not None and only_moved and len(moved) < MAX_MOVED:
+            moved.append(item.original)
+        else:
+            moved = None
+    # An empty list is no news of nothing: hidden objects change without being named.
+    return names, moved or None

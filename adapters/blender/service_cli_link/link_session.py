@@ -7,17 +7,20 @@ from contextlib import contextmanager
 
 import bpy
 
-from . import object_detail, pictures, scene_facts, share, snapshot
+from . import finite, object_detail, pictures, scene_facts, share, snapshot
 from .actions import OperatorWatch
 from .cadence import Cadence
-from .changes import Changes
+from .changes import MAX_MOVED, Changes
 from .console_tee import ConsoleTee
 from .missing_files import MissingFiles
 from .offered_objects import OfferedObjects
 from .operator_turns import OperatorTurns
 from .service_host_link import Busy, HostLink, NotFound
+from .told_scene import ToldScene
 
 CONSOLE_LINES = 2000
+# So long after the last move everything is read: Blender does not say when hidden objects move too.
+VERIFY_SECONDS = 1.0
 
 
 class LinkSession:
@@ -37,7 +40,10 @@ class LinkSession:
         self._document = None
         self._key = None
         self._change_count = 0
-        self._told_scene = None  # the newest snapshot that was handed to the link
+        self._told = ToldScene()
+        # Facts of objects by name, when nothing but them has changed; None: anything may have.
+        self._moved = None
+        self._verify_at = None
         self._collecting = False
         self._unheard = False
         self._loading = False
@@ -82,7 +88,7 @@ class LinkSession:
             self._objects.withdraw(self.link)
         if before.scene and not settings.scene:
             self.link.set_scene(None)
-            self._told_scene = None
+            self._told.forget()
             self.link.set_document(None)
             self._document = None
         self._offer()
@@ -103,7 +109,7 @@ class LinkSession:
         if self.settings.actions:
             self._operators.look()
         self._look()
-        if self._wanted and self._cadence.due():
+        if self._wanted and self._cadence.due(self._moved is not None):
             self._publish()
 
     @property
@@ -121,12 +127,30 @@ class LinkSession:
         """False while the scene before is still on its way, or without a server."""
         return self.link.connected and self.link.scene_settled
 
-    def changed(self, names):
+    def changed(self, names, moved):
+        """`moved`: the objects, when they moved and nothing else changed."""
         self._objects.touch(names)
         if self.busy or self._collecting:
             self._marked = True
-        elif self._cadence.changed() and self._wanted:
+            return
+        self._collect_moved(moved)
+        if self._cadence.changed(self._moved is not None) and self._wanted:
             self._publish()
+
+    def _collect_moved(self, moved):
+        """Reads what moved at once, because a reference to it may not live until it is told."""
+        if moved is None or self._told.scene is None:
+            self._moved = None
+        if self._moved is None:
+            return
+        cleaner = finite.Cleaner()
+        for item in moved:
+            before = self._told.facts_of(item.name_full)
+            if before is not None:
+                self._moved[before["id"]] = snapshot.object_again(
+                    item, before, cleaner, self.settings.detail)
+        if cleaner.dropped or len(self._moved) > MAX_MOVED:
+            self._moved = None
 
     def mark(self):
         """From any thread: the next tick has to look."""
@@ -178,9 +202,11 @@ class LinkSession:
         self._marked = self._marked or (self.settings.scene and self.link.need_scene)
         self._tell_document()
         key = _cheap_key()
+        if self._verify_at is not None and self._clock() >= self._verify_at:
+            self._marked = True
         if key != self._key or self._marked:
             self._key, self._marked = key, False
-            self.changed(())
+            self.changed((), None)
 
     def _tell_document(self):
         if not self.settings.scene:
@@ -198,16 +224,23 @@ class LinkSession:
             return
         self._collecting = True
         started = self._clock()
+        # A server that asks has no scene, although the link once handed one over.
+        few = self._moved is not None and not self.link.need_scene
         try:
-            self._tell_scene()
+            if few:
+                self._tell_moved()
+            else:
+                self._tell_scene()
             if self.settings.objects:
-                self._objects.tell(self.link)
+                self._objects.tell(self.link, renamed=not few)
             self.failure = None
         except Exception as error:
             self._failed(error)
         finally:
             self._collecting = False
-            self._cadence.collected(self._clock() - started)
+            self._moved = {} if self.failure is None else None
+            self._verify_at = self._clock() + VERIFY_SECONDS if few else None
+            self._cadence.collected(self._clock() - started, few)
 
     def _failed(self, error):
         """Said once and not at each change; whatever Blender was doing goes on."""
@@ -221,12 +254,21 @@ class LinkSession:
             return
         facts = (self._missing.warnings(bpy), self._document_now())
         scene = snapshot.collect(self.settings.detail, self.link.limits, *facts)
-        # A server that asks has no scene, although the link once handed one over.
-        if scene == self._told_scene and not self.link.need_scene:
+        if self._told.replace(scene) or self.link.need_scene:
+            self._hand_over()
+
+    def _tell_moved(self):
+        """The same for a few objects, and for what changes without any notice of Blender's."""
+        if not self.settings.scene:
             return
-        self._told_scene = scene
+        members = {"document": finite.without_nothing(self._document_now())}
+        members.update(snapshot.view())
+        if self._told.change(self._moved.values(), members):
+            self._hand_over()
+
+    def _hand_over(self):
         self._change_count += 1
-        self.link.set_scene(snapshot.stamped(scene, self._change_count))
+        self.link.set_scene(snapshot.stamped(self._told.scene, self._change_count), True)
 
     def _read(self, uri):
         if self.busy:

@@ -29,13 +29,18 @@ class OfferedObjects:
         if len(self._touched) < MAX_UPDATED:
             self._touched.update(names)
 
-    def tell(self, link):
-        names = [item.name_full for item in bpy.context.scene.objects[:MAX_LISTED]]
+    def tell(self, link, renamed=True):
+        """`renamed`: objects may have come, gone or changed their names."""
+        if renamed:
+            self._tell_list(link)
         touched, self._touched = self._touched, set()
-        if names != self._listed:
-            gone = set(self._listed or ()) - set(names)
-            touched.update(sorted(gone)[:MAX_UPDATED])
-            self._listed = names
-            link.list_changed(object_uri.SCHEME, object_detail.descriptors(names))
         for name in sorted(touched)[:MAX_UPDATED]:
             link.updated(object_uri.object_uri(name))
+
+    def _tell_list(self, link):
+        names = [item.name_full for item in bpy.context.scene.objects[:MAX_LISTED]]
+        if names != self._listed:
+            gone = set(self._listed or ()) - set(names)
+            self._touched.update(sorted(gone)[:MAX_UPDATED])
+            self._listed = names
+            link.list_changed(object_uri.SCHEME, object_detail.descriptors(names))

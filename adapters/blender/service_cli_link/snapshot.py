@@ -45,10 +45,7 @@ def collect(detail, limits=None, warnings=(), document=None):
         "counts": scene_facts.counts(bpy.data, everything),
     }
     result.update(scene_facts.conventions(scene))
-    if not bpy.app.background:
-        view = scene_facts.viewport(windows, cleaner)
-        if view is not None:
-            result["viewport"] = view
+    result.update(view(cleaner))
     if detail != object_facts.SKELETON:
         result["materials"] = scene_facts.materials(bpy.data)
         result["collections"] = scene_facts.collections(scene)
@@ -61,6 +58,22 @@ def collect(detail, limits=None, warnings=(), document=None):
     if cleaner.dropped:
         result["warnings"].append({"code": "number_not_finite", "count": cleaner.dropped})
     return finite.without_nothing(result)
+
+
+def view(cleaner=None):
+    """The member `viewport`, where there is one."""
+    if bpy.app.background:
+        return {}
+    facts = scene_facts.viewport(bpy.context.window_manager, cleaner or finite.Cleaner())
+    return {} if facts is None else {"viewport": facts}
+
+
+def object_again(item, before, cleaner, detail):
+    """The facts of an object that moved; `before` are those told of it."""
+    name = before["id"]
+    selected = (name,) if before.get("selected") else ()
+    members = {name: before["collections"]} if "collections" in before else None
+    return object_facts.object_facts(item, detail, cleaner, selected, members)
 
 
 def stamped(scene, change_count):

@@ -1,0 +1,236 @@
+"""After any changes, the scene that was told is the one that a fresh look finds."""
+
+import os
+import random
+import sys
+import unittest
+
+import bpy
+
+sys.path.insert(0, os.path.dirname(__file__))
+import harness
+
+harness.enable()
+OPERATIONS = 2000
+
+
+class Told(unittest.TestCase):
+    def setUp(self):
+        harness.empty_scene()
+        self.clock = harness.Clock()
+        self.session = harness.session(self.clock, detail="full")
+        self.link = self.session.link
+        self.addCleanup(self.session.stop, "test")
+        self.tick()
+
+    def tick(self):
+        self.clock.now += 1.0
+        self.session.tick()
+
+    def look(self):
+        """Time enough to tell what moved, and then to read everything."""
+        for _ in range(3):
+            self.tick()
+
+    def told(self):
+        """Without what is new in each."""
+        scene = dict(self.link.scenes()[-1])
+        del scene["change_count"], scene["captured_at"]
+        return scene
+
+    def fresh(self):
+        from service_cli_link import scene_facts, snapshot
+
+        bpy.context.view_layer.update()
+        document = scene_facts.document(bpy)
+        return snapshot.collect("full", self.link.limits, self.session._missing.warnings(bpy), document)
+
+    def test_only_what_moved_is_read_again(self):
+        items = [harness.add("Prop.%d" % number) for number in range(50)]
+        items[7].parent = items[3]
+        self.tick()
+        self.tick()
+        before = self.told()
+        self.clock.now += 1.0
+        items[3].location.x = 5
+        bpy.context.view_layer.update()  # told in the handler, without a tick
+        after = self.told()
+        pairs = list(zip(before["objects"], after["objects"]))
+        again = [new["id"] for old, new in pairs if new is not old]
+        self.assertEqual(sorted(again), ["Prop.3", "Prop.7"])
+        self.assertIs(after["collections"], before["collections"])
+        self.assertEqual(after, self.fresh())
+        self.assertEqual(self.link.of("updated")[-2:], [
+            ("blender-object://Prop.3",), ("blender-object://Prop.7",)])
+
+    def test_a_selected_object_that_moves_stays_selected(self):
+        item = harness.add("Held")
+        item.select_set(True)
+        self.tick()
+        self.tick()
+        item.location.y = 2
+        self.tick()
+        self.assertEqual(self.told(), self.fresh())
+        self.assertTrue(self.told()["objects"][0]["selected"])
+
+    def test_a_hidden_object_that_moves_beside_another_is_found_when_nothing_moves(self):
+        shown, hidden = harness.add("Shown"), harness.add("Hidden")
+        hidden.hide_viewport = True
+        self.look()
+        shown.location.x, hidden.location.x = 1, 2
+        self.look()
+        self.assertEqual(self.told(), self.fresh())
+
+    def test_many_that_move_are_read_together(self):
+        items = [harness.add("Prop.%d" % number) for number in range(100)]
+        self.tick()
+        for item in items:
+            item.location.z = 1
+        self.tick()
+        self.assertEqual(self.told(), self.fresh())
+
+    def test_2000_changes_of_all_kinds_leave_no_difference(self):
+        chance = random.Random(11)
+        mesh = bpy.data.meshes.new("Shared")
+        mesh.from_pydata([(0, 0, 0), (1, 0, 0), (0, 1, 0)], [], [(0, 1, 2)])
+        operations = Operations(chance, mesh)
+        for number in range(20):
+            operations.add()
+        bpy.ops.ed.undo_push(message="start")
+        for number in range(OPERATIONS):
+            name = operations.any()
+            if chance.random() < 0.3:
+                continue  # several changes between two looks
+            self.look()
+            if number % 5 == 0:
+                self.assertEqual(self.told(), self.fresh(), "after %d: %s" % (number, name))
+        self.look()
+        self.assertEqual(self.told(), self.fresh())
+
+
+class Operations:
+    """Changes such as artists and scripts make, by chance."""
+
+    def __init__(self, chance, mesh):
+        self.chance = chance
+        self.mesh = mesh
+        self.count = 0
+        self.kinds = [self.move] * 6 + [
+            self.add, self.remove, self.rename, self.parent, self.hide, self.select, self.material,
+            self.modifier, self.frame, self.collection, self.keyframe, self.undo, self.redo,
+            self.scale, self.camera,
+        ]
+
+    def any(self):
+        kind = self.chance.choice(self.kinds)
+        kind()
+        return kind.__name__
+
+    @property
+    def items(self):
+        return bpy.context.scene.objects[:]
+
+    def one(self):
+        items = self.items
+        return self.chance.choice(items) if items else self.add()
+
+    def add(self):
+        self.count += 1
+        mesh = bpy.data.meshes.get("Shared")
+        return harness.add("Thing.%d" % self.count, mesh if self.chance.random() < 0.7 else None)
+
+    def remove(self):
+        if len(self.items) > 5:
+            bpy.data.objects.remove(self.one())
+
+    def move(self):
+        self.one().location = [self.chance.uniform(-9, 9) for _ in range(3)]
+
+    def scale(self):
+        item = self.one()
+        item.scale.x = self.chance.uniform(0.1, 3)
+        item.rotation_euler.z = self.chance.uniform(-3, 3)
+
+    def rename(self):
+        self.count += 1
+        self.one().name = "Named.%d" % self.count
+
+    def parent(self):
+        child, parent = self.one(), self.one()
+        above = parent
+        while above is not None:
+            if above == child:
+                parent = None
+                break
+            above = above.parent
+        child.parent = parent
+
+    def hide(self):
+        item = self.one()
+        if self.chance.random() < 0.5:
+            item.hide_viewport = not item.hide_viewport
+        else:
+            item.hide_set(not item.hide_get())
+
+    def select(self):
+        item = self.one()
+        item.select_set(not item.select_get())
+        bpy.context.view_layer.objects.active = item
+
+    def material(self):
+        item = self.one()
+        if item.type == "MESH":
+            name = "Paint.%d" % self.chance.randrange(5)
+            material = bpy.data.materials.get(name) or bpy.data.materials.new(name)
+            if len(item.data.materials) < 8:
+                item.data.materials.append(material)
+
+    def modifier(self):
+        item = self.one()
+        if item.type == "MESH":
+            if item.modifiers and self.chance.random() < 0.5:
+                item.modifiers.remove(item.modifiers[0])
+            else:
+                item.modifiers.new("Bevel", "BEVEL")
+
+    def frame(self):
+        bpy.context.scene.frame_set(self.chance.randrange(1, 100))
+
+    def keyframe(self):
+        self.one().keyframe_insert("location", frame=self.chance.randrange(1, 100))
+
+    def collection(self):
+        name = "Set.%d" % self.chance.randrange(4)
+        found = bpy.data.collections.get(name)
+        if found is None:
+            found = bpy.data.collections.new(name)
+            bpy.context.scene.collection.children.link(found)
+        item = self.one()
+        if item.name in found.objects:
+            found.objects.unlink(item)
+            if not item.users_collection:
+                bpy.context.scene.collection.objects.link(item)
+        else:
+            found.objects.link(item)
+
+    def camera(self):
+        scene = bpy.context.scene
+        if scene.camera is None:
+            data = bpy.data.cameras.new("Camera")
+            scene.camera = harness.add("Camera", data)
+        scene.render.resolution_x = self.chance.randrange(100, 2000)
+
+    def undo(self):
+        bpy.ops.ed.undo_push(message="step")
+        self.move()
+        bpy.ops.ed.undo_push(message="moved")
+        bpy.ops.ed.undo()
+
+    def redo(self):
+        """Right after the undo: with other changes in between Blender 3.4 crashes by itself."""
+        self.undo()
+        bpy.ops.ed.redo()
+
+
+
+harness.main(__name__)
