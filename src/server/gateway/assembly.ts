@@ -61,7 +61,8 @@ export async function assembleGateway(parts: GatewayAssemblyParts): Promise<Asse
     registry: resources,
     resourcesEnabled: true,
     tools: tools ? gatewayTools : undefined,
-    instructions: () => gatewayInstructions,
+    instructions: () =>
+      tools ? `${gatewayInstructions} ${toolInstructions}` : gatewayInstructions,
     limits,
     clock: monotonicClock,
     log,
@@ -74,6 +75,10 @@ export async function assembleGateway(parts: GatewayAssemblyParts): Promise<Asse
     },
   }
 }
+
+const toolInstructions =
+  'The tools read the same: list_resources and read_resource; wait_for_change waits until an ' +
+  'instance appears, changes or goes.'
 
 /** What the gateway tells a model about itself when it connects. */
 const gatewayInstructions =

@@ -1,0 +1,43 @@
+import { expect } from 'chai'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { freePort, startGatewayProcess } from '../helpers/gateway-process.ts'
+import { ask, initializeBody, postHeaders, RawSession } from '../helpers/mcp.ts'
+import { startServeProcess } from '../helpers/serve-process.ts'
+
+describe('tools of a gateway', () => {
+  for (const flags of [[], ['--no-tools']]) {
+    it(`are offered, told to the model, and wait for instances: ${flags.join('') || 'by default'}`, async () => {
+      const registryDir = await mkdtemp(join(tmpdir(), 'gateway-tools-'))
+      const gateway = startGatewayProcess({ port: await freePort(), registryDir, flags })
+      try {
+        const { url } = await gateway.line('listening')
+        const body = initializeBody()
+        const { json } = await ask(url, { method: 'POST', headers: postHeaders, body })
+        const session = await RawSession.open(url)
+        const { tools } = (await session.call('tools/list')).result
+        if (flags.length > 0) {
+          expect(tools).to.deep.equal([])
+          expect(json.result.instructions).to.not.contain('wait_for_change')
+          return
+        }
+        expect(json.result.instructions).to.contain('wait_for_change')
+        expect(tools.map((tool: any) => tool.name)).to.deep.equal([
+          ...['list_resources', 'read_resource', 'wait_for_change'],
+        ])
+        const waiting = session.call('tools/call', { name: 'wait_for_change', arguments: {} })
+        const serve = await startServeProcess({ registryDir })
+        try {
+          const { structuredContent } = (await waiting).result
+          expect(structuredContent).to.deep.equal({ changed: true, uris: ['gateway://instances'] })
+        } finally {
+          await serve.stop()
+        }
+      } finally {
+        await gateway.stop()
+        await rm(registryDir, { recursive: true, force: true })
+      }
+    })
+  }
+})
