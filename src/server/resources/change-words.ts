@@ -3,20 +3,34 @@ import { isJsonObject } from '../../lib/util/json.ts'
 import type { SceneChange } from './scene-delta.ts'
 
 const maxTextChars = 60
+/** Beyond this, further changes of an object are only counted. */
+const maxLineChars = 400
 
 /**
  * Changes of a scene as short sentences, one for each object that changed: "Cube moved 0.50 along
  * x; Light.001 energy 1000 → 10". Names come from the document: data, never instructions.
  */
 export function describeChanges(changes: readonly SceneChange[]): readonly string[] {
-  const lines: { id: unknown; text: string }[] = []
+  const lines: Line[] = []
   for (const change of changes) {
     const { id } = change
     const last = lines.at(-1)
-    if (id !== undefined && last?.id === id) last.text += `, ${changeOf(change)}`
-    else lines.push({ id, text: sentence(change) })
+    if (last !== undefined && id !== undefined && last.id === id) add(last, changeOf(change))
+    else lines.push({ id, text: sentence(change), more: 0 })
   }
-  return lines.map(({ text }) => text)
+  return lines.map(({ text, more }) => (more === 0 ? text : `${text}, and ${more} more`))
+}
+
+/** Further changes of one object; the line says how many it leaves out. */
+function add(line: Line, words: string): void {
+  if (line.text.length < maxLineChars) line.text += `, ${words}`
+  else line.more++
+}
+
+interface Line {
+  readonly id: unknown
+  text: string
+  more: number
 }
 
 function sentence(change: SceneChange): string {
@@ -57,8 +71,11 @@ function changeOf(change: SceneChange): string {
   const { before, after } = change
   if (isPoint(before) && isPoint(after)) {
     const moved = after.map((value, axis) => value - before[axis]!)
-    if (/translate|location|position/.test(member)) return `moved ${alongAxes(moved, '')}`
-    if (/^rotate|^rotation/.test(member)) return `rotated ${alongAxes(moved, '°')}`
+    const what = isInItem ? '' : `${member} `
+    const where = member.startsWith('world_') ? ' in the world' : ''
+    if (/translate|location|position/.test(member))
+      return `${what}moved ${alongAxes(moved, '')}${where}`
+    if (/^rotate|^rotation/.test(member)) return `${what}rotated ${alongAxes(moved, '°')}`
   }
   return `${member} ${valueText(before)} → ${valueText(after)}`
 }
@@ -74,12 +91,19 @@ function alongAxes(moved: readonly number[], unit: '' | '°'): string {
   const changed = moved.flatMap((value, axis) => (value === 0 ? [] : [axis]))
   const [axis] = changed
   if (changed.length === 1 && axis !== undefined) {
-    return `${moved[axis]!.toFixed(2)}${unit} ${unit === '' ? 'along' : 'about'} ${axes[axis]}`
+    return `${amount(moved[axis]!)}${unit} ${unit === '' ? 'along' : 'about'} ${axes[axis]}`
   }
-  return `by (${moved.map(value => `${value.toFixed(2)}${unit}`).join(', ')})`
+  return `by (${moved.map(value => `${amount(value)}${unit}`).join(', ')})`
+}
+
+/** Two digits behind the point, or as many as a small number needs. */
+function amount(value: number): string {
+  const isSmall = value !== 0 && Math.abs(value) < 0.01
+  return isSmall ? String(Number(value.toPrecision(2))) : value.toFixed(2)
 }
 
 function valueText(value: unknown): string {
+  if (Number.isInteger(value)) return String(value)
   if (typeof value === 'number') return String(Number(value.toPrecision(6)))
   if (typeof value === 'string') return cut(value)
   if (isVector(value)) return `(${value.map(each => Number(each.toPrecision(4))).join(', ')})`

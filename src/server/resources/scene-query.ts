@@ -75,7 +75,8 @@ export function selectPart(scene: JsonObject, query: SceneSelection): JsonObject
   const wantsItems = filters.length > 0 || offset !== undefined || limit !== undefined
   const pointer = query.pointer ?? (wantsItems || fields !== undefined ? itemsPointer(scene) : '')
   const value = valueAt(scene, pointer)
-  if (Array.isArray(value) && !isVector(value)) return page(pointer, value, query)
+  if (Array.isArray(value) && (value.length === 0 || !isVector(value)))
+    return page(pointer, value, query)
   if (wantsItems) {
     throw new ResourceUriInvalid(
       'type, name, ids, where, offset and limit select items of an array; pointer leads to no array',
@@ -205,9 +206,13 @@ function listParameter(uri: ResourceUri, name: string): readonly string[] | unde
   throw new ResourceUriInvalid(`query parameter "${name}" must be values separated by commas`)
 }
 
-/** `*` is any text, `?` any character, without regard to case. Linear in both texts. */
+/** Of a longer name only the beginning is compared. */
+const maxComparedChars = 256
+
+/** `*` is any text, `?` any character, without regard to case. */
 function matchesGlob(text: string, glob: string): boolean {
-  const [name, pattern] = [text.toLowerCase(), glob.toLowerCase()]
+  const name = text.slice(0, maxComparedChars).toLowerCase()
+  const pattern = glob.toLowerCase()
   let [at, from, star, resume] = [0, 0, -1, 0]
   while (at < name.length) {
     if (pattern[from] === '*') {

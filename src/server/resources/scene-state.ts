@@ -280,6 +280,7 @@ class Revision implements SceneRevision {
   /** It is of another source than what came after it. */
   isForgotten = false
   #text: string | null | (() => string | null)
+  #isSettled = false
 
   constructor(
     revision: number,
@@ -301,7 +302,7 @@ class Revision implements SceneRevision {
   get text(): string | null {
     if (typeof this.#text !== 'function') return this.#text
     const text = this.#text()
-    if (this.undoes === null) this.#text = text
+    if (this.undoes === null && !this.#isSettled) this.#text = text
     return text
   }
 
@@ -318,9 +319,16 @@ class Revision implements SceneRevision {
     this.#text = text
   }
 
-  /** A whole scene comes after it: its text is kept. */
+  /**
+   * A whole scene comes after it: its text is kept, outside of the heap. There, thousands of texts
+   * that live for minutes would let the heap grow to ten times their size.
+   */
   settle(): void {
-    this.#text = this.text
+    const { text } = this
+    if (text === null) return
+    const kept = Buffer.from(text)
+    this.#text = () => kept.toString()
+    this.#isSettled = true
   }
 }
 

@@ -72,7 +72,7 @@ export class Channel {
   async #watch(signal: AbortSignal): Promise<void> {
     const { timer, random, limits, log } = this.#context
     let failures = 0
-    const state: State = { seen: 0, told: null, facts: [] }
+    const state: State = { seen: 0, told: null, isGone: null, facts: [] }
     const throttle = new Throttle({
       timer,
       settleMs: limits.channelSettleMs,
@@ -118,7 +118,7 @@ export class Channel {
       if (isRevision(data.revision)) revision = data.revision
       const isChanged =
         data.reset === true || (Array.isArray(data.changes) && data.changes.length > 0)
-      if (isChanged) lines.unshift(...text.split('\n'))
+      if (isChanged) lines.push(...text.split('\n').filter(line => !facts.includes(line)))
     }
     state.told = revision
     state.facts = []
@@ -158,6 +158,8 @@ interface State {
   seen: number
   /** The revision of the last notification; null before the first wait has ended. */
   told: number | null
+  /** Null before the first answer. */
+  isGone: boolean | null
   /** Lines about the application itself, which no revision shows. */
   facts: readonly string[]
 }
@@ -170,16 +172,20 @@ type Outcome =
 
 /** Notes the answer of a wait; true when it has news. */
 function noteChange(state: State, { data, text }: Outcome & { kind: 'done' }): boolean {
-  if (data.changed !== true || !isRevision(data.revision)) return false
-  state.seen = data.revision
-  if (state.told === null) {
-    // The first wait only finds the present revision.
-    state.told = data.revision
-    return false
+  const isGone = isJsonObject(data.application)
+  const wasGone = state.isGone ?? isGone
+  state.isGone = isGone
+  if (isGone !== wasGone) {
+    const line = text.split('\n').find(each => each.startsWith('the application is gone'))
+    state.facts = [line ?? 'the application is connected again']
   }
-  const facts = text.split('\n').filter(line => /^the application (?:is gone|conn)/.test(line))
-  if (facts.length > 0) state.facts = facts
-  return true
+  const isNews = data.changed === true && isRevision(data.revision)
+  if (!isNews) return isGone !== wasGone
+  state.seen = Number(data.revision)
+  if (state.told !== null) return true
+  // The first wait only finds the present revision.
+  state.told = state.seen
+  return false
 }
 
 function outcomeOf(answer: OwnAnswer): Outcome {

@@ -6,7 +6,7 @@ import { textResult, type Tool, type ToolResult } from './tool.ts'
 const defaultLimit = 50
 const maxLimit = 500
 /** Pages of the listing that one call looks through. */
-const maxPages = 40
+const maxPages = 1000
 
 const text = { type: 'string' } as const
 

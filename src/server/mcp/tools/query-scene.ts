@@ -99,8 +99,13 @@ function createRead(registry: ServedResources, maxUriChars: number): Read {
 function partOf([content]: readonly Content[]): JsonObject {
   const part: unknown = content !== undefined && 'text' in content ? JSON.parse(content.text) : {}
   const scene = content?._meta?.['service-cli/scene']
-  const revision = isJsonObject(scene) ? scene.revision : undefined
-  return { revision, ...(isJsonObject(part) ? part : { value: part }) }
+  const { revision, application } = isJsonObject(scene) ? scene : {}
+  const isGone = isJsonObject(application) && application.connected === false
+  return {
+    revision,
+    ...(isGone && { application: { connected: false, since: application.since } }),
+    ...(isJsonObject(part) ? part : { value: part }),
+  }
 }
 
 /** The part, with fewer items where it is too long; null when that does not help. */
@@ -127,14 +132,14 @@ async function shallower(
   most: number,
   reader: Reader | undefined,
 ): Promise<ToolResult> {
+  if (selection.view !== undefined) {
+    return failedResult('argument_invalid', `the summary is longer than max_chars (${most})`)
+  }
   for (const depth of [4, 3, 2, 1]) {
     if (Number(selection.depth ?? 64) <= depth) continue
-    const part = fit(
-      await read({ ...selection, depth }, reader),
-      most,
-      Number(selection.offset ?? 0),
-    )
-    if (part !== null) return jsonResult({ ...part, depth })
+    const outline = { ...(await read({ ...selection, depth }, reader)), depth }
+    const part = fit(outline, most, Number(selection.offset ?? 0))
+    if (part !== null) return jsonResult(part)
   }
   return failedResult(
     'argument_invalid',

@@ -69,9 +69,10 @@ export function readResourceTool(registry: ServedResources): Tool {
       if (registry.changes(uri)) {
         return failedResult('scope_insufficient', 'tools only read: leave out drain=true')
       }
-      return chain(registry.read(pictureUri(String(uri)), reader), contents => {
+      const asked = sliceUri(String(uri), offset) ?? pictureUri(String(uri))
+      return chain(registry.read(asked, reader), contents => {
         const known = whole.get(contents)
-        if (known !== undefined && offset === 0) return known
+        if (known !== undefined && offset === 0 && Number(most) >= defaultChars) return known
         const slice = { offset: Number(offset), most: Number(most) }
         const parts = all(contents.map(content => contentOf(registry, content, slice)))
         return chain(chain(parts, resultOf), result => {
@@ -88,6 +89,15 @@ export function readResourceTool(registry: ServedResources): Tool {
 function isWhole([content, ...more]: readonly Content[], offset: number, most: number): boolean {
   if (content === undefined || more.length > 0 || !('text' in content)) return false
   return offset === 0 && most >= defaultChars && content.text.length <= defaultChars
+}
+
+/** A slice of a stored text whose URI asks for one already: `offset` goes on from there. */
+function sliceUri(uri: string, offset: unknown): string | null {
+  const [file = '', query = ''] = uri.split('?')
+  const parameters = new URLSearchParams(query)
+  if (!file.startsWith('artefact://') || parameters.get('as') !== 'text') return null
+  if (Number(offset) > 0) parameters.set('offset', String(offset))
+  return `${file}?${parameters}`
 }
 
 /** A picture is taken no wider than a model sees it. */
@@ -113,7 +123,10 @@ function contentOf(
   content: Content,
   slice: Slice,
 ): MaybePromise<ToolContent[]> {
-  if ('text' in content) return textOf(content.text, slice)
+  if ('text' in content) {
+    const isSlice = content._meta?.['service-cli/slice'] !== undefined
+    return isSlice ? fileSlice(content) : textOf(content.text, slice)
+  }
   const isTextFile = textType.test(content.mimeType ?? '') && content.uri.startsWith('artefact://')
   return isTextFile ? textFile(registry, content, slice) : pictureOrFacts(content)
 }

@@ -1,4 +1,5 @@
 import { isJsonObject, type JsonObject } from '../../../lib/util/json.ts'
+import { toRfc3339 } from '../../../lib/util/time.ts'
 import { chain } from '../../resources/maybe-promise.ts'
 import type { Content } from '../../resources/producer.ts'
 import { describeChanges } from '../../resources/change-words.ts'
@@ -50,15 +51,15 @@ export function sceneChangesTool(registry: ServedResources): Tool {
     call({ since, max_chars: most = defaultChars }, { reader }) {
       const query = since === undefined ? '' : `?since=${Number(since)}`
       return chain(registry.read(`${sceneDeltaUri}${query}`, reader), contents =>
-        deltaResult(contents, Number(most)),
+        deltaResult(contents, Number(most), applicationGone(registry.scene)),
       )
     },
   }
 }
 
-function deltaResult(contents: readonly Content[], most: number): ToolResult {
-  const delta = parsedDelta(contents)
-  const lines = deltaLines(delta)
+function deltaResult(contents: readonly Content[], most: number, gone: Gone | null): ToolResult {
+  const delta = { ...parsedDelta(contents), ...gone?.facts }
+  const text = deltaText(delta, gone, most)
   const changes = changesOf(delta)
   // Words first; the data is cut to the same number of characters.
   let [kept, chars] = [0, 0]
@@ -69,7 +70,37 @@ function deltaResult(contents: readonly Content[], most: number): ToolResult {
   }
   const isCut = kept < changes.length
   const data = isCut ? { ...delta, changes: changes.slice(0, kept), truncated: true } : delta
-  return textResult(lines.join('\n').slice(0, most), data)
+  return textResult(text, data)
+}
+
+interface Gone {
+  /** For people and models. */
+  readonly line: string
+  /** Beside other members of an answer. */
+  readonly facts: JsonObject
+}
+
+/** What every answer about a scene says whose application has left; null while it is there. */
+export function applicationGone(scene: ServedResources['scene']): Gone | null {
+  const application = scene?.application
+  if (application?.connected !== false) return null
+  const since = toRfc3339(application.sinceMs)
+  return {
+    line: `the application is gone since ${since}; the scene is its last`,
+    facts: { application: { connected: false, since } },
+  }
+}
+
+/** The headline, whether the application is gone, and what changed: whole lines. */
+export function deltaText(delta: JsonObject, gone: Gone | null, maxChars: number): string {
+  const [head = '', ...lines] = deltaLines(delta)
+  let text = gone === null ? head : `${head}\n${gone.line}`
+  for (const [at, line] of lines.entries()) {
+    const rest = `\n… ${lines.length - at} more lines`
+    if (text.length + line.length + rest.length > maxChars) return text + rest
+    text += `\n${line}`
+  }
+  return text
 }
 
 /** The payload of `scene://delta`. */
@@ -79,7 +110,7 @@ export function parsedDelta([content]: readonly Content[]): JsonObject {
 }
 
 /** A headline and one line for each object that changed. */
-export function deltaLines(delta: JsonObject): readonly string[] {
+function deltaLines(delta: JsonObject): readonly string[] {
   const { revision: now, base_revision: base, reset, hint } = delta
   if (typeof hint === 'string') return [hint]
   if (reset === true) {

@@ -1,16 +1,19 @@
 import { ServiceError } from '../../../lib/util/errors.ts'
 import type { Limits } from '../../../lib/config/limits.ts'
-import { type Clock, type Timer, toRfc3339 } from '../../../lib/util/time.ts'
+import type { Clock, Timer } from '../../../lib/util/time.ts'
 import { sceneCurrentUri, sceneDeltaUri } from '../../resources/scene.ts'
 import type { ServedResources } from '../../resources/schemes.ts'
 import type { Subscriber, SubscriptionHub, Topic } from '../subscriptions.ts'
-import { deltaLines, parsedDelta } from './scene-changes.ts'
+import { applicationGone, deltaText, parsedDelta } from './scene-changes.ts'
 import { textResult, type Caller, type Tool, type ToolResult } from './tool.ts'
 
 const defaultSeconds = 30
 /** Clients commonly give up after 60 s. */
 const maxSeconds = 45
 const maxUris = 20
+/** Of the words about what changed. */
+const maxChars = 20_000
+const sceneUris: readonly string[] = [sceneCurrentUri, sceneDeltaUri]
 
 export interface WaitParts {
   readonly registry: ServedResources
@@ -28,6 +31,8 @@ export class WaitForChange implements Tool {
   readonly #parts: WaitParts
   /** Ends each open wait, with a reason. */
   readonly #waits = new Set<(reason: string) => void>()
+  /** The words about the last change, which many calls may have waited for. */
+  #told: { readonly key: string; readonly text: Promise<string> } | undefined
 
   constructor(parts: WaitParts) {
     this.#parts = parts
@@ -44,7 +49,8 @@ export class WaitForChange implements Tool {
     const canonical = new Map(wanted.map(uri => [this.#assertPushed(uri), uri]))
     const now = this.#sceneRevision()
     const base = typeof since === 'number' ? since : now
-    if (base !== now && canonical.has(sceneCurrentUri)) {
+    const isScene = canonical.has(sceneCurrentUri) || canonical.has(sceneDeltaUri)
+    if (base !== now && isScene) {
       return this.#changed([sceneCurrentUri], base)
     }
     const { maxWaits } = this.#parts.limits
@@ -81,7 +87,7 @@ export class WaitForChange implements Tool {
         reject(error)
       }
     }
-    const giveUp = (reason: string) => settle(() => unchanged(reason, this.#sceneRevision()))
+    const giveUp = (reason: string) => settle(() => this.#unchanged(reason))
     const subscriber: Subscriber = {
       resourceUpdated: ({ uri }: Topic) => settle(() => this.#changed([uri], base)),
       listChanged: () => {},
@@ -110,8 +116,13 @@ export class WaitForChange implements Tool {
   /** The canonical spelling. Throws for what does not exist or never changes by itself. */
   #assertPushed(uri: string): string {
     const { registry, defaultUri } = this.#parts
-    const canonical = registry.assertSubscribable(uri)
-    if (registry.pushes(uri)) return canonical.replace(/\?.*$/, '')
+    const canonical = registry.assertSubscribable(uri).replace(/\?.*$/, '')
+    if (canonical.startsWith('scene://') && !sceneUris.includes(canonical)) {
+      throw new ServiceError('resource_not_found', `there is no ${canonical}`, {
+        hint: `wait for ${sceneCurrentUri}`,
+      })
+    }
+    if (registry.pushes(uri)) return canonical
     throw new ServiceError('resource_uri_invalid', `${uri} never announces changes`, {
       hint: `read it when needed, or wait for ${defaultUri}`,
     })
@@ -124,31 +135,32 @@ export class WaitForChange implements Tool {
     const data = { changed: true, uris, ...(revision !== null && { revision }) }
     const isScene = uris.some(uri => uri.startsWith('scene://'))
     if (!isScene || base === null) return textResult(`changed: ${uris.join(', ')}`, data)
-    const since = base === revision ? '' : `?since=${base}`
-    const delta = parsedDelta(await this.#parts.registry.read(`${sceneDeltaUri}${since}`))
-    const isSame = base === revision
-    const lines = isSame ? ['the application connected or disconnected'] : deltaLines(delta)
-    return textResult([...lines, ...this.#absence()].join('\n'), data)
+    const gone = applicationGone(this.#parts.registry.scene)
+    const key = `${revision} ${base} ${gone?.line}`
+    if (this.#told?.key !== key) this.#told = { key, text: this.#wordsSince(base, gone) }
+    return textResult(await this.#told.text, { ...data, ...gone?.facts })
   }
 
-  /** A line for a scene whose application is gone. */
-  #absence(): readonly string[] {
-    const application = this.#parts.registry.scene?.application
-    if (application?.connected !== false) return []
-    return [
-      `the application is gone since ${toRfc3339(application.sinceMs)}; the scene is its last`,
-    ]
+  /** Of the scene; `base` is its revision when only the application came or went. */
+  async #wordsSince(base: number, gone: ReturnType<typeof applicationGone>): Promise<string> {
+    if (base === this.#sceneRevision()) {
+      return gone === null ? 'the application is connected again' : gone.line
+    }
+    const contents = await this.#parts.registry.read(`${sceneDeltaUri}?since=${base}`)
+    return deltaText(parsedDelta(contents), gone, maxChars)
+  }
+
+  #unchanged(reason: string): ToolResult {
+    const revision = this.#sceneRevision()
+    const gone = applicationGone(this.#parts.registry.scene)
+    const data = { changed: false, reason, ...(revision !== null && { revision }), ...gone?.facts }
+    const now = revision === null ? '' : `; the scene is at revision ${revision}`
+    return textResult([`no change: ${reason}${now}`, ...(gone ? [gone.line] : [])].join('\n'), data)
   }
 
   #sceneRevision(): number | null {
     return this.#parts.registry.scene?.current.revision ?? null
   }
-}
-
-function unchanged(reason: string, revision: number | null): ToolResult {
-  const data = { changed: false, reason, ...(revision !== null && { revision }) }
-  const now = revision === null ? '' : `; the scene is at revision ${revision}`
-  return textResult(`no change: ${reason}${now}`, data)
 }
 
 function definitionFor(defaultUri: string, isScene: boolean) {

@@ -50,6 +50,84 @@ describe('answers of tools', () => {
     expect(JSON.stringify(cut.structuredContent).length).to.be.below(1000)
   })
 
+  it('say that the application is gone, also when nothing changed', async () => {
+    const own = await startServer({ enableTools: true })
+    const reader = new Client({ name: 'reader', version: '1' })
+    await reader.connect(new StreamableHTTPClientTransport(new URL(own.url)) as any)
+    try {
+      const { scene } = own.server.resources()
+      const app = { instanceId: 'run-1', dccType: 'blender' }
+      scene.tell({ ...app, connected: true })
+      const since = own.server.resources().setSceneText('{"frame":1}', 'run-1')
+      const ask = async (name: string, args: Record<string, unknown> = {}): Promise<any> =>
+        reader.callTool({ name, arguments: args })
+      expect((await ask('query_scene')).structuredContent).to.not.have.property('application')
+      const waiting = ask('wait_for_change', { since })
+      // Goes once the call waits: tools are called in the order of their arrival.
+      await ask('list_resources')
+      scene.tell({ ...app, connected: false })
+      expect((await waiting).content[0].text).to.match(/^the application is gone since 2/)
+      const answers = [
+        await ask('query_scene'),
+        await ask('scene_changes', { since }),
+        await ask('wait_for_change', { since, timeout_s: 1 }),
+      ]
+      for (const { structuredContent, content } of answers) {
+        expect(structuredContent.application).to.include({ connected: false })
+        expect(content[0].text).to.match(/gone since|"connected":false/)
+      }
+    } finally {
+      await reader.close()
+      await own.stop()
+    }
+  })
+
+  it('are bounded, whatever changed in one object', async () => {
+    const resources = server.server.resources()
+    const members = (value: number) =>
+      Object.fromEntries(
+        Array.from({ length: 900 }, (_, at) => [`member${at}${'x'.repeat(40)}`, value]),
+      )
+    const since = resources.setScene({
+      note: note.repeat(2000),
+      objects: [{ id: 'a', ...members(1) }],
+    })
+    resources.setScene({ note: note.repeat(2000), objects: [{ id: 'a', ...members(2) }] })
+    const { content } = await call('wait_for_change', { since })
+    expect(content[0].text.length).to.be.below(1000)
+    expect(content[0].text).to.match(/, and \d+ more$/)
+  })
+
+  it('of selections: an empty scene has no objects, a summary is whole or refused', async () => {
+    server.server.resources().setScene({ objects: [] })
+    const none = await call('query_scene', { type: 'light' })
+    expect(none.structuredContent).to.include({ total: 0, returned: 0 })
+    const names = Array.from({ length: 40 }, (_, at) => `Set ${at}`)
+    const collections = names.map(name => ({ name, parent: null, objects: 1 }))
+    server.server.resources().setScene({ schema: 'dcc-scene/1', collections, objects })
+    const refused = await call('query_scene', { view: 'summary', max_chars: 500 })
+    expect(refused.content[0].text).to.contain('the summary is longer than max_chars (500)')
+    const outline = await call('query_scene', { pointer: '', max_chars: 500 })
+    expect(outline.content[0].text.length).to.be.at.most(500)
+  })
+
+  it('of a wait for the delta come at once for an old revision; a wrong URI is refused', async () => {
+    const since = server.server.resources().setScene({ frame: 1 })
+    server.server.resources().setScene({ frame: 2 })
+    const { structuredContent } = await call('wait_for_change', { uris: ['scene://delta'], since })
+    expect(structuredContent).to.include({ changed: true })
+    const wrong = await call('wait_for_change', { uris: ['scene://curent'] })
+    expect(wrong.content[0].text).to.match(/^resource_not_found: there is no scene:\/\/curent/)
+  })
+
+  it('of a text that is kept are as long as each caller asks', async () => {
+    server.server.resources().setScene({ note: note.repeat(10) })
+    const read = async (max: number) =>
+      (await call('read_resource', { uri: 'scene://current', max_chars: max })).content
+    expect((await read(20_000))[0].text.length).to.be.above(2000)
+    expect((await read(100))[0].text).to.have.length(100)
+  })
+
   it('treat names of JavaScript as any other name', async () => {
     server.server
       .resources()

@@ -234,6 +234,12 @@ describe('tools', () => {
       expect(where.text).to.equal('bytes 4399989 to 4400000 of 4400000; that is the end')
       const [, next] = await read(log, { max_chars: 106 })
       expect(next.text).to.equal('bytes 0 to 105 of 4400000; go on with offset=105')
+      const [part, goOn] = await read(`${log}?as=text&limit=110`)
+      expect([part.text.length, goOn.text]).to.deep.equal([
+        ...[100, 'bytes 0 to 110 of 4400000; go on with offset=110'],
+      ])
+      const [following] = await read(`${log}?as=text&limit=11`, { offset: 110 })
+      expect(following.text).to.equal('frame ü 1\n')
       const png = await put(greyPng(2, 2, 0), 'image/png')
       expect((await read(png))[0]).to.include({ type: 'image', mimeType: 'image/png' })
       const [large] = await read(await put(pngOf(2000, 10), 'image/png'))
