@@ -1,65 +1,115 @@
 /**
  * `node bench/agent-budget.ts`: how many calls and characters an agent needs for the usual questions
- * about a scene, asked of a real server. Scenes of 50 and 2,000 objects come from Blender, one of
- * 10,000 is posted. Ends with 1 when a question needs more than two calls or 6,000 characters.
+ * about a scene, asked of a real server with scenes of a real Blender and a posted one. Exit code 1:
+ * an answer is wrong, or takes more than two calls or 6,000 characters.
  */
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+import assert from 'node:assert/strict'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { type Serving, startServe } from '../test/clients/serve.ts'
-import { background, hasPrograms, installAddon } from '../test/helpers/blender-addon.ts'
-import { startRemote } from '../test/helpers/blender-remote.ts'
-
-type Ask = (name: string, args?: Record<string, unknown>) => Promise<string>
+import { end, type Serving, startServe } from '../test/clients/serve.ts'
+import { until } from '../test/e2e/until.ts'
+import {
+  background,
+  hasPrograms,
+  installAddon,
+  type InstalledAddon,
+} from '../test/helpers/blender-addon.ts'
+import { type Remote, startRemote } from '../test/helpers/blender-remote.ts'
 
 const maxCalls = 2
 const maxChars = 6000
+const limitMs = 5 * 60_000
 
-/** Each question, with the calls that a model makes for it and a part of the right answer. */
-const questions: readonly [string, (ask: Ask, since: number) => Promise<unknown>, RegExp][] = [
-  ['what is selected', ask => ask('query_scene'), /"ids":\["Prop.00002","Prop.00005"\]/],
+/** Calls a tool; resolves with the data of its answer. */
+type Ask = (name: string, args?: Record<string, unknown>) => Promise<any>
+
+/** What is true of a scene, known without the server. */
+interface Facts {
+  readonly selected: readonly string[]
+  readonly hidden: readonly string[]
+  readonly camera: readonly number[]
+}
+
+interface Shown extends Facts {
+  /** The revision before `Cube` moved by one along x. */
+  readonly since: number
+}
+
+/** Each question, with the calls that a model makes for it and the check of what they say. */
+const questions: readonly [string, (ask: Ask, shown: Shown) => Promise<void>][] = [
   [
-    'which objects are hidden',
-    async ask => {
-      await ask('query_scene')
-      await ask('query_scene', { where: 'visible:false', fields: ['id'], max_chars: 3000 })
+    'what is selected',
+    async (ask, { selected }) => {
+      let { selection } = await ask('query_scene')
+      assert.equal(selection.count, selected.length)
+      if (selection.ids.length !== selection.count) {
+        selection = (await ask('query_scene', { pointer: '/selection' })).value
+      }
+      assert.deepEqual(selection.ids.toSorted(), selected.toSorted())
     },
-    /"Prop.00007"/,
+  ],
+  [
+    'which objects are hidden (number, and the first 50)',
+    async (ask, { hidden }) => {
+      assert.equal((await ask('query_scene')).hidden.count, hidden.length)
+      const where = { where: 'visible:false', fields: ['id'], max_chars: 3000 }
+      const { total, items } = await ask('query_scene', where)
+      assert.equal(total, hidden.length)
+      assert.equal(items.length, Math.min(hidden.length, 50))
+      for (const { id } of items) assert(hidden.includes(id), `${id} is visible`)
+    },
   ],
   [
     'what changed since I last looked',
-    (ask, since) => ask('scene_changes', { since, max_chars: 2500 }),
-    /Cube moved 1.00 along x/,
+    async (ask, { since }) => {
+      const { changes } = await ask('scene_changes', { since, max_chars: 2500 })
+      const [{ id, path, before, after }, ...more] = changes
+      assert.deepEqual(more, [])
+      assert.equal(id, 'Cube')
+      assert.match(path, /translate$/)
+      assert.deepEqual(after, [before[0] + 1, before[1], before[2]])
+    },
   ],
   [
     'where is the camera',
-    ask => ask('query_scene'),
-    /"camera":\{"id":"Camera","translate":\[7.*?,-6.*?,4/,
+    async (ask, facts) => {
+      const { camera } = await ask('query_scene')
+      assert.equal(camera.id, 'Camera')
+      assert.deepEqual(
+        camera.translate.map((value: number) => Math.round(value * 1000) / 1000),
+        facts.camera,
+      )
+    },
   ],
   [
     'what is wrong with this render setting',
-    ask => ask('query_scene', { pointer: '/render' }),
-    /"percentage":10,/,
+    async ask => {
+      const { value } = await ask('query_scene', { pointer: '/render' })
+      assert.deepEqual([value.samples, value.percentage], [1, 10])
+    },
   ],
 ]
 
 /** A scene of the schema dcc-scene/1 with so many objects; every seventh is hidden. */
 function makeScene(count: number, moved: number) {
-  const form = { rotate_order: 'xyz', rotate: [0, 0, 0], scale: [1, 1, 1] }
-  const objects = Array.from({ length: count - 2 }, (_, at) => {
+  const props = Array.from({ length: count - 2 }, (_, at) => {
     const id = `Prop.${String(at + 1).padStart(5, '0')}`
     return {
       ...{ id, name: id, type: at % 20 === 0 ? 'light' : 'mesh', visible: (at + 1) % 7 !== 0 },
-      ...{ translate: [at + 1, at % 50, 0], ...form },
+      ...{ translate: [at, at % 50, 0], rotate_order: 'xyz', rotate: [0, 0, 0], scale: [1, 1, 1] },
     }
   })
-  const cube = { id: 'Cube', name: 'Cube', type: 'mesh', translate: [moved, 0, 0], ...form }
-  const camera = { id: 'Camera', name: 'Camera', type: 'camera', visible: true }
+  const objects = [
+    { id: 'Camera', name: 'Camera', type: 'camera', visible: true, translate: [7, -7, 5] },
+    { id: 'Cube', name: 'Cube', type: 'mesh', visible: true, translate: [moved, 0, 0] },
+    ...props,
+  ]
   const selected = ['Prop.00002', 'Prop.00005']
-  return {
+  const hidden = props.filter(({ visible }) => !visible).map(({ id }) => id)
+  const scene = {
     schema: 'dcc-scene/1',
     detail: 'standard',
     dcc: { type: 'blender', version: '4.2.1', mode: 'gui' },
@@ -71,90 +121,121 @@ function makeScene(count: number, moved: number) {
     camera: 'Camera',
     render: { engine: 'cycles', width: 1920, height: 1080, percentage: 10, samples: 1 },
     collections: [{ name: 'Scene Collection', parent: null, objects: count }],
-    objects: [{ ...camera, translate: [7.4, -6.9, 4.9] }, cube, ...objects],
+    objects,
     truncated: { objects: false, total: count, limit: count },
     warnings: [],
   }
+  return { scene, facts: { selected, hidden, camera: [7, -7, 5] } }
 }
 
-/** Something that has a scene of so many objects, and can move one of them. */
-interface Source {
-  move(): Promise<unknown>
-  stop(): Promise<unknown>
+/** Posts the scene before and after the move. */
+async function showPosted(serving: Serving, ask: Ask, count: number): Promise<Shown> {
+  const { scene, facts } = makeScene(count, 0)
+  await serving.post('scene', scene)
+  const { revision: since } = await ask('query_scene')
+  await serving.post('scene', makeScene(count, 1).scene)
+  return { ...facts, since }
 }
 
-async function posted(serving: Serving, count: number): Promise<Source> {
-  await serving.post('scene', makeScene(count, 0))
-  return { move: () => serving.post('scene', makeScene(count, 1)), stop: async () => {} }
-}
-
-async function inBlender(registryDir: string, count: number): Promise<Source> {
-  const addon = await installAddon()
-  const script = fileURLToPath(new URL('agent-scene.py', import.meta.url))
-  const env = { SERVICE_REGISTRY_DIR: registryDir, OBJECTS: String(count) }
-  const blender = await startRemote(addon, { args: [...background, '--python', script], env })
+/** Makes the scene in Blender, and moves the cube when everything else has been told. */
+async function showBlender(blender: Remote, ask: Ask, count: number): Promise<Shown> {
+  const facts = (await blender.ask(`varied ${count}`)) as Facts
   await blender.tell('connect')
-  return {
-    move: () => blender.tell('move'),
-    async stop() {
-      await blender.quit()
-      await addon.remove()
-    },
-  }
-}
-
-/** Asks until the number is another one; Blender sends its scenes when it has time. */
-async function revisionAfter(client: Client, before: number, count: number): Promise<number> {
-  const expires = Date.now() + 30_000
+  await until(async () => (await ask('query_scene')).objects?.total === count, 'the scene')
+  let { revision: since } = await ask('query_scene')
   for (;;) {
-    const { structuredContent: found } = (await client.callTool({
-      ...{ name: 'query_scene', arguments: { pointer: '/objects', limit: 1 } },
-    })) as any
-    if (found.revision > before && found.total === count) return found.revision
-    if (Date.now() > expires) throw new Error(`no scene of ${count} objects came`)
-    await new Promise(resolve => setTimeout(resolve, 50))
+    const { changed, revision } = await ask('wait_for_change', { since, timeout_s: 2 })
+    if (!changed) break
+    since = revision
+  }
+  await blender.tell('move')
+  const { changed } = await ask('wait_for_change', { since })
+  assert(changed, 'Blender did not tell of the move')
+  return { ...facts, since }
+}
+
+/** Adds up what is asked. A model reads the text of an answer or its data: the longer counts. */
+function createAsk(client: Client, tally = { calls: 0, chars: 0 }): Ask {
+  return async (name, args = {}) => {
+    const result = (await client.callTool({ name, arguments: args })) as any
+    const { text } = result.content[0]
+    if (result.isError) throw new Error(`${name}: ${text}`)
+    tally.calls += 1
+    tally.chars += Math.max(text.length, JSON.stringify(result.structuredContent).length)
+    return result.structuredContent
   }
 }
 
-async function main(): Promise<void> {
+/** A cell for each question about a scene, on a server of its own; `used` ends what it started. */
+async function measure(
+  used: AsyncDisposableStack,
+  addon: InstalledAddon | null,
+  count: number,
+): Promise<string[]> {
+  const registryDir = await mkdtemp(join(tmpdir(), 'registry-'))
+  const serving = await startServe(registryDir)
+  used.defer(async () => void (await serving.stop()))
+  const client = new Client({ name: 'budget', version: '1' })
+  used.defer(() => client.close())
+  await client.connect(new StreamableHTTPClientTransport(new URL(serving.url)))
+  const ask = createAsk(client)
+  let shown
+  if (addon === null) {
+    shown = await showPosted(serving, ask, count)
+  } else {
+    const env = { SERVICE_REGISTRY_DIR: registryDir }
+    const blender = await startRemote(addon, { args: background, env })
+    used.defer(async () => void (await end(blender.run.child)))
+    shown = await showBlender(blender, ask, count)
+  }
+  const cells: string[] = []
+  for (const [question, answer] of questions) {
+    const tally = { calls: 0, chars: 0 }
+    await answer(createAsk(client, tally), shown)
+    const { calls, chars } = tally
+    cells.push(`${calls} | ${chars.toLocaleString('en')}`)
+    if (calls <= maxCalls && chars <= maxChars) continue
+    process.exitCode = 1
+    process.stderr.write(`over budget: ${question}\n`)
+  }
+  return cells
+}
+
+async function measureAll(used: AsyncDisposableStack): Promise<void> {
   const hasBlender = hasPrograms('blender')
-  if (!hasBlender) process.stdout.write('Blender is not installed: all scenes are posted\n')
-  const lines = ['| question | scene | calls | characters |', '|---|---|---:|---:|']
-  let isOver = false
+  if (!hasBlender) process.stderr.write('blender is not installed: every scene is posted\n')
+  const addon = hasBlender ? await installAddon() : null
+  const asked = questions.map(([question]) => question)
+  const columns = [['Question', '---', ...asked]]
   for (const count of [50, 2000, 10_000]) {
-    const isReal = hasBlender && count <= 2000
-    const folder = await mkdtemp(join(tmpdir(), 'service-cli-budget-'))
-    const serving = await startServe(folder)
-    const client = new Client({ name: 'budget', version: '1' })
-    await client.connect(new StreamableHTTPClientTransport(new URL(serving.url)))
-    let source: Source | undefined
-    try {
-      source = await (isReal ? inBlender(folder, count) : posted(serving, count))
-      const since = await revisionAfter(client, 0, count)
-      await source.move()
-      await revisionAfter(client, since, count)
-      for (const [question, answer, expected] of questions) {
-        const texts: string[] = []
-        await answer(async (name, args = {}) => {
-          const { content } = (await client.callTool({ name, arguments: args })) as any
-          texts.push(String(content[0].text))
-          return texts.at(-1)!
-        }, since)
-        const answered = texts.join('\n')
-        if (!expected.test(answered)) throw new Error(`${question}: ${answered}`)
-        isOver ||= texts.length > maxCalls || answered.length > maxChars
-        const scene = `${count} objects, ${isReal ? 'Blender' : 'posted'}`
-        lines.push(`| ${question} | ${scene} | ${texts.length} | ${answered.length} |`)
-      }
-    } finally {
-      await client.close()
-      await source?.stop()
-      await serving.stop()
-      await rm(folder, { recursive: true, force: true })
-    }
+    // The add-on sends at most 2,000 objects.
+    const blender = count > 2000 ? null : addon
+    const from = blender === null ? 'posted' : 'Blender'
+    const head = `calls | ${count.toLocaleString('en')} objects, ${from}`
+    columns.push([head, '---: | ---:', ...(await measure(used, blender, count))])
   }
-  process.stdout.write(`${lines.join('\n')}\n`)
-  if (isOver) process.exitCode = 1
+  for (const row of columns[0]!.keys()) {
+    process.stdout.write(`| ${columns.map(column => column[row]).join(' | ')} |\n`)
+  }
 }
 
-await main()
+/** Rejects when the run is interrupted or takes too long. */
+function stopped(): Promise<never> {
+  return new Promise((_, reject) => {
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+      process.once(signal, () => reject(new Error(signal)))
+    }
+    setTimeout(() => reject(new Error(`not done within ${limitMs} ms`)), limitMs).unref()
+  })
+}
+
+const folder = await mkdtemp(join(tmpdir(), 'service-cli-budget-'))
+// The add-on, the servers and Blender leave their files there, too.
+process.env.TMPDIR = folder
+const used = new AsyncDisposableStack()
+used.defer(() => rm(folder, { recursive: true, force: true, maxRetries: 3 }))
+try {
+  await Promise.race([measureAll(used), stopped()])
+} finally {
+  await used.disposeAsync()
+}

@@ -135,6 +135,54 @@ def many():
         harness.add("Object%05d" % index, mesh)
 
 
+def varied(count):
+    """A shot of so many objects, of many kinds and in nested collections; returns its facts.
+
+    They come from what is made here, so that they are a check of the add-on's snapshot.
+    """
+    scene, layer = bpy.context.scene, bpy.context.view_layer
+    bpy.ops.object.select_all(action="DESELECT")
+    bpy.data.objects["Light"].hide_viewport = True
+    hidden, selected, collections = ["Light"], [], [scene.collection]
+    for name in ("Set", "Props", "Backstage"):
+        collections.append(bpy.data.collections.new(name))
+        collections[-2].children.link(collections[-1])
+    collections[-1].hide_viewport = True
+    plank = bpy.data.meshes.new("Plank")
+    plank.from_pydata([(0, 0, 0), (2, 0, 0), (0, 1, 0)], [], [(0, 1, 2)])
+    rig = harness.add("Camera rig")
+    rig.location = (0, 0, 2)
+    bpy.data.objects["Camera"].parent = rig
+    made = (
+        ("Küchenstuhl, Lehne", lambda: plank),
+        ("Lamp", lambda: bpy.data.lights.new("Lamp", "AREA")),
+        ("Cable", lambda: bpy.data.curves.new("Cable", "CURVE")),
+        ("Label", lambda: bpy.data.curves.new("Label", "FONT")),
+        ("Handle", lambda: None),
+    )
+    for index in range(int(count) - len(scene.objects)):
+        kind, data = made[index % 10 if index % 10 < len(made) else 0]
+        item = bpy.data.objects.new("%s.%04d" % (kind, index), data())
+        place = 3 if index % 8 == 5 else index % 3
+        collections[place].objects.link(item)
+        item.location = (index % 40, index // 40, 0)
+        item.parent = rig if index % 9 == 0 else None
+        if place == 3:
+            hidden.append(item.name)
+        elif index % 12 == 7:
+            item.hide_set(True)
+            hidden.append(item.name)
+        elif index % 25 == 3:
+            item.select_set(True)
+            selected.append(item.name)
+    scene.render.engine = "CYCLES"
+    scene.cycles.samples = 1
+    scene.render.resolution_percentage = 10
+    layer.update()
+    camera = [round(value, 3) for value in scene.camera.matrix_world.translation]
+    return {"hidden": hidden, "selected": selected, "camera": camera}
+
+
 def freeze():
     time.sleep(8.0)
 
