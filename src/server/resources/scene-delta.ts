@@ -6,7 +6,7 @@ import {
 } from '../../lib/util/json.ts'
 import { diffJson, type JsonChange } from '../../lib/util/json-diff.ts'
 import type { SceneObjects, SceneStep } from '../../lib/host-link/scene-objects.ts'
-import type { SceneRevision } from './scene-state.ts'
+import type { SceneRevision } from './scene-revision.ts'
 
 /** Up to this size a delta is worth reading even where the whole scene is smaller. */
 const smallDeltaBytes = 1024

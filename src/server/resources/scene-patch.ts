@@ -1,7 +1,7 @@
 import type { MemberReader } from '../../lib/util/member-reader.ts'
 import { escapePointer, isJsonObject } from '../../lib/util/json.ts'
 import type { ScenePatch } from '../../lib/host-link/scene-objects.ts'
-import { finiteJsonText } from './scene-state.ts'
+import { finiteJsonText } from './scene-text.ts'
 
 const maxIdChars = 255
 

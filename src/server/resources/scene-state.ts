@@ -1,20 +1,9 @@
 import { type Clock, systemClock } from '../../lib/util/time.ts'
 import type { Limits } from '../../lib/config/limits.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
-import { exceedsDepth, isJsonObject, parseJson } from '../../lib/util/json.ts'
 import { SceneObjects, type ScenePatch, type SceneStep } from '../../lib/host-link/scene-objects.ts'
-
-/** What was held at one revision. */
-export interface SceneRevision {
-  readonly revision: number
-  readonly hasScene: boolean
-  /** Null without a scene. Made when it is asked for: of a patched scene it costs all of it. */
-  readonly text: string | null
-  /** Of the text; 0 without a scene. */
-  readonly bytes: number
-  /** Null for revision 0, the state before the first scene. */
-  readonly setAtMs: number | null
-}
+import { Revision, type SceneRevision } from './scene-revision.ts'
+import { checkSceneText, type SceneLimits, serialiseScene } from './scene-text.ts'
 
 /** The application on the host link, as shown to clients. */
 interface SceneApplication {
@@ -268,70 +257,6 @@ export class SceneState implements SceneOwnership {
   }
 }
 
-/** A step that is kept, beside its text. */
-const stepBytes = 200
-
-class Revision implements SceneRevision {
-  readonly revision: number
-  readonly setAtMs: number | null
-  readonly bytes: number
-  /** What the patch after it did; null when a whole scene, or nothing yet, came after it. */
-  undoes: readonly SceneStep[] | null = null
-  /** It is of another source than what came after it. */
-  isForgotten = false
-  #text: string | null | (() => string | null)
-  #isSettled = false
-
-  constructor(
-    revision: number,
-    setAtMs: number | null,
-    bytes: number,
-    text: string | null | (() => string | null),
-  ) {
-    this.revision = revision
-    this.setAtMs = setAtMs
-    this.bytes = bytes
-    this.#text = text
-  }
-
-  get hasScene(): boolean {
-    return this.bytes > 0
-  }
-
-  /** Kept while it is the current one. */
-  get text(): string | null {
-    if (typeof this.#text !== 'function') return this.#text
-    const text = this.#text()
-    if (this.undoes === null && !this.#isSettled) this.#text = text
-    return text
-  }
-
-  /** What is kept of it once another one is current. */
-  get keptBytes(): number {
-    const { undoes } = this
-    if (undoes === null) return this.bytes
-    return undoes.reduce((sum, { before }) => sum + stepBytes + (before?.length ?? 0), stepBytes)
-  }
-
-  /** A patch came after it: its text can be had from there. */
-  undoneBy(steps: readonly SceneStep[], text: () => string | null): void {
-    this.undoes = steps
-    this.#text = text
-  }
-
-  /**
-   * A whole scene comes after it: its text is kept, outside of the heap. There, thousands of texts
-   * that live for minutes would let the heap grow to ten times their size.
-   */
-  settle(): void {
-    const { text } = this
-    if (text === null) return
-    const kept = Buffer.from(text)
-    this.#text = () => kept.toString()
-    this.#isSettled = true
-  }
-}
-
 /** Throws `limit_reached` for a scene that is too large. */
 export function checkObjects(
   scene: SceneObjects,
@@ -341,85 +266,4 @@ export function checkObjects(
   if (scene.bytes <= maxBytes && scene.ids.length <= maxObjects) return
   const message = `a scene has at most ${maxObjects} objects and ${maxBytes} bytes`
   throw new ServiceError('limit_reached', message)
-}
-
-type SceneLimits = Pick<Limits, 'maxMessageBytes' | 'maxJsonDepth'>
-
-/** The scene as JSON text, or a `TypeError` that says what is wrong with it. */
-function serialiseScene(scene: unknown, limits: SceneLimits): string {
-  if (!isJsonObject(scene)) throw notAnObject()
-  let text: unknown
-  try {
-    text = finiteJsonText(scene)
-  } catch (cause) {
-    throw cause instanceof SceneNumberError ? cause : notSerialisable(cause)
-  }
-  // `toJSON` may have turned the object into anything.
-  if (typeof text !== 'string' || !text.startsWith('{')) throw notAnObject()
-  checkBytes(text, limits)
-  if (exceedsDepth(text, limits.maxJsonDepth)) throw tooDeep(limits)
-  return text
-}
-
-/** Throws for a number that JSON lacks, which would become `null`. */
-export function finiteJsonText(value: unknown): string | undefined {
-  const text: string | undefined = JSON.stringify(value)
-  // Only a text with one needs the slow look.
-  if (text?.includes('null')) JSON.stringify(value, refuseNonFinite)
-  return text
-}
-
-/** Checks a scene that is JSON text already; `null` when the text says so. */
-function checkSceneText(text: unknown, limits: SceneLimits): string | null {
-  if (typeof text !== 'string') throw new TypeError('scene text must be a string of JSON')
-  checkBytes(text, limits)
-  const parsed = parseJson(text, limits.maxJsonDepth)
-  if (!parsed.ok) {
-    if (parsed.failure === 'depth') throw tooDeep(limits)
-    throw new TypeError('scene is not valid JSON, which has no NaN and no Infinity')
-  }
-  if (parsed.value === null) return null
-  if (!isJsonObject(parsed.value)) throw notAnObject()
-  // Parsing turns a number beyond the range into Infinity.
-  if (hugeNumber.test(text)) JSON.stringify(parsed.value, refuseNonFinite)
-  return text
-}
-
-/** What every number beyond the range has; other texts may have it, too. */
-const hugeNumber = /[eE]\+?\d{3}|\d{200}/
-
-class SceneNumberError extends TypeError {}
-
-function refuseNonFinite(key: string, value: unknown): unknown {
-  const number = value instanceof Number ? value.valueOf() : value
-  if (typeof number === 'number' && !Number.isFinite(number)) {
-    const where = key === '' ? '' : ` at member ${JSON.stringify(key.slice(0, 100))}`
-    throw new SceneNumberError(`scene holds ${number}${where}: JSON has no such number`)
-  }
-  return value
-}
-
-function checkBytes(text: string, limits: SceneLimits): void {
-  const bytes = Buffer.byteLength(text)
-  if (bytes > limits.maxMessageBytes) {
-    throw new TypeError(
-      `scene has ${bytes} bytes of JSON, at most ${limits.maxMessageBytes} are taken`,
-    )
-  }
-}
-
-function notAnObject(): TypeError {
-  return new TypeError('scene must be a JSON object, or null to clear it')
-}
-
-function notSerialisable(cause: unknown): TypeError {
-  const what =
-    cause instanceof RangeError
-      ? 'it is nested too deeply'
-      : 'it refers to itself, or holds a value without a JSON form'
-  return new TypeError(`scene cannot be written as JSON: ${what}`, { cause })
-}
-
-function tooDeep(limits: SceneLimits): TypeError {
-  return new TypeError(`scene is nested deeper than ${limits.maxJsonDepth} levels`)
 }

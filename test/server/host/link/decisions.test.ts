@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { isWorthTelling, sceneIntervalMs } from '../../../../src/server/host/link/app-session.ts'
+import { isWorthTelling, sceneIntervalMs } from '../../../../src/server/host/link/scene-slot.ts'
 import { isRetryable, type LinkRefusal } from '../../../../src/server/host/link/failures.ts'
 
 describe('sceneIntervalMs', () => {

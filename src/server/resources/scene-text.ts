@@ -1,0 +1,83 @@
+import type { Limits } from '../../lib/config/limits.ts'
+import { exceedsDepth, isJsonObject, parseJson } from '../../lib/util/json.ts'
+
+export type SceneLimits = Pick<Limits, 'maxMessageBytes' | 'maxJsonDepth'>
+
+/** The scene as JSON text, or a `TypeError` that says what is wrong with it. */
+export function serialiseScene(scene: unknown, limits: SceneLimits): string {
+  if (!isJsonObject(scene)) throw notAnObject()
+  let text: unknown
+  try {
+    text = finiteJsonText(scene)
+  } catch (cause) {
+    throw cause instanceof SceneNumberError ? cause : notSerialisable(cause)
+  }
+  // `toJSON` may have turned the object into anything.
+  if (typeof text !== 'string' || !text.startsWith('{')) throw notAnObject()
+  checkBytes(text, limits)
+  if (exceedsDepth(text, limits.maxJsonDepth)) throw tooDeep(limits)
+  return text
+}
+
+/** Throws for a number that JSON lacks, which would become `null`. */
+export function finiteJsonText(value: unknown): string | undefined {
+  const text: string | undefined = JSON.stringify(value)
+  // Only a text with one needs the slow look.
+  if (text?.includes('null')) JSON.stringify(value, refuseNonFinite)
+  return text
+}
+
+/** Checks a scene that is JSON text already; `null` when the text says so. */
+export function checkSceneText(text: unknown, limits: SceneLimits): string | null {
+  if (typeof text !== 'string') throw new TypeError('scene text must be a string of JSON')
+  checkBytes(text, limits)
+  const parsed = parseJson(text, limits.maxJsonDepth)
+  if (!parsed.ok) {
+    if (parsed.failure === 'depth') throw tooDeep(limits)
+    throw new TypeError('scene is not valid JSON, which has no NaN and no Infinity')
+  }
+  if (parsed.value === null) return null
+  if (!isJsonObject(parsed.value)) throw notAnObject()
+  // Parsing turns a number beyond the range into Infinity.
+  if (hugeNumber.test(text)) JSON.stringify(parsed.value, refuseNonFinite)
+  return text
+}
+
+/** What every number beyond the range has; other texts may have it, too. */
+const hugeNumber = /[eE]\+?\d{3}|\d{200}/
+
+class SceneNumberError extends TypeError {}
+
+function refuseNonFinite(key: string, value: unknown): unknown {
+  const number = value instanceof Number ? value.valueOf() : value
+  if (typeof number === 'number' && !Number.isFinite(number)) {
+    const where = key === '' ? '' : ` at member ${JSON.stringify(key.slice(0, 100))}`
+    throw new SceneNumberError(`scene holds ${number}${where}: JSON has no such number`)
+  }
+  return value
+}
+
+function checkBytes(text: string, limits: SceneLimits): void {
+  const bytes = Buffer.byteLength(text)
+  if (bytes > limits.maxMessageBytes) {
+    throw new TypeError(
+      `scene has ${bytes} bytes of JSON, at most ${limits.maxMessageBytes} are taken`,
+    )
+  }
+}
+
+function notAnObject(): TypeError {
+  return new TypeError('scene must be a JSON object, or null to clear it')
+}
+
+function notSerialisable(cause: unknown): TypeError {
+  const what =
+    cause instanceof RangeError
+      ? 'it is nested too deeply'
+      : 'it refers to itself, or holds a value without a JSON form'
+  return new TypeError(`scene cannot be written as JSON: ${what}`, { cause })
+}
+
+function tooDeep(limits: SceneLimits): TypeError {
+  return new TypeError(`scene is nested deeper than ${limits.maxJsonDepth} levels`)
+}
