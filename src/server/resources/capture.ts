@@ -52,6 +52,9 @@ const viewTemplates: readonly Template[] = freezeAll([
 
 const views: readonly CaptureView[] = ['window', 'viewport']
 
+/** The bound of a server whose user set no other. */
+const usualWidth = 8192
+
 /** Widths worth suggesting: enough for a look first. */
 const widths: readonly number[] = [1024, 640, 1600, 2560]
 
@@ -105,7 +108,9 @@ export class CaptureProducer implements BuiltIn {
 
   #widthOf(uri: ResourceUri): number {
     const { maxWidth: widest } = this.#source
-    return rangeParameter(uri, 'max_width', 1, widest) ?? widest
+    // Any usual width may be asked for: a server that allows less makes a smaller picture.
+    const asked = rangeParameter(uri, 'max_width', 1, Math.max(widest, usualWidth))
+    return Math.min(asked ?? widest, widest)
   }
 
   #viewOf(uri: ResourceUri): CaptureView {

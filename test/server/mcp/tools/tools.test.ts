@@ -255,6 +255,18 @@ describe('tools', () => {
     }
   })
 
+  it('look with what the server allows, where that is less than they ask for', async () => {
+    const limits = { maxCaptureWidth: 100 }
+    const small = await startServer({ enableTools: true, limits }, { capture: new MemoryBackend() })
+    try {
+      const own = await RawSession.open(small.url)
+      const { result } = await own.call('tools/call', { name: 'look', arguments: {} })
+      expect(result.content[0]).to.include({ type: 'image' })
+    } finally {
+      await small.stop()
+    }
+  })
+
   it('leave without a capture backend what a look needs, in words', async () => {
     const blind = await startServer({ enableTools: true })
     try {
