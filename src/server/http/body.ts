@@ -111,15 +111,11 @@ export function readBody(req: IncomingMessage, limits: WholeBodyLimits): Promise
       if (startedMs !== Infinity) count(chunk.length + pieceOverheadBytes)
     }
     const onEnd = () => {
-      // The request is over: its listeners go with it, taking them off would only cost time.
-      settled = true
-      clearTimeout(timer)
-      release()
+      // A call that waits and a stream keep their request: without listeners, not its bytes.
+      settle()
       resolve(rest === undefined ? (first ?? Buffer.alloc(0)) : Buffer.concat(rest, received))
     }
-    const onClose = () => {
-      if (!settled) refuse(aborted())
-    }
+    const onClose = () => refuse(aborted())
 
     req.on('data', onData).on('end', onEnd).on('close', onClose)
     // The rest of the packet is parsed after this: a body that came with it needs no timer.

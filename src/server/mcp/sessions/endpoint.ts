@@ -132,11 +132,10 @@ export class SessionEndpoint {
     assertAllowed(message, notes, this.#parts.rules)
     const answer = this.#dispatch(message, session, notes, progressOf(req, res, message))
     const { held } = this.#parts
+    const { id } = message
     return answer instanceof Promise
-      ? answer.then(text =>
-          text === null ? sendNoAnswer(res) : sendAnswer(res, held, message.id, text),
-        )
-      : sendAnswer(res, held, message.id, answer)
+      ? answer.then(text => (text === null ? sendNoAnswer(res) : sendAnswer(res, held, id, text)))
+      : sendAnswer(res, held, id, answer)
   }
 
   #batch(
@@ -245,7 +244,8 @@ export class SessionEndpoint {
       if (!(result instanceof Promise)) return resultMessage(id, result)
       const answer = result.then(
         text => resultMessage(id, text),
-        (error: unknown) => this.#failed(request, error),
+        // Without the params, which may be large, while the call may wait for long.
+        (error: unknown) => this.#failed({ id, method }, error),
       )
       return Promise.race([answer, reader.cancelled])
     } catch (error) {
@@ -253,7 +253,7 @@ export class SessionEndpoint {
     }
   }
 
-  #failed(request: RequestMessage, error: unknown): JsonText {
+  #failed(request: Pick<RequestMessage, 'id' | 'method'>, error: unknown): JsonText {
     return failedRequest(request, error, { codes: sessionCodes, log: this.#parts.log })
   }
 }

@@ -18,7 +18,7 @@ import { progressOf } from '../progress.ts'
 import type { Caller } from '../tools/tool.ts'
 import { statelessCodes, statelessRpcCodes } from './meta.ts'
 import { checkNotification, checkRequest } from './envelope.ts'
-import type { AnsweredMethod, MethodTable } from './methods.ts'
+import type { AnsweredMethod, MethodTable, StreamedMethod } from './methods.ts'
 import { isJsonObject, type JsonObject } from '../../../lib/util/json.ts'
 import { metaKeys } from '../../../lib/mcp/request-metadata.ts'
 
@@ -58,7 +58,11 @@ export class StatelessEndpoint {
     const method = this.#parts.methods.get(message.method)
     if (method === undefined) return sendJson(res, 404, errorMessage(message.id, methodNotFound))
     assertAllowed(message, notes, this.#parts.rules)
-    if (method.kind === 'stream') return this.#stream(() => method.open(res, message), res, message)
+    if (method.kind === 'stream') {
+      // A stream names its resources in its filter: a `uri` beside it would be kept while it is open.
+      notes.uri = undefined
+      return this.#stream(method, res, message)
+    }
     const required = method.requires?.(message.params)
     const missing = required === undefined ? null : missingCapabilities(required, message.params)
     if (missing !== null) return sendJson(res, 400, errorMessage(message.id, missing))
@@ -67,38 +71,44 @@ export class StatelessEndpoint {
       progress: progressOf(req, res, message),
     })
     const { held } = this.#parts
+    const { id } = message
     return answer instanceof Promise
-      ? answer.then(text => sendAnswer(res, held, message.id, text))
-      : sendAnswer(res, held, message.id, answer)
+      ? answer.then(text => sendAnswer(res, held, id, text))
+      : sendAnswer(res, held, id, answer)
   }
 
+  /** A call may wait for long: its closures hold no params, which may be large. */
   #run(
     method: AnsweredMethod,
-    request: RequestMessage,
+    { params, ...call }: RequestMessage,
     caller: Caller,
   ): JsonText | Promise<JsonText> {
-    const { id, params } = request
     try {
       const members = method.run(params, caller)
-      if (!(members instanceof Promise)) return resultMessage(id, members, method.opening(params))
+      const opening = method.opening(params)
+      if (!(members instanceof Promise)) return resultMessage(call.id, members, opening)
       return members.then(
-        text => resultMessage(id, text, method.opening(params)),
-        (error: unknown) => this.#failed(request, error),
+        text => resultMessage(call.id, text, opening),
+        (error: unknown) => this.#failed(call, error),
       )
     } catch (error) {
-      return this.#failed(request, error)
+      return this.#failed(call, error)
     }
   }
 
-  #stream(open: () => void, res: ServerResponse, request: RequestMessage): void | Promise<void> {
+  #stream(
+    method: StreamedMethod,
+    res: ServerResponse,
+    request: RequestMessage,
+  ): void | Promise<void> {
     try {
-      open()
+      method.open(res, request)
     } catch (error) {
       return sendJson(res, 200, this.#failed(request, error))
     }
   }
 
-  #failed(request: RequestMessage, error: unknown): JsonText {
+  #failed(request: Pick<RequestMessage, 'id' | 'method'>, error: unknown): JsonText {
     return failedRequest(request, error, { codes: statelessCodes, log: this.#parts.log })
   }
 }

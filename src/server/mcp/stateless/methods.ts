@@ -22,7 +22,7 @@ export interface AnsweredMethod {
 }
 
 /** A method whose answer is a stream. */
-interface StreamedMethod {
+export interface StreamedMethod {
   readonly kind: 'stream'
   /** Throws, with nothing written, what the client is to be told instead. */
   open(res: ServerResponse, request: RequestMessage): void
