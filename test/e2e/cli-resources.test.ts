@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { type ForeignServer, noteUri, startForeign } from '../lib/mcp/client/foreign-server.ts'
+import { LinkClient } from '../helpers/link.ts'
 import { runCommand } from '../helpers/in-process.ts'
 import { exitOf, startProgram } from '../helpers/program.ts'
 import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
@@ -177,6 +178,56 @@ describe('service-cli resources', function () {
       [0, 10],
       [10, 11],
     ])
+  })
+
+  it('prints only the changes of the part of the scene that the URI names', async () => {
+    await serve.post('scene', { frame: 0, render: { width: 1 } })
+    const watch = follow([
+      'resources',
+      'watch',
+      'scene://current?pointer=/render',
+      '--json',
+      folder(),
+    ])
+    await until(() => watch.lines().length === 1, 'the first line')
+    await serve.post('scene', { frame: 1, render: { width: 1 } })
+    await serve.post('scene', { frame: 1, render: { width: 2 } })
+    await until(() => watch.lines().length === 2, 'the change')
+    watch.child.kill('SIGINT')
+    expect(await exitOf(watch.child)).to.equal(0)
+    expect(watch.json()[1].difference.changes).to.deep.equal([
+      { path: '/value/width', kind: 'changed', before: 1, after: 2 },
+    ])
+  })
+
+  it('says when the application goes and comes back, with --settle, too', async () => {
+    const application = await LinkClient.connect(serve)
+    await application.done({ type: 'scene.set', scene: { frame: 1 } })
+    const screen = follow(['resources', 'watch', 'scene://current', folder()])
+    const json = follow([
+      'resources',
+      'watch',
+      'scene://current',
+      '--json',
+      '--settle=100ms',
+      folder(),
+    ])
+    const both = (count: number) => () =>
+      screen.lines().length >= count && json.lines().length >= count
+    await until(both(1), 'the first lines')
+    application.ws.close()
+    await until(both(2), 'the lines about its end')
+    const again = await LinkClient.connect(serve)
+    await until(both(3), 'the lines about its return')
+    again.ws.close()
+    for (const { child } of [screen, json]) {
+      child.kill('SIGINT')
+      expect(await exitOf(child)).to.equal(0)
+    }
+    expect(screen.lines()[1]).to.match(/the application is gone; this is its last scene$/)
+    expect(screen.lines()[2]).to.match(/the application is connected again$/)
+    expect(json.json()[1]).to.have.nested.property('application.connected', false)
+    expect(json.json()[2]).to.not.have.property('application')
   })
 
   for (const how of ['SIGTERM', 'SIGKILL'] as const) {

@@ -3,6 +3,7 @@ import type { ChildProcess } from 'node:child_process'
 import { runCommand } from '../helpers/in-process.ts'
 import { freePort, startGatewayProcess } from '../helpers/gateway-process.ts'
 import { LinkClient } from '../helpers/link.ts'
+import { openPassage } from '../helpers/passage.ts'
 import { cleanEnv, exitOf, startProgram } from '../helpers/program.ts'
 import type { ServeProcess } from '../helpers/serve-process.ts'
 import { useServers } from './stdio-servers.ts'
@@ -140,6 +141,25 @@ describe('service-cli over stdio with --channel', function () {
     await until(() => program.out.stderr.includes('connected to the server again'), 'it', 20_000)
     await begun(program, second)
     expect(await endOf(program.child)).to.equal(0)
+  })
+
+  it('asks again when the server did not say what changed', async () => {
+    const server = await serve()
+    await server.post('scene', { frame: 1, objects: [] })
+    let toRefuse = 0
+    const { origin } = new URL(server.url)
+    const passage = await openPassage(origin, ({ headers }) => {
+      return headers['mcp-name'] === 'scene_changes' && toRefuse-- > 0
+    })
+    ends.push(() => passage.close())
+    const program = start('connect', '--channel', `${passage.url}/mcp`)
+    await program.initialize()
+    program.send({ method: 'notifications/initialized' })
+    await begun(program, server)
+    toRefuse = 1
+    await toldOf(program, server, { frame: 2, objects: [] })
+    expect(toRefuse).to.be.lessThan(0)
+    await server.stop()
   })
 
   it('says that the application is gone, although the scene is the same', async () => {

@@ -29,10 +29,25 @@ function headOf({ before, after, difference }: Look, updates: number): string {
   const base = revisionOf(before)
   const steps = known !== null && base !== null && known > base ? known - base : updates
   const times = steps > 1 ? `(${steps} updates summed up)` : ''
-  const nothing = difference.kind === 'same' ? 'nothing differs' : ''
+  const went = applicationText(before, after)
+  const nothing = difference.kind === 'same' && went === '' ? 'nothing differs' : ''
   const what = known === null ? 'changed' : `revision ${known}`
-  const main = difference.kind === 'replaced' ? stateText(after) : joined([what, nothing])
+  const main = difference.kind === 'replaced' ? stateText(after) : joined([what, went, nothing])
   return times === '' ? main : `${main} ${times}`
+}
+
+/** What became of the application of a scene between two reads. */
+function applicationText(before: State, after: State): string {
+  const was = goneSince(before)
+  const now = goneSince(after)
+  if (now !== null) return now === was ? '' : goneText
+  return was === null ? '' : 'the application is connected again'
+}
+
+const goneText = 'the application is gone; this is its last scene'
+
+function goneSince(state: State): string | null {
+  return state.kind === 'json' ? state.goneSince : null
 }
 
 function joined(words: readonly string[]): string {
@@ -46,6 +61,7 @@ function revisionOf(state: State): number | null {
 /** False when a read found nothing new: an earlier read already included the update. */
 export function isNews({ before, after, difference }: Look): boolean {
   if (difference.kind !== 'same') return true
+  if (goneSince(before) !== goneSince(after)) return true
   const base = revisionOf(before)
   return base !== null && base !== revisionOf(after)
 }
@@ -57,7 +73,11 @@ export function stateText(state: State): string {
       return 'does not exist now'
     case 'json': {
       const revision = state.revision === null ? '' : `revision ${state.revision}`
-      return joined([revision, sizeOf(state.value)])
+      return joined([
+        revision,
+        sizeOf(state.value),
+        state.goneSince === null ? '' : 'the application is gone',
+      ])
     }
     case 'text':
       return counted(state.text.split('\n').length, 'line')

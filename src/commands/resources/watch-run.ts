@@ -25,6 +25,9 @@ const polled = /^resources:\/\/gateway\/events/
 /** Never announced and not polled. */
 const silent = /^(?:capture|artefact):/
 
+/** Of the changes on a line of `--settle`, which a model reads. */
+const maxSettledChars = 20_000
+
 /** Prints changes until a signal or the end of the reader. */
 export async function runWatch(
   uri: string,
@@ -41,7 +44,8 @@ export async function runWatch(
         const view = eventsView(uri, json, lines.write)
         return await watchEvents(uri, flags, { client, view, stop: lines.over })
       }
-      const view = json ? jsonView(uri, lines.write) : screenView(uri, lines.write)
+      const maxChars = settleMs === undefined ? Infinity : maxSettledChars
+      const view = json ? jsonView(uri, lines.write, maxChars) : screenView(uri, lines.write)
       await watch(uri, { ...flags, settleMs }, { client, view, stop: lines.over })
     } finally {
       await lines.close()

@@ -33,7 +33,8 @@ export function screenView(uri: string, write: Write): WatchView {
   }
 }
 
-export function jsonView(uri: string, write: Write): WatchView {
+/** `maxChars`: of the changes on one line; later ones are left out. */
+export function jsonView(uri: string, write: Write, maxChars: number): WatchView {
   const line = (event: string, more: object) => {
     write(`${JSON.stringify({ event, time: new Date().toISOString(), uri, ...more })}\n`)
   }
@@ -43,7 +44,7 @@ export function jsonView(uri: string, write: Write): WatchView {
       const { difference, before, after } = look
       const base = before.kind === 'json' ? before.revision : null
       const revisions = base === null ? {} : { base_revision: base }
-      const shown = difference.kind === 'json' ? withoutLabels(difference) : difference
+      const shown = shownDifference(difference, maxChars)
       line('changed', { updates, ...revisions, ...facts(after), difference: shown })
     },
     again(url, state, awayMs) {
@@ -52,16 +53,26 @@ export function jsonView(uri: string, write: Write): WatchView {
   }
 }
 
-function withoutLabels({
-  kind,
-  changes,
-  truncated,
-}: Look['difference'] & { kind: 'json' }): object {
-  return { kind, changes, truncated }
+function shownDifference(difference: Look['difference'], maxChars: number): object {
+  if (difference.kind === 'text') {
+    const { before, after } = difference
+    return before.length + after.length > maxChars ? { kind: 'text', truncated: true } : difference
+  }
+  if (difference.kind !== 'json') return difference
+  const { kind, changes, truncated } = difference
+  let chars = 0
+  const kept = changes.filter(change => (chars += JSON.stringify(change).length) <= maxChars)
+  return { kind, changes: kept, truncated: truncated || kept.length < changes.length }
 }
 
 function facts(state: State): object {
-  if (state.kind === 'json') return state.revision === null ? {} : { revision: state.revision }
+  if (state.kind === 'json') {
+    const { revision, goneSince: since } = state
+    return {
+      ...(revision !== null && { revision }),
+      ...(since !== null && { application: { connected: false, since } }),
+    }
+  }
   if (state.kind === 'binary') {
     return { mime: state.mimeType, size_bytes: state.bytes, sha256: state.digest }
   }

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { type JsonObject, isJsonObject, parseJson } from '../../lib/util/json.ts'
-import { type RequestId, isRequestId } from '../../lib/mcp/json-rpc.ts'
+import { type RequestId, idProblem, isRequestId } from '../../lib/mcp/json-rpc.ts'
 import { rpcCodes } from './errors.ts'
 
 /** What one element of a POST turned out to be. */
@@ -50,7 +50,7 @@ export function parseMessage(value: unknown): Message {
   if (!isJsonObject(params)) return invalid(known, 'member "params" must be an object')
   if (!('id' in value)) return { kind: 'notification', method, params }
   if (known === null) {
-    return invalid(null, 'member "id" must be a string or an integer of at most 2^53 - 1')
+    return invalid(null, idProblem)
   }
   return { kind: 'request', id: known, method, params }
 }

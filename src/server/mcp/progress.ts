@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { isJsonObject } from '../../lib/util/json.ts'
 import { accepts } from '../http/media.ts'
 import { eventFrame, eventStreamHeaders } from './event-stream.ts'
+import { isRequestId } from '../../lib/mcp/json-rpc.ts'
 import type { RequestMessage } from './json-rpc.ts'
 import type { Progress } from './tools/tool.ts'
 
@@ -16,7 +17,7 @@ export function progressOf(
 ): Progress | null {
   if (method !== 'tools/call' || !isJsonObject(params._meta)) return null
   const { progressToken } = params._meta
-  if (typeof progressToken !== 'string' && typeof progressToken !== 'number') return null
+  if (typeof progressToken !== 'number' && !isRequestId(progressToken)) return null
   if (!accepts(req.headers.accept, 'text/event-stream')) return null
   return {
     report(progress, total, message) {

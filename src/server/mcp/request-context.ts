@@ -21,7 +21,7 @@ export function noteCall(
 ): void {
   const tool = method === 'tools/call' ? ` ${cleanText(String(params.name), maxToolChars)}` : ''
   notes.rpc = method + tool
-  notes.uri = uriOf({ method, params })
+  notes.uri = uriOf({ method, params }) ?? urisOf(params.arguments)
 }
 
 const maxToolChars = 64
@@ -30,6 +30,11 @@ const maxToolChars = 64
 function uriOf({ method, params }: Pick<RequestMessage, 'method' | 'params'>): unknown {
   if (method !== 'tools/call') return params.uri
   return isJsonObject(params.arguments) ? params.arguments.uri : undefined
+}
+
+/** What a tool waits for. */
+function urisOf(args: unknown): string | undefined {
+  return isJsonObject(args) && Array.isArray(args.uris) ? args.uris.join(' ') : undefined
 }
 
 export interface WriteRules {

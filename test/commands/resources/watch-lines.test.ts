@@ -4,7 +4,7 @@ import { compare, type Look, type State } from '../../../src/lib/mcp/client/foll
 
 const time = new Date(2026, 0, 2, 3, 4, 5)
 const json = (value: unknown, revision: number | null = null): State => ({
-  ...{ kind: 'json', value, revision },
+  ...{ kind: 'json', value, revision, goneSince: null },
 })
 const text = (value: string): State => ({ kind: 'text', text: value })
 const look = (before: State, after: State): Look => ({

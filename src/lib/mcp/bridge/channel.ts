@@ -78,9 +78,12 @@ export class Channel {
       settleMs: limits.channelSettleMs,
       minIntervalMs: limits.channelIntervalMs,
       run: () =>
-        this.#report(state, signal).catch((error: unknown) => {
-          log.error({ err: error }, 'the channel failed')
-        }),
+        this.#report(state, signal).then(
+          isDone => {
+            if (!isDone) throttle.poke()
+          },
+          (error: unknown) => log.error({ err: error }, 'the channel failed'),
+        ),
     })
     signal.addEventListener('abort', () => throttle.stop())
     while (!signal.aborted) {
@@ -106,14 +109,14 @@ export class Channel {
     }
   }
 
-  /** Sends what changed since the last notification. */
-  async #report(state: State, signal: AbortSignal): Promise<void> {
+  /** Sends what changed since the last notification; false when the server must be asked again. */
+  async #report(state: State, signal: AbortSignal): Promise<boolean> {
     const { told, seen, facts } = state
     const lines = [...facts]
     let revision = seen
     if (told !== null && told !== seen) {
       const outcome = await this.#call('scene_changes', { since: told }, signal)
-      if (outcome.kind !== 'done') return
+      if (outcome.kind !== 'done') return outcome.kind !== 'failed'
       const { data, text } = outcome
       if (isRevision(data.revision)) revision = data.revision
       const isChanged =
@@ -122,11 +125,12 @@ export class Channel {
     }
     state.told = revision
     state.facts = []
-    if (lines.length === 0) return
+    if (lines.length === 0) return true
     const meta = { uri: 'scene://current', revision: String(revision), since: String(told) }
     const params = { content: contentOf(lines, told), meta }
     const message = notificationMessage(`notifications/${capability}`, params)
     await this.#context.output.send(message, () => !signal.aborted)
+    return true
   }
 
   /** Calls a tool in a request without a session: the session belongs to the client. */

@@ -1,5 +1,5 @@
 import { type JsonObject, isJsonObject } from '../../util/json.ts'
-import { type RequestId, isRequestId, jsonRpcCodes, type RpcError } from '../json-rpc.ts'
+import { type RequestId, idProblem, isRequestId, jsonRpcCodes, type RpcError } from '../json-rpc.ts'
 import { type Result, fail, ok } from '../../util/result.ts'
 import { paramsOf, parseBytes } from './rpc.ts'
 
@@ -75,7 +75,7 @@ function parseOne(
   const params = paramsOf(value)
   if (!('id' in value)) return ok({ kind: 'notification', method, params, bytes })
   if (known === null) {
-    return invalid(null, 'member "id" must be a string or an integer of at most 2^53 - 1')
+    return invalid(null, idProblem)
   }
   return ok({ kind: 'request', id: known, method, params, bytes })
 }

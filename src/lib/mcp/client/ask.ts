@@ -100,6 +100,7 @@ export type Contents =
       readonly uri: string
       readonly mimeType: string | null
       readonly text: string
+      readonly meta?: JsonObject | undefined
     }
   | {
       readonly kind: 'binary'
@@ -137,10 +138,12 @@ export function parseContents({ contents }: JsonObject): Contents[] | null {
 
 function parseOne(value: unknown): Contents | null {
   if (!isJsonObject(value)) return null
-  const { uri, text, blob } = value
+  const { uri, text, blob, _meta } = value
   if (typeof uri !== 'string') return null
   const mimeType = textOf(value.mimeType)
-  if (typeof text === 'string') return { kind: 'text', uri, mimeType, text }
+  if (typeof text === 'string') {
+    return { kind: 'text', uri, mimeType, text, meta: isJsonObject(_meta) ? _meta : undefined }
+  }
   if (typeof blob !== 'string' || !/^[\w+/-]*={0,2}$/.test(blob)) return null
   return { kind: 'binary', uri, mimeType, bytes: Buffer.from(blob, 'base64') }
 }

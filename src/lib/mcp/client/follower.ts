@@ -2,13 +2,19 @@ import { createHash } from 'node:crypto'
 import { ServiceError } from '../../util/errors.ts'
 import { applyChanges } from './json-apply.ts'
 import { diffJson, type JsonChange } from '../../util/json-diff.ts'
-import { parseJson } from '../../util/json.ts'
+import { isJsonObject, type JsonObject, parseJson } from '../../util/json.ts'
 import type { Contents } from './ask.ts'
 
 /** The last known state of a resource. */
 export type State =
   | { readonly kind: 'none' }
-  | { readonly kind: 'json'; readonly value: unknown; readonly revision: number | null }
+  | {
+      readonly kind: 'json'
+      readonly value: unknown
+      readonly revision: number | null
+      /** Since when the application of a scene is gone (RFC 3339); null while it is there. */
+      readonly goneSince: string | null
+    }
   | { readonly kind: 'text'; readonly text: string }
   | {
       readonly kind: 'binary'
@@ -111,15 +117,24 @@ function stateOf(contents: readonly Contents[]): State {
         ? { id: one.uri, text: one.text }
         : { id: one.uri, bytes: one.bytes.length, sha256: digestOf(one.bytes) },
     )
-    return { kind: 'json', value, revision: null }
+    return { kind: 'json', value, revision: null, goneSince: null }
   }
   if (only.kind === 'binary') {
     const { bytes, mimeType } = only
     return { kind: 'binary', bytes: bytes.length, mimeType, digest: digestOf(bytes) }
   }
   const parsed = isJsonType(only.mimeType) ? parseJson(only.text, maxDepth) : null
-  if (parsed?.ok) return { kind: 'json', value: parsed.value, revision: null }
+  if (parsed?.ok) {
+    return { kind: 'json', value: parsed.value, revision: null, goneSince: goneSince(only.meta) }
+  }
   return { kind: 'text', text: only.text }
+}
+
+function goneSince(meta: JsonObject | undefined): string | null {
+  const scene = meta?.['service-cli/scene']
+  const application = isJsonObject(scene) ? scene.application : null
+  if (!isJsonObject(application) || application.connected !== false) return null
+  return String(application.since)
 }
 
 export function isJsonType(mimeType: string | null): boolean {

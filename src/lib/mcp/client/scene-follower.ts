@@ -17,10 +17,9 @@ const deltaUri = 'scene://delta'
 /** Attempts to read a scene and its revision while the scene changes quickly. */
 const maxAttempts = 4
 
-/** True for the URIs of the scene. */
+/** True for the URIs of the whole scene; a part of it is read anew at each change. */
 export function isScene(uri: string): boolean {
-  const [path] = uri.split('?', 1)
-  return path === currentUri || path === deltaUri
+  return uri === currentUri || uri.split('?', 1)[0] === deltaUri
 }
 
 /**
@@ -46,12 +45,17 @@ export function createSceneFollower(): Follower {
 async function readStep(read: Read, before: State): Promise<Look | null> {
   if (before.kind !== 'json' || before.revision === null) return null
   const delta = await readDelta(read, `${deltaUri}?since=${before.revision}`)
-  const changes = delta === null ? null : changesOf(delta, before.revision)
-  const revision = delta === null ? null : revisionOf(delta)
-  if (changes === null || revision === null) return null
+  const changes = delta === null ? null : changesOf(delta.value, before.revision)
+  const revision = delta === null ? null : revisionOf(delta.value)
+  if (delta === null || changes === null || revision === null) return null
   const applied = applyChanges(before.value, changes)
   if (applied === null) return null
-  const after: State = { kind: 'json', value: applied.value, revision }
+  const after: State = {
+    kind: 'json',
+    value: applied.value,
+    revision,
+    goneSince: delta.goneSince,
+  }
   const difference =
     changes.length === 0
       ? { kind: 'same' as const }
@@ -75,14 +79,17 @@ async function readScene(read: Read): Promise<State> {
 
 async function readRevision(read: Read): Promise<number | null> {
   const delta = await readDelta(read, deltaUri)
-  return delta === null ? null : revisionOf(delta)
+  return delta === null ? null : revisionOf(delta.value)
 }
 
+type Delta = Pick<State & { kind: 'json' }, 'goneSince'> & { readonly value: JsonObject }
+
 /** Null when the server has no deltas: other servers may use this scheme too. */
-async function readDelta(read: Read, uri: string): Promise<JsonObject | null> {
+async function readDelta(read: Read, uri: string): Promise<Delta | null> {
   try {
     const state = await readState(read, uri)
-    return state.kind === 'json' && isJsonObject(state.value) ? state.value : null
+    if (state.kind !== 'json' || !isJsonObject(state.value)) return null
+    return { value: state.value, goneSince: state.goneSince }
   } catch (error) {
     if (error instanceof ServiceError && error.code === 'request_refused') return null
     throw error

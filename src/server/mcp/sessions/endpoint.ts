@@ -26,7 +26,7 @@ import {
 } from '../json-rpc.ts'
 import type { KeepAlive } from '../keep-alive.ts'
 import { progressOf } from '../progress.ts'
-import type { Progress } from '../tools/tool.ts'
+import type { Caller } from '../tools/tool.ts'
 import { answerBatch } from './batch.ts'
 import { allowsBatches, initializeResult, parseInitialize, sessionCodes } from './initialize.ts'
 import { findSession, type Session, type Sessions } from './sessions.ts'
@@ -130,7 +130,9 @@ export class SessionEndpoint {
     }
     noteCall(notes, message)
     assertAllowed(message, notes, this.#parts.rules)
-    const answer = this.#dispatch(message, session, notes, progressOf(req, res, message))
+    const answer = this.#dispatch(message, session, notes, {
+      progress: progressOf(req, res, message),
+    })
     const { held } = this.#parts
     const { id } = message
     return answer instanceof Promise
@@ -167,7 +169,8 @@ export class SessionEndpoint {
     notes.rpc = `batch of ${values.length}`
     for (const message of messages) applyNotification(message, session)
     return answerBatch(res, messages, {
-      dispatch: request => this.#dispatch(request, session, notes),
+      dispatch: request =>
+        this.#dispatch(request, session, notes, { progress: null, isBatched: true }),
       held: this.#parts.held,
       isLive: () => this.#parts.sessions.isLive(session),
     })
@@ -230,7 +233,7 @@ export class SessionEndpoint {
     request: RequestMessage,
     session: Session,
     notes: RequestContext,
-    progress: Progress | null = null,
+    caller: Omit<Caller, 'reader'>,
   ): JsonText | Promise<JsonText | null> {
     const { id, method, params } = request
     const run = this.#parts.methods.get(method)
@@ -240,7 +243,7 @@ export class SessionEndpoint {
     try {
       assertAllowed(request, notes, this.#parts.rules)
       const reader = session.reads.reader(id, this.#parts.limits)
-      const result = run(params, session, { reader, progress })
+      const result = run(params, session, { reader, ...caller })
       if (!(result instanceof Promise)) return resultMessage(id, result)
       const answer = result.then(
         text => resultMessage(id, text),

@@ -91,6 +91,7 @@ export class Sessions {
     this.#hub.remove(session)
     session.stream?.end()
     session.stream = null
+    session.reads.cancelAll()
   }
 
   /** Ends what has been idle for too long. */
@@ -139,6 +140,11 @@ class CancellableReads {
    */
   cancel(id: unknown): void {
     this.#cancels.get(id as RequestId)?.()
+  }
+
+  /** The session has ended. */
+  cancelAll(): void {
+    for (const cancel of [...this.#cancels.values()]) cancel()
   }
 
   #add(id: RequestId, cancel: () => void, { maxCancellableReads }: ReadLimits): () => void {

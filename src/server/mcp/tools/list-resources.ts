@@ -1,7 +1,7 @@
 import type { Descriptor, Template } from '../../resources/producer.ts'
 import type { ListPage } from '../../resources/listing.ts'
 import type { ServedResources } from '../../resources/schemes.ts'
-import { textResult, type Tool, type ToolResult } from './tool.ts'
+import { failedResult, textResult, type Tool, type ToolResult } from './tool.ts'
 
 const defaultLimit = 50
 const maxLimit = 500
@@ -66,7 +66,10 @@ export function listResourcesTool(registry: ServedResources): Tool {
     async call({ query = '', scheme, limit = defaultLimit, cursor = '0' }) {
       const words = String(query).toLowerCase().split(/\s+/).filter(Boolean)
       const wants = matcher(words, scheme === undefined ? undefined : String(scheme))
-      const from = /^\d{1,9}$/.test(String(cursor)) ? Number(cursor) : 0
+      if (!/^\d{1,9}$/.test(String(cursor))) {
+        return failedResult('argument_invalid', '"cursor" must be next_cursor of an answer')
+      }
+      const from = Number(cursor)
       const to = from + Number(limit)
       const { found, hasMore } = await collect(registry, wants, from, to)
       const templates = from > 0 ? [] : registry.templates().filter(wants)

@@ -67,7 +67,7 @@ export function readResourceTool(registry: ServedResources): Tool {
     },
     call({ uri, offset = 0, max_chars: most = defaultChars }, { reader }) {
       if (registry.changes(uri)) {
-        return failedResult('scope_insufficient', 'tools only read: leave out drain=true')
+        return failedResult('argument_invalid', 'tools only read: leave out drain=true')
       }
       const asked = sliceUri(String(uri), offset) ?? pictureUri(String(uri))
       return chain(registry.read(asked, reader), contents => {

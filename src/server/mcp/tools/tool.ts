@@ -48,6 +48,8 @@ export interface Caller {
   readonly reader: Reader | undefined
   /** Tells the caller how far a call is; null: the caller did not ask for it. */
   readonly progress: Progress | null
+  /** The messages of a batch are answered one after another: none of them may wait. */
+  readonly isBatched?: boolean
 }
 
 export interface Progress {

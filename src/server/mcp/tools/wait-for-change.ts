@@ -5,7 +5,7 @@ import { sceneCurrentUri, sceneDeltaUri } from '../../resources/scene.ts'
 import type { ServedResources } from '../../resources/schemes.ts'
 import type { Subscriber, SubscriptionHub, Topic } from '../subscriptions.ts'
 import { applicationGone, deltaText, parsedDelta } from './scene-changes.ts'
-import { textResult, type Caller, type Tool, type ToolResult } from './tool.ts'
+import { failedResult, textResult, type Caller, type Tool, type ToolResult } from './tool.ts'
 
 const defaultSeconds = 30
 /** Clients commonly give up after 60 s. */
@@ -13,6 +13,7 @@ const maxSeconds = 45
 const maxUris = 20
 /** Of the words about what changed. */
 const maxChars = 20_000
+const stopping = 'the server is stopping'
 const sceneUris: readonly string[] = [sceneCurrentUri, sceneDeltaUri]
 
 export interface WaitParts {
@@ -31,6 +32,7 @@ export class WaitForChange implements Tool {
   readonly #parts: WaitParts
   /** Ends each open wait, with a reason. */
   readonly #waits = new Set<(reason: string) => void>()
+  #isStopping = false
   /** The words about the last change, which many calls may have waited for. */
   #told: { readonly key: string; readonly text: Promise<string> } | undefined
 
@@ -53,6 +55,10 @@ export class WaitForChange implements Tool {
     if (base !== now && isScene) {
       return this.#changed([sceneCurrentUri], base)
     }
+    if (caller.isBatched) {
+      return failedResult('argument_invalid', 'a batch cannot wait: send this call alone')
+    }
+    if (this.#isStopping) return this.#unchanged(stopping)
     const { maxWaits } = this.#parts.limits
     if (this.#waits.size >= maxWaits) {
       throw new ServiceError('limit_reached', `${maxWaits} calls wait already`, {
@@ -64,7 +70,8 @@ export class WaitForChange implements Tool {
 
   /** Ends every wait: the server stops. */
   close(): void {
-    for (const end of this.#waits) end('the server is stopping')
+    this.#isStopping = true
+    for (const end of this.#waits) end(stopping)
   }
 
   #wait(

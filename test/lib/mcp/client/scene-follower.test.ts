@@ -36,7 +36,7 @@ describe('createSceneFollower', () => {
     state.set(frame(2))
     const { after, difference } = await follower.look(read)
     expect(asked).to.deep.equal(['scene://delta?since=1'])
-    expect(after).to.deep.equal({ kind: 'json', value: frame(2), revision: 2 })
+    expect(after).to.deep.equal({ kind: 'json', value: frame(2), revision: 2, goneSince: null })
     expect(difference).to.deep.include({ kind: 'json', labels: ['frame', 'objects/Cube/x'] })
   })
 

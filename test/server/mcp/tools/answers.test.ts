@@ -1,7 +1,7 @@
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { expect } from 'chai'
-import { RawSession, rpc, startServer, type TestServer } from '../../../helpers/mcp.ts'
+import { startServer, type TestServer } from '../../../helpers/mcp.ts'
 
 describe('answers of tools', () => {
   let server: TestServer
@@ -144,20 +144,5 @@ describe('answers of tools', () => {
     expect(pointer.content[0].text).to.match(/^resource_uri_invalid: pointer leads to nothing/)
     const wrong = await call('query_scene', { constructor: 1 })
     expect(wrong.content[0].text).to.match(/^argument_invalid: unknown argument "constructor"/)
-  })
-
-  it('of a wait in a batch is left out when the wait is cancelled', async () => {
-    const old = await RawSession.open(server.url, '2025-03-26')
-    const params = { name: 'wait_for_change', arguments: { timeout_s: 45 } }
-    const batch = old.post(`[${rpc('tools/call', params, 'w')},${rpc('ping', {}, 2)}]`)
-    const cancelled = { method: 'notifications/cancelled', params: { requestId: 'w' } }
-    // Taken up only once the batch has arrived; before that it cancels nothing.
-    let answer: any
-    void batch.then(({ json }) => (answer = json))
-    while (answer === undefined) {
-      await old.post(JSON.stringify({ jsonrpc: '2.0', ...cancelled }))
-      await new Promise(resolve => setTimeout(resolve, 20))
-    }
-    expect(answer).to.deep.equal([{ jsonrpc: '2.0', id: 2, result: {} }])
   })
 })

@@ -175,6 +175,7 @@ describe('tools', () => {
         ['read_resource', { uri: 'nope://x' }, /^resource_not_found: /],
         ['read_resource', { uri: 'gateway://instances' }, /served by service-cli gateway/],
         ['read_resource', { uri: 'events://session/console?drain=true' }, /leave out drain/],
+        ['list_resources', { cursor: 'x' }, /^argument_invalid: "cursor" must be next_cursor/],
         ['query_scene', { colour: 'red' }, /unknown argument "colour"; known: view, pointer/],
         ['query_scene', { ids: Array(100).fill('x'.repeat(50)) }, /the selection is too long/],
         ['query_scene', { ids: 'Cube' }, /argument "ids" must be an array of at most/],

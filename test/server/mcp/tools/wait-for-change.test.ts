@@ -1,4 +1,7 @@
 import { expect } from 'chai'
+import { once } from 'node:events'
+import { request } from 'node:http'
+import { json } from 'node:stream/consumers'
 import { ask, Events, RawSession, rpc, startServer } from '../../../helpers/mcp.ts'
 import { callStateless, statelessHeaders, statelessRequest } from '../../../helpers/stateless.ts'
 import { until } from '../../../e2e/until.ts'
@@ -67,6 +70,41 @@ describe('wait_for_change', () => {
     for (const { structuredContent } of [inSession.result, statelessCall.json.result]) {
       expect(structuredContent).to.include({ changed: false, reason: 'the server is stopping' })
     }
+  })
+
+  it('is answered at once while the server is stopping', async () => {
+    const body = JSON.stringify(statelessRequest('tools/call', wait()))
+    const headers = {
+      ...statelessHeaders('tools/call', wait()),
+      'Content-Length': String(Buffer.byteLength(body)),
+    }
+    const call = request(server.url, { method: 'POST', headers })
+    call.write(body.slice(0, 9))
+    const waitingCall = callStateless(server.url, 'tools/call', wait())
+    await waiting(1)
+    const stop = server.server.stop()
+    await waitingCall
+    call.end(body.slice(9))
+    const [answer] = await once(call, 'response')
+    const { result }: any = await json(answer)
+    expect(result.structuredContent).to.deep.include({ reason: 'the server is stopping' })
+    await stop
+  })
+
+  it('ends with its session', async () => {
+    const calls = [0, 1].map(id => session.post(rpc('tools/call', wait(), id)))
+    await waiting(2)
+    await ask(server.url, { method: 'DELETE', headers: session.headers })
+    for (const call of calls) expect((await call).text).to.equal('')
+  })
+
+  it('waits neither in a batch nor for a caller with an endless id', async () => {
+    const old = await RawSession.open(server.url, '2025-03-26')
+    const { json } = await old.post(`[${rpc('tools/call', wait(), 1)},${rpc('ping', {}, 2)}]`)
+    expect(json[0].result.content[0].text).to.match(/^argument_invalid: a batch cannot wait/)
+    expect(json[1]).to.deep.equal({ jsonrpc: '2.0', id: 2, result: {} })
+    const { status } = await session.post(rpc('tools/call', wait(), 'x'.repeat(1025)))
+    expect(status).to.equal(400)
   })
 
   it('ends with its connection, or its cancellation in a session', async () => {

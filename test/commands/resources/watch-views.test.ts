@@ -1,0 +1,30 @@
+import { expect } from 'chai'
+import { jsonView } from '../../../src/commands/resources/watch-views.ts'
+import { compare, type State } from '../../../src/lib/mcp/client/follower.ts'
+
+describe('jsonView', () => {
+  const json = (value: unknown): State => ({ kind: 'json', value, revision: null, goneSince: null })
+  const text = (value: string): State => ({ kind: 'text', text: value })
+
+  function differenceOf(before: State, after: State, maxChars: number): any {
+    let line = ''
+    const view = jsonView('a://b', written => (line = written), maxChars)
+    view.changed({ before, after, difference: compare(before, after) }, 1)
+    return JSON.parse(line).difference
+  }
+
+  it('leaves out the changes that are too long for a line, and says so', () => {
+    const before = json({ a: 1, b: 1 })
+    const after = json({ a: 2, b: 'x'.repeat(200) })
+    const { changes, truncated } = differenceOf(before, after, 100)
+    expect(changes.map(({ path }: any) => path)).to.deep.equal(['/a'])
+    expect(truncated).to.equal(true)
+    expect(differenceOf(before, after, Infinity)).to.include({ truncated: false })
+  })
+
+  it('leaves out texts that are too long for a line', () => {
+    const [before, after] = [text('a'), text('b'.repeat(200))]
+    expect(differenceOf(before, after, 100)).to.deep.equal({ kind: 'text', truncated: true })
+    expect(differenceOf(before, after, Infinity)).to.include({ before: 'a' })
+  })
+})
