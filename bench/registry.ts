@@ -8,7 +8,7 @@ import { readCpuMs } from './cpu.ts'
 import { requestText } from './load/http-text.ts'
 import { cleanEnvironment } from './targets.ts'
 
-export interface RegistryTarget {
+export interface AccountsTarget {
   readonly name: string
   readonly port: number
   readonly url: string
@@ -29,7 +29,7 @@ export async function startAccountsServer(
   bench: Bench,
   name: string,
   kind: RegistryKind = 'shipped',
-): Promise<RegistryTarget> {
+): Promise<AccountsTarget> {
   const own = mkdtempSync(join(bench.folder, 'registry-'))
   const dataDir = join(own, 'data')
   const logFile = join(own, 'stderr.log')
@@ -58,7 +58,7 @@ export async function startAccountsServer(
 }
 
 /** Makes an account and gives the access token of its first session. */
-export async function register({ url }: RegistryTarget, username: string): Promise<string> {
+export async function register({ url }: AccountsTarget, username: string): Promise<string> {
   const answer = await fetch(`${url}${api}/register`, {
     method: 'POST',
     headers: { 'Content-Type': 'application/json' },
@@ -68,7 +68,7 @@ export async function register({ url }: RegistryTarget, username: string): Promi
   return ((await answer.json()) as { access_token: string }).access_token
 }
 
-export function meText({ port }: RegistryTarget, token: string): string {
+export function meText({ port }: AccountsTarget, token: string): string {
   return requestText('GET', {
     port,
     path: `${api}/me`,
@@ -76,7 +76,7 @@ export function meText({ port }: RegistryTarget, token: string): string {
   })
 }
 
-export function loginText({ port }: RegistryTarget, username: string): string {
+export function loginText({ port }: AccountsTarget, username: string): string {
   const headers = { 'Content-Type': 'application/json' }
   return requestText(
     'POST',

@@ -15,7 +15,7 @@ import type { AccountsServerHandle, AccountsServerOptions } from './accounts/opt
 import { version } from '../lib/util/version.ts'
 
 /**
- * The account registry: opens the database and the keys, made where there are none, and binds.
+ * The accounts server: opens the database and the keys, made where there are none, and binds.
  * Once `cancelled` is aborted, it does not bind any more: it rejects and leaves nothing open.
  */
 export async function startAccountsServer(
@@ -80,7 +80,7 @@ export async function startAccountsServer(
 }
 
 /**
- * Does this machine alone reach the registry? A proxy in front of a loopback address lets others
+ * Does this machine alone reach the accounts server? A proxy in front of a loopback address lets others
  * in: then `--public-url`, or `--allowed-host`, names the address that they use.
  */
 export function isLocal({

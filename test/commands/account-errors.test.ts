@@ -3,7 +3,7 @@ import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { type AccountHome, createAccountHome } from '../helpers/account-home.ts'
 import { failureOf } from '../helpers/in-process.ts'
-import { type LiteralRegistry, startLiteralRegistry } from '../helpers/literal-registry.ts'
+import { type LiteralAccounts, startLiteralAccounts } from '../helpers/literal-accounts.ts'
 
 const secret = 'hunter22-hunter22'
 const code = 'rst_hunter22-hunter22'
@@ -85,11 +85,11 @@ const cases: Case[] = [
 ]
 
 describe('errors of the account commands', () => {
-  let registry: LiteralRegistry
+  let registry: LiteralAccounts
   let home: AccountHome
 
   before(async () => {
-    registry = await startLiteralRegistry()
+    registry = await startLiteralAccounts()
     home = createAccountHome(registry.url)
   })
 

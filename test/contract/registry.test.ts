@@ -1,11 +1,11 @@
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'
-import { password, type Registry, withRegistry } from '../server/accounts/harness.ts'
+import { password, type AccountsServer, withAccountsServer } from '../server/accounts/harness.ts'
 import { facts } from './facts.ts'
 
 const auth = '/api/v1/auth'
 
-const register = ({ call }: Registry, username: string, secret: string) =>
+const register = ({ call }: AccountsServer, username: string, secret: string) =>
   call('POST', `${auth}/register`, {
     body: { username, email: 'someone@studio.example', password: secret },
   })
@@ -14,7 +14,7 @@ facts('specification: Registry, account', [
   [
     'registration takes username, email and password, all of them required',
     () =>
-      withRegistry(async registry => {
+      withAccountsServer(async registry => {
         const whole = { username: 'alice', email: 'alice@studio.example', password }
         for (const name of Object.keys(whole)) {
           const body = { ...whole, [name]: undefined }
@@ -29,7 +29,7 @@ facts('specification: Registry, account', [
   [
     'a username has at least 3 characters',
     () =>
-      withRegistry(async registry => {
+      withAccountsServer(async registry => {
         expect((await register(registry, 'ab', password)).status).to.equal(422)
         expect((await register(registry, 'abc', password)).status).to.equal(201)
       }),
@@ -37,7 +37,7 @@ facts('specification: Registry, account', [
   [
     'a password has at least 8 characters',
     () =>
-      withRegistry(async registry => {
+      withAccountsServer(async registry => {
         expect((await register(registry, 'alice', 'sevench')).status).to.equal(422)
         expect((await register(registry, 'alice', 'eightchr')).status).to.equal(201)
       }),
@@ -45,7 +45,7 @@ facts('specification: Registry, account', [
   [
     'registration yields a JWT access token',
     () =>
-      withRegistry(async registry => {
+      withAccountsServer(async registry => {
         const { json } = await register(registry, 'alice', password)
         expect(decodeJwt(json.access_token)).to.include({ sub: json.account.id })
       }),
@@ -56,7 +56,7 @@ facts('specification: Registry, tokens', [
   [
     'login takes username and password as JSON and answers an object with access_token, a JWT',
     () =>
-      withRegistry(async registry => {
+      withAccountsServer(async registry => {
         await registry.register('alice')
         const body = { username: 'alice', password }
         const { status, json, headers } = await registry.call('POST', `${auth}/login`, { body })
@@ -68,7 +68,7 @@ facts('specification: Registry, tokens', [
   [
     'an access token lives 24 hours by default',
     () =>
-      withRegistry(async registry => {
+      withAccountsServer(async registry => {
         const { access_token } = await registry.register('alice')
         const { iat = 0, exp = 0 } = decodeJwt(access_token)
         expect(exp - iat).to.equal(24 * 60 * 60)
@@ -83,7 +83,7 @@ facts('specification: Registry, tokens', [
   [
     'a refresh token lives 30 days',
     () =>
-      withRegistry(async registry => {
+      withAccountsServer(async registry => {
         const { refresh_token, refresh_expires_in } = await registry.register('alice')
         expect(refresh_expires_in).to.equal(30 * 24 * 60 * 60)
         registry.clock.nowMs += refresh_expires_in * 1000 - 1000
@@ -97,7 +97,7 @@ facts('specification: Registry, tokens', [
   [
     'refresh takes the current token as Bearer and answers a fresh one',
     () =>
-      withRegistry(async registry => {
+      withAccountsServer(async registry => {
         const { access_token } = await registry.register('alice')
         registry.clock.nowMs += 1000
         const answer = await registry.call('POST', `${auth}/refresh`, { token: access_token })
@@ -110,7 +110,7 @@ facts('specification: Registry, tokens', [
   [
     'a token is presented as Authorization: Bearer, and nowhere else',
     () =>
-      withRegistry(async registry => {
+      withAccountsServer(async registry => {
         const { access_token } = await registry.register('alice')
         const statusOf = async (path: string, headers: Record<string, string>) =>
           (await registry.call('GET', path, { headers })).status
@@ -125,7 +125,7 @@ facts('specification: Registry, tokens', [
   [
     'a fresh token also comes from logging in again',
     () =>
-      withRegistry(async registry => {
+      withAccountsServer(async registry => {
         const first = await registry.register('alice')
         const body = { username: 'alice', password }
         const { json } = await registry.call('POST', `${auth}/login`, { body })

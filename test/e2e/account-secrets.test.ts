@@ -6,8 +6,8 @@ import { join } from 'node:path'
 import { type AccountHome, type RunOptions, createAccountHome } from '../helpers/account-home.ts'
 import { createLedger } from '../helpers/ledger.ts'
 import { exitOf, textOf } from '../helpers/program.ts'
-import { createCaller, quickLimits } from '../helpers/registry-caller.ts'
-import { type RegistryProcess, startRegistryProcess } from '../helpers/registry-process.ts'
+import { createCaller, quickLimits } from '../helpers/accounts-caller.ts'
+import { type AccountsProcess, startAccountsProcess } from '../helpers/accounts-process.ts'
 import { exchange, requestText } from './raw-socket.ts'
 import { until } from './until.ts'
 
@@ -33,7 +33,7 @@ describe('the secrets of an account, over its whole life', function () {
   const ledger = createLedger()
   let folder: string
   let dataDir: string
-  let registry: RegistryProcess
+  let registry: AccountsProcess
   let home: AccountHome
   let caller: ReturnType<typeof createCaller>
   let access = ''
@@ -42,7 +42,7 @@ describe('the secrets of an account, over its whole life', function () {
   before(async () => {
     folder = mkdtempSync(join(tmpdir(), 'whole-life-'))
     dataDir = join(folder, 'data')
-    registry = await startRegistryProcess({ dataDir, flags })
+    registry = await startAccountsProcess({ dataDir, flags })
     home = createAccountHome(registry.url)
     caller = createCaller(registry.url)
     ledger.keep(first, second, wrong, mistyped)

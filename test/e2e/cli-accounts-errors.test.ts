@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process'
 import { mkdirSync, readFileSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { type AccountHome, createAccountHome } from '../helpers/account-home.ts'
-import { type LiteralRegistry, startLiteralRegistry } from '../helpers/literal-registry.ts'
+import { type LiteralAccounts, startLiteralAccounts } from '../helpers/literal-accounts.ts'
 import { exitOf, textOf } from '../helpers/program.ts'
 import { skipBecause } from '../helpers/skip.ts'
 
@@ -23,11 +23,11 @@ const cases: { args: string[]; input: string; code: number; says: string }[] = [
 
 describe('errors of the account commands as programs', function () {
   this.timeout(60_000)
-  let registry: LiteralRegistry
+  let registry: LiteralAccounts
   let home: AccountHome
 
   before(async () => {
-    registry = await startLiteralRegistry()
+    registry = await startLiteralAccounts()
     home = createAccountHome(registry.url)
   })
 

@@ -1,17 +1,17 @@
 import { expect } from 'chai'
 import { statSync } from 'node:fs'
 import { type AccountHome, createAccountHome } from '../helpers/account-home.ts'
-import { type LiteralRegistry, startLiteralRegistry } from '../helpers/literal-registry.ts'
+import { type LiteralAccounts, startLiteralAccounts } from '../helpers/literal-accounts.ts'
 
 const password = 'correct horse 41'
 
 describe('service-cli against a registry that answers literally as the specification', function () {
   this.timeout(60_000)
-  let registry: LiteralRegistry
+  let registry: LiteralAccounts
   let home: AccountHome
 
   before(async () => {
-    registry = await startLiteralRegistry()
+    registry = await startLiteralAccounts()
     home = createAccountHome(registry.url)
     const made = await home.run(
       ['register', 'alice', '--email', 'alice@studio.example', '--password-stdin', '--json'],
@@ -203,6 +203,6 @@ describe('service-cli against a registry that answers literally as the specifica
   })
 })
 
-function refreshes({ asked }: LiteralRegistry): number {
+function refreshes({ asked }: LiteralAccounts): number {
   return asked.filter(route => route === 'POST /api/v1/auth/refresh').length
 }

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type AccountHome, createAccountHome } from '../helpers/account-home.ts'
-import { type LiteralRegistry, startLiteralRegistry } from '../helpers/literal-registry.ts'
+import { type LiteralAccounts, startLiteralAccounts } from '../helpers/literal-accounts.ts'
 import {
   type Step,
   ctrlC,
@@ -20,13 +20,13 @@ const password = 'typed Secret Ending'
 
 describe('service-cli on a terminal', function () {
   this.timeout(60_000)
-  let registry: LiteralRegistry
+  let registry: LiteralAccounts
   let home: AccountHome
 
   before(async function () {
     const why = whyNoTerminal()
     if (why !== null) skipBecause(this, why)
-    registry = await startLiteralRegistry()
+    registry = await startLiteralAccounts()
     home = createAccountHome(registry.url)
   })
 

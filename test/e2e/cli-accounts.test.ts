@@ -3,13 +3,13 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { type AccountHome, createAccountHome } from '../helpers/account-home.ts'
 import { type Passage, openPassage } from '../helpers/passage.ts'
-import { type RegistryProcess, startRegistryProcess } from '../helpers/registry-process.ts'
+import { type AccountsProcess, startAccountsProcess } from '../helpers/accounts-process.ts'
 
 const password = 'correct horse 41'
 
 describe('service-cli against its own registry', function () {
   this.timeout(60_000)
-  let registry: RegistryProcess
+  let registry: AccountsProcess
   let passage: Passage
   let home: AccountHome
   /** Every token that was ever saved or made. */
@@ -25,7 +25,7 @@ describe('service-cli against its own registry', function () {
   }
 
   before(async () => {
-    registry = await startRegistryProcess()
+    registry = await startAccountsProcess()
     passage = await openPassage(registry.url)
     home = createAccountHome(passage.url)
     const made = await home.run(

@@ -1,19 +1,19 @@
 import { expect } from 'chai'
 import { type AccountHome, createAccountHome } from '../helpers/account-home.ts'
 import { type Passage, openPassage } from '../helpers/passage.ts'
-import { createCaller, password, quickLimits } from '../helpers/registry-caller.ts'
-import { type RegistryProcess, startRegistryProcess } from '../helpers/registry-process.ts'
+import { createCaller, password, quickLimits } from '../helpers/accounts-caller.ts'
+import { type AccountsProcess, startAccountsProcess } from '../helpers/accounts-process.ts'
 import { until } from './until.ts'
 
 describe('a login that takes the place of another', function () {
   this.timeout(60_000)
-  let registry: RegistryProcess
+  let registry: AccountsProcess
   let passage: Passage
   let home: AccountHome
   let caller: ReturnType<typeof createCaller>
 
   before(async () => {
-    registry = await startRegistryProcess({ flags: quickLimits })
+    registry = await startAccountsProcess({ flags: quickLimits })
     passage = await openPassage(registry.url)
     caller = createCaller(registry.url)
     await caller.register('alice')
@@ -51,7 +51,7 @@ describe('a login that takes the place of another', function () {
 
   it('ends it also when its token has expired meanwhile', async () => {
     const limits = ['--limit', 'accessTokenMs=3000', '--bound=clockToleranceMs=0']
-    const brief = await startRegistryProcess({ flags: [...quickLimits, ...limits] })
+    const brief = await startAccountsProcess({ flags: [...quickLimits, ...limits] })
     try {
       const there = createCaller(brief.url)
       await there.register('alice')

@@ -2,8 +2,8 @@ import { expect } from 'chai'
 import { type AccountHome, createAccountHome } from '../helpers/account-home.ts'
 import { cleanEnv } from '../helpers/program.ts'
 import { type Step, ctrlC, runOnTerminal, whyNoTerminal } from '../helpers/pseudo-terminal.ts'
-import { createCaller, password, quickLimits } from '../helpers/registry-caller.ts'
-import { type RegistryProcess, startRegistryProcess } from '../helpers/registry-process.ts'
+import { createCaller, password, quickLimits } from '../helpers/accounts-caller.ts'
+import { type AccountsProcess, startAccountsProcess } from '../helpers/accounts-process.ts'
 import { skipBecause } from '../helpers/skip.ts'
 
 const second = 'typed Password 94'
@@ -11,13 +11,13 @@ const third = 'typed Password 95'
 
 describe('service-cli password on a terminal', function () {
   this.timeout(60_000)
-  let registry: RegistryProcess
+  let registry: AccountsProcess
   let home: AccountHome
 
   before(async function () {
     const why = whyNoTerminal()
     if (why !== null) skipBecause(this, why)
-    registry = await startRegistryProcess({ flags: quickLimits })
+    registry = await startAccountsProcess({ flags: quickLimits })
     home = createAccountHome(registry.url)
     await createCaller(registry.url).register('alice')
   })

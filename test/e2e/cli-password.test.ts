@@ -3,17 +3,17 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { type AccountHome, createAccountHome } from '../helpers/account-home.ts'
 import { type Passage, openPassage } from '../helpers/passage.ts'
-import { type RegistryOwner, createRegistryOwner } from '../helpers/registry-owner.ts'
-import { type RegistryProcess, startRegistryProcess } from '../helpers/registry-process.ts'
+import { type AccountsOwner, createAccountsOwner } from '../helpers/accounts-owner.ts'
+import { type AccountsProcess, startAccountsProcess } from '../helpers/accounts-process.ts'
 
 const passwords = ['correct horse 41', 'second horse 42', 'third horse 43', 'fourth horse 44']
 const [first = '', second = '', third = '', fourth = ''] = passwords
 
 describe('service-cli password', function () {
   this.timeout(60_000)
-  let registry: RegistryProcess
+  let registry: AccountsProcess
   let passage: Passage
-  let owner: RegistryOwner
+  let owner: AccountsOwner
   let home: AccountHome
   /** Another machine of the same person. */
   let elsewhere: AccountHome
@@ -39,8 +39,8 @@ describe('service-cli password', function () {
   }
 
   before(async () => {
-    registry = await startRegistryProcess()
-    owner = createRegistryOwner(registry.dataDir)
+    registry = await startAccountsProcess()
+    owner = createAccountsOwner(registry.dataDir)
     passage = await openPassage(registry.url)
     home = createAccountHome(passage.url)
     elsewhere = createAccountHome(passage.url)

@@ -1,20 +1,20 @@
 import { expect } from 'chai'
 import { type AccountHome, createAccountHome } from '../helpers/account-home.ts'
 import { type Step, runOnTerminal, whyNoTerminal } from '../helpers/pseudo-terminal.ts'
-import { createCaller, quickLimits } from '../helpers/registry-caller.ts'
-import { createRegistryOwner } from '../helpers/registry-owner.ts'
-import { type RegistryProcess, startRegistryProcess } from '../helpers/registry-process.ts'
+import { createCaller, quickLimits } from '../helpers/accounts-caller.ts'
+import { createAccountsOwner } from '../helpers/accounts-owner.ts'
+import { type AccountsProcess, startAccountsProcess } from '../helpers/accounts-process.ts'
 import { skipBecause } from '../helpers/skip.ts'
 
 const password = 'typed Secret Ending'
 
 describe('service-cli register on a terminal', function () {
   this.timeout(60_000)
-  let registry: RegistryProcess
+  let registry: AccountsProcess
   let home: AccountHome
 
   const start = async (...flags: string[]) => {
-    registry = await startRegistryProcess({ flags: [...quickLimits, ...flags] })
+    registry = await startAccountsProcess({ flags: [...quickLimits, ...flags] })
     home = createAccountHome(registry.url)
   }
 
@@ -49,7 +49,7 @@ describe('service-cli register on a terminal', function () {
 
   it('asks for the invitation where the registry needs one, and shows neither secret', async () => {
     await start('--registration', 'invite')
-    const { code: invite } = await createRegistryOwner(registry.dataDir).ask(['invite'])
+    const { code: invite } = await createAccountsOwner(registry.dataDir).ask(['invite'])
     const bob = ['register', 'bob', '--email', 'bob@studio.example']
     const wrong = await type(bob, [{ await: 'Invitation code:', send: 'inv_wrong\r' }])
     expect(wrong.code, wrong.screen).to.equal(3)

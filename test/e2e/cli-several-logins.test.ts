@@ -5,19 +5,19 @@ import { dirname, join } from 'node:path'
 import { type AccountHome, createAccountHome } from '../helpers/account-home.ts'
 import { root } from '../helpers/program.ts'
 import { runOnTerminal, whyNoTerminal } from '../helpers/pseudo-terminal.ts'
-import { createCaller, password, quickLimits } from '../helpers/registry-caller.ts'
-import { type RegistryProcess, startRegistryProcess } from '../helpers/registry-process.ts'
+import { createCaller, password, quickLimits } from '../helpers/accounts-caller.ts'
+import { type AccountsProcess, startAccountsProcess } from '../helpers/accounts-process.ts'
 import { skipBecause } from '../helpers/skip.ts'
 
 describe('several logins of one person', function () {
   this.timeout(60_000)
-  let first: RegistryProcess
-  let second: RegistryProcess
+  let first: AccountsProcess
+  let second: AccountsProcess
   let home: AccountHome
 
   before(async () => {
-    first = await startRegistryProcess({ flags: quickLimits })
-    second = await startRegistryProcess({ flags: quickLimits })
+    first = await startAccountsProcess({ flags: quickLimits })
+    second = await startAccountsProcess({ flags: quickLimits })
     for (const { url } of [first, second]) {
       await createCaller(url).register('alice')
       await createCaller(url).register('bob')
@@ -38,7 +38,7 @@ describe('several logins of one person', function () {
     expect(ended.code, ended.stderr).to.equal(0)
     return ended
   }
-  const login = async (name: string, { url }: RegistryProcess) => {
+  const login = async (name: string, { url }: AccountsProcess) => {
     const args = ['login', name, '--password-stdin', '--registry', url]
     const ended = await home.run(args, { input: password })
     expect(ended.code, ended.stderr).to.equal(0)

@@ -4,21 +4,21 @@ import { closeSync, existsSync, openSync } from 'node:fs'
 import { join } from 'node:path'
 import { type AccountHome, createAccountHome } from '../helpers/account-home.ts'
 import { exitOf, root, textOf } from '../helpers/program.ts'
-import { createCaller, password, quickLimits } from '../helpers/registry-caller.ts'
-import { type RegistryOwner, createRegistryOwner } from '../helpers/registry-owner.ts'
-import { type RegistryProcess, startRegistryProcess } from '../helpers/registry-process.ts'
+import { createCaller, password, quickLimits } from '../helpers/accounts-caller.ts'
+import { type AccountsOwner, createAccountsOwner } from '../helpers/accounts-owner.ts'
+import { type AccountsProcess, startAccountsProcess } from '../helpers/accounts-process.ts'
 import { skipBecause } from '../helpers/skip.ts'
 
 describe('service-cli when stdout cannot be written', function () {
   this.timeout(60_000)
-  let registry: RegistryProcess
-  let owner: RegistryOwner
+  let registry: AccountsProcess
+  let owner: AccountsOwner
   let home: AccountHome
 
   before(async function () {
     if (process.platform !== 'linux') skipBecause(this, '/dev/full is a device of Linux')
-    registry = await startRegistryProcess({ flags: quickLimits })
-    owner = createRegistryOwner(registry.dataDir)
+    registry = await startAccountsProcess({ flags: quickLimits })
+    owner = createAccountsOwner(registry.dataDir)
     home = createAccountHome(registry.url)
     await createCaller(registry.url).register('alice')
     const login = ['login', 'alice', '--password-stdin']

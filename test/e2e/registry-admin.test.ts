@@ -4,22 +4,22 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { cleanEnv } from '../helpers/program.ts'
 import { runOnTerminal, whyNoTerminal } from '../helpers/pseudo-terminal.ts'
-import { createCaller, password, quickLimits } from '../helpers/registry-caller.ts'
-import { type RegistryOwner, createRegistryOwner } from '../helpers/registry-owner.ts'
-import { type RegistryProcess, startRegistryProcess } from '../helpers/registry-process.ts'
+import { createCaller, password, quickLimits } from '../helpers/accounts-caller.ts'
+import { type AccountsOwner, createAccountsOwner } from '../helpers/accounts-owner.ts'
+import { type AccountsProcess, startAccountsProcess } from '../helpers/accounts-process.ts'
 import { skipBecause } from '../helpers/skip.ts'
 import { until } from './until.ts'
 
 describe('administration of a registry that runs', function () {
   this.timeout(60_000)
-  let registry: RegistryProcess
-  let owner: RegistryOwner
+  let registry: AccountsProcess
+  let owner: AccountsOwner
   let caller: ReturnType<typeof createCaller>
   const secrets: string[] = [password]
 
   before(async () => {
-    registry = await startRegistryProcess({ flags: quickLimits })
-    owner = createRegistryOwner(registry.dataDir)
+    registry = await startAccountsProcess({ flags: quickLimits })
+    owner = createAccountsOwner(registry.dataDir)
     caller = createCaller(registry.url)
   })
 
@@ -184,12 +184,12 @@ describe('tokens of a retired key', function () {
 
   it('are good until they expire, and no longer', async () => {
     const limits = ['--limit', 'accessTokenMs=6000', '--bound=clockToleranceMs=0']
-    const registry = await startRegistryProcess({ flags: [...quickLimits, ...limits] })
+    const registry = await startAccountsProcess({ flags: [...quickLimits, ...limits] })
     try {
       const caller = createCaller(registry.url)
       const { access_token: access } = await caller.register('alice')
       const { exp } = JSON.parse(Buffer.from(access.split('.')[1], 'base64url').toString())
-      await createRegistryOwner(registry.dataDir).ask(['signing-keys', 'rotate'])
+      await createAccountsOwner(registry.dataDir).ask(['signing-keys', 'rotate'])
       let last = ''
       await until(
         async () => {

@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { cleanEnv, exitOf, root, textOf } from '../helpers/program.ts'
-import { createCaller, quickLimits } from '../helpers/registry-caller.ts'
-import { type RegistryOwner, createRegistryOwner } from '../helpers/registry-owner.ts'
-import { type RegistryProcess, startRegistryProcess } from '../helpers/registry-process.ts'
+import { createCaller, quickLimits } from '../helpers/accounts-caller.ts'
+import { type AccountsOwner, createAccountsOwner } from '../helpers/accounts-owner.ts'
+import { type AccountsProcess, startAccountsProcess } from '../helpers/accounts-process.ts'
 import { until } from './until.ts'
 
 describe('backup of a registry that runs', function () {
@@ -15,8 +15,8 @@ describe('backup of a registry that runs', function () {
   let folder: string
   let dataDir: string
   let backup: string
-  let registry: RegistryProcess
-  let owner: RegistryOwner
+  let registry: AccountsProcess
+  let owner: AccountsOwner
   let alice: { access_token: string; refresh_token: string }
   let refreshed: { access_token: string; refresh_token: string }
   let token: string
@@ -26,8 +26,8 @@ describe('backup of a registry that runs', function () {
     folder = fs.mkdtempSync(join(tmpdir(), 'registry-backup-'))
     dataDir = join(folder, 'data')
     backup = join(folder, 'backup')
-    registry = await startRegistryProcess({ dataDir, flags: quickLimits })
-    owner = createRegistryOwner(dataDir)
+    registry = await startAccountsProcess({ dataDir, flags: quickLimits })
+    owner = createAccountsOwner(dataDir)
     const caller = createCaller(registry.url)
     alice = await caller.register('alice')
     token = await caller.makeToken(alice.access_token)
@@ -64,7 +64,7 @@ describe('backup of a registry that runs', function () {
     const dir = fs.mkdtempSync(join(folder, 'restored-'))
     const from = flags.includes('--from') ? [] : ['--from', backup]
     const done = await owner.ask(['restore', ...from, ...flags], dir)
-    const restored = await startRegistryProcess({ dataDir: dir, flags: quickLimits })
+    const restored = await startAccountsProcess({ dataDir: dir, flags: quickLimits })
     try {
       await check(createCaller(restored.url), done, dir)
     } finally {
@@ -188,7 +188,7 @@ describe('the data folder of a registry', function () {
 
   it('is not made by its administration', async () => {
     const dataDir = join(folder, 'none')
-    const { code, stderr } = await createRegistryOwner(dataDir).run(['users', 'list'])
+    const { code, stderr } = await createAccountsOwner(dataDir).run(['users', 'list'])
     expect(code).to.equal(1)
     expect(stderr).to.contain(`there is no accounts server in ${dataDir}`).and.contain('--data-dir')
     expect(fs.existsSync(dataDir)).to.equal(false)
@@ -196,8 +196,8 @@ describe('the data folder of a registry', function () {
 
   it('is refused as a symbolic link, and so is a file of it', async () => {
     const dataDir = join(folder, 'data')
-    const owner = createRegistryOwner(dataDir)
-    await (await startRegistryProcess({ dataDir })).stop()
+    const owner = createAccountsOwner(dataDir)
+    await (await startAccountsProcess({ dataDir })).stop()
     fs.symlinkSync(dataDir, join(folder, 'link'))
     const linked = await owner.run(['users', 'list'], join(folder, 'link'))
     expect(linked.code).to.equal(2)

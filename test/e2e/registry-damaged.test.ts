@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { runCommand } from '../helpers/in-process.ts'
-import { createCaller, quickLimits } from '../helpers/registry-caller.ts'
-import { startRegistryProcess } from '../helpers/registry-process.ts'
+import { createCaller, quickLimits } from '../helpers/accounts-caller.ts'
+import { startAccountsProcess } from '../helpers/accounts-process.ts'
 
 type Damage = (database: string) => void
 
@@ -40,7 +40,7 @@ describe('a registry does not start', function () {
     stopped = join(folder, 'stopped')
     killed = join(folder, 'killed')
     for (const dataDir of [stopped, killed]) {
-      const registry = await startRegistryProcess({ dataDir, flags: quickLimits })
+      const registry = await startAccountsProcess({ dataDir, flags: quickLimits })
       const caller = createCaller(registry.url)
       for (const name of ['alice', 'bob', 'carol']) await caller.register(name)
       if (dataDir === killed) registry.child.kill('SIGKILL')
@@ -74,7 +74,7 @@ describe('a registry does not start', function () {
   it('only then: undamaged, it does, with every account', async () => {
     const dataDir = fs.mkdtempSync(join(folder, 'good-'))
     fs.cpSync(killed, dataDir, { recursive: true })
-    const registry = await startRegistryProcess({ dataDir, flags: quickLimits })
+    const registry = await startAccountsProcess({ dataDir, flags: quickLimits })
     try {
       for (const name of ['alice', 'bob', 'carol']) {
         expect((await createCaller(registry.url).login(name)).status).to.equal(200)

@@ -1,3 +1,3 @@
-import { testKilledRegistry } from './registry-kill-suite.ts'
+import { testKilledAccounts } from './accounts-kill-suite.ts'
 
-testKilledRegistry(3)
+testKilledAccounts(3)

@@ -5,7 +5,7 @@ import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { ask } from '../helpers/mcp.ts'
-import { startRegistryProcess } from '../helpers/registry-process.ts'
+import { startAccountsProcess } from '../helpers/accounts-process.ts'
 
 const auth = '/api/v1/auth'
 const name = 'registry.studio.example'
@@ -19,7 +19,7 @@ describe('service-cli registry --public-url', function () {
   afterEach(() => rm(folder, { recursive: true, force: true }))
 
   it('takes its name as Host; under it old access tokens end, refresh and service tokens go on', async () => {
-    const local = await startRegistryProcess({ dataDir: folder })
+    const local = await startAccountsProcess({ dataDir: folder })
     const send = (url: string, body: object, token?: string) =>
       ask(url, {
         method: 'POST',
@@ -51,7 +51,7 @@ describe('service-cli registry --public-url', function () {
 
     const port = await freePort()
     const flags = ['--public-url', `https://${name}`, '--port', String(port)]
-    const open = await startRegistryProcess({ dataDir: folder, flags })
+    const open = await startAccountsProcess({ dataDir: folder, flags })
     const url = `http://127.0.0.1:${port}${auth}`
     const meOf = async (token: string, host = name) => {
       const headers = { Host: host, Authorization: `Bearer ${token}` }
@@ -75,7 +75,7 @@ describe('service-cli registry --public-url', function () {
 
   it('counts the failures of all clients together when a proxy stands in front', async () => {
     const flags = ['--limit', 'maxLoginFailures=2']
-    const registry = await startRegistryProcess({ dataDir: folder, flags })
+    const registry = await startAccountsProcess({ dataDir: folder, flags })
     const tryFrom = async (address: string) => {
       const { status } = await ask(`${registry.url}${auth}/login`, {
         method: 'POST',

@@ -1,12 +1,12 @@
 import { expect } from 'chai'
 import { execFileSync } from 'node:child_process'
 import { ask } from '../helpers/mcp.ts'
-import { type RegistryProcess, startRegistryProcess } from '../helpers/registry-process.ts'
+import { type AccountsProcess, startAccountsProcess } from '../helpers/accounts-process.ts'
 import { skipBecause } from '../helpers/skip.ts'
 import { until } from './until.ts'
 
 /** Every write to a file of the process fails from now on (EFBIG), or works again. */
-function limitFiles({ pid }: RegistryProcess, bytes: string): void {
+function limitFiles({ pid }: AccountsProcess, bytes: string): void {
   execFileSync('prlimit', ['--pid', String(pid), `--fsize=${bytes}`])
 }
 
@@ -22,7 +22,7 @@ function hasPrlimit(): boolean {
 describe('readyz of the registry', () => {
   it('is 503 while the disk takes no writes, and 200 again after', async function () {
     if (!hasPrlimit()) skipBecause(this, 'prlimit is missing: writes cannot be made to fail')
-    const registry = await startRegistryProcess()
+    const registry = await startAccountsProcess()
     const status = async (path: string) => (await ask(registry.url + path)).status
     try {
       expect(await status('/readyz')).to.equal(200)

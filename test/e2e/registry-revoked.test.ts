@@ -2,9 +2,9 @@ import { expect } from 'chai'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createCaller, password, quickLimits } from '../helpers/registry-caller.ts'
-import { createRegistryOwner } from '../helpers/registry-owner.ts'
-import { type RegistryProcess, startRegistryProcess } from '../helpers/registry-process.ts'
+import { createCaller, password, quickLimits } from '../helpers/accounts-caller.ts'
+import { createAccountsOwner } from '../helpers/accounts-owner.ts'
+import { type AccountsProcess, startAccountsProcess } from '../helpers/accounts-process.ts'
 import { RawSocket, requestText } from './raw-socket.ts'
 import { until } from './until.ts'
 
@@ -23,9 +23,9 @@ describe('tokens that a registry has ended', function () {
 
   async function serving<Value>(
     flags: readonly string[],
-    use: (caller: Caller, registry: RegistryProcess) => Promise<Value>,
+    use: (caller: Caller, registry: AccountsProcess) => Promise<Value>,
   ): Promise<Value> {
-    const registry = await startRegistryProcess({ dataDir, flags: [...quickLimits, ...flags] })
+    const registry = await startAccountsProcess({ dataDir, flags: [...quickLimits, ...flags] })
     try {
       return await use(createCaller(registry.url), registry)
     } finally {
@@ -35,7 +35,7 @@ describe('tokens that a registry has ended', function () {
 
   it('are refused by the next request, and after a restart', async () => {
     const ended = await serving([], async caller => {
-      const owner = createRegistryOwner(dataDir)
+      const owner = createAccountsOwner(dataDir)
       const ways: Record<string, (access: string) => Promise<unknown>> = {
         outlogged: access => caller.call('POST', '/logout', access),
         everywhere: access => caller.call('POST', '/logout', access, { all: true }),
@@ -101,7 +101,7 @@ describe('tokens that a registry has ended', function () {
 describe('the log of a registry', function () {
   this.timeout(60_000)
   it('has one line for each request, whatever the request would have it say', async () => {
-    const registry = await startRegistryProcess({ flags: quickLimits })
+    const registry = await startAccountsProcess({ flags: quickLimits })
     const forged = '","level":"error","msg":"forged"}\n{"msg":"\u001b[2Jforged'
     try {
       const caller = createCaller(registry.url)

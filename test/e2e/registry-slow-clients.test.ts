@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { readFileSync, readdirSync } from 'node:fs'
-import { createCaller, quickLimits } from '../helpers/registry-caller.ts'
-import { type RegistryProcess, startRegistryProcess } from '../helpers/registry-process.ts'
+import { createCaller, quickLimits } from '../helpers/accounts-caller.ts'
+import { type AccountsProcess, startAccountsProcess } from '../helpers/accounts-process.ts'
 import { skipBecause } from '../helpers/skip.ts'
 import { RawSocket, requestText } from './raw-socket.ts'
 import { until } from './until.ts'
@@ -20,11 +20,11 @@ const flags = [
 
 describe('a registry and clients that take their time', function () {
   this.timeout(90_000)
-  let registry: RegistryProcess
+  let registry: AccountsProcess
 
   before(async function () {
     if (process.platform !== 'linux') skipBecause(this, 'there is no /proc on this system')
-    registry = await startRegistryProcess({ flags })
+    registry = await startAccountsProcess({ flags })
   })
 
   after(() => registry?.stop())

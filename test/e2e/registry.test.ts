@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { ask } from '../helpers/mcp.ts'
 import { runCommand } from '../helpers/in-process.ts'
-import { startRegistryProcess } from '../helpers/registry-process.ts'
+import { startAccountsProcess } from '../helpers/accounts-process.ts'
 
 const auth = '/api/v1/auth'
 const password = 'a long and honest phrase'
@@ -25,7 +25,7 @@ describe('service-cli registry', function () {
 
   it('says where it listens, keeps accounts over a restart, and stops on a signal', async () => {
     const dataDir = join(folder, 'data')
-    const first = await startRegistryProcess({ dataDir })
+    const first = await startAccountsProcess({ dataDir })
     const { url, pid } = first
     expect(first.said).to.deep.equal({
       event: 'listening',
@@ -44,7 +44,7 @@ describe('service-cli registry', function () {
     expect(await first.stop()).to.equal(0)
     expect(first.stderr()).not.to.include(password).and.not.include(made.json.refresh_token)
 
-    const second = await startRegistryProcess({ dataDir })
+    const second = await startAccountsProcess({ dataDir })
     try {
       const headers = { Authorization: `Bearer ${made.json.access_token}` }
       const me = await ask(`${second.url}${auth}/me`, { headers })
@@ -60,12 +60,12 @@ describe('service-cli registry', function () {
     const dataDir = join(folder, 'data')
     const tryLogin = (url: string) =>
       post(`${url}${auth}/login`, { username: 'nobody', password: 'wrong' })
-    const first = await startRegistryProcess({ dataDir })
+    const first = await startAccountsProcess({ dataDir })
     for (let count = 0; count < 10; count++) {
       expect((await tryLogin(first.url)).status).to.equal(401)
     }
     await first.stop()
-    const second = await startRegistryProcess({ dataDir })
+    const second = await startAccountsProcess({ dataDir })
     try {
       expect((await tryLogin(second.url)).status).to.equal(429)
     } finally {
@@ -75,7 +75,7 @@ describe('service-cli registry', function () {
 
   it('asks for invitations and good passwords as soon as others can reach it', async () => {
     const dataDir = join(folder, 'data')
-    const one = await startRegistryProcess({
+    const one = await startAccountsProcess({
       dataDir,
       flags: ['--public-url', 'https://registry.studio.example'],
     })
@@ -87,7 +87,7 @@ describe('service-cli registry', function () {
     } finally {
       await one.stop()
     }
-    const open = await startRegistryProcess({
+    const open = await startAccountsProcess({
       dataDir,
       flags: ['--host', '0.0.0.0', '--registration', 'open'],
     })
@@ -103,7 +103,7 @@ describe('service-cli registry', function () {
   })
 
   it('names whoever holds the port', async () => {
-    const first = await startRegistryProcess()
+    const first = await startAccountsProcess()
     try {
       const dataDir = join(folder, 'data')
       const args = ['registry', '--port', String(first.port), '--data-dir', dataDir]

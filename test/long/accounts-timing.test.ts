@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { createCaller } from '../helpers/registry-caller.ts'
-import { startRegistryProcess } from '../helpers/registry-process.ts'
+import { createCaller } from '../helpers/accounts-caller.ts'
+import { startAccountsProcess } from '../helpers/accounts-process.ts'
 
 const samples = 200
 const attempts = 4
@@ -10,7 +10,7 @@ const flags = ['--limit', 'maxLoginFailures=1000000']
 describe('the time that a refused login takes', () => {
   it('is the same for an unknown name and for a wrong password', async function () {
     this.timeout(300_000)
-    const registry = await startRegistryProcess({ flags })
+    const registry = await startAccountsProcess({ flags })
     try {
       const caller = createCaller(registry.url)
       await caller.register('alice')

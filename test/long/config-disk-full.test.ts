@@ -40,7 +40,7 @@ describe('configuration on a full disk', () => {
 
         fs.rmSync(join(folder, 'filler'))
         await save('third')
-        const entry = (await store.read()).registries.get(url)?.logins[0]
+        const entry = (await store.read()).servers.get(url)?.logins[0]
         expect(entry?.accessToken?.reveal()).to.equal('third')
       } finally {
         spawnSync('umount', [folder])

@@ -6,8 +6,8 @@ import { createFsStore } from '../../src/server/artefacts/fs-store.ts'
 import { failureOf } from '../helpers/failure.ts'
 import { withFolder } from '../server/artefacts/support.ts'
 import { root } from '../helpers/program.ts'
-import { createRegistryOwner } from '../helpers/registry-owner.ts'
-import { startRegistryProcess } from '../helpers/registry-process.ts'
+import { createAccountsOwner } from '../helpers/accounts-owner.ts'
+import { startAccountsProcess } from '../helpers/accounts-process.ts'
 import { skipBecause } from '../helpers/skip.ts'
 
 describe('artefact folder of another user', () => {
@@ -34,10 +34,10 @@ describe('data folder of a registry', () => {
       return withFolder(async folder => {
         if (process.geteuid?.() !== 0) skipBecause(this, 'needs Linux and root')
         const dataDir = join(folder, 'data')
-        await (await startRegistryProcess({ dataDir })).stop()
+        await (await startAccountsProcess({ dataDir })).stop()
         fs.chownSync(join(dataDir, part), 65_534, 65_534)
         const words = ['signing-keys', 'rotate']
-        const { code, stderr } = await createRegistryOwner(dataDir).run(words)
+        const { code, stderr } = await createAccountsOwner(dataDir).run(words)
         expect(code, stderr).to.equal(2)
         expect(stderr).to.contain('belongs to another user').and.contain(join(dataDir, part))
         const args = ['bin/run.js', 'registry', '--port', '0', '--data-dir', dataDir]

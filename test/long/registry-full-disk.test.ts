@@ -4,9 +4,9 @@ import { closeSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { ask } from '../helpers/mcp.ts'
-import { createCaller, password, quickLimits } from '../helpers/registry-caller.ts'
-import { createRegistryOwner } from '../helpers/registry-owner.ts'
-import { startRegistryProcess } from '../helpers/registry-process.ts'
+import { createCaller, password, quickLimits } from '../helpers/accounts-caller.ts'
+import { createAccountsOwner } from '../helpers/accounts-owner.ts'
+import { startAccountsProcess } from '../helpers/accounts-process.ts'
 import { skipBecause } from '../helpers/skip.ts'
 
 describe('a registry on a full disk', () => {
@@ -21,7 +21,7 @@ describe('a registry on a full disk', () => {
     const dataDir = join(folder, 'data')
     const filler = join(folder, 'filler')
     try {
-      const registry = await startRegistryProcess({ dataDir, flags: quickLimits })
+      const registry = await startAccountsProcess({ dataDir, flags: quickLimits })
       try {
         const caller = createCaller(registry.url)
         const alice = await caller.register('alice')
@@ -60,7 +60,7 @@ describe('a registry on a full disk', () => {
         expect((await signUp('late')).status).to.equal(201)
         expect((await caller.refresh(alice.refresh_token)).status).to.equal(200)
         expect((await caller.login('alice')).status).to.equal(200)
-        const { users } = await createRegistryOwner(dataDir).ask([
+        const { users } = await createAccountsOwner(dataDir).ask([
           'users',
           'list',
           '--limit',

@@ -1,3 +1,3 @@
-import { testKilledRegistry } from '../e2e/registry-kill-suite.ts'
+import { testKilledAccounts } from '../e2e/accounts-kill-suite.ts'
 
-testKilledRegistry(Number(process.env['KILL_ROUNDS'] ?? 10))
+testKilledAccounts(Number(process.env['KILL_ROUNDS'] ?? 10))

@@ -43,10 +43,10 @@ export async function changePassword(
   const { current, next } = await readPasswordChange(flags, promptPlace(flags))
   const { client, withToken } = connect(context)
   await withToken(token => client.changePassword(token, { current, next })).catch(explainWrong)
-  const { output, registry, choice } = context
+  const { output, server, choice } = context
   const { source, name } = choice
-  await output.result('', { registry: registry.url, changed: true, source, source_name: name })
-  output.note(`the password at ${registry.url} is changed; every other login has ended`)
+  await output.result('', { registry: server.url, changed: true, source, source_name: name })
+  output.note(`the password at ${server.url} is changed; every other login has ended`)
 }
 
 async function resetPassword(

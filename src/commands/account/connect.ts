@@ -20,9 +20,9 @@ interface Connection {
 }
 
 export function connect(context: AccountContext): Connection {
-  const { registry, account, choice, places, env, store, log } = context
-  const entry = context.config.registries.get(registry.url)
-  const client = connectAccounts({ registry, entry, configPath: store.path, env })
+  const { server, account, choice, places, env, store, log } = context
+  const entry = context.config.servers.get(server.url)
+  const client = connectAccounts({ server, entry, configPath: store.path, env })
   const { refreshMarginMs } = defaultClientLimits
   const parts = { client, store, account, log, refreshMarginMs }
   const withSaved = <T>(call: (token: Secret) => Promise<T>): Promise<T> => {
@@ -41,16 +41,16 @@ export function connect(context: AccountContext): Connection {
 }
 
 /** Another account than before must not be used silently, in a script neither. */
-function warnOfEnded({ endedAccount, account, registry, output }: AccountContext): void {
+function warnOfEnded({ endedAccount, account, server, output }: AccountContext): void {
   if (endedAccount === undefined) return
   const used = account ?? 'another account'
-  output.warn(`the login of ${endedAccount} to ${registry.url} has ended; using that of ${used}`)
+  output.warn(`the login of ${endedAccount} to ${server.url} has ended; using that of ${used}`)
 }
 
 /** With the three ways out, for people and for pipelines. */
-export function notLoggedIn({ registry }: AccountContext): ServiceError {
-  return new ServiceError('auth_required', `not logged in to ${registry.url}`, {
-    hint: `service-cli login --registry ${registry.url}, or give a token with SERVICE_TOKEN or --token`,
-    data: { registry: registry.url },
+export function notLoggedIn({ server }: AccountContext): ServiceError {
+  return new ServiceError('auth_required', `not logged in to ${server.url}`, {
+    hint: `service-cli login --registry ${server.url}, or give a token with SERVICE_TOKEN or --token`,
+    data: { registry: server.url },
   })
 }

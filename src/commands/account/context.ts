@@ -6,7 +6,7 @@ import { configPath } from '../../lib/config/paths.ts'
 import { onlyLogin, savedLogin } from '../../lib/config/saved-logins.ts'
 import { ServiceError, usage } from '../../lib/util/errors.ts'
 import type { Logger } from '../../lib/util/logger.ts'
-import type { RegistryUrl } from '../../lib/config/registry-url.ts'
+import type { AccountsUrl } from '../../lib/config/accounts-url.ts'
 import { selectAccountsServer } from '../../lib/accounts/select-server.ts'
 import {
   selectTokenSource,
@@ -26,7 +26,7 @@ export interface AccountFlags {
 
 /** What is known before anything is sent: which server, which token, what is saved. */
 export interface AccountContext {
-  readonly registry: RegistryUrl
+  readonly server: AccountsUrl
   readonly store: ConfigStore
   readonly config: Config
   /** The saved login that is used, or would be. */
@@ -67,25 +67,23 @@ export async function openContext(
     throw usage('--token and --account cannot be combined', '--account names a saved login')
   }
   const config = await (isGiven ? store.readSettings() : store.read())
-  const registry = selectAccountsServer({
+  const server = selectAccountsServer({
     option: flags.registry,
     variable: env.SERVICE_REGISTRY,
-    file: config.defaultRegistry,
+    file: config.defaultServer,
     onlyLogin: onlyLogin(config),
     filePath: store.path,
   })
-  const newest = config.registries.get(registry.url)?.logins[0]
-  const login = savedLogin(config, registry.url, account)
+  const newest = config.servers.get(server.url)?.logins[0]
+  const login = savedLogin(config, server.url, account)
   if (account !== undefined && login?.accessToken === undefined) {
-    throw new ServiceError(
-      'auth_required',
-      `no login of "${account}" to ${registry.url} is saved`,
-      { hint: `log in with service-cli login ${account} --registry ${registry.url}` },
-    )
+    throw new ServiceError('auth_required', `no login of "${account}" to ${server.url} is saved`, {
+      hint: `log in with service-cli login ${account} --registry ${server.url}`,
+    })
   }
   const places: TokenPlaces = { ...given, inConfig: login?.accessToken !== undefined }
   return {
-    registry,
+    server,
     store,
     config,
     login,

@@ -16,39 +16,39 @@ interface LogoutFlags extends AccountFlags {
 export async function logout(flags: LogoutFlags, env: NodeJS.ProcessEnv): Promise<void> {
   refuseToken(flags, 'logout')
   const context = await openContext(flags, env)
-  const { registry, login, account, store, output } = context
+  const { server, login, account, store, output } = context
   const { all = false } = flags
   const failure = login?.accessToken === undefined ? null : await revoke(context, all)
-  const left = context.config.registries.has(registry.url)
-    ? await store.update(config => withoutLogin(config, registry.url, account))
+  const left = context.config.servers.has(server.url)
+    ? await store.update(config => withoutLogin(config, server.url, account))
     : context.config
   const revoked = login?.accessToken !== undefined && failure === null
   if (all && failure !== null) throw notAllEnded(context, failure)
   if (failure !== null) output.warn(describe(context, failure))
   await output.result('', {
-    registry: registry.url,
+    registry: server.url,
     username: login?.username ?? null,
     revoked,
     all,
   })
-  if (login?.accessToken === undefined) output.note(`not logged in to ${registry.url}`)
-  else output.note(`logged out of ${registry.url}${all ? ', on every machine' : ''}`)
+  if (login?.accessToken === undefined) output.note(`not logged in to ${server.url}`)
+  else output.note(`logged out of ${server.url}${all ? ', on every machine' : ''}`)
   noteNext(context, left)
   const variable = overridingVariable(env)
   if (variable !== null) output.warn(`${variable} is still set: commands go on using its token`)
 }
 
 /** Says which login commands use from now on, when there is one. */
-function noteNext({ registry, output, env }: AccountContext, left: Config): void {
-  const login = savedLogin(left, registry.url)
+function noteNext({ server, output, env }: AccountContext, left: Config): void {
+  const login = savedLogin(left, server.url)
   if (login?.accessToken !== undefined) {
     const { username = 'another account' } = login
     output.note(`commands now use the login of ${username} there`)
     return
   }
-  const next = left.defaultRegistry ?? onlyLogin(left)
+  const next = left.defaultServer ?? onlyLogin(left)
   const isNamed = (env.SERVICE_REGISTRY ?? '').trim() !== ''
-  if (next !== undefined && next !== registry.url && !isNamed) {
+  if (next !== undefined && next !== server.url && !isNamed) {
     output.note(`commands now go to ${next}`)
   }
 }
@@ -67,16 +67,16 @@ async function revoke(context: AccountContext, all: boolean): Promise<ServiceErr
   }
 }
 
-function describe({ registry }: AccountContext, failure: ServiceError): string {
+function describe({ server }: AccountContext, failure: ServiceError): string {
   const { message } = failure
   return isNotOffered(failure)
-    ? `${registry.origin} has no logout: the token was deleted here, and works until it expires`
+    ? `${server.origin} has no logout: the token was deleted here, and works until it expires`
     : `the token was deleted here, and may work until it expires: ${message}`
 }
 
-function notAllEnded({ registry }: AccountContext, { code, message, data }: ServiceError): Error {
+function notAllEnded({ server }: AccountContext, { code, message, data }: ServiceError): Error {
   return new ServiceError(code, `logged out here, but not everywhere: ${message}`, {
-    hint: `log in to ${registry.url} again, and repeat logout --all`,
+    hint: `log in to ${server.url} again, and repeat logout --all`,
     data,
   })
 }

@@ -8,11 +8,11 @@ import { type AccountFlags, openContext } from './context.ts'
  */
 export async function publish(flags: AccountFlags, env: NodeJS.ProcessEnv): Promise<never> {
   const context = await openContext(flags, env)
-  const { registry, choice, store } = context
+  const { server, choice, store } = context
   return connect(context).withToken(async () => {
     throw new ServiceError(
       'request_refused',
-      `${registry.url} offers no publishing: nothing was published`,
+      `${server.url} offers no publishing: nothing was published`,
       { hint: `the token would have been that of ${choice?.name ?? store.path}` },
     )
   })

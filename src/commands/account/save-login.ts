@@ -43,16 +43,16 @@ export async function saveLogin(context: AccountContext, login: Login): Promise<
 
 /** Returns the login that went: an earlier one of the same account, or of a name not known. */
 export async function saveTokens(
-  { store, registry }: AccountContext,
+  { store, server }: AccountContext,
   { username, email }: Who,
   tokens: Tokens,
 ): Promise<SavedLogin | undefined> {
   let replaced: SavedLogin | undefined
   await store.update(config => {
-    const newest = config.registries.get(registry.url)?.logins[0]
-    const earlier = savedLogin(config, registry.url, username)
+    const newest = config.servers.get(server.url)?.logins[0]
+    const earlier = savedLogin(config, server.url, username)
     replaced = earlier ?? (newest?.username === undefined ? newest : undefined)
-    return withLogin(config, registry.url, { username, email }, tokens)
+    return withLogin(config, server.url, { username, email }, tokens)
   })
   return replaced
 }
@@ -74,14 +74,14 @@ export function isNotOffered(error: unknown): boolean {
 
 /** Says who is logged in, until when, and which variable overrides the saved login. */
 export async function reportLogin(
-  { output, registry, store, config, env }: AccountContext,
+  { output, server, store, config, env }: AccountContext,
   { username, email }: Who,
   { accessExpiresAtMs, refreshExpiresAtMs }: Tokens,
   more: object = {},
 ): Promise<void> {
   const overriddenBy = overridingVariable(env)
   await output.result('', {
-    registry: registry.url,
+    registry: server.url,
     username,
     email: email ?? null,
     expires_at: rfc3339OrNull(accessExpiresAtMs),
@@ -94,15 +94,15 @@ export async function reportLogin(
     accessExpiresAtMs === undefined
       ? ''
       : `, the token ${expiryText(accessExpiresAtMs, Date.now())}`
-  output.note(`logged in to ${registry.url} as ${username}${until}`)
-  const others = liveLogins(config, registry.url).map(login => login.username)
+  output.note(`logged in to ${server.url} as ${username}${until}`)
+  const others = liveLogins(config, server.url).map(login => login.username)
   const names = others.filter(name => name !== undefined && name !== username)
   if (names.length > 0) {
     output.note(`also logged in there: ${names.join(', ')} (--account NAME uses another login)`)
   }
-  const { defaultRegistry } = config
-  if (defaultRegistry !== undefined && defaultRegistry !== registry.url) {
-    output.note(`commands go to ${defaultRegistry} unless --registry or SERVICE_REGISTRY is given`)
+  const { defaultServer } = config
+  if (defaultServer !== undefined && defaultServer !== server.url) {
+    output.note(`commands go to ${defaultServer} unless --registry or SERVICE_REGISTRY is given`)
   }
   if (overriddenBy !== null) {
     output.warn(

@@ -9,7 +9,7 @@ export async function listSessions(flags: AccountFlags, env: NodeJS.ProcessEnv):
   const context = await openContext(flags, env)
   const { client, withToken } = connect(context)
   const sessions = await withToken(token => client.listSessions(token))
-  const { output, registry } = context
+  const { output, server } = context
   const nowMs = Date.now()
   const rows = sessions.map(session => [
     session.id,
@@ -22,10 +22,10 @@ export async function listSessions(flags: AccountFlags, env: NodeJS.ProcessEnv):
     drop: ['ADDRESS', 'END', 'LAST USED'],
   })
   await output.result(sessions.length === 0 ? '' : table, {
-    registry: registry.url,
+    registry: server.url,
     sessions: sessions.map(sessionJson),
   })
-  if (sessions.length === 0) output.note(`the account has no login at ${registry.url}`)
+  if (sessions.length === 0) output.note(`the account has no login at ${server.url}`)
 }
 
 /** By id, or by the beginning of one. The login in use ends with `logout`. */
@@ -41,8 +41,8 @@ export async function endSession(
     await client.endSession(token, meant.id)
     return meant
   })
-  const { output, registry } = context
-  await output.result('', { registry: registry.url, id: ended.id, ended: true })
+  const { output, server } = context
+  await output.result('', { registry: server.url, id: ended.id, ended: true })
   output.note(`the login of ${clientOf(ended)} (${ended.id}) has ended`)
 }
 

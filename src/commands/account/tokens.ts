@@ -20,13 +20,13 @@ export async function createToken(
 ): Promise<void> {
   const context = await openContext(flags, env)
   const { client, withToken } = connect(context)
-  const { output, registry } = context
+  const { output, server } = context
   await withToken(async session => {
     const wanted = { name, scopes: scope, expiresInDays: days }
     const { token, ...made } = await client.createToken(session, wanted)
     output.note(`${describe(made)}; this is the only time it is shown`)
     // Revealed here alone: a pipeline reads it from stdout.
-    const json = { registry: registry.url, ...viewJson(made), token: token.reveal() }
+    const json = { registry: server.url, ...viewJson(made), token: token.reveal() }
     await showOnce(() => output.secret(token.reveal(), json), {
       what: 'token',
       leftOver: `service-cli token revoke ${made.id}`,
@@ -39,22 +39,22 @@ export async function listTokens(flags: AccountFlags, env: NodeJS.ProcessEnv): P
   const context = await openContext(flags, env)
   const { client, withToken } = connect(context)
   const tokens = await withToken(session => client.listTokens(session))
-  const { output, registry } = context
+  const { output, server } = context
   await output.result(tokens.map(describe).join('\n'), {
-    registry: registry.url,
+    registry: server.url,
     tokens: tokens.map(viewJson),
   })
-  if (tokens.length === 0) output.note(`the account has no service tokens at ${registry.url}`)
+  if (tokens.length === 0) output.note(`the account has no service tokens at ${server.url}`)
 }
 
 /** Prints the token that commands use, refreshed when that is due. */
 export async function printToken(flags: AccountFlags, env: NodeJS.ProcessEnv): Promise<void> {
   const context = await openContext(flags, env)
-  const { output, registry, choice } = context
+  const { output, server, choice } = context
   const token = await connect(context).withToken(async used => used)
   // Revealed here alone: a script reads it from stdout.
   await output.result(token.reveal(), {
-    registry: registry.url,
+    registry: server.url,
     source: choice?.source ?? null,
     source_name: choice?.name ?? null,
     token: token.reveal(),
@@ -75,9 +75,9 @@ export async function revokeToken(
     await client.revokeToken(session, found.meant.id)
     return found
   })
-  const { output, registry } = context
+  const { output, server } = context
   const { id, name } = meant
-  await output.result('', { registry: registry.url, id, name, revoked: true, older: older.length })
+  await output.result('', { registry: server.url, id, name, revoked: true, older: older.length })
   output.note(`token "${name}" (${id}) is revoked`)
   if (older.length > 0) {
     output.note(`still valid with that name: ${older.map(token => token.id).join(', ')}`)

@@ -6,7 +6,7 @@ import type { TokenChoice, TokenSource } from '../../lib/accounts/token-source.t
 import type { SavedLogin } from '../../lib/config/config-file.ts'
 import { liveLogins, savedLogin } from '../../lib/config/saved-logins.ts'
 import { type ErrorCode, ServiceError, usage } from '../../lib/util/errors.ts'
-import { requireRegistryUrl } from '../../lib/config/registry-url.ts'
+import { requireAccountsUrl } from '../../lib/config/accounts-url.ts'
 import { parseTime, rfc3339OrNull } from '../../lib/util/time.ts'
 import { connect, notLoggedIn } from './connect.ts'
 import { type AccountContext, type AccountFlags, openContext } from './context.ts'
@@ -78,10 +78,10 @@ async function whoamiAll(flags: WhoamiFlags, env: NodeJS.ProcessEnv): Promise<nu
   // The saved logins, whatever token or accounts server the environment names.
   const { SERVICE_TOKEN, SERVICE_TOKEN_FILE, SERVICE_REGISTRY, ...rest } = env
   const context = await openContext(flags, rest)
-  const { config, output, registry, store } = context
-  const used = savedLogin(config, registry.url)
+  const { config, output, server, store } = context
+  const used = savedLogin(config, server.url)
   const rows = await Promise.all(
-    Array.from(config.registries.keys()).flatMap(url =>
+    Array.from(config.servers.keys()).flatMap(url =>
       liveLogins(config, url).map(async login => ({
         url,
         isDefault: login === used,
@@ -115,9 +115,9 @@ async function lookUp(
   const choice = { source: 'config', name: all.store.path } as const
   let identity: Identity | null = null
   try {
-    const registry = requireRegistryUrl(url, all.store.path)
+    const server = requireAccountsUrl(url, all.store.path)
     const account = login.username
-    const context = { ...all, registry, login, account, endedAccount: undefined, choice }
+    const context = { ...all, server, login, account, endedAccount: undefined, choice }
     if (account !== undefined) identity = savedIdentity(context)
     if (!offline) identity = await askedIdentity(context, choice)
     return { identity, error: null }
@@ -128,14 +128,14 @@ async function lookUp(
 }
 
 async function askedIdentity(context: AccountContext, choice: TokenChoice): Promise<Identity> {
-  const { registry, store, account } = context
+  const { server, store, account } = context
   const { client, withToken } = connect(context)
   const { me, token } = await withToken(async used => ({ me: await client.me(used), token: used }))
   // Read again: a refresh changes what is saved.
   const isSaved = choice.source === 'config'
-  const login = isSaved ? savedLogin(await store.read(), registry.url, account) : undefined
+  const login = isSaved ? savedLogin(await store.read(), server.url, account) : undefined
   return {
-    registry: registry.url,
+    registry: server.url,
     username: me.username,
     email: me.email,
     source: choice.source,
@@ -153,7 +153,7 @@ async function askedIdentity(context: AccountContext, choice: TokenChoice): Prom
 }
 
 /** Throws `auth_required` without a saved login, `usage_invalid` when another token counts. */
-function savedIdentity({ registry, login, choice, store }: AccountContext): Identity {
+function savedIdentity({ server, login, choice, store }: AccountContext): Identity {
   if (choice !== null && choice.source !== 'config') {
     throw usage(
       `whose token ${choice.name} holds is not saved here`,
@@ -162,12 +162,12 @@ function savedIdentity({ registry, login, choice, store }: AccountContext): Iden
   }
   const username = login?.username
   if (choice === null || login === undefined || username === undefined) {
-    throw new ServiceError('auth_required', `no login to ${registry.url} is saved`, {
-      hint: `service-cli login --registry ${registry.url}`,
+    throw new ServiceError('auth_required', `no login to ${server.url} is saved`, {
+      hint: `service-cli login --registry ${server.url}`,
     })
   }
   return {
-    registry: registry.url,
+    registry: server.url,
     username,
     email: login.email,
     source: 'config',

@@ -1,4 +1,4 @@
-import { renderAccountsBanner } from '../../lib/cli/registry-banner.ts'
+import { renderAccountsBanner } from '../../lib/cli/accounts-banner.ts'
 import type { OutputFlags } from '../../lib/cli/log-level.ts'
 import { runServer } from '../run-server.ts'
 import type { AccountsServerSettings } from './settings.ts'

@@ -47,7 +47,7 @@ interface Call {
 
 /** Every call of the accounts API. All throw a `ServiceError` that holds no secret. */
 export function createAccountsClient(transport: Transport, clock: Clock = systemClock) {
-  const { registry } = transport
+  const { server } = transport
 
   /** The body of a success. */
   async function ask(call: Call): Promise<unknown> {
@@ -55,7 +55,7 @@ export function createAccountsClient(transport: Transport, clock: Clock = system
     const answer = await transport.send({ method, path: `${apiPrefix}${path}`, bearer, body })
     if (answer.status >= 200 && answer.status < 300) return answer.json
     const all = bearer === undefined ? secrets : [...secrets, bearer]
-    throw describeRefusal(answer, { registry, action, secrets: all })
+    throw describeRefusal(answer, { server, action, secrets: all })
   }
 
   async function askFor<T>(call: Call, parse: (json: unknown) => Result<T, string>): Promise<T> {
@@ -63,8 +63,8 @@ export function createAccountsClient(transport: Transport, clock: Clock = system
     if (parsed.ok) return parsed.value
     throw new ServiceError(
       'registry_answer_invalid',
-      `the answer of ${registry.origin} to the ${call.action} is not that of an accounts server: ${parsed.failure}`,
-      { hint: 'check the address of the accounts server', data: { registry: registry.url } },
+      `the answer of ${server.origin} to the ${call.action} is not that of an accounts server: ${parsed.failure}`,
+      { hint: 'check the address of the accounts server', data: { registry: server.url } },
     )
   }
 
@@ -82,7 +82,7 @@ export function createAccountsClient(transport: Transport, clock: Clock = system
   }
 
   return {
-    registry,
+    server,
     login,
 
     /** Also logs in. A server that answers without a token is asked to log in at once. */
@@ -103,7 +103,7 @@ export function createAccountsClient(transport: Transport, clock: Clock = system
       try {
         return await login({ username, password })
       } catch (error) {
-        throw madeButNotLoggedIn(error, `${username} --registry ${registry.url}`)
+        throw madeButNotLoggedIn(error, `${username} --registry ${server.url}`)
       }
     },
 

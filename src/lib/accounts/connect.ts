@@ -4,7 +4,7 @@ import type { Clock } from '../util/time.ts'
 import type { ServerEntry } from '../config/config-file.ts'
 import { type AccountsClient, createAccountsClient } from './client.ts'
 import { clientLimits } from './client-limits.ts'
-import type { RegistryUrl } from '../config/registry-url.ts'
+import type { AccountsUrl } from '../config/accounts-url.ts'
 import { createTransport } from './transport.ts'
 
 /**
@@ -13,7 +13,7 @@ import { createTransport } from './transport.ts'
  * `usage_invalid`.
  */
 export function connectAccounts(options: {
-  readonly registry: RegistryUrl
+  readonly server: AccountsUrl
   /** What is saved for this server, if anything. */
   readonly entry: ServerEntry | undefined
   readonly configPath: string
@@ -21,12 +21,12 @@ export function connectAccounts(options: {
   readonly userAgent?: string
   readonly clock?: Clock
 }): AccountsClient {
-  const { registry, entry, configPath, env, userAgent = machineAgent(), clock } = options
+  const { server, entry, configPath, env, userAgent = machineAgent(), clock } = options
   const caFile =
     entry?.caFile === undefined ? undefined : resolve(dirname(configPath), entry.caFile)
   const timing = clock === undefined ? {} : { clock }
   const transport = createTransport({
-    registry,
+    server,
     limits: clientLimits(env['SERVICE_TIMEOUT']),
     env,
     caFile,

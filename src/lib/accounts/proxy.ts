@@ -1,4 +1,4 @@
-import type { RegistryUrl } from '../config/registry-url.ts'
+import type { AccountsUrl } from '../config/accounts-url.ts'
 
 type Env = Readonly<Record<string, string | undefined>>
 
@@ -18,7 +18,7 @@ export interface ProxyInUse {
  * sent there in plain text would reach the proxy, and be led to the wrong loopback. `NO_PROXY` is
  * judged by the agent, not here.
  */
-export function proxyOf({ url, loopback }: RegistryUrl, env: Env): ProxyInUse | null {
+export function proxyOf({ url, loopback }: AccountsUrl, env: Env): ProxyInUse | null {
   if (loopback) return null
   const base = url.startsWith('https:') ? 'https_proxy' : 'http_proxy'
   for (const variable of [base, base.toUpperCase()]) {

@@ -2,11 +2,11 @@ import { type ErrorCode, ServiceError } from '../util/errors.ts'
 import { parseJson } from '../util/json.ts'
 import type { Secret } from '../util/secret.ts'
 import { type ProblemFacts, readProblem } from './answers.ts'
-import type { RegistryUrl } from '../config/registry-url.ts'
+import type { AccountsUrl } from '../config/accounts-url.ts'
 import type { AccountsAnswer } from './transport.ts'
 
 interface RefusedCall {
-  readonly registry: RegistryUrl
+  readonly server: AccountsUrl
   /** In words, as in "refused the login". */
   readonly action: string
   /** What was sent and must not come back in a message. */
@@ -16,11 +16,11 @@ interface RefusedCall {
 /** An answer that is no success, as an error for people and programs. */
 export function describeRefusal(answer: AccountsAnswer, call: RefusedCall): ServiceError {
   const { status } = answer
-  const { origin } = call.registry
+  const { origin } = call.server
   const found = readProblem(withoutSecrets(answer.json, call.secrets))
   const retryAfterMs = answer.retryAfterMs ?? found.retryAfterMs ?? null
   const data = {
-    registry: call.registry.url,
+    registry: call.server.url,
     status,
     ...(found.code === undefined ? {} : { reason: found.code }),
     ...(found.errors.length === 0 ? {} : { errors: found.errors }),

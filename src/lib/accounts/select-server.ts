@@ -1,4 +1,4 @@
-import { type RegistryUrl, requireRegistryUrl } from '../config/registry-url.ts'
+import { type AccountsUrl, requireAccountsUrl } from '../config/accounts-url.ts'
 
 /** Where `service-cli registry` listens by default. */
 const builtIn = 'http://127.0.0.1:8780'
@@ -15,7 +15,7 @@ export function selectAccountsServer(given: {
   /** The only login that the file has. */
   readonly onlyLogin?: string | undefined
   readonly filePath: string
-}): RegistryUrl {
+}): AccountsUrl {
   const named: readonly [text: string | undefined, source: string][] = [
     [given.option, '--registry'],
     [given.variable, 'SERVICE_REGISTRY'],
@@ -23,7 +23,7 @@ export function selectAccountsServer(given: {
     [given.onlyLogin, `the only login in ${given.filePath}`],
   ]
   for (const [text, source] of named) {
-    if (text !== undefined && text.trim() !== '') return requireRegistryUrl(text, source)
+    if (text !== undefined && text.trim() !== '') return requireAccountsUrl(text, source)
   }
-  return requireRegistryUrl(builtIn, 'the built-in default')
+  return requireAccountsUrl(builtIn, 'the built-in default')
 }

@@ -51,7 +51,7 @@ export async function withSavedToken<T>(
   call: (token: Secret) => Promise<T>,
 ): Promise<T> {
   const { client, store, account, refreshMarginMs, clock = systemClock } = parts
-  const entry = savedLogin(await store.read(), client.registry.url, account)
+  const entry = savedLogin(await store.read(), client.server.url, account)
   if (entry?.accessToken === undefined) throw notLoggedIn(parts)
   const stale = needsRefresh(entry, clock.now(), refreshMarginMs)
   const token = stale ? await refreshEarly(parts, entry.accessToken) : entry.accessToken
@@ -80,7 +80,7 @@ async function refreshEarly(parts: SessionParts, used: Secret): Promise<Secret> 
         throw await endLogin(parts, held, current, error)
       }
       if (!(error instanceof ServiceError) || isLocal(error)) throw error
-      log.debug({ code: error.code }, `the token of ${client.registry.url} was not refreshed`)
+      log.debug({ code: error.code }, `the token of ${client.server.url} was not refreshed`)
       return current
     }
   })
@@ -120,7 +120,7 @@ async function underLock(
   run: (held: HeldConfig, entry: SavedLogin, current: Secret) => Promise<Secret>,
 ): Promise<Secret | null> {
   const { client, store, account, log } = parts
-  const { url } = client.registry
+  const { url } = client.server
   const done = await store.locked(async held => {
     const entry = savedLogin(await held.read(), url, account)
     if (entry?.accessToken === undefined) throw notLoggedIn(parts)
@@ -155,7 +155,7 @@ async function exchange(
   current: Secret,
 ): Promise<Secret> {
   const tokens = await askForTokens(parts, entry, current)
-  const { url } = parts.client.registry
+  const { url } = parts.client.server
   try {
     await held.write(withTokens(await held.read(), url, tokens, parts.account))
   } catch (error) {
@@ -195,7 +195,7 @@ async function endLogin(
   refused: Secret,
   refusal: ServiceError,
 ): Promise<ServiceError> {
-  const { url } = parts.client.registry
+  const { url } = parts.client.server
   let config = await held.read()
   if (isSameToken(savedLogin(config, url, parts.account)?.accessToken, refused)) {
     config = withoutTokens(config, url, parts.account)
@@ -222,11 +222,11 @@ function isLocal({ code }: ServiceError): boolean {
 }
 
 function loginHint({ client }: SessionParts): string {
-  return `log in with service-cli login --registry ${client.registry.url}`
+  return `log in with service-cli login --registry ${client.server.url}`
 }
 
 function notLoggedIn(parts: SessionParts): ServiceError {
-  const { url } = parts.client.registry
+  const { url } = parts.client.server
   return new ServiceError('auth_required', `not logged in to ${url}`, {
     hint: `${loginHint(parts)}, or give a token with SERVICE_TOKEN`,
     data: { registry: url },
@@ -242,7 +242,7 @@ function ended(
   const { username = 'another account' } = next ?? {}
   const isNext = next?.accessToken !== undefined
   const hint = `${loginHint(parts)}${isNext ? `; commands now use the login of ${username}` : ''}`
-  const { url } = client.registry
+  const { url } = client.server
   return new ServiceError(
     'auth_required',
     `the login saved in ${store.path} has ended (${refusal.message})`,
@@ -257,10 +257,10 @@ function notSaved(parts: SessionParts, error: unknown): ServiceError {
   const why = error instanceof ServiceError ? error.message : 'unknown error'
   return new ServiceError(
     code,
-    `${client.registry.url} gave new tokens, but they could not be saved (${why}): the saved ones soon stop working`,
+    `${client.server.url} gave new tokens, but they could not be saved (${why}): the saved ones soon stop working`,
     {
       hint: `make room and write access for ${store.path}, then run the command again within a minute, or log in again`,
-      data: { registry: client.registry.url },
+      data: { registry: client.server.url },
     },
   )
 }

@@ -1,5 +1,5 @@
 import { errnoOf, type ErrorCode, ServiceError } from '../util/errors.ts'
-import type { RegistryUrl } from '../config/registry-url.ts'
+import type { AccountsUrl } from '../config/accounts-url.ts'
 import type { ProxyInUse } from './proxy.ts'
 
 /**
@@ -66,7 +66,7 @@ function classifyFailure(facts: FailureFacts, proxy: ProxyInUse | null): ErrorCo
 /** The error of the HTTP client as ours: made from facts, with nothing of the original in it. */
 export function describeTransportFailure(
   error: unknown,
-  { url, origin }: RegistryUrl,
+  { url, origin }: AccountsUrl,
   proxy: ProxyInUse | null,
 ): ServiceError {
   const facts = readFailure(error)

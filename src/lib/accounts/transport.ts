@@ -11,7 +11,7 @@ import { collectBounded } from '../util/bytes.ts'
 import { proxyEnv } from '../util/address.ts'
 import type { Secret } from '../util/secret.ts'
 import type { ClientLimits } from './client-limits.ts'
-import { refuseExposed, type RegistryUrl } from '../config/registry-url.ts'
+import { refuseExposed, type AccountsUrl } from '../config/accounts-url.ts'
 import { proxyOf } from './proxy.ts'
 import { http } from './node-http.ts'
 import { describeTransportFailure } from './transport-failure.ts'
@@ -39,13 +39,13 @@ export interface AccountsAnswer {
 
 /** Sends to one accounts server alone: a token given to it cannot reach another address. */
 export interface Transport {
-  readonly registry: RegistryUrl
+  readonly server: AccountsUrl
   /** Throws a `ServiceError` of the network; it holds nothing of the request. */
   send(request: AccountsRequest): Promise<AccountsAnswer>
 }
 
 export interface TransportOptions {
-  readonly registry: RegistryUrl
+  readonly server: AccountsUrl
   readonly limits: ClientLimits
   /** For the proxy variables. */
   readonly env: Readonly<Record<string, string | undefined>>
@@ -58,9 +58,9 @@ export interface TransportOptions {
 
 /** Throws `usage_invalid` for plain http to another machine. The HTTP client loads at first use. */
 export function createTransport(options: TransportOptions): Transport {
-  const { registry, limits, env, caFile, clock = systemClock, pause = sleep } = options
-  refuseExposed(registry)
-  const proxy = proxyOf(registry, env)
+  const { server, limits, env, caFile, clock = systemClock, pause = sleep } = options
+  refuseExposed(server)
+  const proxy = proxyOf(server, env)
   const agentOptions = proxy === null ? {} : { proxyEnv: proxyEnv(env) }
   const base: OptionsInit = {
     agent: { http: new http.Agent(agentOptions), https: new https.Agent(agentOptions) },
@@ -76,7 +76,7 @@ export function createTransport(options: TransportOptions): Transport {
     const ca = caFile === undefined ? undefined : await readCa(caFile)
     for (let retries = 0; ; retries++) {
       const outcome = await exchange(request, ca).catch((error: unknown) =>
-        error instanceof ServiceError ? error : describeTransportFailure(error, registry, proxy),
+        error instanceof ServiceError ? error : describeTransportFailure(error, server, proxy),
       )
       const delayMs = retryDelayMs(request.method, retries, outcome, limits)
       if (delayMs !== null) await pause(delayMs)
@@ -91,7 +91,7 @@ export function createTransport(options: TransportOptions): Transport {
   ): Promise<AccountsAnswer> {
     const { default: got } = await import('got')
     const json = body?.()
-    const stream = got.stream(registry.url + path, {
+    const stream = got.stream(server.url + path, {
       ...base,
       method,
       headers: {
@@ -108,24 +108,24 @@ export function createTransport(options: TransportOptions): Transport {
     if (json === undefined && method !== 'GET') stream.end()
     const [{ statusCode: status, headers }] = (await head) as [PlainResponse]
     try {
-      const text = await readText(stream, registry, limits)
+      const text = await readText(stream, server, limits)
       return {
         status,
         json: readJson(text, limits),
         retryAfterMs: parseRetryAfter(headers['retry-after'], clock.now()),
-        redirectsTo: status >= 300 && status < 400 ? targetOf(headers.location, registry) : null,
+        redirectsTo: status >= 300 && status < 400 ? targetOf(headers.location, server) : null,
       }
     } finally {
       stream.destroy()
     }
   }
 
-  return { registry, send }
+  return { server, send }
 }
 
 async function readText(
   stream: AsyncIterable<Uint8Array>,
-  { origin }: RegistryUrl,
+  { origin }: AccountsUrl,
   { maxAnswerBytes }: ClientLimits,
 ): Promise<string> {
   const bytes = await collectBounded(stream, maxAnswerBytes)
@@ -142,7 +142,7 @@ function readJson(text: string, { maxAnswerDepth }: ClientLimits): unknown {
   return parsed.ok ? parsed.value : undefined
 }
 
-function targetOf(location: string | undefined, { url }: RegistryUrl): string | null {
+function targetOf(location: string | undefined, { url }: AccountsUrl): string | null {
   return location === undefined ? null : (URL.parse(location, url)?.origin ?? null)
 }
 

@@ -1,7 +1,7 @@
 import { type TomlTable, type TomlValue, TomlDate, TomlError, parse, stringify } from 'smol-toml'
 import { isTokenText } from '../auth/validate-bearer-token.ts'
 import { parseRfc3339, toRfc3339 } from '../util/time.ts'
-import { parseRegistryUrl } from './registry-url.ts'
+import { parseAccountsUrl } from './accounts-url.ts'
 import { type Result, fail, ok } from '../util/result.ts'
 import { Secret } from '../util/secret.ts'
 
@@ -27,11 +27,11 @@ export interface ServerEntry {
 }
 
 /**
- * The configuration file, typed. Registries are keyed by their one spelling (`RegistryUrl.url`).
+ * The configuration file, typed. Registries are keyed by their one spelling (`AccountsUrl.url`).
  */
 export interface Config {
-  readonly defaultRegistry?: string | undefined
-  readonly registries: ReadonlyMap<string, ServerEntry>
+  readonly defaultServer?: string | undefined
+  readonly servers: ReadonlyMap<string, ServerEntry>
   readonly others?: Readonly<TomlTable> | undefined
 }
 
@@ -42,7 +42,7 @@ export interface ConfigFault {
   readonly column?: number
 }
 
-export const emptyConfig: Config = { registries: new Map() }
+export const emptyConfig: Config = { servers: new Map() }
 
 const version = 1n
 const maxDepth = 32
@@ -78,7 +78,7 @@ function readConfig(table: TomlTable): Config {
   if (!isTable(registries)) throw new Fault('has something else than a table as registries')
   const entries = new Map<string, ServerEntry>()
   for (const [key, value] of Object.entries(registries)) {
-    const parsed = parseRegistryUrl(key)
+    const parsed = parseAccountsUrl(key)
     // Not repeated: an address may hold a password.
     if (!parsed.ok)
       throw new Fault('has an entry of registries whose name is no address of an accounts server')
@@ -87,8 +87,8 @@ function readConfig(table: TomlTable): Config {
     if (entries.has(url)) throw new Fault(`has registries."${url}" twice, in two spellings`)
     entries.set(url, readEntry(value, `registries."${url}".`))
   }
-  const defaultRegistry = readText(default_registry, 'default_registry')
-  return { defaultRegistry, registries: entries, others }
+  const defaultServer = readText(default_registry, 'default_registry')
+  return { defaultServer, servers: entries, others }
 }
 
 function readEntry(table: TomlTable, at: string): ServerEntry {
@@ -170,10 +170,10 @@ function readTime(value: TomlValue | undefined, name: string): number | undefine
 /** The text of the file. Every token stands in it: for the file alone. */
 export function formatConfig(config: Config): string {
   const registries: TomlTable = {}
-  for (const [url, entry] of config.registries) registries[url] = formatEntry(entry)
+  for (const [url, entry] of config.servers) registries[url] = formatEntry(entry)
   const table = withoutAbsent({
     version,
-    default_registry: config.defaultRegistry,
+    default_registry: config.defaultServer,
     ...config.others,
     registries,
   })

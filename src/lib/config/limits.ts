@@ -217,9 +217,9 @@ export interface Limits extends PublicLimits, LiveLinkLimits, ArtefactLimits {
 
   /** A database that another process keeps locked is waited for so long. */
   maxStoreWaitMs: number
-  /** The signing keys of the registry are rotated this often. */
+  /** The signing keys of the accounts server are rotated this often. */
   keyRotationMs: number
-  /** The registry looks for keys rotated by another process this often. */
+  /** The accounts server looks for keys rotated by another process this often. */
   keyPollMs: number
 }
 

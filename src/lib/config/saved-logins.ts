@@ -21,9 +21,7 @@ export function liveLogins(config: Config, url: string): readonly SavedLogin[] {
 
 /** The only accounts server with a login: the default where none is named. */
 export function onlyLogin(config: Config): string | undefined {
-  const urls = Array.from(config.registries.keys()).filter(
-    url => liveLogins(config, url).length > 0,
-  )
+  const urls = Array.from(config.servers.keys()).filter(url => liveLogins(config, url).length > 0)
   return urls.length === 1 ? urls[0] : undefined
 }
 
@@ -38,7 +36,7 @@ export function withLogin(
     other => other.username !== undefined && !isOf(other, who.username),
   )
   const after = withLogins(config, url, [{ ...who, ...tokens }, ...others].slice(0, maxLogins))
-  return { ...after, defaultRegistry: config.defaultRegistry ?? url }
+  return { ...after, defaultServer: config.defaultServer ?? url }
 }
 
 /** Fresh tokens of the same login. A refresh token stays unless a new one came. */
@@ -65,17 +63,17 @@ export function withoutTokens(config: Config, url: string, account?: string): Co
  * longer the default.
  */
 export function withoutLogin(config: Config, url: string, account?: string): Config {
-  if (!config.registries.has(url)) return config
+  if (!config.servers.has(url)) return config
   const after = changeLogin(config, url, account, () => [])
-  const { logins = [], caFile, others = {} } = after.registries.get(url) ?? {}
+  const { logins = [], caFile, others = {} } = after.servers.get(url) ?? {}
   if (logins.length > 0) return after
   const isKept = caFile !== undefined || Object.keys(others).length > 0
-  const registries = new Map(after.registries)
-  if (!isKept) registries.delete(url)
-  const left = { ...after, registries }
+  const servers = new Map(after.servers)
+  if (!isKept) servers.delete(url)
+  const left = { ...after, servers }
   // Manual settings keep the default as long as no other login could be it.
-  const isDefault = config.defaultRegistry === url && (!isKept || onlyLogin(left) !== undefined)
-  return isDefault ? { ...left, defaultRegistry: undefined } : left
+  const isDefault = config.defaultServer === url && (!isKept || onlyLogin(left) !== undefined)
+  return isDefault ? { ...left, defaultServer: undefined } : left
 }
 
 /** Are these the same token, or both none? */
@@ -85,7 +83,7 @@ export function isSameToken(one: Secret | undefined, other: Secret | undefined):
 }
 
 function loginsOf(config: Config, url: string): readonly SavedLogin[] {
-  return config.registries.get(url)?.logins ?? []
+  return config.servers.get(url)?.logins ?? []
 }
 
 function isLive({ accessToken }: SavedLogin): boolean {
@@ -112,6 +110,6 @@ function changeLogin(
 }
 
 function withLogins(config: Config, url: string, logins: readonly SavedLogin[]): Config {
-  const entry: ServerEntry = { ...config.registries.get(url), logins }
-  return { ...config, registries: new Map(config.registries).set(url, entry) }
+  const entry: ServerEntry = { ...config.servers.get(url), logins }
+  return { ...config, servers: new Map(config.servers).set(url, entry) }
 }

@@ -171,7 +171,7 @@ function setScene(sink: HostSink, json: string): number {
   return taken(() => sink.setSceneText(json))
 }
 
-/** What the registry finds wrong with a scene is the application's to know. */
+/** What the resource registry finds wrong with a scene is the application's to know. */
 function taken(take: () => number): number {
   try {
     return take()

@@ -46,7 +46,7 @@ const table: Record<ErrorCode, Row> = {
   scene_stale: { status: 409 },
   artefact_too_large: { status: 413 },
   artefact_corrupt: { status: 500 },
-  // Of the client of a registry: no server asks one.
+  // Of the client of an accounts server: no server asks one.
   network_failed: { status: 500, local: true },
   net_timeout: { status: 500, local: true },
   tls_failed: { status: 500, local: true },

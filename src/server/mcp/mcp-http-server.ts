@@ -128,7 +128,7 @@ export class McpHttpServer {
     this.#registry = this.#createRegistry(this.#store)
   }
 
-  /** The registry through which the application's state is wired. */
+  /** The resource registry, through which the application's state is wired. */
   resources(): ResourceRegistry {
     return this.#registry
   }

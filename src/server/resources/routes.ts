@@ -222,7 +222,7 @@ function only(
 
 const emptyPage: DescriptorPage = Object.freeze({ descriptors: Object.freeze([]) })
 
-/** The artefacts as the registry uses them: a failing store never costs the other resources. */
+/** The artefacts as the resource registry uses them: a failing store never costs the other resources. */
 class ArtefactSource {
   readonly #producer: PagedProducer
   readonly #log: Logger

@@ -63,7 +63,7 @@ export interface SchemeSource {
   ): MaybePromise<CompletionValues>
 }
 
-/** Where a source hangs in the registry. */
+/** Where a source hangs in the resource registry. */
 export interface Attachment {
   /** The source lists something else now, or has other templates. */
   listChanged(): void

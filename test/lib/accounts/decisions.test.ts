@@ -7,7 +7,7 @@ import {
   needsRefresh,
   readJwtExpiry,
 } from '../../../src/lib/accounts/refresh-need.ts'
-import { parseRegistryUrl } from '../../../src/lib/config/registry-url.ts'
+import { parseAccountsUrl } from '../../../src/lib/config/accounts-url.ts'
 import { proxyEnv } from '../../../src/lib/util/address.ts'
 import { proxyOf } from '../../../src/lib/accounts/proxy.ts'
 import { type Attempt, parseRetryAfter, retryDelayMs } from '../../../src/lib/accounts/transport.ts'
@@ -92,7 +92,7 @@ describe('proxyOf', () => {
   ]
   for (const [url, env, address] of proxied) {
     it(`is ${address} for ${url} with ${JSON.stringify(env)}`, () => {
-      const registry = parseRegistryUrl(url)
+      const registry = parseAccountsUrl(url)
       expect(registry.ok && proxyOf(registry.value, env)?.address).to.equal(address)
     })
   }

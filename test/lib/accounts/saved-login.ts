@@ -4,13 +4,13 @@ import { createConfigStore } from '../../../src/lib/config/config-store.ts'
 import { withSavedToken } from '../../../src/lib/accounts/session.ts'
 import { Secret } from '../../../src/lib/util/secret.ts'
 import { listLog, withFolder } from '../config/support.ts'
-import { type RotatingRegistry, withRotatingRegistry } from './rotating-registry.ts'
+import { type RotatingAccounts, withRotatingAccounts } from './rotating-accounts.ts'
 import { clientOf } from './support.ts'
 
 export const minuteMs = 60_000
 
 export interface Case {
-  readonly registry: RotatingRegistry
+  readonly registry: RotatingAccounts
   readonly path: string
   readonly store: ReturnType<typeof createConfigStore>
   readonly lines: ReturnType<typeof listLog>['lines']
@@ -22,7 +22,7 @@ export interface Case {
 
 export function withCase(run: (parts: Case) => Promise<void>): Promise<void> {
   return withFolder(folder =>
-    withRotatingRegistry(async registry => {
+    withRotatingAccounts(async registry => {
       const path = join(folder, 'service-cli', 'config.toml')
       const { log, lines } = listLog()
       const store = createConfigStore({ path, log, lockWaitMs: 100 })
@@ -36,9 +36,9 @@ export function withCase(run: (parts: Case) => Promise<void>): Promise<void> {
         save: entry =>
           store.update(config => ({
             ...config,
-            registries: new Map(config.registries).set(registry.url, { logins: [entry] }),
+            servers: new Map(config.servers).set(registry.url, { logins: [entry] }),
           })),
-        saved: async () => (await store.read()).registries.get(registry.url)?.logins[0],
+        saved: async () => (await store.read()).servers.get(registry.url)?.logins[0],
         whoami: async () => (await withSavedToken(parts, token => client.me(token))).username,
       })
     }),
@@ -46,7 +46,7 @@ export function withCase(run: (parts: Case) => Promise<void>): Promise<void> {
 }
 
 /** What a login an hour ago left: valid for so long. */
-export function login({ access, refresh }: RotatingRegistry, leftMs: number): SavedLogin {
+export function login({ access, refresh }: RotatingAccounts, leftMs: number): SavedLogin {
   return {
     username: 'alice',
     accessToken: new Secret(access),

@@ -158,13 +158,11 @@ describe('saved login', function () {
         locked: (run: Parameters<typeof locked>[0]) =>
           locked(async held => {
             const before = await held.read()
-            const registries = new Map([
-              [registry.url, { logins: [{ ...entry, username: 'carol' }] }],
-            ])
+            const servers = new Map([[registry.url, { logins: [{ ...entry, username: 'carol' }] }]])
             let reads = 0
             // The first look finds the old login, the next one that of carol.
             const read = () => (reads++ === 0 ? Promise.resolve(before) : held.read())
-            await held.write({ ...before, registries })
+            await held.write({ ...before, servers })
             return run({ ...held, read })
           }),
       })

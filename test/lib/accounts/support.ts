@@ -7,7 +7,7 @@ import { inspect } from 'node:util'
 import { ServiceError } from '../../../src/lib/util/errors.ts'
 import { type ClientLimits, defaultClientLimits } from '../../../src/lib/accounts/client-limits.ts'
 import { createAccountsClient } from '../../../src/lib/accounts/client.ts'
-import { type RegistryUrl, parseRegistryUrl } from '../../../src/lib/config/registry-url.ts'
+import { type AccountsUrl, parseAccountsUrl } from '../../../src/lib/config/accounts-url.ts'
 import { type TransportOptions, createTransport } from '../../../src/lib/accounts/transport.ts'
 
 export interface Seen {
@@ -19,7 +19,7 @@ export interface Seen {
 
 type Handler = (seen: Seen, res: ServerResponse, req: IncomingMessage) => void
 
-export interface TestRegistry {
+export interface TestAccounts {
   readonly url: string
   readonly requests: Seen[]
 }
@@ -27,7 +27,7 @@ export interface TestRegistry {
 /** A real server on a free port that answers as `handle` does. */
 export async function withServer<T>(
   handle: Handler,
-  run: (registry: TestRegistry) => Promise<T>,
+  run: (registry: TestAccounts) => Promise<T>,
   tls?: { readonly key: Buffer; readonly cert: Buffer },
 ): Promise<T> {
   const requests: Seen[] = []
@@ -65,8 +65,8 @@ export function sendJson(
   res.end(JSON.stringify(body))
 }
 
-export function registryOf(url: string): RegistryUrl {
-  const parsed = parseRegistryUrl(url)
+export function accountsUrlOf(url: string): AccountsUrl {
+  const parsed = parseAccountsUrl(url)
   if (!parsed.ok) throw new Error(parsed.failure)
   return parsed.value
 }
@@ -81,7 +81,7 @@ export function clientOf(
 ) {
   const { limits, pauses = [], ...rest } = options
   const transport = createTransport({
-    registry: registryOf(url),
+    server: accountsUrlOf(url),
     env: {},
     limits: { ...defaultClientLimits, ...limits },
     pause: async ms => void pauses.push(ms),

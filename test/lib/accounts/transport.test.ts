@@ -6,7 +6,7 @@ import { ServiceError } from '../../../src/lib/util/errors.ts'
 import { createTransport } from '../../../src/lib/accounts/transport.ts'
 import { defaultClientLimits } from '../../../src/lib/accounts/client-limits.ts'
 import { Secret } from '../../../src/lib/util/secret.ts'
-import { clientOf, expectNoLeak, registryOf, sendJson, thrownBy, withServer } from './support.ts'
+import { clientOf, expectNoLeak, accountsUrlOf, sendJson, thrownBy, withServer } from './support.ts'
 
 const token = 'svc_THE-TOKEN-OF-THIS-TEST'
 const password = 'The Password Of This Test'
@@ -213,8 +213,8 @@ describe('transport of the registry client', function () {
     ))
 
   it('refuses plain http to another machine before anything is sent', () => {
-    const registry = registryOf('http://registry.example')
-    const run = () => createTransport({ registry, env: {}, limits: defaultClientLimits })
+    const server = accountsUrlOf('http://registry.example')
+    const run = () => createTransport({ server, env: {}, limits: defaultClientLimits })
     expect(run).to.throw(ServiceError, 'plain http')
   })
 

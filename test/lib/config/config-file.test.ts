@@ -32,8 +32,8 @@ describe('configuration file', () => {
       refresh_token = "srt_1"
       refresh_expires_at = "2026-12-21T10:00:00+01:00"
       ca_file = "studio.pem"`)
-    expect(config.defaultRegistry).to.equal(studio)
-    const entry = config.registries.get(studio)
+    expect(config.defaultServer).to.equal(studio)
+    const entry = config.servers.get(studio)
     expect(entry?.caFile).to.equal('studio.pem')
     const [login, ...others] = entry?.logins ?? []
     expect(login).to.deep.include({
@@ -49,34 +49,34 @@ describe('configuration file', () => {
 
   it('keeps the newest login in the entry and the others in its accounts', () => {
     const logins = ['bob', 'alice', 'carol'].map(username => ({ username }))
-    const text = formatConfig({ registries: new Map([[studio, { logins, caFile: 'a.pem' }]]) })
+    const text = formatConfig({ servers: new Map([[studio, { logins, caFile: 'a.pem' }]]) })
     expect(text).to.match(/username = "bob"\nca_file = "a.pem"/)
     expect(text.match(/accounts\]\]\nusername = "\w+"/g)).to.have.length(2)
     const names = parsed(text)
-      .registries.get(studio)
+      .servers.get(studio)
       ?.logins.map(({ username }) => username)
     expect(names).to.deep.equal(['bob', 'alice', 'carol'])
   })
 
   it('takes the dates of TOML for times', () => {
     const config = parsed(`[registries."${studio}"]\naccess_expires_at = 2026-11-22T10:00:00Z`)
-    const login = config.registries.get(studio)?.logins[0]
+    const login = config.servers.get(studio)?.logins[0]
     expect(login?.accessExpiresAtMs).to.equal(Date.UTC(2026, 10, 22, 10))
   })
 
   it('writes times as texts and several registries side by side', () => {
-    const registries = new Map([
+    const servers = new Map([
       [
         studio,
         entryOf({ accessToken: new Secret('one'), accessExpiresAtMs: Date.UTC(2026, 10, 22) }),
       ],
       ['http://127.0.0.1:8780', entryOf({ accessToken: new Secret('two') })],
     ])
-    const text = formatConfig({ defaultRegistry: studio, registries })
+    const text = formatConfig({ defaultServer: studio, servers })
     expect(text).to.include('version = 1\n')
     expect(text).to.include(`default_registry = "${studio}"`)
     expect(text).to.include('access_expires_at = "2026-11-22T00:00:00.000Z"')
-    const again = parsed(text).registries
+    const again = parsed(text).servers
     expect([...again.keys()]).to.deep.equal([studio, 'http://127.0.0.1:8780'])
     expect(again.get('http://127.0.0.1:8780')?.logins[0]?.accessToken?.reveal()).to.equal('two')
   })
@@ -119,13 +119,13 @@ describe('configuration file', () => {
 
   it('finds an entry whatever the spelling of its address', () => {
     const config = parsed('[registries."HTTPS://Registry.Studio.Example:443/"]\nusername = "a"')
-    expect([...config.registries.keys()]).to.deep.equal([studio])
+    expect([...config.servers.keys()]).to.deep.equal([studio])
   })
 
   it('counts empty texts as absent', () => {
     const config = parsed(`default_registry = ""\n[registries."${studio}"]\naccess_token = ""`)
-    expect(config.defaultRegistry).to.equal(undefined)
-    expect(config.registries.get(studio)?.logins).to.deep.equal([])
+    expect(config.defaultServer).to.equal(undefined)
+    expect(config.servers.get(studio)?.logins).to.deep.equal([])
   })
 
   const token = 'svc_SECRETSECRETSECRET'
@@ -202,8 +202,8 @@ describe('configuration file', () => {
     fc.assert(
       fc.property(name, token, (username, text) => {
         const entry = entryOf({ username, accessToken: new Secret(text) })
-        const again = parsed(formatConfig({ registries: new Map([[studio, entry]]) }))
-        const [login] = again.registries.get(studio)?.logins ?? []
+        const again = parsed(formatConfig({ servers: new Map([[studio, entry]]) }))
+        const [login] = again.servers.get(studio)?.logins ?? []
         expect(login?.username).to.equal(username)
         expect(login?.accessToken?.reveal()).to.equal(text)
       }),
@@ -214,6 +214,6 @@ describe('configuration file', () => {
   it('does not show a token when it is printed', () => {
     const config = parsed(`[registries."${studio}"]\naccess_token = "${token}"`)
     expect(inspect(config, { depth: 9 })).to.not.include(token)
-    expect(JSON.stringify([...config.registries])).to.not.include(token)
+    expect(JSON.stringify([...config.servers])).to.not.include(token)
   })
 })

@@ -44,7 +44,7 @@ describe('configuration store', () => {
 
   it('is empty without a file, and makes none by reading', () =>
     withStore(async ({ store, folder }) => {
-      expect((await store.read()).registries.size).to.equal(0)
+      expect((await store.read()).servers.size).to.equal(0)
       expect(fs.existsSync(folder)).to.equal(false)
     }))
 
@@ -59,7 +59,7 @@ describe('configuration store', () => {
         }
         expect(modeOf(path)).to.equal(0o600)
         expect(modeOf(folder)).to.equal(0o700)
-        expect((await store.read()).registries.get(url)?.logins[0]?.username).to.equal('a')
+        expect((await store.read()).servers.get(url)?.logins[0]?.username).to.equal('a')
       }))
   }
 
@@ -128,7 +128,7 @@ describe('configuration store', () => {
         const config = await held.read()
         fs.rmSync(path)
         fs.symlinkSync(victim, path)
-        return failureOf(() => held.write({ ...config, defaultRegistry: 'https://x.example' }))
+        return failureOf(() => held.write({ ...config, defaultServer: 'https://x.example' }))
       })
       expect(done.ok && done.value.code).to.equal('config_invalid')
       expect(fs.readFileSync(victim, 'utf8')).to.equal('mine')

@@ -14,8 +14,8 @@ import { Secret } from '../../../src/lib/util/secret.ts'
 const url = 'https://registry.example'
 const other = 'https://other.example'
 const before: Config = {
-  defaultRegistry: url,
-  registries: new Map([
+  defaultServer: url,
+  servers: new Map([
     [
       url,
       {
@@ -40,7 +40,7 @@ const before: Config = {
 describe('entries of the configuration', () => {
   it('keeps nothing of the login before at a login, but what was set by hand', () => {
     const tokens = { accessToken: new Secret('new') }
-    const entry = withLogin(before, url, { username: 'carol' }, tokens).registries.get(url)
+    const entry = withLogin(before, url, { username: 'carol' }, tokens).servers.get(url)
     expect(entry).to.deep.include({ caFile: 'ca.pem', others: { colour: 'red' } })
     const [login, earlier] = entry?.logins ?? []
     expect(login).to.deep.equal({ username: 'carol', accessToken: tokens.accessToken })
@@ -49,9 +49,9 @@ describe('entries of the configuration', () => {
 
   it('makes the first registry the default, and no later one', () => {
     const tokens = { accessToken: new Secret('t') }
-    const first = withLogin({ registries: new Map() }, other, {}, tokens)
-    expect(first.defaultRegistry).to.equal(other)
-    expect(withLogin(first, url, {}, tokens).defaultRegistry).to.equal(other)
+    const first = withLogin({ servers: new Map() }, other, {}, tokens)
+    expect(first.defaultServer).to.equal(other)
+    expect(withLogin(first, url, {}, tokens).defaultServer).to.equal(other)
   })
 
   it('keeps the refresh token when no new one came', () => {
@@ -71,22 +71,22 @@ describe('entries of the configuration', () => {
 
   it('clears tokens alone, of one registry alone', () => {
     const after = withoutTokens(before, url)
-    expect(after.registries.get(url)).to.deep.equal({
+    expect(after.servers.get(url)).to.deep.equal({
       logins: [{ username: 'alice', email: 'alice@x.example' }],
       caFile: 'ca.pem',
       others: { colour: 'red' },
     })
-    expect(after.registries.get(other)?.logins[0]?.accessToken?.reveal()).to.equal('bobs')
+    expect(after.servers.get(other)?.logins[0]?.accessToken?.reveal()).to.equal('bobs')
   })
 
   it('leaves what was set by hand at a logout', () => {
     const after = withoutLogin(before, url)
     const left = { logins: [], caFile: 'ca.pem', others: { colour: 'red' } }
-    expect(after.registries.get(url)).to.deep.equal(left)
-    expect(after.defaultRegistry).to.equal(undefined)
+    expect(after.servers.get(url)).to.deep.equal(left)
+    expect(after.defaultServer).to.equal(undefined)
     expect(onlyLogin(after)).to.equal(other)
-    const alone = { ...before, registries: new Map([...before.registries].slice(0, 1)) }
-    expect(withoutLogin(alone, url).defaultRegistry).to.equal(url)
+    const alone = { ...before, servers: new Map([...before.servers].slice(0, 1)) }
+    expect(withoutLogin(alone, url).defaultServer).to.equal(url)
   })
 
   it('names the only login, and none of several', () => {
@@ -106,9 +106,9 @@ describe('entries of the configuration', () => {
   })
 
   it('removes an entry that holds a login alone, and the default with it', () => {
-    const after = withoutLogin({ ...before, defaultRegistry: other }, other)
-    expect(after.registries.has(other)).to.equal(false)
-    expect(after.defaultRegistry).to.equal(undefined)
+    const after = withoutLogin({ ...before, defaultServer: other }, other)
+    expect(after.servers.has(other)).to.equal(false)
+    expect(after.defaultServer).to.equal(undefined)
   })
 
   it('returns the same object when there is nothing to change', () => {

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { compactVerify } from 'jose'
 import type { KeySet } from '../../../src/server/accounts/keys/key-store.ts'
-import { meCode, auth, type Registry, withRegistry } from './harness.ts'
+import { meCode, auth, type AccountsServer, withAccountsServer } from './harness.ts'
 
 const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
 
@@ -12,7 +12,7 @@ function spareBitTwins(token: string): string[] {
 }
 
 /** The same token with `order - s` in the place of `s`: a signature that verifies as well. */
-async function otherRoot(registry: Registry, token: string): Promise<string> {
+async function otherRoot(registry: AccountsServer, token: string): Promise<string> {
   const order = 0xffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551n
   const [head, body, signature = ''] = token.split('.')
   const hex = Buffer.from(signature, 'base64url').toString('hex')
@@ -25,7 +25,7 @@ async function otherRoot(registry: Registry, token: string): Promise<string> {
 
 describe('access tokens', () => {
   it('are refused in every other spelling of the signature, also where they are refreshed', () =>
-    withRegistry(async registry => {
+    withAccountsServer(async registry => {
       const { access_token } = await registry.register('alice')
       const tokens = [access_token as string]
       // Half of all signatures have a large s before they are made canonical.

@@ -5,13 +5,20 @@ import { createHmac } from 'node:crypto'
 import { decodeJwt, decodeProtectedHeader, exportSPKI, type JWTPayload, SignJWT } from 'jose'
 import { canonicalSignature } from '../../../src/server/accounts/access-tokens.ts'
 import type { KeySet } from '../../../src/server/accounts/keys/key-store.ts'
-import { auth, issuer, makeKeys, makeSigningKey, type Registry, withRegistry } from './harness.ts'
+import {
+  auth,
+  issuer,
+  makeKeys,
+  makeSigningKey,
+  type AccountsServer,
+  withAccountsServer,
+} from './harness.ts'
 
 type SigningKey = KeySet['signing']['key']
 
 const me = `${auth}/me`
 
-async function codeOf({ call }: Registry, token: string): Promise<string> {
+async function codeOf({ call }: AccountsServer, token: string): Promise<string> {
   const answer = await call('GET', me, { token })
   if (answer.status === 200) return 'ok'
   expect(answer.status).to.equal(401)
@@ -23,7 +30,7 @@ async function codeOf({ call }: Registry, token: string): Promise<string> {
 
 /** A token as the registry would make it, but for what is given. */
 async function forge(
-  registry: Registry,
+  registry: AccountsServer,
   like: string,
   claims: Record<string, unknown> = {},
   header: Record<string, unknown> = {},
@@ -45,7 +52,7 @@ function unsigned(header: object, payload: object, signature = ''): string {
 
 describe('access tokens', () => {
   it('are RFC 9068 JWTs without a name', () =>
-    withRegistry(async ({ clock, keys, register }) => {
+    withAccountsServer(async ({ clock, keys, register }) => {
       const { access_token, account } = await register('alice')
       const seconds = clock.nowMs / 1000
       const kid = keys.current().signing.kid
@@ -70,7 +77,7 @@ describe('access tokens', () => {
     }))
 
   it('are refused without a signature, whatever the header calls that', () =>
-    withRegistry(async registry => {
+    withAccountsServer(async registry => {
       const { access_token } = await registry.register('alice')
       const header = decodeProtectedHeader(access_token)
       for (const alg of ['none', 'None', 'nOnE', '']) {
@@ -81,7 +88,7 @@ describe('access tokens', () => {
     }))
 
   it('are refused when signed with the public key as a shared secret', () =>
-    withRegistry(async registry => {
+    withAccountsServer(async registry => {
       const { access_token } = await registry.register('alice')
       const { verifying, jwks } = registry.keys.current()
       const [publicKey] = verifying.values()
@@ -99,7 +106,7 @@ describe('access tokens', () => {
     }))
 
   it('are taken until five seconds after their end', () =>
-    withRegistry(async registry => {
+    withAccountsServer(async registry => {
       const { access_token } = await registry.register('alice')
       const endMs = registry.clock.nowMs + 86_400_000
       registry.clock.nowMs = endMs + 4999
@@ -109,7 +116,7 @@ describe('access tokens', () => {
     }))
 
   it('are refused with a word about the clock when it was set back', () =>
-    withRegistry(async registry => {
+    withAccountsServer(async registry => {
       const { access_token } = await registry.register('alice')
       registry.clock.nowMs -= 5000
       expect(await codeOf(registry, access_token)).to.equal('ok')
@@ -144,7 +151,7 @@ describe('access tokens', () => {
     ['a session that is an object', { sid: { $ne: null } }],
   ]
   it('are refused with claims that we would not make', () =>
-    withRegistry(async registry => {
+    withAccountsServer(async registry => {
       const { access_token } = await registry.register('alice')
       expect(await codeOf(registry, await forge(registry, access_token))).to.equal('ok')
       for (const [what, claims] of wrongClaims) {
@@ -154,7 +161,7 @@ describe('access tokens', () => {
     }))
 
   it('are refused when of another type', () =>
-    withRegistry(async registry => {
+    withAccountsServer(async registry => {
       const { access_token, refresh_token } = await registry.register('alice')
       for (const typ of ['JWT', 'id_token', 'at+jwt2', undefined]) {
         const token = await forge(registry, access_token, {}, { typ })
@@ -164,7 +171,7 @@ describe('access tokens', () => {
     }))
 
   it('are refused when a byte is changed, or a part is cut, added or padded', () =>
-    withRegistry(async registry => {
+    withAccountsServer(async registry => {
       const { access_token } = await registry.register('alice')
       const [head = '', body = '', signature = ''] = access_token.split('.')
       const flip = (text: string) => (text[5] === 'A' ? 'B' : 'A')
@@ -186,7 +193,7 @@ describe('access tokens', () => {
     }))
 
   it('are not looked at when they are too long', () =>
-    withRegistry(
+    withAccountsServer(
       async registry => {
         const { access_token } = await registry.register('alice')
         expect(await codeOf(registry, access_token)).to.equal('token-invalid')
@@ -195,7 +202,7 @@ describe('access tokens', () => {
     ))
 
   it('are refused with a key name that is a path, a query, or a word of the language', () =>
-    withRegistry(async registry => {
+    withAccountsServer(async registry => {
       const { access_token } = await registry.register('alice')
       const names = [
         '../../etc/passwd',
@@ -226,7 +233,7 @@ describe('access tokens', () => {
     await new Promise<void>(resolve => trap.listen(0, '127.0.0.1', resolve))
     try {
       const url = `http://127.0.0.1:${(trap.address() as AddressInfo).port}/keys`
-      await withRegistry(async registry => {
+      await withAccountsServer(async registry => {
         const { access_token } = await registry.register('alice')
         const { jwk, privateKey } = await makeSigningKey()
         const headers: Record<string, unknown>[] = [
@@ -254,7 +261,7 @@ describe('access tokens', () => {
 
   it('of a retired key are taken, those of a deleted one are not', async () => {
     const keys = await makeKeys()
-    await withRegistry(
+    await withAccountsServer(
       async registry => {
         const { access_token } = await registry.register('alice')
         const old = keys.set
@@ -283,7 +290,7 @@ describe('access tokens', () => {
   })
 
   it('are asked for where there are none, and named where the header is no Bearer', () =>
-    withRegistry(async ({ call }) => {
+    withAccountsServer(async ({ call }) => {
       for (const headers of [{}, { Authorization: 'Basic YTpi' }, { Authorization: 'Bearer' }]) {
         const answer = await call('GET', me, { headers: headers as Record<string, string> })
         expect(answer.status).to.equal(401)

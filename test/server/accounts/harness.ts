@@ -24,7 +24,7 @@ import { checkAnswer } from './openapi-check.ts'
 
 export const issuer = 'urn:service-cli:registry:test'
 
-export interface RegistrySettings {
+export interface AccountsSettings {
   registration?: RegistrationMode
   /** Default true, as on loopback. */
   local?: boolean
@@ -40,7 +40,7 @@ export interface RegistrySettings {
   trustedProxies?: string[]
 }
 
-export interface Registry {
+export interface AccountsServer {
   readonly base: string
   /** Of the database. */
   readonly folder: string
@@ -67,29 +67,29 @@ export const auth = '/api/v1/auth'
 export const password = 'a long and honest phrase'
 
 export const logIn = (
-  { call }: Registry,
+  { call }: AccountsServer,
   username: unknown,
   secret: unknown = password,
   headers: Record<string, string> = {},
 ) => call('POST', `${auth}/login`, { body: { username, password: secret }, headers })
 
 /** The body of a login that succeeds. */
-export async function loggedIn(registry: Registry, username = 'alice', secret = password) {
+export async function loggedIn(registry: AccountsServer, username = 'alice', secret = password) {
   const { status, text, json } = await logIn(registry, username, secret)
   if (status !== 200) throw new Error(`login: HTTP ${status} ${text}`)
   return json
 }
 
 /** 'ok', or the problem code of the refusal of an access token. */
-export async function meCode({ call }: Registry, token: string): Promise<string> {
+export async function meCode({ call }: AccountsServer, token: string): Promise<string> {
   const { status, json } = await call('GET', `${auth}/me`, { token })
   return status === 200 ? 'ok' : json.code
 }
 
-export const refresh = ({ call }: Registry, token: string, body?: unknown) =>
+export const refresh = ({ call }: AccountsServer, token: string, body?: unknown) =>
   call('POST', `${auth}/refresh`, { token, ...(body === undefined ? {} : { body }) })
 
-export const signUp = ({ call }: Registry, username: unknown, more: object = {}) =>
+export const signUp = ({ call }: AccountsServer, username: unknown, more: object = {}) =>
   call('POST', `${auth}/register`, {
     body: { username, email: 'someone@studio.example', password, ...more },
   })
@@ -98,9 +98,9 @@ export const signUp = ({ call }: Registry, username: unknown, more: object = {})
 export const cheapHashing = { passwordHashBytes: 8 * 1024, passwordHashPasses: 1 }
 
 /** A registry on a port of its own for the length of a check, on a database of its own. */
-export async function withRegistry(
-  check: (registry: Registry) => Promise<unknown>,
-  settings: RegistrySettings = {},
+export async function withAccountsServer(
+  check: (registry: AccountsServer) => Promise<unknown>,
+  settings: AccountsSettings = {},
 ): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'registry-test-'))
   await using opened = new AsyncDisposableStack()
@@ -186,7 +186,7 @@ function asBody(body: unknown): string | Buffer {
 }
 
 function recordingLog() {
-  const logged: Registry['logged'] = []
+  const logged: AccountsServer['logged'] = []
   const at = (level: string) => (fields: object, message?: string) =>
     void logged.push({ level, fields, message })
   const log: Logger = { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
@@ -218,7 +218,7 @@ export async function makeSigningKey() {
 }
 
 /** Sends raw bytes. Resolves with everything received until the server closes. */
-export function exchange({ base }: Registry, text: string): Promise<string> {
+export function exchange({ base }: AccountsServer, text: string): Promise<string> {
   return new Promise((resolve, reject) => {
     const socket = connect(Number(new URL(base).port), '127.0.0.1')
     let answer = ''

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { auth, password, type Registry, withRegistry } from './harness.ts'
+import { auth, password, type AccountsServer, withAccountsServer } from './harness.ts'
 
 /** What means something to a database, a language, a terminal, a path or a log. */
 const hostile = [
@@ -68,7 +68,7 @@ const operations: readonly Operation[] = [
 ]
 
 const send = (
-  { call }: Registry,
+  { call }: AccountsServer,
   { method, path, open }: Operation,
   body: unknown,
   token: string,
@@ -78,7 +78,7 @@ const send = (
 const limits = { maxLoginFailures: 100_000 }
 
 /** Everything is as it was: nothing was taken for more than text. */
-async function expectUnharmed(registry: Registry, accounts: number): Promise<void> {
+async function expectUnharmed(registry: AccountsServer, accounts: number): Promise<void> {
   expect(await registry.store.countAccounts()).to.equal(accounts)
   const body = { username: 'alice', password }
   expect((await registry.call('POST', `${auth}/login`, { body })).status).to.equal(200)
@@ -88,7 +88,7 @@ async function expectUnharmed(registry: Registry, accounts: number): Promise<voi
 
 describe('text with a meaning in other formats', () => {
   it('is text in every member of every request', () =>
-    withRegistry(
+    withAccountsServer(
       async registry => {
         const { access_token } = await registry.register('alice')
         for (const operation of operations) {
@@ -114,7 +114,7 @@ describe('text with a meaning in other formats', () => {
     )).timeout(60_000)
 
   it('is text in every part of a path', () =>
-    withRegistry(async registry => {
+    withAccountsServer(async registry => {
       const { access_token: token } = await registry.register('alice')
       for (const text of hostile.filter(text => text.isWellFormed() && text.length < 2000)) {
         const part = encodeURIComponent(text)
@@ -136,7 +136,7 @@ describe('text with a meaning in other formats', () => {
     }))
 
   it('is no token, whatever it is', () =>
-    withRegistry(
+    withAccountsServer(
       async registry => {
         await registry.register('alice')
         const printable = fc.string({ unit: 'grapheme-ascii', minLength: 1, maxLength: 300 })
@@ -159,7 +159,7 @@ describe('text with a meaning in other formats', () => {
 describe('members that a request does not have', () => {
   for (const operation of operations) {
     it(`are refused by ${operation.method} ${operation.path}`, () =>
-      withRegistry(async registry => {
+      withAccountsServer(async registry => {
         const { access_token, account } = await registry.register('alice')
         for (const name of ['is_admin', 'id', 'sub', 'account_id', 'kind', 'scope', 'created_at']) {
           const body = { ...operation.body, [name]: account.id }

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { gzipSync } from 'node:zlib'
-import { auth, exchange, outcome, problemIn, raw, password, withRegistry } from './harness.ts'
+import { auth, exchange, outcome, problemIn, raw, password, withAccountsServer } from './harness.ts'
 
 const login = `${auth}/login`
 const json = { 'Content-Type': 'application/json' }
@@ -20,7 +20,7 @@ describe('a request body', () => {
     'undefined',
   ]
   it('is malformed when it is no JSON, repeats a member or nests too deep', () =>
-    withRegistry(async ({ call }) => {
+    withAccountsServer(async ({ call }) => {
       for (const body of malformed) {
         const answer = await call('POST', login, { body })
         expect(outcome(answer), body.slice(0, 60)).to.deep.equal([400, 'malformed-json'])
@@ -29,7 +29,7 @@ describe('a request body', () => {
 
   const misshaped = ['null', '[]', '"text"', '7', '1e400', '{}', '[[[]]]', '{"username":1e999}']
   it('is invalid when it has another shape', () =>
-    withRegistry(async ({ call, logged }) => {
+    withAccountsServer(async ({ call, logged }) => {
       for (const body of misshaped) {
         const answer = await call('POST', login, { body })
         expect(outcome(answer), body).to.deep.equal([422, 'validation-failed'])
@@ -39,7 +39,7 @@ describe('a request body', () => {
     }))
 
   it('may begin with a byte order mark and must be UTF-8', () =>
-    withRegistry(async registry => {
+    withAccountsServer(async registry => {
       await registry.register('alice')
       const text = JSON.stringify(good)
       expect((await registry.call('POST', login, { body: `\ufeff${text}` })).status).to.equal(200)
@@ -57,7 +57,7 @@ describe('a request body', () => {
     '',
   ]
   it('is refused with another Content-Type, which web pages may send', () =>
-    withRegistry(async registry => {
+    withAccountsServer(async registry => {
       await registry.register('alice')
       for (const type of types) {
         const headers = { 'Content-Type': type }
@@ -73,7 +73,7 @@ describe('a request body', () => {
     }))
 
   it('is refused when it is compressed', () =>
-    withRegistry(async ({ call }) => {
+    withAccountsServer(async ({ call }) => {
       const bomb = gzipSync(Buffer.alloc(1_000_000))
       for (const coding of ['gzip', 'br', 'deflate', 'gzip, gzip', 'GZIP']) {
         const headers = { ...json, 'Content-Encoding': coding }
@@ -83,7 +83,7 @@ describe('a request body', () => {
     }))
 
   it('is refused beyond the limit, with a length or in chunks', () =>
-    withRegistry(
+    withAccountsServer(
       async registry => {
         const large = JSON.stringify({ ...good, password: 'x'.repeat(17_000) })
         const answer = await registry.call('POST', login, { body: large })
@@ -106,7 +106,7 @@ describe('a request body', () => {
     ))
 
   it('gets 408 when it stalls', () =>
-    withRegistry(
+    withAccountsServer(
       async registry => {
         const headers = ['Host: localhost', 'Content-Type: application/json', 'Content-Length: 50']
         const begun = raw(`POST ${login} HTTP/1.1`, headers, '{"username":')
@@ -117,7 +117,7 @@ describe('a request body', () => {
     ))
 
   it('is not read before the token is verified', () =>
-    withRegistry(async ({ call }) => {
+    withAccountsServer(async ({ call }) => {
       const answer = await call('PUT', `${auth}/password`, { body: '{' })
       expect(outcome(answer)).to.deep.equal([401, 'token-missing'])
     }))

@@ -1,12 +1,12 @@
 import { expect } from 'chai'
-import { auth, exchange, outcome, problemIn, raw, password, withRegistry } from './harness.ts'
+import { auth, exchange, outcome, problemIn, raw, password, withAccountsServer } from './harness.ts'
 
 const login = `${auth}/login`
 const good = { username: 'alice', password }
 
 describe('a request', () => {
   it('gets 404 for an unknown path and 405 with Allow for another method', () =>
-    withRegistry(async ({ call }) => {
+    withAccountsServer(async ({ call }) => {
       const paths = ['/', '/api', `${auth}/`, `${login}/`, `${auth}/LOGIN`, '/api/v2/auth/login']
       for (const path of paths)
         expect(outcome(await call('GET', path)), path).to.deep.equal([404, 'not-found'])
@@ -29,7 +29,7 @@ describe('a request', () => {
     }))
 
   it('has a unique id in every problem', () =>
-    withRegistry(async ({ call, accessed }) => {
+    withAccountsServer(async ({ call, accessed }) => {
       const answers = [await call('GET', '/x'), await call('GET', '/x')]
       const ids = answers.map(({ json: { instance } }) => instance)
       expect(new Set(ids).size).to.equal(2)
@@ -38,7 +38,7 @@ describe('a request', () => {
     }))
 
   it('is refused first for a foreign Host or Origin', () =>
-    withRegistry(async ({ call, audited }) => {
+    withAccountsServer(async ({ call, audited }) => {
       const hosts = ['evil.example', 'registry.studio.example', '127.0.0.1.evil.example']
       for (const Host of hosts) {
         const answer = await call('GET', '/healthz', { headers: { Host } })
@@ -53,7 +53,7 @@ describe('a request', () => {
     }))
 
   it('gets CORS headers from an allowed origin', () =>
-    withRegistry(
+    withAccountsServer(
       async ({ call }) => {
         const headers = { Origin: 'https://studio.example' }
         const answer = await call('GET', '/healthz', { headers })
@@ -67,7 +67,7 @@ describe('a request', () => {
     ))
 
   it('is malformed with a duplicate header', () =>
-    withRegistry(async registry => {
+    withAccountsServer(async registry => {
       const host = 'Host: localhost'
       const doubled = [
         [host, 'Host: evil.example'],
@@ -105,14 +105,14 @@ describe('a request', () => {
   ]
   for (const [what, text] of broken) {
     it(`gets a problem and the end of the connection with ${what}`, () =>
-      withRegistry(async registry => {
+      withAccountsServer(async registry => {
         const answer = await exchange(registry, text)
         expect(problemIn(answer)).to.include({ status: 400, code: 'malformed-request' })
       }))
   }
 
   it('is refused when head, path or query are too large', () =>
-    withRegistry(async registry => {
+    withAccountsServer(async registry => {
       const header = raw('GET / HTTP/1.1', ['Host: localhost', `X: ${'a'.repeat(20_000)}`])
       const answer = problemIn(await exchange(registry, header))
       expect(answer).to.include({ status: 431, code: 'headers-too-large' })
@@ -123,7 +123,7 @@ describe('a request', () => {
     }))
 
   it('gets 408 when its head does not end', () =>
-    withRegistry(
+    withAccountsServer(
       async registry => {
         const answer = await exchange(registry, 'GET / HTTP/1.1\r\nHost: localhost\r\n')
         expect(problemIn(answer)).to.include({ status: 408, code: 'request-timeout' })
@@ -132,7 +132,7 @@ describe('a request', () => {
     ))
 
   it('gets 406 when it does not accept JSON', () =>
-    withRegistry(async ({ call }) => {
+    withAccountsServer(async ({ call }) => {
       const answer = await call('GET', '/healthz', { headers: { Accept: 'text/html' } })
       expect(outcome(answer)).to.deep.equal([406, 'not-acceptable'])
       const headers = { Accept: 'text/html, application/*;q=0.1' }
@@ -140,7 +140,7 @@ describe('a request', () => {
     }))
 
   it('gets no body for HEAD', () =>
-    withRegistry(async ({ call }) => {
+    withAccountsServer(async ({ call }) => {
       const answer = await call('HEAD', '/healthz')
       expect([answer.status, answer.text]).to.deep.equal([200, ''])
     }))
@@ -156,7 +156,7 @@ describe('a failure outside a route', () => {
         return Promise.resolve()
       },
     }
-    await withRegistry(
+    await withAccountsServer(
       async ({ call, logged }) => {
         const answer = await call('GET', `${auth}/me`, { token: 'x' })
         expect(outcome(answer)).to.deep.equal([500, 'internal'])

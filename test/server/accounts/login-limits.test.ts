@@ -3,7 +3,14 @@ import { request } from 'node:http'
 import { maxWaitingHashes } from '../../../src/server/accounts/hash-queue.ts'
 import { createPasswords } from '../../../src/server/accounts/passwords.ts'
 import { skipBecause } from '../../helpers/skip.ts'
-import { auth, logIn, cheapHashing, password, type Registry, withRegistry } from './harness.ts'
+import {
+  auth,
+  logIn,
+  cheapHashing,
+  password,
+  type AccountsServer,
+  withAccountsServer,
+} from './harness.ts'
 
 const minute = 60_000
 
@@ -22,7 +29,7 @@ function logInFrom(base: string, localAddress: string, body: object): Promise<nu
 
 describe('login rate limiting', () => {
   it('refuses the eleventh try, the right password too, and keeps sessions', () =>
-    withRegistry(async registry => {
+    withAccountsServer(async registry => {
       const { access_token, refresh_token } = await registry.register('alice')
       for (let count = 0; count < 10; count++) {
         expect((await logIn(registry, 'alice', 'wrong')).status).to.equal(401)
@@ -41,7 +48,7 @@ describe('login rate limiting', () => {
     }))
 
   it('counts user names and email addresses separately, known or not', () =>
-    withRegistry(async registry => {
+    withAccountsServer(async registry => {
       await registry.register('alice')
       for (const [name, email] of [
         ['alice', 'alice@studio.example'],
@@ -54,7 +61,7 @@ describe('login rate limiting', () => {
     }))
 
   it('allows no more tries when many arrive at once', () =>
-    withRegistry(
+    withAccountsServer(
       async registry => {
         await registry.register('alice')
         const all = await Promise.all(
@@ -67,7 +74,7 @@ describe('login rate limiting', () => {
     ))
 
   it('accepts a login from an address where many other logins failed', () =>
-    withRegistry(async registry => {
+    withAccountsServer(async registry => {
       await registry.register('alice')
       await registry.register('bob')
       for (let count = 0; count < 10; count++) await logIn(registry, 'bob', 'wrong')
@@ -83,7 +90,7 @@ describe('login rate limiting', () => {
   it('counts all loopback addresses as one', function () {
     // Others have one loopback address alone.
     if (process.platform !== 'linux') skipBecause(this, 'needs 127.0.0.2 and its like')
-    return withRegistry(async registry => {
+    return withAccountsServer(async registry => {
       await registry.register('alice')
       const from = (localAddress: string, secret: string) =>
         logInFrom(registry.base, localAddress, { username: 'alice', password: secret })
@@ -99,17 +106,21 @@ describe('login rate limiting', () => {
 
   describe('under attack from elsewhere', () => {
     const settings = { trustedProxies: ['127.0.0.1'], limits: { maxLoginFailures: 2 } }
-    const logInAt = (registry: Registry, address: string, secret = password, name = 'alice') =>
-      logIn(registry, name, secret, { 'X-Forwarded-For': address })
+    const logInAt = (
+      registry: AccountsServer,
+      address: string,
+      secret = password,
+      name = 'alice',
+    ) => logIn(registry, name, secret, { 'X-Forwarded-For': address })
     /** Wrong passwords from so many addresses, two each. */
-    const attack = async (registry: Registry, addresses: number, name = 'alice') => {
+    const attack = async (registry: AccountsServer, addresses: number, name = 'alice') => {
       for (let at = 0; at < addresses * 2; at++) {
         await logInAt(registry, `198.51.100.${Math.floor(at / 2)}`, 'wrong', name)
       }
     }
 
     it('accepts the owner from another address while one address fails', () =>
-      withRegistry(async registry => {
+      withAccountsServer(async registry => {
         await registry.register('alice')
         await attack(registry, 1)
         expect((await logInAt(registry, '198.51.100.0')).status).to.equal(429)
@@ -117,7 +128,7 @@ describe('login rate limiting', () => {
       }, settings))
 
     it('refuses new addresses when many fail, and accepts known ones', () =>
-      withRegistry(async registry => {
+      withAccountsServer(async registry => {
         await registry.register('alice')
         expect((await logInAt(registry, '192.0.2.1')).status).to.equal(200)
         await attack(registry, 10)
@@ -132,7 +143,7 @@ describe('login rate limiting', () => {
       }, settings))
 
     it('refuses an unknown name in the same way', () =>
-      withRegistry(async registry => {
+      withAccountsServer(async registry => {
         await registry.register('alice')
         await attack(registry, 10, 'alice')
         await attack(registry, 10, 'nobody')
@@ -146,7 +157,7 @@ describe('login rate limiting', () => {
       }, settings))
 
     it('ends every wait after a quarter of an hour', () =>
-      withRegistry(async registry => {
+      withAccountsServer(async registry => {
         await registry.register('alice')
         // A day of tries at every chance.
         for (let at = 0; at < 200; at++) {
@@ -159,7 +170,7 @@ describe('login rate limiting', () => {
   })
 
   it('records at most thirty refusals of an address in five minutes', () =>
-    withRegistry(async registry => {
+    withAccountsServer(async registry => {
       for (let count = 0; count < 35; count++) await logIn(registry, `nobody${count}`, 'wrong')
       expect(await registry.audited('login.failed')).to.have.length(30)
       registry.clock.nowMs += 5 * minute
@@ -168,7 +179,7 @@ describe('login rate limiting', () => {
     }))
 
   it('counts no success', () =>
-    withRegistry(async registry => {
+    withAccountsServer(async registry => {
       await registry.register('alice')
       for (let count = 0; count < 35; count++) {
         expect((await logIn(registry, 'alice')).status).to.equal(200)
@@ -189,7 +200,7 @@ describe('login rate limiting', () => {
           return real.verify(secret, hash)
         },
       }
-      await withRegistry(
+      await withAccountsServer(
         async registry => {
           for (const name of ['greedy', 'alice', 'bob']) await registry.register(name)
           const surplus = 20

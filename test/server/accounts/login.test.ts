@@ -1,11 +1,11 @@
 import { expect } from 'chai'
 import type { AccountStore } from '../../../src/server/accounts/account-store.ts'
 import { createPasswords } from '../../../src/server/accounts/passwords.ts'
-import { auth, logIn, cheapHashing, withRegistry } from './harness.ts'
+import { auth, logIn, cheapHashing, withAccountsServer } from './harness.ts'
 
 describe('login', () => {
   it('accepts the user name in any case, or the email address', () =>
-    withRegistry(async registry => {
+    withAccountsServer(async registry => {
       await registry.register('Alice')
       for (const name of ['Alice', 'aLICE', 'alice@STUDIO.example']) {
         expect((await logIn(registry, name)).status).to.equal(200)
@@ -14,7 +14,7 @@ describe('login', () => {
     }))
 
   it('returns identical bytes for an unknown name, a wrong password and a disabled account', () =>
-    withRegistry(async registry => {
+    withAccountsServer(async registry => {
       const { account } = await registry.register('alice')
       await registry.register('bob')
       await registry.store.setDisabled(account.id, 1)
@@ -40,7 +40,7 @@ describe('login', () => {
       ...store,
       addFailure: (key, ...rest) => (keys.push(key), store.addFailure(key, ...rest)),
     })
-    await withRegistry(
+    await withAccountsServer(
       async registry => {
         await registry.register('alice')
         for (const name of ['hunter22', 'hunter22', 'alice']) await logIn(registry, name, 'wrong')
@@ -53,7 +53,7 @@ describe('login', () => {
   })
 
   it('reports a disabled account only for the right password', () =>
-    withRegistry(async registry => {
+    withAccountsServer(async registry => {
       const { account } = await registry.register('alice')
       await registry.store.setDisabled(account.id, 1)
       const answer = await logIn(registry, 'alice')
@@ -71,7 +71,7 @@ describe('login', () => {
         return real.verify(secret, hash)
       },
     }
-    await withRegistry(
+    await withAccountsServer(
       async registry => {
         await registry.register('alice')
         for (const name of ['alice', 'nobody']) {
@@ -95,7 +95,7 @@ describe('login', () => {
       verify: old.verify,
       isOutdated: (hash: string) => (better ? fresh : old).isOutdated(hash),
     }
-    await withRegistry(
+    await withAccountsServer(
       async registry => {
         await registry.register('alice')
         better = true
@@ -112,7 +112,7 @@ describe('login', () => {
   })
 
   it('refuses names with database wildcards and quotes', () =>
-    withRegistry(async registry => {
+    withAccountsServer(async registry => {
       await registry.register('alice')
       const names = ["alice' --", 'al%', 'al_ce', 'alice"; DROP TABLE accounts; --', 'a*', '%']
       for (const name of names) expect((await logIn(registry, name)).status).to.equal(401)
@@ -122,7 +122,7 @@ describe('login', () => {
 
 describe('a store that fails', () => {
   it('returns 503 and logs the reason, and the server recovers', () =>
-    withRegistry(
+    withAccountsServer(
       async registry => {
         const { access_token: token } = await registry.register('alice')
         failing.now = true

@@ -5,16 +5,16 @@ import { silentLogger } from '../../../src/lib/util/logger.ts'
 import { openAccountsStore } from '../../../src/server/accounts/data-folder.ts'
 import { failureOf } from '../../helpers/failure.ts'
 import { settableClock, withFolder } from './support.ts'
-import { auth, password, type Registry, withRegistry } from './harness.ts'
+import { auth, password, type AccountsServer, withAccountsServer } from './harness.ts'
 
 const hour = 60 * 60 * 1000
 
-function registerBob({ call }: Registry) {
+function registerBob({ call }: AccountsServer) {
   const body = { username: 'bob', email: 'bob@studio.example', password }
   return call('POST', `${auth}/register`, { body })
 }
 
-async function expectRefused(registry: Registry, token: string): Promise<void> {
+async function expectRefused(registry: AccountsServer, token: string): Promise<void> {
   const refused = await registerBob(registry)
   expect(refused.status).to.equal(503)
   expect(refused.json.code).to.equal('storage-unavailable')
@@ -47,7 +47,7 @@ describe('a running registry whose database', () => {
   ]
   for (const [what, lose] of losses) {
     it(`${what} refuses changes, and says so`, () =>
-      withRegistry(async registry => {
+      withAccountsServer(async registry => {
         const { access_token } = await registry.register('alice')
         expect((await registry.call('GET', '/readyz')).status).to.equal(200)
         await lose(registry.folder)
@@ -67,7 +67,7 @@ describe('a running registry whose database', () => {
     }))
 
   it('file was moved away takes changes again when it is back', () =>
-    withRegistry(async registry => {
+    withAccountsServer(async registry => {
       const { access_token } = await registry.register('alice')
       const file = join(registry.folder, 'registry.db')
       await rename(file, `${file}.away`)
@@ -79,7 +79,7 @@ describe('a running registry whose database', () => {
     }))
 
   it('key file was deleted refuses changes until it is back', () =>
-    withRegistry(async registry => {
+    withAccountsServer(async registry => {
       const file = join(registry.folder, 'keys.json')
       await writeFile(file, '{}')
       const { access_token } = await registry.register('alice')

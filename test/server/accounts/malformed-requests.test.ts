@@ -1,11 +1,11 @@
 import { expect } from 'chai'
 import { exchange, RawSocket, requestText } from '../../e2e/raw-socket.ts'
-import { type Registry, withRegistry } from './harness.ts'
+import { type AccountsServer, withAccountsServer } from './harness.ts'
 
 const login = '/api/v1/auth/login'
 const get = 'GET /healthz HTTP/1.1'
 const host = 'Host: localhost'
-const portOf = ({ base }: Registry) => Number(new URL(base).port)
+const portOf = ({ base }: AccountsServer) => Number(new URL(base).port)
 
 /** A second request, behind one whose end is a matter of opinion: nobody may act on it. */
 const hidden = requestText(['POST /api/v1/auth/logout HTTP/1.1', host, 'X-Hidden: yes'])
@@ -38,7 +38,7 @@ describe('requests of unclear length', () => {
   ]
   for (const [what, text] of unclear) {
     it(`end the connection, with one problem, for ${what}`, () =>
-      withRegistry(async registry => {
+      withAccountsServer(async registry => {
         const raw = await RawSocket.open(portOf(registry))
         raw.write(text + hidden)
         await raw.untilClosed()
@@ -51,7 +51,7 @@ describe('requests of unclear length', () => {
   }
 
   it('are refused by the parser alone: a clear one is followed by the next', () =>
-    withRegistry(async registry => {
+    withAccountsServer(async registry => {
       const raw = await RawSocket.open(portOf(registry))
       raw.write(post([chunked], '2\r\n{}\r\n0\r\n\r\n') + hidden)
       const answers = await raw.answers(2)
@@ -78,7 +78,7 @@ describe('requests that are not quite HTTP', () => {
   ]
   for (const [what, text] of broken) {
     it(`get a problem for ${what}`, () =>
-      withRegistry(async registry => {
+      withAccountsServer(async registry => {
         const answer = await exchange(portOf(registry), text)
         expect(answer?.status).to.equal(400)
         const { code } = JSON.parse(answer?.body ?? '')
@@ -99,7 +99,7 @@ describe('methods that do more than ask', () => {
   ]
   for (const [line, more] of refused) {
     it(`get 405: ${[line, ...more].join(', ')}`, () =>
-      withRegistry(async registry => {
+      withAccountsServer(async registry => {
         const answer = await exchange(portOf(registry), requestText([line, host, ...more]))
         expect(answer?.status).to.equal(405)
         expect(answer?.headers).to.have.property('allow')
@@ -110,7 +110,7 @@ describe('methods that do more than ask', () => {
   }
 
   it('leave nothing open behind CONNECT', () =>
-    withRegistry(async registry => {
+    withAccountsServer(async registry => {
       const raw = await RawSocket.open(portOf(registry))
       raw.write(requestText(['CONNECT localhost:443 HTTP/1.1', host]) + hidden)
       await raw.untilClosed()
@@ -123,7 +123,7 @@ describe('a body that waits to be asked for', () => {
   const expecting = post(['Content-Length: 2', 'Expect: 100-continue'], '')
 
   it('is asked for once, by a request that is taken', () =>
-    withRegistry(async registry => {
+    withAccountsServer(async registry => {
       const raw = await RawSocket.open(portOf(registry))
       raw.write(expecting)
       expect((await raw.answers(1)).map(({ status }) => status)).to.deep.equal([100])
@@ -133,7 +133,7 @@ describe('a body that waits to be asked for', () => {
     }))
 
   it('is not asked for by one that is refused', () =>
-    withRegistry(async registry => {
+    withAccountsServer(async registry => {
       const refused = expecting.replace(host, 'Host: evil.example')
       const raw = await RawSocket.open(portOf(registry))
       raw.write(refused)

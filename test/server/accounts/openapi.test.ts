@@ -1,11 +1,11 @@
 import { expect } from 'chai'
 import { loginRequest } from '../../../src/lib/accounts/wire.ts'
 import { documentOf, exercised } from './openapi-check.ts'
-import { auth, password, withRegistry } from './harness.ts'
+import { auth, password, withAccountsServer } from './harness.ts'
 
 describe('OpenAPI document', () => {
   it('is of version 3.1 and has every route, with the schemas that check it', () =>
-    withRegistry(async ({ base, call }) => {
+    withAccountsServer(async ({ base, call }) => {
       const { json } = await call('GET', '/openapi.json')
       expect(json.openapi).to.equal('3.1.0')
       const operations = Object.entries<object>(json.paths).flatMap(([path, methods]) =>
@@ -41,7 +41,7 @@ describe('OpenAPI document', () => {
     }))
 
   it('is made again after it could not be made', () =>
-    withRegistry(async ({ base }) => {
+    withAccountsServer(async ({ base }) => {
       const { _zod: schema } = loginRequest
       schema.toJSONSchema = () => {
         throw new Error('no memory')
@@ -53,7 +53,7 @@ describe('OpenAPI document', () => {
     }))
 
   it('foresees the success of every route', () =>
-    withRegistry(async ({ call, register, store, clock }) => {
+    withAccountsServer(async ({ call, register, store, clock }) => {
       const { hashOfSecret } = await import('../../../src/server/accounts/service-tokens.ts')
       exercised.clear()
       const { access_token: token, account } = await register('alice')

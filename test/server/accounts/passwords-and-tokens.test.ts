@@ -6,22 +6,22 @@ import {
   refresh,
   auth,
   password,
-  type Registry,
-  withRegistry,
+  type AccountsServer,
+  withAccountsServer,
 } from './harness.ts'
 
 const day = 86_400_000
 
 describe('password', () => {
   const better = 'another honest phrase'
-  const change = ({ call }: Registry, token: string, current: string, next = better) =>
+  const change = ({ call }: AccountsServer, token: string, current: string, next = better) =>
     call('PUT', `${auth}/password`, {
       token,
       body: { current_password: current, new_password: next },
     })
 
   it('changes, and every other session ends', () =>
-    withRegistry(async registry => {
+    withAccountsServer(async registry => {
       const [here, there] = [await registry.register('alice'), await loggedIn(registry)]
       expect((await change(registry, here.access_token, password)).status).to.equal(204)
       expect(await meCode(registry, here.access_token)).to.equal('ok')
@@ -31,7 +31,7 @@ describe('password', () => {
     }))
 
   it('stays when the current one is wrong, and tries of a session are counted', () =>
-    withRegistry(async registry => {
+    withAccountsServer(async registry => {
       const { access_token } = await registry.register('alice')
       for (let count = 0; count < 10; count++) {
         const answer = await change(registry, access_token, 'wrong')
@@ -43,7 +43,7 @@ describe('password', () => {
     }))
 
   it('changes for a session while its address is refused at logins of the account', () =>
-    withRegistry(async registry => {
+    withAccountsServer(async registry => {
       const { access_token } = await registry.register('alice')
       const logIn = (secret: string) =>
         registry.call('POST', `${auth}/login`, { body: { username: 'alice', password: secret } })
@@ -54,7 +54,7 @@ describe('password', () => {
 
   it('does the same work for a wrong reset code whether the name exists or not', async () => {
     const used: string[][] = []
-    await withRegistry(
+    await withAccountsServer(
       async registry => {
         await registry.register('alice')
         for (const username of ['alice', 'alice@studio.example', 'nobody']) {
@@ -84,7 +84,7 @@ describe('password', () => {
   })
 
   it('reveals no name or address without a reset code', () =>
-    withRegistry(
+    withAccountsServer(
       async registry => {
         await registry.register('alice-smith')
         const reset = async (username: string, new_password: string, code = 'rst_wrong') => {
@@ -114,7 +114,7 @@ describe('password', () => {
     ))
 
   it('is set anew with a reset code, once, and every session ends', () =>
-    withRegistry(async registry => {
+    withAccountsServer(async registry => {
       const { access_token, account } = await registry.register('alice')
       const expiresAtMs = registry.clock.nowMs + 60_000
       const hash = hashOfSecret('rst_code')
@@ -134,7 +134,7 @@ describe('password', () => {
   for (const keep of [false, true]) {
     const fate = keep ? 'keeps service tokens when told to' : 'ends service tokens, and names them'
     it(`set anew with a reset code ${fate}`, () =>
-      withRegistry(async registry => {
+      withAccountsServer(async registry => {
         const { access_token: token, account } = await registry.register('alice')
         const body = { name: 'render farm' }
         const made = await registry.call('POST', `${auth}/tokens`, { token, body })
@@ -158,11 +158,11 @@ describe('password', () => {
 })
 
 describe('service tokens', () => {
-  const make = ({ call }: Registry, token: string, body: object = { name: 'ci' }) =>
+  const make = ({ call }: AccountsServer, token: string, body: object = { name: 'ci' }) =>
     call('POST', `${auth}/tokens`, { token, body })
 
   it('are shown once, and say whose they are', () =>
-    withRegistry(async registry => {
+    withAccountsServer(async registry => {
       const { access_token } = await registry.register('alice')
       const made = await make(registry, access_token, { name: 'ci', scopes: ['publish'] })
       expect(made.status).to.equal(201)
@@ -176,7 +176,7 @@ describe('service tokens', () => {
     }))
 
   it('need a name that can be seen', () =>
-    withRegistry(async registry => {
+    withAccountsServer(async registry => {
       const { access_token } = await registry.register('alice')
       for (const name of ['', '  ', '\u2003', 'a\u001b[31m']) {
         const answer = await make(registry, access_token, { name })
@@ -185,7 +185,7 @@ describe('service tokens', () => {
     }))
 
   it('cannot refresh, manage the account, or make tokens', () =>
-    withRegistry(async registry => {
+    withAccountsServer(async registry => {
       const { access_token, refresh_token } = await registry.register('alice')
       const { token } = (await make(registry, access_token)).json
       const body = { current_password: password, new_password: 'another honest phrase' }
@@ -210,7 +210,7 @@ describe('service tokens', () => {
     }))
 
   it('end by time, by hand, and with the account', () =>
-    withRegistry(async registry => {
+    withAccountsServer(async registry => {
       const { access_token, account } = await registry.register('alice')
       const short = (await make(registry, access_token, { name: 'a', expires_in_days: 1 })).json
       const long = (await make(registry, access_token, { name: 'b', expires_in_days: 365 })).json
@@ -233,7 +233,7 @@ describe('service tokens', () => {
     }))
 
   it('are as many as the bound allows', () =>
-    withRegistry(
+    withAccountsServer(
       async registry => {
         const { access_token } = await registry.register('alice')
         expect((await make(registry, access_token)).status).to.equal(201)

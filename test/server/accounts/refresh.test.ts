@@ -1,12 +1,12 @@
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'
-import { loggedIn, meCode, refresh, auth, withRegistry } from './harness.ts'
+import { loggedIn, meCode, refresh, auth, withAccountsServer } from './harness.ts'
 
 const day = 86_400_000
 
 describe('refresh', () => {
   it('gives a further access token for an access token, and never a refresh token', () =>
-    withRegistry(async registry => {
+    withAccountsServer(async registry => {
       const first = await registry.register('alice')
       registry.clock.nowMs += 60_000
       const again = await refresh(registry, first.access_token)
@@ -21,13 +21,13 @@ describe('refresh', () => {
     }))
 
   it('takes an empty JSON object for no body', () =>
-    withRegistry(async registry => {
+    withAccountsServer(async registry => {
       const { access_token } = await registry.register('alice')
       expect((await refresh(registry, access_token, {})).status).to.equal(200)
     }))
 
   it('rotates a refresh token sent as Bearer, or in the body, alone or beside its access token', () =>
-    withRegistry(async registry => {
+    withAccountsServer(async registry => {
       let { refresh_token, access_token } = await registry.register('alice')
       const forms = [
         () => refresh(registry, refresh_token),
@@ -48,7 +48,7 @@ describe('refresh', () => {
     }))
 
   it('refuses two tokens that disagree, and writes it down', () =>
-    withRegistry(async registry => {
+    withAccountsServer(async registry => {
       const [alice, other] = [await registry.register('alice'), await registry.register('bob')]
       const second = await loggedIn(registry)
       const wrong: [token: string, refresh_token: string][] = [
@@ -66,7 +66,7 @@ describe('refresh', () => {
     }))
 
   it('returns the same pair again for a minute after a lost answer', () =>
-    withRegistry(async registry => {
+    withAccountsServer(async registry => {
       const { refresh_token } = await registry.register('alice')
       const first = await refresh(registry, refresh_token)
       registry.clock.nowMs += 59_999
@@ -78,7 +78,7 @@ describe('refresh', () => {
     }))
 
   it('ends the session when a used token comes back later', () =>
-    withRegistry(async registry => {
+    withAccountsServer(async registry => {
       const { refresh_token, account } = await registry.register('alice')
       const elsewhere = await loggedIn(registry)
       const next = await refresh(registry, refresh_token)
@@ -93,7 +93,7 @@ describe('refresh', () => {
     }))
 
   it('ends the session at once when the token is two steps old', () =>
-    withRegistry(async registry => {
+    withAccountsServer(async registry => {
       const { refresh_token } = await registry.register('alice')
       const second = await refresh(registry, refresh_token)
       const third = await refresh(registry, second.json.refresh_token)
@@ -102,7 +102,7 @@ describe('refresh', () => {
     }))
 
   it('makes one step when fifty ask with one token at the same time', () =>
-    withRegistry(async registry => {
+    withAccountsServer(async registry => {
       const { refresh_token, access_token } = await registry.register('alice')
       const all = await Promise.all(
         Array.from({ length: 50 }, () => refresh(registry, refresh_token)),
@@ -114,7 +114,7 @@ describe('refresh', () => {
     }))
 
   it('gives nothing when the session ends while it is under way', () =>
-    withRegistry(
+    withAccountsServer(
       async registry => {
         const { refresh_token } = await registry.register('alice')
         const answer = await refresh(registry, refresh_token)
@@ -133,7 +133,7 @@ describe('refresh', () => {
     ))
 
   it('stops at the end of the session, however often it was done', () =>
-    withRegistry(async registry => {
+    withAccountsServer(async registry => {
       let { access_token } = await registry.register('alice')
       const endMs = registry.clock.nowMs + 30 * day
       for (let step = 0; step < 60 && registry.clock.nowMs < endMs - day / 2; step++) {
@@ -150,7 +150,7 @@ describe('refresh', () => {
     }))
 
   it('refuses an expired access token alone', () =>
-    withRegistry(async registry => {
+    withAccountsServer(async registry => {
       const { access_token } = await registry.register('alice')
       registry.clock.nowMs += day + 6000
       const answer = await refresh(registry, access_token)
@@ -158,7 +158,7 @@ describe('refresh', () => {
     }))
 
   it('works from an address whose other refreshes were refused', () =>
-    withRegistry(async registry => {
+    withAccountsServer(async registry => {
       const { access_token, refresh_token } = await registry.register('alice')
       for (let count = 0; count < 30; count++) {
         expect((await refresh(registry, count % 2 === 0 ? 'nonsense' : 'srt_x')).status).to.equal(

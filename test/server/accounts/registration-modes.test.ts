@@ -1,12 +1,12 @@
 import { expect } from 'chai'
 import { hashOfSecret } from '../../../src/server/accounts/service-tokens.ts'
-import { auth, signUp, withRegistry } from './harness.ts'
+import { auth, signUp, withAccountsServer } from './harness.ts'
 
 const minute = 60_000
 
 describe('registration by invitation', () => {
   it('accepts each invitation for one account', () =>
-    withRegistry(
+    withAccountsServer(
       async registry => {
         const hash = hashOfSecret('inv_one')
         const { nowMs } = registry.clock
@@ -25,7 +25,7 @@ describe('registration by invitation', () => {
     ))
 
   it('reports taken names only for a valid invitation', () =>
-    withRegistry(
+    withAccountsServer(
       async registry => {
         const { nowMs } = registry.clock
         const invite = { createdAtMs: nowMs, expiresAtMs: nowMs + minute }
@@ -44,7 +44,7 @@ describe('registration by invitation', () => {
     ))
 
   it('checks an invitation without using it', () =>
-    withRegistry(
+    withAccountsServer(
       async registry => {
         const { nowMs } = registry.clock
         const invite = { createdAtMs: nowMs, expiresAtMs: nowMs + minute }
@@ -78,7 +78,7 @@ describe('registration by invitation', () => {
 
 describe('closed registration', () => {
   it('refuses every registration', () =>
-    withRegistry(
+    withAccountsServer(
       async registry => {
         const answer = await signUp(registry, 'alice', { invite: 'inv_one' })
         expect([answer.status, answer.json.code]).to.deep.equal([403, 'registration-closed'])

@@ -1,13 +1,13 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { usernamePattern } from '../../../src/lib/accounts/wire.ts'
-import { auth, signUp, password, type Registry, withRegistry } from './harness.ts'
+import { auth, signUp, password, type AccountsServer, withAccountsServer } from './harness.ts'
 
 const minute = 60_000
 
 describe('registration', () => {
   it('returns tokens, the account and its location', () =>
-    withRegistry(async registry => {
+    withAccountsServer(async registry => {
       const answer = await signUp(registry, 'Alice')
       expect(answer.status).to.equal(201)
       expect(answer.headers).to.include({ location: `${auth}/me`, 'cache-control': 'no-store' })
@@ -17,7 +17,7 @@ describe('registration', () => {
     }))
 
   it('creates one account when many requests use one name', () =>
-    withRegistry(async registry => {
+    withAccountsServer(async registry => {
       const names = ['alice', 'ALICE', 'Alice', 'aLiCe']
       const all = await Promise.all(
         Array.from({ length: 40 }, (_, at) => {
@@ -31,7 +31,7 @@ describe('registration', () => {
     }))
 
   it('returns the same refusal for a taken name and a taken address', () =>
-    withRegistry(async registry => {
+    withAccountsServer(async registry => {
       await signUp(registry, 'alice')
       const name = await signUp(registry, 'ALICE', { email: 'other@studio.example' })
       const email = await signUp(registry, 'bob', { email: 'Someone@Studio.Example' })
@@ -72,7 +72,7 @@ describe('registration', () => {
     { $ne: null },
   ]
   it('refuses invalid, confusable and reserved names', () =>
-    withRegistry(async registry => {
+    withAccountsServer(async registry => {
       for (const name of wrongNames) {
         const answer = await signUp(registry, name)
         expect([answer.status, answer.json.code], String(name)).to.deep.equal([
@@ -85,7 +85,7 @@ describe('registration', () => {
     }))
 
   it('returns 422 for any text outside the name pattern', () =>
-    withRegistry(async registry => {
+    withAccountsServer(async registry => {
       const strange = fc.string({ unit: 'binary', maxLength: 80 })
       await fc.assert(
         fc.asyncProperty(strange, async name => {
@@ -109,7 +109,7 @@ describe('registration', () => {
     null,
   ]
   it('refuses invalid email addresses', () =>
-    withRegistry(async registry => {
+    withAccountsServer(async registry => {
       for (const email of wrongEmails) {
         const answer = await signUp(registry, 'alice', { email })
         expect(answer.status, String(email)).to.equal(422)
@@ -119,7 +119,7 @@ describe('registration', () => {
 
   const wrongPasswords = ['', 'seven77', 'a'.repeat(1025), 'lone \ud800 surrogate', null, 12345678]
   it('refuses passwords too short or too long without repeating them', () =>
-    withRegistry(async registry => {
+    withAccountsServer(async registry => {
       for (const secret of wrongPasswords) {
         const answer = await signUp(registry, 'alice', { password: secret })
         expect(answer.status).to.equal(422)
@@ -131,7 +131,7 @@ describe('registration', () => {
   const assigned = ['is_admin', 'id', 'kind', 'email_verified', '__proto__', 'constructor', 'role']
   for (const name of assigned) {
     it(`refuses the member ${name}`, () =>
-      withRegistry(async registry => {
+      withAccountsServer(async registry => {
         const body = `{"username":"alice","email":"a@x.example","password":"${password}","${name}":{"admin":true}}`
         const answer = await registry.call('POST', `${auth}/register`, { body })
         expect([answer.status, answer.json.code]).to.deep.equal([422, 'validation-failed'])
@@ -147,12 +147,12 @@ describe('registration', () => {
       ['alice-alice', { username: 'alice-alice' }],
       ['someone@studio.example'],
     ]
-    await withRegistry(async registry => {
+    await withAccountsServer(async registry => {
       expect((await signUp(registry, 'alice', { password: 'password123' })).status).to.equal(201)
       const [warning] = registry.logged.filter(({ level }) => level === 'warn')
       expect(warning?.fields).to.deep.equal({ username: 'alice', flaw: 'common' })
     })
-    await withRegistry(
+    await withAccountsServer(
       async registry => {
         for (const [secret, more] of bad) {
           const answer = await signUp(registry, 'alice', { password: secret, ...more })
@@ -166,7 +166,7 @@ describe('registration', () => {
   })
 
   it('checks name and address before the password is sent', () =>
-    withRegistry(async registry => {
+    withAccountsServer(async registry => {
       const check = (username: string, email: string) =>
         registry.call('POST', `${auth}/register/check`, { body: { username, email } })
       expect((await signUp(registry, 'alice')).status).to.equal(201)
@@ -178,7 +178,7 @@ describe('registration', () => {
     }))
 
   it('allows three name checks for each registration of an address', () =>
-    withRegistry(
+    withAccountsServer(
       async registry => {
         expect((await signUp(registry, 'alice')).status).to.equal(201)
         const check = async (username: string) => {
@@ -199,7 +199,7 @@ describe('registration', () => {
     ))
 
   it('limits registrations by address, except on loopback', async () => {
-    const many = async (registry: Registry) => {
+    const many = async (registry: AccountsServer) => {
       const statuses = []
       for (let at = 0; at < 4; at++) {
         const more = { email: `a${at}@studio.example` }
@@ -208,7 +208,7 @@ describe('registration', () => {
       return statuses
     }
     const limits = { maxRegistrations: 3 }
-    await withRegistry(
+    await withAccountsServer(
       async registry => {
         expect(await many(registry)).to.deep.equal([201, 201, 201, 429])
         registry.clock.nowMs += 60 * minute
@@ -216,7 +216,7 @@ describe('registration', () => {
       },
       { local: false, limits },
     )
-    await withRegistry(
+    await withAccountsServer(
       async registry => expect(await many(registry)).to.deep.equal([201, 201, 201, 201]),
       { limits },
     )

@@ -1,9 +1,9 @@
 import { expect } from 'chai'
-import { auth, password, withRegistry } from './harness.ts'
+import { auth, password, withAccountsServer } from './harness.ts'
 
 describe('logs and audit', () => {
   it('have no password, token or code in them, whatever goes wrong', () =>
-    withRegistry(async registry => {
+    withAccountsServer(async registry => {
       const { call } = registry
       const made = await registry.register('alice')
       const service = (
@@ -45,7 +45,7 @@ describe('logs and audit', () => {
 
   it('include unknown names, which may be passwords: none is stored', () => {
     const keys: string[] = []
-    return withRegistry(
+    return withAccountsServer(
       async ({ call, register }) => {
         await register('alice')
         for (const username of [password, 'alice', password, 'nobody@studio.example']) {
@@ -68,7 +68,7 @@ describe('logs and audit', () => {
   })
 
   it('have one line for each request, with nothing in it that a terminal acts upon', () =>
-    withRegistry(async ({ call, accessed, audited }) => {
+    withAccountsServer(async ({ call, accessed, audited }) => {
       const strange = 'x\u001b[31m","admin":true,"y":"\r\nfake'
       await call('POST', `${auth}/login`, { body: { username: strange, password } })
       await call('GET', `/${encodeURIComponent(strange)}`)

@@ -1,10 +1,10 @@
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'
-import { loggedIn, meCode, refresh, auth, password, withRegistry } from './harness.ts'
+import { loggedIn, meCode, refresh, auth, password, withAccountsServer } from './harness.ts'
 
 describe('sessions', () => {
   it('are listed and ended one by one', () =>
-    withRegistry(async registry => {
+    withAccountsServer(async registry => {
       const first = await registry.register('alice')
       registry.clock.nowMs += 1000
       const headers = { 'User-Agent': 'laptop\u00e9' }
@@ -21,7 +21,7 @@ describe('sessions', () => {
     }))
 
   it('of another account cannot be ended', () =>
-    withRegistry(async registry => {
+    withAccountsServer(async registry => {
       const [alice, bob] = [await registry.register('alice'), await registry.register('bob')]
       const { sid } = decodeJwt(alice.access_token)
       const ids = [sid, "' OR 1=1--", '%00', '..%2f..', '*']
@@ -34,7 +34,7 @@ describe('sessions', () => {
     }))
 
   it('end with logout, this one or all of them', () =>
-    withRegistry(async registry => {
+    withAccountsServer(async registry => {
       const [first, second] = [await registry.register('alice'), await loggedIn(registry)]
       const out = (token: string, body?: object) =>
         registry.call('POST', `${auth}/logout`, { token, ...(body === undefined ? {} : { body }) })
@@ -50,7 +50,7 @@ describe('sessions', () => {
     }))
 
   it('are out at once when the account is disabled, and in again when it is not', () =>
-    withRegistry(async registry => {
+    withAccountsServer(async registry => {
       const { access_token, refresh_token, account } = await registry.register('alice')
       await registry.store.setDisabled(account.id, registry.clock.nowMs)
       expect(await meCode(registry, access_token)).to.equal('token-revoked')
@@ -60,14 +60,14 @@ describe('sessions', () => {
     }))
 
   it('are out at once when the account is deleted', () =>
-    withRegistry(async registry => {
+    withAccountsServer(async registry => {
       const { access_token, account } = await registry.register('alice')
       await registry.store.deleteAccount(account.id, 0)
       expect(await meCode(registry, access_token)).to.equal('token-revoked')
     }))
 
   it('beyond the bound end, the oldest first', () =>
-    withRegistry(
+    withAccountsServer(
       async registry => {
         const tokens = [await registry.register('alice')]
         for (let count = 0; count < 2; count++) {

@@ -4,9 +4,9 @@ import { DatabaseSync } from 'node:sqlite'
 import { silentLogger } from '../../../src/lib/util/logger.ts'
 import { sweepRegularly } from '../../../src/server/accounts/audit-trail.ts'
 import { ManualTime } from '../resources/manual-time.ts'
-import { auth, password, type Registry, withRegistry } from './harness.ts'
+import { auth, password, type AccountsServer, withAccountsServer } from './harness.ts'
 
-async function fail({ call }: Registry): Promise<void> {
+async function fail({ call }: AccountsServer): Promise<void> {
   const answer = await call('POST', `${auth}/login`, {
     body: { username: 'nobody', password: 'wrong' },
   })
@@ -15,7 +15,7 @@ async function fail({ call }: Registry): Promise<void> {
 
 describe('audit', () => {
   it('keeps so many entries, the newest, and security events before all others', () =>
-    withRegistry(
+    withAccountsServer(
       async registry => {
         await registry.register('alice')
         for (let count = 0; count < 5; count++) await fail(registry)
@@ -26,7 +26,7 @@ describe('audit', () => {
     ))
 
   it('loses nothing of others to an account that makes and revokes tokens without end', () =>
-    withRegistry(async registry => {
+    withAccountsServer(async registry => {
       await registry.register('bob')
       await fail(registry)
       const { access_token: token, account } = await registry.register('alice')
@@ -55,7 +55,7 @@ describe('audit', () => {
     }))
 
   it('keeps all entries of an account while others have more', () =>
-    withRegistry(
+    withAccountsServer(
       async registry => {
         await registry.register('victim')
         const flooders = [await registry.register('alice'), await registry.register('bob')]
@@ -75,7 +75,7 @@ describe('audit', () => {
     ))
 
   it('says who, from where, and in which request', () =>
-    withRegistry(async registry => {
+    withAccountsServer(async registry => {
       const { account } = await registry.register('alice')
       await registry.call('POST', `${auth}/login`, { body: { username: 'alice', password } })
       const [entry] = await registry.audited('login.ok')
@@ -89,7 +89,7 @@ describe('audit', () => {
     }))
 
   it('that cannot be written is in the log, and what it tells of is answered', () =>
-    withRegistry(
+    withAccountsServer(
       async registry => {
         await registry.register('alice')
         const [line] = registry.logged.filter(({ level }) => level === 'error')
@@ -106,7 +106,7 @@ describe('audit', () => {
 
 describe('service tokens', () => {
   it('that were revoked are kept up to a bound, the newest', () =>
-    withRegistry(async registry => {
+    withAccountsServer(async registry => {
       const { access_token: token, account } = await registry.register('alice')
       const made = await registry.call('POST', `${auth}/tokens`, { token, body: { name: 'ci' } })
       const db = new DatabaseSync(join(registry.folder, 'registry.db'))
@@ -124,7 +124,7 @@ describe('service tokens', () => {
     }))
 
   it('work when their use cannot be noted', () =>
-    withRegistry(
+    withAccountsServer(
       async registry => {
         const { access_token } = await registry.register('alice')
         const body = { name: 'ci' }

@@ -17,13 +17,13 @@ export function withAdmin(use: (scene: Scene) => Promise<void>): Promise<void> {
   return withFolder(async folder => {
     const dataDir = join(folder, 'data')
     const clock = settableClock()
-    await makeRegistry(dataDir, clock)
+    await makeAccounts(dataDir, clock)
     await using admin = await openAdmin({ dataDir, log: silentLogger, clock })
     await use({ admin, clock, folder, dataDir })
   })
 }
 
-export async function makeRegistry(
+export async function makeAccounts(
   dataDir: string,
   clock: ReturnType<typeof settableClock>,
 ): Promise<void> {

@@ -2,7 +2,7 @@ import { runCommand } from './in-process.ts'
 import { type Ended, cleanEnv } from './program.ts'
 
 /** Whoever owns the files of a registry, and all that the program said to them. */
-export interface RegistryOwner {
+export interface AccountsOwner {
   /** `registry <words> --data-dir <the folder>`; another folder may be named. */
   run(words: readonly string[], dataDir?: string): Promise<Ended>
   /** The same with `--json`, parsed. Throws unless the command ended well. */
@@ -13,7 +13,7 @@ export interface RegistryOwner {
 
 const makesCode = new Set(['reset-code', 'invite'])
 
-export function createRegistryOwner(usualDir: string): RegistryOwner {
+export function createAccountsOwner(usualDir: string): AccountsOwner {
   let said = ''
 
   async function run(words: readonly string[], dataDir = usualDir): Promise<Ended> {

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import {
   type AccountsBannerFacts,
   renderAccountsBanner,
-} from '../../../src/lib/cli/registry-banner.ts'
+} from '../../../src/lib/cli/accounts-banner.ts'
 
 const facts: AccountsBannerFacts = {
   url: 'http://127.0.0.1:8780',

@@ -6,24 +6,24 @@ import { silentLogger } from '../../../src/lib/util/logger.ts'
 import { connectAccounts } from '../../../src/lib/accounts/connect.ts'
 import { withSavedToken } from '../../../src/lib/accounts/session.ts'
 import { Secret } from '../../../src/lib/util/secret.ts'
-import { type Registry, withRegistry } from '../../server/accounts/harness.ts'
+import { type AccountsServer, withAccountsServer } from '../../server/accounts/harness.ts'
 import { withFolder } from '../config/support.ts'
-import { expectNoLeak, registryOf, thrownBy } from './support.ts'
+import { expectNoLeak, accountsUrlOf, thrownBy } from './support.ts'
 
 const password = new Secret('a long and honest phrase')
 const account = { username: 'alice', email: 'alice@studio.example', password }
 const hourMs = 3_600_000
 
-function clientFor({ base, clock }: Registry) {
-  const registry = registryOf(base)
-  return connectAccounts({ registry, entry: undefined, configPath: '/none', env: {}, clock })
+function clientFor({ base, clock }: AccountsServer) {
+  const server = accountsUrlOf(base)
+  return connectAccounts({ server, entry: undefined, configPath: '/none', env: {}, clock })
 }
 
 describe('registry client and our registry', function () {
   this.timeout(20_000)
 
   it('makes every call and reads every answer', () =>
-    withRegistry(async registry => {
+    withAccountsServer(async registry => {
       const client = clientFor(registry)
       const { accessToken, ...rest } = await client.register(account)
       expect(rest.accessExpiresAtMs).to.equal(registry.clock.nowMs + 24 * hourMs)
@@ -63,7 +63,7 @@ describe('registry client and our registry', function () {
     }))
 
   it('says what was wrong with the login, the name and the token', () =>
-    withRegistry(async registry => {
+    withAccountsServer(async registry => {
       const client = clientFor(registry)
       await client.register(account)
       const wrong = new Secret('not the phrase at all')
@@ -88,7 +88,7 @@ describe('registry client and our registry', function () {
     }))
 
   it('stays logged in for thirty days, and then says so', () =>
-    withRegistry(registry =>
+    withAccountsServer(registry =>
       withFolder(async folder => {
         const { clock } = registry
         const client = clientFor(registry)
@@ -98,7 +98,7 @@ describe('registry client and our registry', function () {
         await store.update(config => withLogin(config, registry.base, account, tokens))
         const parts = { client, store, log: silentLogger, refreshMarginMs: 300_000, clock }
         const whoami = async () => (await withSavedToken(parts, token => client.me(token))).username
-        const saved = async () => (await store.read()).registries.get(registry.base)?.logins[0]
+        const saved = async () => (await store.read()).servers.get(registry.base)?.logins[0]
 
         clock.nowMs += 24 * hourMs - 60_000
         const names = await Promise.all(Array.from({ length: 4 }, whoami))

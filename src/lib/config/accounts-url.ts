@@ -3,7 +3,7 @@ import { ServiceError } from '../util/errors.ts'
 import { type Result, fail, ok } from '../util/result.ts'
 
 /** Address of an accounts server. `url` is the one spelling that tokens are stored under. */
-export interface RegistryUrl {
+export interface AccountsUrl {
   /** `https://registry.studio.example`, `https://studio.example/registry`: no slash at the end. */
   readonly url: string
   /** `https://registry.studio.example`: for the `Host`, never with a path. */
@@ -14,10 +14,10 @@ export interface RegistryUrl {
   readonly exposed: boolean
 }
 
-type RegistryUrlFault =
+type AccountsUrlFault =
   'not_a_url' | 'wrong_scheme' | 'with_credentials' | 'with_query' | 'with_text_that_is_no_address'
 
-const faults: Readonly<Record<RegistryUrlFault, string>> = {
+const faults: Readonly<Record<AccountsUrlFault, string>> = {
   not_a_url: 'is no URL',
   wrong_scheme: 'does not begin with https:// (or http:// on this machine)',
   with_credentials: 'holds a user name or password',
@@ -30,7 +30,7 @@ const notInAddress = /[\s\u0000-\u001f\u007f-\u009f\\]/
 const maxUrlChars = 2048
 
 /** Two spellings of one address give the same `url`. */
-export function parseRegistryUrl(text: string): Result<RegistryUrl, RegistryUrlFault> {
+export function parseAccountsUrl(text: string): Result<AccountsUrl, AccountsUrlFault> {
   const trimmed = text.trim()
   if (notInAddress.test(trimmed)) return fail('with_text_that_is_no_address')
   if (trimmed.length > maxUrlChars || !URL.canParse(trimmed)) return fail('not_a_url')
@@ -54,8 +54,8 @@ export function parseRegistryUrl(text: string): Result<RegistryUrl, RegistryUrlF
  * The accounts server that the user named by `source` (`--registry`, `SERVICE_REGISTRY`, a file).
  * Throws `usage_invalid`; the text itself is not repeated where it may hold a password.
  */
-export function requireRegistryUrl(text: string, source: string): RegistryUrl {
-  const parsed = parseRegistryUrl(text)
+export function requireAccountsUrl(text: string, source: string): AccountsUrl {
+  const parsed = parseAccountsUrl(text)
   if (!parsed.ok) {
     throw new ServiceError('usage_invalid', `the address of ${source} ${faults[parsed.failure]}`, {
       hint: 'write it as https://registry.example.com',
@@ -68,7 +68,7 @@ export function requireRegistryUrl(text: string, source: string): RegistryUrl {
 /**
  * Throws `usage_invalid` for plain http to another machine: others on the network read the secret.
  */
-export function refuseExposed({ url, exposed }: RegistryUrl): void {
+export function refuseExposed({ url, exposed }: AccountsUrl): void {
   if (!exposed) return
   throw new ServiceError('usage_invalid', `${url} would get secrets over plain http`, {
     hint: `use ${url.replace(/^http:/, 'https:')}; plain http is for this machine (127.0.0.1) alone`,

@@ -1,7 +1,7 @@
 import { jwt, sendJson, withServer } from './support.ts'
 
 /** A registry with refresh tokens that are good for one use; a second use ends the session. */
-export interface RotatingRegistry {
+export interface RotatingAccounts {
   readonly url: string
   /** What is valid now. */
   access: string
@@ -16,10 +16,10 @@ export interface RotatingRegistry {
 
 const hourMs = 3_600_000
 
-export function withRotatingRegistry<T>(
-  run: (registry: RotatingRegistry) => Promise<T>,
+export function withRotatingAccounts<T>(
+  run: (registry: RotatingAccounts) => Promise<T>,
 ): Promise<T> {
-  const state: RotatingRegistry = {
+  const state: RotatingAccounts = {
     url: '',
     access: jwt(Date.now() + hourMs, 'first'),
     refresh: 'srt_first',

@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net'
  * `access_token` alone, registration has no body, refresh takes the access token as Bearer, the
  * current user is `username` and `email`. Everything else is a bare 404.
  */
-export interface LiteralRegistry {
+export interface LiteralAccounts {
   readonly url: string
   /** `POST /api/v1/auth/login`, in order. */
   readonly asked: readonly string[]
@@ -30,7 +30,7 @@ interface Hold {
   readonly released: Promise<void>
 }
 
-export async function startLiteralRegistry(): Promise<LiteralRegistry> {
+export async function startLiteralAccounts(): Promise<LiteralAccounts> {
   const accounts = new Map<string, { email: string; password: string }>()
   const tokens = new Map<string, string>()
   const asked: string[] = []

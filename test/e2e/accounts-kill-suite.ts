@@ -3,8 +3,8 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { verifyBackup } from '../../src/server/accounts/sqlite/backup.ts'
-import { createCaller, quickLimits } from '../helpers/registry-caller.ts'
-import { startRegistryProcess } from '../helpers/registry-process.ts'
+import { createCaller, quickLimits } from '../helpers/accounts-caller.ts'
+import { startAccountsProcess } from '../helpers/accounts-process.ts'
 import { until } from './until.ts'
 
 interface Acknowledged {
@@ -20,7 +20,7 @@ const flags = [...quickLimits, '--bound=refreshGraceMs=600000']
  * Kills a registry that registers and refreshes, `rounds` times on one folder: every account and
  * every refresh that was answered is there afterwards, and the database is whole.
  */
-export function testKilledRegistry(rounds: number): void {
+export function testKilledAccounts(rounds: number): void {
   describe('a registry under kill -9', function () {
     this.timeout(30_000 + rounds * 15_000)
 
@@ -34,7 +34,7 @@ export function testKilledRegistry(rounds: number): void {
           expect(made.length, `round ${round}`).to.be.greaterThan(0)
           all.push(...made)
         }
-        const registry = await startRegistryProcess({ dataDir, flags })
+        const registry = await startAccountsProcess({ dataDir, flags })
         try {
           const caller = createCaller(registry.url)
           for (const { username, access, refresh } of all) {
@@ -55,7 +55,7 @@ export function testKilledRegistry(rounds: number): void {
 }
 
 async function untilKilled(dataDir: string, round: number): Promise<Acknowledged[]> {
-  const registry = await startRegistryProcess({ dataDir, flags })
+  const registry = await startAccountsProcess({ dataDir, flags })
   const caller = createCaller(registry.url)
   const made: Acknowledged[] = []
   let alive = true

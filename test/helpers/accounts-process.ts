@@ -6,7 +6,7 @@ import { once } from 'node:events'
 import { cleanEnv, firstLine, startProgram } from './program.ts'
 
 /** The program running `registry`, as its user would start it. */
-export interface RegistryProcess {
+export interface AccountsProcess {
   readonly child: ChildProcess
   readonly pid: number
   readonly url: string
@@ -20,16 +20,16 @@ export interface RegistryProcess {
   stop(): Promise<number | null>
 }
 
-export interface RegistryProcessSettings {
+export interface AccountsProcessSettings {
   flags?: readonly string[]
   /** Kept at the end when given. */
   dataDir?: string
 }
 
 /** Starts the built program and waits for its line. Rejects with its stderr when it ends instead. */
-export async function startRegistryProcess(
-  settings: RegistryProcessSettings = {},
-): Promise<RegistryProcess> {
+export async function startAccountsProcess(
+  settings: AccountsProcessSettings = {},
+): Promise<AccountsProcess> {
   const home = await mkdtemp(join(tmpdir(), 'registry-home-'))
   const dataDir = settings.dataDir ?? join(home, 'data')
   const { flags = [] } = settings

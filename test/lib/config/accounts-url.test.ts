@@ -1,8 +1,8 @@
 import { expect } from 'chai'
 import { ServiceError } from '../../../src/lib/util/errors.ts'
-import { parseRegistryUrl, requireRegistryUrl } from '../../../src/lib/config/registry-url.ts'
+import { parseAccountsUrl, requireAccountsUrl } from '../../../src/lib/config/accounts-url.ts'
 
-describe('parseRegistryUrl', () => {
+describe('parseAccountsUrl', () => {
   const accepted: [text: string, url: string, loopback: boolean, exposed: boolean][] = [
     ['https://registry.example', 'https://registry.example', false, false],
     [' https://Registry.EXAMPLE:443/ ', 'https://registry.example', false, false],
@@ -19,7 +19,7 @@ describe('parseRegistryUrl', () => {
   ]
   for (const [text, url, loopback, exposed] of accepted) {
     it(`makes ${url} of ${JSON.stringify(text)}`, () => {
-      const parsed = parseRegistryUrl(text)
+      const parsed = parseAccountsUrl(text)
       expect(parsed.ok && parsed.value).to.include({ url, loopback, exposed })
       expect(parsed.ok && new URL(parsed.value.url).origin).to.equal(
         parsed.ok && parsed.value.origin,
@@ -49,17 +49,17 @@ describe('parseRegistryUrl', () => {
   ]
   for (const [text, fault] of refused) {
     it(`refuses ${JSON.stringify(text.slice(0, 60))}: ${fault}`, () => {
-      expect(parseRegistryUrl(text)).to.deep.equal({ ok: false, failure: fault })
+      expect(parseAccountsUrl(text)).to.deep.equal({ ok: false, failure: fault })
     })
   }
 
   it('names the source and not the text when it refuses', () => {
-    const run = () => requireRegistryUrl('https://user:hunter2hunter2@x.example', '--registry')
+    const run = () => requireAccountsUrl('https://user:hunter2hunter2@x.example', '--registry')
     expect(run).to.throw(ServiceError, /^the address of --registry holds a user name or password$/)
   })
 
   it('refuses plain http to another machine', () => {
-    const run = () => requireRegistryUrl('http://registry.example', '--registry')
+    const run = () => requireAccountsUrl('http://registry.example', '--registry')
     expect(run).to.throw(ServiceError, 'http://registry.example would get secrets over plain http')
   })
 })
