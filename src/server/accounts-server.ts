@@ -80,8 +80,8 @@ export async function startAccountsServer(
 }
 
 /**
- * Does this machine alone reach the accounts server? A proxy in front of a loopback address lets others
- * in: then `--public-url`, or `--allowed-host`, names the address that they use.
+ * Does this machine alone reach the accounts server? A proxy in front of a loopback address lets
+ * others in: then `--public-url`, or `--allowed-host`, names the address that they use.
  */
 export function isLocal({
   host,

@@ -23,8 +23,8 @@ export interface ResourceMethods {
 }
 
 /**
- * An answer is serialised once for as long as the resource registry hands out the identical frozen object:
- * identity is how it says "unchanged". The maps are weak, so a superseded state keeps nothing.
+ * An answer is serialised once for as long as the resource registry hands out the identical frozen
+ * object: identity is how it says "unchanged". The maps are weak, so a superseded state keeps nothing.
  */
 export function createResourceMethods(registry: ServedResources): ResourceMethods {
   const pages = new WeakMap<ListPage, JsonText>()
