@@ -105,6 +105,30 @@ describe('the Python link: scenes that change', () => {
     expect(peer.of('scene.patch')).to.deep.equal([])
   })
 
+  it('sends what an application says has changed, and a whole scene in parts', async () => {
+    const limits = { ...(welcome as any).limits, max_message_bytes: 4000 }
+    await begin({ welcome: { ...welcome, scene_patch: true, limits } })
+    const object = (id: string) => JSON.stringify({ id, note: 'x'.repeat(1000) })
+    const objects = Object.fromEntries(['a', 'b', 'c', 'd', 'e'].map(id => [id, object(id)]))
+    await app.call('patch_scene', { frame: 2 }, objects, true)
+    const first: any = await peer.nth('scene.set', 2)
+    const second: any = await peer.nth('scene.patch', 1)
+    const last: any = await peer.nth('scene.patch', 2)
+    expect([first.scene.frame, first.more, second.more, last.more]).to.deep.equal([
+      ...[2, true, true, undefined],
+    ])
+    const ids = [first.scene, second, last].flatMap(part => part.objects.map(({ id }: any) => id))
+    expect(ids).to.deep.equal(['a', 'b', 'c', 'd', 'e'])
+    // Meanwhile two more: they are one patch.
+    await app.call('patch_scene', { frame: 3 }, { a: null })
+    await app.call('patch_scene', { frame: null }, { f: '{"id":"f"}' })
+    peer.ok(last, { revision: 9 })
+    const { base, objects: set, removed, members, unset }: any = await peer.nth('scene.patch', 3)
+    expect({ base, set, removed, members, unset }).to.deep.equal({
+      ...{ base: 9, set: [{ id: 'f' }], removed: ['a'], members: {}, unset: ['frame'] },
+    })
+  })
+
   it('sends whole scenes where most changes, or objects have no ids of their own', async () => {
     await begin()
     await app.call('set_scene', { ...scene, note: 'y'.repeat(2000) })

@@ -50,5 +50,7 @@ DEFAULT_LIMITS = {
     "max_in_flight": 8,
     "max_artefact_bytes": 0,
     "max_scene_objects": 2000,
+    "max_patched_objects": 2000,
+    "max_scene_bytes": 8 * MiB,
     "scene_min_interval_ms": 0,
 }

@@ -69,8 +69,8 @@ class HostLink(LinkState, LinkReports, LinkOffers, LinkCallbacks):
         self._pictured_at = None
         self._app_news = False
         self._busy = None
-        self._scene_new = []  # the newest one, not serialised yet
-        self._scene_text = None  # the newest one that was serialised
+        self._scene_news = []  # what was handed over and is not serialised yet
+        self._scene_text = None  # the newest scene, serialised
         self._scene_taken_by = None  # Candidate.key of the server that has it
         self._scene_work = False  # being serialised
         self._scene_sent_to = None  # Candidate.key of the server that a scene was sent to last
@@ -121,7 +121,7 @@ class HostLink(LinkState, LinkReports, LinkOffers, LinkCallbacks):
             self._worker = None
             was_sent = self._scene_sent_to is not None
             if clear:
-                self._scene_new, self._scene_text = [], None
+                self._scene_news, self._scene_text = [], None
         atexit.unregister(self._at_exit)
         if worker is not None and worker.owner == os.getpid():
             worker.stop(one_line(reason) or "quit", timeout, clear)

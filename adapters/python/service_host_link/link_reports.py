@@ -10,20 +10,34 @@ from .texts import omit_none, one_line, rfc3339, whole_text
 class LinkReports(object):
     """Scene, document, audit records and events."""
 
-    def set_scene(self, scene, shares=False):
-        """The state as an object of JSON, or None. The link owns it from now on. Never waits.
-
-        shares: the objects and lists that the last scene has, too, are as they were in it: they
-        are not serialised again."""
+    def set_scene(self, scene):
+        """The state as an object of JSON, or None. The link owns it from now on. Never waits."""
         with self._lock:
-            self._scene_new = [(scene, shares)]
+            self._scene_news = [(True, scene, None)]
+        self._wake()
+
+    def patch_scene(self, members, objects, whole=False):
+        """Changes the scene that was handed over last, or replaces it with a whole one.
+
+        For adapters that know what changed: `members` by name, all but "objects"; `objects` as JSON
+        texts (ASCII) by the id that each has; None for what is gone. Objects stay in the order in
+        which they came. The link owns both from now on. Never waits."""
+        with self._lock:
+            news = self._scene_news
+            if whole:
+                self._scene_news = [(True, members, objects)]
+            elif news and news[-1][0] is False:
+                news[-1][1].update(members)
+                news[-1][2].update(objects)
+            else:
+                news.append((False, members, objects))
         self._wake()
 
     @property
     def scene_settled(self):
         """No scene is waiting or unanswered: adapters may collect the next one."""
         with self._lock:
-            return not self._scene_new and not self._scene_work and (
+            return not self._scene_news and not self._scene_work and (
                 self._scene_text is None or self._scene_taken_by is not None)
 
     def set_document(self, path=None, name=None, modified=None):

@@ -2,89 +2,130 @@
 
 import json
 
-from .json_text import compact_json, encode_json, pieces
+from .json_text import NotJson, compact_json, encode_json, pieces
 from .limits import MAX_DEPTH
 
 # The server takes ids of up to so many characters.
 MAX_ID = 255
+# Of a message, for what is around the texts.
+HEAD_BYTES = 1024
 
 
 class SceneTexts(object):
-    """What was serialised of one scene, to find out what another one changes."""
+    """The newest scene, serialised, and what of it was not sent yet. Of one thread."""
 
-    def __init__(self, members, objects, sources=None):
-        self.members = members  # name -> text; None: the scene is null
-        self.objects = objects  # id -> text; None: it has no objects that each have their own id
+    def __init__(self):
+        self.members = None  # name -> text; None: the scene is null
+        self.objects = None  # id -> text; None: it has no objects that each have their own id
+        self.length = 0  # of all texts
+        self.version = 0  # of every change another one
+        self._news = None  # names of members, ids of objects; None: only the whole scene tells it
+
+    def replace(self, members, objects):
+        """Takes another scene."""
+        news, old, before = self._news, self.objects, self.members or {}
+        # A patch does not change the order of objects that stay.
+        stayed = [id for id in old if id in objects] if old and objects else []
+        if news is None or objects is None or list(objects)[:len(stayed)] != stayed:
+            self._news = None
+        else:
+            news[0].update(_differing(before, members))
+            news[1].update(_differing(old, objects))
+            if not (news[0] or news[1]) and members:
+                # Readers are told of every scene, also of an equal one.
+                news[0][min(members, key=lambda name: len(members[name]))] = True
+        self.members, self.objects = members, objects
         self.length = sum(len(text) for texts in (members, objects) if texts
                           for text in texts.values())
-        self._sources = sources or {}  # id of a value -> (the value, its text)
+        self.version += 1
 
-    def text_of(self, value):
-        """The text of the same value, which is not changed once it was handed over; else None."""
-        source = self._sources.get(id(value))
-        return source[1] if source is not None else None
+    def change(self, members, objects):
+        """Changes this scene, which has objects, at the cost of what changes. None: it is gone."""
+        for at, (texts, given) in enumerate(((self.members, members), (self.objects, objects))):
+            for name, text in given.items():
+                self.length += len(text or "") - len(texts.pop(name, "") if text is None
+                                                     else texts.get(name, ""))
+                if text is not None:
+                    texts[name] = text
+            if self._news is not None:
+                self._news[at].update(dict.fromkeys(given, True))
+        self.version += 1
 
-    @property
-    def whole(self):
-        if self.members is None:
-            return b"null"
-        parts = [compact_json(name) + ":" + text for name, text in self.members.items()]
-        if self.objects is not None:
-            parts.append('"objects":[' + ",".join(self.objects.values()) + "]")
-        return ("{" + ",".join(parts) + "}").encode("ascii")
-
-    def changes_since(self, old):
+    def patch(self):
         """The members of a scene.patch as bytes, or None where the whole scene is better."""
-        if old.objects is None or self.objects is None:
+        if self._news is None:
             return None
-        left = [id for id in old.objects if id not in self.objects]
-        stayed = [id for id in old.objects if id in self.objects]
-        if list(self.objects)[:len(stayed)] != stayed:
-            return None  # a patch does not change the order
-        objects = [text for id, text in self.objects.items() if old.objects.get(id) != text]
-        members = [(name, text) for name, text in self.members.items()
-                   if old.members.get(name) != text]
-        unset = [name for name in old.members if name not in self.members]
-        if not (left or objects or members or unset):
-            if not self.members:
+        (members, unset), (objects, removed) = [
+            ([name for name in names if name in texts], [name for name in names if name not in texts])
+            for names, texts in zip(self._news, (self.members, self.objects))]
+        text = ",".join([
+            '"objects":[' + ",".join(self.objects[id] for id in objects) + "]",
+            '"removed":' + compact_json(removed),
+            '"members":{' + ",".join(_member(name, self.members[name]) for name in members) + "}",
+            '"unset":' + compact_json(unset)])
+        return text.encode("ascii") if len(text) * 2 < self.length else None
+
+    def parts(self, most):
+        """The whole scene: the members of a scene.set, and those of patches that follow it, where
+        it is longer than `most`. None when one object, or all other members, are longer."""
+        if self.members is None:
+            return [b'"scene":null']
+        members = [_member(name, text) for name, text in self.members.items()]
+        groups, room = [[]], most - HEAD_BYTES - sum(len(text) + 1 for text in members)
+        for text in (self.objects or {}).values():
+            if len(text) >= room:
+                groups.append([])
+                room = most - HEAD_BYTES
+            room -= len(text) + 1
+            groups[-1].append(text)
+            if room < 0:
                 return None
-            # Readers are told of every scene, also of an equal one.
-            members = [min(self.members.items(), key=lambda member: len(member[1]))]
-        parts = ['"objects":[' + ",".join(objects) + "]", '"removed":' + compact_json(left),
-                 '"members":{' + ",".join(
-                     compact_json(name) + ":" + text for name, text in members) + "}",
-                 '"unset":' + compact_json(unset)]
-        return ",".join(parts).encode("ascii")
+        lists = ['"objects":[' + ",".join(group) + "]" for group in groups]
+        if self.objects is not None:
+            members.append(lists[0])
+        first = '"scene":{' + ",".join(members) + "}"
+        return [text.encode("ascii") for text in [first] + lists[1:]]
+
+    def sent(self):
+        """What changes from now on is news."""
+        self._news = None if self.objects is None else ({}, {})
 
 
-def encode_scene(scene, shares=False, before=None):
-    """(SceneTexts, number of non-finite numbers sent as null). Raises NotJson.
+def _differing(before, after):
+    names = [name for name in after if before.get(name) != after[name]]
+    return dict.fromkeys(names + [name for name in before if name not in after], True)
 
-    shares: objects and lists that the SceneTexts `before` has are not serialised again."""
+
+def _member(name, text):
+    return compact_json(name) + ":" + text
+
+
+def encode_scene(scene):
+    """(members, objects, number of non-finite numbers sent as null). Raises NotJson."""
     if scene is None:
-        return SceneTexts(None, None), 0
+        return None, None, 0
     if not all(type(name) is str for name in scene):
         scene = json.loads(encode_json(scene)[0])
-    replaced, sources = 0, {}
-
-    def text_of(value, encode, levels):
-        text = before.text_of(value) if shares and before is not None else None
-        if text is None:
-            text, count = encode_json(value, encode, levels)
-            nonlocal replaced
-            replaced += count
-        if shares and isinstance(value, (dict, list)):
-            sources[id(value)] = (value, text)
-        return text
-
     by_id = _by_id(scene.get("objects"))
-    members, objects = {}, None
-    for name, value in scene.items():
-        if name == "objects" and by_id is not None:
-            objects = {name: text_of(each, compact_json, MAX_DEPTH - 2) for name, each in by_id.items()}
-        else:
-            members[name] = text_of(value, _in_pieces, MAX_DEPTH - 1)
-    return SceneTexts(members, objects, sources), replaced
+    members = {name: value for name, value in scene.items()
+               if name != "objects" or by_id is None}
+    members, replaced = encode_members(members)
+    if by_id is None:
+        return members, None, replaced
+    objects = {}
+    for id, value in by_id.items():
+        objects[id], count = encode_json(value, compact_json, MAX_DEPTH - 2)
+        replaced += count
+    return members, objects, replaced
+
+
+def encode_members(members):
+    """({name: text}, number of non-finite numbers sent as null). Raises NotJson."""
+    texts, replaced = {}, 0
+    for name, value in members.items():
+        texts[name], count = encode_json(value, _in_pieces, MAX_DEPTH - 1)
+        replaced += count
+    return texts, replaced
 
 
 def _in_pieces(value):

@@ -31,6 +31,7 @@ class SessionGreeting(object):
         for name, least, most in (
                 ("max_message_bytes", 1024, 64 * MiB), ("max_batch", 1, 1000),
                 ("max_in_flight", 1, 64), ("max_scene_objects", 1, 10 ** 9),
+                ("max_patched_objects", 1, 10 ** 9), ("max_scene_bytes", 1024, 2 ** 40),
                 ("scene_min_interval_ms", 0, 60000), ("max_artefact_bytes", 0, 2 ** 53)):
             limits[name] = int(bounded_number(given, name, least, most, limits[name]))
         if "max_artefact_bytes" in given and given["max_artefact_bytes"] is None:

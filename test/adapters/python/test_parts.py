@@ -92,20 +92,34 @@ class Json(unittest.TestCase):
                 link.encode_json(value)
             self.assertNotIn("secret", str(caught.exception))
 
-    def test_serialises_values_that_scenes_share_only_once(self):
-        cube, lamp, tree = {"id": "Cube", "x": 1}, {"id": "Lamp"}, ["a"]
-        first, _ = link.encode_scene({"objects": [cube, lamp], "tree": tree}, shares=True)
-        cube["x"] = 2  # against the rules: so that the text of before shows
-        rig = {"id": "Rig", "x": float("inf")}
-        scene = {"objects": [cube, dict(lamp), rig], "tree": tree, "n": 1}
-        second, replaced = link.encode_scene(scene, shares=True, before=first)
-        self.assertEqual(second.objects["Cube"], '{"id":"Cube","x":1}')
-        self.assertEqual(second.objects["Rig"], '{"id":"Rig","x":null}')
-        self.assertEqual((list(second.objects), replaced), (["Cube", "Lamp", "Rig"], 1))
-        self.assertEqual(json.loads(second.changes_since(first).join([b"{", b"}"])), {
-            "objects": [{"id": "Rig", "x": None}], "removed": [], "members": {"n": 1}, "unset": []})
-        anew, _ = link.encode_scene(scene, before=first)
-        self.assertEqual(anew.objects["Cube"], '{"id":"Cube","x":2}')
+    def test_a_patch_has_what_changed_since_it_was_sent(self):
+        texts = link.SceneTexts()
+        texts.replace({"n": "1"}, {id: '{"id":"%s","x":"%s"}' % (id, "y" * 999) for id in "ab"})
+        self.assertIsNone(texts.patch())  # nothing was sent yet
+        texts.sent()
+        texts.change({"m": "2", "n": None}, {"a": None, "c": '{"id":"c"}'})
+        texts.change({}, {"c": '{"id":"c","x":1}', "d": None})
+        self.assertEqual(json.loads(texts.patch().join([b"{", b"}"])), {
+            "objects": [{"id": "c", "x": 1}], "removed": ["a", "d"], "members": {"m": 2},
+            "unset": ["n"]})
+        self.assertEqual(texts.length, sum(map(len, [
+            *texts.members.values(), *texts.objects.values()])))
+        texts.sent()
+        texts.replace({"m": "2"}, {"c": '{"id":"c","x":1}', "b": texts.objects["b"]})
+        self.assertIsNone(texts.patch())  # another order
+
+    def test_a_scene_longer_than_a_message_comes_in_parts(self):
+        texts = link.SceneTexts()
+        objects = {str(id): '{"id":"%d","x":"%s"}' % (id, "y" * 300) for id in range(50)}
+        texts.replace({"n": "1"}, objects)
+        parts = [json.loads(part.join([b"{", b"}"])) for part in texts.parts(4000)]
+        self.assertEqual(parts[0]["scene"]["n"], 1)
+        lists = [parts[0]["scene"]["objects"]] + [part["objects"] for part in parts[1:]]
+        self.assertEqual([each["id"] for part in lists for each in part], list(objects))
+        self.assertTrue(all(len(json.dumps(part)) < 4000 for part in parts))
+        self.assertGreater(len(parts), 3)
+        texts.change({}, {"0": json.dumps({"id": "0", "x": "y" * 4000})})
+        self.assertIsNone(texts.parts(4000))
 
     def test_counts_levels(self):
         value = 1
