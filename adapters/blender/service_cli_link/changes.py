@@ -6,17 +6,17 @@ from itertools import islice
 import bpy
 from bpy.app.handlers import persistent
 
+from .scene_watch import EVERYTHING, MEMBERS, NAMES
+
 MAX_TOUCHED = 256
-# More objects are read together, when there is time.
-MAX_MOVED = 16
 
 
 class Changes:
     """Installs handlers that survive the opening of another file, and takes every one back.
 
-    The listener has `changed(names, moved)`, `happened(action)`, `render_began()` and
-    `render_ended(action)`. `moved` has the objects when they moved and nothing else changed; it is
-    None when anything may have changed, and must not be kept.
+    The listener has `changed(items, look)`, `frame_changed(touched)`,
+    `happened(action)`, `render_began()` and `render_ended(action)`. `items` are objects by name and
+    `look` says what else may have changed; `touched()` returns both.
     Handlers of a render, and those that fire while one runs, may be called on the render's own
     thread, where Blender's data must not be touched: there only `mark()` and the render calls are made.
     """
@@ -36,9 +36,9 @@ class Changes:
                 listener.mark()
 
         @persistent
-        def frame_change_post(*_):
+        def frame_change_post(scene=None, depsgraph=None, *_):
             if _on_main_thread():
-                listener.changed((), None)
+                listener.frame_changed(lambda: _touched(depsgraph))
             else:
                 listener.mark()
 
@@ -80,21 +80,21 @@ def _on_main_thread():
 
 
 def _touched(depsgraph):
-    """(names of objects that changed, the objects when they only moved): references die soon."""
+    """(objects by name that changed, what else may have)"""
     if depsgraph is None:
-        return (), None
-    names, moved = [], []
+        return {}, EVERYTHING
+    items, look, count = {}, None, 0
     for update in islice(depsgraph.updates, MAX_TOUCHED):
+        count += 1
         item = update.id
-        if not isinstance(item, bpy.types.Object):
-            moved = None
-            continue
-        names.append(item.name_full)
-        only_moved = update.is_updated_transform and not (
-            update.is_updated_geometry or update.is_updated_shading)
-        if moved is not None and only_moved and len(moved) < MAX_MOVED:
-            moved.append(item.original)
+        if isinstance(item, bpy.types.Object):
+            items[item.name_full] = item.original
+        elif isinstance(item, (bpy.types.Scene, bpy.types.Collection)):
+            look = NAMES
         else:
-            moved = None
-    # An empty list is no news of nothing: hidden objects change without being named.
-    return names, moved or None
+            look = look or MEMBERS
+    if count == MAX_TOUCHED:
+        return items, EVERYTHING
+    # An empty list is no news of nothing: hidden objects change without being named. They are
+    # found when everything is read once more.
+    return items, look if count else MEMBERS

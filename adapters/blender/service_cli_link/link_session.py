@@ -2,25 +2,21 @@
 
 import os
 import time
-import traceback
 from contextlib import contextmanager
 
 import bpy
 
-from . import finite, object_detail, pictures, scene_facts, share, snapshot
+from . import object_detail, pictures, scene_facts, share
 from .actions import OperatorWatch
-from .cadence import Cadence
-from .changes import MAX_MOVED, Changes
+from .changes import Changes
 from .console_tee import ConsoleTee
 from .missing_files import MissingFiles
 from .offered_objects import OfferedObjects
 from .operator_turns import OperatorTurns
+from .scene_watch import EVERYTHING, MEMBERS, NAMES, SceneWatch
 from .service_host_link import Busy, HostLink, NotFound
-from .told_scene import ToldScene
 
 CONSOLE_LINES = 2000
-# So long after the last move everything is read: Blender does not say when hidden objects move too.
-VERIFY_SECONDS = 1.0
 
 
 class LinkSession:
@@ -29,22 +25,14 @@ class LinkSession:
     def __init__(self, settings, version, clock=time.monotonic, make_link=HostLink):
         self.settings = settings
         self.rendering = False
-        self.failure = None
         self.has_render = None  # None: not looked yet
         self.on_render_began = _nothing
         self.on_rendered = _nothing
         self._clock = clock
-        self._cadence = Cadence(clock)
-        self._marked = True  # the first look
+        self._marked = False
         self._objects = OfferedObjects()
         self._document = None
         self._key = None
-        self._change_count = 0
-        self._told = ToldScene()
-        # Facts of objects by name, when nothing but them has changed; None: anything may have.
-        self._moved = None
-        self._verify_at = None
-        self._collecting = False
         self._unheard = False
         self._loading = False
         self._missing = MissingFiles(clock)
@@ -66,6 +54,17 @@ class LinkSession:
             client_name="service-cli-blender",
             client_version=version,
         )
+        self._watch = self._make_watch()
+
+    def _make_watch(self):
+        watch = SceneWatch(self.link, self.settings.detail, self._clock, self._document_now,
+                           lambda: self._missing.warnings(bpy), self._tell_objects)
+        watch.tells = self.settings.scene
+        return watch
+
+    def _tell_objects(self, reader):
+        if self.settings.objects:
+            self._objects.tell(self.link, reader)
 
     def start(self):
         self._turns.install()
@@ -88,11 +87,12 @@ class LinkSession:
             self._objects.withdraw(self.link)
         if before.scene and not settings.scene:
             self.link.set_scene(None)
-            self._told.forget()
             self.link.set_document(None)
             self._document = None
         self._offer()
-        self._marked = True
+        shown = (before.scene, before.objects, before.detail)
+        if shown != (settings.scene, settings.objects, settings.detail):
+            self._watch = self._make_watch()
 
     def tick(self):
         """What the timer does, and `service_cli_link.pump()` in background mode."""
@@ -109,8 +109,8 @@ class LinkSession:
         if self.settings.actions:
             self._operators.look()
         self._look()
-        if self._wanted and self._cadence.due(self._moved is not None):
-            self._publish()
+        if self.settings.scene or self.settings.objects:
+            self._watch.tick(_is_playing())
 
     @property
     def busy(self):
@@ -120,37 +120,35 @@ class LinkSession:
     @property
     def settled(self):
         """Nothing is left to collect."""
-        return not self._marked and not self._cadence.dirty
+        return not self._marked and self._watch.settled
 
     @property
-    def _wanted(self):
-        """False while the scene before is still on its way, or without a server."""
-        return self.link.connected and self.link.scene_settled
+    def reading(self):
+        """Something waits to be read: tick soon."""
+        return self._watch.busy and self.link.connected
 
-    def changed(self, names, moved):
-        """`moved`: the objects, when they moved and nothing else changed."""
-        self._objects.touch(names)
-        if self.busy or self._collecting:
+    @property
+    def failure(self):
+        return self._watch.failure
+
+    def changed(self, items, look):
+        """`items`: objects by name that changed; `look`: what else may have."""
+        self._objects.touch(items)
+        if self.busy:
             self._marked = True
-            return
-        self._collect_moved(moved)
-        if self._cadence.changed(self._moved is not None) and self._wanted:
-            self._publish()
+        else:
+            self._watch.changed(items, look)
 
-    def _collect_moved(self, moved):
-        """Reads what moved at once, because a reference to it may not live until it is told."""
-        if moved is None or self._told.scene is None:
-            self._moved = None
-        if self._moved is None:
-            return
-        cleaner = finite.Cleaner()
-        for item in moved:
-            before = self._told.facts_of(item.name_full)
-            if before is not None:
-                self._moved[before["id"]] = snapshot.object_again(
-                    item, before, cleaner, self.settings.detail)
-        if cleaner.dropped or len(self._moved) > MAX_MOVED:
-            self._moved = None
+    def frame_changed(self, touched):
+        if not _is_playing():
+            items, look = touched()
+            self.changed(items, MEMBERS if look is None or look == NAMES else look)
+        elif self._watch.rested():
+            # A sample: playback comes first, and all is read when it stops.
+            items, look = touched()
+            self.changed(items if look != EVERYTHING else {}, MEMBERS)
+        else:
+            self._watch.changed({}, MEMBERS, may_read=False)
 
     def mark(self):
         """From any thread: the next tick has to look."""
@@ -175,11 +173,15 @@ class LinkSession:
         elif action == "file.save":
             self._missing.forget()
         self._act(action, _path_of(action))
-        self._marked = True
-        if not self.busy:
-            self._loading = action == "file.load"
-            self._look()
-            self._loading = False
+        if self.busy:
+            self._marked = True
+            return
+        self._loading = action == "file.load"
+        if self._loading:
+            self._watch.forget()
+        self.changed({}, MEMBERS if action == "file.save" else EVERYTHING)
+        self._look()
+        self._loading = False
 
     def render_began(self):
         self.rendering = True
@@ -198,15 +200,17 @@ class LinkSession:
 
     def _look(self):
         """The few things that change without any notice of Blender's."""
-        self._cadence.server_interval = self.link.limits.get("scene_min_interval_ms", 0) / 1000.0
-        self._marked = self._marked or (self.settings.scene and self.link.need_scene)
         self._tell_document()
-        key = _cheap_key()
-        if self._verify_at is not None and self._clock() >= self._verify_at:
-            self._marked = True
-        if key != self._key or self._marked:
-            self._key, self._marked = key, False
-            self.changed((), None)
+        before, self._key = self._key, _cheap_key()
+        if before is None:
+            return
+        if self._key[:3] != before[:3]:
+            self._watch.forget()
+        if self._marked:
+            self._marked = False
+            self.changed({}, EVERYTHING)
+        elif self._key != before:
+            self.changed({}, EVERYTHING if before[-1] else MEMBERS)  # all that played
 
     def _tell_document(self):
         if not self.settings.scene:
@@ -218,57 +222,6 @@ class LinkSession:
 
     def _document_now(self):
         return scene_facts.document(bpy, self._loading)
-
-    def _publish(self):
-        if self._collecting:
-            return
-        self._collecting = True
-        started = self._clock()
-        # A server that asks has no scene, although the link once handed one over.
-        few = self._moved is not None and not self.link.need_scene
-        try:
-            if few:
-                self._tell_moved()
-            else:
-                self._tell_scene()
-            if self.settings.objects:
-                self._objects.tell(self.link, renamed=not few)
-            self.failure = None
-        except Exception as error:
-            self._failed(error)
-        finally:
-            self._collecting = False
-            self._moved = {} if self.failure is None else None
-            self._verify_at = self._clock() + VERIFY_SECONDS if few else None
-            self._cadence.collected(self._clock() - started, few)
-
-    def _failed(self, error):
-        """Said once and not at each change; whatever Blender was doing goes on."""
-        failure = "the scene could not be read: %s: %s" % (type(error).__name__, error)
-        if failure != self.failure:
-            self.failure = failure
-            traceback.print_exc()
-
-    def _tell_scene(self):
-        if not self.settings.scene:
-            return
-        facts = (self._missing.warnings(bpy), self._document_now())
-        scene = snapshot.collect(self.settings.detail, self.link.limits, *facts)
-        if self._told.replace(scene) or self.link.need_scene:
-            self._hand_over()
-
-    def _tell_moved(self):
-        """The same for a few objects, and for what changes without any notice of Blender's."""
-        if not self.settings.scene:
-            return
-        members = {"document": finite.without_nothing(self._document_now())}
-        members.update(snapshot.view())
-        if self._told.change(self._moved.values(), members):
-            self._hand_over()
-
-    def _hand_over(self):
-        self._change_count += 1
-        self.link.set_scene(snapshot.stamped(self._told.scene, self._change_count), True)
 
     def _read(self, uri):
         if self.busy:
@@ -328,15 +281,19 @@ def _path_of(action):
     return {"path": bpy.data.filepath} if action.startswith("file.") else {}
 
 
+def _is_playing():
+    windows = bpy.context.window_manager.windows
+    screen = windows[0].screen if len(windows) else None
+    return bool(screen is not None and screen.is_animation_playing)
+
+
 def _cheap_key():
     context = bpy.context
-    windows = context.window_manager.windows
-    screen = windows[0].screen if len(windows) else None
     return (
         bpy.data.filepath,
-        bpy.data.is_dirty,
         context.scene.name_full,
         context.view_layer.name,
+        bpy.data.is_dirty,
         context.mode,
-        bool(screen is not None and screen.is_animation_playing),
+        _is_playing(),
     )

@@ -1,10 +1,9 @@
 """The objects of the scene as resources: which there are, and which changed since it was told."""
 
-import bpy
-
 from . import object_detail, object_uri
 
-MAX_LISTED = 2000
+# Cameras and lights first. The rest is found in the scene, and read by the template.
+MAX_LISTED = 200
 MAX_UPDATED = 100
 
 
@@ -29,16 +28,15 @@ class OfferedObjects:
         if len(self._touched) < MAX_UPDATED:
             self._touched.update(names)
 
-    def tell(self, link, renamed=True):
-        """`renamed`: objects may have come, gone or changed their names."""
-        if renamed:
-            self._tell_list(link)
+    def tell(self, link, reader):
+        if self._listed is None or reader.listing_changed:
+            reader.listing_changed = False
+            self._tell_list(link, reader.listed(MAX_LISTED))
         touched, self._touched = self._touched, set()
         for name in sorted(touched)[:MAX_UPDATED]:
             link.updated(object_uri.object_uri(name))
 
-    def _tell_list(self, link):
-        names = [item.name_full for item in bpy.context.scene.objects[:MAX_LISTED]]
+    def _tell_list(self, link, names):
         if names != self._listed:
             gone = set(self._listed or ()) - set(names)
             self._touched.update(sorted(gone)[:MAX_UPDATED])

@@ -10,6 +10,7 @@ from . import share
 from .link_session import LinkSession
 
 TICK_SECONDS = 0.05
+READING_SECONDS = 0.01
 IDLE_SECONDS = 0.5
 START_SECONDS = 0.1
 MAX_SENDING = 4
@@ -91,6 +92,8 @@ class Running:
             self.note = "an update failed: the system console has the reason"
             traceback.print_exc()
             return IDLE_SECONDS
+        if self.session.reading:
+            return READING_SECONDS
         return TICK_SECONDS if self.session.link.connected else IDLE_SECONDS
 
     def _redraw_when_told(self):

@@ -1,9 +1,8 @@
 """What a snapshot says beside the objects: document, time, units, selection, camera, viewport."""
 
 import os
-from collections import Counter
 
-from . import finite, object_facts
+from . import finite
 
 MAX_SELECTED = 200
 MAX_LISTED = 200
@@ -101,12 +100,8 @@ def _view(space, cleaner):
     )
 
 
-def counts(data, objects):
-    """Always of everything, also when the objects of the snapshot are cut."""
-    native = Counter(_native_type(item) for item in objects)
-    by_type = Counter()
-    for (kind, instance), count in native.items():
-        by_type[object_facts.common_type(kind, instance)] += count
+def counts(data, by_type):
+    """Always of everything, also when objects are left out."""
     return {
         "objects": sum(by_type.values()),
         "meshes": len(data.meshes),
@@ -115,13 +110,8 @@ def counts(data, objects):
         "materials": len(data.materials),
         "images": len(data.images),
         "collections": len(data.collections),
-        "by_type": dict(sorted(by_type.items())),
+        "by_type": {kind: count for kind, count in sorted(by_type.items()) if count},
     }
-
-
-def _native_type(item):
-    kind = item.type
-    return kind, kind == "EMPTY" and item.instance_type == "COLLECTION"
 
 
 def geometry(data):

@@ -203,7 +203,7 @@ class Seen(unittest.TestCase):
         from service_cli_link import snapshot
 
         said = StringIO()
-        with redirect_stderr(said), mock.patch.object(snapshot, "collect", side_effect=KeyError("x")):
+        with redirect_stderr(said), mock.patch.object(snapshot, "members", side_effect=KeyError("x")):
             for _ in range(3):
                 bpy.ops.object.empty_add()
                 self.tick()

@@ -1,5 +1,6 @@
 """Runs the tests of a file inside Blender: an uncaught failure ends Blender with exit code 1."""
 
+import json
 import os
 import sys
 import unittest
@@ -26,17 +27,39 @@ class RecordingLink:
         self.about = dict(about, dcc_type=dcc_type)
         self.on_read = on_read
         self.said = []
-        self.limits = {"max_scene_objects": 2000, "max_message_bytes": 8 << 20}
+        self.limits = {"max_patched_objects": 100000, "max_scene_bytes": 64 << 20}
         self.connected = True
         self.scene_settled = True
         self.need_scene = False
         self.pictured_at = None
+        self.patches = []
+        self.last = None
+        self.shown = []
 
     def of(self, kind):
         return [args for name, args in self.said if name == kind]
 
+    def patch_scene(self, *args):
+        self.said.append(("patch_scene", args))
+        self.patches.append(args)
+
+    def set_scene(self, scene):
+        self.said.append(("set_scene", (scene,)))
+        self.scenes()
+        self.patches.append(())
+        self.shown.append(scene)
+
     def scenes(self):
-        return [args[0] for args in self.of("set_scene")]
+        """What readers had after each patch."""
+        for members, objects, *whole in self.patches[len(self.shown):]:
+            last = [{}, {}] if whole and whole[0] else [dict(each) for each in self.last]
+            for known, given in zip(last, (members, objects)):
+                known.update(given)
+                for name in [name for name in known if known[name] is None]:
+                    del known[name]
+            self.last = last
+            self.shown.append(scene_of(*last))
+        return self.shown
 
     def record(self, action, **members):
         self.said.append(("record", (action, members.get("params"))))
@@ -57,6 +80,23 @@ class RecordingLink:
         if name.startswith("_"):
             raise AttributeError(name)
         return lambda *args: self.said.append((name, args))
+
+
+def scene_of(members, objects):
+    return dict(members, objects=[json.loads(text) for text in objects.values()])
+
+
+def collect(detail, limits=None, warnings=(), document=None):
+    """The scene as a fresh look has it."""
+    import time
+
+    from service_cli_link import scene_reader, snapshot
+
+    limits = dict({"max_patched_objects": 100000, "max_scene_bytes": 64 << 20}, **(limits or {}))
+    reader = scene_reader.SceneReader(detail, limits, time.monotonic)
+    reader.forget()
+    reader.work(1e9)
+    return scene_of(snapshot.members(reader, warnings, document), reader.take())
 
 
 def enable():

@@ -1,0 +1,233 @@
+"""What is known of the objects of the scene, and reading again what may have changed."""
+
+import gc
+from collections import Counter
+
+import bpy
+
+from . import finite, object_facts, scene_facts
+from .service_host_link import compact_json
+
+# Objects read between two looks at the clock.
+STEP = 8
+# More that wait to be read are found by reading everything.
+MAX_QUEUED = 1000
+
+
+class SceneReader:
+    """Holds the JSON text of every object, and reads objects in slices of time. Main thread only.
+
+    Held references are safe: touched after Blender has freed what they stand for, they raise
+    ReferenceError, and everything is read anew. Texts instead of dicts, because Python's garbage
+    collector looks through all dicts again and again.
+    """
+
+    def __init__(self, detail, limits, clock):
+        self.detail = detail
+        self.limits = limits
+        self.texts = {}
+        self.counts = Counter()  # by common type
+        self.total = 0  # objects of the scene, also those that are left out
+        self.not_finite = {}  # name -> numbers left out
+        self.selected = set()
+        self.repaired = 0  # objects whose change Blender had not told
+        self.listing_changed = False
+        self._clock = clock
+        self._kinds = {}
+        self._parents = {}
+        self._hidden = set()
+        self._memberships = {}
+        self._bytes = 0
+        self._changed = {}
+        self._queue = {}
+        self._stale = set()  # names to be read again by the next scan
+        self._wanted = None
+        self._scan = None
+
+    @property
+    def busy(self):
+        """Something that Blender told of is not read yet."""
+        is_scanning = self._scan is not None and not self._scan.verifies
+        return bool(self._queue) or is_scanning or self._wanted is not None
+
+    @property
+    def verifying(self):
+        return self._scan is not None and self._scan.verifies
+
+    @property
+    def has_news(self):
+        return bool(self._changed)
+
+    def note(self, items):
+        """Objects by name that Blender says have changed."""
+        for name, item in items.items():
+            if name in self._kinds:
+                self._queue[name] = item
+            else:
+                self.look_again()
+        if len(self._queue) > MAX_QUEUED:
+            self.look_again(True)
+
+    def look_again(self, everything=False):
+        """Objects may have come, gone, or been hidden, selected or renamed; or anything at all."""
+        self._wanted = everything or bool(self._wanted)
+        if everything:
+            self._queue.clear()
+        if self.verifying or (everything and self._scan is not None and not self._scan.everything):
+            self._scan = None
+
+    def give_up(self):
+        """What was to be read is left, until something changes."""
+        self._queue.clear()
+        self._wanted = self._scan = None
+
+    def verify(self):
+        """Reads everything once more: Blender does not tell of every change."""
+        items = bpy.context.scene.objects[:]
+        if self._hidden:  # what is hidden moves without a notice
+            items.sort(key=lambda item: item.name_full not in self._hidden)
+        self._begin(_Scan(items, True, True))
+
+    def forget(self):
+        """Another scene: nothing of the one before is told again."""
+        self.__init__(self.detail, self.limits, self._clock)
+        self._wanted = True
+
+    def take(self):
+        """The texts that changed since the last call, None for objects that are gone."""
+        changed, self._changed = self._changed, {}
+        return changed
+
+    def work(self, seconds):
+        """Goes on reading for about so long."""
+        until = self._clock() + seconds
+        is_collecting = gc.isenabled()
+        gc.disable()  # it takes longer than a slice
+        try:
+            while self._step() and self._clock() < until:
+                pass
+        except ReferenceError:
+            self._scan = None
+            self.look_again(True)
+        finally:
+            if is_collecting:
+                gc.enable()
+
+    def _step(self):
+        """False: nothing is left to do."""
+        for _ in range(STEP):
+            if self._queue:
+                self._read(*self._queue.popitem())
+            elif self._scan is not None:
+                if self._scan.items:
+                    self._look_at(self._scan.items.pop(), self._scan)
+                else:
+                    self._end(self._scan)
+            elif self._wanted is not None:
+                everything, self._wanted = self._wanted, None
+                self._begin(_Scan(bpy.context.scene.objects[:], everything, False))
+            else:
+                return False
+        return True
+
+    def _begin(self, scan):
+        scan.items.reverse()
+        self._scan = scan
+        names = {item.name_full for item in bpy.context.view_layer.objects.selected}
+        self._stale |= names ^ self.selected
+        self.selected = names
+        if self.detail == object_facts.FULL:
+            before, self._memberships = self._memberships, scene_facts.memberships(bpy.context.scene)
+            self._stale.update(name for name in before.keys() | self._memberships.keys()
+                               if before.get(name) != self._memberships.get(name))
+
+    def _look_at(self, item, scan):
+        name = item.name_full
+        scan.seen.add(name)
+        if (scan.everything or name not in self._kinds or name in self._stale
+                or (name in self._hidden) == item.visible_get()):
+            self._stale.discard(name)
+            if self._read(name, item) and scan.verifies:
+                self.repaired += 1
+
+    def _end(self, scan):
+        self._scan = None
+        gone = self._kinds.keys() - scan.seen
+        for name in gone:
+            self._drop(name)
+        if scan.verifies:
+            self.repaired += len(gone)
+        self.total = len(scan.seen)
+        self._stale = set()
+        if gone and not scan.everything:
+            # Renamed, perhaps: its children tell the name of their parent.
+            self._stale = {name for name, parent in self._parents.items() if parent in gone}
+            if self._stale:
+                self.look_again()
+
+    def _read(self, name, item):
+        """True when it differs from what is known."""
+        cleaner = finite.Cleaner()
+        facts = object_facts.object_facts(
+            item, self.detail, cleaner, self.selected, self._memberships)
+        text = compact_json(facts)
+        before = self.texts.get(name)
+        if text == before:
+            return False
+        self._count(name, facts["type"])
+        if before is None and self._is_full(text):
+            return False
+        self._bytes += len(text) - len(before or "")
+        self.texts[name] = self._changed[name] = text
+        self.not_finite.pop(name, None)
+        if cleaner.dropped:
+            self.not_finite[name] = cleaner.dropped
+        (self._hidden.discard if facts["visible"] else self._hidden.add)(name)
+        if facts["parent"] is None:
+            self._parents.pop(name, None)
+        else:
+            self._parents[name] = facts["parent"]
+        return True
+
+    def _is_full(self, text):
+        most = self.limits["max_scene_bytes"] * 0.9
+        return (len(self.texts) >= self.limits["max_patched_objects"]
+                or self._bytes + len(text) > most)
+
+    def _drop(self, name):
+        if name in self.texts:
+            self._bytes -= len(self.texts.pop(name))
+            self._changed[name] = None
+        self._hidden.discard(name)
+        self._parents.pop(name, None)
+        self.not_finite.pop(name, None)
+        self._queue.pop(name, None)
+        self._count(name, None)
+
+    def _count(self, name, kind):
+        before = self._kinds.pop(name, None)
+        if kind is not None:
+            self._kinds[name] = kind
+            self.counts[kind] += 1
+        if before is not None:
+            self.counts[before] -= 1
+        if kind != before:
+            self.listing_changed = True
+
+    def listed(self, most):
+        """Names for a list: cameras and lights first."""
+        first = [name for name, kind in self._kinds.items() if kind in ("camera", "light")][:most]
+        rest = [name for name, kind in self._kinds.items() if kind not in ("camera", "light")]
+        return first + rest[: most - len(first)]
+
+
+class _Scan:
+    """A walk through all objects of the scene."""
+
+    __slots__ = ("items", "everything", "verifies", "seen")
+
+    def __init__(self, items, everything, verifies):
+        self.items = items
+        self.everything = everything  # else only those that came, went or were shown or hidden
+        self.verifies = verifies
+        self.seen = set()

@@ -1,0 +1,171 @@
+"""The scene: what Blender reports is read, and told as soon as that costs little."""
+
+import traceback
+
+import bpy
+
+from . import finite, snapshot
+from .cadence import Cadence
+from .scene_reader import SceneReader
+
+# What else than the named objects may have changed: the other members of the scene; also which
+# objects there are, hidden and selected; all of it.
+MEMBERS, NAMES, EVERYTHING = "members", "names", "everything"
+
+# Of the main thread: in a handler, which people wait for, and at each tick of the timer.
+HANDLER_SECONDS = 0.002
+TICK_SECONDS = 0.0035
+# While nobody has seen the scene, such as a file that was just opened.
+FIRST_SECONDS = 0.03
+# At most one in fifty of the time that goes by between two ticks.
+QUIET_SECONDS = 0.001
+# So long after the last change everything is read: Blender does not tell of all that changes.
+VERIFY_SECONDS = 1.0
+
+
+class SceneWatch:
+    """Reads and tells the scene of one connection. Main thread only."""
+
+    def __init__(self, link, detail, clock, document, warnings, on_told):
+        self.failure = None
+        self.tells = True  # False: the objects are only listed
+        self._link = link
+        self._on_told = on_told
+        self._clock = clock
+        self._document = document
+        self._warnings = warnings
+        self._cadence = Cadence(clock)
+        self._reader = SceneReader(detail, link.limits, clock)
+        self._members = None  # as they were told; None: nothing was
+        self._change_count = 0
+        self._verify_at = None
+        self._is_reading = False
+        self._all_members = True
+        self._spent = 0.0
+        self.forget()
+
+    @property
+    def busy(self):
+        return self._reader.busy
+
+    @property
+    def settled(self):
+        """Nothing is left to read or to tell."""
+        return not self._reader.busy and not self._cadence.dirty
+
+    @property
+    def repaired(self):
+        """Objects whose change Blender did not tell of."""
+        return self._reader.repaired
+
+    def forget(self):
+        """Another file or scene: nothing is told of it before all of it was read."""
+        self._reader.forget()
+        self._members = None
+        self._all_members = True
+        self._cadence.changed()
+
+    def changed(self, items, look, may_read=True):
+        """`items`: objects by name; `look`: what else may have changed. Reads and tells at once
+        what there is time for."""
+        if self.failure is not None:
+            look = EVERYTHING  # of what failed, something was not read
+        self._reader.note(items)
+        if look is not None:
+            self._all_members = True
+        if look in (NAMES, EVERYTHING):
+            self._reader.look_again(look == EVERYTHING)
+        self._verify_at = self._clock() + VERIFY_SECONDS
+        if self._cadence.changed() and may_read and self._wanted and not self._is_reading:
+            self._advance(HANDLER_SECONDS)
+
+    def rested(self):
+        """Long enough after the last time, compared with what it took."""
+        return self._cadence.rested()
+
+    def tick(self, is_playing):
+        limits = self._reader.limits = self._link.limits
+        self._cadence.server_interval = limits.get("scene_min_interval_ms", 0) / 1000.0
+        if self._link.need_scene:
+            self._cadence.changed()
+        if not self._wanted:
+            return
+        is_quiet = self._verify_at is not None and self._clock() >= self._verify_at
+        if is_quiet and not self._reader.busy and not is_playing:
+            self._verify_at = None
+            self._reader.verify()
+        if self._reader.verifying:
+            self._advance(QUIET_SECONDS)
+            if not self._reader.verifying:
+                self._all_members = True
+                self._cadence.changed()
+        elif self._reader.busy:
+            seconds = QUIET_SECONDS if is_playing else TICK_SECONDS
+            self._advance(FIRST_SECONDS if self._members is None else seconds)
+        elif self._cadence.due():
+            self._advance(0)
+
+    @property
+    def _wanted(self):
+        """False while the scene before is still on its way, or without a server."""
+        return self._link.connected and self._link.scene_settled
+
+    def _advance(self, seconds):
+        """Reads for so long, and tells what was read when nothing is left."""
+        began = self._clock()
+        self._is_reading = True
+        try:
+            if seconds:
+                self._reader.work(seconds)
+            if seconds != QUIET_SECONDS:  # which is little in any case
+                self._spent += self._clock() - began
+            if not self._reader.busy and self._cadence.due():
+                began = self._clock()
+                self._tell()
+                self._on_told(self._reader)
+                self._rest(self._clock() - began)
+                self.failure = None
+        except Exception as error:
+            self._failed(error)
+        finally:
+            self._is_reading = False
+
+    def _rest(self, seconds):
+        self._cadence.collected(self._spent + seconds)
+        self._spent = 0.0
+
+    def _tell(self):
+        members = self._read_members()
+        if not self.tells:
+            self._reader.take()
+        elif self._members is None or self._link.need_scene:
+            self._change_count += 1
+            self._reader.take()
+            stamped = dict(members, **snapshot.stamp(self._change_count))
+            self._link.patch_scene(stamped, dict(self._reader.texts), True)
+        else:
+            objects = self._reader.take()
+            told = {name: members.get(name) for name in members.keys() | self._members.keys()
+                    if members.get(name) != self._members.get(name)}
+            if objects or told:
+                self._change_count += 1
+                self._link.patch_scene(dict(told, **snapshot.stamp(self._change_count)), objects)
+        self._members = members
+        self._all_members = False
+
+    def _read_members(self):
+        if self._all_members or self._members is None:
+            return snapshot.members(self._reader, self._warnings(), self._document())
+        # Where nothing but objects changed: what Blender gives no notice of.
+        document = finite.without_nothing(self._document())
+        members = dict(self._members, document=document, **snapshot.view())
+        return members
+
+    def _failed(self, error):
+        """Said once and not at each change; whatever Blender was doing goes on."""
+        failure = "the scene could not be read: %s: %s" % (type(error).__name__, error)
+        self._reader.give_up()
+        self._rest(0.0)
+        if failure != self.failure:
+            self.failure = failure
+            traceback.print_exc()
