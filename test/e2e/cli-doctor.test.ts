@@ -7,9 +7,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { startGatewayProcess } from '../helpers/gateway-process.ts'
 import { runCommand } from '../helpers/in-process.ts'
+import { LinkClient } from '../helpers/link.ts'
 import { cleanEnv } from '../helpers/program.ts'
 import { startServeProcess } from '../helpers/serve-process.ts'
 import { skipBecause } from '../helpers/skip.ts'
+import { until } from './until.ts'
 
 describe('service-cli doctor', function () {
   this.timeout(30_000)
@@ -70,9 +72,31 @@ describe('service-cli doctor', function () {
       expect(code).to.equal(0)
       const checks = byName(stdout)
       expect(checks[`instance_${serve.instanceId.slice(0, 8)}`].status).to.equal('ok')
-      expect(checks.instances.summary).to.equal('1 instance, 1 of them with a stale record')
+      expect(checks.instances.summary).to.equal('1 instance with a stale record')
       expect(checks.instances.details[0]).to.contain('answers, but its record is stale')
       expect(checks.instances.hint).to.contain('make the state directory writable')
+    } finally {
+      await serve.stop()
+    }
+  })
+
+  it('says that the application of an instance is gone, and whose process is whose', async () => {
+    const serve = await startServeProcess({ registryDir, flags: ['--dcc-type=blender'] })
+    const application = await LinkClient.connect(serve)
+    const id = serve.instanceId.slice(0, 8)
+    try {
+      const shown = async () => {
+        const { instances, blender } = byName((await doctor(['--json'])).stdout)
+        return { blender, ...instances }
+      }
+      await until(async () => (await shown()).details[0].includes('process 4711'), 'the connection')
+      application.ws.terminate()
+      await until(async () => (await shown()).status === 'warn', 'the warning')
+      const { summary, details, hint, blender } = await shown()
+      expect(summary).to.equal('1 instance without application')
+      expect(details[0]).to.contain(`(${id}), process ${serve.pid}, runs; application gone since`)
+      expect(hint).to.contain('open the application again and press Connect')
+      expect(blender.hint).to.equal(null)
     } finally {
       await serve.stop()
     }

@@ -24,12 +24,16 @@ interface BlenderFacts {
   readonly program: string | null
   /** An instance has Blender connected. */
   readonly connected: boolean
+  /** A running instance had it connected: its add-on is installed. */
+  readonly wasConnected: boolean
 }
 
 /** Reports an installed Blender that is not connected: usually the add-on is missing. */
-export function judgeBlender({ program, connected }: BlenderFacts): Finding {
+export function judgeBlender({ program, connected, wasConnected }: BlenderFacts): Finding {
   const check = 'blender'
   if (connected) return { check, status: 'ok', summary: 'Blender is connected' }
+  if (wasConnected)
+    return { check, status: 'ok', summary: 'Blender was connected, so it has the add-on' }
   if (program === null) return { check, status: 'ok', summary: 'Blender is not in PATH' }
   return {
     check,

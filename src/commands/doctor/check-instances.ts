@@ -1,15 +1,17 @@
+import { absenceText, type ApplicationState } from '../../lib/instances/instance.ts'
 import { counted } from '../../lib/cli/format.ts'
 import type { Finding } from './finding.ts'
 
 /** The judged state of an instance. */
-interface InstanceFacts {
+export interface InstanceFacts {
   readonly shortId: string
   readonly name: string
   readonly health: 'live' | 'stale' | 'unhealthy' | 'dead'
   readonly reason: string
+  /** Of the server. */
   readonly pid: number
-  /** `application gone since …`; null when it is connected or never was. */
-  readonly absence?: string | null
+  /** `what`: its kind and version. `pid`: its own process, where known. */
+  readonly application: ApplicationState & { readonly what: string; readonly pid: number | null }
 }
 
 /** Judges all instances. `answering`: short ids of instances that served a request. */
@@ -18,51 +20,65 @@ export function judgeInstances(
   answering: ReadonlySet<string> = new Set(),
 ): Finding {
   const check = 'instances'
-  const of = (health: InstanceFacts['health']) =>
-    instances.filter(instance => instance.health === health)
-  const [live, stale, unhealthy, dead] = [of('live'), of('stale'), of('unhealthy'), of('dead')]
-  const there = live.length + stale.length + unhealthy.length
-  const ended = dead.length === 0 ? '' : `; ${counted(dead.length, 'record')} of ended ones`
-  // A stale record of a healthy server: the state directory may be read-only.
-  const untouched = stale.filter(({ shortId }) => answering.has(shortId))
-  const wrong = [...stale, ...unhealthy].filter(instance => !untouched.includes(instance))
-  if (wrong.length + untouched.length === 0) {
-    const what = there === 0 ? 'no instance runs' : `${counted(there, 'instance')}, all well`
+  const there = instances.filter(({ health }) => health !== 'dead')
+  const dead = instances.length - there.length
+  const ended = dead === 0 ? '' : `; ${counted(dead, 'record')} of ended ones`
+  if (there.length === 0) {
     const hint = 'start one beside your application: service-cli serve'
-    return { check, status: 'ok', summary: `${what}${ended}`, ...absences(live), hint }
+    return { check, status: 'ok', summary: `no instance runs${ended}`, hint }
   }
-  const state =
-    wrong.length > 0
-      ? `${wrong.length} of them not well`
-      : `${untouched.length} of them with a stale record`
-  return {
-    check,
-    status: 'warn',
-    summary: `${counted(there, 'instance')}, ${state}${ended}`,
-    details: [
-      ...wrong.map(
-        ({ name, shortId, health, reason, pid }) =>
-          `${name} (${shortId}, process ${pid}) is ${health}: ${reason}`,
-      ),
-      ...untouched.map(
-        ({ name, shortId, reason, pid }) =>
-          `${name} (${shortId}, process ${pid}) answers, but its record is stale: ${reason}`,
-      ),
-      ...(absences(live).details ?? []),
-    ],
-    hint:
-      wrong.length > 0
-        ? 'end a hanging process by its id; its record is removed automatically'
-        : 'make the state directory writable, so that gateways and commands find the instance',
+  const details = there.map(instance => stateText(instance, answering))
+  const count = counted(there.length, 'instance')
+  for (const { state, hint, fits } of troubles) {
+    const { length } = there.filter(one => fits(one, answering))
+    if (length === 0) continue
+    const which = length === there.length ? count : `${length} of ${count}`
+    const summary = `${which} ${state}${ended}`
+    return { check, status: 'warn', summary, details, hint }
   }
+  return { check, status: 'ok', summary: `${count} running${ended}`, details }
 }
 
-/** Not an error, but the scene is out of date. */
-function absences(live: readonly InstanceFacts[]): Pick<Finding, 'details'> {
-  const details = live.flatMap(({ name, shortId, absence }) =>
-    typeof absence === 'string' ? [`${name} (${shortId}): ${absence}`] : [],
-  )
-  return details.length === 0 ? {} : { details }
+interface Trouble {
+  readonly state: string
+  readonly hint: string
+  readonly fits: (instance: InstanceFacts, answering: ReadonlySet<string>) => boolean
+}
+
+/** The worst first. */
+const troubles: readonly Trouble[] = [
+  {
+    state: 'not well',
+    hint: 'end a hanging process by its id; its record is removed automatically',
+    fits: ({ health, shortId }, answering) => health !== 'live' && !answering.has(shortId),
+  },
+  {
+    // The server is healthy, but the state directory may be read-only.
+    state: 'with a stale record',
+    hint: 'make the state directory writable, so that gateways and commands find the instance',
+    fits: ({ health }) => health !== 'live',
+  },
+  {
+    state: 'without application',
+    hint: 'open the application again and press Connect; until then clients read its last scene',
+    fits: ({ application }) => absenceText(application) !== null,
+  },
+]
+
+function stateText(
+  { shortId, name, health, reason, pid, application }: InstanceFacts,
+  answering: ReadonlySet<string>,
+): string {
+  const server = `the server of ${name} (${shortId}), process ${pid},`
+  if (health === 'live') return `${server} runs; ${applicationText(application)}`
+  const is = answering.has(shortId) ? 'answers, but its record is' : 'is'
+  return `${server} ${is} ${health}: ${reason}`
+}
+
+function applicationText(application: InstanceFacts['application']): string {
+  const { connected, what, pid } = application
+  if (!connected) return absenceText(application) ?? 'no application has connected yet'
+  return pid === null ? `${what} is connected` : `${what}, process ${pid}, is connected`
 }
 
 export function judgeFaults(faults: readonly { source: string; reason: string }[]): Finding {

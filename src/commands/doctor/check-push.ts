@@ -70,7 +70,7 @@ export async function checkInstance(
   apiKey: string | null,
 ): Promise<Finding> {
   const check = `instance_${shortId}`
-  const what = `${name} (${shortId})`
+  const what = `the server of ${name} (${shortId})`
   if (!loopback) {
     return {
       check,

@@ -6,11 +6,10 @@ import { ServiceError } from '../../lib/util/errors.ts'
 import { writeStdout } from '../../lib/cli/write-stdout.ts'
 import { ApiKeyConfig } from '../../lib/auth/api-key-config.ts'
 import { configPath, selectStateDirectory } from '../../lib/config/paths.ts'
-import { absenceText } from '../../lib/instances/instance.ts'
 import { checkAdapterFiles, findProgram, judgeBlender } from './check-adapters.ts'
 import { lookAtGateways } from './check-gateway.ts'
 import { checkHostTokens } from './check-host-tokens.ts'
-import { judgeFaults, judgeInstances } from './check-instances.ts'
+import { type InstanceFacts, judgeFaults, judgeInstances } from './check-instances.ts'
 import { judgePort, knownPorts, readPort } from './check-ports.ts'
 import { checkPrivatePath } from './check-private-path.ts'
 import { checkInstance, checkOwnPush, type ThrowAwayServer } from './check-push.ts'
@@ -51,12 +50,13 @@ async function findAll(registryDir: string, env: NodeJS.ProcessEnv): Promise<Fin
     const tested = Promise.all(testRunning(instances, env))
     const ownOf = (pid: number) => {
       const found = facts.find(fact => fact.pid === pid && fact.health !== 'dead')
-      return found === undefined ? null : `${found.name} (${found.shortId})`
+      return found === undefined ? null : `the server of ${found.name} (${found.shortId})`
     }
-    const connected = entries.some(
-      ({ record, verdict }) =>
-        record.dccType === 'blender' && record.host.connected && verdict.health === 'live',
-    )
+    const blenders = entries
+      .filter(({ record, verdict }) => record.dccType === 'blender' && verdict.health === 'live')
+      .map(({ record }) => record.host)
+    const connected = blenders.some(host => host.connected)
+    const wasConnected = blenders.some(({ sinceMs }) => sinceMs !== undefined)
     const program = await findProgram('blender', env.PATH)
     const ports = knownPorts.map(async known => judgePort(known, await readPort(known.port, ownOf)))
     // Fixes the order of the findings.
@@ -74,7 +74,7 @@ async function findAll(registryDir: string, env: NodeJS.ProcessEnv): Promise<Fin
       checkOwnPush(startThrowAway),
       lookAtCapture(env, connected),
       checkAdapterFiles(),
-      judgeBlender({ program, connected }),
+      judgeBlender({ program, connected, wasConnected }),
     ])
     return findings.flat()
   } finally {
@@ -82,11 +82,13 @@ async function findAll(registryDir: string, env: NodeJS.ProcessEnv): Promise<Fin
   }
 }
 
-function factsOf(instances: LocalInstances, entry: InstanceEntry) {
-  const { instance_short: shortId, display_name: name, ...row } = instances.row(entry)
-  const { health, reason, application } = row
-  const absence = absenceText(application)
-  return { shortId, name, health, reason, pid: entry.record.pid, absence }
+function factsOf(instances: LocalInstances, entry: InstanceEntry): InstanceFacts {
+  const row = instances.row(entry)
+  const { instance_short: shortId, display_name: name, health, reason } = row
+  const { dcc_type: type, version, host_pid: appPid } = row
+  const what = version === null ? type : `${type} ${version}`
+  const application = { ...row.application, what, pid: appPid }
+  return { shortId, name, health, reason, pid: entry.record.pid, application }
 }
 
 function runningOf(instances: LocalInstances) {

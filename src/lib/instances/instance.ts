@@ -49,7 +49,7 @@ function endpointOf({ mcp_url: mcpUrl, host_url: hostUrl }: InstanceRecord): str
 /**
  * Whether an application is connected to a server. `since`, RFC 3339: since when it is, or is gone.
  */
-interface ApplicationState {
+export interface ApplicationState {
   readonly connected: boolean
   /** Null before the first connection. */
   readonly since: string | null

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { judgeBlender } from '../../../src/commands/doctor/check-adapters.ts'
 import { checkEnvironment, checkNode, judgeCapture } from '../../../src/commands/doctor/examine.ts'
 import { judgeGateway } from '../../../src/commands/doctor/check-gateway.ts'
-import { judgeInstances } from '../../../src/commands/doctor/check-instances.ts'
+import { type InstanceFacts, judgeInstances } from '../../../src/commands/doctor/check-instances.ts'
 import { judgePort, type PortState } from '../../../src/commands/doctor/check-ports.ts'
 import { judgePath, type PathFacts } from '../../../src/commands/doctor/check-private-path.ts'
 import {
@@ -175,9 +175,11 @@ describe('checkEnvironment', () => {
 describe('judgeBlender', () => {
   it('looks for what connects Blender only where there is Blender and no connection', () => {
     const program = '/usr/bin/blender'
-    expect(judgeBlender({ program: null, connected: false }).status).to.equal('ok')
-    expect(judgeBlender({ program, connected: true }).status).to.equal('ok')
-    const finding = judgeBlender({ program, connected: false })
+    const away = { connected: false, wasConnected: false }
+    expect(judgeBlender({ ...away, program: null }).status).to.equal('ok')
+    expect(judgeBlender({ ...away, program, connected: true }).status).to.equal('ok')
+    expect(judgeBlender({ ...away, program, wasConnected: true }).status).to.equal('ok')
+    const finding = judgeBlender({ ...away, program })
     expect(finding.status).to.equal('warn')
     expect(finding.hint).to.contain('adapter blender')
   })
@@ -247,19 +249,31 @@ describe('reportText on a terminal', () => {
 })
 
 describe('judgeInstances', () => {
-  const live = {
-    shortId: 'a1b2c3d4',
-    name: 'Blender',
-    health: 'live',
-    reason: 'fine',
-    pid: 7,
-  } as const
+  const since = '2026-03-04T05:06:07.250Z'
+  const application = { connected: true, since, what: 'blender 3.4.1', pid: 8 }
+  const live: InstanceFacts = {
+    ...{ shortId: 'a1b2c3d4', name: 'desk', health: 'live', reason: 'fine', pid: 7, application },
+  }
+  const server = 'the server of desk (a1b2c3d4), process 7,'
 
-  it('says since when the application of an instance is gone, and is content all the same', () => {
-    const absence = 'application gone since 2026-03-04T05:06:07.250Z'
-    const finding = judgeInstances([{ ...live, absence }])
-    expect(finding.status).to.equal('ok')
-    expect(finding.details).to.deep.equal([`Blender (a1b2c3d4): ${absence}`])
-    expect(judgeInstances([live])).not.to.have.property('details')
+  it('tells the process of the server from the one of its application', () => {
+    const { status, details } = judgeInstances([live])
+    expect(status).to.equal('ok')
+    expect(details).to.deep.equal([`${server} runs; blender 3.4.1, process 8, is connected`])
+  })
+
+  it('warns of an application that is gone, and says what to do', () => {
+    const gone = { ...live, application: { ...application, connected: false, pid: null } }
+    const { status, summary, details, hint } = judgeInstances([live, gone])
+    expect([status, summary]).to.deep.equal(['warn', '1 of 2 instances without application'])
+    expect(details?.[1]).to.equal(`${server} runs; application gone since ${since}`)
+    expect(hint).to.contain('press Connect')
+  })
+
+  it('is content with a server that no application has used yet, and says so', () => {
+    const none = { ...application, connected: false, since: null, pid: null }
+    const { status, details } = judgeInstances([{ ...live, application: none }])
+    expect(status).to.equal('ok')
+    expect(details).to.deep.equal([`${server} runs; no application has connected yet`])
   })
 })
