@@ -1,5 +1,7 @@
-import { columns, counted } from '../../lib/cli/format.ts'
+import stringWidth from 'string-width'
+import { columns, counted, wrapWords } from '../../lib/cli/format.ts'
 import { asTyped } from '../../lib/cli/own-command.ts'
+import { terminalWidth } from '../../lib/cli/terminal.ts'
 import { absenceText } from '../../lib/instances/instance.ts'
 import { cleanText } from '../../lib/util/text.ts'
 
@@ -22,31 +24,40 @@ const maxNameChars = 40
 const maxSceneChars = 60
 
 /**
- * The URL is dropped last because clients need it, and the ID never. HEALTH is dropped first while
- * every row is live with its application, and otherwise never.
+ * The URL is dropped last because clients need it, and the ID never. What is wrong with a row
+ * stands below the table, so that its columns stay the same when a row changes its state.
  */
-export function instanceTable(rows: readonly ShownRow[], width?: number): string {
-  const isWell = rows.every(row => row.health === 'live' && liveHealth(row) === 'live')
-  const drop = [...(isWell ? ['HEALTH'] : []), 'SCENE', 'NAME', 'STATUS', 'URL']
-  return columns(names, rows.map(cellsOf), { drop, ...(width !== undefined && { width }) })
+export function instanceTable(
+  rows: readonly ShownRow[],
+  width = terminalWidth(process.stdout),
+): string {
+  const drop = ['HEALTH', 'SCENE', 'NAME', 'STATUS', 'URL']
+  const table = columns(names, rows.map(cellsOf), { drop, width })
+  const troubles = rows
+    .filter(row => healthText(row) !== row.health)
+    .flatMap(row => wrapWords(healthText(row), width, `${row.instance_short}  `, indent))
+  return [table, ...troubles].join('\n')
 }
 
-/** Shows the reason only of rows that are not live. */
+/** Below the ID, and below the time. */
+const indent = ' '.repeat(10)
+
 function cellsOf(row: ShownRow): string[] {
-  const { dcc_type, version, health, reason, scene } = row
+  const { dcc_type, version, scene } = row
   return [
     row.instance_short,
     version === null ? dcc_type : `${dcc_type} ${version}`,
     cleanText(row.display_name, maxNameChars),
     row.status,
-    health === 'live' ? liveHealth(row) : `${health}: ${reason}`,
+    row.health,
     scene === null ? '' : shortenedPath(scene),
     row.mcp_url,
   ]
 }
 
-/** A live server without its application still shows the last state. */
-function liveHealth({ health, application }: ShownRow): string {
+/** The health, with the reason where something is wrong: a live server may lack its application. */
+function healthText({ health, reason, application }: ShownRow): string {
+  if (health !== 'live') return `${health}: ${reason}`
   const absence = application === undefined ? null : absenceText(application)
   return absence === null ? health : `${health}: ${absence}`
 }
@@ -57,11 +68,20 @@ function shortenedPath(path: string): string {
   return clean.length > maxSceneChars ? `…${clean.slice(1 - maxSceneChars)}` : clean
 }
 
-/** One change, as a line: `12:30:05  changed   1a2b3c4d  blender 4.2  …` */
-export function changeLine(event: string, row: ShownRow, time: Date): string {
-  const clock = time.toTimeString().slice(0, 8)
-  const cells = cellsOf(row).map(cell => cleanText(cell) || '-')
-  return [clock, event.padEnd(8), ...cells].join('  ')
+/**
+ * One change: `12:30:05  changed   1a2b3c4d  blender 4.2  …`, continued on further lines where it
+ * is wider than the terminal.
+ */
+export function changeLine(event: string, row: ShownRow, time: Date, width = Infinity): string {
+  const cells = cellsOf(row)
+  cells[names.indexOf('HEALTH')] = healthText(row)
+  const lines = [`${time.toTimeString().slice(0, 8)}  ${event.padEnd(8)}`]
+  for (const cell of cells.map(each => cleanText(each) || '-')) {
+    const longer = `${lines.at(-1)}  ${cell}`
+    if (stringWidth(longer) <= width) lines[lines.length - 1] = longer
+    else lines.push(...wrapWords(cell, width, indent, indent))
+  }
+  return lines.join('\n')
 }
 
 interface Hidden {

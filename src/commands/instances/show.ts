@@ -1,5 +1,6 @@
 import { aborted, openLiveLines } from '../../lib/cli/live-lines.ts'
 import { processOutput, type Output, warningsTo } from '../../lib/cli/output.ts'
+import { terminalWidth } from '../../lib/cli/terminal.ts'
 import { writeStdout } from '../../lib/cli/write-stdout.ts'
 import { selectStateDirectory } from '../../lib/config/paths.ts'
 import { usage } from '../../lib/util/errors.ts'
@@ -64,7 +65,7 @@ async function printChanges(
   const stop = instances.watch(query, (event, row) => {
     const line = json
       ? JSON.stringify({ event, instance: row })
-      : changeLine(event, row, new Date())
+      : changeLine(event, row, new Date(), terminalWidth(process.stdout))
     lines.write(`${line}\n`)
   })
   await aborted(lines.over)

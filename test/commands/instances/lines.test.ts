@@ -19,13 +19,24 @@ const row: ShownRow = {
   mcp_url: 'http://127.0.0.1:8765/mcp',
 }
 
+const since = '2026-03-04T05:06:07.250Z'
+const gone = { ...row, application: { connected: false, since } }
+
 describe('instanceTable', () => {
   it('says why something is not well, and not why it is', () => {
     const stale = { ...row, health: 'stale', status: 'stale', reason: 'no heartbeat for 45 s' }
-    const [head, first, second] = instanceTable([row, stale]).split('\n')
+    const [head, first, , trouble] = instanceTable([row, stale]).split('\n')
     expect(head).to.match(/^ID +APPLICATION +NAME +STATUS +HEALTH +SCENE +URL$/)
     expect(first).to.contain('blender 4.2.0').and.not.contain('its process runs')
-    expect(second).to.contain('stale: no heartbeat for 45 s')
+    expect(trouble).to.equal('38e471f8  stale: no heartbeat for 45 s')
+  })
+
+  it('keeps its columns at 80 when the application of an instance goes', () => {
+    const [well, left] = [instanceTable([row], 80), instanceTable([gone], 80)]
+    expect(left.split('\n')).to.deep.equal([
+      ...well.split('\n'),
+      `38e471f8  live: application gone since ${since}`,
+    ])
   })
 
   it('fits 80 columns and keeps the id and the address', () => {
@@ -40,19 +51,9 @@ describe('instanceTable', () => {
   })
 
   it('says since when the application is gone', () => {
-    const since = '2026-03-04T05:06:07.250Z'
-    const gone = instanceTable([{ ...row, application: { connected: false, since } }])
-    expect(gone).to.contain(`live: application gone since ${since}`)
-    expect(instanceTable([{ ...row, application: { connected: true, since } }])).not.to.contain(
-      'gone',
-    )
-  })
-
-  it('shows at 80 columns that the application is gone', () => {
-    const since = '2026-03-04T05:06:07.250Z'
-    const text = instanceTable([row, { ...row, application: { connected: false, since } }], 80)
-    expect(text).to.contain(`live: application gone since ${since}`).and.contain('38e471f8')
-    for (const line of text.split('\n')) expect(line.length).to.be.at.most(80)
+    expect(instanceTable([gone])).to.contain(`live: application gone since ${since}`)
+    const there = { ...row, application: { connected: true, since } }
+    expect(instanceTable([there])).not.to.contain('gone')
   })
 
   it('shows the end of a long path', () => {
@@ -72,6 +73,18 @@ describe('instanceTable', () => {
   it('has something in every column', () => {
     const bare = { ...row, version: null, scene: null }
     expect(instanceTable([bare]).split('\n')[1]).to.match(/ live +- +http/)
+  })
+})
+
+describe('changeLine', () => {
+  it('continues on further lines at 80 columns, and loses nothing', () => {
+    const time = new Date(2026, 0, 2, 3, 4, 5)
+    const whole = changeLine('changed', gone, time)
+    const lines = changeLine('changed', gone, time, 80).split('\n')
+    expect(whole).not.to.contain('\n')
+    expect(lines.length).to.be.above(1)
+    for (const line of lines) expect(line.length).to.be.at.most(80)
+    expect(lines.map(line => line.trim()).join('  ')).to.equal(whole)
   })
 })
 
