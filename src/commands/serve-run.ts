@@ -1,5 +1,6 @@
 import { renderBanner } from '../lib/cli/banner.ts'
 import type { CaptureFacts } from '../lib/cli/capture-lines.ts'
+import { entryName } from '../lib/mcp/settings/choose-target.ts'
 import { pause, systemTimer } from '../lib/util/time.ts'
 import type { OutputFlags } from '../lib/cli/log-level.ts'
 import type { ServeCaptureState } from '../server/host/serve-options.ts'
@@ -26,6 +27,7 @@ export async function runServe(settings: ServeSettings, output: OutputFlags): Pr
       }),
       banner: async ({ url, hostUrl, hostTokenFile, capture }, shown) =>
         renderBanner({
+          name: entryName(settings.dccType),
           url,
           hostUrl,
           hostTokenFile,

@@ -97,6 +97,8 @@ describe('service-cli adapter', function () {
       expect(stdout).to.match(new RegExp(`^wrote ${zipName} \\(\\d+ bytes\\)\n`))
       expect(stdout).to.contain('Edit > Preferences > Add-ons > Install…').and.contain('Connect')
       expect(stdout).to.contain(` -- ${join(folder, zipName)}\n`)
+      const lines = stdout.split('\n').filter(line => !line.includes(parent))
+      for (const line of lines) expect(line.length, line).to.be.at.most(80)
     })
 
     it('writes the same bytes each time, to a file and to stdout', async () => {

@@ -51,15 +51,24 @@ const installScript = [
   'bpy.ops.preferences.addon_install(filepath=sys.argv[-1])',
   `bpy.ops.preferences.addon_enable(module='${blenderModule}')`,
   'bpy.ops.wm.save_userpref()',
-].join('; ')
+]
+
+/** On several lines where every shell continues them; a Windows shell may not. */
+function installCommand(path: string, platform: NodeJS.Platform): string {
+  const [script, last] =
+    platform === 'win32'
+      ? [installScript.join('; '), ' ']
+      : [installScript.join('; \\\n    '), ' \\\n    ']
+  return `blender --background --python-exit-code 1 --python-expr "${script}"${last}-- ${path}`
+}
 
 function nextSteps(file: string): string {
   const path = quoteArgument(resolve(file), process.platform)
   return `Install it in Blender:
-  Edit > Preferences > Add-ons > Install… (from 4.2 on: the arrow at the top right,
-  Install from Disk…), choose the file, enable "service-cli link"
+  Edit > Preferences > Add-ons > Install… (from 4.2 on: the arrow at the top
+  right, Install from Disk…), choose the file, enable "service-cli link"
 or without a window:
-  blender --background --python-exit-code 1 --python-expr "${installScript}" -- ${path}
+  ${installCommand(path, process.platform)}
 
 Then start the server, and press Connect in the preferences of the add-on:
   service-cli serve --dcc-type blender`

@@ -1,4 +1,5 @@
 import type { RegistrationMode } from '../accounts/protocol.ts'
+import { labelled } from './format.ts'
 import { paint } from './terminal.ts'
 
 export interface AccountsBannerFacts {
@@ -25,8 +26,8 @@ export function renderAccountsBanner(facts: AccountsBannerFacts): string {
   const unencrypted = !facts.local && facts.url.startsWith('http:')
   const lines = [
     '',
-    `${bold('Registry')}      ${facts.url}`,
-    `${bold('Data')}          ${facts.dataDir}`,
+    ...labelled('Registry', facts.url, facts.colour),
+    ...labelled('Data', facts.dataDir, facts.colour),
     `${bold('Registration')}  ${admission[facts.registration]}`,
     ...(unencrypted ? unencryptedNotice.map(warn) : []),
     '',

@@ -1,9 +1,12 @@
 import { type CaptureFacts, captureLines } from './capture-lines.ts'
 import { clientLines, openNotice } from './client-lines.ts'
+import { labelled } from './format.ts'
 import { printable } from './log.ts'
 import { paint } from './terminal.ts'
 
 export interface BannerFacts {
+  /** The name of the server in the settings of clients. */
+  readonly name: string
   /** The MCP endpoint, as clients use it. */
   readonly url: string
   readonly hostUrl: string
@@ -31,15 +34,15 @@ export function renderBanner(facts: BannerFacts): string {
   const warn = (text: string): string => paint(facts.colour, 'yellow', text)
   const lines = [
     '',
-    `${bold('MCP endpoint')}  ${facts.url}`,
-    `${bold('Host link')}     ${facts.hostUrl}`,
-    `${bold('Host token')}    ${facts.hostTokenFile ?? 'from SERVICE_HOST_TOKEN'}`,
+    ...labelled('MCP endpoint', facts.url, facts.colour),
+    ...labelled('Host link', facts.hostUrl, facts.colour),
+    ...labelled('Host token', facts.hostTokenFile ?? 'from SERVICE_HOST_TOKEN', facts.colour),
     `${bold('Checked')}       Host and Origin, the host token${facts.keyed ? ', the API key' : facts.tokens ? ', access tokens' : ''}`,
     `${bold('Window')}        ${captureLines(facts.capture, 14).join(`\n${' '.repeat(14)}`)}`,
     ...(facts.keyed || facts.tokens ? [] : openNotice(facts, readable(facts)).map(warn)),
     '',
     bold('Connect a client'),
-    ...clientLines({ ...facts, name: 'service-cli' }),
+    ...clientLines(facts),
     '',
     bold('Connect an application'),
     `  Blender:           ${facts.command} adapter blender`,
@@ -63,10 +66,10 @@ function sceneLines({ hostUrl, hostTokenFile }: BannerFacts): string[] {
   const address = `${hostUrl}/v1/scene`
   const token =
     hostTokenFile === null
-      ? '  TOKEN=$SERVICE_HOST_TOKEN'
-      : `  TOKEN=$(cat ${shellQuote(hostTokenFile)})`
+      ? ['  TOKEN=$SERVICE_HOST_TOKEN']
+      : ['  TOKEN=$(cat \\', `    ${shellQuote(hostTokenFile)})`]
   return [
-    token,
+    ...token,
     `  curl -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' \\`,
     `    -d '{"objects":["Cube"]}' ${address}`,
   ]

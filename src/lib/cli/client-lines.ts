@@ -7,12 +7,14 @@ interface ClientLineFacts {
   readonly command: string
   /** Clients need an API key. */
   readonly keyed: boolean
+  /** `mcp-config` alone takes the only running `serve`. Default false. */
+  readonly isGateway?: boolean
 }
 
 /** How to connect a client: with `mcp-config`, and by hand. Refers to a key, never shows it. */
-export function clientLines({ name, url, keyed, command }: ClientLineFacts): string[] {
-  // Without these flags the command takes the only running `serve` and its default name.
-  const choice = name === 'service-cli' ? [] : [`    --name ${name} --url ${url}`]
+export function clientLines(facts: ClientLineFacts): string[] {
+  const { name, url, keyed, command, isGateway = false } = facts
+  const choice = !isGateway ? [] : [`    --name ${name} --url ${url}`]
   const header = `      --header 'Authorization: Bearer \${SERVICE_MCP_API_KEY}'`
   const secret = '     "headers":{"Authorization":"Bearer ${SERVICE_MCP_API_KEY}"}}}}'
   return [

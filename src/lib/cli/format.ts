@@ -1,6 +1,6 @@
 import stringWidth from 'string-width'
 import { cleanText } from '../util/text.ts'
-import { terminalWidth } from './terminal.ts'
+import { paint, terminalWidth } from './terminal.ts'
 import { isJsonObject } from '../util/json.ts'
 
 interface ColumnsOptions {
@@ -54,6 +54,17 @@ export function wrapWords(text: string, width: number, first = '', later = ''): 
     else lines.push(later + word)
   }
   return lines
+}
+
+const bannerWidth = 80
+const labelWidth = 14
+
+/** One fact of a banner. A value that does not fit beside its label is whole on the next line. */
+export function labelled(label: string, value: string, colour: boolean): string[] {
+  const shown = paint(colour, 'bold', label)
+  return labelWidth + stringWidth(value) <= bannerWidth
+    ? [shown + ' '.repeat(labelWidth - label.length) + value]
+    : [shown, `  ${value}`]
 }
 
 /** `1 account`, `2 accounts`. */

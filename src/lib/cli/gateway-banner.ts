@@ -1,4 +1,5 @@
 import { clientLines, openNotice } from './client-lines.ts'
+import { labelled } from './format.ts'
 import { paint } from './terminal.ts'
 
 const readable = ['which', 'applications run, their documents and addresses.'] as const
@@ -24,13 +25,13 @@ export function renderGatewayBanner(facts: GatewayBannerFacts): string {
   const warn = (text: string): string => paint(facts.colour, 'yellow', text)
   const lines = [
     '',
-    `${bold('Gateway')}       ${facts.url}`,
-    `${bold('Instances')}     those of ${facts.registryDir}`,
+    ...labelled('Gateway', facts.url, facts.colour),
+    ...labelled('Instances', `those of ${facts.registryDir}`, facts.colour),
     `${bold('Checked')}       Host and Origin${facts.keyed ? ', the API key' : facts.tokens ? ', access tokens' : ''}`,
     ...(facts.keyed || facts.tokens ? [] : openNotice(facts, readable).map(warn)),
     '',
     bold('Connect a client'),
-    ...clientLines({ ...facts, name: 'service-gateway' }),
+    ...clientLines({ ...facts, name: 'service-gateway', isGateway: true }),
     '',
     bold('See what runs'),
     `  ${facts.command} instances`,

@@ -1,8 +1,11 @@
 import { expect } from 'chai'
+import { randomUUID } from 'node:crypto'
 import { type BannerFacts, renderBanner } from '../../../src/lib/cli/banner.ts'
+import { entryName } from '../../../src/lib/mcp/settings/choose-target.ts'
 import { describeTerminal } from '../../../src/lib/cli/terminal.ts'
 
 const facts: BannerFacts = {
+  name: 'service-cli',
   url: 'http://127.0.0.1:8765/mcp',
   hostUrl: 'http://127.0.0.1:8765/host',
   hostTokenFile: '/tmp/s/i/t.token',
@@ -21,6 +24,21 @@ describe('renderBanner', () => {
       }
     })
   }
+
+  it('fits 80 columns with the token file of a real instance, whose path stays whole', () => {
+    const hostTokenFile = `/tmp/service-cli-1000/instances/${randomUUID()}.token`
+    const lines = renderBanner({ ...facts, hostTokenFile }).split('\n')
+    for (const line of lines) expect(line.length, line).to.be.at.most(80)
+    expect(lines).to.include(`  ${hostTokenFile}`).and.include(`    ${hostTokenFile})`)
+  })
+
+  it('calls the server in settings as mcp-config does', () => {
+    const text = renderBanner({ ...facts, name: entryName('blender') })
+    expect(text).to.contain('--transport http blender http://').and.contain('{"blender":{')
+    expect(renderBanner({ ...facts, name: entryName('unknown') })).to.contain(
+      'http service-cli http',
+    )
+  })
 
   it('prints commands as they work where it was started', () => {
     const text = renderBanner({ ...facts, command: 'node bin/run.js' })
@@ -66,7 +84,7 @@ describe('renderBanner', () => {
   it('posts the scene, with a quoted token path', () => {
     const text = renderBanner({ ...facts, hostTokenFile: "/tmp/it's here" })
     expect(text).to.contain('http://127.0.0.1:8765/host/v1/scene')
-    expect(text).to.contain(`$(cat '/tmp/it'\\''s here')`)
+    expect(text).to.contain(`$(cat \\\n    '/tmp/it'\\''s here')`)
   })
 
   it('uses the variable when the host token came from it', () => {

@@ -30,7 +30,7 @@ export function chooseTarget(
   if (asked.url !== undefined) {
     const url = checkUrl(asked.url)
     const known = live.find(instance => instance.url === url)
-    return { url, name: nameOf(known), word: url, assumed: false }
+    return { url, name: entryName(known?.dccType), word: url, assumed: false }
   }
   const selected = selectInstance(live, asked.instance)
   switch (selected.kind) {
@@ -42,7 +42,7 @@ export function chooseTarget(
       const kind = isOnlyOfKind && dccType !== 'unknown' ? dccType : live.length === 1 ? null : url
       // `connect KIND` finds only instances of this machine.
       const word = isLoopback(new URL(url).hostname) ? kind : url
-      return { url, name: nameOf(instance), word, assumed: false }
+      return { url, name: entryName(instance.dccType), word, assumed: false }
     }
     case 'several':
       throw usage(
@@ -79,8 +79,8 @@ function checkUrl(text: string): string {
   return url.href
 }
 
-function nameOf(instance: Instance | undefined): string {
-  const kind = instance?.dccType ?? 'unknown'
+/** The default name of the entry for a server of this kind of application. */
+export function entryName(kind = 'unknown'): string {
   return kind === 'unknown' || !/^[A-Za-z0-9_-]{1,64}$/.test(kind) ? defaultName : kind
 }
 
