@@ -1,5 +1,4 @@
-import stringWidth from 'string-width'
-import { columns, counted, wrapWords } from '../../lib/cli/format.ts'
+import { columns, counted, wrapCells, wrapWords } from '../../lib/cli/format.ts'
 import { asTyped } from '../../lib/cli/own-command.ts'
 import { terminalWidth } from '../../lib/cli/terminal.ts'
 import { absenceText } from '../../lib/instances/instance.ts'
@@ -75,13 +74,9 @@ function shortenedPath(path: string): string {
 export function changeLine(event: string, row: ShownRow, time: Date, width = Infinity): string {
   const cells = cellsOf(row)
   cells[names.indexOf('HEALTH')] = healthText(row)
-  const lines = [`${time.toTimeString().slice(0, 8)}  ${event.padEnd(8)}`]
-  for (const cell of cells.map(each => cleanText(each) || '-')) {
-    const longer = `${lines.at(-1)}  ${cell}`
-    if (stringWidth(longer) <= width) lines[lines.length - 1] = longer
-    else lines.push(...wrapWords(cell, width, indent, indent))
-  }
-  return lines.join('\n')
+  const shown = cells.map(cell => cleanText(cell) || '-')
+  const first = `${time.toTimeString().slice(0, 8)}  ${event.padEnd(8)}`
+  return wrapCells(shown, width, first, indent).join('\n')
 }
 
 interface Hidden {

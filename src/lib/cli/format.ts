@@ -56,6 +56,22 @@ export function wrapWords(text: string, width: number, first = '', later = ''): 
   return lines
 }
 
+/** Wraps cells to `width` columns; a cell is broken only where it is wider alone. */
+export function wrapCells(
+  cells: readonly string[],
+  width: number,
+  first: string,
+  later: string,
+): string[] {
+  const lines = [first]
+  for (const cell of cells) {
+    const longer = `${lines.at(-1) ?? ''}${gap}${cell}`
+    if (stringWidth(longer) <= width) lines[lines.length - 1] = longer
+    else lines.push(...wrapWords(cell, width, later, later))
+  }
+  return lines
+}
+
 const bannerWidth = 80
 const labelWidth = 14
 
