@@ -87,10 +87,7 @@ export class Sessions {
   }
 
   end(session: Session): void {
-    this.#byId.delete(session.id)
-    this.#hub.remove(session)
-    session.stream?.end()
-    session.stream = null
+    this.#forget(session)
     session.reads.cancelAll()
   }
 
@@ -100,10 +97,17 @@ export class Sessions {
     for (const session of this.#byId.values()) if (this.#isIdle(session, now)) this.end(session)
   }
 
-  /** Ends every session: the server stops. */
+  /** Ends every session: the server stops. What is being read is still answered. */
   close(): void {
     clearInterval(this.#sweeper)
-    for (const session of this.#byId.values()) this.end(session)
+    for (const session of this.#byId.values()) this.#forget(session)
+  }
+
+  #forget(session: Session): void {
+    this.#byId.delete(session.id)
+    this.#hub.remove(session)
+    session.stream?.end()
+    session.stream = null
   }
 
   #isIdle(session: Session, now: number): boolean {
