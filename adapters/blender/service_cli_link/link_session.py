@@ -97,6 +97,7 @@ class LinkSession:
     def tick(self):
         """What the timer does, and `service_cli_link.pump()` in background mode."""
         self.link.pump()
+        self._loading = False
         if self.busy:
             if _render_runs():
                 return
@@ -181,7 +182,6 @@ class LinkSession:
             self._watch.forget()
         self.changed({}, MEMBERS if action == "file.save" else EVERYTHING)
         self._look()
-        self._loading = False
 
     def render_began(self):
         self.rendering = True
@@ -218,6 +218,7 @@ class LinkSession:
         document = self._document_now()
         if document != self._document:
             self._document = document
+            self._watch.changed({}, None, may_read=False)
             self.link.set_document(document["path"], document["name"], document["modified"])
 
     def _document_now(self):

@@ -1,13 +1,28 @@
-import { chain } from '../../resources/maybe-promise.ts'
+import type { Clock, Timer } from '../../../lib/util/time.ts'
 import type { BlobContent, Content } from '../../resources/producer.ts'
 import type { ServedResources } from '../../resources/schemes.ts'
 import type { Tool, ToolResult } from './tool.ts'
 
 const defaultWidth = 1024
 const maxWidth = 1568
+/** Applications tell a change before they draw it. So long after it the window shows it. */
+const drawnMs = 300
+
+export interface LookParts {
+  readonly registry: ServedResources
+  readonly clock: Clock
+  readonly timer: Timer
+}
 
 /** Takes a picture of the application, as the user sees it now. */
-export function lookTool(registry: ServedResources): Tool {
+export function lookTool({ registry, clock, timer }: LookParts): Tool {
+  /** Waits until the window shows the newest scene. */
+  async function untilDrawn(): Promise<void> {
+    const ageMs = clock.now() - (registry.scene?.current.setAtMs ?? 0)
+    if (ageMs < 0 || ageMs >= drawnMs) return
+    await new Promise<void>(resolve => void timer.after(drawnMs - ageMs, resolve))
+  }
+
   return {
     definition: {
       name: 'look',
@@ -35,12 +50,15 @@ export function lookTool(registry: ServedResources): Tool {
         additionalProperties: false,
       },
     },
-    call({ target = 'window', max_width: width = defaultWidth }, { reader }) {
-      const view = target === 'viewport' ? '&view=viewport' : ''
+    async call({ target = 'window', max_width: width = defaultWidth }, { reader }) {
+      const isViewport = target === 'viewport'
+      const revision = registry.scene?.current.revision
+      // The view alone is drawn anew for the picture.
+      if (!isViewport) await untilDrawn()
+      const view = isViewport ? '&view=viewport' : ''
       const uri = `capture://current_window?max_width=${Number(width)}${view}`
-      return chain(registry.read(uri, reader), ([picture]) =>
-        pictureResult(picture, registry.scene?.current.revision, String(target)),
-      )
+      const [picture] = await registry.read(uri, reader)
+      return pictureResult(picture, revision, String(target))
     },
   }
 }

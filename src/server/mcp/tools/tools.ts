@@ -29,7 +29,7 @@ export interface ToolBox {
 export function applicationTools(parts: ToolParts): ToolBox {
   const { registry, limits } = parts
   const query = querySceneTool(registry, limits.maxUriChars)
-  const scene = [query, sceneChangesTool(registry), lookTool(registry)]
+  const scene = [query, sceneChangesTool(registry), lookTool(parts)]
   return withWait(parts, sceneCurrentUri, [...resourceTools(registry), ...scene])
 }
 

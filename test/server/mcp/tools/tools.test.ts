@@ -3,7 +3,10 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { artefactPutBytes } from '../../../../src/index.ts'
+import { ok } from '../../../../src/lib/util/result.ts'
+import { lookTool } from '../../../../src/server/mcp/tools/look.ts'
 import { SessionEventBuffer } from '../../../../src/server/resources/session-event-buffer.ts'
+import { until } from '../../../e2e/until.ts'
 import { greyPng, MemoryBackend } from '../../../helpers/memory-capture.ts'
 import { pngOf } from '../../../helpers/png.ts'
 import { RawSession, startServer } from '../../../helpers/mcp.ts'
@@ -265,6 +268,32 @@ describe('tools', () => {
       expect(result.content[0]).to.include({ type: 'image' })
     } finally {
       await small.stop()
+    }
+  })
+
+  it('look at a window when it shows the newest scene, and name that revision', async () => {
+    const backend = new MemoryBackend()
+    backend.held = true
+    const own = await startServer({ enableTools: true }, { capture: backend })
+    try {
+      const registry = own.server.resources()
+      const revision = registry.setScene({ frame: 1 })
+      const timers: (() => void)[] = []
+      const timer = { after: (_ms: number, run: () => void) => (timers.push(run), () => {}) }
+      const clock = { now: () => registry.scene.current.setAtMs! + 10 }
+      const caller = { reader: undefined, progress: null }
+      const looking = lookTool({ registry, clock, timer }).call({}, caller)
+      expect(backend.takings).to.deep.equal([])
+      for (const run of timers) run()
+      await until(() => backend.takings.length > 0, 'the picture is being taken')
+      registry.setScene({ frame: 2 })
+      backend.takings[0]?.outcome.resolve(ok(backend.picture(40)))
+      const { content } = await looking
+      expect(content[1])
+        .to.have.property('text')
+        .that.matches(new RegExp(`revision ${revision}$`))
+    } finally {
+      await own.stop()
     }
   })
 
