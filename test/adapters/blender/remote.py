@@ -87,7 +87,9 @@ def render_job():
     scene.frame_end = 3
     scene.render.filepath = os.path.join(FOLDER, "job_")
     bpy.context.preferences.view.render_display_type = "NONE"
-    bpy.ops.render.render("INVOKE_DEFAULT", animation=True)
+    # A job without a window works on after its memory is freed.
+    with bpy.context.temp_override(window=bpy.context.window_manager.windows[0]):
+        bpy.ops.render.render("INVOKE_DEFAULT", animation=True)
 
 
 def render():
