@@ -17,6 +17,8 @@ interface SceneApplication {
 export interface ShownApplication extends SceneApplication {
   /** When it connected, or went. */
   readonly sinceMs: number
+  /** Of the scene at that time. */
+  readonly sinceRevision: number
 }
 
 /** Told of a scene that was set, and of an application that went or came back. */
@@ -157,7 +159,10 @@ export class SceneState implements SceneOwnership {
     const before = this.#latest
     const isSame = before?.instanceId === instanceId && before.connected === connected
     if (isSame && before.dccType === application.dccType) return
-    this.#latest = { ...application, sinceMs: isSame ? before.sinceMs : this.#clock.now() }
+    const since = isSame
+      ? { sinceMs: before.sinceMs, sinceRevision: before.sinceRevision }
+      : { sinceMs: this.#clock.now(), sinceRevision: this.current.revision }
+    this.#latest = { ...application, ...since }
     if (!this.#showLatest()) return
     this.#version++
     this.#listener?.applicationChanged()

@@ -45,10 +45,10 @@ const templates: readonly Template[] = freezeAll([
 ])
 
 const unsent = placeholder(
-  'the application has sent no scene; subscribe to scene://current to hear when it does',
+  'the application has sent no scene yet; wait for a change of scene://current',
 )
 const withdrawn = placeholder(
-  'the scene was withdrawn; subscribe to scene://current to hear when there is one again',
+  'the scene was withdrawn; wait for a change of scene://current',
 )
 
 type Meta = Readonly<Record<string, unknown>>

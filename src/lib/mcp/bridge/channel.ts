@@ -176,7 +176,7 @@ type Outcome =
 
 /** Notes the answer of a wait; true when it has news. */
 function noteChange(state: State, { data, text }: Outcome & { kind: 'done' }): boolean {
-  const isGone = isJsonObject(data.application)
+  const isGone = isJsonObject(data.application) && data.application.connected === false
   const wasGone = state.isGone ?? isGone
   state.isGone = isGone
   if (isGone !== wasGone) {

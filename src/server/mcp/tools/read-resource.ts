@@ -4,6 +4,7 @@ import { ResourceUriInvalid } from '../../resources/errors.ts'
 import { all, chain, type MaybePromise, recovered } from '../../resources/maybe-promise.ts'
 import type { BlobContent, Content, TextContent } from '../../resources/producer.ts'
 import type { ServedResources } from '../../resources/schemes.ts'
+import { presenceOf } from './presence.ts'
 import {
   failedResult,
   sliceText,
@@ -70,7 +71,7 @@ export function readResourceTool(registry: ServedResources): Tool {
         return failedResult('argument_invalid', 'tools only read: leave out drain=true')
       }
       const asked = sliceUri(String(uri), offset) ?? pictureUri(String(uri))
-      return chain(registry.read(asked, reader), contents => {
+      const answer = chain(registry.read(asked, reader), contents => {
         const known = whole.get(contents)
         if (known !== undefined && offset === 0 && Number(most) >= defaultChars) return known
         const slice = { offset: Number(offset), most: Number(most) }
@@ -81,6 +82,10 @@ export function readResourceTool(registry: ServedResources): Tool {
           return result
         })
       })
+      const gone = asked.startsWith('scene:') ? presenceOf(registry.scene) : null
+      if (gone === null) return answer
+      const note = { type: 'text', text: gone.line } as const
+      return chain(answer, ({ content }) => ({ content: [...content, note] }))
     },
   }
 }

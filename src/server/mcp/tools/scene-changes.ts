@@ -1,11 +1,11 @@
 import { isJsonObject, type JsonObject } from '../../../lib/util/json.ts'
-import { toRfc3339 } from '../../../lib/util/time.ts'
 import { chain } from '../../resources/maybe-promise.ts'
 import type { Content } from '../../resources/producer.ts'
 import { describeChanges } from '../../resources/change-words.ts'
 import { sceneDeltaUri } from '../../resources/scene.ts'
 import type { SceneChange } from '../../resources/scene-delta.ts'
 import type { ServedResources } from '../../resources/schemes.ts'
+import { type Presence, presenceOf } from './presence.ts'
 import { defaultChars, maxCharsProperty } from './read-resource.ts'
 import { textResult, type Tool, type ToolResult } from './tool.ts'
 
@@ -51,15 +51,23 @@ export function sceneChangesTool(registry: ServedResources): Tool {
     call({ since, max_chars: most = defaultChars }, { reader }) {
       const query = since === undefined ? '' : `?since=${Number(since)}`
       return chain(registry.read(`${sceneDeltaUri}${query}`, reader), contents =>
-        deltaResult(contents, Number(most), applicationGone(registry.scene)),
+        deltaResult(
+          contents,
+          Number(most),
+          presenceOf(registry.scene, since as number | undefined),
+        ),
       )
     },
   }
 }
 
-function deltaResult(contents: readonly Content[], most: number, gone: Gone | null): ToolResult {
-  const delta = { ...parsedDelta(contents), ...gone?.facts }
-  const text = deltaText(delta, gone, most)
+function deltaResult(
+  contents: readonly Content[],
+  most: number,
+  presence: Presence | null,
+): ToolResult {
+  const delta = { ...parsedDelta(contents), ...presence?.facts }
+  const text = deltaText(delta, presence, most)
   const changes = changesOf(delta)
   // Words first; the data is cut to the same number of characters.
   let [kept, chars] = [0, 0]
@@ -73,28 +81,10 @@ function deltaResult(contents: readonly Content[], most: number, gone: Gone | nu
   return textResult(text, data)
 }
 
-interface Gone {
-  /** For people and models. */
-  readonly line: string
-  /** Beside other members of an answer. */
-  readonly facts: JsonObject
-}
-
-/** What every answer about a scene says whose application has left; null while it is there. */
-export function applicationGone(scene: ServedResources['scene']): Gone | null {
-  const application = scene?.application
-  if (application?.connected !== false) return null
-  const since = toRfc3339(application.sinceMs)
-  return {
-    line: `the application is gone since ${since}; the scene is its last`,
-    facts: { application: { connected: false, since } },
-  }
-}
-
-/** The headline, whether the application is gone, and what changed: whole lines. */
-export function deltaText(delta: JsonObject, gone: Gone | null, maxChars: number): string {
+/** The headline, whether the application went or came, and what changed: whole lines. */
+export function deltaText(delta: JsonObject, presence: Presence | null, maxChars: number): string {
   const [head = '', ...lines] = deltaLines(delta)
-  let text = gone === null ? head : `${head}\n${gone.line}`
+  let text = presence === null ? head : `${head}\n${presence.line}`
   for (const [at, line] of lines.entries()) {
     const rest = `\n… ${lines.length - at} more lines`
     if (text.length + line.length + rest.length > maxChars) return text + rest

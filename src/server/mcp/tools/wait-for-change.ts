@@ -4,7 +4,8 @@ import type { Clock, Timer } from '../../../lib/util/time.ts'
 import { sceneCurrentUri, sceneDeltaUri } from '../../resources/scene.ts'
 import type { ServedResources } from '../../resources/schemes.ts'
 import type { Subscriber, SubscriptionHub, Topic } from '../subscriptions.ts'
-import { applicationGone, deltaText, parsedDelta } from './scene-changes.ts'
+import { presenceOf } from './presence.ts'
+import { deltaText, parsedDelta } from './scene-changes.ts'
 import { failedResult, textResult, type Caller, type Tool, type ToolResult } from './tool.ts'
 
 const defaultSeconds = 30
@@ -142,24 +143,22 @@ export class WaitForChange implements Tool {
     const data = { changed: true, uris, ...(revision !== null && { revision }) }
     const isScene = uris.some(uri => uri.startsWith('scene://'))
     if (!isScene || base === null) return textResult(`changed: ${uris.join(', ')}`, data)
-    const gone = applicationGone(this.#parts.registry.scene)
-    const key = `${revision} ${base} ${gone?.line}`
-    if (this.#told?.key !== key) this.#told = { key, text: this.#wordsSince(base, gone) }
-    return textResult(await this.#told.text, { ...data, ...gone?.facts })
+    const presence = presenceOf(this.#parts.registry.scene, base)
+    const key = `${revision} ${base} ${presence?.line}`
+    if (this.#told?.key !== key) this.#told = { key, text: this.#wordsSince(base, presence) }
+    return textResult(await this.#told.text, { ...data, ...presence?.facts })
   }
 
   /** Of the scene; `base` is its revision when only the application came or went. */
-  async #wordsSince(base: number, gone: ReturnType<typeof applicationGone>): Promise<string> {
-    if (base === this.#sceneRevision()) {
-      return gone === null ? 'the application is connected again' : gone.line
-    }
+  async #wordsSince(base: number, presence: ReturnType<typeof presenceOf>): Promise<string> {
+    if (base === this.#sceneRevision() && presence !== null) return presence.line
     const contents = await this.#parts.registry.read(`${sceneDeltaUri}?since=${base}`)
-    return deltaText(parsedDelta(contents), gone, maxChars)
+    return deltaText(parsedDelta(contents), presence, maxChars)
   }
 
   #unchanged(reason: string): ToolResult {
     const revision = this.#sceneRevision()
-    const gone = applicationGone(this.#parts.registry.scene)
+    const gone = presenceOf(this.#parts.registry.scene)
     const data = { changed: false, reason, ...(revision !== null && { revision }), ...gone?.facts }
     const now = revision === null ? '' : `; the scene is at revision ${revision}`
     return textResult([`no change: ${reason}${now}`, ...(gone ? [gone.line] : [])].join('\n'), data)

@@ -76,6 +76,27 @@ describe('answers of tools', () => {
         expect(structuredContent.application).to.include({ connected: false })
         expect(content[0].text).to.match(/gone since|"connected":false/)
       }
+      for (const uri of ['scene://current', 'scene://current?view=summary', 'scene://delta']) {
+        const { content } = await ask('read_resource', { uri })
+        expect(content.at(-1).text).to.match(/^the application is gone since 2/)
+      }
+      scene.tell({ ...app, instanceId: 'run-2', connected: true })
+      own.server.resources().setSceneText('{"frame":2}', 'run-2')
+      for (const name of ['wait_for_change', 'scene_changes']) {
+        const { structuredContent, content } = await ask(name, { since })
+        expect(content[0].text).to.match(/\nthe application connected at 2/)
+        expect(structuredContent.application).to.include({ connected: true })
+      }
+      const seen = own.server.resources().scene.current.revision
+      own.server.resources().setSceneText('{"frame":3}', 'run-2')
+      expect((await ask('scene_changes', { since: seen })).structuredContent).to.not.have.property(
+        'application',
+      )
+      scene.tell({ ...app, instanceId: 'run-2', connected: false })
+      own.server.resources().setScene(null)
+      const { content } = await ask('scene_changes')
+      expect(content[0].text).to.match(/withdrawn; wait for a change of scene:\/\/current/)
+      expect(content[0].text).to.not.contain('its last')
     } finally {
       await reader.close()
       await own.stop()
