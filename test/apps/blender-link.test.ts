@@ -197,15 +197,6 @@ for (const { mode, needs, args, command } of blenderModes) {
         await blender.tell('operate_often')
         await blender.tell('operate')
       })
-
-      it('gets every frame of a render that ran as a job, when that is switched on', async () => {
-        await blender.tell('render_job')
-        const frames = async () =>
-          (await client.listResources()).resources.map(({ name }) => name).toSorted()
-        await comes(frames, found =>
-          ['job_0001.png', 'job_0002.png', 'job_0003.png'].every(name => found.includes(name)),
-        )
-      })
     }
 
     it('says that Blender is busy when its main thread is', async () => {
@@ -240,6 +231,18 @@ for (const { mode, needs, args, command } of blenderModes) {
       expect(found.objects).to.have.length(10_000)
       expect(found.truncated).to.deep.equal({ objects: false, total: 10_000, limit: 100_000 })
     })
+
+    // Last of what Blender does: such a job harms the memory of Blender 3.4 now and then.
+    if (mode === 'gui') {
+      it('gets every frame of a render that ran as a job, when that is switched on', async () => {
+        await blender.tell('render_job')
+        const frames = async () =>
+          (await client.listResources()).resources.map(({ name }) => name).toSorted()
+        await comes(frames, found =>
+          ['job_0001.png', 'job_0002.png', 'job_0003.png'].every(name => found.includes(name)),
+        )
+      })
+    }
 
     const shared = async () =>
       (await client.listResources()).resources

@@ -17,6 +17,9 @@ from .scene_watch import EVERYTHING, MEMBERS, NAMES, SceneWatch
 from .service_host_link import Busy, HostLink, NotFound
 
 CONSOLE_LINES = 2000
+# So long Blender says of a file that a script loads what it said of the one before. The first
+# tick may come before its event loop.
+LOADING_TICKS = 2
 
 
 class LinkSession:
@@ -34,7 +37,7 @@ class LinkSession:
         self._document = None
         self._key = None
         self._unheard = False
-        self._loading = False
+        self._loading = 0  # ticks
         self._missing = MissingFiles(clock)
         self._changes = Changes(self)
         self._operators = OperatorWatch(self._act)
@@ -97,7 +100,7 @@ class LinkSession:
     def tick(self):
         """What the timer does, and `service_cli_link.pump()` in background mode."""
         self.link.pump()
-        self._loading = False
+        self._loading = max(self._loading - 1, 0)
         if self.busy:
             if _render_runs():
                 return
@@ -177,8 +180,8 @@ class LinkSession:
         if self.busy:
             self._marked = True
             return
-        self._loading = action == "file.load"
-        if self._loading:
+        if action == "file.load":
+            self._loading = LOADING_TICKS
             self._watch.forget()
         self.changed({}, MEMBERS if action == "file.save" else EVERYTHING)
         self._look()
@@ -222,7 +225,7 @@ class LinkSession:
             self.link.set_document(document["path"], document["name"], document["modified"])
 
     def _document_now(self):
-        return scene_facts.document(bpy, self._loading)
+        return scene_facts.document(bpy, self._loading > 0)
 
     def _read(self, uri):
         if self.busy:
