@@ -47,9 +47,7 @@ const templates: readonly Template[] = freezeAll([
 const unsent = placeholder(
   'the application has sent no scene yet; wait for a change of scene://current',
 )
-const withdrawn = placeholder(
-  'the scene was withdrawn; wait for a change of scene://current',
-)
+const withdrawn = placeholder('the scene was withdrawn; wait for a change of scene://current')
 
 type Meta = Readonly<Record<string, unknown>>
 
