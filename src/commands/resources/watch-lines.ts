@@ -1,6 +1,6 @@
 import { cleanText } from '../../lib/util/text.ts'
-import { counted, sizeText, valueText } from '../../lib/cli/format.ts'
-import type { JsonChange } from '../../lib/util/json-diff.ts'
+import { counted, sizeText, valueText, wrapWords } from '../../lib/cli/format.ts'
+import { isVector, type JsonChange } from '../../lib/util/json-diff.ts'
 import { isJsonObject } from '../../lib/util/json.ts'
 import type { Difference, Look, State } from '../../lib/mcp/client/follower.ts'
 
@@ -16,10 +16,15 @@ export function clockText(time: Date): string {
   return time.toTimeString().slice(0, 8)
 }
 
+/** A note with the time, wrapped to `width` columns below its first word. */
+export function noteLines(text: string, time: Date, width: number): string[] {
+  return wrapWords(text, width, `${clockText(time)}  `, `${indent}  `)
+}
+
 /** The lines for one read: a head with the time, then one line for each change. */
 export function lookLines(look: Look, updates: number, time: Date, width: number): string[] {
   return [
-    `${clockText(time)}  ${headOf(look, updates)}`,
+    ...noteLines(headOf(look, updates), time, width),
     ...differenceLines(look.difference, Math.max(width, 60)),
   ]
 }
@@ -117,10 +122,12 @@ function changeLines(difference: JsonDifference, width: number): string[] {
   const shown = changes.slice(0, maxShown)
   const names = shown.map((_, at) => shortened(labels[at] ?? ''))
   const column = Math.max(...names.map(name => name.length))
-  const maxChars = width - indent.length - column - 4
-  const lines = shown.map((change, at) => {
-    const name = (names[at] ?? '').padEnd(column)
-    return `${indent}${marks[change.kind]} ${name}  ${changeText(change, maxChars)}`.trimEnd()
+  const lines = shown.flatMap((change, at) => {
+    const name = names[at] ?? ''
+    const start = `${indent}${marks[change.kind]} ${name.padEnd(column)}  `
+    const text = changeText(change, width - start.length)
+    if (text !== null) return [`${start}${text}`.trimEnd()]
+    return [`${indent}${marks[change.kind]} ${name}`.trimEnd(), ...valueLines(change, width)]
   })
   const left = changes.length - shown.length
   if (truncated) lines.push(`${indent}  … and more than ${left} other changes`)
@@ -130,13 +137,42 @@ function changeLines(difference: JsonDifference, width: number): string[] {
 
 const marks = { added: '+', removed: '-', changed: ' ' } as const
 
-function changeText(change: JsonChange, maxChars: number): string {
-  if (change.kind === 'added') return valueText(change.after, maxChars)
-  if (change.kind === 'removed') return valueText(change.before, maxChars)
-  const after = valueText(change.after, Math.max(8, maxChars - 12))
-  // A short value leaves more space for the other one.
-  const before = valueText(change.before, Math.max(8, maxChars - 3 - after.length))
-  return `${before} → ${valueText(change.after, Math.max(8, maxChars - 3 - before.length))}`
+/** Below this width a value stands on a line of its own. */
+const minValueChars = 24
+
+/** Null when the values do not fit beside the name. */
+function changeText(change: JsonChange, maxChars: number): string | null {
+  if (change.kind !== 'changed') {
+    const value = change.kind === 'added' ? change.after : change.before
+    return maxChars < minValueChars ? null : valueText(actionFirst(value), maxChars)
+  }
+  const [before, after] = [change.before, change.after].map(value => valueText(value, maxChars))
+  const text = `${before} → ${after}`
+  return text.length <= maxChars ? text : null
+}
+
+/** The old and the new value below the name: a vector whole, any other value on one line. */
+function valueLines(change: JsonChange, width: number): string[] {
+  const start = `${indent}    `
+  const lines = (value: unknown, mark: string): string[] => {
+    const maxChars = isVector(value) ? 1000 : width - start.length - 2
+    return wrapWords(
+      valueText(actionFirst(value), maxChars),
+      width,
+      `${start}${mark} `,
+      `${start}   `,
+    )
+  }
+  if (change.kind === 'added') return lines(change.after, ' ')
+  if (change.kind === 'removed') return lines(change.before, ' ')
+  return [...lines(change.before, ' '), ...lines(change.after, '→')]
+}
+
+/** What was done says more of an entry of the audit than its number and time. */
+function actionFirst(value: unknown): unknown {
+  if (!isJsonObject(value) || typeof value.action !== 'string') return value
+  const { action, id, timestamp, ...rest } = value
+  return { action, ...rest, id, timestamp }
 }
 
 /** Keeps the end of a long path, which says more than its start. */

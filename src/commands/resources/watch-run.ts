@@ -10,7 +10,7 @@ import { systemTimer } from '../../lib/util/time.ts'
 import { type Client, type ClientFlags, withClient } from './client.ts'
 import { checkUri, withNearest } from './uri-argument.ts'
 import { clockText, isNews } from './watch-lines.ts'
-import { jsonView, screenView, type WatchView } from './watch-views.ts'
+import { jsonView, noteTo, screenView, type WatchView } from './watch-views.ts'
 import { cleanText } from '../../lib/util/text.ts'
 import type { JsonObject } from '../../lib/util/json.ts'
 import { shownUrl } from '../../lib/mcp/bridge/context.ts'
@@ -182,12 +182,12 @@ interface EventsView {
 function eventsView(uri: string, json: boolean, write: Write): EventsView {
   const line = (event: string, more: object): void =>
     write(`${JSON.stringify({ event, time: new Date().toISOString(), uri, ...more })}\n`)
-  const screen = (text: string): void => write(`${clockText(new Date())}  ${text}\n`)
+  const note = noteTo(write)
   return {
     begins(url, again) {
       if (json) line(again ? 'reconnected' : 'watching', { url: shownUrl(url) })
-      else if (again) screen(`connected again at ${shownUrl(url)}`)
-      else screen(`watching ${uri} at ${shownUrl(url)}; Ctrl-C ends`)
+      else if (again) note(`connected again at ${shownUrl(url)}`)
+      else note(`watching ${uri} at ${shownUrl(url)}; Ctrl-C ends`)
     },
     news({ events, gap }) {
       if (json) {
@@ -195,7 +195,7 @@ function eventsView(uri: string, json: boolean, write: Write): EventsView {
         for (const event of events) line('appended', { appended: event })
         return
       }
-      if (gap) screen('events are missing: the server dropped them before they were read')
+      if (gap) note('events are missing: the server dropped them before they were read')
       for (const event of events) write(`${eventLine(event)}\n`)
     },
   }

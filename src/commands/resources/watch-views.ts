@@ -1,6 +1,7 @@
+import { terminalWidth } from '../../lib/cli/terminal.ts'
 import type { Look, State } from '../../lib/mcp/client/follower.ts'
 import { shownUrl } from '../../lib/mcp/bridge/context.ts'
-import { clockText, lookLines, stateText } from './watch-lines.ts'
+import { lookLines, noteLines, stateText } from './watch-lines.ts'
 
 /** The width when stdout is not a terminal. */
 const defaultColumns = 120
@@ -14,11 +15,19 @@ export interface WatchView {
 
 type Write = (line: string) => void
 
+/** Writes notes with the time that fit the terminal. */
+export function noteTo(write: Write): (text: string) => void {
+  return text => {
+    const lines = noteLines(text, new Date(), terminalWidth(process.stdout))
+    write(`${lines.join('\n')}\n`)
+  }
+}
+
 export function screenView(uri: string, write: Write): WatchView {
-  const line = (text: string) => write(`${clockText(new Date())}  ${text}\n`)
+  const note = noteTo(write)
   return {
     begins(url, state) {
-      line(`watching ${uri} at ${shownUrl(url)} (${stateText(state)}); Ctrl-C ends`)
+      note(`watching ${uri} at ${shownUrl(url)} (${stateText(state)}); Ctrl-C ends`)
     },
     changed(look, updates) {
       const width = process.stdout.columns ?? defaultColumns
@@ -26,7 +35,7 @@ export function screenView(uri: string, write: Write): WatchView {
     },
     again(url, state, awayMs) {
       const away = (awayMs / 1000).toFixed(1)
-      line(
+      note(
         `the server was away for ${away} s; watching again at ${shownUrl(url)} (${stateText(state)})`,
       )
     },

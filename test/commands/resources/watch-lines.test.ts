@@ -1,5 +1,10 @@
 import { expect } from 'chai'
-import { isNews, lookLines, stateText } from '../../../src/commands/resources/watch-lines.ts'
+import {
+  isNews,
+  lookLines,
+  noteLines,
+  stateText,
+} from '../../../src/commands/resources/watch-lines.ts'
 import { compare, type Look, type State } from '../../../src/lib/mcp/client/follower.ts'
 
 const time = new Date(2026, 0, 2, 3, 4, 5)
@@ -69,6 +74,42 @@ describe('lookLines', () => {
     }
   })
 
+  it('shows both values of a vector at 80 columns, below its name where they are long', () => {
+    const scene = (x: number) =>
+      json({ objects: [{ id: 'Cube', location: [x, -1.234567, 1.234567], short: [x, 0] }] })
+    expect(shown(scene(1.2), scene(2.345678))).to.deep.equal([
+      '03:04:05  changed',
+      '          objects/Cube/location',
+      '              [1.2, -1.234567, 1.234567]',
+      '            → [2.345678, -1.234567, 1.234567]',
+      '          objects/Cube/short     [1.2, 0] → [2.345678, 0]',
+    ])
+  })
+
+  it('shows all numbers of a matrix', () => {
+    const matrix = (x: number) =>
+      json({ matrix: Array.from({ length: 16 }, (_, at) => at / 7 + x) })
+    const lines = shown(matrix(1), matrix(2))
+    for (const line of lines) expect(line.length).to.be.at.most(80)
+    const numbers = lines
+      .join(' ')
+      .match(/\d\.\d+/g)
+      ?.map(Number)
+    expect(numbers)
+      .to.have.length(26)
+      .and.include.members([1 + 1 / 7, 2 + 15 / 7])
+  })
+
+  it('shows the action of an audit entry before its number and time, and all of it', () => {
+    const entry = (id: number) => ({
+      ...{ id, timestamp: '2026-01-02T03:04:05.678Z', actor: 'blender', params: {} },
+      action: 'object.move',
+    })
+    const lines = shown(json({ entries: [entry(1)] }), json({ entries: [entry(1), entry(2)] }))
+    expect(lines[1]).to.contain('+ entries/2  {action: "object.move", actor: "blender"')
+    expect(lines[1]?.length).to.be.at.most(80)
+  })
+
   it('shows the lines of a text that differ', () => {
     expect(shown(text('a\nb\nc\nd'), text('a\nB\nc2\nd'))).to.deep.equal([
       '03:04:05  changed',
@@ -85,6 +126,18 @@ describe('lookLines', () => {
     const picture: State = { kind: 'binary', bytes: 1200, mimeType: 'image/png', digest: 'a' }
     expect(shown({ kind: 'none' }, picture)).to.deep.equal(['03:04:05  1.2 kB of image/png'])
     expect(shown(json({}), { kind: 'none' })).to.deep.equal(['03:04:05  does not exist now'])
+  })
+})
+
+describe('noteLines', () => {
+  it('breaks a note at 80 columns between words, and no URL', () => {
+    const text =
+      'watching scene://current at http://127.0.0.1:8765/mcp (revision 2, 3 members); Ctrl-C ends'
+    expect(noteLines(text, time, 80)).to.deep.equal([
+      '03:04:05  watching scene://current at http://127.0.0.1:8765/mcp (revision 2, 3',
+      '          members); Ctrl-C ends',
+    ])
+    expect(noteLines(text, time, Infinity)).to.deep.equal([`03:04:05  ${text}`])
   })
 })
 
