@@ -255,6 +255,49 @@ describe('service-cli resources', function () {
     })
   }
 
+  it('tells a server that was away from an application that could not answer', async () => {
+    let isBusy = false
+    const connect = async () => {
+      const application = await LinkClient.connect(serve)
+      application.answer = ({ type, uri }) => {
+        if (type !== 'read') return undefined
+        if (isBusy) return { code: 'busy', message: 'it renders', retryable: true }
+        return { contents: [{ uri, mimeType: 'application/json', text: '{}' }] }
+      }
+      const resources = [{ uri: 'app://Cube', name: 'Cube' }]
+      await application.done({ type: 'producer.register', scheme: 'app', resources })
+      return application
+    }
+    const askedTwice = (application: LinkClient) =>
+      until(() => application.ofType('read').length >= 2, 'two questions')
+    let application = await connect()
+    const watch = follow(['resources', 'watch', 'app://Cube', '--json', folder()])
+    await until(() => watch.lines().length === 1, 'the first line')
+    isBusy = true
+    await application.done({ type: 'resource.updated', uri: 'app://Cube' })
+    await askedTwice(application)
+    isBusy = false
+    await until(() => watch.lines().length === 2, 'the line about the application')
+
+    const stoppedMs = Date.now()
+    await serve.stop()
+    serve = await start()
+    isBusy = true
+    application = await connect()
+    await askedTwice(application)
+    const answeredMs = Date.now()
+    isBusy = false
+    await until(() => watch.lines().length === 3, 'the line about the server', 20_000)
+    watch.child.kill('SIGTERM')
+    expect(await exitOf(watch.child)).to.equal(0)
+    application.ws.close()
+    const [, busy, away] = watch.json()
+    expect(busy).to.include({ event: 'reconnected' }).and.not.have.property('away_ms')
+    expect(busy.reason).to.contain('the application is busy')
+    expect(away).to.include({ event: 'reconnected' }).and.not.have.property('reason')
+    expect(away.away_ms).to.be.at.most(answeredMs - stoppedMs)
+  })
+
   it('ends quietly when nobody reads any more', async () => {
     const watch = startProgram(['resources', 'watch', 'scene://current', folder()])
     if (watch.stdout === null) throw new Error('no stdout')

@@ -4,7 +4,7 @@ import { createFollower, type Follower } from '../../lib/mcp/client/follower.ts'
 import { readResource } from '../../lib/mcp/client/resources.ts'
 import { createSceneFollower, isScene } from '../../lib/mcp/client/scene-follower.ts'
 import type { McpSession } from '../../lib/mcp/client/context.ts'
-import { watchResource } from '../../lib/mcp/client/watch.ts'
+import { type Absence, watchResource } from '../../lib/mcp/client/watch.ts'
 import { usage } from '../../lib/util/errors.ts'
 import { systemTimer } from '../../lib/util/time.ts'
 import { type Client, type ClientFlags, withClient } from './client.ts'
@@ -88,7 +88,8 @@ function watchEvents(
       ...{ locate, open, uri, minIntervalMs: interval, timer: systemTimer, random: Math.random },
       polls: true,
       hooks: {
-        async subscribed(session, again, signal) {
+        async subscribed(session, absence, signal) {
+          const again = absence !== null
           const news = await follower
             .start(reader(session, signal))
             .catch(async (error: unknown) => {
@@ -102,7 +103,7 @@ function watchEvents(
           const news = await follower.look(reader(session, signal))
           if (news.events.length > 0) view.news(news)
         },
-        away: reason => status.show(`connection lost (${reason}); waiting for the server …`),
+        away: status.away,
       },
     },
     stop,
@@ -116,7 +117,6 @@ function watch(
 ): Promise<void> {
   const { locate, open, output } = client
   const status = statusLine()
-  let lostMs = 0
   let follower: Follower
   return watchResource(
     {
@@ -124,11 +124,11 @@ function watch(
       settleMs,
       polls: polled.test(uri),
       hooks: {
-        async subscribed(session, again, signal) {
+        async subscribed(session, absence, signal) {
           follower = isScene(uri) ? createSceneFollower() : createFollower(uri)
           const state = await follower.start(reader(session, signal))
           status.clear()
-          if (again) return view.again(session.url, state, performance.now() - lostMs)
+          if (absence !== null) return view.again(session.url, state, absence)
           if (state.kind === 'none' && !isScene(uri)) {
             // The error of the server may contain a hint.
             await readResource(session, uri, signal).catch(async (error: unknown) => {
@@ -144,10 +144,7 @@ function watch(
           const look = await follower.look(reader(session, signal))
           if (isNews(look)) view.changed(look, updates)
         },
-        away(reason) {
-          lostMs = performance.now()
-          status.show(`connection lost (${reason}); waiting for the server …`)
-        },
+        away: status.away,
       },
     },
     stop,
@@ -155,13 +152,16 @@ function watch(
 }
 
 /** A temporary line, only on a terminal. */
-function statusLine(): { show(text: string): void; clear(): void } {
+function statusLine(): { away(absence: Absence): void; clear(): void } {
   const isTTY = process.stderr.isTTY && process.stdout.isTTY && process.env.TERM !== 'dumb'
   let shown = false
   return {
-    show(text) {
+    away({ reason, isServer }) {
       if (!isTTY) return
       shown = true
+      const text = isServer
+        ? `connection lost (${reason}); waiting for the server …`
+        : `cannot be read (${reason}); trying again …`
       process.stderr.write(`\r${text.slice(0, (process.stderr.columns ?? 80) - 1)}\u001b[K`)
     },
     clear() {

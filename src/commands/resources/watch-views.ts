@@ -1,5 +1,6 @@
 import { terminalWidth } from '../../lib/cli/terminal.ts'
 import type { Look, State } from '../../lib/mcp/client/follower.ts'
+import type { Absence } from '../../lib/mcp/client/watch.ts'
 import { shownUrl } from '../../lib/mcp/bridge/context.ts'
 import { lookLines, noteLines, stateText } from './watch-lines.ts'
 
@@ -10,7 +11,7 @@ const defaultColumns = 120
 export interface WatchView {
   begins(url: URL, state: State): void
   changed(look: Look, updates: number): void
-  again(url: URL, state: State, awayMs: number): void
+  again(url: URL, state: State, absence: Absence): void
 }
 
 type Write = (line: string) => void
@@ -33,11 +34,13 @@ export function screenView(uri: string, write: Write): WatchView {
       const width = process.stdout.columns ?? defaultColumns
       write(`${lookLines(look, updates, new Date(), width).join('\n')}\n`)
     },
-    again(url, state, awayMs) {
-      const away = (awayMs / 1000).toFixed(1)
-      note(
-        `the server was away for ${away} s; watching again at ${shownUrl(url)} (${stateText(state)})`,
-      )
+    again(url, state, { reason, awayMs }) {
+      // In steps of the attempts to connect, so it may have been less.
+      const what =
+        awayMs === null
+          ? `it could not be read: ${reason}`
+          : `the server was away for up to ${(awayMs / 1000).toFixed(1)} s`
+      note(`${what}; watching again at ${shownUrl(url)} (${stateText(state)})`)
     },
   }
 }
@@ -56,8 +59,9 @@ export function jsonView(uri: string, write: Write, maxChars: number): WatchView
       const shown = shownDifference(difference, maxChars)
       line('changed', { updates, ...revisions, ...facts(after), difference: shown })
     },
-    again(url, state, awayMs) {
-      line('reconnected', { url: shownUrl(url), away_ms: Math.round(awayMs), ...facts(state) })
+    again(url, state, { reason, awayMs }) {
+      const why = awayMs === null ? { reason } : { away_ms: Math.round(awayMs) }
+      line('reconnected', { url: shownUrl(url), ...why, ...facts(state) })
     },
   }
 }

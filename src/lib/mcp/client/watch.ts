@@ -1,8 +1,8 @@
-import { type ErrorCode, messageOf, ServiceError } from '../../util/errors.ts'
+import { type ErrorCode, ServiceError } from '../../util/errors.ts'
 import { Throttle } from '../../util/throttle.ts'
 import { pause, retryDelay, type Timer } from '../../util/time.ts'
 import type { Locate } from '../bridge/context.ts'
-import type { McpSession, SubscriptionEnd, Subscription } from './context.ts'
+import type { McpSession, Subscription } from './context.ts'
 
 interface WatchParts {
   readonly locate: Locate
@@ -21,11 +21,21 @@ interface WatchParts {
 }
 
 interface WatchHooks {
-  /** Called when subscribed, at first and again after each loss of the server. May reject. */
-  subscribed(session: McpSession, again: boolean, signal: AbortSignal): Promise<void>
+  /** Called when subscribed; `absence` is null at first. May reject. */
+  subscribed(session: McpSession, absence: Absence | null, signal: AbortSignal): Promise<void>
   /** Called when the resource may have changed since the last read. May reject. */
   changed(session: McpSession, updates: number, signal: AbortSignal): Promise<void>
-  away(reason: string): void
+  away(absence: Absence): void
+}
+
+/** Why the resource was not watched for a while. */
+export interface Absence {
+  readonly reason: string
+  /** False: the server answered, but not with the resource. */
+  readonly isServer: boolean
+  readonly sinceMs: number
+  /** Of the server, until it answered again; it may have got the resource later. */
+  readonly awayMs: number | null
 }
 
 /** Errors that retrying cannot fix. */
@@ -37,48 +47,78 @@ const permanentCodes: readonly ErrorCode[] = [
   'storage_failed',
 ]
 
+/** Errors of a server that is away. */
+const lostCodes: readonly ErrorCode[] = [
+  'network_failed',
+  'net_timeout',
+  'session_ended',
+  'cancelled',
+]
+
+/** What is known across attempts. */
+interface Progress {
+  /** Was subscribed at least once. */
+  again: boolean
+  /** Failed attempts since the server answered, or went. */
+  attempt: number
+  absence: Absence | null
+}
+
 /**
  * Watches a resource until the signal is aborted; reconnects after restarts of the server.
  * Rejects with `ServiceError` when the first attempt fails or an error is permanent.
  */
 export async function watchResource(parts: WatchParts, signal: AbortSignal): Promise<void> {
   const { timer, random, hooks } = parts
-  let attempt = 0
-  for (let again = false; !signal.aborted;) {
+  const progress: Progress = { again: false, attempt: 0, absence: null }
+  while (!signal.aborted) {
     try {
-      const reason = await watchOnce(parts, again, signal, () => {
-        again = true
-        attempt = 0
-      })
-      if (signal.aborted) return
-      hooks.away(reason)
+      await watchOnce(parts, progress, signal)
     } catch (error) {
       if (signal.aborted) return
-      if (!(error instanceof ServiceError) || !again || permanentCodes.includes(error.code))
-        throw error
+      if (!(error instanceof ServiceError) || !progress.again) throw error
+      if (permanentCodes.includes(error.code)) throw error
+      const isServer = lostCodes.includes(error.code)
+      if (progress.absence === null || (isServer && !progress.absence.isServer)) {
+        const sinceMs = performance.now()
+        progress.absence = { reason: error.message, isServer, sinceMs, awayMs: null }
+        hooks.away(progress.absence)
+      }
     }
-    await pause(timer, retryDelay(attempt++, random), signal)
+    await pause(timer, retryDelay(progress.attempt++, random), signal)
   }
 }
 
-/** Watches over one connection; resolves with the reason of its end. */
+/** A look at the instance records costs little, so the next one is soon. */
+const maxLocateAttempt = 1
+
+/** Watches over one connection; always rejects with the reason of its end. */
 async function watchOnce(
   parts: WatchParts,
-  again: boolean,
+  progress: Progress,
   signal: AbortSignal,
-  subscribed: () => void,
-): Promise<string> {
+): Promise<never> {
   const { uri, hooks, timer, minIntervalMs, settleMs, polls = false } = parts
   const place = await parts.locate()
-  if (!place.ok) throw new ServiceError('network_failed', place.failure)
+  if (!place.ok) {
+    progress.attempt = Math.min(progress.attempt, maxLocateAttempt)
+    throw new ServiceError('network_failed', place.failure)
+  }
   const session = await parts.open(place.value.url, signal)
-  const failed = Promise.withResolvers<SubscriptionEnd>()
+  const { absence } = progress
+  if (absence?.isServer === true && absence.awayMs === null) {
+    progress.absence = { ...absence, awayMs: performance.now() - absence.sinceMs }
+    progress.attempt = 0
+  }
+  const failed = Promise.withResolvers<never>()
+  // Awaited later; without this, an earlier failure would leave the rejection unhandled.
+  failed.promise.catch(() => {})
   let ready = false
   const throttle = new Throttle({
     ...{ timer, minIntervalMs, settleMs },
     run: updates =>
       hooks.changed(session, updates, signal).catch((error: unknown) => {
-        failed.resolve(asEnd(error))
+        failed.reject(error)
       }),
   })
   let cancelPoll = (): void => {}
@@ -95,30 +135,17 @@ async function watchOnce(
       else early++
     }
     const subscription: Subscription = await session.subscribe(uri, updated, signal)
-    await hooks.subscribed(session, again, signal)
-    subscribed()
+    await hooks.subscribed(session, progress.absence, signal)
+    Object.assign(progress, { again: true, attempt: 0, absence: null })
     ready = true
     // These updates may be newer than what `subscribed` has read.
     if (early > 0) throttle.poke()
     if (polls) poll()
     const end = await Promise.race([subscription.ended, failed.promise])
-    if (end.kind === 'refused') throw end.error
-    return end.reason
+    throw end.kind === 'refused' ? end.error : new ServiceError('network_failed', end.reason)
   } finally {
     cancelPoll()
     throttle.stop()
     await session.close()
   }
-}
-
-/** Classifies a failed read: a lost server is retried, any other error ends the watch. */
-function asEnd(error: unknown): SubscriptionEnd {
-  if (!(error instanceof ServiceError)) {
-    const message = messageOf(error)
-    return { kind: 'refused', error: new ServiceError('internal', message, { cause: error }) }
-  }
-  const gone: readonly ErrorCode[] = ['network_failed', 'net_timeout', 'session_ended', 'cancelled']
-  return gone.includes(error.code)
-    ? { kind: 'lost', reason: error.message }
-    : { kind: 'refused', error }
 }
