@@ -227,7 +227,7 @@ describe('service-cli resources', function () {
     expect(screen.lines()[1]).to.match(/the application is gone; this is its last scene$/)
     expect(screen.lines()[2]).to.match(/the application is connected again$/)
     expect(json.json()[1]).to.have.nested.property('application.connected', false)
-    expect(json.json()[2]).to.not.have.property('application')
+    expect(json.json()[2]).to.have.deep.property('application', { connected: true })
   })
 
   for (const how of ['SIGTERM', 'SIGKILL'] as const) {
@@ -329,6 +329,9 @@ describe('service-cli resources', function () {
   it('refuses to watch what is not there, and warns of what is never announced', async () => {
     const missing = await runCommand(['resources', 'watch', 'audit://recnt', folder()])
     expect([missing.code, missing.stdout]).to.deep.equal([3, ''])
+    const events = await runCommand(['resources', 'watch', 'events://session/nosuch', folder()])
+    expect(events.code).to.equal(3)
+    expect(events.stderr).to.contain('resource events://session/nosuch not found')
     const hex = await serve.store('bytes')
     const watch = startProgram(['resources', 'watch', `artefact://sha256/${hex}`, folder()])
     let stderr = ''

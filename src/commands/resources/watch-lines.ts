@@ -51,7 +51,7 @@ function applicationText(before: State, after: State): string {
 
 const goneText = 'the application is gone; this is its last scene'
 
-function goneSince(state: State): string | null {
+export function goneSince(state: State): string | null {
   return state.kind === 'json' ? state.goneSince : null
 }
 
@@ -111,7 +111,9 @@ function differenceLines(difference: Difference, width: number): string[] {
 type JsonDifference = Difference & { kind: 'json' }
 
 /** Members of a snapshot that differ with every change. */
-const bookkeeping = new Set(['/change_count', '/captured_at', '/truncated/total'])
+export const bookkeeping: ReadonlySet<string> = new Set([
+  ...['/change_count', '/captured_at', '/truncated/total'],
+])
 
 function changeLines(difference: JsonDifference, width: number): string[] {
   const { truncated } = difference

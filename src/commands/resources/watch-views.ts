@@ -1,8 +1,9 @@
 import { terminalWidth } from '../../lib/cli/terminal.ts'
 import type { Look, State } from '../../lib/mcp/client/follower.ts'
 import type { Absence } from '../../lib/mcp/client/watch.ts'
+import { isScene } from '../../lib/mcp/client/scene-follower.ts'
 import { shownUrl } from '../../lib/mcp/bridge/context.ts'
-import { lookLines, noteLines, stateText } from './watch-lines.ts'
+import { bookkeeping, goneSince, lookLines, noteLines, stateText } from './watch-lines.ts'
 
 /** The width when stdout is not a terminal. */
 const defaultColumns = 120
@@ -56,14 +57,26 @@ export function jsonView(uri: string, write: Write, maxChars: number): WatchView
       const { difference, before, after } = look
       const base = before.kind === 'json' ? before.revision : null
       const revisions = base === null ? {} : { base_revision: base }
-      const shown = shownDifference(difference, maxChars)
-      line('changed', { updates, ...revisions, ...facts(after), difference: shown })
+      const shown = shownDifference(withoutBookkeeping(difference, uri), maxChars)
+      const isBack = goneSince(before) !== null && goneSince(after) === null
+      const application = isBack ? { application: { connected: true } } : {}
+      line('changed', { updates, ...revisions, ...application, ...facts(after), difference: shown })
     },
     again(url, state, { reason, awayMs }) {
       const why = awayMs === null ? { reason } : { away_ms: Math.round(awayMs) }
       line('reconnected', { url: shownUrl(url), ...why, ...facts(state) })
     },
   }
+}
+
+/** Other servers and other resources may use these names for something else. */
+function withoutBookkeeping(difference: Look['difference'], uri: string): Look['difference'] {
+  if (difference.kind !== 'json' || !isScene(uri)) return difference
+  const isKept = difference.changes.map(({ path }) => !bookkeeping.has(path))
+  const changes = difference.changes.filter((_, at) => isKept[at])
+  const labels = difference.labels.filter((_, at) => isKept[at])
+  if (changes.length === 0 && !difference.truncated) return { kind: 'same' }
+  return { ...difference, changes, labels }
 }
 
 function shownDifference(difference: Look['difference'], maxChars: number): object {

@@ -6,12 +6,14 @@ describe('jsonView', () => {
   const json = (value: unknown): State => ({ kind: 'json', value, revision: null, goneSince: null })
   const text = (value: string): State => ({ kind: 'text', text: value })
 
-  function differenceOf(before: State, after: State, maxChars: number): any {
+  function changedLine(uri: string, before: State, after: State, maxChars = Infinity): any {
     let line = ''
-    const view = jsonView('a://b', written => (line = written), maxChars)
+    const view = jsonView(uri, written => (line = written), maxChars)
     view.changed({ before, after, difference: compare(before, after) }, 1)
-    return JSON.parse(line).difference
+    return JSON.parse(line)
   }
+  const differenceOf = (before: State, after: State, maxChars: number) =>
+    changedLine('a://b', before, after, maxChars).difference
 
   it('leaves out the changes that are too long for a line, and says so', () => {
     const before = json({ a: 1, b: 1 })
@@ -20,6 +22,21 @@ describe('jsonView', () => {
     expect(changes.map(({ path }: any) => path)).to.deep.equal(['/a'])
     expect(truncated).to.equal(true)
     expect(differenceOf(before, after, Infinity)).to.include({ truncated: false })
+  })
+
+  it('leaves out what differs with every snapshot of a scene, and nothing of other resources', () => {
+    const changesOf = (uri: string) => {
+      const line = changedLine(
+        uri,
+        json({ captured_at: 'a', x: 1 }),
+        json({ captured_at: 'b', x: 2 }),
+      )
+      return line.difference.changes.map(({ path }: any) => path)
+    }
+    expect(changesOf('scene://current')).to.deep.equal(['/x'])
+    expect(changesOf('app://x')).to.deep.equal(['/captured_at', '/x'])
+    const [before, after] = [json({ captured_at: 'a' }), json({ captured_at: 'b' })]
+    expect(changedLine('scene://current', before, after).difference).to.deep.equal({ kind: 'same' })
   })
 
   it('leaves out texts that are too long for a line', () => {

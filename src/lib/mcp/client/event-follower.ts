@@ -34,7 +34,10 @@ export function createEventFollower(uri: string): EventFollower {
     const wanted = new URLSearchParams(given)
     wanted.set('cursor', String(from))
     wanted.set('limit', String(limit))
-    const [contents] = await read(`${base}?${wanted}`)
+    const asked = `${base}?${wanted}`
+    const [contents] = await read(asked).catch((error: unknown) => {
+      throw error instanceof ServiceError ? naming(error, asked, uri) : error
+    })
     const parsed = contents?.kind === 'text' ? parseJson(contents.text, maxDepth) : null
     if (parsed?.ok && isJsonObject(parsed.value)) return parsed.value
     throw new ServiceError('resource_failed', `${base} has no events`)
@@ -74,6 +77,11 @@ export function createEventFollower(uri: string): EventFollower {
       return look(read)
     },
   }
+}
+
+/** The error with the URI of the user in place of the one with a cursor. */
+function naming({ code, message, hint, data }: ServiceError, asked: string, uri: string) {
+  return new ServiceError(code, message.replace(asked, uri), { hint, data })
 }
 
 function eventsOf(page: JsonObject): readonly JsonObject[] {
