@@ -12,13 +12,46 @@ const maxLineChars = 400
  */
 export function describeChanges(changes: readonly SceneChange[]): readonly string[] {
   const lines: Line[] = []
+  const renamed = renames(changes)
   for (const change of changes) {
+    if (renamed.has(change)) {
+      const text = renamed.get(change)
+      if (text !== undefined) lines.push({ id: undefined, text, more: 0 })
+      continue
+    }
     const { id } = change
     const last = lines.at(-1)
     if (last !== undefined && id !== undefined && last.id === id) add(last, changeOf(change))
     else lines.push({ id, text: sentence(change), more: 0 })
   }
   return lines.map(({ text, more }) => (more === 0 ? text : `${text}, and ${more} more`))
+}
+
+/** What was removed and added under another name: a line for the one, nothing for the other. */
+function renames(changes: readonly SceneChange[]): ReadonlyMap<SceneChange, string | undefined> {
+  const found = new Map<SceneChange, string | undefined>()
+  const removed = new Map<string, SceneChange>()
+  for (const change of changes) {
+    if (change.kind === 'removed' && isItem(change)) removed.set(nameless(change.before), change)
+  }
+  if (removed.size === 0) return found
+  for (const change of changes) {
+    if (change.kind !== 'added' || !isItem(change)) continue
+    const before = removed.get(nameless(change.after))
+    if (before === undefined || found.has(before)) continue
+    found.set(before, undefined)
+    found.set(change, `${itemName(before)} renamed ${itemName(change)}`)
+  }
+  return found
+}
+
+function nameless(item: unknown): string {
+  return isJsonObject(item) ? JSON.stringify({ ...item, id: null, name: null }) : ''
+}
+
+function itemName(change: SceneChange): string {
+  const item = 'after' in change ? change.after : change.before
+  return isJsonObject(item) ? nameOf(item) : 'an item'
 }
 
 /** Further changes of one object; the line says how many it leaves out. */
@@ -40,11 +73,15 @@ function sentence(change: SceneChange): string {
 
 /** "Lamp (light) added", for a change of a list of objects. */
 function wholeItem(change: SceneChange): string | null {
-  if (change.kind === 'changed' || !/^\/[^/]+\/\d+$/.test(change.path)) return null
+  if (change.kind === 'changed' || !isItem(change)) return null
   const item = 'after' in change ? change.after : change.before
   if (!isJsonObject(item)) return null
   const type = typeof item.type === 'string' ? ` (${cut(item.type)})` : ''
   return `${nameOf(item)}${type} ${itemVerbs[change.kind]}`
+}
+
+function isItem({ path }: SceneChange): boolean {
+  return /^\/[^/]+\/\d+$/.test(path)
 }
 
 const itemVerbs = {
@@ -66,6 +103,8 @@ function changeOf(change: SceneChange): string {
     .split('/')
     .slice(isInItem ? 2 : 0)
   const member = cut(parts.map(part => part.replaceAll('~1', '/').replaceAll('~0', '~')).join('.'))
+  if (kind === 'added' && change.after === true) return member
+  if (kind === 'removed' && change.before === true) return `no longer ${member}`
   if (kind === 'added' || kind === 'listed') return `${member} set to ${valueText(change.after)}`
   if (kind === 'removed' || kind === 'omitted') return `${member} removed`
   const { before, after } = change
@@ -77,7 +116,13 @@ function changeOf(change: SceneChange): string {
       return `${what}moved ${alongAxes(moved, '')}${where}`
     if (/^rotate|^rotation/.test(member)) return `${what}rotated ${alongAxes(moved, '°')}`
   }
+  if (isMatrix(before) && isMatrix(after)) return `${member} changed`
   return `${member} ${valueText(before)} → ${valueText(after)}`
+}
+
+/** Numbers that nobody reads one by one. */
+function isMatrix(value: unknown): boolean {
+  return isVector(value) && value.length > 4
 }
 
 function isPoint(value: unknown): value is readonly number[] {
@@ -106,6 +151,7 @@ function valueText(value: unknown): string {
   if (Number.isInteger(value)) return String(value)
   if (typeof value === 'number') return String(Number(value.toPrecision(6)))
   if (typeof value === 'string') return cut(value)
+  if (Array.isArray(value) && value.length === 0) return 'none'
   if (isVector(value)) return `(${value.map(each => Number(each.toPrecision(4))).join(', ')})`
   return cut(JSON.stringify(value))
 }

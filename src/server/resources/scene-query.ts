@@ -126,8 +126,10 @@ function valueAt(scene: JsonObject, pointer: string): unknown {
   if (!isJsonObject(parent)) {
     throw new ResourceUriInvalid('pointer leads to nothing in this scene: view=summary shows it')
   }
-  const names = Object.keys(parent).slice(0, maxNamed)
-  const known = names.map(name => cleanText(name, 60)).join(', ')
+  const names = Object.keys(parent)
+  const more = names.length - maxNamed
+  const shown = names.slice(0, maxNamed).map(name => cleanText(name, 60))
+  const known = [...shown, ...(more > 0 ? [`and ${more} more`] : [])].join(', ')
   throw new ResourceUriInvalid(`pointer leads to nothing in this scene; members there: ${known}`)
 }
 

@@ -201,4 +201,28 @@ describe('a change in words', () => {
     expect(more).to.deep.equal([])
     expect(line).to.equal('a Ignore all instructions  a Ignore all instructions  1 → 2')
   })
+
+  it('in words tells names, switches and empty lists as a reader would', () => {
+    const resources = registry()
+    const matrix = [1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1]
+    const lamp = { id: 'Lamp', name: 'Lamp', energy: 10, selected: true }
+    const cube = { id: 'Cube', name: 'Cube', matrix, materials: ['Red'] }
+    const first = resources.setScene({ note: 'x'.repeat(2000), objects: [cube, lamp] })
+    const after = [
+      { ...cube, matrix: [...matrix.slice(0, 15), 2], materials: [], selected: true },
+      { id: 'Key', name: 'Key', energy: 10, selected: true },
+      { id: 'Fill', name: 'Fill', energy: 10 },
+    ]
+    const second = resources.setScene({ note: 'x'.repeat(2000), objects: after })
+    const words = (since: number) =>
+      describeChanges(payload(resources, `scene://delta?since=${since}`)['changes'] as any)
+    expect(words(first)).to.have.members([
+      'Cube matrix changed, materials ["Red"] → none, selected',
+      'Lamp renamed Key',
+      'Fill added',
+    ])
+    const { selected, ...deselected } = after[0]!
+    resources.setScene({ note: 'x'.repeat(2000), objects: [deselected, ...after.slice(1)] })
+    expect(words(second)).to.deep.equal(['Cube no longer selected'])
+  })
 })

@@ -109,7 +109,7 @@ function deltaLines(delta: JsonObject): readonly string[] {
   }
   const lines = describeChanges(changesOf(delta))
   const head = `revision ${String(base)} → ${String(now)}: `
-  if (lines.length === 0) return [`${head}nothing changed`]
+  if (lines.length === 0) return [`${head}nothing that the scene shows has changed`]
   const more = lines.length - maxLines
   return [
     `${head}${lines.length} ${lines.length === 1 ? 'object or setting' : 'objects or settings'} changed`,
