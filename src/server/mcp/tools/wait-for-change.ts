@@ -2,7 +2,8 @@ import { ServiceError } from '../../../lib/util/errors.ts'
 import type { Limits } from '../../../lib/config/limits.ts'
 import type { Clock, Timer } from '../../../lib/util/time.ts'
 import { sceneCurrentUri, sceneDeltaUri } from '../../resources/scene.ts'
-import type { ServedResources } from '../../resources/schemes.ts'
+import type { Reader } from '../../resources/producer.ts'
+import { isReservedScheme, type ServedResources } from '../../resources/schemes.ts'
 import type { Subscriber, SubscriptionHub, Topic } from '../subscriptions.ts'
 import { presenceOf } from './presence.ts'
 import { deltaText, parsedDelta } from './scene-changes.ts'
@@ -81,7 +82,7 @@ export class WaitForChange implements Tool {
     seconds: number,
     { reader, progress }: Caller,
   ): Promise<ToolResult> {
-    const { hub, timer, clock, limits } = this.#parts
+    const { registry, hub, timer, clock, limits } = this.#parts
     const { promise, resolve, reject } = Promise.withResolvers<ToolResult>()
     const started = clock.now()
     const stops: (() => void)[] = []
@@ -95,20 +96,27 @@ export class WaitForChange implements Tool {
         reject(error)
       }
     }
+    const refuse = (error: unknown) => settle(() => Promise.reject(error))
     const giveUp = (reason: string) => settle(() => this.#unchanged(reason))
+    const ofApplication = [...canonical.keys()].filter(isOfApplication)
+    const isScene = [...canonical.keys()].some(uri => sceneUris.includes(uri))
     const subscriber: Subscriber = {
-      resourceUpdated: ({ uri }: Topic) => settle(() => this.#changed([uri], base)),
+      resourceUpdated: ({ uri, base: key }: Topic) => {
+        if (isScene || key !== sceneCurrentUri) settle(() => this.#changed([uri], base))
+        else if (presenceOf(registry.scene) !== null) giveUp('the application is gone')
+      },
       listChanged: () => {},
     }
     hub.add(subscriber)
     try {
       for (const [key, uri] of canonical) hub.subscribe(subscriber, uri, key)
+      // Which also tells that the application went.
+      if (ofApplication.length > 0 && !isScene) hub.subscribe(subscriber, sceneCurrentUri)
     } catch (error) {
       hub.remove(subscriber)
       throw error
     }
     this.#waits.add(giveUp)
-    const isScene = [...canonical.keys()].some(uri => sceneUris.includes(uri))
     const what = isScene ? 'nothing that the scene shows' : 'nothing'
     stops.push(timer.after(seconds * 1000, () => giveUp(`${what} changed in ${seconds} s`)))
     if (progress !== null) {
@@ -120,6 +128,7 @@ export class WaitForChange implements Tool {
       stops.push(timer.after(limits.waitProgressMs, tell))
     }
     stops.push(reader?.onLeave(() => giveUp('the caller has left')) ?? (() => {}))
+    for (const uri of ofApplication) void this.#assertThere(uri, reader).catch(refuse)
     return promise
   }
 
@@ -138,13 +147,24 @@ export class WaitForChange implements Tool {
     })
   }
 
+  /** Rejects when the application has no such resource; it may be too busy to say. */
+  async #assertThere(uri: string, reader: Reader | undefined): Promise<void> {
+    try {
+      await this.#parts.registry.read(uri, reader)
+    } catch (error) {
+      if (error instanceof ServiceError && error.code === 'resource_not_found') throw error
+    }
+  }
+
   async #changed(uris: readonly string[], base: number | null): Promise<ToolResult> {
     // The source of the change goes on first: many calls may wait for it.
     await Promise.resolve()
     const revision = this.#sceneRevision()
     const data = { changed: true, uris, ...(revision !== null && { revision }) }
     const isScene = uris.some(uri => uri.startsWith('scene://'))
-    if (!isScene || base === null) return textResult(`changed: ${uris.join(', ')}`, data)
+    if (!isScene || base === null) {
+      return textResult(`changed: ${uris.join(', ')} (read_resource has it)`, data)
+    }
     const presence = presenceOf(this.#parts.registry.scene, base)
     const key = `${revision} ${base} ${presence?.line}`
     if (this.#told?.key !== key) this.#told = { key, text: this.#wordsSince(base, presence) }
@@ -169,6 +189,11 @@ export class WaitForChange implements Tool {
   #sceneRevision(): number | null {
     return this.#parts.registry.scene?.current.revision ?? null
   }
+}
+
+/** One of its own schemes: only it knows what there is. */
+function isOfApplication(uri: string): boolean {
+  return !isReservedScheme(uri.slice(0, uri.indexOf(':')))
 }
 
 function definitionFor(defaultUri: string, isScene: boolean) {

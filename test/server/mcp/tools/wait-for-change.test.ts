@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import { once } from 'node:events'
 import { request } from 'node:http'
 import { json } from 'node:stream/consumers'
+import { ResourceNotFound } from '../../../../src/index.ts'
 import { ask, Events, RawSession, rpc, startServer } from '../../../helpers/mcp.ts'
 import { callStateless, statelessHeaders, statelessRequest } from '../../../helpers/stateless.ts'
 import { until } from '../../../e2e/until.ts'
@@ -126,6 +127,37 @@ describe('wait_for_change', () => {
       const { result } = await session.call('tools/call', wait({ timeout_s: 1 }))
       return result.isError !== true
     }, 'a free place')
+  })
+
+  it('of a resource of the application ends when that is not there, or the application goes', async () => {
+    const app = { instanceId: 'run-1', dccType: 'blender' }
+    resources().scene.tell({ ...app, connected: true })
+    resources().attach({
+      scheme: 'app',
+      list: () => [],
+      templates: () => [],
+      read(uri: string) {
+        if (uri !== 'app://a') throw new ResourceNotFound(uri)
+        return [{ uri, text: 'a' }]
+      },
+    })
+    const none = await session.call('tools/call', wait({ uris: ['app://none'] }))
+    expect(none.result.content[0].text).to.match(/^resource_not_found: no resource at app:\/\/none/)
+    const calls = [wait({ uris: ['app://a'] }), wait({ uris: ['app://a'] })]
+    const waits = calls.map(call => session.call('tools/call', call))
+    await waiting(3)
+    // Another scene is not what they wait for.
+    resources().setScene({ frame: 1 })
+    resources().notifyUpdated('app://a')
+    for (const { result } of await Promise.all(waits)) {
+      expect(result.structuredContent).to.deep.include({ changed: true, uris: ['app://a'] })
+    }
+    const last = session.call('tools/call', wait({ uris: ['app://a'] }))
+    await waiting(4)
+    resources().setScene(null)
+    resources().scene.tell({ ...app, connected: false })
+    const { structuredContent } = (await last).result
+    expect(structuredContent).to.deep.include({ changed: false, reason: 'the application is gone' })
   })
 
   it('waits for any resource that announces changes', async () => {
