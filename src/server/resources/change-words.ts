@@ -120,7 +120,7 @@ function changeOf(change: SceneChange): string {
   return `${member} ${valueText(before)} → ${valueText(after)}`
 }
 
-/** Numbers that nobody reads one by one. */
+/** Too many numbers to be read one by one. */
 function isMatrix(value: unknown): boolean {
   return isVector(value) && value.length > 4
 }
