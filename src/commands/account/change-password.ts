@@ -1,7 +1,8 @@
 import { counted } from '../../lib/cli/format.ts'
 import { ServiceError, usage } from '../../lib/util/errors.ts'
 import type { EndedAccess } from '../../lib/accounts/answers.ts'
-import { connect, notLoggedIn } from './connect.ts'
+import { notLoggedIn } from '../../lib/accounts/session.ts'
+import { connect } from './connect.ts'
 import { type AccountFlags, openContext, promptPlace, refuseToken } from './context.ts'
 import {
   type PasswordFlags,
@@ -39,7 +40,7 @@ export async function changePassword(
   }
   const context = await openContext(flags, env)
   // Before the user types two passwords.
-  if (context.choice === null) throw notLoggedIn(context)
+  if (context.choice === null) throw notLoggedIn(context.server)
   const { current, next } = await readPasswordChange(flags, promptPlace(flags))
   const { client, withToken } = connect(context)
   await withToken(token => client.changePassword(token, { current, next })).catch(explainWrong)

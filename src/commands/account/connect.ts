@@ -1,8 +1,7 @@
-import { ServiceError } from '../../lib/util/errors.ts'
 import type { AccountsClient } from '../../lib/accounts/client.ts'
 import { defaultClientLimits } from '../../lib/accounts/client-limits.ts'
 import { connectAccounts } from '../../lib/accounts/connect.ts'
-import { withGivenToken, withSavedToken } from '../../lib/accounts/session.ts'
+import { notLoggedIn, withGivenToken, withSavedToken } from '../../lib/accounts/session.ts'
 import { readChosenToken } from '../../lib/accounts/token-source.ts'
 import type { Secret } from '../../lib/util/secret.ts'
 import type { AccountContext } from './context.ts'
@@ -32,7 +31,7 @@ export function connect(context: AccountContext): Connection {
   return {
     client,
     async withToken(call) {
-      if (choice === null) throw notLoggedIn(context)
+      if (choice === null) throw notLoggedIn(server)
       const given = await readChosenToken(choice, places)
       return given === null ? withSaved(call) : withGivenToken(given, choice, call)
     },
@@ -45,12 +44,4 @@ function warnOfEnded({ endedAccount, account, server, output }: AccountContext):
   if (endedAccount === undefined) return
   const used = account ?? 'another account'
   output.warn(`the login of ${endedAccount} to ${server.url} has ended; using that of ${used}`)
-}
-
-/** With the three ways out, for people and for pipelines. */
-export function notLoggedIn({ server }: AccountContext): ServiceError {
-  return new ServiceError('auth_required', `not logged in to ${server.url}`, {
-    hint: `service-cli login --registry ${server.url}, or give a token with SERVICE_TOKEN or --token`,
-    data: { registry: server.url },
-  })
 }

@@ -8,7 +8,8 @@ import { liveLogins, savedLogin } from '../../lib/config/saved-logins.ts'
 import { type ErrorCode, ServiceError, usage } from '../../lib/util/errors.ts'
 import { requireAccountsUrl } from '../../lib/config/accounts-url.ts'
 import { parseTime, rfc3339OrNull } from '../../lib/util/time.ts'
-import { connect, notLoggedIn } from './connect.ts'
+import { notLoggedIn } from '../../lib/accounts/session.ts'
+import { connect } from './connect.ts'
 import { type AccountContext, type AccountFlags, openContext } from './context.ts'
 
 interface WhoamiFlags extends AccountFlags {
@@ -46,7 +47,7 @@ export async function whoami(flags: WhoamiFlags, env: NodeJS.ProcessEnv): Promis
     await show(savedIdentity(context))
     return 0
   }
-  if (choice === null) throw notLoggedIn(context)
+  if (choice === null) throw notLoggedIn(context.server)
   try {
     await show(await askedIdentity(context, choice))
     return 0

@@ -1,4 +1,5 @@
 import { type Clock, systemClock } from '../util/time.ts'
+import type { AccountsUrl } from '../config/accounts-url.ts'
 import type { SavedLogin } from '../config/config-file.ts'
 import type { ConfigStore, HeldConfig } from '../config/config-store.ts'
 import { isSameToken, savedLogin, withTokens, withoutTokens } from '../config/saved-logins.ts'
@@ -52,7 +53,7 @@ export async function withSavedToken<T>(
 ): Promise<T> {
   const { client, store, account, refreshMarginMs, clock = systemClock } = parts
   const entry = savedLogin(await store.read(), client.server.url, account)
-  if (entry?.accessToken === undefined) throw notLoggedIn(parts)
+  if (entry?.accessToken === undefined) throw notLoggedIn(parts.client.server)
   const stale = needsRefresh(entry, clock.now(), refreshMarginMs)
   const token = stale ? await refreshEarly(parts, entry.accessToken) : entry.accessToken
   try {
@@ -123,7 +124,7 @@ async function underLock(
   const { url } = client.server
   const done = await store.locked(async held => {
     const entry = savedLogin(await held.read(), url, account)
-    if (entry?.accessToken === undefined) throw notLoggedIn(parts)
+    if (entry?.accessToken === undefined) throw notLoggedIn(parts.client.server)
     const current = entry.accessToken
     return isSameToken(current, used) ? run(held, entry, current) : current
   })
@@ -221,14 +222,14 @@ function isLocal({ code }: ServiceError): boolean {
   return ['storage_failed', 'storage_full', 'config_invalid', 'auth_required'].includes(code)
 }
 
-function loginHint({ client }: SessionParts): string {
-  return `log in with service-cli login --registry ${client.server.url}`
+function loginHint(url: string): string {
+  return `log in with service-cli login --registry ${url}`
 }
 
-function notLoggedIn(parts: SessionParts): ServiceError {
-  const { url } = parts.client.server
+/** With the three ways out, for people and for pipelines. */
+export function notLoggedIn({ url }: AccountsUrl): ServiceError {
   return new ServiceError('auth_required', `not logged in to ${url}`, {
-    hint: `${loginHint(parts)}, or give a token with SERVICE_TOKEN`,
+    hint: `${loginHint(url)}, or give a token with SERVICE_TOKEN or --token`,
     data: { registry: url },
   })
 }
@@ -241,8 +242,8 @@ function ended(
   const { store, client } = parts
   const { username = 'another account' } = next ?? {}
   const isNext = next?.accessToken !== undefined
-  const hint = `${loginHint(parts)}${isNext ? `; commands now use the login of ${username}` : ''}`
   const { url } = client.server
+  const hint = `${loginHint(url)}${isNext ? `; commands now use the login of ${username}` : ''}`
   return new ServiceError(
     'auth_required',
     `the login saved in ${store.path} has ended (${refusal.message})`,
