@@ -1,10 +1,8 @@
-import { defaultPublicLimits, type PublicLimits } from './limits.ts'
-
 /**
- * Every bound of the gateway, with its default. `docs/limits.md` has one row for each; a test
- * holds the two against each other. Those of connections are in `./limits.ts`.
+ * The bounds of the gateway that only tests replace. Public ones, such as `instanceStaleMs`, and
+ * those of connections are in `./limits.ts`.
  */
-export interface GatewayLimits extends Pick<PublicLimits, 'instanceStaleMs'> {
+export interface GatewayLimits {
   /** Bytes of one instance record. */
   maxRecordBytes: number
   /** Arrays and objects inside each other in a record. */
@@ -82,7 +80,6 @@ const minute = 60_000
 
 /** Sizes in bytes, times in milliseconds. */
 export const defaultGatewayLimits: Readonly<GatewayLimits> = {
-  instanceStaleMs: defaultPublicLimits.instanceStaleMs,
   maxRecordBytes: 64 * KiB,
   maxRecordDepth: 16,
   maxRecordTextChars: 255,

@@ -1,8 +1,8 @@
 import { resolveBounds } from '../../lib/util/members.ts'
 
 /**
- * Every bound of the accounts server, with its default. `docs/limits.md` has one row for each; a
- * test holds the two against each other. Those of connections are in `../../lib/config/limits.ts`.
+ * Every bound of the accounts server, with its default. Those in `PublicAccountLimits` have a row in
+ * `docs/limits.md`. Those of connections are in `../../lib/config/limits.ts`.
  */
 export interface AccountLimits {
   /** Bytes of the body of a request. */

@@ -11,6 +11,7 @@ import type {
   RecordFault,
 } from './instance-directory.ts'
 import type { GatewayLimits } from '../../lib/config/gateway-limits.ts'
+import type { StaleLimits } from './verdict.ts'
 import { errnoOf } from '../../lib/util/errors.ts'
 import { FolderWatch } from '../../lib/util/file-follower.ts'
 import { isOwnFolder } from '../../lib/util/posix.ts'
@@ -27,7 +28,7 @@ export interface FsDirectoryOptions {
   /** Never goes back. */
   readonly ticks: Clock
   readonly timer: Timer
-  readonly limits: GatewayLimits
+  readonly limits: GatewayLimits & StaleLimits
   readonly log: Logger
 }
 

@@ -7,6 +7,7 @@ import type { InstanceChange, InstanceEntry, RecordFault } from './instance-dire
 import { type InstanceAnswer, queryInstances } from './instance-query.ts'
 import { instanceRow, type InstanceRow, type RowStatus, rowStatuses } from './instance-rows.ts'
 import { defaultGatewayLimits } from '../../lib/config/gateway-limits.ts'
+import { defaultPublicLimits } from '../../lib/config/limits.ts'
 
 export interface LocalQuery {
   readonly dccType?: string | undefined
@@ -32,7 +33,7 @@ export async function openLocalInstances(
   registryDir: string,
   log: Logger,
 ): Promise<LocalInstances> {
-  const limits = defaultGatewayLimits
+  const limits = { ...defaultPublicLimits, ...defaultGatewayLimits }
   const directory = await openFsDirectory({
     instancesDir: join(registryDir, 'instances'),
     hostname: hostname(),

@@ -8,7 +8,7 @@ import type { DirectoryRecord, InstanceEntry, RecordFault } from './instance-dir
 import type { GatewayLimits } from '../../lib/config/gateway-limits.ts'
 import { parseShownRecord } from './shown-record.ts'
 import { type FileStamp, lookAtFile } from './record-folder.ts'
-import { judgeLife, type Judgement, type ProcessState } from './verdict.ts'
+import { judgeLife, type Judgement, type ProcessState, type StaleLimits } from './verdict.ts'
 import type { Clock } from '../../lib/util/time.ts'
 
 export interface TrackingParts extends HeartbeatParts {
@@ -17,7 +17,7 @@ export interface TrackingParts extends HeartbeatParts {
   readonly hostname: string
   /** `bootId()` */
   readonly boot: string | null
-  readonly limits: GatewayLimits
+  readonly limits: GatewayLimits & StaleLimits
 }
 
 /** One file among the records: what it says, and what is known of the life of its instance. */

@@ -1,6 +1,10 @@
 import type { InstanceStatus } from '../../lib/instances/record.ts'
 import type { DirectoryRecord, Verdict } from './instance-directory.ts'
 import type { GatewayLimits } from '../../lib/config/gateway-limits.ts'
+import type { PublicLimits } from '../../lib/config/limits.ts'
+
+/** When an instance without heartbeat is stale. */
+export type StaleLimits = Pick<PublicLimits, 'instanceStaleMs'>
 
 /** What could be found out about the process that a record names. */
 export type ProcessState =
@@ -28,10 +32,7 @@ export type Judgement = Pick<Verdict, 'health' | 'reason'>
 const beatsOfLife = 2
 
 /** Is it there? By its process where that can be seen, then by its heartbeat, then by its word. */
-export function judgeLife(
-  facts: LifeFacts,
-  limits: Pick<GatewayLimits, 'instanceStaleMs'>,
-): Judgement {
+export function judgeLife(facts: LifeFacts, limits: StaleLimits): Judgement {
   const { pid, process, heartbeatAgeMs } = facts
   const isGone = process === 'gone' || process === 'replaced'
   const beats = heartbeatAgeMs !== null && heartbeatAgeMs <= limits.instanceStaleMs
@@ -73,10 +74,7 @@ export function judgeProbe(
   return { health: 'unhealthy', reason: `it is not ready: ${probe.lastError ?? 'no answer'}` }
 }
 
-function silence(
-  { heartbeatAgeMs }: LifeFacts,
-  { instanceStaleMs }: Pick<GatewayLimits, 'instanceStaleMs'>,
-): string {
+function silence({ heartbeatAgeMs }: LifeFacts, { instanceStaleMs }: StaleLimits): string {
   const long = durationText(instanceStaleMs)
   if (heartbeatAgeMs !== null) return `no heartbeat for more than ${long}`
   return `its heartbeat was older than ${long} when it was first seen, and none came since`

@@ -11,6 +11,7 @@ import { recordFile } from '../../../src/lib/instances/files.ts'
 import { silentLogger } from '../../../src/lib/util/logger.ts'
 import { openFsDirectory } from '../../../src/server/gateway/fs-directory.ts'
 import type { InstanceDirectory } from '../../../src/server/gateway/instance-directory.ts'
+import { defaultPublicLimits } from '../../../src/lib/config/limits.ts'
 import { type GatewayLimits, resolveGatewayLimits } from '../../../src/lib/config/gateway-limits.ts'
 import { until } from '../../e2e/until.ts'
 import { makeRecord } from './support.ts'
@@ -28,7 +29,7 @@ describe('openFsDirectory, by the clock on the wall', () => {
       clock: systemClock,
       ticks: monotonicClock,
       timer: systemTimer,
-      limits: resolveGatewayLimits(limits),
+      limits: { ...defaultPublicLimits, ...resolveGatewayLimits(limits) },
       log: silentLogger,
     })
     closing.push(async () => {

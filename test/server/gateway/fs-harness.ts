@@ -9,6 +9,7 @@ import {
   type FsDirectoryOptions,
   openFsDirectory,
 } from '../../../src/server/gateway/fs-directory.ts'
+import { defaultPublicLimits } from '../../../src/lib/config/limits.ts'
 import { type GatewayLimits, resolveGatewayLimits } from '../../../src/lib/config/gateway-limits.ts'
 import { InstanceFile } from '../../../src/server/host/instance-record.ts'
 import { ManualTime } from '../resources/manual-time.ts'
@@ -32,7 +33,7 @@ export async function openFsUnderTest(
     clock: { now: () => systemClock.now() + shiftMs },
     ticks: time,
     timer: time,
-    limits: resolveGatewayLimits(overrides),
+    limits: { ...defaultPublicLimits, ...resolveGatewayLimits(overrides) },
     log,
   }
   const directory = await openFsDirectory(options)
