@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
+import Serve from '../../src/commands/serve.ts'
 import { type ServeFlags, readServeSettings } from '../../src/commands/serve-settings.ts'
 import { ServiceError } from '../../src/lib/util/errors.ts'
 import { keysPath } from '../../src/lib/config/paths.ts'
@@ -34,6 +35,22 @@ describe('readServeSettings', () => {
       auth: { mode: 'none', keysFile: keysPath({}) },
       limits: {},
     })
+  })
+
+  it('reads no variable that the help of serve leaves out', async () => {
+    const read = new Set<string>()
+    const env = new Proxy<NodeJS.ProcessEnv>(
+      {},
+      {
+        get(_, name) {
+          if (String(name).startsWith('SERVICE_')) read.add(String(name))
+          return undefined
+        },
+      },
+    )
+    await readServeSettings(defaults, env)
+    const [, documented = ''] = Serve.description.split('Environment:')
+    expect([...read].toSorted()).to.deep.equal(documented.match(/SERVICE_\w+/g)?.toSorted())
   })
 
   const accepted: [flags: Partial<ServeFlags>, env: NodeJS.ProcessEnv, expected: object][] = [

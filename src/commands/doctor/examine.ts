@@ -203,8 +203,8 @@ function isOlder(version: string, minimum: string): boolean {
   return (have[0] ?? 0) < major || (have[0] === major && (have[1] ?? 0) < minor)
 }
 
-/** The effect of each variable. Values are never shown. */
-const variables: Readonly<Record<string, string>> = {
+/** The effect of each variable; the README lists the same ones. Values are never shown. */
+export const variables: Readonly<Record<string, string>> = {
   SERVICE_MCP_API_KEY: 'serve and gateway require it from clients',
   SERVICE_HOST_TOKEN: 'applications must present it',
   SERVICE_HOST_URL: 'adapters connect to this address only',
@@ -212,7 +212,7 @@ const variables: Readonly<Record<string, string>> = {
   SERVICE_REGISTRY: 'names the accounts server',
   SERVICE_TOKEN: 'overrides the saved login',
   SERVICE_TOKEN_FILE: 'overrides the saved login',
-  SERVICE_TIMEOUT: 'limits the time of requests to the accounts server',
+  SERVICE_TIMEOUT: 'limits the time of requests of account commands, resources and artefacts',
 }
 
 /** Lists the variables that are set; warns of empty ones, which count as absent. */

@@ -1,6 +1,13 @@
 import { expect } from 'chai'
+import { globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { judgeBlender } from '../../../src/commands/doctor/check-adapters.ts'
-import { checkEnvironment, checkNode, judgeCapture } from '../../../src/commands/doctor/examine.ts'
+import {
+  checkEnvironment,
+  checkNode,
+  judgeCapture,
+  variables,
+} from '../../../src/commands/doctor/examine.ts'
 import { judgeGateway } from '../../../src/commands/doctor/check-gateway.ts'
 import { type InstanceFacts, judgeInstances } from '../../../src/commands/doctor/check-instances.ts'
 import { judgePort, type PortState } from '../../../src/commands/doctor/check-ports.ts'
@@ -12,6 +19,7 @@ import {
   reportText,
 } from '../../../src/commands/doctor/finding.ts'
 import type { Holder } from '../../../src/server/gateway/election.ts'
+import { root } from '../../helpers/program.ts'
 import { makeActiveGateway } from '../../server/gateway/active-gateways.ts'
 
 describe('checkNode', () => {
@@ -165,6 +173,20 @@ describe('checkEnvironment', () => {
     const finding = checkEnvironment({ SERVICE_MCP_API_KEY: '', SERVICE_TOKEN: 'x' })
     expect(finding).to.include({ status: 'warn' })
     expect(finding.summary).to.contain('SERVICE_MCP_API_KEY').and.not.contain('SERVICE_TOKEN')
+  })
+
+  it('knows every variable that the program reads, and the README has a row for each', () => {
+    const files = globSync('src/**/*.ts', { cwd: root })
+    const names = files.flatMap(file => {
+      const code = readFileSync(join(root, file), 'utf8')
+      return Array.from(code.matchAll(/\bSERVICE_[A-Z_]+\b/g), ([name]) => name)
+    })
+    // The code of a warning.
+    const read = new Set(names).difference(new Set(['SERVICE_AUTH_DISABLED']))
+    expect([...read].toSorted()).to.deep.equal(Object.keys(variables).toSorted())
+    const rows = readFileSync(join(root, 'README.md'), 'utf8').matchAll(/^\| `(SERVICE_\w+)` \|/gm)
+    const documented = Array.from(rows, ([, name]) => name)
+    expect(documented.toSorted()).to.deep.equal(Object.keys(variables).toSorted())
   })
 
   it('has nothing to say where nothing is set', () => {
