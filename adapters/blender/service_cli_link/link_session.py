@@ -197,7 +197,8 @@ class LinkSession:
         self.link.set_busy(None)
         self._act(action, {})
         self._marked = True
-        self.has_render = None
+        # To look for it makes Blender print an error where there is one.
+        self.has_render = True if action == "render.complete" else None
         if action == "render.complete":
             self.on_rendered()
 
