@@ -260,6 +260,6 @@ function whereToLook(scheme: string): string {
     case 'audit':
       return 'read audit://recent'
     default:
-      return 'resources/list lists the resources, resources/templates/list the URI templates'
+      return 'list the resources and the URI templates to see what there is'
   }
 }

@@ -55,7 +55,10 @@ function summariseDccScene(scene: JsonObject): Summary {
       ids: few(arrayOf(selection.ids), most),
     },
     camera: camera === undefined ? shortened(scene.camera ?? null) : placeOf(camera),
-    objects: { total, listed: objects.length, by_type: countsByType(scene, objects, most) },
+    objects: {
+      ...{ total, listed: objects.length, by_type: countsByType(scene, objects, most) },
+      ...(objects.length > 0 && objects.length <= most && { ids: few(idsOf(objects), most) }),
+    },
     hidden: { count: hidden.length, ids: few(idsOf(hidden), most) },
     ...(animated.length > 0 && {
       animated: { count: animated.length, ids: few(idsOf(animated), most) },

@@ -33,7 +33,7 @@ facts('decision: result of subscribe and unsubscribe', [
       serving(async ({ session }) => {
         const error = await failure(session, 'resources/subscribe', { uri: 'nowhere://x' })
         expect(error).to.deep.include({ code: -32002, data: { uri: 'nowhere://x' } })
-        expect(error.message).to.contain('resources/list lists the resources')
+        expect(error.message).to.contain('list the resources and the URI templates')
       }),
   ],
   [

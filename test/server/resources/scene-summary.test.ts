@@ -56,6 +56,11 @@ describe('view=summary of scene://current', () => {
     expect(summary['hidden'].ids.slice(0, 2)).to.deep.equal(['Object.0', 'Object.4'])
   })
 
+  it('names the objects of a small scene', () => {
+    const { objects: summarised } = summaryOf(dcc(3))
+    expect(summarised['ids']).to.deep.equal(['Object.0', 'Object.1', 'Object.2'])
+  })
+
   it('stays within 4 KB for any number of objects, names of any length included', () => {
     expect(summaryOf(dcc(10_000))['objects']).to.include({ total: 10_000 })
     const long = 'ü'.repeat(500)

@@ -182,7 +182,8 @@ export class WaitForChange implements Tool {
     const revision = this.#sceneRevision()
     const gone = presenceOf(this.#parts.registry.scene)
     const data = { changed: false, reason, ...(revision !== null && { revision }), ...gone?.facts }
-    const now = revision === null ? '' : `; the scene is at revision ${revision}`
+    const hasScene = this.#parts.registry.scene?.current.hasScene === true
+    const now = hasScene ? `; the scene is at revision ${revision}` : ''
     return textResult([`no change: ${reason}${now}`, ...(gone ? [gone.line] : [])].join('\n'), data)
   }
 
