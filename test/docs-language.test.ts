@@ -46,7 +46,7 @@ describe('the language of the documentation', () => {
     for (const page of ['docs/architecture.md', 'docs/contributing.md']) {
       const text = readFileSync(join(root, page), 'utf8').replaceAll(/^```[^]*?^```/gm, '')
       const paths = Array.from(
-        text.matchAll(/`([\w./-]+\/(?:[\w.-]+\.ts)?)`/g),
+        text.matchAll(/`([\w./-]+\/(?:[\w.-]+\.(?:ts|py))?)`/g),
         at => at[1]!,
       ).filter(path => path !== 'dist/' && !path.includes('NAME'))
       expect(paths).to.have.length.greaterThan(10)
