@@ -119,6 +119,13 @@ export class SubscriptionHub {
     }
   }
 
+  /** Notifies every subscriber of a URI of the scheme. */
+  schemeUpdated(scheme: string): void {
+    for (const base of this.#topics.keys()) {
+      if (base.startsWith(`${scheme}:`)) this.resourceUpdated(base)
+    }
+  }
+
   listChanged(): void {
     for (const subscriber of this.#bySubscriber.keys()) subscriber.listChanged()
   }

@@ -3,6 +3,8 @@ import type { Logger } from '../../lib/util/logger.ts'
 /** Passes changes of resources on to clients. */
 export interface ResourceListener {
   resourceUpdated(uri: string): void
+  /** Whatever a scheme serves may be another now: its application came or went. */
+  schemeUpdated?(scheme: string): void
   listChanged(): void
 }
 
@@ -19,6 +21,7 @@ export class Listeners {
   add(listener: ResourceListener): () => void {
     const own: ResourceListener = {
       resourceUpdated: uri => listener.resourceUpdated(uri),
+      schemeUpdated: scheme => listener.schemeUpdated?.(scheme),
       listChanged: () => listener.listChanged(),
     }
     this.#listeners.add(own)
@@ -31,6 +34,10 @@ export class Listeners {
 
   resourceUpdated(uri: string): void {
     this.#each(listener => listener.resourceUpdated(uri))
+  }
+
+  schemeUpdated(scheme: string): void {
+    this.#each(listener => listener.schemeUpdated?.(scheme))
   }
 
   listChanged(): void {

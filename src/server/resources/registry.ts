@@ -189,6 +189,7 @@ export class ResourceRegistry extends ResourceServer {
     this.#assertFree(source.scheme)
     this.routes.attach(source)
     this.notify.listChanged()
+    this.notify.schemeUpdated(source.scheme)
     let attached = true
     return {
       listChanged: () => {
@@ -196,11 +197,15 @@ export class ResourceRegistry extends ResourceServer {
         this.routes.templatesChanged()
         this.notify.listChanged()
       },
+      updated: () => {
+        if (attached) this.notify.schemeUpdated(source.scheme)
+      },
       detach: () => {
         if (!attached) return
         attached = false
         this.routes.detach(source)
         this.notify.listChanged()
+        this.notify.schemeUpdated(source.scheme)
       },
     }
   }

@@ -30,7 +30,7 @@ export class ResourceServer implements ServedResources {
    * Notifies the listeners: a resource changed (`uri` in its canonical spelling), or the listing
    * did, which is passed on at most once in `listChangedIntervalMs`.
    */
-  protected readonly notify: ResourceListener
+  protected readonly notify: Required<ResourceListener>
   readonly #whereToLook: (scheme: string) => string
   readonly #parseUri: ReturnType<typeof createUriParser>
   readonly #listing: Listing
@@ -52,6 +52,7 @@ export class ResourceServer implements ServedResources {
     )
     this.notify = {
       resourceUpdated: uri => this.#listeners.resourceUpdated(uri),
+      schemeUpdated: scheme => this.#listeners.schemeUpdated(scheme),
       listChanged: () => this.#listChanges.request(),
     }
   }

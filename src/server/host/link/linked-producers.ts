@@ -68,6 +68,7 @@ export class LinkedProducers {
     entry.cancelGrace = null
     entry.source.connect(this.#questions)
     if (entry.source.replace(offer)) entry.attachment.listChanged()
+    entry.attachment.updated()
     return done
   }
 
@@ -119,6 +120,7 @@ export class LinkedProducers {
     const { timer, limits } = this.#parts
     for (const entry of this.#entries.values()) {
       entry.source.disconnect()
+      entry.attachment.updated()
       entry.cancelGrace ??= timer.after(limits.linkGraceMs, () => this.#remove(entry))
     }
   }

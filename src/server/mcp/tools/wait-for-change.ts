@@ -82,7 +82,7 @@ export class WaitForChange implements Tool {
     seconds: number,
     { reader, progress }: Caller,
   ): Promise<ToolResult> {
-    const { registry, hub, timer, clock, limits } = this.#parts
+    const { hub, timer, clock, limits } = this.#parts
     const { promise, resolve, reject } = Promise.withResolvers<ToolResult>()
     const started = clock.now()
     const stops: (() => void)[] = []
@@ -101,17 +101,12 @@ export class WaitForChange implements Tool {
     const ofApplication = [...canonical.keys()].filter(isOfApplication)
     const isScene = [...canonical.keys()].some(uri => sceneUris.includes(uri))
     const subscriber: Subscriber = {
-      resourceUpdated: ({ uri, base: key }: Topic) => {
-        if (isScene || key !== sceneCurrentUri) settle(() => this.#changed([uri], base))
-        else if (presenceOf(registry.scene) !== null) giveUp('the application is gone')
-      },
+      resourceUpdated: ({ uri }: Topic) => settle(() => this.#changed([uri], base)),
       listChanged: () => {},
     }
     hub.add(subscriber)
     try {
       for (const [key, uri] of canonical) hub.subscribe(subscriber, uri, key)
-      // Which also tells that the application went.
-      if (ofApplication.length > 0 && !isScene) hub.subscribe(subscriber, sceneCurrentUri)
     } catch (error) {
       hub.remove(subscriber)
       throw error
@@ -162,6 +157,8 @@ export class WaitForChange implements Tool {
     const revision = this.#sceneRevision()
     const data = { changed: true, uris, ...(revision !== null && { revision }) }
     const isScene = uris.some(uri => uri.startsWith('scene://'))
+    const isGone = presenceOf(this.#parts.registry.scene) !== null
+    if (isGone && uris.every(isOfApplication)) return this.#unchanged('the application is gone')
     if (!isScene || base === null) {
       return textResult(`changed: ${uris.join(', ')} (read_resource has it)`, data)
     }

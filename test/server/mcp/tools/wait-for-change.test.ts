@@ -132,7 +132,7 @@ describe('wait_for_change', () => {
   it('of a resource of the application ends when that is not there, or the application goes', async () => {
     const app = { instanceId: 'run-1', dccType: 'blender' }
     resources().scene.tell({ ...app, connected: true })
-    resources().attach({
+    const attached = resources().attach({
       scheme: 'app',
       list: () => [],
       templates: () => [],
@@ -156,6 +156,7 @@ describe('wait_for_change', () => {
     await waiting(4)
     resources().setScene(null)
     resources().scene.tell({ ...app, connected: false })
+    attached.updated()
     const { structuredContent } = (await last).result
     expect(structuredContent).to.deep.include({ changed: false, reason: 'the application is gone' })
   })
