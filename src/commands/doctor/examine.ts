@@ -72,7 +72,7 @@ async function findAll(registryDir: string, env: NodeJS.ProcessEnv): Promise<Fin
       ...ports,
       lookAtGateways(registryDir),
       checkOwnPush(startThrowAway),
-      lookAtCapture(env, connected),
+      lookAtCapture(env, wasConnected),
       checkAdapterFiles(),
       judgeBlender({ program, connected, wasConnected }),
     ])
@@ -244,7 +244,7 @@ const wayland =
   'this session runs Wayland: only windows of X11 programs can be captured from outside; ' +
   'other applications must send pictures themselves, as the Blender add-on does'
 
-/** Judges window capture. `drawsItself`: the connected application sends pictures itself. */
+/** Judges window capture. `drawsItself`: the application of an instance sends pictures itself. */
 export function judgeCapture(
   found: readonly SurveyedBackend[],
   env: Env,
@@ -261,7 +261,7 @@ export function judgeCapture(
     return { check, status: isWayland ? 'warn' : 'ok', summary, details }
   }
   if (drawsItself) {
-    const summary = 'the connected Blender sends pictures itself; no other window can be captured'
+    const summary = 'Blender sends pictures itself while connected; no other window can be captured'
     return { check, status: 'ok', summary, details }
   }
   return {

@@ -31,7 +31,10 @@ export function instanceTable(
   width = terminalWidth(process.stdout),
 ): string {
   const drop = ['HEALTH', 'SCENE', 'NAME', 'STATUS', 'URL']
-  const table = columns(names, rows.map(cellsOf), { drop, width })
+  // The version is unknown while the application is away; its space decides which columns fit.
+  const types = rows.map(row => row.dcc_type.length + ' 2025.1.0'.length)
+  const least = { APPLICATION: Math.max(...types) }
+  const table = columns(names, rows.map(cellsOf), { drop, width, least })
   const troubles = rows
     .filter(row => healthText(row) !== row.health)
     .flatMap(row => wrapWords(healthText(row), width, `${row.instance_short}  `, indent))

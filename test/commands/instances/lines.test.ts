@@ -20,7 +20,7 @@ const row: ShownRow = {
 }
 
 const since = '2026-03-04T05:06:07.250Z'
-const gone = { ...row, application: { connected: false, since } }
+const gone = { ...row, version: null, application: { connected: false, since } }
 
 describe('instanceTable', () => {
   it('says why something is not well, and not why it is', () => {
@@ -31,12 +31,13 @@ describe('instanceTable', () => {
     expect(trouble).to.equal('38e471f8  stale: no heartbeat for 45 s')
   })
 
-  it('keeps its columns at 80 when the application of an instance goes', () => {
-    const [well, left] = [instanceTable([row], 80), instanceTable([gone], 80)]
-    expect(left.split('\n')).to.deep.equal([
-      ...well.split('\n'),
-      `38e471f8  live: application gone since ${since}`,
-    ])
+  it('keeps its columns at every width when the application of an instance goes', () => {
+    for (const width of Array.from({ length: 80 }, (_, at) => at + 60)) {
+      const [head] = instanceTable([row], width).split('\n')
+      const [headLeft, , trouble] = instanceTable([gone], width).split('\n')
+      expect(headLeft, String(width)).to.equal(head)
+      if (width >= 80) expect(trouble).to.equal(`38e471f8  live: application gone since ${since}`)
+    }
   })
 
   it('fits 80 columns and keeps the id and the address', () => {
