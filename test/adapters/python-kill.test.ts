@@ -1,0 +1,263 @@
+import { expect } from 'chai'
+import fc from 'fast-check'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type Events, RawSession } from '../helpers/mcp.ts'
+import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
+import { replay } from '../properties/replay.ts'
+import { needPython, PythonApp } from './python-driver.ts'
+
+const token = 'a-token-that-outlives-the-server'
+/** So small that the scene below comes in about thirty parts. */
+const flags = ['--limit', 'maxMessageBytes=20000']
+const rounds = 3
+const budgetMs = 60_000
+
+/** Forwards a link, and acts when so many bytes of the application went through. */
+class Wire {
+  readonly #server: Server
+  readonly #sockets = new Set<Socket>()
+  #left = Number.POSITIVE_INFINITY
+  #act = () => {}
+  serverPort = 0
+
+  private constructor() {
+    this.#server = createServer(near => {
+      const far = connect(this.serverPort, '127.0.0.1')
+      for (const [from, to] of [
+        [near, far],
+        [far, near],
+      ] as const) {
+        this.#sockets.add(from)
+        from.on('error', () => {})
+        from.on('close', () => {
+          this.#sockets.delete(from)
+          to.destroy()
+        })
+      }
+      far.on('data', data => near.write(data))
+      near.on('data', data => this.#forward(data, far))
+    })
+  }
+
+  static async open(): Promise<Wire> {
+    const wire = new Wire()
+    await new Promise<void>(resolve => wire.#server.listen(0, '127.0.0.1', resolve))
+    return wire
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}/host`
+  }
+
+  /** Resolves after that many more bytes of the application; the rest is lost with the link. */
+  async cutAfter(bytes: number, kill: () => void): Promise<void> {
+    await new Promise<void>(resolve => {
+      this.#left = bytes
+      this.#act = () => {
+        kill()
+        resolve()
+      }
+    })
+  }
+
+  close(): void {
+    this.#server.close()
+    for (const socket of this.#sockets) socket.destroy()
+  }
+
+  #forward(data: Buffer, far: Socket): void {
+    if (this.#left <= 0) return
+    far.write(data.subarray(0, Math.min(this.#left, data.length)))
+    this.#left -= data.length
+    if (this.#left > 0) return
+    this.#act()
+    // What was forwarded still arrives, as what a killed program has sent does.
+    far.end()
+  }
+
+  /** The next connection is a whole one again. */
+  mend(): void {
+    this.#left = Number.POSITIVE_INFINITY
+  }
+}
+
+const members = { frame: 1, step: 0 }
+const text = (id: string, step: number) => JSON.stringify({ id, step, pad: 'x'.repeat(500) })
+const ids = Array.from({ length: 1000 }, (_, at) => `Object.${at}`)
+const large = Object.fromEntries(ids.map(id => [id, text(id, 0)]))
+const largeBytes = Object.values(large).join().length
+
+interface Model {
+  step: number
+  objects: Record<string, string>
+}
+
+/** Each patch changes the first object, removes one and adds one. */
+const patchOf = (step: number) => ({
+  [ids[0]!]: text(ids[0]!, step),
+  [ids[step]!]: null,
+  [`New.${step}`]: text(`New.${step}`, step),
+})
+
+function patched({ objects }: Model, step: number): Model {
+  const entries = Object.entries({ ...objects, ...patchOf(step) })
+  const there = entries.filter((entry): entry is [string, string] => entry[1] !== null)
+  return { step, objects: Object.fromEntries(there) }
+}
+
+const sceneOf = ({ step, objects }: Model) => ({
+  ...{ ...members, step, objects: Object.values(objects).map(each => JSON.parse(each)) },
+})
+
+const whole: Model = { step: 0, objects: large }
+const models = [whole]
+for (let step = 1; step <= 200; step++) models.push(patched(models.at(-1)!, step))
+
+describe('the Python link beside a real serve, killed', () => {
+  let registryDir: string
+  let server: ServeProcess
+  let wire: Wire
+  let app: PythonApp
+  let client: RawSession
+  let stream: Events
+
+  before(function () {
+    needPython(this)
+  })
+  beforeEach(async () => {
+    registryDir = await mkdtemp(join(tmpdir(), 'python-kill-'))
+    wire = await Wire.open()
+    await serve()
+    app = new PythonApp()
+  })
+  afterEach(async () => {
+    await app.kill()
+    wire.close()
+    await server.stop()
+    await rm(registryDir, { recursive: true, force: true })
+  })
+
+  async function serve(): Promise<void> {
+    server = await startServeProcess({ registryDir, flags, env: { SERVICE_HOST_TOKEN: token } })
+    wire.serverPort = server.port
+    client = await RawSession.open(server.url)
+    stream = await client.listen()
+    await client.call('resources/subscribe', { uri: 'scene://current' })
+  }
+
+  /** A new run of the application, linked. */
+  async function run(): Promise<void> {
+    wire.mend()
+    app = new PythonApp()
+    await app.link({ url: wire.url, token })
+    await app.untilState('connected')
+  }
+
+  async function tellWhole(): Promise<void> {
+    await app.call('patch_scene', members, large, true)
+    expect((await app.call('flush', 10)).result, app.output).to.equal(true)
+  }
+
+  async function read(): Promise<{ scene: any; facts: any }> {
+    const { result } = await client.call('resources/read', { uri: 'scene://current' })
+    const [{ text, _meta }] = result.contents
+    return { scene: JSON.parse(text), facts: _meta['service-cli/scene'] }
+  }
+
+  /** What clients read once they were told that the application is gone. */
+  async function readWhenGone(): Promise<{ scene: any; facts: any }> {
+    for (;;) {
+      const seen = stream.updates.length
+      const now = await read()
+      if (now.facts.application?.connected === false) return now
+      await stream.until(() => stream.updates.length > seen, 'an update of the scene')
+    }
+  }
+
+  const anyShare = fc.double({ min: 0, max: 1, noNaN: true })
+
+  it('keeps the scene before when the application dies between the parts of one', async () => {
+    const small = { objects: [{ id: 'Cube' }] }
+    await fc.assert(
+      fc.asyncProperty(anyShare, async share => {
+        await run()
+        await app.call('set_scene', small)
+        expect((await app.call('flush', 10)).result).to.equal(true)
+        const { revision } = (await read()).facts
+        const cut = wire.cutAfter(1 + Math.floor(share * largeBytes), () => void app.kill())
+        void app.call('patch_scene', members, large, true).catch(() => {})
+        await Promise.all([cut, app.exited])
+        const { scene, facts } = await readWhenGone()
+        expect([scene, facts.revision]).to.deep.equal([small, revision])
+        await run()
+        await tellWhole()
+        expect((await read()).scene).to.deep.equal(sceneOf(whole))
+        await app.kill()
+      }),
+      replay(rounds, budgetMs),
+    )
+  }).timeout(budgetMs)
+
+  it('keeps a whole revision when the application dies in a burst of patches', async () => {
+    const burstBytes = 100_000
+    await fc.assert(
+      fc.asyncProperty(anyShare, async share => {
+        await run()
+        await tellWhole()
+        const cut = wire.cutAfter(1 + Math.floor(share * burstBytes), () => void app.kill())
+        for (let step = 1; step < models.length; step++) {
+          void app.call('patch_scene', { step }, patchOf(step)).catch(() => {})
+        }
+        await Promise.all([cut, app.exited])
+        const { scene } = await readWhenGone()
+        expect(scene).to.deep.equal(sceneOf(models[scene.step]!))
+        await run()
+        await tellWhole()
+        expect((await read()).scene).to.deep.equal(sceneOf(whole))
+        await app.kill()
+      }),
+      replay(rounds, budgetMs),
+    )
+  }).timeout(budgetMs)
+
+  it('tells the whole scene again to a server that died among parts or patches', async () => {
+    await run()
+    await fc.assert(
+      fc.asyncProperty(anyShare, fc.boolean(), async (share, isPatched) => {
+        wire.mend()
+        if (isPatched) await tellWhole()
+        // What the server has is not sent again.
+        else await app.call('patch_scene', members, {}, true)
+        await app.call('flush', 10)
+        let isCut = false
+        const bytes = 1 + Math.floor(share * (isPatched ? 30_000 : largeBytes))
+        const cut = wire.cutAfter(bytes, () => {
+          isCut = true
+          server.signal('SIGKILL')
+        })
+        if (!isPatched) await app.call('patch_scene', members, large, true)
+        let step = 0
+        while (isPatched && !isCut && step < models.length - 1) {
+          step++
+          await app.call('patch_scene', { step }, patchOf(step))
+          // Patches that wait are sent as one: later ones are sent apart, until there are enough.
+          if (step > 50) await app.call('flush', 0.1)
+        }
+        const last = models[step]!
+        await Promise.all([cut, server.exited])
+        wire.mend()
+        await serve()
+        await app.untilState('connected')
+        expect((await app.call('flush', 10)).result, app.output).to.equal(true)
+        const { scene, facts } = await read()
+        expect(scene).to.deep.equal(sceneOf(last))
+        expect(facts.application.connected).to.equal(true)
+      }),
+      replay(rounds, budgetMs),
+    )
+    expect(app.output).not.to.contain('Traceback')
+  }).timeout(budgetMs)
+})
