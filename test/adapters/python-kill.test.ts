@@ -131,7 +131,6 @@ describe('the Python link beside a real serve, killed', () => {
     registryDir = await mkdtemp(join(tmpdir(), 'python-kill-'))
     wire = await Wire.open()
     await serve()
-    app = new PythonApp()
   })
   afterEach(async () => {
     await app.kill()
