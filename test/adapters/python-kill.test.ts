@@ -160,6 +160,13 @@ describe('the Python link beside a real serve, killed', () => {
     expect((await app.call('flush', 10)).result, app.output).to.equal(true)
   }
 
+  async function expectWholeFromNextRun(): Promise<void> {
+    await run()
+    await tellWhole()
+    expect((await read()).scene).to.deep.equal(sceneOf(whole))
+    await app.kill()
+  }
+
   async function read(): Promise<{ scene: any; facts: any }> {
     const { result } = await client.call('resources/read', { uri: 'scene://current' })
     const [{ text, _meta }] = result.contents
@@ -191,10 +198,7 @@ describe('the Python link beside a real serve, killed', () => {
         await Promise.all([cut, app.exited])
         const { scene, facts } = await readWhenGone()
         expect([scene, facts.revision]).to.deep.equal([small, revision])
-        await run()
-        await tellWhole()
-        expect((await read()).scene).to.deep.equal(sceneOf(whole))
-        await app.kill()
+        await expectWholeFromNextRun()
       }),
       replay(rounds, budgetMs),
     )
@@ -213,10 +217,7 @@ describe('the Python link beside a real serve, killed', () => {
         await Promise.all([cut, app.exited])
         const { scene } = await readWhenGone()
         expect(scene).to.deep.equal(sceneOf(models[scene.step]!))
-        await run()
-        await tellWhole()
-        expect((await read()).scene).to.deep.equal(sceneOf(whole))
-        await app.kill()
+        await expectWholeFromNextRun()
       }),
       replay(rounds, budgetMs),
     )

@@ -241,6 +241,8 @@ for (const { mode, needs, args, command } of blenderModes) {
         await comes(frames, found =>
           ['job_0001.png', 'job_0002.png', 'job_0003.png'].every(name => found.includes(name)),
         )
+        // The name that the add-on looks for a picture with: Blender prints an error with it.
+        expect(blender.run.output()).not.to.contain('never.png')
       })
     }
 

@@ -1,7 +1,7 @@
 """When to tell the scene: at once for the first change, then no more than the cost allows."""
 
 LEAST_SECONDS = 0.03
-# Reading and telling take less than 2 % of the time, but nobody waits longer than this for it.
+# Reading and telling take less than 2 % of the time, unless a change would wait longer than this.
 COST_RATIO = 50
 MOST_SECONDS = 0.5
 

@@ -95,6 +95,6 @@ def _touched(depsgraph):
             look = look or MEMBERS
     if count == MAX_TOUCHED:
         return items, EVERYTHING
-    # An empty list is no news of nothing: hidden objects change without being named. They are
-    # found when everything is read once more.
+    # An empty list may still mean a change: hidden objects are not named. They are found when
+    # everything is read once more.
     return items, look if count else MEMBERS

@@ -17,8 +17,7 @@ from .scene_watch import EVERYTHING, MEMBERS, NAMES, SceneWatch
 from .service_host_link import Busy, HostLink, NotFound
 
 CONSOLE_LINES = 2000
-# So long Blender says of a file that a script loads what it said of the one before. The first
-# tick may come before its event loop.
+# So many ticks after a file was loaded, Blender no longer speaks of the one before.
 LOADING_TICKS = 2
 
 
@@ -170,19 +169,17 @@ class LinkSession:
     def happened(self, action):
         if self._unheard:
             return
+        if action.startswith("file."):
+            self._missing.forget()
         if action == "file.load":
             self._operators.start_over()
-            self._missing.forget()
             self.has_render = None
-        elif action == "file.save":
-            self._missing.forget()
+            self._loading = LOADING_TICKS
+            self._watch.forget()
         self._act(action, _path_of(action))
         if self.busy:
             self._marked = True
             return
-        if action == "file.load":
-            self._loading = LOADING_TICKS
-            self._watch.forget()
         self.changed({}, MEMBERS if action == "file.save" else EVERYTHING)
         self._look()
 
@@ -197,7 +194,7 @@ class LinkSession:
         self.link.set_busy(None)
         self._act(action, {})
         self._marked = True
-        # To look for it makes Blender print an error where there is one.
+        # Where it is known: to look for a picture that is there makes Blender print an error.
         self.has_render = True if action == "render.complete" else None
         if action == "render.complete":
             self.on_rendered()
@@ -222,7 +219,6 @@ class LinkSession:
         document = self._document_now()
         if document != self._document:
             self._document = document
-            self._watch.changed({}, None, may_read=False)
             self.link.set_document(document["path"], document["name"], document["modified"])
 
     def _document_now(self):

@@ -8,18 +8,18 @@ from . import finite, snapshot
 from .cadence import Cadence
 from .scene_reader import SceneReader
 
-# What else than the named objects may have changed: the other members of the scene; also which
-# objects there are, hidden and selected; all of it.
+# What may have changed beside the objects that Blender names: the other members of the scene;
+# also which objects exist, are hidden or selected; everything.
 MEMBERS, NAMES, EVERYTHING = "members", "names", "everything"
 
 # Of the main thread: in a handler, which people wait for, and at each tick of the timer.
 HANDLER_SECONDS = 0.002
 TICK_SECONDS = 0.0035
-# While nobody has seen the scene, such as a file that was just opened.
+# Before the first scene of a file is told.
 FIRST_SECONDS = 0.03
 # At most one in fifty of the time that goes by between two ticks.
 QUIET_SECONDS = 0.001
-# So long after the last change everything is read: Blender does not tell of all that changes.
+# This long after the last change everything is read, because Blender does not name all changes.
 VERIFY_SECONDS = 1.0
 
 

@@ -3,7 +3,7 @@ import type { Logger } from '../../lib/util/logger.ts'
 /** Passes changes of resources on to clients. */
 export interface ResourceListener {
   resourceUpdated(uri: string): void
-  /** Whatever a scheme serves may be another now: its application came or went. */
+  /** The application behind a scheme came or went, so reads of all its URIs may differ now. */
   schemeUpdated?(scheme: string): void
   listChanged(): void
 }

@@ -67,7 +67,7 @@ export interface SchemeSource {
 export interface Attachment {
   /** The source lists something else now, or has other templates. */
   listChanged(): void
-  /** All of its resources may be others now: the application behind it came or went. */
+  /** The application behind the source came or went, so reads of all its URIs may differ now. */
   updated(): void
   /** The scheme is free again; more than once does nothing. */
   detach(): void

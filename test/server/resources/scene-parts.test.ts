@@ -113,6 +113,12 @@ describe('a part of scene://current', () => {
     expect(payload(registry(), 'scene://current?type=mesh')).to.include({ status: 'no_snapshot' })
   })
 
+  it('of a pointer to nothing says how many members it does not name', () => {
+    const own = registry()
+    own.setScene(Object.fromEntries(Array.from({ length: 25 }, (_, at) => [`m${at}`, at])))
+    expect(() => own.read('scene://current?pointer=/none')).to.throw(/, m19, and 5 more$/)
+  })
+
   const refused: [query: string, message: string][] = [
     ['colour=red', 'known: view, pointer, depth, type'],
     ['view=all', 'must be one of summary'],

@@ -64,11 +64,12 @@ export class LinkedProducers {
     const offer = { resources: listed.value, templates: forms.value }
     const entry = this.#entries.get(name.value)
     if (entry === undefined) return this.#add(name.value, offer, this.#questions)
+    const isBack = !entry.source.isConnected
     entry.cancelGrace?.()
     entry.cancelGrace = null
     entry.source.connect(this.#questions)
     if (entry.source.replace(offer)) entry.attachment.listChanged()
-    entry.attachment.updated()
+    if (isBack) entry.attachment.updated()
     return done
   }
 
@@ -119,8 +120,9 @@ export class LinkedProducers {
     this.#questions = null
     const { timer, limits } = this.#parts
     for (const entry of this.#entries.values()) {
+      const isNews = entry.source.isConnected
       entry.source.disconnect()
-      entry.attachment.updated()
+      if (isNews) entry.attachment.updated()
       entry.cancelGrace ??= timer.after(limits.linkGraceMs, () => this.#remove(entry))
     }
   }

@@ -5,7 +5,7 @@ import type { Tool, ToolResult } from './tool.ts'
 
 const defaultWidth = 1024
 const maxWidth = 1568
-/** Applications tell a change before they draw it. So long after it the window shows it. */
+/** An application tells a change before it draws it. After this time the window shows it. */
 const drawnMs = 300
 
 export interface LookParts {

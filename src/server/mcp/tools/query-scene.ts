@@ -4,6 +4,7 @@ import { chain, type MaybePromise } from '../../resources/maybe-promise.ts'
 import type { Content, Reader } from '../../resources/producer.ts'
 import { sceneCurrentUri } from '../../resources/scene.ts'
 import type { ServedResources } from '../../resources/schemes.ts'
+import { presenceOf } from './presence.ts'
 import { defaultChars, maxCharsProperty } from './read-resource.ts'
 import { failedResult, jsonResult, type Tool, type ToolResult } from './tool.ts'
 
@@ -92,20 +93,18 @@ function createRead(registry: ServedResources, maxUriChars: number): Read {
     if (uri.length > maxUriChars) {
       throw new ResourceUriInvalid('the selection is too long: name fewer ids or fields')
     }
-    return chain(registry.read(uri, reader), partOf)
+    return chain(registry.read(uri, reader), contents => ({
+      ...presenceOf(registry.scene)?.facts,
+      ...partOf(contents),
+    }))
   }
 }
 
 function partOf([content]: readonly Content[]): JsonObject {
   const part: unknown = content !== undefined && 'text' in content ? JSON.parse(content.text) : {}
   const scene = content?._meta?.['service-cli/scene']
-  const { revision, application } = isJsonObject(scene) ? scene : {}
-  const isGone = isJsonObject(application) && application.connected === false
-  return {
-    revision,
-    ...(isGone && { application: { connected: false, since: application.since } }),
-    ...(isJsonObject(part) ? part : { value: part }),
-  }
+  const { revision } = isJsonObject(scene) ? scene : {}
+  return { revision, ...(isJsonObject(part) ? part : { value: part }) }
 }
 
 /** The part, with fewer items where it is too long; null when that does not help. */

@@ -43,6 +43,22 @@ describe('an application that is disconnected', () => {
     expect(time.waiting).to.equal(0)
   })
 
+  it('is announced to the subscribers of its resources, and so is its return', () => {
+    const { producers, time, heard } = linkedApplication()
+    producers.register('app', named('a'), null)
+    heard.schemes.length = 0
+    producers.register('app', named('a', 'b'), null)
+    expect(heard.schemes).to.deep.equal([])
+    producers.disconnected()
+    expect(heard.schemes).to.deep.equal(['app'])
+    producers.connected(new Application())
+    producers.register('app', named('a'), null)
+    expect(heard.schemes).to.deep.equal(['app', 'app'])
+    producers.disconnected()
+    time.advance(graceMs)
+    expect(heard.schemes).to.deep.equal(['app', 'app', 'app', 'app'])
+  })
+
   it('does not earn a new grace for what it did not register again', async () => {
     const { producers, time, listed } = linkedApplication()
     producers.register('app', named('a'), null)

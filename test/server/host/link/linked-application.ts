@@ -40,10 +40,11 @@ export function linkedApplication(limits: Partial<Limits> = {}) {
   })
   registry.addProducer({ scheme: 'docs', list: () => [], read: () => [] })
   registry.freeze()
-  const heard = { lists: 0, updates: [] as string[] }
+  const heard = { lists: 0, updates: [] as string[], schemes: [] as string[] }
   registry.listen({
     listChanged: () => heard.lists++,
     resourceUpdated: uri => heard.updates.push(uri),
+    schemeUpdated: scheme => heard.schemes.push(scheme),
   })
   const logged: object[] = []
   const note = (fields: object) => void logged.push(fields)
