@@ -162,7 +162,7 @@ describe('service-cli over stdio with --channel', function () {
     await server.stop()
   })
 
-  it('says that the application is gone, although the scene is the same', async () => {
+  it('says that the application is gone or back, although the scene is the same', async () => {
     const server = await serve('--dcc-type', 'blender')
     const application = await LinkClient.connect(server)
     const program = start('connect', 'blender', '--channel')
@@ -177,6 +177,9 @@ describe('service-cli over stdio with --channel', function () {
     const { content, meta } = program.told()[before]
     expect(meta.revision).to.equal(String(revision))
     expect(content).to.match(/\nthe application is gone since [^\n]+; the scene is its last$/)
+    await LinkClient.connect(server)
+    await until(() => program.told().length > before + 1, 'the return')
+    expect(program.told()[before + 1].content).to.match(/\nthe application is connected again$/)
     await server.stop()
   })
 
