@@ -17,6 +17,7 @@ class Cadence:
         self._clock = clock
         self._told_at = None
         self._cost = 0.0
+        self._changed_at = None
         self.dirty = False
         self.server_interval = 0.0
 
@@ -27,8 +28,15 @@ class Cadence:
 
     def changed(self):
         """Something changed. True: tell it now."""
+        if not self.dirty:
+            self._changed_at = self._clock()
         self.dirty = True
         return self.rested()
+
+    @property
+    def late(self):
+        """The first change that was not told should have been told by now."""
+        return self.dirty and self._clock() - self._changed_at >= MOST_SECONDS
 
     def due(self):
         """Asked by the timer. True: tell it now."""

@@ -43,12 +43,22 @@ class SceneReader:
         self._stale = set()  # names to be read again by the next scan
         self._wanted = None
         self._scan = None
+        self._scan_ended = False
 
     @property
     def busy(self):
         """Something that Blender told of is not read yet."""
+        return bool(self._queue) or self.scanning
+
+    @property
+    def scanning(self):
         is_scanning = self._scan is not None and not self._scan.verifies
-        return bool(self._queue) or is_scanning or self._wanted is not None
+        return is_scanning or self._wanted is not None
+
+    @property
+    def fits(self):
+        """What was read belongs together, so it can be told, even if more has changed since."""
+        return self._scan_ended or not self.busy
 
     @property
     def verifying(self):
@@ -101,6 +111,7 @@ class SceneReader:
     def work(self, seconds):
         """Goes on reading for about so long."""
         until = self._clock() + seconds
+        self._scan_ended = False
         is_collecting = gc.isenabled()
         gc.disable()  # it takes longer than a slice
         try:
@@ -114,19 +125,22 @@ class SceneReader:
                 gc.enable()
 
     def _step(self):
-        """False: nothing is left to do."""
+        """False: nothing is left to do, or what was read can be told."""
         for _ in range(STEP):
             if self._queue:
-                self._read(*self._queue.popitem())
-            elif self._scan is not None:
+                name = next(iter(self._queue))
+                self._read(name, self._queue.pop(name))
+            if self._scan is not None:
                 if self._scan.items:
                     self._look_at(self._scan.items.pop(), self._scan)
                 else:
                     self._end(self._scan)
+                    self._scan_ended = not self._stale
+                    return not self._scan_ended
             elif self._wanted is not None:
                 everything, self._wanted = self._wanted, None
                 self._begin(_Scan(bpy.context.scene.objects[:], everything, False))
-            else:
+            elif not self._queue:
                 return False
         return True
 

@@ -119,11 +119,15 @@ class SceneWatch:
                 self._reader.work(seconds)
             if seconds != QUIET_SECONDS:  # which is little in any case
                 self._spent += self._clock() - began
-            if not self._reader.busy and self._cadence.due():
+            # Where changes come faster than they are read, the queue is never empty.
+            is_late = self._cadence.late and not self._reader.scanning
+            if (self._reader.fits or is_late) and self._cadence.due():
                 began = self._clock()
                 self._tell()
                 self._on_told(self._reader)
                 self._rest(self._clock() - began)
+                if self._reader.busy:
+                    self._cadence.changed()
                 self.failure = None
         except Exception as error:
             self._failed(error)

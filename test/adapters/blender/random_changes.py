@@ -66,6 +66,23 @@ class Told(unittest.TestCase):
         self.assertEqual(self.link.of("updated")[-2:], [
             ("blender-object://Prop.3",), ("blender-object://Prop.7",)])
 
+    def test_more_changes_than_can_be_read_are_told_while_they_go_on(self):
+        items = [harness.add("Prop.%d" % number) for number in range(600)]
+        # Blender's whole list of changes is read, or only its objects.
+        for count in (300, 200):
+            self.look()
+            told, self.clock.step = len(self.link.patches), 0.0005
+            for frame in range(300):
+                for item in items[:count]:
+                    item.location.x += 1
+                bpy.context.view_layer.update()
+                self.clock.now += 0.01
+                self.session.tick()
+            self.assertGreater(len(self.link.patches), told + 2, count)
+            self.clock.step = 0.0
+            self.look()
+            self.assert_fresh(count)
+
     def test_a_selected_object_that_moves_stays_selected(self):
         item = harness.add("Held")
         item.select_set(True)
