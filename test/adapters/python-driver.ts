@@ -39,6 +39,8 @@ export interface LinkOptions {
   constants?: Record<string, number>
   /** Whether it answers questions. */
   reads?: boolean
+  /** Whether each refresh is done at once. */
+  refreshes?: boolean[]
   start?: boolean
 }
 
@@ -89,9 +91,9 @@ export class PythonApp {
   /** A new link, started unless told otherwise. */
   async link(
     args: object,
-    { constants = {}, reads = true, start = true }: LinkOptions = {},
+    { constants = {}, reads = true, refreshes = [], start = true }: LinkOptions = {},
   ): Promise<void> {
-    await this.tell({ new: { dcc_type: 'workshop', ...args }, constants, reads })
+    await this.tell({ new: { dcc_type: 'workshop', ...args }, constants, reads, refreshes })
     if (start) await this.call('start')
   }
 

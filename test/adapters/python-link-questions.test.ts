@@ -46,6 +46,37 @@ describe('the Python link: what the server asks', () => {
     ])
   })
 
+  it('answers a refresh when the server has taken the scene that it brought', async () => {
+    await begin({}, { refreshes: [false, false, true] })
+    peer.answers.delete('scene.set')
+    expect((await peer.nth('hello'))['scene_refresh']).to.equal(true)
+    peer.send({ type: 'refresh', id: 's1', deadline_ms: 5000 })
+    const set = await peer.nth('scene.set')
+    expect(set['scene']).to.deep.equal({ refreshed: true })
+    read('s2', 'meanwhile')
+    await peer.answerTo('s2')
+    expect(peer.of('ok').map(({ id }) => id)).to.deep.equal(['s2'])
+    peer.ok(set, { revision: 1 })
+    await peer.answerTo('s1')
+    expect(await app.get('asked')).to.deep.include.members(['refresh', 'refresh', 'refresh'])
+  })
+
+  it('tells whether the scene is wanted, anew on each connection', async () => {
+    await begin({}, { refreshes: [true] })
+    expect(await app.get('scene_wanted')).to.equal(true)
+    peer.send({ type: 'demand', scene: false })
+    await until(async () => (await app.get('scene_wanted')) === false, 'no demand')
+    peer.socket.destroy()
+    await until(async () => (await app.get('scene_wanted')) === true, 'the next connection')
+  })
+
+  it('knows no refresh where the application does not', async () => {
+    await begin()
+    expect(await peer.nth('hello')).not.to.have.property('scene_refresh')
+    peer.send({ type: 'refresh', id: 's1', deadline_ms: 5000 })
+    expect(await peer.answerTo('s1')).to.include({ type: 'error', code: 'unsupported' })
+  })
+
   const failures = [
     { name: 'missing', code: 'not_found', message: 'there is no missing thing', retryable: false },
     { name: 'modal', code: 'busy', message: 'a dialog is open', retryable: true },

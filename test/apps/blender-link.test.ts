@@ -62,6 +62,9 @@ for (const { mode, needs, args, command } of blenderModes) {
     const scene = async () => (await readJson(client, 'scene://current')) as unknown as Scene
     const names = async () => ((await scene()).objects ?? []).map(({ name }) => name)
 
+    const moved = (found: Scene) =>
+      found.objects?.find(({ name }) => name === 'Cube')?.translate[0] === 1
+
     /** Reads again at each update until what is read is so. */
     async function comes<T>(read: () => Promise<T>, isSo: (value: T) => boolean): Promise<T> {
       const expires = Date.now() + 20_000
@@ -100,8 +103,19 @@ for (const { mode, needs, args, command } of blenderModes) {
 
     it('is told of a move', async () => {
       await blender.tell('move')
-      const moved = (found: Scene) =>
-        found.objects?.find(({ name }) => name === 'Cube')?.translate[0] === 1
+      await comes(scene, moved)
+    })
+
+    it('reads what was changed a moment ago, also while nobody follows the scene', async () => {
+      await client.unsubscribeResource({ uri: 'scene://current' })
+      for (let x = 2; x <= 6; x++) {
+        await blender.tell('move')
+        expect((await scene()).objects?.find(({ name }) => name === 'Cube')?.translate[0]).to.equal(
+          x,
+        )
+      }
+      await client.subscribeResource({ uri: 'scene://current' })
+      await blender.tell('move_back')
       await comes(scene, moved)
     })
 

@@ -12,7 +12,7 @@ export interface Closed {
   readonly reason: string
 }
 
-/** What the application answers to a `read` or `list`; undefined: nothing. */
+/** What the application answers to a `read`, `list` or `refresh`; undefined: nothing. */
 export type Answering = (question: any) => object | undefined | Promise<object | undefined>
 
 export const instanceId = 'the-run-of-the-test'
@@ -148,7 +148,7 @@ export class LinkClient {
     if (message.type === 'ok' || message.type === 'error') {
       this.#asked.get(message.id)?.(message)
       this.#asked.delete(message.id)
-    } else if (message.type === 'read' || message.type === 'list') {
+    } else if (['read', 'list', 'refresh'].includes(message.type)) {
       void this.#reply(message)
     }
     this.#wake()

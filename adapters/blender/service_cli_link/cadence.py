@@ -19,12 +19,12 @@ class Cadence:
         self._cost = 0.0
         self._changed_at = None
         self.dirty = False
-        self.server_interval = 0.0
+        self.least = 0.0  # seconds, beside what the cost demands
 
     @property
     def interval(self):
         wanted = min(COST_RATIO * self._cost, MOST_SECONDS)
-        return max(LEAST_SECONDS, wanted, self.server_interval)
+        return max(LEAST_SECONDS, wanted, self.least)
 
     def changed(self):
         """Something changed. True: tell it now."""
@@ -47,6 +47,10 @@ class Cadence:
         self._cost = seconds
         self._told_at = self._clock()
         self.dirty = False
+
+    def hurry(self):
+        """The next one is due at once."""
+        self._told_at = None
 
     def rested(self):
         return self._told_at is None or self._clock() - self._told_at >= self.interval

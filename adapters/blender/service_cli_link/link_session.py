@@ -52,6 +52,7 @@ class LinkSession:
             token=settings.token or None,
             registry_dir=settings.registry_dir or None,
             on_read=self._read,
+            on_refresh=self._refresh,
             turns=self._turns,
             client_name="service-cli-blender",
             client_version=version,
@@ -233,6 +234,13 @@ class LinkSession:
         if text is None:
             raise NotFound(uri)
         return [{"uri": uri, "mimeType": object_detail.MIME, "text": text}]
+
+    def _refresh(self):
+        if self.busy:
+            raise Busy("Blender is rendering")
+        bpy.context.view_layer.update()  # what scripts changed is told of now
+        self._look()
+        return self._watch.refresh()
 
     def _picture(self, target, max_width, max_bytes):
         if self.busy:

@@ -21,6 +21,8 @@ FIRST_SECONDS = 0.03
 QUIET_SECONDS = 0.001
 # This long after the last change everything is read, because Blender does not name all changes.
 VERIFY_SECONDS = 1.0
+# Between two scenes while no client follows them; a reader asks for a refresh.
+UNFOLLOWED_SECONDS = 2.0
 
 
 class SceneWatch:
@@ -85,7 +87,8 @@ class SceneWatch:
 
     def tick(self, is_playing):
         limits = self._reader.limits = self._link.limits
-        self._cadence.server_interval = limits.get("scene_min_interval_ms", 0) / 1000.0
+        least = 0 if self._link.scene_wanted else UNFOLLOWED_SECONDS
+        self._cadence.least = max(least, limits.get("scene_min_interval_ms", 0) / 1000.0)
         if self._link.need_scene:
             self._cadence.changed()
         if not self._wanted:
@@ -104,6 +107,13 @@ class SceneWatch:
             self._advance(FIRST_SECONDS if self._members is None else seconds)
         elif self._cadence.due():
             self._advance(0)
+
+    def refresh(self):
+        """A reader waits: reads and tells at once. False: something is left to tell."""
+        if self._wanted and not self.settled:
+            self._cadence.hurry()
+            self._advance(FIRST_SECONDS)
+        return self.settled and self.failure is None
 
     @property
     def _wanted(self):

@@ -26,13 +26,16 @@ class HostLink(LinkState, LinkReports, LinkOffers, LinkCallbacks):
 
     def __init__(self, dcc_type, app_version=None, mode="gui", display_name=None, pid=None,
                  url=None, token=None, registry_dir=None, on_read=None, on_list=None,
-                 on_status=None, client_name="service-host-link", client_version=__version__,
+                 on_refresh=None, on_status=None, client_name="service-host-link", client_version=__version__,
                  env=os.environ, turns=None):
         """url and token given: only those. Else the environment, else the instance records.
 
         on_read(uri) -> contents: a list of {"uri", "mimeType", "text" or "blob"}; also one of
         them, a text, or bytes. on_list(scheme) -> descriptors. Both may raise NotFound, Busy,
-        Invalid or Unsupported. on_status(status). All three are called from pump().
+        Invalid or Unsupported. on_refresh() hands over the newest scene, because a reader waits
+        for it: True when that is done, False to be asked again by the next pump(). With it
+        `scene_wanted` tells whether a client follows the scene; else one in 2 s is enough.
+        on_status(status). All are called from pump().
 
         turns: a Turns, for an application in which no other thread may run Python now and then."""
         if not isinstance(dcc_type, str) or not re.match(
@@ -49,6 +52,7 @@ class HostLink(LinkState, LinkReports, LinkOffers, LinkCallbacks):
         self._env = env
         self._turns = turns
         self._on_read, self._on_list, self._on_status = on_read, on_list, on_status
+        self._on_refresh = on_refresh
         self._on_capture = None
 
         # Everything below is guarded by the lock, which is held only for moments: no
@@ -62,6 +66,7 @@ class HostLink(LinkState, LinkReports, LinkOffers, LinkCallbacks):
         self._limits = dict(DEFAULT_LIMITS)
         self._server = {}
         self._server_needs_scene = False
+        self._scene_wanted = True
 
         self._mode = mode
         self._document = None
@@ -83,6 +88,7 @@ class HostLink(LinkState, LinkReports, LinkOffers, LinkCallbacks):
         self._uploads = collections.deque()
         self._upload = None  # the one being sent
         self._questions = collections.deque()
+        self._not_yet = []  # questions for the next pump
         self._answers = collections.deque()
         self._finished = collections.deque()  # uploads whose on_done waits for pump
         self._main_seen = time.monotonic()

@@ -33,6 +33,9 @@ class LinkCallbacks(object):
                 if time.monotonic() - started >= budget_seconds:
                     return done
         finally:
+            with self._lock:
+                self._questions.extend(self._not_yet)
+                self._not_yet = []
             self._pumping = False
             self._main_seen = time.monotonic()
             if done or back:
@@ -64,7 +67,10 @@ class LinkCallbacks(object):
     def _answer(self, question):
         answer = ("internal", "the application failed")  # also when it is interrupted
         try:
-            answer = (None, self._ask_application(question))
+            value = self._ask_application(question)
+            answer = (None, value)
+            if question.kind == "refresh" and not value:
+                answer = None
         except ReadError as error:
             answer = (error.code, str(error)[:500] or error.code)
         except Exception as error:
@@ -75,11 +81,16 @@ class LinkCallbacks(object):
             answer = ("internal", message)
         finally:
             with self._lock:
-                self._answers.append((question, answer))
+                if answer is None:
+                    self._not_yet.append(question)
+                else:
+                    self._answers.append((question, answer))
 
     def _ask_application(self, question):
         if question.kind == "read":
             return self._on_read(question.subject)
+        if question.kind == "refresh":
+            return self._on_refresh()
         if question.kind == "list":
             return self._on_list(question.subject)
         callback = self._on_capture

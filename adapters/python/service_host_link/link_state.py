@@ -41,6 +41,12 @@ class LinkState(object):
         with self._lock:
             return self.connected and self._server_needs_scene and self.scene_settled
 
+    @property
+    def scene_wanted(self):
+        """False: no client follows the scene, so that few are enough. Needs on_refresh."""
+        with self._lock:
+            return self._scene_wanted
+
     def _wake(self):
         worker = self._worker
         if worker is not None:

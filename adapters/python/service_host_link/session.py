@@ -182,7 +182,7 @@ class Session(SessionGreeting, SessionQuestions, SessionApp, SessionScene, Sessi
                     self.link._changed.notify_all()
             elif kind == "error" and id is None:
                 self.link._fail("server", "the server said: %s" % error_of(message).text)
-        elif kind in ("read", "list", "capture"):
+        elif kind in ("read", "list", "capture", "refresh"):
             self._question(kind, message)
         elif kind == "cancel":
             question = self.questions.get(id) if isinstance(id, str) else None
@@ -192,6 +192,9 @@ class Session(SessionGreeting, SessionQuestions, SessionApp, SessionScene, Sessi
             with self.link._lock:
                 self.link._pictured_at = time.time()
                 self.link._status_news = True
+        elif kind == "demand":
+            with self.link._lock:
+                self.link._scene_wanted = message.get("scene") is not False
         elif kind == "throttle":
             interval_ms = bounded_number(message, "scene_min_interval_ms", 0, 60000, 0)
             self.scene_interval = interval_ms / 1000.0

@@ -20,6 +20,9 @@ class SessionGreeting(object):
                 message["document"] = link._document
             if link._pictures != {"targets": []}:
                 message["capture"] = link._pictures
+            if link._on_refresh is not None:
+                message["scene_refresh"] = True
+            link._scene_wanted = True
         self._send_message(message)
 
     def _welcome(self, message):

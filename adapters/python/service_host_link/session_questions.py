@@ -15,12 +15,13 @@ class SessionQuestions(object):
 
     def _question(self, kind, message):
         id = message.get("id")
-        member = {"read": "uri", "list": "scheme", "capture": "target"}[kind]
-        subject = message.get(member)
+        member = {"read": "uri", "list": "scheme", "capture": "target"}.get(kind)
+        subject = message.get(member) if member else ""
         if not isinstance(id, str) or not 1 <= len(id) <= 64 or id in self.questions:
             return
         link = self.link
-        callback = {"read": link._on_read, "list": link._on_list, "capture": link._on_capture}[kind]
+        callback = {"read": link._on_read, "list": link._on_list, "capture": link._on_capture,
+                    "refresh": link._on_refresh}[kind]
         problem = None
         if not isinstance(subject, str):
             problem = ("invalid", "/%s must be a string" % member)
@@ -54,14 +55,21 @@ class SessionQuestions(object):
     def _send_answer(self, now):
         link = self.link
         with link._lock:
-            if not link._answers:
+            # A refresh is answered when the server has taken the scene.
+            ready = [each for each in link._answers
+                     if each[0].kind != "refresh" or each[1][0] or link.scene_settled]
+            if not ready:
                 return False
-            question, (code, value) = link._answers.popleft()
+            question, (code, value) = ready[0]
+            link._answers.remove(ready[0])
         if question.dropped:  # also when it came over an earlier connection
             return True
         self.questions.pop(question.id, None)
         if code is None and question.kind == "capture":
             return self._send_picture(question, value)
+        if code is None and question.kind == "refresh":
+            self._send_message({"type": "ok", "id": question.id})
+            return True
         if code is None:
             name = "contents" if question.kind == "read" else "resources"
             try:

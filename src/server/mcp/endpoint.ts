@@ -59,7 +59,7 @@ export function createMcpEndpoint(parts: McpEndpointParts): McpEndpoint {
       return instructions()
     },
   }
-  const hub = new SubscriptionHub(limits)
+  const hub = new SubscriptionHub(limits, (uri, isFollowed) => registry.followed?.(uri, isFollowed))
   const keepAlive = new KeepAlive(limits)
   const held = new UnsentAnswerBudget(limits.maxHeldAnswerBytes)
   const gathered = new GatheredWrites()

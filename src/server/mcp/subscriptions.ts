@@ -43,10 +43,16 @@ export class SubscriptionHub {
    * Of each subscriber: canonical URI, query included → the topic in the spelling it chose last.
    */
   readonly #bySubscriber = new Map<Subscriber, Map<string, Topic>>()
+  readonly #followed: (uri: string, isFollowed: boolean) => void
   #count = 0
 
-  constructor(limits: Pick<Limits, 'maxSubscriptions' | 'maxSubscriptionsPerSession'>) {
+  /** `followed`: told of the first subscriber of a URI (without its query), and of the last gone. */
+  constructor(
+    limits: Pick<Limits, 'maxSubscriptions' | 'maxSubscriptionsPerSession'>,
+    followed: (uri: string, isFollowed: boolean) => void = () => {},
+  ) {
     this.#limits = limits
+    this.#followed = followed
   }
 
   /** Number of subscriptions, and of those who have one, for diagnostics. */
@@ -86,11 +92,13 @@ export class SubscriptionHub {
     const base = withoutQuery(canonical)
     let family = this.#topics.get(base)
     let topic = family?.get(uri)
+    const isFirst = family === undefined
     if (family === undefined) this.#topics.set(base, (family = new Map()))
     if (topic === undefined) family.set(uri, (topic = new Topic(uri, base)))
     topic.subscribers.add(subscriber)
     own.set(canonical, topic)
     this.#count++
+    if (isFirst) this.#followed(base, true)
   }
 
   /** In any spelling. Returns the one that was subscribed; null: there was no such subscription. */
@@ -136,7 +144,9 @@ export class SubscriptionHub {
     if (topic.subscribers.size > 0) return
     const family = this.#topics.get(topic.base)
     family?.delete(topic.uri)
-    if (family?.size === 0) this.#topics.delete(topic.base)
+    if (family?.size !== 0) return
+    this.#topics.delete(topic.base)
+    this.#followed(topic.base, false)
   }
 }
 

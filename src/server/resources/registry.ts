@@ -129,6 +129,11 @@ export class ResourceRegistry extends ResourceServer {
     return this.#scene.patch(read.value, null)
   }
 
+  followed(uri: string, isFollowed: boolean): void {
+    const scheme = uri.slice(0, uri.indexOf(':'))
+    if (scheme === 'scene' || !isReservedScheme(scheme)) this.#scene.demand.follow(uri, isFollowed)
+  }
+
   /** The scene as the host link asks for it: whose it is, and who is connected. */
   get scene(): SceneOwnership {
     return this.#scene

@@ -2,6 +2,7 @@ import { type Clock, systemClock } from '../../lib/util/time.ts'
 import type { Limits } from '../../lib/config/limits.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
 import { SceneObjects, type ScenePatch, type SceneStep } from '../../lib/host-link/scene-objects.ts'
+import { SceneDemand } from './scene-demand.ts'
 import { Revision, type SceneRevision } from './scene-revision.ts'
 import { checkSceneText, type SceneLimits, serialiseScene } from './scene-text.ts'
 
@@ -31,6 +32,13 @@ interface SceneListener {
 export interface SceneOwnership {
   readonly current: SceneRevision
   readonly application: ShownApplication | null
+  /**
+   * When the scene was last known to be what the application shows; null: it is, or no
+   * application can say.
+   */
+  readonly asOfMs: number | null
+  /** Who wants the scene, and who can say whether it is the newest. */
+  readonly demand: SceneDemand
   /** Instance id of the application that set the current scene; null: another source, or none. */
   readonly setBy: string | null
   /** Does the connected application hold the scene? Then other sources must not replace it. */
@@ -81,12 +89,15 @@ export class SceneState implements SceneOwnership {
   #latest: ShownApplication | null = null
   #shown: ShownApplication | null = null
   #version = 0
+  #asOfMs: number | null = null
+  readonly demand: SceneDemand
 
   constructor(limits: StateLimits, options: SceneStateOptions = {}) {
     const { listener, clock = systemClock, firstRevision = 0 } = options
     this.#limits = limits
     this.#listener = listener
     this.#clock = clock
+    this.demand = new SceneDemand(clock)
     this.#kept = [new Revision(firstRevision, null, 0, null)]
   }
 
@@ -106,6 +117,16 @@ export class SceneState implements SceneOwnership {
   /** The application that the scene is from; without a scene the one on the link, or last on it. */
   get application(): ShownApplication | null {
     return this.#shown
+  }
+
+  get asOfMs(): number | null {
+    return this.isLive ? this.#asOfMs : null
+  }
+
+  /** Asks the application for what the scene lacks. Null: there is nothing to wait for. */
+  refreshed(): Promise<void> | null {
+    const asking = this.isLive ? this.demand.refresh() : null
+    return asking && asking.then(isConfirmed => this.#confirm(isConfirmed))
   }
 
   get setBy(): string | null {
@@ -230,6 +251,7 @@ export class SceneState implements SceneOwnership {
     }
     this.#shown = null
     this.#showLatest()
+    this.#asOfMs = null
     this.#version++
     this.#listener?.sceneSet()
   }
@@ -239,6 +261,12 @@ export class SceneState implements SceneOwnership {
     const [oldest, next] = this.#kept
     const isOver = nowMs - (next?.setAtMs ?? nowMs) > this.#limits.sceneRevisionMs
     return isOver || oldest.isForgotten || this.#keptBytes > this.#limits.maxSceneRevisionBytes
+  }
+
+  #confirm(isConfirmed: boolean): void {
+    const asOfMs = isConfirmed ? null : this.demand.confirmedAt(this.#last.setAtMs)
+    if (asOfMs !== this.#asOfMs) this.#version++
+    this.#asOfMs = asOfMs
   }
 
   /** Of a revision that was patched: what came after it is undone on a copy. */

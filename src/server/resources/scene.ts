@@ -4,13 +4,14 @@ import type { JsonObject } from '../../lib/util/json.ts'
 import { type BuiltIn, changedAt, freezeAll, jsonContents } from './built-in.ts'
 import { ResourceNotFound } from './errors.ts'
 import { KeptAnswers } from './kept-answers.ts'
+import { chain, type MaybePromise } from './maybe-promise.ts'
 import type { Content, Descriptor, Template } from './producer.ts'
 import { countParameter, onlyParameters } from './query-parameters.ts'
 import type { ResourceUri } from './resource-uri.ts'
 import { patchedDelta, sceneDelta, sceneReset } from './scene-delta.ts'
 import { parseSceneQuery, sceneParameters, sceneValues, selectPart } from './scene-query.ts'
 import type { SceneRevision } from './scene-revision.ts'
-import type { SceneState, ShownApplication } from './scene-state.ts'
+import type { SceneState } from './scene-state.ts'
 import { summariseScene } from './scene-summary.ts'
 
 export const sceneCurrentUri = 'scene://current'
@@ -106,7 +107,13 @@ export class SceneProducer implements BuiltIn {
     if (uri.path === 'delta') sinceParameter(uri)
   }
 
-  read(uri: ResourceUri): readonly Content[] {
+  /** Waits for the application, where it is asked for its newest scene. */
+  read(uri: ResourceUri): MaybePromise<readonly Content[]> {
+    this.checkParameters(uri)
+    return chain(this.#state.refreshed() ?? undefined, () => this.#read(uri))
+  }
+
+  #read(uri: ResourceUri): readonly Content[] {
     switch (uri.path) {
       case 'current':
         return this.#current(uri)
@@ -159,10 +166,10 @@ export class SceneProducer implements BuiltIn {
 
   /** Made once for each version of the state. */
   #freshMeta(): Meta {
-    const { version, current, application } = this.#state
+    const { version } = this.#state
     if (version !== this.#version) {
       this.#version = version
-      this.#meta = Object.freeze({ 'service-cli/scene': sceneFacts(current, application) })
+      this.#meta = Object.freeze({ 'service-cli/scene': sceneFacts(this.#state) })
       this.#contents = undefined
     }
     return this.#meta
@@ -184,10 +191,8 @@ function sinceParameter(uri: ResourceUri): number | undefined {
 }
 
 /** What the text of a scene does not say of itself. Member names are those on the wire. */
-function sceneFacts(
-  { revision, setAtMs, bytes }: SceneRevision,
-  application: ShownApplication | null,
-): object {
+function sceneFacts({ current, application, asOfMs }: SceneState): object {
+  const { revision, setAtMs, bytes } = current
   return {
     revision,
     set_at: setAtMs === null ? null : toRfc3339(setAtMs),
@@ -197,6 +202,7 @@ function sceneFacts(
       connected: application.connected,
       dcc_type: application.dccType,
       since: toRfc3339(application.sinceMs),
+      ...(asOfMs !== null && { as_of: toRfc3339(asOfMs) }),
     },
   }
 }

@@ -81,7 +81,7 @@ export type SchemeState = 'free' | 'taken' | 'reserved'
  */
 export interface ServedResources {
   /** Absent: the server has none. Its revision and application cost no look at its text. */
-  readonly scene?: Pick<SceneOwnership, 'current' | 'application'>
+  readonly scene?: Pick<SceneOwnership, 'current' | 'application' | 'asOfMs'>
   /** Throws (or rejects with) `ResourceUriInvalid` for a bad cursor. */
   page(cursor: unknown): MaybePromise<ListPage>
   /** Of all producers; the same array until one is added or changes. */
@@ -110,6 +110,8 @@ export interface ServedResources {
     value: string,
     resolved?: ReadonlyMap<string, string>,
   ): Promise<Completion>
+  /** The URI (without its query) has its first subscriber, or none any more. */
+  followed?(uri: string, isFollowed: boolean): void
   /** Returns the unsubscribe. */
   listen(listener: ResourceListener): () => void
 }

@@ -200,7 +200,7 @@ class Rhythm(unittest.TestCase):
             self.assertTrue(self.cadence.due())
 
     def test_obeys_the_interval_of_the_server(self):
-        self.cadence.server_interval = 2.0
+        self.cadence.least = 2.0
         self.cadence.changed()
         self.cadence.collected(0.001)
         self.cadence.changed()

@@ -31,6 +31,10 @@ def move():
     bpy.data.objects["Cube"].location.x += 1.0
 
 
+def move_back():
+    bpy.data.objects["Cube"].location.x = 1.0
+
+
 def rename():
     bpy.data.objects["Cube"].name = "Hero"
 

@@ -22,6 +22,7 @@ uploads = []
 asked = []
 statuses = []
 picture = None
+refreshes = []  # whether on_refresh is done, each time
 main_thread = threading.current_thread()
 
 
@@ -41,6 +42,14 @@ def on_read(uri):
     if name.startswith("size/"):
         return "x" * int(name[5:])
     return [{"uri": uri, "mimeType": "text/plain", "text": "read " + name}]
+
+
+def on_refresh():
+    asked.append("refresh")
+    if not refreshes.pop(0):
+        return False
+    link.set_scene({"refreshed": True})
+    return True
 
 
 def on_list(scheme):
@@ -95,6 +104,9 @@ def run(command):
             setattr(module, name, value)
         if command.get("reads", True):
             command["new"].update(on_read=on_read, on_list=on_list)
+        refreshes.extend(command.get("refreshes", []))
+        if refreshes:
+            command["new"].update(on_refresh=on_refresh)
         link = module.HostLink(on_status=statuses.append, **command["new"])
         return repr(link)
     if "block" in command:

@@ -18,6 +18,9 @@ export interface AppQuestions {
   list(scheme: string): Promise<Result<unknown, string>>
 }
 
+/** How long a reader waits for a scene that may be newer. */
+const refreshMs = 250
+
 interface AppRequestsParts {
   /** False when the link is lost. Must not throw; may call `disconnect` or `settle` at once. */
   send(message: ServerMessage): boolean
@@ -141,6 +144,15 @@ export class AppRequests implements AppQuestions {
       if (trouble !== null) log.warn({ trouble }, 'the application failed to take a picture')
       resolve(fail(failure))
     })
+    return promise
+  }
+
+  /** False when the application did not say in time that the server has its scene as it is. */
+  refresh(): Promise<boolean> {
+    if (!this.#connected || !this.#hasSpace()) return Promise.resolve(false)
+    const { promise, resolve } = Promise.withResolvers<boolean>()
+    const message = (id: string) => ({ type: 'refresh', id, deadline_ms: refreshMs }) as const
+    this.#ask(message, refreshMs, outcome => resolve(outcome.ok && outcome.value.type === 'ok'))
     return promise
   }
 

@@ -118,6 +118,8 @@ export class AppSession implements ChannelReader {
   }
 
   #answered(reply: AppReply): void {
+    // The scene that was sent before an answer to `refresh` is the one that its reader gets.
+    this.#flush()
     const announced = this.#picture.announce(reply)
     if (typeof announced === 'string') this.#break(announced)
     else if (!announced) this.#listener.answered(reply, null)

@@ -103,6 +103,12 @@ export class Application {
       },
     )
     this.#connection = { channel, requests, session }
+    if (hello.refreshes) {
+      this.#deps.sink.scene.demand.supply({
+        refresh: () => (this.#isBusy() ? Promise.resolve(false) : requests.refresh()),
+        demand: scene => void channel.send({ type: 'demand', scene }),
+      })
+    }
     channel.handTo(session)
     this.#producers.connected(requests)
     const { dccType: dcc_type, version, mode, pid } = hello.app
@@ -166,6 +172,7 @@ export class Application {
     const connection = this.#connection
     if (connection === null) return
     this.#connection = null
+    this.#deps.sink.scene.demand.supply(null)
     this.#producers.disconnected()
     connection.session.end()
     connection.requests.disconnect()

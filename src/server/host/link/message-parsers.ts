@@ -50,6 +50,8 @@ export interface HelloFacts {
   readonly instanceId: string
   readonly document: DocumentFacts | null
   readonly capture: PictureOfferFacts
+  /** It answers `refresh`, and hears of `demand`. */
+  readonly refreshes: boolean
 }
 
 interface HeartbeatFacts {
@@ -235,6 +237,7 @@ function hello({ reader, limits }: MessageText): HelloFacts {
     instanceId: requiredName(reader, 'instance_id', limits.maxFieldChars),
     document: readDocument(reader, 'pass'),
     capture: readPictureOffer(reader, 'pass') ?? noPictures,
+    refreshes: reader.flag('scene_refresh') === true,
   }
   reader.inherit(client.failure)
   reader.inherit(app.failure)

@@ -11,12 +11,13 @@ export interface Presence {
 
 /**
  * What every answer about a scene says whose application has left, or has connected since the
- * caller saw revision `base`; null while nothing of that happened.
+ * caller saw revision `base`, or does not answer; null while nothing of that happened.
  */
 export function presenceOf(scene: ServedResources['scene'], base?: number): Presence | null {
-  const { application, current } = scene ?? {}
+  const { application, current, asOfMs = null } = scene ?? {}
   if (application == null) return null
   const { connected, sinceMs, sinceRevision } = application
+  if (asOfMs !== null) return silent(toRfc3339(asOfMs))
   if (connected && (base === undefined || base > sinceRevision)) return null
   const since = toRfc3339(sinceMs)
   const gone = `the application is gone since ${since}; `
@@ -24,5 +25,12 @@ export function presenceOf(scene: ServedResources['scene'], base?: number): Pres
   return {
     line: connected ? `the application connected at ${since}` : gone + left,
     facts: { application: { connected, since } },
+  }
+}
+
+function silent(asOf: string): Presence {
+  return {
+    line: `the application does not answer now; the scene is as it was at ${asOf}`,
+    facts: { application: { connected: true, as_of: asOf } },
   }
 }

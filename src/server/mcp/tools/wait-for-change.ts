@@ -28,6 +28,12 @@ export interface WaitParts {
   readonly defaultUri: string
 }
 
+interface Words {
+  readonly text: string
+  /** Of the scene that they tell of. */
+  readonly revision?: number
+}
+
 /** Waits until a resource changes: one subscription of the hub and one timer, no polling. */
 export class WaitForChange implements Tool {
   readonly definition
@@ -36,7 +42,7 @@ export class WaitForChange implements Tool {
   readonly #waits = new Set<(reason: string) => void>()
   #isStopping = false
   /** The words about the last change, which many calls may have waited for. */
-  #told: { readonly key: string; readonly text: Promise<string> } | undefined
+  #told: { readonly key: string; readonly words: Promise<Words> } | undefined
 
   constructor(parts: WaitParts) {
     this.#parts = parts
@@ -157,22 +163,29 @@ export class WaitForChange implements Tool {
     const revision = this.#sceneRevision()
     const data = { changed: true, uris, ...(revision !== null && { revision }) }
     const isScene = uris.some(uri => uri.startsWith('scene://'))
-    const isGone = presenceOf(this.#parts.registry.scene) !== null
+    const isGone = this.#parts.registry.scene?.application?.connected === false
     if (isGone && uris.every(isOfApplication)) return this.#unchanged('the application is gone')
     if (!isScene || base === null) {
       return textResult(`changed: ${uris.join(', ')} (read_resource has it)`, data)
     }
     const presence = presenceOf(this.#parts.registry.scene, base)
     const key = `${revision} ${base} ${presence?.line}`
-    if (this.#told?.key !== key) this.#told = { key, text: this.#wordsSince(base, presence) }
-    return textResult(await this.#told.text, { ...data, ...presence?.facts })
+    if (this.#told?.key !== key) this.#told = { key, words: this.#wordsSince(base, presence) }
+    const { text, ...told } = await this.#told.words
+    return textResult(text, { ...data, ...told, ...presence?.facts })
   }
 
   /** Of the scene; `base` is its revision when only the application came or went. */
-  async #wordsSince(base: number, presence: ReturnType<typeof presenceOf>): Promise<string> {
-    if (base === this.#sceneRevision() && presence !== null) return presence.line
+  async #wordsSince(base: number, presence: ReturnType<typeof presenceOf>): Promise<Words> {
+    if (base === this.#sceneRevision() && presence !== null) return { text: presence.line }
     const contents = await this.#parts.registry.read(`${sceneDeltaUri}?since=${base}`)
-    return deltaText(parsedDelta(contents), presence, maxChars)
+    const delta = parsedDelta(contents)
+    const { revision } = delta
+    // The application may have sent a newer scene when it was asked.
+    return {
+      text: deltaText(delta, presence, maxChars),
+      ...(typeof revision === 'number' && { revision }),
+    }
   }
 
   #unchanged(reason: string): ToolResult {

@@ -17,7 +17,7 @@ function sceneOf(between: (uri: string) => void = () => {}) {
     asked.push(text)
     const uri = parseResourceUri(text, 2048)
     if (!uri.ok) throw new Error(text)
-    return producer.read(uri.value).map(({ uri, mimeType = null, ...content }) => ({
+    return (await producer.read(uri.value)).map(({ uri, mimeType = null, ...content }) => ({
       ...{ kind: 'text', uri, mimeType, text: 'text' in content ? String(content.text) : '' },
     }))
   }

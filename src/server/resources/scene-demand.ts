@@ -1,0 +1,72 @@
+import type { Clock } from '../../lib/util/time.ts'
+
+/** The connected application, when it takes part in keeping the scene new. */
+export interface SceneSupplier {
+  /** True once the server has the scene as the application shows it; false when it did not say. */
+  refresh(): Promise<boolean>
+  /** Does a client follow the scene? */
+  demand(isFollowed: boolean): void
+}
+
+/**
+ * Lets an application without followers send few scenes, and asks it for the newest one before
+ * a reader gets it.
+ */
+export class SceneDemand {
+  readonly #clock: Clock
+  readonly #followed = new Set<string>()
+  #supplier: SceneSupplier | null = null
+  /** The question under way, and the one that waits for its answer. */
+  #asking: Promise<boolean> | null = null
+  #askingNext: Promise<boolean> | null = null
+  #confirmedAtMs = 0
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  /** The URI (without its query) has its first subscriber, or none any more. */
+  follow(uri: string, isFollowed: boolean): void {
+    const before = this.#followed.size > 0
+    if (isFollowed) this.#followed.add(uri)
+    else this.#followed.delete(uri)
+    const now = this.#followed.size > 0
+    if (now !== before) this.#supplier?.demand(now)
+  }
+
+  /** Null: the application went, or takes no part. */
+  supply(supplier: SceneSupplier | null): void {
+    this.#supplier = supplier
+    this.#asking = null
+    this.#confirmedAtMs = 0
+    if (this.#followed.size === 0) supplier?.demand(false)
+  }
+
+  /** When the scene was last known to be the newest: sent at `setAtMs`, or confirmed after it. */
+  confirmedAt(setAtMs: number | null): number {
+    return Math.max(this.#confirmedAtMs, setAtMs ?? 0)
+  }
+
+  /** What is asked after the call counts. Null: no application can be asked. */
+  refresh(): Promise<boolean> | null {
+    if (this.#supplier === null) return null
+    if (this.#asking === null) return this.#ask()
+    // The answer under way may have been made before the change that this reader expects.
+    return (this.#askingNext ??= this.#asking.then(() => {
+      this.#askingNext = null
+      return this.#ask()
+    }))
+  }
+
+  #ask(): Promise<boolean> {
+    const supplier = this.#supplier
+    if (supplier === null) return Promise.resolve(false)
+    const asking = supplier.refresh().then(isConfirmed => {
+      if (this.#asking === asking) this.#asking = null
+      if (isConfirmed) this.#confirmedAtMs = this.#clock.now()
+      return isConfirmed
+    })
+    this.#asking = asking
+    return asking
+  }
+}
