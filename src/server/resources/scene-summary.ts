@@ -98,9 +98,9 @@ function boundsOf(objects: readonly JsonObject[]): JsonObject | null {
   const high = [-Infinity, -Infinity, -Infinity]
   const include = (point: unknown) => {
     if (!isVector(point) || point.length !== 3) return
-    for (const [axis, value] of point.entries()) {
-      low[axis] = Math.min(low[axis]!, value)
-      high[axis] = Math.max(high[axis]!, value)
+    for (let axis = 0; axis < 3; axis++) {
+      low[axis] = Math.min(low[axis]!, point[axis]!)
+      high[axis] = Math.max(high[axis]!, point[axis]!)
     }
   }
   const boxes = objects.map(each => memberOf(each, 'bbox')).filter(({ min }) => min !== undefined)

@@ -1,10 +1,10 @@
 import { toRfc3339 } from '../../lib/util/time.ts'
 import type { Limits } from '../../lib/config/limits.ts'
-import type { JsonObject } from '../../lib/util/json.ts'
 import { type BuiltIn, changedAt, freezeAll, jsonContents } from './built-in.ts'
 import { ResourceNotFound } from './errors.ts'
 import { KeptAnswers } from './kept-answers.ts'
 import { chain, type MaybePromise } from './maybe-promise.ts'
+import { ParsedScene } from './parsed-scene.ts'
 import type { Content, Descriptor, Template } from './producer.ts'
 import { countParameter, onlyParameters } from './query-parameters.ts'
 import type { ResourceUri } from './resource-uri.ts'
@@ -60,8 +60,7 @@ export class SceneProducer implements BuiltIn {
   readonly #maxChanges: number
   readonly #deltas: KeptAnswers
   readonly #parts: KeptAnswers
-  /** Parsed for readers of parts; given up under memory pressure, and made again. */
-  #parsed: { readonly text: string; readonly scene: WeakRef<JsonObject> } | undefined
+  readonly #parsed: ParsedScene
   #version = -1
   #contents: readonly Content[] | undefined
   #meta: Meta = {}
@@ -76,6 +75,7 @@ export class SceneProducer implements BuiltIn {
     this.#maxChanges = limits.maxSceneChanges
     this.#deltas = new KeptAnswers(limits)
     this.#parts = new KeptAnswers(limits)
+    this.#parsed = new ParsedScene(state)
   }
 
   /** Made when asked for after a change, so that changing the scene costs nothing here. */
@@ -97,9 +97,8 @@ export class SceneProducer implements BuiltIn {
     const matching = (values: readonly string[]) =>
       values.filter(value => value.startsWith(prefix)).slice(0, maxCompleted)
     if (variable === 'since') return matching(this.#state.revisions.map(String).reverse())
-    const { text } = this.#state.current
-    if (text === null) return []
-    return matching(sceneValues(this.#parsedScene(text), variable))
+    if (!this.#state.current.hasScene) return []
+    return matching(sceneValues(this.#parsed.value, variable))
   }
 
   checkParameters(uri: ResourceUri): void {
@@ -129,9 +128,10 @@ export class SceneProducer implements BuiltIn {
     const { current, version } = this.#state
     const meta = this.#freshMeta()
     if (!current.hasScene || query === null) return this.#whole(uri.text, current, meta)
-    const scene = this.#parsedScene(current.text ?? '')
     const build = () =>
-      query.view === 'summary' ? summariseScene(scene) : JSON.stringify(selectPart(scene, query))
+      query.view === 'summary'
+        ? summariseScene(this.#parsed.value)
+        : JSON.stringify(selectPart(this.#parsed.value, query))
     return this.#parts.get(version, uri.text, build, meta)
   }
 
@@ -139,14 +139,6 @@ export class SceneProducer implements BuiltIn {
   #whole(uri: string, current: SceneRevision, meta: Meta): readonly Content[] {
     if (uri !== sceneCurrentUri) return jsonContents(uri, textOf(current), meta)
     return (this.#contents ??= jsonContents(uri, textOf(current), meta))
-  }
-
-  #parsedScene(text: string): JsonObject {
-    const known = this.#parsed?.text === text ? this.#parsed.scene.deref() : undefined
-    if (known !== undefined) return known
-    const scene: JsonObject = JSON.parse(text)
-    this.#parsed = { text, scene: new WeakRef(scene) }
-    return scene
   }
 
   #delta(uri: ResourceUri): readonly Content[] {

@@ -156,6 +156,27 @@ describe('a part of scene://current', () => {
     expect(total).to.equal(0)
   })
 
+  it('is of the patched scene, whatever is read between the patches', () => {
+    const own = registry({ maxSceneRevisionBytes: 3000 })
+    // A small generator of numbers, so that each run is the same.
+    let seed = 7
+    const below = (most: number) => (seed = (seed * 48_271) % 2_147_483_647) % most
+    own.setScene({ objects: [], frame: 0 })
+    for (let n = 0; n < 2000; n++) {
+      const id = `Object.${below(30)}`
+      const what = below(10)
+      if (what === 0) own.setScene({ objects: [{ id }], frame: n })
+      else if (what < 3) own.patchScene({ removed: [id], members: { frame: n } })
+      else if (what < 5) own.patchScene({ members: { [`m${below(5)}`]: n } })
+      else if (what < 6) own.patchScene({ unset: [`m${below(5)}`] })
+      else own.patchScene({ objects: [{ id, n }, { id: `${id}b` }] })
+      if (below(3) > 0) continue
+      const whole = payload(own, 'scene://current')
+      const { value } = payload(own, 'scene://current?depth=64')
+      expect(value, `after ${n} steps`).to.deep.equal(whole)
+    }
+  })
+
   it('completes with values of the scene', async () => {
     const template = resources.templates()[0]!.uriTemplate
     const values = async (variable: string, prefix = '') =>
