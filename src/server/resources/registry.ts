@@ -38,7 +38,7 @@ interface ResourceRegistryOptions {
 
 /** What changes in the scene; see `patchScene`. */
 export interface ScenePatchInput {
-  readonly objects?: readonly (object & { readonly id: string })[]
+  readonly objects?: readonly { readonly id: string; readonly [member: string]: unknown }[]
   readonly removed?: readonly string[]
   readonly members?: Readonly<Record<string, unknown>>
   readonly unset?: readonly string[]
