@@ -27,10 +27,12 @@ import { formatNumber } from './table.ts'
 const moves = Number(process.argv[2] ?? 30)
 /** Longer than any throttle here: each move is a first change after a pause. */
 const pauseMs = 1500
+const playbackMs = 20_000
 const scene = 'scene://current'
 const scenes = [
   ['3 objects', []],
   ['10,000 objects', ['many']],
+  ['50,000 objects', ['many 50000']],
 ] as const
 const columns = ['p50 ms', 'p95 ms', 'max ms', 'CPU ms per publish', 'of it without the link']
 
@@ -127,12 +129,35 @@ async function printSnapshotCost(addon: InstalledAddon): Promise<void> {
   for (const [line] of cost.output().matchAll(/\d+ objects, .* ms/g)) console.log(line)
 }
 
+/** Frames a second with and without the link, and what of the main thread the link takes. */
+async function printPlayback(addon: InstalledAddon): Promise<void> {
+  const mode = blenderModes.find(({ mode }) => mode === 'gui')
+  if (mode === undefined || !hasPrograms(...mode.needs)) return
+  const played = async (blender: Remote) => {
+    await blender.tell('play')
+    await sleep(playbackMs)
+    return blender.ask('stop_playing')
+  }
+  const found = await whileLinked(addon, mode, ['animate 2000'], async ({ blender }) => {
+    const linked = await played(blender)
+    await blender.tell('disconnect')
+    return { linked, alone: await played(blender) }
+  })
+  const { linked, alone } = found
+  const [fps, fpsAlone] = [linked.fps, alone.fps].map(formatNumber)
+  console.log(
+    `playback of 2,000 moving objects: ${fps} frames a second, without the link ${fpsAlone}; ` +
+      `of the main thread ${formatNumber(100 * linked.share)} %, ${formatNumber(linked.ms)} ms a frame`,
+  )
+}
+
 // Each run, its two controls, and as much again for a slow machine.
 const addon = await installAddon(120_000 + moves * pauseMs * 8)
 try {
   console.log(describeMachine())
   await printHandlerCost(addon)
   await printSnapshotCost(addon)
+  await printPlayback(addon)
   console.log(`| | ${columns.join(' | ')} |\n|---|${'---:|'.repeat(columns.length)}`)
   for (const mode of blenderModes) {
     if (!hasPrograms(...mode.needs)) {

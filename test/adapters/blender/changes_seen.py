@@ -195,6 +195,48 @@ class Seen(unittest.TestCase):
         self.tick()
         self.assertEqual(len(self.link.scenes()), before + 1)
 
+    def test_few_scenes_are_told_while_no_client_follows_them(self):
+        item = harness.add("Followed")
+        self.tick()
+        self.link.scene_wanted = False
+        self.clock.now += 5.0
+        self.session.tick()
+        before = len(self.link.scenes())
+        for step in range(10):
+            item.location.x = step + 1
+            bpy.context.view_layer.update()
+            self.clock.now += 0.1
+            self.session.tick()
+        self.assertEqual(len(self.link.scenes()), before + 1)
+        self.link.scene_wanted = True
+        self.session.tick()
+        self.assertEqual(len(self.link.scenes()), before + 2)
+
+    def test_a_reader_gets_what_a_script_changed_just_before(self):
+        item = harness.add("Read")
+        self.tick()
+        self.link.scene_wanted = False
+        self.session.tick()
+        refresh = self.link.about["on_refresh"]
+        for step in range(3):
+            item.location.x = step + 1  # Blender does not tell of it before it looks
+            self.assertTrue(refresh())
+            self.assertEqual(self.link.scenes()[-1]["objects"][0]["translate"][0], step + 1)
+        before = len(self.link.scenes())
+        self.assertTrue(refresh())
+        self.assertEqual(len(self.link.scenes()), before)
+
+    def test_a_reader_waits_while_the_last_scene_is_on_its_way(self):
+        harness.add("Slow")
+        self.tick()
+        self.link.scene_settled = False
+        harness.add("Slower")
+        refresh = self.link.about["on_refresh"]
+        self.assertFalse(refresh())
+        self.link.scene_settled = True
+        self.assertTrue(refresh())
+        self.assertEqual(sorted(self.names()), ["Slow", "Slower"])
+
     def test_what_cannot_be_read_is_said_once_and_does_not_stop_the_rest(self):
         from contextlib import redirect_stderr
         from io import StringIO

@@ -33,6 +33,7 @@ class RecordingLink:
         self.connected = True
         self.scene_settled = True
         self.need_scene = False
+        self.scene_wanted = True
         self.pictured_at = None
         self.patches = []
         self.last = None

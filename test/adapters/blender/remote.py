@@ -134,11 +134,68 @@ def talk():
     print("a line of a script")
 
 
-def many():
-    """Ten thousand objects in all."""
+def many(count=10000):
+    """So many objects in all."""
     mesh = bpy.data.meshes.new("Many")
-    for index in range(10000 - len(bpy.context.scene.objects)):
+    for index in range(int(count) - len(bpy.context.scene.objects)):
         harness.add("Object%05d" % index, mesh)
+
+
+def animate(count):
+    """So many objects that move in each of 250 frames, and as many frames a second as there can be."""
+    mesh = bpy.data.objects["Cube"].data
+    for index in range(int(count)):
+        item = harness.add("Mover%05d" % index, mesh)
+        item.location = (index % 50, index // 50, 0)
+        item.keyframe_insert("location", frame=1)
+        item.location.z = 10
+        item.keyframe_insert("location", frame=250)
+    bpy.context.scene.render.fps = 240
+
+
+_playing = {}
+
+
+def play():
+    """Begins, and counts: frames, and the seconds of the main thread that the add-on takes."""
+    session = sys.modules[harness.ADDON + ".preferences"].RUNNING.session
+    _playing.update(frames=0, ours=0.0, depth=0, began=time.monotonic())
+
+    def frame(*_):
+        _playing["frames"] += 1
+
+    def timed(method):
+        def call(*arguments):
+            before = time.thread_time()
+            _playing["depth"] += 1
+            try:
+                return method(*arguments)
+            finally:
+                _playing["depth"] -= 1
+                if not _playing["depth"]:
+                    _playing["ours"] += time.thread_time() - before
+
+        return call
+
+    if session is not None:
+        for name in ("tick", "changed", "frame_changed", "happened", "mark"):
+            setattr(session, name, timed(getattr(session, name)))
+    _playing["handler"] = frame
+    bpy.app.handlers.frame_change_post.append(frame)
+    toggle_playback()
+
+
+def stop_playing():
+    toggle_playback()
+    bpy.app.handlers.frame_change_post.remove(_playing["handler"])
+    seconds = time.monotonic() - _playing["began"]
+    return {"fps": _playing["frames"] / seconds, "share": _playing["ours"] / seconds,
+            "ms": 1000 * _playing["ours"] / max(_playing["frames"], 1)}
+
+
+def toggle_playback():
+    with bpy.context.temp_override(window=bpy.context.window_manager.windows[0]):
+        bpy.ops.screen.animation_play()
 
 
 def varied(count):
