@@ -92,8 +92,14 @@ class SessionScene(object):
         parts = texts.parts(self._most if self.patches else 2 * length + HEAD_BYTES)
         if self.patches and parts is not None:
             most = self.limits["max_scene_bytes"]
+        count = len(texts.objects or ()) if parts is not None and len(parts) > 1 else 0
+        reason = None
         if parts is None or length > most or len(parts[0]) > self._most:
             reason = "it is %d bytes long and the server takes %d" % (length, most)
+        elif count > self.limits["max_patched_objects"]:
+            reason = "it has %d objects and the server takes %d" % (
+                count, self.limits["max_patched_objects"])
+        if reason is not None:
             self.link._fail("scene", "the scene was not sent: %s" % reason)
             return None
         first, self.scene_parts = parts[0], parts[1:]

@@ -1,3 +1,5 @@
+import { instanceOf } from '../instances/instance.ts'
+import { hasEnded } from '../instances/live-instances.ts'
 import { maxRecordAgeMs, readRecordFiles, type RecordFile } from '../instances/record-files.ts'
 import { type Logger, silentLogger } from '../util/logger.ts'
 import { selectStateDirectory } from '../config/paths.ts'
@@ -29,6 +31,8 @@ export async function findServe(options: FindServeOptions): Promise<HostAddress 
   if (url && token) return explicitAddress(url, token)
   const folder = selectStateDirectory(options.registryDir, env)
   for (const { record } of rankRecords(await readRecordFiles(folder, log), { ...options, nowMs })) {
+    // A killed server leaves its record, which would come before that of the next one.
+    if (await hasEnded(instanceOf(record))) continue
     try {
       const file = record.host_token_file
       if (file !== null) {

@@ -22,6 +22,7 @@ import type { AskFailure, Link, ServerWord } from './link.ts'
 import { type PictureHandler, type PictureOptions, Pictures } from './pictures.ts'
 import { type HostProducer, Producers } from './producers.ts'
 import { Questions } from './questions.ts'
+import type { ScenePatchInput } from './scene-patch.ts'
 import { SceneFeed } from './scene-feed.ts'
 import { type PutArtefact, Uploads } from './uploads.ts'
 import type { DocumentState, LinkAuditRecord, LinkEvent, Mode } from './wire.ts'
@@ -136,10 +137,21 @@ export class HostClient {
   /**
    * Sets the scene; null clears it. Serialises it at once. Only the newest scene is sent. Throws
    * `TypeError` and keeps the old scene unless it is a JSON object (no NaN, no cycle, at most 62
-   * levels) within the limit of the server (8 MiB).
+   * levels) within the limit of the server: 8 MiB, or 64 MiB and 100,000 objects when all its
+   * `objects` have different text ids.
    */
   setScene(scene: object | null): void {
     this.#scene.set(scene)
+  }
+
+  /**
+   * Changes the scene that was set last, at the cost of what changes: `objects`, each with an `id`,
+   * replace those of the same id or are added; `removed` are ids; `members` are other members of
+   * the scene, `unset` names of such. Throws `TypeError` and changes nothing for a scene whose
+   * objects have no ids, or one that gets too large.
+   */
+  patchScene(patch: ScenePatchInput): void {
+    this.#scene.patch(patch)
   }
 
   /**

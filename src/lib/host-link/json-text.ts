@@ -1,4 +1,4 @@
-import { exceedsDepth } from '../util/json.ts'
+import { exceedsDepth, finiteJsonText, NumberError } from '../util/json.ts'
 
 /** Levels of a value inside a message of 64 levels. */
 const maxDepth = 62
@@ -11,9 +11,7 @@ const maxDepth = 62
 export function jsonText(value: unknown, what: string): string {
   let text: string | undefined
   try {
-    text = JSON.stringify(value)
-    // NaN and infinities become `null`: only a text with one needs the slow check.
-    if (text?.includes('null')) JSON.stringify(value, refuseNonFinite)
+    text = finiteJsonText(value)
   } catch (cause) {
     if (cause instanceof NumberError) throw new TypeError(`${what} ${cause.message}`)
     throw new TypeError(`${what} cannot be written as JSON`, { cause })
@@ -30,16 +28,6 @@ export function jsonObjectText(value: unknown, what: string): string {
   const text = jsonText(value, what)
   if (!text.startsWith('{')) throw new TypeError(`${what} must be a JSON object`)
   return text
-}
-
-class NumberError extends Error {}
-
-function refuseNonFinite(key: string, value: unknown): unknown {
-  const number = value instanceof Number ? value.valueOf() : value
-  if (typeof number === 'number' && !Number.isFinite(number)) {
-    throw new NumberError(`holds ${number} at member ${JSON.stringify(key.slice(0, 100))}`)
-  }
-  return value
 }
 
 /** Members of a message, each as JSON text; undefined ones are omitted. */

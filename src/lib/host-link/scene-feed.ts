@@ -1,11 +1,14 @@
 import { pause, type Timer } from '../util/time.ts'
-import { fail } from '../util/result.ts'
+import type { JsonObject } from '../util/json.ts'
+import { fail, type Result } from '../util/result.ts'
 import type { ClientLimits } from './host-client-options.ts'
 import { HostLinkError } from './errors.ts'
 import { type Feed, Pump } from './feeds.ts'
-import { jsonObjectText, type RawMembers } from './json-text.ts'
+import { jsonObjectText, messageText, type RawMembers } from './json-text.ts'
 import type { AskFailure, Link } from './link.ts'
-import { SceneObjects } from './scene-objects.ts'
+import { SceneObjects, type ScenePatch } from './scene-objects.ts'
+import { scenePatch, type ScenePatchInput } from './scene-patch.ts'
+import type { LinkLimits } from './wire.ts'
 
 interface SceneFeedParts {
   readonly limits: ClientLimits
@@ -25,21 +28,40 @@ interface Waiter {
 const maxComparedChars = 1024 * 1024
 
 /** Bytes reserved for the rest of the message. */
-const envelopeBytes = 128
+const envelopeBytes = 256
+const MiB = 1024 * 1024
+const tooLongPart = 'one object, or all other members, are longer than a message'
+
+type Asked = Promise<Result<JsonObject, AskFailure>>
+type SceneLimits = Required<
+  Pick<LinkLimits, 'max_message_bytes' | 'max_scene_bytes' | 'max_patched_objects'>
+>
+
+/** Of a server that is not connected yet. */
+const patchedScene = { max_scene_bytes: 64 * MiB, max_patched_objects: 100_000 }
+
+/** Names of what changed since the scene that the server has. */
+interface News {
+  readonly ids: Set<string>
+  readonly members: Set<string>
+}
 
 /** Sends scenes, or what changed. Keeps only the newest one and the one that the server has. */
 export class SceneFeed implements Feed {
   readonly #parts: SceneFeedParts
   readonly #pump = new Pump(link => this.#send(link))
-  #text: string | null = null
+  /** The newest scene: its text as it was set, or its objects once it was patched. */
+  #scene: string | SceneObjects | null = null
+  /** What was patched since `#taken`; null: not known. */
+  #news: News | null = null
   /** Counts the scenes; 0 before the first one. */
   #version = 0
   /** The version that the server of this link has accepted or refused. */
   #settled = 0
   #revision: number | null = null
   /** What the server of this link has, by its own revision; null: not known. */
-  #taken: { readonly scene: SceneObjects; readonly revision: number } | null = null
-  #maxBytes = 8 * 1024 * 1024
+  #taken: { readonly scene: SceneObjects | null; readonly revision: number } | null = null
+  #limits: SceneLimits = { max_message_bytes: 8 * MiB, ...patchedScene }
   #intervalMs = 0
   #sentAt = Number.NEGATIVE_INFINITY
   #waiters: Waiter[] = []
@@ -48,12 +70,41 @@ export class SceneFeed implements Feed {
     this.#parts = parts
   }
 
-  /** Throws `TypeError` and keeps the old scene unless this is a JSON object within the limit. */
+  /** Throws `TypeError` and keeps the old scene unless this is a JSON object within the limits. */
   set(scene: object | null): void {
     const text = scene === null ? 'null' : jsonObjectText(scene, 'the scene')
     const tooLarge = this.#tooLarge(text)
     if (tooLarge !== null) throw new TypeError(tooLarge)
-    this.#text = text
+    this.#scene = text
+    this.#news = null
+    this.#changed()
+  }
+
+  /** Throws `TypeError` and changes nothing for a scene without ids, or one that gets too large. */
+  patch(input: ScenePatchInput): void {
+    const patch = scenePatch(input)
+    const known = this.#scene
+    const scene = typeof known === 'string' ? SceneObjects.of(known) : known
+    if (scene === null) {
+      throw new TypeError('patchScene needs a scene whose objects all have an id: set one first')
+    }
+    const steps = scene.apply(patch)
+    const tooLarge = this.#tooLarge(scene)
+    if (tooLarge !== null) {
+      scene.undo(steps)
+      throw new TypeError(tooLarge)
+    }
+    if (steps.length === 0) return
+    if (scene !== known) this.#news = this.waiting ? null : newNews()
+    this.#scene = scene
+    for (const step of steps) {
+      if (step.kind === 'object') this.#news?.ids.add(step.id)
+      else this.#news?.members.add(step.name)
+    }
+    this.#changed()
+  }
+
+  #changed(): void {
     this.#version++
     this.#pump.wake()
   }
@@ -67,7 +118,10 @@ export class SceneFeed implements Feed {
   }
 
   attach(link: Link): void {
-    this.#maxBytes = link.limits.max_message_bytes
+    const { max_message_bytes, max_scene_bytes = 8 * MiB, max_patched_objects = 2000 } = link.limits
+    this.#limits = link.patches
+      ? { max_message_bytes, max_scene_bytes, max_patched_objects }
+      : { max_message_bytes, max_scene_bytes: max_message_bytes, max_patched_objects: 0 }
     this.#intervalMs = link.limits.scene_min_interval_ms
     // The server may have restarted: send the scene again.
     this.#settled = 0
@@ -89,29 +143,21 @@ export class SceneFeed implements Feed {
   }
 
   async #send(link: Link): Promise<void> {
-    if (this.#text === null || !this.waiting) return
+    if (this.#scene === null || !this.waiting) return
     await this.#waitForTurn(link)
     if (!link.open) return
     const version = this.#version
     this.#sentAt = this.#parts.now()
-    // Another server may have a smaller limit.
-    const text = this.#text
-    const message = this.#tooLarge(text)
-    const isCompared = link.patches && text.length <= maxComparedChars
-    const scene = isCompared ? SceneObjects.of(text) : null
-    const patch = scene && this.#patchTo(scene)
+    const { asked, compared } = this.#ask(link, this.#scene)
     this.#taken = null
-    const reply =
-      message === null
-        ? await (patch === null
-            ? link.ask('scene.set', { scene: text })
-            : link.ask('scene.patch', patch))
-        : fail<AskFailure>({ code: 'limit', message, retryable: false })
+    // What is patched from now on is news to the server when it has taken this.
+    this.#news = typeof this.#scene === 'string' ? null : newNews()
+    const reply = await asked
     if (reply.ok) {
       const { revision, superseded } = reply.value
       this.#revision = Number.isSafeInteger(revision) ? Number(revision) : null
-      if (scene !== null && this.#revision !== null && superseded !== true) {
-        this.#taken = { scene, revision: this.#revision }
+      if (this.#revision !== null && superseded !== true) {
+        this.#taken = { scene: compared, revision: this.#revision }
       }
       this.#settle(version, waiter => waiter.resolve(this.#revision))
     } else if (reply.failure.code === 'stale') {
@@ -126,21 +172,66 @@ export class SceneFeed implements Feed {
     if (this.waiting) this.#pump.wake()
   }
 
+  /** `compared`: the scene as it is sent, when the next one can be compared with it. */
+  #ask(link: Link, scene: string | SceneObjects): { asked: Asked; compared: SceneObjects | null } {
+    // Another server may have smaller limits.
+    const message = this.#tooLarge(scene)
+    if (message !== null) {
+      const failure: AskFailure = { code: 'limit', message, retryable: false }
+      return { asked: Promise.resolve(fail(failure)), compared: null }
+    }
+    const isCompared = link.patches && typeof scene === 'string' && scene.length <= maxComparedChars
+    const compared = isCompared ? SceneObjects.of(scene) : null
+    const patch = this.#patchTo(scene, compared)
+    if (patch !== null) return { asked: link.ask('scene.patch', patch), compared }
+    const bytes = typeof scene === 'string' ? Buffer.byteLength(scene) : scene.bytes
+    const isWhole = bytes + envelopeBytes <= this.#limits.max_message_bytes
+    const text = typeof scene === 'string' ? scene : scene.text
+    const asked = isWhole
+      ? link.ask('scene.set', { scene: text })
+      : this.#askInParts(link, typeof scene === 'string' ? SceneObjects.of(scene) : scene)
+    return { asked, compared }
+  }
+
+  /** Only the last part is answered. */
+  async #askInParts(link: Link, scene: SceneObjects | null): Asked {
+    const [first, ...rest] = scene?.parts(this.#limits.max_message_bytes - envelopeBytes) ?? []
+    const last = rest.pop()
+    if (scene === null || first === undefined || last === undefined) {
+      return fail({ code: 'limit', message: tooLongPart, retryable: false })
+    }
+    link.send(messageText('scene.set', { scene: scene.textWith(first), more: 'true' }))
+    for (const objects of rest) {
+      await link.drained()
+      link.send(messageText('scene.patch', { objects, more: 'true' }))
+    }
+    await link.drained()
+    return link.ask('scene.patch', { objects: last })
+  }
+
   /** The members of a patch; null where the whole scene is better. */
-  #patchTo(scene: SceneObjects): RawMembers | null {
-    const patch = this.#taken && scene.patchFrom(this.#taken.scene)
+  #patchTo(scene: string | SceneObjects, compared: SceneObjects | null): RawMembers | null {
+    const taken = this.#taken
+    if (taken === null) return null
+    const old = taken.scene
+    const patch =
+      typeof scene === 'string'
+        ? old && (compared?.patchFrom(old) ?? null)
+        : this.#news && patchOf(scene, this.#news)
     if (patch === null) return null
     const { objects, removed, members, unset } = patch
     const membersText = Array.from(members, ([name, value]) => `${JSON.stringify(name)}:${value}`)
     const raw = {
-      base: String(this.#taken?.revision),
+      base: String(taken.revision),
       objects: `[${[...objects.values()].join(',')}]`,
       removed: JSON.stringify(removed),
       members: `{${membersText.join(',')}}`,
       unset: JSON.stringify(unset),
     }
-    const chars = Object.values(raw).reduce((sum, value) => sum + value.length, 0)
-    return chars * 2 < scene.bytes ? raw : null
+    const bytes = Object.values(raw).reduce((sum, value) => sum + Buffer.byteLength(value), 0)
+    const whole = typeof scene === 'string' ? Buffer.byteLength(scene) : scene.bytes
+    const isShort = bytes + envelopeBytes <= this.#limits.max_message_bytes
+    return isShort && bytes * 2 < whole ? raw : null
   }
 
   /** Loops because the interval may grow meanwhile. */
@@ -149,10 +240,22 @@ export class SceneFeed implements Feed {
     while (link.open && restMs() > 0) await this.#pause(link, restMs())
   }
 
-  #tooLarge(text: string): string | null {
-    const bytes = Buffer.byteLength(text)
-    if (bytes + envelopeBytes <= this.#maxBytes) return null
-    return `the scene has ${bytes} bytes of JSON, over the server's limit of ${this.#maxBytes}`
+  /** Scenes over the size of a message need objects with ids. */
+  #tooLarge(scene: string | SceneObjects): string | null {
+    const { max_message_bytes, max_scene_bytes, max_patched_objects } = this.#limits
+    const bytes = typeof scene === 'string' ? Buffer.byteLength(scene) : scene.bytes
+    if (bytes + envelopeBytes <= max_message_bytes) return null
+    const most = Math.max(max_scene_bytes, max_message_bytes)
+    if (bytes > most) {
+      return `the scene has ${bytes} bytes of JSON, over the server's limit of ${most}`
+    }
+    const objects = typeof scene === 'string' ? SceneObjects.of(scene) : scene
+    if (objects === null) {
+      return `the scene has ${bytes} bytes of JSON; over ${max_message_bytes} its objects need ids`
+    }
+    const count = objects.ids.length
+    if (count <= max_patched_objects) return null
+    return `the scene has ${count} objects, over the server's limit of ${max_patched_objects}`
   }
 
   #settle(version: number, tell: (waiter: Waiter) => void): void {
@@ -165,4 +268,28 @@ export class SceneFeed implements Feed {
   #pause(link: Link, delayMs: number): Promise<void> {
     return pause(this.#parts.timer, delayMs, link.signal)
   }
+}
+
+function newNews(): News {
+  return { ids: new Set(), members: new Set() }
+}
+
+/** The changes that lead to this scene. */
+function patchOf(scene: SceneObjects, { ids, members }: News): ScenePatch {
+  const object = (id: string) => scene.object(id)
+  const member = (name: string) => scene.member(name)
+  return {
+    ...{ objects: textsBy(ids, object), removed: [...ids].filter(id => object(id) === null) },
+    ...{ members: textsBy(members, member) },
+    unset: [...members].filter(name => member(name) === null),
+  }
+}
+
+function textsBy(names: Iterable<string>, text: (name: string) => string | null) {
+  return new Map(
+    [...names].flatMap(name => {
+      const found = text(name)
+      return found === null ? [] : [[name, found] as const]
+    }),
+  )
 }

@@ -106,12 +106,7 @@ export class SceneObjects {
   }
 
   get text(): string {
-    const members = Array.from(this.#members, ([name, text]) =>
-      name === 'objects'
-        ? `"objects":[${this.#texts.join(',')}]`
-        : `${JSON.stringify(name)}:${text}`,
-    )
-    return `{${members.join(',')}}`
+    return this.textWith(`[${this.#texts.join(',')}]`)
   }
 
   object(id: string): string | null {
@@ -130,6 +125,34 @@ export class SceneObjects {
     while (this.#ids[at] !== id) at--
     if (at !== known) this.#places.set(id, at)
     return at
+  }
+
+  /**
+   * `objects` of the whole scene in lists of at most `maxBytes`; the first one leaves room for the
+   * other members, which `scene` of a message has beside it. Null: something is longer.
+   */
+  parts(maxBytes: number): readonly string[] | null {
+    const lists: string[][] = [[]]
+    let room = maxBytes - this.#memberBytes - this.#members.size
+    for (const text of this.#texts) {
+      const bytes = Buffer.byteLength(text) + 1
+      if (bytes > room) {
+        lists.push([])
+        room = maxBytes
+      }
+      room -= bytes
+      if (room < 0) return null
+      lists.at(-1)?.push(text)
+    }
+    return lists.map(texts => `[${texts.join(',')}]`)
+  }
+
+  /** The text of the scene with another list of objects. */
+  textWith(objects: string): string {
+    const members = Array.from(this.#members, ([name, text]) =>
+      name === 'objects' ? `"objects":${objects}` : `${JSON.stringify(name)}:${text}`,
+    )
+    return `{${members.join(',')}}`
   }
 
   /** Returns what changed, in its order. */

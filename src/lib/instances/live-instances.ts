@@ -38,11 +38,15 @@ async function isReachable(
   instance: Instance,
   also: (instance: Instance) => boolean,
 ): Promise<boolean> {
-  const { hostname: owner, url, pid, pidStart } = instance
+  const { hostname: owner, url } = instance
   const host = withoutBrackets(new URL(url).hostname)
   if (owner !== hostname()) return also(instance) && !isLoopback(host)
-  if (isDead(pidStart, isRunning(pid), await processStart(pid))) return false
-  return isOwnHost(host)
+  return !(await hasEnded(instance)) && isOwnHost(host)
+}
+
+/** Is it an instance of this machine whose process is gone? */
+export async function hasEnded({ hostname: owner, pid, pidStart }: Instance): Promise<boolean> {
+  return owner === hostname() && isDead(pidStart, isRunning(pid), await processStart(pid))
 }
 
 interface NextRunFacts {

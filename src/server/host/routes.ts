@@ -26,7 +26,7 @@ import { inWireName, parseUploadOptions } from './upload-options.ts'
 import { parseJson } from '../../lib/util/json.ts'
 import type { Result } from '../../lib/util/result.ts'
 import { type MemberFailure, MemberReader } from '../../lib/util/member-reader.ts'
-import { readScenePatch } from '../resources/scene-patch.ts'
+import { readScenePatch } from '../../lib/host-link/scene-patch.ts'
 
 interface HostRoutesDeps {
   readonly sink: HostSink

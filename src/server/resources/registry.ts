@@ -1,6 +1,5 @@
 import { type Clock, systemTimer, type Timer } from '../../lib/util/time.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
-import { MemberReader } from '../../lib/util/member-reader.ts'
 import { type Logger, silentLogger } from '../../lib/util/logger.ts'
 import type { Limits } from '../../lib/config/limits.ts'
 import { AuditProducer, auditRecentUri } from './audit.ts'
@@ -8,11 +7,11 @@ import { AuditLog } from './audit-log.ts'
 import { CaptureProducer } from './capture.ts'
 import { type CaptureSource, noCapture } from './capture-source.ts'
 import { CustomProducer } from './custom-producer.ts'
+import { scenePatch, type ScenePatchInput } from '../../lib/host-link/scene-patch.ts'
 import { ResourceServer } from './resource-server.ts'
 import type { PagedProducer, ResourceProducer } from './producer.ts'
 import { isScheme, normaliseUri } from './resource-uri.ts'
 import { sceneCurrentUri, sceneDeltaUri, SceneProducer } from './scene.ts'
-import { readScenePatch } from './scene-patch.ts'
 import { type SceneOwnership, SceneState } from './scene-state.ts'
 import {
   type Attachment,
@@ -34,14 +33,6 @@ interface ResourceRegistryOptions {
   capture?: CaptureSource | undefined
   /** The revision before the first scene. Default 0. */
   firstRevision?: number | undefined
-}
-
-/** What changes in the scene; see `patchScene`. */
-export interface ScenePatchInput {
-  readonly objects?: readonly { readonly id: string; readonly [member: string]: unknown }[]
-  readonly removed?: readonly string[]
-  readonly members?: Readonly<Record<string, unknown>>
-  readonly unset?: readonly string[]
 }
 
 /**
@@ -123,10 +114,7 @@ export class ResourceRegistry extends ResourceServer {
    * `scene_stale` without a scene; `limit_reached`. Then the old scene stays.
    */
   patchScene(patch: ScenePatchInput): number {
-    const reader = new MemberReader(patch, '')
-    const read = reader.finish(readScenePatch(reader))
-    if (!read.ok) throw new TypeError(`${read.failure.pointer} ${read.failure.detail}`.trimStart())
-    return this.#scene.patch(read.value, null)
+    return this.#scene.patch(scenePatch(patch), null)
   }
 
   followed(uri: string, isFollowed: boolean): void {

@@ -1,5 +1,12 @@
 import type { Limits } from '../../lib/config/limits.ts'
-import { exceedsDepth, isJsonObject, parseJson } from '../../lib/util/json.ts'
+import {
+  exceedsDepth,
+  finiteJsonText,
+  isJsonObject,
+  NumberError,
+  parseJson,
+  refuseNonFinite,
+} from '../../lib/util/json.ts'
 
 export type SceneLimits = Pick<Limits, 'maxMessageBytes' | 'maxJsonDepth'>
 
@@ -10,20 +17,12 @@ export function serialiseScene(scene: unknown, limits: SceneLimits): string {
   try {
     text = finiteJsonText(scene)
   } catch (cause) {
-    throw cause instanceof SceneNumberError ? cause : notSerialisable(cause)
+    throw cause instanceof NumberError ? ofScene(cause) : notSerialisable(cause)
   }
   // `toJSON` may have turned the object into anything.
   if (typeof text !== 'string' || !text.startsWith('{')) throw notAnObject()
   checkBytes(text, limits)
   if (exceedsDepth(text, limits.maxJsonDepth)) throw tooDeep(limits)
-  return text
-}
-
-/** Throws for a number that JSON lacks, which would become `null`. */
-export function finiteJsonText(value: unknown): string | undefined {
-  const text: string | undefined = JSON.stringify(value)
-  // Only a text with one needs the slow look.
-  if (text?.includes('null')) JSON.stringify(value, refuseNonFinite)
   return text
 }
 
@@ -39,22 +38,21 @@ export function checkSceneText(text: unknown, limits: SceneLimits): string | nul
   if (parsed.value === null) return null
   if (!isJsonObject(parsed.value)) throw notAnObject()
   // Parsing turns a number beyond the range into Infinity.
-  if (hugeNumber.test(text)) JSON.stringify(parsed.value, refuseNonFinite)
+  if (hugeNumber.test(text)) {
+    try {
+      refuseNonFinite(parsed.value)
+    } catch (cause) {
+      throw ofScene(cause as NumberError)
+    }
+  }
   return text
 }
 
 /** What every number beyond the range has; other texts may have it, too. */
 const hugeNumber = /[eE]\+?\d{3}|\d{200}/
 
-class SceneNumberError extends TypeError {}
-
-function refuseNonFinite(key: string, value: unknown): unknown {
-  const number = value instanceof Number ? value.valueOf() : value
-  if (typeof number === 'number' && !Number.isFinite(number)) {
-    const where = key === '' ? '' : ` at member ${JSON.stringify(key.slice(0, 100))}`
-    throw new SceneNumberError(`scene holds ${number}${where}: JSON has no such number`)
-  }
-  return value
+function ofScene(cause: NumberError): TypeError {
+  return new TypeError(`scene ${cause.message}`)
 }
 
 function checkBytes(text: string, limits: SceneLimits): void {

@@ -1,5 +1,6 @@
+import { spawnSync } from 'node:child_process'
 import { chmod, mkdir, mkdtemp, rename, rm, symlink, utimes, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { type FindServeOptions, findServe } from '../../../src/lib/host-link/find-serve.ts'
@@ -52,6 +53,13 @@ describe('findServe', () => {
     expect(await found()).to.deep.equal(of('older'))
     await record('newer', {}, 10_000)
     expect(await found()).to.deep.equal(of('newer'))
+  })
+
+  it('passes over the server of a process that has ended', async () => {
+    await record('next', { dcc_type: 'unknown' })
+    const { pid } = spawnSync('true')
+    await record('killed', { hostname: hostname(), pid, pid_start: null })
+    expect(await found()).to.deep.equal(of('next'))
   })
 
   const skipped: [name: string, record: object, ageMs?: number][] = [

@@ -74,6 +74,49 @@ describe('HostClient, telling the server', () => {
       expect(peer.of('scene.patch')).to.have.length(1)
     })
 
+    it('is patched at the cost of what changes, also by what came while a patch was under way', async () => {
+      const script = { welcome: { ...welcome, scene_patch: true }, answer: () => null }
+      const { host, peer } = await bench.linked(script)
+      const objects = Array.from({ length: 100 }, (_, at) => ({ id: `Prop.${at}`, x: 0 }))
+      host.setScene({ frame: 1, objects })
+      peer.send({ type: 'ok', id: (await peer.next('scene.set')).id, revision: 7 })
+      await within(host.sceneSettled(), 'the scene')
+      host.patchScene({ objects: [{ id: 'Prop.5', x: 1 }] })
+      const first = await peer.next('scene.patch')
+      host.patchScene({ objects: [{ id: 'Prop.5', x: 2 }], removed: ['Prop.6'] })
+      host.patchScene({ members: { frame: 2 } })
+      expect(first).to.deep.include({ base: 7, objects: [{ id: 'Prop.5', x: 1 }], members: {} })
+      peer.send({ type: 'ok', id: first.id, revision: 8 })
+      const second = await peer.next('scene.patch', 2)
+      expect(second).to.deep.include({
+        ...{ base: 8, objects: [{ id: 'Prop.5', x: 2 }], removed: ['Prop.6'] },
+        ...{ members: { frame: 2 }, unset: [] },
+      })
+      expect(JSON.stringify(second).length).to.be.lessThan(2000)
+      const stale = { code: 'stale', message: 'another scene', retryable: false }
+      peer.send({ type: 'error', id: second.id, ...stale })
+      const { scene } = await peer.next('scene.set', 2)
+      expect(scene.objects).to.have.length(99)
+      expect(scene).to.deep.include({ frame: 2 })
+    })
+
+    it('has no more objects than the server takes', async () => {
+      const limits = { max_message_bytes: 2000, max_scene_bytes: 10_000, max_patched_objects: 50 }
+      const script = {
+        welcome: { ...welcome, scene_patch: true, limits: { ...welcome.limits, ...limits } },
+      }
+      const { host } = await bench.linked(script)
+      const objects = (count: number) =>
+        Array.from({ length: count }, (_, at) => ({ id: `Prop.${at}`, x: 'x'.repeat(30) }))
+      expect(() => host.setScene({ objects: objects(51) })).to.throw('limit of 50')
+      expect(() => host.setScene({ objects: objects(400) })).to.throw('limit of 10000')
+      expect(() => host.setScene({ objects: objects(49).map(({ x }) => ({ x })) })).to.throw(
+        'need ids',
+      )
+      host.setScene({ objects: objects(50) })
+      await within(host.sceneSettled(), 'the scene')
+    })
+
     it('is sent whole when the server has another one', async () => {
       const script = { welcome: { ...welcome, scene_patch: true }, answer: () => null }
       const { host, peer } = await bench.linked(script)

@@ -1,9 +1,24 @@
-import type { MemberReader } from '../../lib/util/member-reader.ts'
-import { escapePointer, isJsonObject } from '../../lib/util/json.ts'
-import type { ScenePatch } from '../../lib/host-link/scene-objects.ts'
-import { finiteJsonText } from './scene-text.ts'
+import { MemberReader } from '../util/member-reader.ts'
+import { escapePointer, finiteJsonText, isJsonObject } from '../util/json.ts'
+import type { ScenePatch } from './scene-objects.ts'
+
+/** What changes in the scene; see `patchScene`. */
+export interface ScenePatchInput {
+  readonly objects?: readonly { readonly id: string; readonly [member: string]: unknown }[]
+  readonly removed?: readonly string[]
+  readonly members?: Readonly<Record<string, unknown>>
+  readonly unset?: readonly string[]
+}
 
 const maxIdChars = 255
+
+/** Throws `TypeError` for what is no patch. */
+export function scenePatch(input: ScenePatchInput): ScenePatch {
+  const reader = new MemberReader(input, '')
+  const read = reader.finish(readScenePatch(reader))
+  if (read.ok) return read.value
+  throw new TypeError(`${read.failure.pointer} ${read.failure.detail}`.trimStart())
+}
 
 /** Reads the members of a patch. What is wrong stays with the reader; then the result is void. */
 export function readScenePatch(reader: MemberReader): ScenePatch {
