@@ -61,6 +61,7 @@ async function whileLinked<Found>(
       await blender.tell(word)
       await updates.until(scene, 1, 60_000)
       await sleep(3 * pauseMs)
+      while ((await blender.ask('is_told')) !== true) await sleep(pauseMs)
     }
     return await measure({ blender, updates })
   } finally {

@@ -250,6 +250,12 @@ def freeze():
     time.sleep(8.0)
 
 
+def is_told():
+    """The server has all of it."""
+    session = sys.modules[harness.ADDON + ".preferences"].RUNNING.session
+    return session.settled and session.link.scene_settled
+
+
 def preferences():
     return bpy.context.preferences.addons[harness.ADDON].preferences
 
