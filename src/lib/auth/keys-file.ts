@@ -1,6 +1,5 @@
 import { constants, type Stats } from 'node:fs'
 import { type FileHandle, lstat, open } from 'node:fs/promises'
-import { join } from 'node:path'
 import { errnoOf, isMissing, readProblem, ServiceError } from '../util/errors.ts'
 import { noFollow, noWait, ownUid } from '../util/posix.ts'
 import { isJsonObject } from '../util/json.ts'
@@ -8,11 +7,6 @@ import { MemberReader, pointerTo } from '../util/member-reader.ts'
 import { fail, ok, type Result } from '../util/result.ts'
 import { hash } from 'node:crypto'
 import { generateApiKey } from './api-key-config.ts'
-
-/** The keys file of older versions, in the state directory. */
-export function keysFileIn(registryDir: string): string {
-  return join(registryDir, 'keys.json')
-}
 
 /**
  * The keys of the file, or null without a file. Throws `config_invalid` for a symlink, a file of

@@ -1,13 +1,7 @@
 import { lstat, unlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { errnoOf, isMissing, ServiceError } from '../util/errors.ts'
-import {
-  keysFileIn,
-  maxKeyNameChars,
-  maxKeys,
-  type NamedKey,
-  readKeysFile,
-} from '../auth/keys-file.ts'
+import { maxKeyNameChars, maxKeys, type NamedKey, readKeysFile } from '../auth/keys-file.ts'
 import { isOwn } from '../util/posix.ts'
 import { keysPath, selectStateDirectory } from './paths.ts'
 import { createKeyStore } from './key-store.ts'
@@ -79,7 +73,7 @@ async function moveOlderKeys(
   ]
   const found: string[] = []
   for (const folder of new Set(folders)) {
-    const older = keysFileIn(folder)
+    const older = join(folder, 'keys.json')
     if (older === path || !(await isOwnFolder(folder))) continue
     if ((await readKeysFile(older)) !== null) found.push(older)
   }

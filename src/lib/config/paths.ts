@@ -37,7 +37,7 @@ function noHome(what: string): ServiceError {
   })
 }
 
-/** The named keys of this account, for all its servers. */
+/** The file of the named keys, which all servers of this user share. */
 export function keysPath(...where: Parameters<typeof configPath>): string {
   return join(dirname(configPath(...where)), 'keys.json')
 }

@@ -90,8 +90,8 @@ export function repeat(timer: Timer, delayMs: number, run: () => Promise<void>):
   }
 }
 
-const firstMs = 250
-const mostMs = 10_000
+const firstRetryMs = 250
+const maxRetryMs = 10_000
 const jitter = 0.2
 
 /**
@@ -99,6 +99,6 @@ const jitter = 0.2
  * time up to 10 s, ±20 % so that several clients do not come back at once. `random` is in 0…1.
  */
 export function retryDelay(attempt: number, random: () => number): number {
-  const base = Math.min(firstMs * 2 ** attempt, mostMs)
+  const base = Math.min(firstRetryMs * 2 ** attempt, maxRetryMs)
   return Math.round(base * (1 - jitter + 2 * jitter * random()))
 }

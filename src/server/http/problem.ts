@@ -81,7 +81,7 @@ export function toProblem(error: unknown): Problem {
   return local ? problem : { ...error.data, ...problem, hint: error.hint }
 }
 
-/** A problem of one room that is no condition of the program at large. */
+/** A problem without a `ServiceError`; its code need not be an `ErrorCode`. */
 export function makeProblem(status: number, code: string, detail: string): Problem {
   const title = STATUS_CODES[status] ?? 'Error'
   return { type: `urn:service:problem:${code}`, title, status, detail, code }

@@ -48,8 +48,8 @@ interface SceneSelection {
 }
 
 const defaultItems = 50
-const maxSceneItems = 1000
-const maxDepth = 64
+export const maxSceneItems = 1000
+export const maxSceneDepth = 64
 
 /** Null when the whole scene is asked for. Throws `ResourceUriInvalid`. */
 export function parseSceneQuery(uri: ResourceUri): SceneQuery | null {
@@ -61,7 +61,7 @@ export function parseSceneQuery(uri: ResourceUri): SceneQuery | null {
   }
   return {
     pointer: uri.query.get('pointer'),
-    depth: rangeParameter(uri, 'depth', 1, maxDepth) ?? maxDepth,
+    depth: rangeParameter(uri, 'depth', 1, maxSceneDepth) ?? maxSceneDepth,
     filters: filtersOf(uri),
     fields: listParameter(uri, 'fields'),
     offset: countParameter(uri, 'offset'),

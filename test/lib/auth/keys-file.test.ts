@@ -7,7 +7,6 @@ import { hideTokens } from '../../../src/lib/util/secret.ts'
 import {
   formatKeys,
   keyDigest,
-  keysFileIn,
   maxKeys,
   maxKeysFileBytes,
   type NamedKey,
@@ -76,7 +75,7 @@ describe('the file of keys', () => {
   let path: string
   beforeEach(async () => {
     folder = await mkdtemp(join(tmpdir(), 'keys-'))
-    path = keysFileIn(folder)
+    path = join(folder, 'keys.json')
   })
   afterEach(() => rm(folder, { recursive: true, force: true }))
 

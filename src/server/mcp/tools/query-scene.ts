@@ -2,6 +2,7 @@ import { isJsonObject, type JsonObject } from '../../../lib/util/json.ts'
 import { ResourceUriInvalid } from '../../resources/errors.ts'
 import { chain, type MaybePromise } from '../../resources/maybe-promise.ts'
 import type { Content, Reader } from '../../resources/producer.ts'
+import { maxSceneDepth, maxSceneItems } from '../../resources/scene-query.ts'
 import { sceneCurrentUri } from '../../resources/scene.ts'
 import type { ServedResources } from '../../resources/schemes.ts'
 import { presenceOf } from './presence.ts'
@@ -12,7 +13,7 @@ const list = { type: 'array', items: { type: 'string' }, maxItems: 100 } as cons
 const text = { type: 'string' } as const
 const count = { type: 'integer' } as const
 
-/** Reads a part of the scene, never more than the caller has space for. */
+/** Reads a part of the scene as `scene://current` selects it, cut to the space of the caller. */
 export function querySceneTool(registry: ServedResources, maxUriChars: number): Tool {
   const read = createRead(registry, maxUriChars)
   return {
@@ -34,7 +35,7 @@ export function querySceneTool(registry: ServedResources, maxUriChars: number): 
             type: 'integer',
             description: 'levels to show; deeper values become their size',
             minimum: 1,
-            maximum: 64,
+            maximum: maxSceneDepth,
           },
           type: { type: 'string', description: 'object types, such as light or mesh,curve' },
           name: { type: 'string', description: 'glob on the name, such as *wheel*' },
@@ -51,7 +52,7 @@ export function querySceneTool(registry: ServedResources, maxUriChars: number): 
             type: 'integer',
             description: 'objects of one answer',
             minimum: 1,
-            maximum: 1000,
+            maximum: maxSceneItems,
           },
           max_chars: maxCharsProperty,
         },
@@ -135,7 +136,7 @@ async function shallower(
     return failedResult('argument_invalid', `the summary is longer than max_chars (${most})`)
   }
   for (const depth of [4, 3, 2, 1]) {
-    if (Number(selection.depth ?? 64) <= depth) continue
+    if (Number(selection.depth ?? maxSceneDepth) <= depth) continue
     const outline = { ...(await read({ ...selection, depth }, reader)), depth }
     const part = fit(outline, most, Number(selection.offset ?? 0))
     if (part !== null) return jsonResult(part)
