@@ -200,6 +200,27 @@ describe('service-cli resources', function () {
     ])
   })
 
+  it('prints the new entries of the audit, and nothing of those that they push out', async () => {
+    const post = (action: string) => serve.post('audit', { records: [{ action }] })
+    for (let n = 0; n < 60; n++) await post(`step.${n}`)
+    const watch = follow(['resources', 'watch', 'audit://recent', '--json', folder()])
+    const screen = follow(['resources', 'watch', 'audit://recent', folder()])
+    await until(() => watch.lines().length === 1 && screen.lines().length === 1, 'the first lines')
+    await post('step.last')
+    await until(() => watch.lines().length === 2 && screen.lines().length > 1, 'the change')
+    for (const { child } of [watch, screen]) {
+      child.kill('SIGINT')
+      expect(await exitOf(child)).to.equal(0)
+    }
+    const { changes } = watch.json()[1].difference
+    expect(changes.map(({ kind, after }: any) => [kind, after.action])).to.deep.equal([
+      ['added', 'step.last'],
+    ])
+    const lines = screen.lines().slice(2)
+    expect(lines).to.have.length(1)
+    expect(lines[0]).to.contain('step.last')
+  })
+
   it('says when the application goes and comes back, with --settle, too', async () => {
     const application = await LinkClient.connect(serve)
     await application.done({ type: 'scene.set', scene: { frame: 1 } })
@@ -220,6 +241,10 @@ describe('service-cli resources', function () {
     const again = await LinkClient.connect(serve)
     await until(both(3), 'the lines about its return')
     again.ws.close()
+    await until(both(4), 'the lines about its second end')
+    const read = await runCommand(['resources', 'read', 'scene://current', folder()])
+    expect(read.stdout).to.equal('{"frame":1}')
+    expect(read.stderr).to.match(/^the application is gone since .*Z; this is its last scene\n$/)
     for (const { child } of [screen, json]) {
       child.kill('SIGINT')
       expect(await exitOf(child)).to.equal(0)
@@ -231,21 +256,22 @@ describe('service-cli resources', function () {
   })
 
   for (const how of ['SIGTERM', 'SIGKILL'] as const) {
-    it(`says in one line that the server was away after ${how}, and goes on`, async () => {
+    it(`says that the server is away after ${how}, and goes on`, async () => {
       const watch = follow(['resources', 'watch', 'scene://current', '--json', folder()])
       await until(() => watch.lines().length === 1, 'the first line')
       const before = serve.url
       serve.signal(how)
       await serve.exited
       serve = await start()
-      await until(() => watch.lines().length === 2, 'the line of the restart', 20_000)
+      await until(() => watch.lines().length === 3, 'the line of the restart', 20_000)
       await serve.post('scene', { frame: 1 })
-      await until(() => watch.lines().length === 3, 'the change', 20_000)
+      await until(() => watch.lines().length === 4, 'the change', 20_000)
       watch.child.kill('SIGTERM')
       expect(await exitOf(watch.child)).to.equal(0)
-      const [first, restarted, change] = watch.json()
-      expect([first.event, restarted.event, change.event]).to.deep.equal([
+      const [first, , restarted, change] = watch.json()
+      expect(watch.json().map(({ event }) => event)).to.deep.equal([
         'watching',
+        'away',
         'reconnected',
         'changed',
       ])
@@ -277,7 +303,7 @@ describe('service-cli resources', function () {
     await application.done({ type: 'resource.updated', uri: 'app://Cube' })
     await askedTwice(application)
     isBusy = false
-    await until(() => watch.lines().length === 2, 'the line about the application')
+    await until(() => watch.lines().length === 3, 'the line about the application')
 
     const stoppedMs = Date.now()
     await serve.stop()
@@ -287,11 +313,12 @@ describe('service-cli resources', function () {
     await askedTwice(application)
     const answeredMs = Date.now()
     isBusy = false
-    await until(() => watch.lines().length === 3, 'the line about the server', 20_000)
+    await until(() => watch.lines().length === 5, 'the line about the server', 20_000)
     watch.child.kill('SIGTERM')
     expect(await exitOf(watch.child)).to.equal(0)
     application.ws.close()
-    const [, busy, away] = watch.json()
+    const [, waits, busy, , away] = watch.json()
+    expect(waits).to.include({ event: 'away', reason: busy.reason })
     expect(busy).to.include({ event: 'reconnected' }).and.not.have.property('away_ms')
     expect(busy.reason).to.contain('the application is busy')
     expect(away).to.include({ event: 'reconnected' }).and.not.have.property('reason')

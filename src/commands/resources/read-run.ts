@@ -7,7 +7,7 @@ import { sizeText } from '../../lib/cli/format.ts'
 import { writeStdout } from '../../lib/cli/write-stdout.ts'
 import { parseJson } from '../../lib/util/json.ts'
 import type { Contents } from '../../lib/mcp/client/ask.ts'
-import { isJsonType } from '../../lib/mcp/client/follower.ts'
+import { isJsonType, staleReason } from '../../lib/mcp/client/follower.ts'
 import { readResource } from '../../lib/mcp/client/resources.ts'
 import { usage } from '../../lib/util/errors.ts'
 import { type ClientFlags, withSession } from './client.ts'
@@ -36,6 +36,10 @@ export async function runRead(
       const { contents, raw } = await readResource(session, uri, signal)
       if (json) return await writeStdout(`${JSON.stringify(raw)}\n`)
       await show(contents, { ...flags, output: client.output })
+      for (const one of contents) {
+        const stale = one.kind === 'text' ? staleReason(one.meta) : null
+        if (stale !== null) client.output.note(cleanText(stale, 200))
+      }
     } catch (error) {
       throw await withNearest(error, uri, session, client)
     }

@@ -10,7 +10,14 @@ import { systemTimer } from '../../lib/util/time.ts'
 import { type Client, type ClientFlags, withClient } from './client.ts'
 import { checkUri, withNearest } from './uri-argument.ts'
 import { clockText, isNews } from './watch-lines.ts'
-import { jsonView, noteTo, screenView, type WatchView } from './watch-views.ts'
+import {
+  awayText,
+  jsonView,
+  newEntries,
+  noteTo,
+  screenView,
+  type WatchView,
+} from './watch-views.ts'
 import { cleanText } from '../../lib/util/text.ts'
 import type { JsonObject } from '../../lib/util/json.ts'
 import { shownUrl } from '../../lib/mcp/bridge/context.ts'
@@ -22,6 +29,8 @@ interface WatchFlags extends ClientFlags {
 
 /** Never announced (docs/protocol.md), but small enough to poll. */
 const polled = /^resources:\/\/gateway\/events/
+/** Entries are added at one end and dropped at the other. */
+const isLog = /^audit:\/\/recent/i
 /** Never announced and not polled. */
 const silent = /^(?:capture|artefact):/
 
@@ -103,7 +112,7 @@ function watchEvents(
           const news = await follower.look(reader(session, signal))
           if (news.events.length > 0) view.news(news)
         },
-        away: status.away,
+        away: absence => (status.isShown ? status.away(absence) : view.away(absence)),
       },
     },
     stop,
@@ -141,27 +150,33 @@ function watch(
           view.begins(session.url, state)
         },
         async changed(session, updates, signal) {
-          const look = await follower.look(reader(session, signal))
+          const found = await follower.look(reader(session, signal))
+          const look = isLog.test(uri) ? newEntries(found) : found
           if (isNews(look)) view.changed(look, updates)
         },
-        away: status.away,
+        away: absence => (status.isShown ? status.away(absence) : view.away(absence)),
       },
     },
     stop,
   ).finally(() => status.clear())
 }
 
-/** A temporary line, only on a terminal. */
-function statusLine(): { away(absence: Absence): void; clear(): void } {
-  const isTTY = process.stderr.isTTY && process.stdout.isTTY && process.env.TERM !== 'dumb'
+interface StatusLine {
+  /** Is there a terminal for it? */
+  readonly isShown: boolean
+  away(absence: Absence): void
+  clear(): void
+}
+
+/** A line that goes when the watch goes on. */
+function statusLine(): StatusLine {
+  const isShown = process.stderr.isTTY && process.stdout.isTTY && process.env.TERM !== 'dumb'
   let shown = false
   return {
-    away({ reason, isServer }) {
-      if (!isTTY) return
+    isShown,
+    away(absence) {
       shown = true
-      const text = isServer
-        ? `connection lost (${reason}); waiting for the server …`
-        : `cannot be read (${reason}); trying again …`
+      const text = `${awayText(absence)} …`
       process.stderr.write(`\r${text.slice(0, (process.stderr.columns ?? 80) - 1)}\u001b[K`)
     },
     clear() {
@@ -175,6 +190,7 @@ type Write = (line: string) => void
 
 /** Prints events. */
 interface EventsView {
+  away(absence: Absence): void
   begins(url: URL, again: boolean): void
   news(news: EventNews): void
 }
@@ -184,6 +200,10 @@ function eventsView(uri: string, json: boolean, write: Write): EventsView {
     write(`${JSON.stringify({ event, time: new Date().toISOString(), uri, ...more })}\n`)
   const note = noteTo(write)
   return {
+    away(absence) {
+      if (json) line('away', { reason: absence.reason })
+      else note(awayText(absence))
+    },
     begins(url, again) {
       if (json) line(again ? 'reconnected' : 'watching', { url: shownUrl(url) })
       else if (again) note(`connected again at ${shownUrl(url)}`)

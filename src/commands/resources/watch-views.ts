@@ -1,5 +1,6 @@
 import { terminalWidth } from '../../lib/cli/terminal.ts'
 import type { Look, State } from '../../lib/mcp/client/follower.ts'
+import type { JsonChange } from '../../lib/util/json-diff.ts'
 import type { Absence } from '../../lib/mcp/client/watch.ts'
 import { isScene } from '../../lib/mcp/client/scene-follower.ts'
 import { shownUrl } from '../../lib/mcp/bridge/context.ts'
@@ -13,6 +14,14 @@ export interface WatchView {
   begins(url: URL, state: State): void
   changed(look: Look, updates: number): void
   again(url: URL, state: State, absence: Absence): void
+  /** It cannot be read now; `again` follows when it can. */
+  away(absence: Absence): void
+}
+
+export function awayText({ reason, isServer }: Absence): string {
+  return isServer
+    ? `connection lost (${reason}); waiting for the server`
+    : `cannot be read (${reason}); trying again`
 }
 
 type Write = (line: string) => void
@@ -35,6 +44,7 @@ export function screenView(uri: string, write: Write): WatchView {
       const width = process.stdout.columns ?? defaultColumns
       write(`${lookLines(look, updates, new Date(), width).join('\n')}\n`)
     },
+    away: absence => note(awayText(absence)),
     again(url, state, { reason, awayMs }) {
       // In steps of the attempts to connect, so it may have been less.
       const what =
@@ -62,6 +72,7 @@ export function jsonView(uri: string, write: Write, maxChars: number): WatchView
       const application = isBack ? { application: { connected: true } } : {}
       line('changed', { updates, ...revisions, ...application, ...facts(after), difference: shown })
     },
+    away: ({ reason }) => line('away', { reason }),
     again(url, state, { reason, awayMs }) {
       const why = awayMs === null ? { reason } : { away_ms: Math.round(awayMs) }
       line('reconnected', { url: shownUrl(url), ...why, ...facts(state) })
@@ -72,7 +83,21 @@ export function jsonView(uri: string, write: Write, maxChars: number): WatchView
 /** Other servers and other resources may use these names for something else. */
 function withoutBookkeeping(difference: Look['difference'], uri: string): Look['difference'] {
   if (difference.kind !== 'json' || !isScene(uri)) return difference
-  const isKept = difference.changes.map(({ path }) => !bookkeeping.has(path))
+  return only(difference, ({ path }) => !bookkeeping.has(path))
+}
+
+/** Of a log only what is new: the oldest entries go as others come. */
+export function newEntries(look: Look): Look {
+  const { difference } = look
+  if (difference.kind !== 'json') return look
+  return { ...look, difference: only(difference, ({ kind }) => kind === 'added') }
+}
+
+function only(
+  difference: Look['difference'] & { kind: 'json' },
+  keeps: (change: JsonChange) => boolean,
+): Look['difference'] {
+  const isKept = difference.changes.map(keeps)
   const changes = difference.changes.filter((_, at) => isKept[at])
   const labels = difference.labels.filter((_, at) => isKept[at])
   if (changes.length === 0 && !difference.truncated) return { kind: 'same' }

@@ -130,11 +130,24 @@ function stateOf(contents: readonly Contents[]): State {
   return { kind: 'text', text: only.text }
 }
 
+/** Why a scene may be older than what its application shows; null when it is not. */
+export function staleReason(meta: JsonObject | undefined): string | null {
+  const since = goneSince(meta)
+  if (since !== null) return `the application is gone since ${since}; this is its last scene`
+  const { as_of: asOf } = applicationOf(meta)
+  if (asOf === undefined) return null
+  return `the application does not answer now; this is its scene as of ${String(asOf)}`
+}
+
 function goneSince(meta: JsonObject | undefined): string | null {
+  const { connected, since } = applicationOf(meta)
+  return connected === false ? String(since) : null
+}
+
+function applicationOf(meta: JsonObject | undefined): JsonObject {
   const scene = meta?.['service-cli/scene']
   const application = isJsonObject(scene) ? scene.application : null
-  if (!isJsonObject(application) || application.connected !== false) return null
-  return String(application.since)
+  return isJsonObject(application) ? application : {}
 }
 
 export function isJsonType(mimeType: string | null): boolean {
